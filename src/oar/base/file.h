@@ -1,0 +1,32 @@
+// Whole files. Errors name the path and what the system said about it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace oar {
+
+std::string read_file(const std::string& path);
+
+// Replaces the file as a whole: after a crash at any moment it is the old one or the new one.
+void write_file_atomic(const std::string& path, std::string_view content);
+
+// The same for content that comes in pieces. What is not committed leaves no trace.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, std::size_t size);
+  void commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  int fd_ = -1;
+};
+
+}  // namespace oar

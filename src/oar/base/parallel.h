@@ -1,0 +1,52 @@
+// Threads within an op: the only way kernels run on several cores.
+//
+// Two engines stand behind it. OpenMP, whose threads oneDNN shares, runs in the process that loaded
+// the library. A pool of std::threads runs where OpenMP was not compiled in, and in forked
+// children, since OpenMP's threads do not survive a fork. A child has one thread until it calls
+// set_num_threads.
+#pragma once
+
+#include <cstdint>
+
+#include "oar/base/function_ref.h"
+
+namespace oar {
+
+int num_threads();
+// Also sets the flag "num_threads". 0 chooses automatically.
+void set_num_threads(int count);
+
+// True inside a body that is running in parallel with others.
+bool in_parallel();
+
+// OpenMP keeps its thread count per thread. Makes OpenMP code of other libraries, called next by
+// this thread, use as many threads as we would here (one where we would be serial, as after a
+// fork).
+void sync_openmp_threads();
+
+namespace detail {
+void run_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
+             FunctionRef<void(std::int64_t, std::int64_t)> body);
+}  // namespace detail
+
+// Calls body on pieces that together cover [begin, end), each but the last at least grain long. How
+// it is cut depends on the thread count, so a body must not carry a sum from one index to the next
+// (that is what parallel_chunks is for). Serial within another parallel body and for n <= grain.
+// The first exception of a body reaches the caller; pieces not yet begun are then skipped.
+inline void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
+                         FunctionRef<void(std::int64_t, std::int64_t)> body) {
+  if (end - begin <= grain) {
+    if (begin < end) {
+      body(begin, end);
+    }
+    return;
+  }
+  detail::run_for(begin, end, grain, body);
+}
+
+// Calls body(0) ... body(n_chunks - 1), each once, in any order. The cut is the caller's, so
+// results can be made independent of the thread count: one partial result per chunk, combined in
+// order.
+void parallel_chunks(std::int64_t n_chunks, FunctionRef<void(std::int64_t chunk)> body);
+
+}  // namespace oar
