@@ -1,0 +1,176 @@
+// Element types as C++ types, and access to one element of any dtype.
+#pragma once
+
+#include <bit>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+
+#include "oar/base/error.h"
+#include "oar/tensor/dtype.h"
+
+namespace oar {
+
+// Round to nearest even, as hardware does. NaN stays NaN.
+struct bfloat16 {
+  uint16_t bits = 0;
+  bfloat16() = default;
+  bfloat16(float value) {  // NOLINT: arithmetic reads naturally with it
+    const auto word = std::bit_cast<uint32_t>(value);
+    bits = value != value ? static_cast<uint16_t>(word >> 16 | 0x40)
+                          : static_cast<uint16_t>((word + 0x7fff + ((word >> 16) & 1)) >> 16);
+  }
+  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }  // NOLINT
+};
+
+struct float16 {
+  uint16_t bits = 0;
+  float16() = default;
+  float16(float value);             // NOLINT
+  operator float() const;           // NOLINT
+};
+
+struct float8_e4m3fn {
+  uint8_t bits = 0;
+  float8_e4m3fn() = default;
+  float8_e4m3fn(float value);       // NOLINT
+  operator float() const;           // NOLINT
+};
+
+struct float8_e5m2 {
+  uint8_t bits = 0;
+  float8_e5m2() = default;
+  float8_e5m2(float value);         // NOLINT
+  operator float() const;           // NOLINT
+};
+
+#if defined(__F16C__)
+inline float16::float16(float value) {
+  bits = static_cast<uint16_t>(__builtin_ia32_vcvtps2ph(
+      (__attribute__((vector_size(16))) float){value, 0, 0, 0}, 0)[0]);
+}
+inline float16::operator float() const {
+  typedef short v8hi __attribute__((vector_size(16)));
+  return __builtin_ia32_vcvtph2ps((v8hi){static_cast<short>(bits), 0, 0, 0, 0, 0, 0, 0})[0];
+}
+#else
+inline float16::float16(float value) : bits(std::bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
+inline float16::operator float() const { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
+#endif
+
+// float8 with `kMantissa` mantissa bits; e4m3fn has no infinity and saturates to NaN beyond range.
+namespace detail {
+uint8_t float_to_float8(float value, int exponent_bits, int mantissa_bits, bool finite_only);
+float float8_to_float(uint8_t bits, int exponent_bits, int mantissa_bits, bool finite_only);
+}  // namespace detail
+inline float8_e4m3fn::float8_e4m3fn(float v) : bits(detail::float_to_float8(v, 4, 3, true)) {}
+inline float8_e4m3fn::operator float() const { return detail::float8_to_float(bits, 4, 3, true); }
+inline float8_e5m2::float8_e5m2(float v) : bits(detail::float_to_float8(v, 5, 2, false)) {}
+inline float8_e5m2::operator float() const { return detail::float8_to_float(bits, 5, 2, false); }
+
+template <class T>
+struct TypeTag {
+  using type = T;
+};
+
+// Calls body(TypeTag<T>{}) with the C++ type of the dtype.
+template <class F>
+decltype(auto) visit_dtype(DType dtype, F&& body) {
+  switch (dtype) {
+    case DType::Bool: return body(TypeTag<bool>{});
+    case DType::UInt8: return body(TypeTag<uint8_t>{});
+    case DType::Int8: return body(TypeTag<int8_t>{});
+    case DType::Int16: return body(TypeTag<int16_t>{});
+    case DType::Int32: return body(TypeTag<int32_t>{});
+    case DType::Int64: return body(TypeTag<int64_t>{});
+    case DType::Float16: return body(TypeTag<float16>{});
+    case DType::BFloat16: return body(TypeTag<bfloat16>{});
+    case DType::Float32: return body(TypeTag<float>{});
+    case DType::Float64: return body(TypeTag<double>{});
+    case DType::Complex64: return body(TypeTag<std::complex<float>>{});
+    case DType::Complex128: return body(TypeTag<std::complex<double>>{});
+    case DType::Float8E4M3FN: return body(TypeTag<float8_e4m3fn>{});
+    case DType::Float8E5M2: return body(TypeTag<float8_e5m2>{});
+  }
+  fail(ErrorKind::Internal, "unknown dtype code {}", static_cast<int>(dtype));
+}
+
+template <class T>
+inline constexpr bool is_complex_type = false;
+template <class T>
+inline constexpr bool is_complex_type<std::complex<T>> = true;
+template <class T>
+inline constexpr bool is_small_float =
+    std::is_same_v<T, float16> || std::is_same_v<T, bfloat16> ||
+    std::is_same_v<T, float8_e4m3fn> || std::is_same_v<T, float8_e5m2>;
+
+// The type arithmetic is done in: 16- and 8-bit floats compute in float.
+template <class T>
+using compute_t = std::conditional_t<is_small_float<T>, float, T>;
+
+// To float, rounded towards an odd last bit where it is not exact. What is then rounded to fewer
+// bits is rounded as if from the double at once.
+inline float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const auto back = static_cast<double>(nearest);
+  auto bits = std::bit_cast<uint32_t>(nearest);
+  if (back == value || value != value || (bits & 1) != 0) return nearest;
+  // The neighbour on the other side of the value is odd. Infinity's is the largest float.
+  const bool away = (back < value) == (value > 0);
+  return std::bit_cast<float>(away ? bits + 1 : bits - 1);
+}
+
+// One element conversion with the semantics of NumPy's astype.
+template <class To, class From>
+To convert_element(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (is_complex_type<From>) {
+    if constexpr (is_complex_type<To>)
+      return To(static_cast<typename To::value_type>(value.real()),
+                static_cast<typename To::value_type>(value.imag()));
+    else if constexpr (std::is_same_v<To, bool>)
+      return value.real() != 0 || value.imag() != 0;
+    else
+      return convert_element<To>(value.real());
+  } else if constexpr (is_complex_type<To>) {
+    return To(static_cast<typename To::value_type>(static_cast<compute_t<From>>(value)), 0);
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return static_cast<compute_t<From>>(value) != compute_t<From>(0);
+  } else if constexpr (is_small_float<To> && std::is_same_v<From, double>) {
+    return To(round_to_odd(value));
+  } else if constexpr (is_small_float<To>) {
+    return To(static_cast<float>(static_cast<compute_t<From>>(value)));
+  } else {
+    return static_cast<To>(static_cast<compute_t<From>>(value));
+  }
+}
+
+inline std::complex<double> load_element(const void* p, DType dtype) {
+  return visit_dtype(dtype, [&](auto tag) {
+    typename decltype(tag)::type value;
+    std::memcpy(&value, p, sizeof(value));
+    return convert_element<std::complex<double>>(value);
+  });
+}
+inline int64_t load_integer(const void* p, DType dtype) {
+  return visit_dtype(dtype, [&](auto tag) {
+    typename decltype(tag)::type value;
+    std::memcpy(&value, p, sizeof(value));
+    return convert_element<int64_t>(value);
+  });
+}
+inline void store_element(void* p, DType dtype, std::complex<double> value) {
+  visit_dtype(dtype, [&](auto tag) {
+    const auto converted = convert_element<typename decltype(tag)::type>(value);
+    std::memcpy(p, &converted, sizeof(converted));
+  });
+}
+inline void store_integer(void* p, DType dtype, int64_t value) {
+  visit_dtype(dtype, [&](auto tag) {
+    const auto converted = convert_element<typename decltype(tag)::type>(value);
+    std::memcpy(p, &converted, sizeof(converted));
+  });
+}
+
+}  // namespace oar
