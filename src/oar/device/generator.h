@@ -1,0 +1,39 @@
+// The random stream: Philox4x32-10, counter based, so that numbers depend on the seed and the place
+// in the stream only, never on threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace oar {
+
+struct RandomState {
+  uint64_t seed = 0;
+  uint64_t offset = 0;  // in blocks of four 32-bit numbers
+  bool operator==(const RandomState&) const = default;
+};
+
+namespace generator {
+void seed(uint64_t value);
+RandomState state();
+void set_state(RandomState state);
+// Takes the next blocks that hold `numbers` 32-bit numbers; answers where they start.
+RandomState reserve(uint64_t numbers);
+}  // namespace generator
+
+// Four 32-bit numbers at a place of the stream (Salmon et al., "Parallel Random Numbers: As Easy as
+// 1, 2, 3", 2011).
+inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t offset) {
+  auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
+  std::array<uint32_t, 4> c{static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32), 0, 0};
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ key0, static_cast<uint32_t>(p1),
+         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ key1, static_cast<uint32_t>(p0)};
+    key0 += 0x9E3779B9;
+    key1 += 0xBB67AE85;
+  }
+  return c;
+}
+
+}  // namespace oar
