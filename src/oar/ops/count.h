@@ -1,0 +1,19 @@
+// Sizes as numbers that tensors can be divided by.
+#pragma once
+
+#include "oar/tensor/tensor.h"
+
+namespace oar {
+
+// The product of some sizes: a literal where they are known, else the result of an op that finds it
+// when the program runs.
+Tensor count_of(Dims sizes, DType dtype);
+// … of the axes of x that a reduction goes over.
+Tensor count_along(const Tensor& x, Ints axes);
+
+// 16- and 8-bit floats as float32, for rules that would overflow or round between their steps.
+Tensor widened(const Tensor& x);
+// Back to the dtype that the rule promises.
+Tensor narrowed(const Tensor& x, DType dtype);
+
+}  // namespace oar

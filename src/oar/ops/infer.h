@@ -1,0 +1,30 @@
+// Inference rules that many ops share, and the checks inside them.
+#pragma once
+
+#include "oar/ops/op_def.h"
+
+namespace oar {
+
+// NumPy's broadcasting, on dims.
+Shape broadcast_shapes(const Shape& a, const Shape& b);
+
+// Axes as a user gives them (None: all), made positive, sorted, without repetition.
+SmallVector<int64_t, 6> normalise_axes(std::optional<Ints> axes, int rank, const char* argument = "axis");
+// The shape after reducing these axes.
+Shape reduced_shape(const Shape& shape, Ints axes, bool keepdim);
+// A list of `count` numbers from one number or a full list: stride=2 means (2, 2).
+SmallVector<int64_t, 6> expand_ints(Ints given, size_t count, const char* argument);
+// Resolves 0 (copy) and -1 (what is left) of a reshape.
+Shape resolve_reshape(const Shape& from, Dims wanted);
+
+namespace infer {
+// Shape and dtype of the first tensor.
+Metas same_as_first(const Args& args);
+// Its shape, as bool.
+Metas bool_like_first(const Args& args);
+// Its shape, with the float type of a complex input.
+Metas real_like_first(const Args& args);
+inline TensorMeta like(const Tensor& t) { return {t.dtype(), t.shape(), false}; }
+}  // namespace infer
+
+}  // namespace oar

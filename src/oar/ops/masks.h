@@ -1,0 +1,17 @@
+// Selecting with a condition inside rules.
+#pragma once
+
+#include "oar/ops/gen/compare.h"
+#include "oar/ops/operators.h"
+
+namespace oar {
+
+// `value` where the condition holds, else 0. Unlike a product with the mask it stops NaN and infinity.
+inline Tensor zero_unless(const Tensor& condition, const Tensor& value) {
+  return where(condition, value, literal(0));
+}
+inline Tensor zero_where(const Tensor& condition, const Tensor& value) {
+  return where(condition, literal(0), value);
+}
+
+}  // namespace oar

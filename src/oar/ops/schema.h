@@ -1,0 +1,65 @@
+// The signature of an op: parsed once from its schema line.
+//
+//   softmax(Tensor x, int axis = -1) -> Tensor
+//   topk(Tensor x, int k, int axis = -1) -> (Tensor values, Tensor indices)
+//   add_(Tensor(a!) x, Tensor y) -> Tensor(a!)       writes x
+//   reshape(Tensor(a) x, shape shape) -> Tensor(a)   a view of x
+//   conv2d@2(...)                                    version 2 of the schema
+//
+// Types: Tensor, bool, int, float, Scalar, str, dtype, shape (a list of dims), each with `?` for
+// optional and `[]` for a list (Tensor[], Tensor?[], int[], float[]).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "oar/tensor/value.h"
+
+namespace oar {
+
+enum class ArgType : uint8_t { Tensor, Bool, Int, Float, Scalar, String, DType, Shape };
+
+struct Parameter {
+  std::string name;
+  ArgType type = ArgType::Tensor;
+  bool list = false;
+  bool optional = false;          // None is accepted
+  bool optional_elements = false; // Tensor?[]
+  char alias = 0;                 // 'a' in Tensor(a)
+  bool written = false;           // Tensor(a!)
+  bool has_default = false;
+  std::string default_text;
+
+  bool is_tensor() const { return type == ArgType::Tensor; }
+  std::string type_text() const;
+};
+
+struct Result {
+  std::string name;  // "out" where the schema gives none
+  bool list = false;
+  char alias = 0;
+  bool written = false;
+};
+
+struct Schema {
+  std::string name;
+  uint32_t version = 1;
+  std::vector<Parameter> parameters;
+  std::vector<Result> results;
+
+  // InvalidArgument with the place of the mistake; user-defined ops come through here.
+  static Schema parse(std::string_view text);
+  std::string str() const;
+  int index_of(std::string_view parameter) const;  // -1 where there is none
+  bool returns_list() const { return results.size() == 1 && results[0].list; }
+  // Values of the defaults; none for parameters that must be given.
+  const Frame& defaults() const { return *defaults_; }
+
+ private:
+  void parse_defaults();
+  std::shared_ptr<Frame> defaults_;
+};
+
+}  // namespace oar

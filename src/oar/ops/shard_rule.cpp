@@ -1,0 +1,84 @@
+#include "oar/ops/shard_rule.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "oar/base/error.h"
+#include "oar/base/string_util.h"
+
+namespace oar {
+namespace {
+
+ShardTerm parse_term(std::string_view text, std::string_view rule) {
+  ShardTerm term;
+  std::string s(trim(text));
+  if (s.substr(0, 3) == "...") {
+    term.leading = true;
+    s.erase(0, 3);
+  }
+  if (s.size() >= 3 && s.substr(s.size() - 3) == "...") {
+    term.trailing = true;
+    s.erase(s.size() - 3);
+  }
+  for (char c : s) {
+    user_check(std::isalpha(static_cast<unsigned char>(c)) != 0, ErrorKind::InvalidArgument,
+               "the sharding rule '{}' has '{}' where a factor's letter belongs.", rule, c);
+    term.factors += c;
+  }
+  return term;
+}
+
+std::vector<ShardTerm> parse_terms(std::string_view text, std::string_view rule) {
+  std::vector<ShardTerm> terms;
+  for (std::string_view term : split(text, ',')) terms.push_back(parse_term(term, rule));
+  return terms;
+}
+
+}  // namespace
+
+ShardRule ShardRule::parse(std::string_view text, const Schema& schema) {
+  ShardRule rule;
+  const size_t semicolon = text.find(';');
+  const std::string_view equation = text.substr(0, semicolon);
+  const size_t arrow = equation.find("->");
+  user_check(arrow != std::string_view::npos, ErrorKind::InvalidArgument,
+             "the sharding rule '{}' of {} has no '->'.", text, schema.name);
+  if (!trim(equation.substr(0, arrow)).empty()) rule.operands = parse_terms(equation.substr(0, arrow), text);
+  rule.results = parse_terms(equation.substr(arrow + 2), text);
+  const auto tensors = std::count_if(schema.parameters.begin(), schema.parameters.end(),
+                                     [](const Parameter& p) { return p.is_tensor(); });
+  user_check(static_cast<ptrdiff_t>(rule.operands.size()) == tensors, ErrorKind::InvalidArgument,
+             "the sharding rule '{}' of {} has {} operands; the schema has {} tensor parameters.",
+             text, schema.name, rule.operands.size(), tensors);
+  user_check(rule.results.size() == schema.results.size(), ErrorKind::InvalidArgument,
+             "the sharding rule '{}' of {} has {} results; the schema has {}.", text, schema.name,
+             rule.results.size(), schema.results.size());
+  if (semicolon == std::string_view::npos) return rule;
+  for (std::string_view clause : split(text.substr(semicolon + 1), ',')) {
+    const std::string s(trim(clause));
+    user_check(!s.empty(), ErrorKind::InvalidArgument, "the sharding rule '{}' ends in nothing.", text);
+    ShardFactor factor{s[0], {}, {}};
+    const size_t space = s.find(' ');
+    if (s.size() > 1 && s[1] == '@') factor.attribute = s.substr(2, space == std::string::npos ? space : space - 2);
+    if (space != std::string::npos) factor.combine = std::string(trim(s.substr(space)));
+    user_check(factor.attribute.empty() || schema.index_of(factor.attribute) >= 0,
+               ErrorKind::InvalidArgument, "the sharding rule '{}' binds '{}', which {} lacks.", text,
+               factor.attribute, schema.name);
+    rule.factors.push_back(factor);
+  }
+  return rule;
+}
+
+bool ShardRule::batches() const {
+  const auto leads = [](const ShardTerm& t) { return t.leading; };
+  return std::all_of(operands.begin(), operands.end(), leads) &&
+         std::all_of(results.begin(), results.end(), leads);
+}
+
+const ShardFactor* ShardRule::factor(char letter) const {
+  for (const ShardFactor& f : factors)
+    if (f.letter == letter) return &f;
+  return nullptr;
+}
+
+}  // namespace oar

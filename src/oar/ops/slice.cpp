@@ -1,0 +1,266 @@
+// Basic indexing: slices, integers, new axes. ops/view.h describes the index.
+#include <algorithm>
+
+#include "oar/ops/gen/slice.h"
+
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/join.h"
+#include "oar/ops/gen/shape.h"
+#include "oar/ops/batching.h"
+#include "oar/ops/infer.h"
+#include "oar/ops/registry.h"
+#include "oar/ops/view.h"
+
+namespace oar {
+namespace {
+
+// The same index behind a batch.
+SliceIndex behind_batch(Ints index) {
+  SliceIndex shifted;
+  shifted.all();
+  for (int64_t word : index) shifted.push_back(word);
+  return shifted;
+}
+
+const OpDef slice_view_op = {
+    .schema = "slice_view(Tensor(a) x, int[] index) -> Tensor(a)",
+    .brief = "x[index] for slices, integers, None and `...`, given as (kind, start, stop, step) each. A view.",
+    .infer = [](const args::slice_view& a) -> Metas {
+      return TensorMeta{a.x.dtype(), sliced_shape(a.x.dims(), a.index)};
+    },
+    .view = [](const args::slice_view& a) -> std::optional<ViewSpec> {
+      return sliced_view(a.x.dims(), a.x.strides(), a.index);
+    },
+    .vjp = [](const vjp::slice_view& v) -> Grads {
+      return slice_put(zeros(v.x.dims(), v.grad.dtype()), v.grad, v.index);
+    },
+    .saves = "x:shape",
+    .batch = [](const BatchCall& c) -> Made {
+      const args::slice_view a(c.args);
+      return slice_view(a.x, behind_batch(a.index));
+    },
+    .traits = Trait::Linear,
+    .numpy = "x[tuple(slice(a, b, c) if k == 0 else a if k == 1 else None if k == 2 else Ellipsis "
+             "for k, a, b, c in zip(*[iter(index)] * 4))].copy()",
+    .samples = [] {
+      return Samples()
+          .add(t({4, 7}), SliceIndex().range(1, kOpenHigh))
+          .add(t({4, 7}), SliceIndex().all().range(0, -1))
+          .add(t({5, 3}), SliceIndex().reversed().at(-1))
+          .add(t({2, 3, 8}), SliceIndex().rest().fresh().range(1, 7, 3))
+          .add(t({2, 3, 4}), SliceIndex().fresh().at(1).rest().range(-2, kOpenHigh))
+          .add(t({6}), SliceIndex().range(-2, 0, -2))
+          .add(t({6}), SliceIndex().range(4, 2))
+          .add(t({6}), SliceIndex().range(2, 100, 3))
+          .add(t({}), SliceIndex().fresh().rest())
+          .add(t({0, 3}), SliceIndex().range(1, kOpenHigh).at(0));
+    },
+};
+
+// The gradient of what was written: the view's part, undone of broadcasting and the cast.
+Tensor written_part(const Tensor& grad, const Tensor& value, Ints index) {
+  const Tensor part = sum_to(slice_view(grad, index), value.dims());
+  return part.dtype() == value.dtype() ? part : cast(part, value.dtype());
+}
+
+Metas infer_slice_put(const Tensor& x, const Tensor& value, Ints index) {
+  static_cast<void>(broadcast_target(value, sliced_shape(x.dims(), index)));
+  return infer::like(x);
+}
+
+template <class Call>
+Grads slice_put_vjp(const Call& v) {
+  return {v.needs(0) ? slice_put(v.grad, zeros({}, v.grad.dtype()), v.index) : Tensor(),
+          v.needs(1) ? written_part(v.grad, v.value, v.index) : Tensor()};
+}
+
+const OpDef slice_put_op = {
+    .schema = "slice_put(Tensor x, Tensor value, int[] index) -> Tensor",
+    .brief = "A copy of x in which the part that slice_view gives holds `value`, broadcast and cast.",
+    .infer = [](const args::slice_put& a) { return infer_slice_put(a.x, a.value, a.index); },
+    .vjp = slice_put_vjp<vjp::slice_put>,
+    .saves = "x:shape value:shape",
+    .batch = [](const BatchCall& c) -> Made {
+      const args::slice_put a(c.args);
+      const Tensor x = with_batch(c, 0);
+      const SliceIndex index = behind_batch(a.index);
+      return slice_put(x, c.batched[1] ? with_batch(c, 1, sliced_shape(x.dims(), index).rank() - 1) : a.value, index);
+    },
+    .traits = Trait::Linear,
+    .numpy = "(lambda out: (out.__setitem__(tuple(slice(a, b, c) if k == 0 else a if k == 1 else None if k == 2 else Ellipsis "
+             "for k, a, b, c in zip(*[iter(index)] * 4)), value), out)[1])(x.copy())",
+    .samples = [] {
+      return Samples()
+          .add(t({4, 5}), t({5}), SliceIndex().range(1, 3))
+          .add(t({4, 5}), t({}), SliceIndex().rest().at(2))
+          .add(t({6}), t({3}), SliceIndex().range(-1, kOpenLow, -2))
+          .add(t({2, 3}), t({2, 1, 3}), SliceIndex().all().fresh())
+          .add(t({}), t({}), SliceIndex().rest())
+          .add(t({0, 3}), t({3}), SliceIndex().all());
+    },
+};
+
+const OpDef slice_put_inplace_op = {
+    .schema = "slice_put_(Tensor(a!) x, Tensor value, int[] index) -> Tensor(a!)",
+    .brief = "Writes `value`, broadcast and cast, to the part of x that slice_view gives.",
+    .infer = [](const args::slice_put_& a) { return infer_slice_put(a.x, a.value, a.index); },
+    .vjp = slice_put_vjp<vjp::slice_put_>,
+    .saves = "x:shape value:shape",
+    .traits = Trait::Linear,
+};
+
+// Quadruples from Paddle's lists per axis.
+SliceIndex index_of_axes(const Tensor& x, Ints axes, Ints starts, Ints ends, std::optional<Ints> strides) {
+  user_check(axes.size() == starts.size() && axes.size() == ends.size() &&
+                 (!strides || strides->size() == axes.size()),
+             ErrorKind::InvalidArgument,
+             "axes {}, starts {} and ends {} (and strides) must have one number per axis.",
+             to_string(axes), to_string(starts), to_string(ends));
+  SliceIndex index;
+  index.skip(x.rank());
+  SmallVector<int64_t, 6> seen;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = normalise_axis(axes[i], x.rank(), "axes");
+    user_check(std::find(seen.begin(), seen.end(), axis) == seen.end(), ErrorKind::InvalidArgument,
+               "axes {} names axis {} twice.", to_string(axes), axis);
+    seen.push_back(axis);
+    const int64_t step = strides ? (*strides)[i] : 1;
+    // Paddle has no None: -1 ends a backward slice behind the first element.
+    const int64_t end = step < 0 && ends[i] == -1 ? kOpenLow : ends[i];
+    int64_t* item = index.data() + 4 * axis;
+    item[1] = starts[i];
+    item[2] = end;
+    item[3] = step;
+  }
+  return index;
+}
+
+const OpDef slice_op = {
+    .schema = "slice(Tensor(a) input, int[] axes, int[] starts, int[] ends) -> Tensor(a)",
+    .brief = "input[…, start:end, …] on each of the given axes. A view.",
+    .decompose = [](const args::slice& a) -> Made {
+      return slice_view(a.input, index_of_axes(a.input, a.axes, a.starts, a.ends, std::nullopt));
+    },
+    .traits = Trait::Linear,
+    .numpy = "input[tuple(slice(starts[axes.index(i)], ends[axes.index(i)]) if i in axes else "
+             "slice(starts[axes.index(i - input.ndim)], ends[axes.index(i - input.ndim)]) if i - input.ndim in axes "
+             "else slice(None) for i in range(input.ndim))].copy()",
+    .samples = [] {
+      return Samples().add(t({4, 5, 6}), IntVector{0, 2}, IntVector{1, -4}, IntVector{3, 100})
+          .add(t({4, 5}), IntVector{-1}, IntVector{-100}, IntVector{-1}).add(t({0, 3}), IntVector{0}, IntVector{0}, IntVector{1});
+    },
+    .python = "oar Tensor",
+    .onnx = "Slice",
+};
+
+const OpDef strided_slice_op = {
+    .schema = "strided_slice(Tensor(a) x, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor(a)",
+    .brief = "x[…, start:end:stride, …] on each of the given axes; with a negative stride an end of -1 "
+             "means up to the first element. A view.",
+    .decompose = [](const args::strided_slice& a) -> Made {
+      return slice_view(a.x, index_of_axes(a.x, a.axes, a.starts, a.ends, a.strides));
+    },
+    .traits = Trait::Linear,
+    .numpy = "x[tuple(slice(starts[axes.index(i)], None if strides[axes.index(i)] < 0 and ends[axes.index(i)] == -1 "
+             "else ends[axes.index(i)], strides[axes.index(i)]) if i in axes else slice(None) for i in range(x.ndim))].copy()",
+    .samples = [] {
+      return Samples().add(t({4, 9}), IntVector{0, 1}, IntVector{0, 1}, IntVector{4, 8}, IntVector{2, 3})
+          .add(t({3, 7}), IntVector{1}, IntVector{5}, IntVector{-1}, IntVector{-2})
+          .add(t({7}), IntVector{0}, IntVector{-1}, IntVector{-6}, IntVector{-1});
+    },
+    .python = "oar Tensor",
+};
+
+const OpDef slice_scatter_op = {
+    .schema = "slice_scatter(Tensor x, Tensor value, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor",
+    .brief = "A copy of x in which the part that strided_slice gives holds `value`.",
+    .decompose = [](const args::slice_scatter& a) -> Made {
+      return slice_put(a.x, a.value, index_of_axes(a.x, a.axes, a.starts, a.ends, a.strides));
+    },
+    .traits = Trait::Linear,
+    .numpy = "(lambda out: (out.__setitem__(tuple(slice(starts[axes.index(i)], ends[axes.index(i)], strides[axes.index(i)]) "
+             "if i in axes else slice(None) for i in range(x.ndim)), value), out)[1])(x.copy())",
+    .samples = [] {
+      return Samples().add(t({4, 9}), t({2, 9}), IntVector{0}, IntVector{0}, IntVector{4}, IntVector{2})
+          .add(t({3, 7}), t({3, 1}), IntVector{1}, IntVector{2}, IntVector{6}, IntVector{2});
+    },
+    .python = "oar Tensor",
+};
+
+const OpDef select_scatter_op = {
+    .schema = "select_scatter(Tensor x, Tensor values, int axis, int index) -> Tensor",
+    .brief = "A copy of x in which the slice at one index of an axis holds `values`.",
+    .decompose = [](const args::select_scatter& a) -> Made {
+      const int64_t axis = normalise_axis(a.axis, a.x.rank());
+      return slice_put(a.x, a.values, SliceIndex().skip(axis).at(Dim::from_word(a.index)));
+    },
+    .traits = Trait::Linear,
+    .numpy = "(lambda out: (out.__setitem__((slice(None),) * (axis % x.ndim) + (index,), values), out)[1])(x.copy())",
+    .samples = [] {
+      return Samples().add(t({4, 5}), t({5}), 0, 2).add(t({2, 3, 4}), t({2, 3}), -1, -1).add(t({3}), t({}), 0, 1);
+    },
+    .python = "oar Tensor",
+};
+
+const OpDef flip_op = {
+    .schema = "flip(Tensor x, int[] axis) -> Tensor",
+    .brief = "The elements in reverse order along the given axes.",
+    .decompose = [](const args::flip& a) -> Made {
+      SliceIndex index;
+      index.skip(a.x.rank());
+      if (!a.axis.empty())
+        for (int64_t axis : normalise_axes(a.axis, a.x.rank()))
+          std::copy_n(SliceIndex().reversed().begin(), 4, index.begin() + 4 * axis);
+      return assign(slice_view(a.x, index));
+    },
+    .traits = Trait::Linear,
+    .numpy = "np.flip(x, axis)",
+    .samples = [] {
+      return Samples().add(t({3, 4}), IntVector{0}).add(t({2, 3, 4}), IntVector{-1, 0}).add(t({5}), IntVector{0})
+          .add(t({0, 3}), IntVector{1});
+    },
+    .python = "oar Tensor",
+};
+
+// Elements moved on along one axis; nothing to do for a full turn.
+bool roll_axis(Tensor& x, int64_t shift, int64_t axis) {
+  const Dim size = x.dim(axis);
+  if (size == Dim(0)) return false;
+  const Dim cut = size - floor_mod(Dim::from_word(shift), size);
+  if (cut == size) return false;
+  x = concat({slice_view(x, SliceIndex().skip(axis).range(cut, kOpenHigh)),
+              slice_view(x, SliceIndex().skip(axis).range(0, cut))}, axis);
+  return true;
+}
+
+const OpDef roll_op = {
+    .schema = "roll(Tensor x, int[] shifts, int[]? axis = None) -> Tensor",
+    .brief = "The elements moved on by `shifts` along the axes; what leaves at the end comes in at the "
+             "start. Without axes the tensor is rolled as a flat list.",
+    .decompose = [](const args::roll& a) -> Made {
+      const bool flat = !a.axis || a.axis->empty();
+      user_check(flat || a.axis->size() == a.shifts.size(), ErrorKind::InvalidArgument,
+                 "shifts {} and axis {} must have as many numbers.", to_string(a.shifts),
+                 to_string(a.axis.value_or(Ints())));
+      Tensor y = flat ? reshape(a.x, {a.x.numel()}) : a.x;
+      bool moved = false;
+      for (size_t i = 0; i < a.shifts.size(); ++i)
+        moved |= roll_axis(y, a.shifts[i], flat ? 0 : normalise_axis((*a.axis)[i], a.x.rank()));
+      if (!moved) return assign(a.x);
+      return flat ? reshape(y, a.x.dims()) : y;
+    },
+    .traits = Trait::Linear,
+    .numpy = "np.roll(x, shifts if axis else sum(shifts), tuple(axis) if axis else None)",
+    .samples = [] {
+      return Samples().add(t({3, 4}), IntVector{1}).add(t({3, 4}), IntVector{-1, 6}, IntVector{0, -1})
+          .add(t({5}), IntVector{5}, IntVector{0}).add(t({0, 3}), IntVector{1}, IntVector{0}).add(t({}), IntVector{2});
+    },
+    .python = "oar Tensor",
+};
+
+}  // namespace
+
+OAR_FAMILY(slice, &slice_view_op, &slice_put_op, &slice_put_inplace_op, &slice_op, &strided_slice_op,
+           &slice_scatter_op, &select_scatter_op, &flip_op, &roll_op)
+
+}  // namespace oar

@@ -1,0 +1,52 @@
+"""Generates C++ functions, Python stubs and reference pages from the op records.
+
+Writes into the build tree only, and only files whose content changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import cpp  # noqa: E402
+import docs  # noqa: E402
+import schema  # noqa: E402
+import stubs  # noqa: E402
+
+
+def write(path: Path, text: str) -> None:
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ops", type=Path, required=True, help="folder of the op families")
+    parser.add_argument("--out", type=Path, required=True, help="where generated files go")
+    options = parser.parse_args()
+
+    families = schema.read_all(options.ops)
+    gen = options.out / "oar/ops/gen"
+    for family, ops in families.items():
+        write(gen / f"{family}.h", cpp.header(family, ops))
+        write(gen / f"{family}.gen.cpp", cpp.source(family, ops))
+    write(gen / "all.h", cpp.all_header(families))
+    write(gen / "families.gen.cpp", cpp.families_source(families))
+    for stale in gen.glob("*"):
+        stem = stale.name.split(".")[0]
+        if stem not in families and stem not in ("all", "families"):
+            stale.unlink()
+    every = [op for ops in families.values() for op in ops]
+    for name, text in stubs.files(every).items():
+        write(options.out / "python" / name, text)
+    for name, text in docs.pages(families).items():
+        write(options.out / "docs/reference" / name, text)
+
+
+if __name__ == "__main__":
+    main()
