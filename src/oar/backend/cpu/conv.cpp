@@ -1,0 +1,235 @@
+// Convolution in two dimensions and its two derivatives, as products of matrices. Columns are made
+// panel by panel while a product packs its operand, so that they never exist as a whole.
+#include "oar/backend/cpu/compact.h"
+#include "oar/backend/cpu/depthwise.h"
+#include "oar/backend/cpu/im2col.h"
+#include "oar/backend/cpu/kernels.h"
+#include "oar/backend/cpu/pack.h"
+
+namespace oar::cpu {
+namespace {
+
+// Runs body(image, group) for all of them; with fewer than there are threads, one after the other, so
+// that the product inside has the threads.
+template <class Body>
+void for_each_group(const ConvShape& s, Body&& body) {
+  const int64_t count = s.batch * s.groups;
+  if (count < num_threads()) {
+    for (int64_t i = 0; i < count; ++i) body(i / s.groups, i % s.groups);
+    return;
+  }
+  parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(i / s.groups, i % s.groups);
+  });
+}
+
+// out (out_channels x pixels) = weight (out_channels x depth) · columns of the image.
+template <class T>
+void times_columns(const ConvShape& s, const T* weight, const T* image, T* out) {
+  const Matrix<const T> a{weight, s.depth(), 1};
+  const Matrix<T> c{out, s.pixels(), 1};
+  if (s.is_pointwise()) return gemm<T>(s.out_channels, s.pixels(), s.depth(), a, {image, s.pixels(), 1}, c);
+  if constexpr (std::is_floating_point_v<T>) {
+    gemm_panels<T>(s.out_channels, s.pixels(), s.depth(), a, [&](const Panels<T>& panels) {
+      T line[kMaxPanelColumns];
+      std::fill(line + panels.columns, line + panels.padded(), T(0));
+      for (int64_t r = 0; r < panels.rows; ++r) {
+        const int64_t row = panels.first_row + r, tap = row % s.taps();
+        im2col_row(s, image + row / s.taps() * s.plane(), tap / s.kernel_w, tap % s.kernel_w,
+                   panels.first_column, panels.columns, line);
+        panels.store_row(r, line);
+      }
+    }, c, false);
+  } else {
+    Scratch<T> columns(s.depth() * s.pixels());
+    im2col(s, image, columns.data());
+    gemm<T>(s.out_channels, s.pixels(), s.depth(), a, {columns.data(), s.pixels(), 1}, c);
+  }
+}
+
+template <class T>
+void forward(const ConvShape& s, const T* x, const T* weight, T* out) {
+  if (is_depthwise(s)) return depthwise_forward(s, x, weight, out);
+  for_each_group(s, [&](int64_t n, int64_t g) {
+    const int64_t index = n * s.groups + g;
+    times_columns(s, weight + g * s.out_channels * s.depth(), x + index * s.channels * s.plane(),
+                  out + index * s.out_channels * s.pixels());
+  });
+}
+
+// weight[g][o][c][taps] as [g][c][o][taps backwards]: the kernel of the gradient.
+template <class T>
+void turn_kernel(const ConvShape& s, const T* weight, T* turned) {
+  for (int64_t g = 0; g < s.groups; ++g)
+    for (int64_t o = 0; o < s.out_channels; ++o)
+      for (int64_t c = 0; c < s.channels; ++c) {
+        const T* from = weight + ((g * s.out_channels + o) * s.channels + c) * s.taps();
+        T* to = turned + ((g * s.channels + c) * s.out_channels + o) * s.taps();
+        std::reverse_copy(from, from + s.taps(), to);
+      }
+}
+
+// The gradient of a convolution with stride 1 is a convolution itself.
+ConvShape reversed(const ConvShape& s) {
+  ConvShape r = s;
+  std::swap(r.channels, r.out_channels);
+  std::swap(r.height, r.out_height);
+  std::swap(r.width, r.out_width);
+  r.top = s.dilation_h * (s.kernel_h - 1) - s.top;
+  r.left = s.dilation_w * (s.kernel_w - 1) - s.left;
+  return r;
+}
+
+template <class T>
+void input_gradient(const ConvShape& s, const T* weight, const T* grad, T* out) {
+  if (is_depthwise(s)) return depthwise_input_gradient(s, weight, grad, out);
+  if (s.stride_h == 1 && s.stride_w == 1) {
+    Scratch<T> turned(s.groups * s.out_channels * s.depth());
+    turn_kernel(s, weight, turned.data());
+    return forward<T>(reversed(s), grad, turned.data(), out);
+  }
+  for_each_group(s, [&](int64_t n, int64_t g) {
+    const int64_t index = n * s.groups + g;
+    Scratch<T> columns(s.depth() * s.pixels());
+    gemm<T>(s.depth(), s.pixels(), s.out_channels,
+            {weight + g * s.out_channels * s.depth(), 1, s.depth()},
+            {grad + index * s.out_channels * s.pixels(), s.pixels(), 1}, {columns.data(), s.pixels(), 1});
+    T* image = out + index * s.channels * s.plane();
+    parallel_for(0, s.channels, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.taps() * s.pixels())),
+                 [&](int64_t begin, int64_t end) { col2im(s, columns.data(), begin, end, image); });
+  });
+}
+
+// A part of the transposed columns: rows are pixels, columns are places of the kernel.
+template <class T>
+void pack_transposed_columns(const ConvShape& s, const T* image, const Panels<T>& panels) {
+  constexpr int64_t kLines = 16, kRows = kMaxPanelRows;
+  T lines[kLines * kRows];
+  for (int64_t column = 0; column < panels.padded(); column += panels.width) {
+    const int64_t width = panels.width_at(column);
+    for (int64_t j = 0; j < width; j += kLines) {
+      const int64_t count = std::min(kLines, width - j);
+      for (int64_t l = 0; l < count; ++l) {
+        T* line = lines + l * kRows;
+        const int64_t place = column + j + l;
+        if (place >= panels.columns) {
+          std::fill(line, line + panels.rows, T(0));
+          continue;
+        }
+        const int64_t row = panels.first_column + place, tap = row % s.taps();
+        im2col_row(s, image + row / s.taps() * s.plane(), tap / s.kernel_w, tap % s.kernel_w,
+                   panels.first_row, panels.rows, line);
+      }
+      transpose_into(lines, kRows, count, panels.rows, panels.panel(column) + j, width);
+    }
+  }
+}
+
+// out (out_channels x depth) += grad (out_channels x pixels) · columns transposed.
+template <class T>
+void add_weight_gradient(const ConvShape& s, const T* image, const T* grad, T* out) {
+  const Matrix<const T> a{grad, s.pixels(), 1};
+  const Matrix<T> c{out, s.depth(), 1};
+  if (s.is_pointwise())
+    return gemm<T>(s.out_channels, s.depth(), s.pixels(), a, {image, 1, s.pixels()}, c, true);
+  if constexpr (std::is_floating_point_v<T>) {
+    gemm_panels<T>(s.out_channels, s.depth(), s.pixels(), a, [&](const Panels<T>& panels) {
+      pack_transposed_columns(s, image, panels);
+    }, c, true);
+  } else {
+    Scratch<T> columns(s.depth() * s.pixels());
+    im2col(s, image, columns.data());
+    gemm<T>(s.out_channels, s.depth(), s.pixels(), a, {columns.data(), 1, s.pixels()}, c, true);
+  }
+}
+
+// The batch is cut into parts that depend on the sizes only; their sums are added in order.
+template <class T>
+void weight_gradient(const ConvShape& s, const T* x, const T* grad, T* out) {
+  if (is_depthwise(s)) return depthwise_weight_gradient(s, x, grad, out);
+  const int64_t size = s.groups * s.out_channels * s.depth();
+  const int64_t parts = size > (1 << 18) ? 1 : std::clamp<int64_t>(s.batch, 1, 8);
+  Scratch<T> partial(parts * size);
+  std::fill(partial.data(), partial.data() + parts * size, T(0));
+  const auto part = [&](int64_t index) {
+    const int64_t p = index / s.groups, g = index % s.groups;
+    for (int64_t n = p * s.batch / parts; n < (p + 1) * s.batch / parts; ++n)
+      add_weight_gradient(s, x + (n * s.groups + g) * s.channels * s.plane(),
+                          grad + (n * s.groups + g) * s.out_channels * s.pixels(),
+                          partial.data() + p * size + g * s.out_channels * s.depth());
+  };
+  if (parts * s.groups == 1) part(0);
+  else parallel_chunks(parts * s.groups, part);
+  parallel_for(0, size, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      T sum = partial[i];
+      for (int64_t p = 1; p < parts; ++p) sum = plus(sum, partial[p * size + i]);
+      out[i] = sum;
+    }
+  });
+}
+
+// Arguments from `first` on: stride, padding, dilation, groups.
+ConvShape conv_shape(const KernelCall& call, int first, const oar_tensor& x, const oar_tensor& weight,
+                     const oar_tensor& out) {
+  const Ints stride = call.arg(first).as_ints(), padding = call.arg(first + 1).as_ints();
+  const Ints dilation = call.arg(first + 2).as_ints();
+  const int64_t groups = call.arg(first + 3).as_int();
+  return {x.shape[0], groups, x.shape[1] / groups, x.shape[2], x.shape[3],
+          out.shape[1] / groups, out.shape[2], out.shape[3], weight.shape[2], weight.shape[3],
+          stride[0], stride[1], dilation[0], dilation[1], padding[0], padding[2]};
+}
+
+// Runs f(shape, left, right, out) with both operands compact and in the type sums are made in.
+template <class F>
+void with_operands(KernelCall& call, const ConvShape& shape, F f) {
+  if (call.out().numel == 0) return;
+  visit<kNumbers>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Compact<T> left(call.in(0)), right(call.in(1));
+    const Result<T> result(call.out());
+    f(shape, left.data(), right.data(), result.data());
+    result.finish();
+  });
+}
+
+void conv2d_core(KernelCall& call) {
+  with_operands(call, conv_shape(call, 2, call.in(0), call.in(1), call.out()),
+                [](const ConvShape& s, auto* x, auto* weight, auto* out) { forward(s, x, weight, out); });
+}
+
+void conv2d_input_grad(KernelCall& call) {
+  with_operands(call, conv_shape(call, 3, call.out(), call.in(0), call.in(1)),
+                [](const ConvShape& s, auto* weight, auto* grad, auto* out) {
+                  input_gradient(s, weight, grad, out);
+                });
+}
+
+void conv2d_weight_grad(KernelCall& call) {
+  with_operands(call, conv_shape(call, 3, call.in(0), call.out(), call.in(1)),
+                [](const ConvShape& s, auto* x, auto* grad, auto* out) {
+                  weight_gradient(s, x, grad, out);
+                });
+}
+
+const char* real_floats(const oar_kernel_call* call) {
+  return is_floating(static_cast<const KernelCall*>(call)->dtype())
+             ? nullptr
+             : "integers and complex numbers have their columns written out";
+}
+
+}  // namespace
+
+KernelList conv_kernels() {
+  static const oar_kernel list[] = {
+      {"conv2d_core", 1, "cpu:gemm", real_floats, kernel_entry<conv2d_core>},
+      {"conv2d_core", 1, "cpu:ref", nullptr, kernel_entry<conv2d_core>},
+      {"conv2d_input_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv2d_input_grad>},
+      {"conv2d_input_grad", 1, "cpu:ref", nullptr, kernel_entry<conv2d_input_grad>},
+      {"conv2d_weight_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv2d_weight_grad>},
+      {"conv2d_weight_grad", 1, "cpu:ref", nullptr, kernel_entry<conv2d_weight_grad>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu

@@ -1,0 +1,85 @@
+// Copies between tensors of one shape, and views that kernels make for themselves.
+#pragma once
+
+#include "oar/backend/cpu/scratch.h"
+#include "oar/ops/op_def.h"
+
+namespace oar::cpu {
+
+// Any dtypes and strides; the values are converted where the dtypes differ.
+void copy_elements(const oar_tensor& to, const oar_tensor& from);
+
+// A tensor as kernels see it, over memory that somebody else owns. Not to be copied: it points into
+// itself.
+class LocalTensor : public oar_tensor {
+ public:
+  LocalTensor(void* data_at, DType type, Dims sizes, Ints steps)
+      : oar_tensor{}, sizes_(sizes.begin(), sizes.end()), steps_(steps.begin(), steps.end()) {
+    data = data_at;
+    shape = as_words({sizes_.data(), sizes_.size()}).data();
+    strides = steps_.data();
+    numel = 1;
+    for (Dim d : sizes_) numel *= d.word();
+    ndim = static_cast<int32_t>(sizes_.size());
+    dtype = static_cast<uint8_t>(type);
+  }
+  // The part of `base` that a view describes.
+  LocalTensor(const oar_tensor& base, const ViewSpec& spec)
+      : LocalTensor(static_cast<char*>(base.data) +
+                        spec.offset * static_cast<int64_t>(size_of(static_cast<DType>(base.dtype))),
+                    static_cast<DType>(base.dtype), spec.shape, {spec.strides.data(), spec.strides.size()}) {}
+  // `x` broadcast to a shape.
+  static LocalTensor broadcast(const oar_tensor& x, Dims shape) {
+    SmallVector<int64_t, 6> steps(shape.size(), 0);
+    const size_t added = shape.size() - static_cast<size_t>(x.ndim);
+    for (size_t i = added; i < shape.size(); ++i)
+      if (x.shape[i - added] != 1) steps[i] = x.strides[i - added];
+    return LocalTensor(x.data, static_cast<DType>(x.dtype), shape, {steps.data(), steps.size()});
+  }
+  LocalTensor(const LocalTensor&) = delete;
+  LocalTensor& operator=(const LocalTensor&) = delete;
+
+ private:
+  SmallVector<Dim, 6> sizes_;
+  SmallVector<int64_t, 6> steps_;
+};
+
+inline Dims dims_of(const oar_tensor& t) { return as_dims({t.shape, static_cast<size_t>(t.ndim)}); }
+inline Ints strides_of(const oar_tensor& t) { return {t.strides, static_cast<size_t>(t.ndim)}; }
+inline DType dtype_of(const oar_tensor& t) { return static_cast<DType>(t.dtype); }
+inline int64_t element_size(const oar_tensor& t) { return static_cast<int64_t>(size_of(dtype_of(t))); }
+
+// A contiguous tensor for the length of a kernel.
+class TemporaryTensor {
+ public:
+  TemporaryTensor(Dims dims, DType dtype)
+      : steps_(contiguous_strides(dims)),
+        memory_(Shape(dims).numel().word() * static_cast<int64_t>(size_of(dtype))),
+        tensor_(memory_.data(), dtype, dims, {steps_.data(), steps_.size()}) {}
+  const oar_tensor& operator*() const { return tensor_; }
+  template <class T>
+  T* data() const { return static_cast<T*>(tensor_.data); }
+
+ private:
+  SmallVector<int64_t, 6> steps_;
+  Scratch<char, 256> memory_;
+  LocalTensor tensor_;
+};
+
+// Do the bytes from the lowest to the highest element of both meet?
+bool ranges_meet(const oar_tensor& a, const oar_tensor& b);
+
+// Calls body with an integer type as wide as the element: for kernels that only move elements.
+struct Wide { uint64_t words[2]; };
+template <class F>
+void visit_width(const oar_tensor& t, F&& body) {
+  switch (element_size(t)) {
+    case 1: return body(uint8_t{});
+    case 2: return body(uint16_t{});
+    case 4: return body(uint32_t{});
+    case 8: return body(uint64_t{});
+    default: return body(Wide{});
+  }
+}
+
+}  // namespace oar::cpu

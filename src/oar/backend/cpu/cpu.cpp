@@ -1,0 +1,69 @@
+// The CPU as a device behind the same interface as a plug-in. Its one stream is the calling thread.
+#include "oar/backend/cpu/cpu.h"
+
+#include <cstring>
+#include <vector>
+
+#include "oar/backend/cpu/kernels.h"
+#include "oar/device/device.h"
+#include "oar/tensor/allocator.h"
+
+namespace oar::cpu {
+namespace {
+
+const std::vector<oar_kernel>& all_kernels() {
+  static const std::vector<oar_kernel> list = [] {
+    std::vector<oar_kernel> all;
+    for (auto family : {activation_kernels, along_kernels, binary_kernels, compare_kernels,
+                        complex_kernels, conv_kernels, creation_kernels, elementwise_kernels,
+                        embedding_kernels, extremes_kernels, index_kernels, linalg_kernels,
+                        loss_kernels, norm_kernels, optimizer_kernels, pool_kernels, random_kernels,
+                        reduction_kernels, scan_kernels, shape_kernels, softmax_kernels,
+                        sort_kernels, statistics_kernels, trigonometry_kernels})
+      for (const oar_kernel& kernel : family()) all.push_back(kernel);
+    return all;
+  }();
+  return list;
+}
+
+int32_t done(int32_t, oar_stream*) { return OAR_OK; }
+
+oar_device_api make_api() {
+  oar_device_api api{};
+  api.abi_version = OAR_ABI_VERSION;
+  api.type_name = "cpu";
+  api.device_count = [] { return int32_t{1}; };
+  api.describe = [](int32_t) { return "the host's processor"; };
+  api.allocate = [](int32_t, size_t bytes) { return cpu_allocator::allocate(bytes); };
+  api.free = [](int32_t, void* data, size_t bytes) { cpu_allocator::free(data, bytes); };
+  api.copy = [](int32_t, void* to, const void* from, size_t bytes, oar_copy_kind, oar_stream*) {
+    std::memcpy(to, from, bytes);
+    return int32_t{OAR_OK};
+  };
+  // Work is finished when a call returns, so streams and events need no state of their own.
+  api.stream_create = [](int32_t) -> oar_stream* { return nullptr; };
+  api.stream_destroy = [](oar_stream*) {};
+  api.stream_synchronize = done;
+  api.stream_take_error = [](int32_t, oar_stream*) -> const char* { return nullptr; };
+  api.event_create = [](int32_t) -> oar_event* { return nullptr; };
+  api.event_destroy = [](oar_event*) {};
+  api.event_record = [](oar_event*, oar_stream*) { return int32_t{OAR_OK}; };
+  api.event_query = [](oar_event*) { return int32_t{1}; };
+  api.event_wait = [](oar_event*, oar_stream*) { return int32_t{OAR_OK}; };
+  api.supports = nullptr;
+  api.kernels = all_kernels().data();
+  api.kernel_count = static_cast<int32_t>(all_kernels().size());
+  return api;
+}
+
+}  // namespace
+
+void register_device() {
+  static const bool once = [] {
+    devices::add(make_api());
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+}  // namespace oar::cpu

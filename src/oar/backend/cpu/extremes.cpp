@@ -1,0 +1,172 @@
+// The largest and smallest elements, where they stand, and what is true of all or any.
+#include "oar/backend/cpu/kernels.h"
+#include "oar/backend/cpu/reduce.h"
+
+namespace oar::cpu {
+namespace {
+
+// NaN wins over every number, as in NumPy.
+template <class T, bool kLargest>
+struct ExtremeReducer {
+  using Acc = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
+  Acc identity() const {
+    using Limits = std::numeric_limits<Acc>;
+    if constexpr (Limits::has_infinity) return kLargest ? -Limits::infinity() : Limits::infinity();
+    else return kLargest ? Limits::lowest() : Limits::max();
+  }
+  Acc join(Acc a, Acc b) const {
+    const bool better = kLargest ? b > a : b < a;
+    return better || b != b ? b : a;
+  }
+  Acc step(Acc acc, const T* p, int64_t) const { return join(acc, static_cast<Acc>(*p)); }
+  Acc finish(Acc acc, int64_t) const { return acc; }
+};
+
+template <bool kLargest>
+void extreme(KernelCall& call) {
+  const auto axes = reduced_axes(call, 1);
+  visit<kBools | kIntegers | kFloats>(call.dtype(), [&](auto in) {
+    using T = typename decltype(in)::type;
+    using Reducer = ExtremeReducer<T, kLargest>;
+    reduce_into<T, typename Reducer::Acc>(call.out(), call.in(0), Ints(axes), Reducer{});
+  });
+}
+
+template <class T, bool kAll>
+struct LogicReducer {
+  uint8_t identity() const { return kAll; }
+  uint8_t join(uint8_t a, uint8_t b) const { return kAll ? a & b : a | b; }
+  uint8_t step(uint8_t acc, const T* p, int64_t) const {
+    return join(acc, static_cast<uint8_t>(convert_element<bool>(*p)));
+  }
+  uint8_t finish(uint8_t acc, int64_t) const { return acc; }
+};
+
+template <bool kAll>
+void logic(KernelCall& call) {
+  const auto axes = reduced_axes(call, 1);
+  visit<kAllTypes>(call.dtype(), [&](auto in) {
+    using T = typename decltype(in)::type;
+    // A bool is a byte that holds 0 or 1.
+    reduce_rows<T, uint8_t>(call.in(0), Ints(axes), LogicReducer<T, kAll>{},
+                            static_cast<uint8_t*>(call.out().data));
+  });
+}
+
+// Where the largest (or smallest) element of each row stands: the first one; NaN beats all.
+template <class T, bool kLargest>
+class ArgExtreme {
+ public:
+  using C = compute_t<T>;
+  ArgExtreme(const ReduceLayout& layout, const void* data, int64_t* where)
+      : layout_(layout), data_(static_cast<const char*>(data)), where_(where) {}
+
+  void run() const {
+    const int64_t rows = layout_.rows.count, length = layout_.inner.count;
+    if (rows < 8 && length > 2 * kChunk) {
+      for (int64_t row = 0; row < rows; ++row) where_[row] = long_row(row);
+      return;
+    }
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1));
+    const bool side_by_side = layout_.rows.run_stride() == sizeof(T) &&
+                              layout_.inner.run_stride() != sizeof(T) &&
+                              layout_.rows.shape.size() == 1;
+    parallel_for(0, rows, side_by_side ? std::max<int64_t>(grain, 16) : grain,
+                 [&](int64_t begin, int64_t end) {
+                   if (side_by_side) return columns(begin, end);
+                   for (int64_t row = begin; row < end; ++row)
+                     where_[row] = part(row, 0, length).index;
+                 });
+  }
+
+ private:
+  static constexpr int64_t kChunk = 1 << 16;
+  struct Found {
+    C value;
+    int64_t index;
+  };
+  static bool better(C v, C best) {
+    return (kLargest ? v > best : v < best) || (v != v && best == best);
+  }
+  C at(const char* p) const { return static_cast<C>(*reinterpret_cast<const T*>(p)); }
+
+  Found part(int64_t row, int64_t begin, int64_t end) const {
+    const char* start = data_ + layout_.rows.offset(row);
+    Found found{at(start + layout_.inner.offset(begin)), begin};
+    int64_t index = begin;
+    layout_.runs(start, begin, end, [&](const char* p, int64_t stride, int64_t n) {
+      for (int64_t i = 0; i < n; ++i, ++index)
+        if (const C v = at(p + i * stride); better(v, found.value)) found = {v, index};
+    });
+    return found;
+  }
+
+  int64_t long_row(int64_t row) const {
+    const int64_t length = layout_.inner.count, chunks = (length + kChunk - 1) / kChunk;
+    std::vector<Found> partial(static_cast<size_t>(chunks));
+    parallel_chunks(chunks, [&](int64_t c) {
+      partial[static_cast<size_t>(c)] = part(row, c * kChunk, std::min(length, (c + 1) * kChunk));
+    });
+    Found best = partial[0];
+    for (const Found& f : partial)
+      if (better(f.value, best.value)) best = f;
+    return best.index;
+  }
+
+  void columns(int64_t begin, int64_t end) const {
+    constexpr int64_t kWidth = 128;
+    for (int64_t first = begin; first < end; first += kWidth) {
+      const int64_t width = std::min(kWidth, end - first);
+      C best[kWidth];
+      const char* start = data_ + layout_.rows.offset(first);
+      for (int64_t i = 0; i < layout_.inner.count; ++i) {
+        const auto* p = reinterpret_cast<const T*>(start + layout_.inner.offset(i));
+        for (int64_t c = 0; c < width; ++c) {
+          const C v = static_cast<C>(p[c]);
+          if (i != 0 && !better(v, best[c])) continue;
+          best[c] = v;
+          where_[first + c] = i;
+        }
+      }
+    }
+  }
+
+  const ReduceLayout& layout_;
+  const char* data_;
+  int64_t* where_;
+};
+
+template <bool kLargest>
+void arg_extreme(KernelCall& call) {
+  const oar_tensor &x = call.in(0), &out = call.out();
+  SmallVector<int64_t, 6> axes;
+  if (call.has(1) && x.ndim > 0) axes.push_back(normalise_axis(call.arg(1).as_int(), x.ndim));
+  else for (int i = 0; i < x.ndim; ++i) axes.push_back(i);
+  if (out.numel == 0) return;
+  const ReduceLayout layout(x, Ints(axes.data(), axes.size()), /*ordered=*/true);
+  const bool direct = static_cast<DType>(out.dtype) == DType::Int64;
+  const Scratch<int64_t> found(direct ? 1 : out.numel);
+  int64_t* where = direct ? static_cast<int64_t*>(out.data) : found.data();
+  visit<kBools | kIntegers | kFloats>(call.dtype(), [&](auto in) {
+    ArgExtreme<typename decltype(in)::type, kLargest>(layout, x.data, where).run();
+  });
+  if (!direct)
+    std::transform(where, where + out.numel, static_cast<int32_t*>(out.data),
+                   [](int64_t i) { return static_cast<int32_t>(i); });
+}
+
+}  // namespace
+
+KernelList extremes_kernels() {
+  static const oar_kernel list[] = {
+      {"max", 1, "cpu:ref", nullptr, kernel_entry<extreme<true>>},
+      {"min", 1, "cpu:ref", nullptr, kernel_entry<extreme<false>>},
+      {"all", 1, "cpu:ref", nullptr, kernel_entry<logic<true>>},
+      {"any", 1, "cpu:ref", nullptr, kernel_entry<logic<false>>},
+      {"argmax", 1, "cpu:ref", nullptr, kernel_entry<arg_extreme<true>>},
+      {"argmin", 1, "cpu:ref", nullptr, kernel_entry<arg_extreme<false>>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu

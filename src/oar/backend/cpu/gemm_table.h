@@ -1,0 +1,34 @@
+// The micro kernels of one instruction set, by the size of their tile.
+#pragma once
+
+namespace oar::cpu {
+
+// C (rows x vectors) = A · B, or added to C. A(i, k) is a[i * a_row + k * a_step]; rows of B and C are
+// contiguous.
+template <class T>
+struct MicroTile {
+  long depth;
+  const T* a;
+  long a_row, a_step;
+  const T* b;
+  long b_step;
+  T* c;
+  long c_row;
+  bool accumulate;
+};
+
+inline constexpr int kMicroVectors = 3;
+
+template <class T>
+struct MicroTable {
+  int lanes;  // elements of a vector
+  int rows;   // the tallest tile
+  void (*run[8][kMicroVectors])(const MicroTile<T>&);
+};
+
+extern const MicroTable<float> kBaseFloat;
+extern const MicroTable<double> kBaseDouble;
+extern const MicroTable<float> kAvx512Float;  // empty where the compiler has no AVX-512
+extern const MicroTable<double> kAvx512Double;
+
+}  // namespace oar::cpu

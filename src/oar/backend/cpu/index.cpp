@@ -1,0 +1,260 @@
+// Reading and writing by index tensors. Several writes to one place happen in the indices' order,
+// whatever the number of threads: a place belongs to one of them.
+#include <cstring>
+
+#include "oar/backend/cpu/kernels.h"
+#include "oar/backend/cpu/places.h"
+
+namespace oar::cpu {
+namespace {
+
+using Offsets = std::vector<int64_t>;
+
+// Row-major byte steps of a contiguous result of that shape.
+SmallVector<int64_t, 6> byte_steps(const Shape& shape, int64_t element) {
+  auto steps = contiguous_strides(shape);
+  for (int64_t& step : steps) step *= element;
+  return steps;
+}
+
+// The axes beside the indexed ones, walked in the tensor (first) and in the result (second).
+struct Beside {
+  Walk<2> before, behind;
+  Beside(const Places& places, int64_t tensor_element, Ints result_steps) {
+    const IndexLayout& layout = places.layout();
+    size_t axis = 0;
+    const auto push = [&](Walk<2>& walk, int64_t source) {
+      const auto s = static_cast<size_t>(source);
+      walk.push(places.sizes()[s].word(), {places.strides()[s] * tensor_element, result_steps[axis++]});
+    };
+    for (int64_t source : layout.before) push(before, source);
+    axis += places.index_shape().size();
+    for (int64_t source : layout.behind) push(behind, source);
+  }
+};
+
+template <class Word>
+void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside, const Offsets& from) {
+  const auto count = static_cast<int64_t>(from.size());
+  const int64_t length = beside.behind.count(), size = sizeof(Word);
+  const bool packed = beside.behind.is_run({size, size});
+  parallel_for(0, beside.before.count() * count, std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1)),
+               [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t first = begin % count, rows = std::min(end - begin, count - first);
+      const char* base = static_cast<const char*>(x.data) + beside.before.offsets(begin / count)[0];
+      char* to = static_cast<char*>(out.data) + begin * length * size;
+      for (int64_t i = 0; i < rows; ++i, to += length * size) {
+        const char* row = base + from[static_cast<size_t>(first + i)];
+        if (length == 1) {
+          *reinterpret_cast<Word*>(to) = *reinterpret_cast<const Word*>(row);
+        } else if (packed) {
+          std::memcpy(to, row, static_cast<size_t>(length * size));
+        } else {
+          beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+            for (int64_t k = 0; k < n; ++k)
+              *reinterpret_cast<Word*>(to + at[1] + k * steps[1]) =
+                  *reinterpret_cast<const Word*>(row + at[0] + k * steps[0]);
+          });
+        }
+      }
+      begin += rows;
+    }
+  });
+}
+
+void index_take(KernelCall& call) {
+  const oar_tensor &x = call.in(0), &out = call.out();
+  const Places places(dims_of(x), strides_of(x), call.arg(1));
+  Offsets from = places.offsets(places.strides());
+  if (out.numel == 0) return;
+  for (int64_t& offset : from) offset *= element_size(x);
+  const auto steps = byte_steps(places.result_shape(), element_size(x));
+  const Beside beside(places, element_size(x), {steps.data(), steps.size()});
+  visit_width(x, [&](auto word) { take_rows<decltype(word)>(out, x, beside, from); });
+}
+
+// Calls write(row) for every indexed row; rows that share a place stay on one thread, in order.
+template <class Write>
+void in_order(const Offsets& to, int64_t work, Write&& write) {
+  const auto count = static_cast<int64_t>(to.size());
+  // Every thread looks at all rows, which only pays where a row is long.
+  const int64_t parts = count * work <= kGrain || work < 8 ? 1 : num_threads();
+  parallel_chunks(parts, [&](int64_t part) {
+    for (int64_t row = 0; row < count; ++row) {
+      const uint64_t mixed = static_cast<uint64_t>(to[static_cast<size_t>(row)]) * 0x9e3779b97f4a7c15u;
+      if (static_cast<int64_t>((mixed >> 32) * static_cast<uint64_t>(parts) >> 32) == part) write(row);
+    }
+  });
+}
+
+// Combine(to, from) on elements of type T at (tensor + to[row]) and (value + from[row]).
+template <class T, class Combine>
+void write_rows(void* tensor, const void* value, const Beside& beside, const Offsets& to, const Offsets& from,
+                Combine combine) {
+  const auto write = [&](const std::array<int64_t, 2>& base, int64_t row) {
+    char* at_tensor = static_cast<char*>(tensor) + base[0] + to[static_cast<size_t>(row)];
+    const char* at_value = static_cast<const char*>(value) + base[1] + from[static_cast<size_t>(row)];
+    beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+      for (int64_t k = 0; k < n; ++k)
+        combine(*reinterpret_cast<T*>(at_tensor + at[0] + k * steps[0]),
+                *reinterpret_cast<const T*>(at_value + at[1] + k * steps[1]));
+    });
+  };
+  const int64_t outer = beside.before.count(), rows = static_cast<int64_t>(to.size());
+  if (outer == 1) return in_order(to, beside.behind.count(), [&](int64_t row) { write({0, 0}, row); });
+  parallel_for(0, outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * beside.behind.count())),
+               [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const auto base = beside.before.offsets(p);
+      for (int64_t row = 0; row < rows; ++row) write(base, row);
+    }
+  });
+}
+
+// The offset of each indexed row in the (broadcast) value.
+Offsets value_rows(const LocalTensor& value, const Places& places) {
+  const size_t first = places.layout().before.size(), rank = places.index_shape().size();
+  Walk<1> walk;
+  for (size_t i = first; i < first + rank; ++i)
+    walk.push(value.shape[i], {value.strides[i] * element_size(value)});
+  Offsets rows;
+  rows.reserve(static_cast<size_t>(walk.count()));
+  walk.runs([&](const auto& at, const auto& steps, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) rows.push_back(at[0] + k * steps[0]);
+  });
+  return rows;
+}
+
+// `tensor` and `given` have one dtype and share no memory.
+void put(const oar_tensor& tensor, const Value& indices, const oar_tensor& given, bool accumulate) {
+  const Places places(dims_of(tensor), strides_of(tensor), indices);
+  const Shape shape = places.result_shape();
+  bool fits = given.ndim <= shape.rank();
+  for (int i = 0; fits && i < given.ndim; ++i)
+    fits = given.shape[i] == 1 || Dim(given.shape[i]) == shape[static_cast<size_t>(i + shape.rank() - given.ndim)];
+  user_check(fits, ErrorKind::InvalidArgument, "value has shape {} and does not broadcast to the indexed shape {}.",
+             to_string(dims_of(given)), shape.str());
+  const int64_t size = element_size(tensor);
+  Offsets to = places.offsets(places.strides());
+  if (shape.numel() == Dim(0)) return;
+  for (int64_t& offset : to) offset *= size;
+  const LocalTensor value = LocalTensor::broadcast(given, shape);
+  SmallVector<int64_t, 6> steps(value.strides, value.strides + value.ndim);
+  for (int64_t& step : steps) step *= size;
+  const Beside beside(places, size, {steps.data(), steps.size()});
+  const Offsets from = value_rows(value, places);
+  if (accumulate)
+    visit_dtype(dtype_of(tensor), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      write_rows<T>(tensor.data, value.data, beside, to, from, [](T& a, const T& b) { a = static_cast<T>(a + b); });
+    });
+  else
+    visit_width(tensor, [&](auto word) {
+      using Word = decltype(word);
+      write_rows<Word>(tensor.data, value.data, beside, to, from, [](Word& a, const Word& b) { a = b; });
+    });
+}
+
+void put_any(const oar_tensor& tensor, const Value& indices, const oar_tensor& value, bool accumulate) {
+  const DType dtype = dtype_of(tensor);
+  // Sums of small floats are kept in float until the end.
+  const bool widens = accumulate && is_floating(dtype) && size_of(dtype) < 4;
+  const DType working = widens ? DType::Float32 : dtype;
+  std::optional<TemporaryTensor> own_value, own_tensor;
+  if (dtype_of(value) != working || ranges_meet(tensor, value)) {
+    own_value.emplace(dims_of(value), working);
+    copy_elements(**own_value, value);
+  }
+  if (widens) {
+    own_tensor.emplace(dims_of(tensor), working);
+    copy_elements(**own_tensor, tensor);
+  }
+  put(own_tensor ? **own_tensor : tensor, indices, own_value ? **own_value : value, accumulate);
+  if (own_tensor) copy_elements(tensor, **own_tensor);
+}
+
+void index_put(KernelCall& call) {
+  copy_elements(call.out(), call.in(0));
+  put_any(call.out(), call.arg(1), call.in(2), call.arg(3).as_bool());
+}
+
+void index_put_inplace(KernelCall& call) {
+  put_any(call.in(0), call.arg(1), call.in(2), call.arg(3).as_bool());
+}
+
+void last_writes(KernelCall& call) {
+  const Ints shape = call.arg(1).as_ints();
+  const SmallVector<int64_t, 6> none(shape.size(), 0);
+  const Places places(as_dims(shape), {none.data(), none.size()}, call.arg(0));
+  SmallVector<int64_t, 6> steps(shape.size(), 0);
+  int64_t total = 1;
+  for (int64_t axis : places.layout().taken) {
+    steps[static_cast<size_t>(axis)] = total;
+    total *= shape[static_cast<size_t>(axis)];
+  }
+  const Offsets at = places.offsets({steps.data(), steps.size()});
+  std::vector<int64_t> writer(static_cast<size_t>(total), -1);
+  for (size_t i = 0; i < at.size(); ++i) writer[static_cast<size_t>(at[i])] = static_cast<int64_t>(i);
+  auto* out = static_cast<bool*>(call.out().data);
+  for (size_t i = 0; i < at.size(); ++i) out[i] = writer[static_cast<size_t>(at[i])] == static_cast<int64_t>(i);
+}
+
+void nonzero(KernelCall& call) {
+  const oar_tensor& x = call.in(0);
+  find_nonzero(x, [&](int64_t count) {
+    const int64_t shape[] = {count, x.ndim};
+    return static_cast<int64_t*>(call.allocate(0, Ints(shape, 2)).data);
+  });
+}
+
+void repeat_positions(KernelCall& call) {
+  const oar_tensor& repeats = call.in(0);
+  const TemporaryTensor counts(dims_of(repeats), DType::Int64);
+  copy_elements(*counts, repeats);
+  int64_t total = 0;
+  for (int64_t i = 0; i < repeats.numel; ++i) {
+    const int64_t count = counts.data<int64_t>()[i];
+    user_check(count >= 0, ErrorKind::InvalidArgument, "repeats[{}] is {}; it must not be negative.", i, count);
+    total += count;
+  }
+  auto* out = static_cast<int64_t*>(call.allocate(0, Ints(&total, 1)).data);
+  for (int64_t i = 0; i < repeats.numel; ++i) out = std::fill_n(out, counts.data<int64_t>()[i], i);
+}
+
+void one_hot(KernelCall& call) {
+  const oar_tensor &x = call.in(0), &out = call.out();
+  const int64_t classes = call.arg(1).as_int();
+  const TemporaryTensor at(dims_of(x), DType::Int64);
+  copy_elements(*at, x);
+  visit<kFloats>(dtype_of(out), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    auto* o = static_cast<T*>(out.data);
+    parallel_for(0, x.numel, std::max<int64_t>(1, kGrain / classes), [&](int64_t begin, int64_t end) {
+      std::fill(o + begin * classes, o + end * classes, T(0));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t place = at.data<int64_t>()[i];
+        user_check(place >= 0 && place < classes, ErrorKind::OutOfRange,
+                   "x holds {}, which is not one of {} classes (0 to {}).", place, classes, classes - 1);
+        o[i * classes + place] = T(1);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+KernelList index_kernels() {
+  static const oar_kernel list[] = {
+      {"index_take", 1, "cpu:ref", nullptr, kernel_entry<index_take>},
+      {"index_put", 1, "cpu:ref", nullptr, kernel_entry<index_put>},
+      {"index_put_", 1, "cpu:ref", nullptr, kernel_entry<index_put_inplace>},
+      {"last_writes", 1, "cpu:ref", nullptr, kernel_entry<last_writes>},
+      {"nonzero", 1, "cpu:ref", nullptr, kernel_entry<nonzero>},
+      {"repeat_positions", 1, "cpu:ref", nullptr, kernel_entry<repeat_positions>},
+      {"one_hot", 1, "cpu:ref", nullptr, kernel_entry<one_hot>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu

@@ -1,0 +1,139 @@
+// Index tensors turned into memory offsets.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "oar/backend/cpu/copy.h"
+#include "oar/backend/cpu/loops.h"
+#include "oar/ops/index_layout.h"
+
+namespace oar::cpu {
+
+// Axes walked together over N operands, with byte strides, merged where all of them continue.
+template <size_t N>
+class Walk {
+ public:
+  using Steps = std::array<int64_t, N>;
+
+  void push(int64_t size, const Steps& steps) {
+    count_ *= size;
+    if (size == 1) return;
+    if (!axes_.empty()) {
+      bool merges = true;
+      for (size_t k = 0; k < N; ++k) merges &= axes_.back().steps[k] == steps[k] * size;
+      if (merges) {
+        axes_.back() = {axes_.back().size * size, steps};
+        return;
+      }
+    }
+    axes_.push_back({size, steps});
+  }
+  int64_t count() const { return count_; }
+  // One run (or a single element) whose steps are the given ones?
+  bool is_run(const Steps& steps) const {
+    return axes_.empty() || (axes_.size() == 1 && axes_[0].steps == steps);
+  }
+  Steps offsets(int64_t index) const {
+    Steps at{};
+    for (size_t i = axes_.size(); i-- > 0;) {
+      for (size_t k = 0; k < N; ++k) at[k] += index % axes_[i].size * axes_[i].steps[k];
+      index /= axes_[i].size;
+    }
+    return at;
+  }
+  // body(offsets, steps, length) over the innermost runs, in order.
+  template <class Body>
+  void runs(Body&& body) const {
+    if (count_ == 0) return;
+    if (axes_.empty()) return body(Steps{}, Steps{}, int64_t{1});
+    const int64_t length = axes_.back().size;
+    Steps at{};
+    SmallVector<int64_t, 6> index(axes_.size(), 0);
+    for (int64_t done = 0; done < count_; done += length) {
+      body(at, axes_.back().steps, length);
+      for (size_t i = axes_.size() - 1; i-- > 0;) {
+        for (size_t k = 0; k < N; ++k) at[k] += axes_[i].steps[k];
+        if (++index[i] < axes_[i].size) break;
+        for (size_t k = 0; k < N; ++k) at[k] -= axes_[i].steps[k] * axes_[i].size;
+        index[i] = 0;
+      }
+    }
+  }
+
+ private:
+  struct Axis {
+    int64_t size;
+    Steps steps;
+  };
+  SmallVector<Axis, 6> axes_;
+  int64_t count_ = 1;
+};
+
+// Follows the elements of a tensor in row-major order from any one on.
+class Cursor {
+ public:
+  Cursor(const oar_tensor& x, int64_t start) : x_(x), index_(static_cast<size_t>(x.ndim), 0) {
+    for (int axis = x.ndim - 1; axis >= 0; --axis) {
+      index_[static_cast<size_t>(axis)] = start % x.shape[axis];
+      offset_ += index_[static_cast<size_t>(axis)] * x.strides[axis];
+      start /= x.shape[axis];
+    }
+  }
+  int64_t offset() const { return offset_; }  // in elements
+  const SmallVector<int64_t, 6>& index() const { return index_; }
+  void next() {
+    for (int axis = x_.ndim - 1; axis >= 0; --axis) {
+      int64_t& i = index_[static_cast<size_t>(axis)];
+      offset_ += x_.strides[axis];
+      if (++i < x_.shape[axis]) return;
+      offset_ -= x_.strides[axis] * x_.shape[axis];
+      i = 0;
+    }
+  }
+
+ private:
+  const oar_tensor& x_;
+  SmallVector<int64_t, 6> index_;
+  int64_t offset_ = 0;
+};
+
+// What the list of an op like index_take says of a tensor: which of its axes are indexed and where.
+class Places {
+ public:
+  // Masks are replaced by the positions where they hold.
+  Places(Dims shape, Ints strides, const Value& indices);
+
+  const IndexLayout& layout() const { return layout_; }
+  const Shape& index_shape() const { return index_; }
+  // Sizes and strides (in elements) of the tensor; a 0-d mask has added an axis.
+  Dims sizes() const { return sizes_; }
+  Ints strides() const { return {strides_.data(), strides_.size()}; }
+  Shape result_shape() const { return indexed_shape(layout_, sizes_, index_); }
+  // For each element of the indices, the sum of index times step over the taken axes, checked.
+  std::vector<int64_t> offsets(Ints steps) const;
+
+ private:
+  struct Entry {
+    int64_t axis;
+    const oar_tensor* index;
+  };
+  void add_axis(int64_t size, int64_t stride) {
+    sizes_.push_back(size);
+    strides_.push_back(stride);
+  }
+  void add_mask(const oar_tensor& mask, Dims shape, Ints strides, size_t first);
+
+  Shape sizes_, index_;
+  SmallVector<int64_t, 6> strides_;
+  std::vector<Entry> entries_;
+  std::deque<std::vector<int64_t>> positions_;  // of masks
+  std::deque<LocalTensor> tensors_;
+  IndexLayout layout_;
+};
+
+// The positions of the elements that are not zero, one column per axis; calls make(count) for the
+// memory of [count, rank].
+void find_nonzero(const oar_tensor& x, const std::function<int64_t*(int64_t count)>& make);
+
+}  // namespace oar::cpu

@@ -1,0 +1,361 @@
+// Reductions over any axes and strides.
+//
+// The elements of x fall into rows, one per element of the result. Where the elements of a row lie
+// side by side, rows are reduced one by one; where instead neighbouring rows lie side by side (a sum
+// over the first axis), a block of rows is reduced together, so that memory is read in order either
+// way. Sums are pairwise: the error grows with the logarithm of the length. How the work is cut
+// depends on the shape only, never on the number of threads.
+//
+// A reducer says what is computed:
+//   Acc identity() const;
+//   Acc step(Acc acc, const T* element, int64_t row) const;
+//   Acc join(Acc a, Acc b) const;
+//   Acc finish(Acc acc, int64_t row) const;
+#pragma once
+
+#include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/scratch.h"
+#include "oar/ops/infer.h"
+
+namespace oar::cpu {
+
+// Some axes of a tensor with strides in bytes, adjacent ones merged.
+struct AxisList {
+  SmallVector<int64_t, 6> shape, strides;
+  int64_t count = 1;
+
+  void push(int64_t size, int64_t stride) {
+    count *= size;
+    if (size == 1) return;
+    if (!shape.empty() && strides.back() == stride * size) {
+      shape.back() *= size;
+      strides.back() = stride;
+      return;
+    }
+    shape.push_back(size);
+    strides.push_back(stride);
+  }
+  int64_t run_length() const { return shape.empty() ? 1 : shape.back(); }
+  int64_t run_stride() const { return shape.empty() ? 0 : strides.back(); }
+  int64_t offset(int64_t index) const {
+    if (shape.size() == 1) return index * strides[0];
+    int64_t bytes = 0;
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      bytes += index % shape[axis] * strides[axis];
+      index /= shape[axis];
+    }
+    return bytes;
+  }
+};
+
+class ReduceLayout {
+ public:
+  // `ordered` keeps the elements of a row in logical order, for those who ask where one stands.
+  ReduceLayout(const oar_tensor& x, Ints axes, bool ordered = false) {
+    const auto element = static_cast<int64_t>(size_of(static_cast<DType>(x.dtype)));
+    SmallVector<std::pair<int64_t, int64_t>, 6> reduced;
+    for (int axis = 0; axis < x.ndim; ++axis) {
+      const int64_t size = x.shape[axis], stride = x.strides[axis] * element;
+      if (std::find(axes.begin(), axes.end(), axis) != axes.end())
+        reduced.push_back({size, stride});
+      else
+        rows.push(size, stride);
+    }
+    if (!ordered)
+      std::stable_sort(reduced.begin(), reduced.end(), [](const auto& a, const auto& b) {
+        return std::abs(a.second) > std::abs(b.second);
+      });
+    for (const auto& [size, stride] : reduced) inner.push(size, stride);
+  }
+  // body(pointer, byte stride, count) over the runs of elements [begin, end) of a row.
+  template <class Body>
+  void runs(const char* row, int64_t begin, int64_t end, Body&& body) const {
+    const int64_t run = inner.run_length();
+    while (begin < end) {
+      const int64_t at = inner.shape.size() > 1 ? begin % run : begin;
+      const int64_t count = std::min(end - begin, run - at);
+      body(row + inner.offset(begin), inner.run_stride(), count);
+      begin += count;
+    }
+  }
+
+  AxisList rows, inner;
+};
+
+// Several sums side by side: independent chains keep the adders busy and vectorise, and shorten each
+// chain for accuracy.
+template <class Acc>
+inline constexpr int64_t kLanes = std::max<int64_t>(4, 128 / static_cast<int64_t>(sizeof(Acc)));
+
+template <class T, class Acc, class Reducer>
+Acc reduce_run(const Reducer& reducer, const T* p, int64_t n, int64_t row) {
+  constexpr int64_t lanes = kLanes<Acc>;
+  if (n < lanes) {
+    Acc acc = reducer.identity();
+    for (int64_t i = 0; i < n; ++i) acc = reducer.step(acc, p + i, row);
+    return acc;
+  }
+  Acc acc[lanes];
+  for (int64_t k = 0; k < lanes; ++k) acc[k] = reducer.identity();
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    for (int64_t k = 0; k < lanes; ++k) acc[k] = reducer.step(acc[k], p + i + k, row);
+  for (int64_t k = 0; i < n; ++i, ++k) acc[k] = reducer.step(acc[k], p + i, row);
+  for (int64_t width = lanes / 2; width > 0; width /= 2)
+    for (int64_t k = 0; k < width; ++k) acc[k] = reducer.join(acc[k], acc[k + width]);
+  return acc[0];
+}
+
+template <class T, class Acc, class Reducer>
+Acc reduce_strided(const Reducer& reducer, const char* p, int64_t stride, int64_t n, int64_t row) {
+  if (stride == static_cast<int64_t>(sizeof(T)))
+    return reduce_run<T, Acc>(reducer, reinterpret_cast<const T*>(p), n, row);
+  constexpr int64_t lanes = 4;
+  Acc acc[lanes];
+  for (Acc& a : acc) a = reducer.identity();
+  for (int64_t i = 0; i < n; ++i)
+    acc[i % lanes] =
+        reducer.step(acc[i % lanes], reinterpret_cast<const T*>(p + i * stride), row);
+  return reducer.join(reducer.join(acc[0], acc[1]), reducer.join(acc[2], acc[3]));
+}
+
+// leaf(begin, end) on blocks, joined as a balanced tree.
+template <class Acc, class Leaf, class Join>
+Acc pairwise(int64_t begin, int64_t end, int64_t block, const Leaf& leaf, const Join& join) {
+  if (end - begin <= block) return leaf(begin, end);
+  const int64_t blocks = (end - begin + block - 1) / block;
+  const int64_t middle = begin + blocks / 2 * block;
+  return join(pairwise<Acc>(begin, middle, block, leaf, join),
+              pairwise<Acc>(middle, end, block, leaf, join));
+}
+
+template <class T, class Acc, class Reducer>
+class RowReduction {
+ public:
+  RowReduction(const ReduceLayout& layout, const void* data, const Reducer& reducer, Acc* results)
+      : layout_(layout),
+        data_(static_cast<const char*>(data)),
+        reducer_(reducer),
+        results_(results) {}
+
+  void run() const {
+    const int64_t rows = layout_.rows.count, length = layout_.inner.count;
+    if (rows == 0) return;
+    if (length == 0) {
+      for (int64_t row = 0; row < rows; ++row)
+        results_[row] = reducer_.finish(reducer_.identity(), row);
+    } else if (by_columns()) {
+      columns();
+    } else if (rows < kFewRows && length > 2 * kChunk) {
+      for (int64_t row = 0; row < rows; ++row) long_row(row);
+    } else {
+      parallel_for(0, rows, std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row)
+          results_[row] = reducer_.finish(part(row, 0, length), row);
+      });
+    }
+  }
+
+ private:
+  static constexpr int64_t kFewRows = 16;
+  static constexpr int64_t kChunk = 1 << 16;       // elements of a long row that one task takes
+  static constexpr int64_t kBlock = 1024;          // elements that one leaf takes
+  static constexpr int64_t kWidth = 256;           // rows that are reduced side by side
+  static constexpr int64_t kColumnBlock = 64;      // their elements that one leaf takes
+
+  bool by_columns() const {
+    return layout_.rows.run_stride() == sizeof(T) && layout_.rows.run_length() > 1 &&
+           !(layout_.inner.run_stride() == sizeof(T) && layout_.inner.run_length() > 1);
+  }
+  Acc join(Acc a, Acc b) const { return reducer_.join(a, b); }
+
+  Acc part(int64_t row, int64_t begin, int64_t end) const {
+    const char* start = data_ + layout_.rows.offset(row);
+    const auto leaf = [&](int64_t b, int64_t e) {
+      Acc acc = reducer_.identity();
+      layout_.runs(start, b, e, [&](const char* p, int64_t stride, int64_t n) {
+        acc = join(acc, reduce_strided<T, Acc>(reducer_, p, stride, n, row));
+      });
+      return acc;
+    };
+    return pairwise<Acc>(begin, end, kBlock, leaf, [&](Acc a, Acc b) { return join(a, b); });
+  }
+
+  void long_row(int64_t row) const {
+    const int64_t length = layout_.inner.count, chunks = (length + kChunk - 1) / kChunk;
+    const Scratch<Acc> partial(chunks);
+    parallel_chunks(chunks, [&](int64_t c) {
+      partial[c] = part(row, c * kChunk, std::min(length, (c + 1) * kChunk));
+    });
+    const auto leaf = [&](int64_t i, int64_t) { return partial[i]; };
+    results_[row] = reducer_.finish(
+        pairwise<Acc>(0, chunks, 1, leaf, [&](Acc a, Acc b) { return join(a, b); }), row);
+  }
+
+  // acc[c] = the elements [begin, end) of rows first + c.
+  void column_part(const char* start, int64_t first, int64_t width, int64_t begin, int64_t end,
+                   Acc* acc) const {
+    if (end - begin > kColumnBlock) {
+      Acc right[kWidth];
+      const int64_t middle = begin + (end - begin) / kColumnBlock / 2 * kColumnBlock;
+      if (middle > begin) {
+        column_part(start, first, width, begin, middle, acc);
+        column_part(start, first, width, middle, end, right);
+        for (int64_t c = 0; c < width; ++c) acc[c] = join(acc[c], right[c]);
+        return;
+      }
+    }
+    constexpr int64_t lanes = kLanes<Acc>;
+    for (int64_t c = 0; c < width; ++c) acc[c] = reducer_.identity();
+    for (int64_t i = begin; i < end; ++i) {
+      const auto* p = reinterpret_cast<const T*>(start + layout_.inner.offset(i));
+      int64_t c = 0;
+      for (; c + lanes <= width; c += lanes)
+        for (int64_t k = 0; k < lanes; ++k)
+          acc[c + k] = reducer_.step(acc[c + k], p + c + k, first + c + k);
+      for (; c < width; ++c) acc[c] = reducer_.step(acc[c], p + c, first + c);
+    }
+  }
+
+  void columns() const {
+    const int64_t run = layout_.rows.run_length(), length = layout_.inner.count;
+    const int64_t blocks = (run + kWidth - 1) / kWidth;
+    const int64_t tasks = layout_.rows.count / run * blocks;
+    // Few columns, each long: every task takes a piece of the length.
+    const int64_t wanted = tasks < kFewRows ? length * std::min(run, kWidth) / kChunk : 1;
+    const int64_t pieces = std::clamp<int64_t>(wanted, 1, 64);
+    const int64_t piece = (length + pieces - 1) / pieces;
+    const Scratch<Acc, 16> partial(pieces > 1 ? tasks * pieces * kWidth : 1);
+    const auto place = [&](int64_t task, auto&& body) {
+      const int64_t first = task / blocks * run + task % blocks * kWidth;
+      body(data_ + layout_.rows.offset(first), first,
+           std::min(kWidth, run - task % blocks * kWidth));
+    };
+    const auto store = [&](const Acc* acc, int64_t first, int64_t width) {
+      for (int64_t c = 0; c < width; ++c)
+        results_[first + c] = reducer_.finish(acc[c], first + c);
+    };
+    const int64_t work = std::min(run, kWidth) * piece;
+    parallel_for(0, tasks * pieces, std::max<int64_t>(1, kGrain / std::max<int64_t>(work, 1)),
+                 [&](int64_t from, int64_t to) {
+                   for (int64_t t = from; t < to; ++t)
+                     place(t / pieces, [&](const char* start, int64_t first, int64_t width) {
+                       Acc own[kWidth];
+                       Acc* acc = pieces > 1 ? partial.data() + t * kWidth : own;
+                       const int64_t begin = std::min(length, t % pieces * piece);
+                       column_part(start, first, width, begin, std::min(length, begin + piece),
+                                   acc);
+                       if (pieces == 1) store(acc, first, width);
+                     });
+                 });
+    if (pieces == 1) return;
+    for (int64_t task = 0; task < tasks; ++task)
+      place(task, [&](const char*, int64_t first, int64_t width) {
+        Acc* acc = partial.data() + task * pieces * kWidth;
+        for (int64_t step = 1; step < pieces; step *= 2)
+          for (int64_t i = 0; i + step < pieces; i += 2 * step)
+            for (int64_t c = 0; c < width; ++c)
+              acc[i * kWidth + c] = join(acc[i * kWidth + c], acc[(i + step) * kWidth + c]);
+        store(acc, first, width);
+      });
+  }
+
+  const ReduceLayout& layout_;
+  const char* data_;
+  const Reducer& reducer_;
+  Acc* results_;
+};
+
+template <class Acc>
+[[gnu::noinline]] void convert_results(const oar_tensor& out, const Acc* results) {
+  visit_dtype(static_cast<DType>(out.dtype), [&](auto to) {
+    using Out = typename decltype(to)::type;
+    auto* o = static_cast<Out*>(out.data);
+    for (int64_t i = 0; i < out.numel; ++i) o[i] = convert_element<Out>(results[i]);
+  });
+}
+
+// results[row] for every row of x.
+template <class T, class Acc, class Reducer>
+[[gnu::noinline]] void reduce_rows(const oar_tensor& x, Ints axes, const Reducer& reducer, Acc* results) {
+  const ReduceLayout layout(x, axes);
+  RowReduction<T, Acc, Reducer>(layout, x.data, reducer, results).run();
+}
+
+// The same into a tensor of any dtype.
+template <class T, class Acc, class Reducer>
+void reduce_into(const oar_tensor& out, const oar_tensor& x, Ints axes, const Reducer& reducer) {
+  const auto dtype = static_cast<DType>(out.dtype);
+  const bool direct = visit_dtype(
+      dtype, [](auto to) { return std::is_same_v<typename decltype(to)::type, Acc>; });
+  const Scratch<Acc> results(direct ? 1 : std::max<int64_t>(out.numel, 1));
+  reduce_rows<T, Acc>(x, axes, reducer, direct ? static_cast<Acc*>(out.data) : results.data());
+  if (!direct) convert_results(out, results.data());
+}
+
+// The axes of a reduction call: argument `index` holds them, or None.
+inline SmallVector<int64_t, 6> reduced_axes(const KernelCall& call, int index) {
+  std::optional<Ints> axes;
+  if (call.has(index)) axes = call.arg(index).as_ints();
+  return normalise_axes(axes, call.in(0).ndim);
+}
+
+// Reducers.
+
+// Sums of integers wrap, as in NumPy.
+template <class Acc>
+Acc wrapping_add(Acc a, Acc b) {
+  if constexpr (std::is_same_v<Acc, int64_t>)
+    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
+}
+template <class Acc>
+Acc wrapping_multiply(Acc a, Acc b) {
+  if constexpr (std::is_same_v<Acc, int64_t>)
+    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else
+    return a * b;
+}
+
+template <class T, class Acc>
+struct SumReducer {
+  Acc identity() const { return Acc(0); }
+  Acc step(Acc acc, const T* p, int64_t) const { return wrapping_add(acc, convert_element<Acc>(*p)); }
+  Acc join(Acc a, Acc b) const { return wrapping_add(a, b); }
+  Acc finish(Acc acc, int64_t) const { return acc; }
+};
+
+template <class T, class Acc>
+struct MeanReducer : SumReducer<T, Acc> {
+  int64_t count;
+  Acc finish(Acc acc, int64_t) const {
+    if constexpr (std::is_integral_v<Acc>) return acc / count;
+    else if constexpr (is_complex_type<Acc>) return acc / static_cast<typename Acc::value_type>(count);
+    else return acc / static_cast<Acc>(count);
+  }
+};
+
+// The mean square distance from a centre that is known already.
+template <class T, class Acc>
+struct SpreadReducer : SumReducer<T, Acc> {
+  const Acc* centre;
+  Acc divisor;
+  Acc step(Acc acc, const T* p, int64_t row) const {
+    const Acc d = static_cast<Acc>(*p) - centre[row];
+    return acc + d * d;
+  }
+  Acc finish(Acc acc, int64_t) const { return acc / divisor; }
+};
+
+// The sum of n numbers that lie side by side, pairwise.
+template <class T, class Acc, class Reducer>
+Acc reduce_span(const Reducer& reducer, const T* p, int64_t n, int64_t row = 0) {
+  constexpr int64_t kBlock = 1024;
+  const auto leaf = [&](int64_t b, int64_t e) {
+    return reduce_run<T, Acc>(reducer, p + b, e - b, row);
+  };
+  return pairwise<Acc>(0, n, kBlock, leaf, [&](Acc a, Acc b) { return reducer.join(a, b); });
+}
+
+}  // namespace oar::cpu

@@ -1,0 +1,175 @@
+// Softmax, its logarithm and their derivatives, along any axis. 16-bit floats compute in float32.
+#include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/kernels.h"
+#include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/vector_math.h"
+
+namespace oar::cpu {
+namespace {
+
+template <class T, class C>
+struct MaxOf {
+  C identity() const { return -std::numeric_limits<C>::infinity(); }
+  C join(C a, C b) const { return b > a || b != b ? b : a; }
+  C step(C acc, const T* p, int64_t) const { return join(acc, static_cast<C>(*p)); }
+};
+template <class T, class C>
+struct SumOf {
+  C identity() const { return 0; }
+  C join(C a, C b) const { return a + b; }
+  C step(C acc, const T* p, int64_t) const { return acc + static_cast<C>(*p); }
+};
+template <class T, class C>
+struct DotOf : SumOf<T, C> {
+  const T* from;
+  const T* other;
+  C step(C acc, const T* p, int64_t) const {
+    return acc + static_cast<C>(*p) * static_cast<C>(other[p - from]);
+  }
+};
+
+constexpr int64_t kWidth = 64;  // lines that stand side by side and are taken together
+
+// line(offset) where the axis is the last one; block(offset, width) where lines are interleaved, their
+// elements `inner` apart.
+template <class Line, class Block>
+void for_each_line(const AxisSpan& span, Line&& line, Block&& block) {
+  if (span.length == 0 || span.inner == 0) return;
+  const int64_t blocks = span.inner == 1 ? 1 : (span.inner + kWidth - 1) / kWidth;
+  const int64_t work = span.length * std::min(span.inner, kWidth);
+  parallel_for(0, span.outer * blocks, std::max<int64_t>(1, kGrain / 8 / work),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t b = begin; b < end; ++b) {
+                   const int64_t start = b / blocks * span.length * span.inner;
+                   const int64_t at = b % blocks * kWidth;
+                   if (span.inner == 1) line(start);
+                   else block(start + at, std::min(kWidth, span.inner - at));
+                 }
+               });
+}
+
+// One line side by side. `x` are T or already C.
+template <bool kLog, class In, class Out, class C = compute_t<Out>>
+void softmax_line(const In* x, Out* out, int64_t n, C* buffer) {
+  const C high = reduce_span<In, C>(MaxOf<In, C>{}, x, n);
+  in_groups(n, [&](int64_t i) { buffer[i] = exp_of(static_cast<C>(x[i]) - high); });
+  const C total = reduce_span<C, C>(SumOf<C, C>{}, buffer, n);
+  if constexpr (kLog) {
+    const C log_total = std::log(total);
+    in_groups(n, [&](int64_t i) {
+      out[i] = static_cast<Out>((static_cast<C>(x[i]) - high) - log_total);
+    });
+  } else {
+    const C scale = 1 / total;
+    in_groups(n, [&](int64_t i) { out[i] = static_cast<Out>(buffer[i] * scale); });
+  }
+}
+
+template <bool kLog, class In, class Out, class C = compute_t<Out>>
+void softmax_block(const In* x, Out* out, int64_t length, int64_t inner, int64_t width) {
+  C high[kWidth], total[kWidth];
+  for (int64_t c = 0; c < kWidth; ++c) high[c] = -std::numeric_limits<C>::infinity(), total[c] = 0;
+  const MaxOf<In, C> max_of;
+  for (int64_t i = 0; i < length; ++i)
+    in_groups(width, [&](int64_t c) { high[c] = max_of.step(high[c], x + i * inner + c, 0); });
+  for (int64_t i = 0; i < length; ++i)
+    in_groups(width, [&](int64_t c) {
+      total[c] += exp_of(static_cast<C>(x[i * inner + c]) - high[c]);
+    });
+  for (int64_t c = 0; c < width; ++c) total[c] = kLog ? std::log(total[c]) : 1 / total[c];
+  for (int64_t i = 0; i < length; ++i)
+    in_groups(width, [&](int64_t c) {
+      const C v = static_cast<C>(x[i * inner + c]) - high[c];
+      out[i * inner + c] = static_cast<Out>(kLog ? v - total[c] : exp_of(v) * total[c]);
+    });
+}
+
+template <bool kLog, class In, class Out>
+void softmax_lines(const AxisSpan& span, const In* x, Out* out) {
+  using C = compute_t<Out>;
+  for_each_line(
+      span,
+      [&](int64_t at) {
+        if constexpr (std::is_same_v<Out, C> && !kLog) {
+          softmax_line<kLog>(x + at, out + at, span.length, out + at);
+        } else {
+          const Scratch<C> buffer(span.length);
+          softmax_line<kLog>(x + at, out + at, span.length, buffer.data());
+        }
+      },
+      [&](int64_t at, int64_t width) {
+        softmax_block<kLog>(x + at, out + at, span.length, span.inner, width);
+      });
+}
+
+template <bool kLog>
+void softmax_kernel(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(1).as_int());
+  visit<kFloats>(static_cast<DType>(call.out().dtype), [&](auto tag) {
+    using Out = typename decltype(tag)::type;
+    auto* out = static_cast<Out*>(call.out().data);
+    if (call.in(0).dtype == call.out().dtype)
+      softmax_lines<kLog>(span, Contiguous<Out>(call.in(0)).data(), out);
+    else
+      softmax_lines<kLog>(span, Converted<compute_t<Out>>(&call.in(0)).data(), out);
+  });
+}
+
+// (grad - sum(grad * out)) * out, or grad - exp(out) * sum(grad) for the logarithm.
+template <bool kLog, class T>
+void grad_line(const T* out, const T* grad, T* to, int64_t n) {
+  using C = compute_t<T>;
+  C total;
+  if constexpr (kLog) total = reduce_span<T, C>(SumOf<T, C>{}, grad, n);
+  else total = reduce_span<T, C>(DotOf<T, C>{{}, grad, out}, grad, n);
+  in_groups(n, [&](int64_t i) {
+    const C o = static_cast<C>(out[i]), g = static_cast<C>(grad[i]);
+    to[i] = static_cast<T>(kLog ? g - exp_of(o) * total : (g - total) * o);
+  });
+}
+
+template <bool kLog, class T>
+void grad_block(const T* out, const T* grad, T* to, int64_t length, int64_t inner, int64_t width) {
+  using C = compute_t<T>;
+  C total[kWidth] = {};
+  for (int64_t i = 0; i < length; ++i)
+    in_groups(width, [&](int64_t c) {
+      const C g = static_cast<C>(grad[i * inner + c]);
+      total[c] += kLog ? g : g * static_cast<C>(out[i * inner + c]);
+    });
+  for (int64_t i = 0; i < length; ++i)
+    in_groups(width, [&](int64_t c) {
+      const C o = static_cast<C>(out[i * inner + c]), g = static_cast<C>(grad[i * inner + c]);
+      to[i * inner + c] = static_cast<T>(kLog ? g - exp_of(o) * total[c] : (g - total[c]) * o);
+    });
+}
+
+template <bool kLog>
+void softmax_grad_kernel(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(2).as_int());
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> out(call.in(0)), grad(call.in(1));
+    auto* to = static_cast<T*>(call.out().data);
+    for_each_line(
+        span,
+        [&](int64_t at) { grad_line<kLog>(out.data() + at, grad.data() + at, to + at, span.length); },
+        [&](int64_t at, int64_t width) {
+          grad_block<kLog>(out.data() + at, grad.data() + at, to + at, span.length, span.inner, width);
+        });
+  });
+}
+
+}  // namespace
+
+KernelList softmax_kernels() {
+  static const oar_kernel list[] = {
+      {"softmax", 1, "cpu:ref", nullptr, kernel_entry<softmax_kernel<false>>},
+      {"log_softmax", 1, "cpu:ref", nullptr, kernel_entry<softmax_kernel<true>>},
+      {"softmax_grad", 1, "cpu:ref", nullptr, kernel_entry<softmax_grad_kernel<false>>},
+      {"log_softmax_grad", 1, "cpu:ref", nullptr, kernel_entry<softmax_grad_kernel<true>>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu
