@@ -1,0 +1,228 @@
+#include "oar/autograd/engine.h"
+
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "oar/ops/gen/binary.h"
+#include "oar/ops/gen/creation.h"
+
+namespace oar {
+namespace {
+
+using Place = std::pair<const void*, uint32_t>;  // (node, result) or (leaf, 0)
+struct PlaceHash {
+  size_t operator()(const Place& p) const {
+    return std::hash<const void*>{}(p.first) * 31 + p.second;
+  }
+};
+Place place_of(const Edge& edge) {
+  return edge.node ? Place(edge.node.get(), edge.index) : Place(edge.leaf.impl(), 0);
+}
+
+class Run {
+ public:
+  Run(BackwardOptions options, bool into_leaves) : options_(options), into_leaves_(into_leaves) {}
+
+  void want(const Edge& edge, size_t slot) { wanted_[place_of(edge)].push_back(slot); }
+  void block(const Edge& edge) { blocked_.insert(place_of(edge)); }
+  // Only nodes from which a wanted place can be reached need to run.
+  void restrict_to_wanted(const std::vector<Edge>& roots);
+  void start(const Edge& edge, Tensor cotangent) { give(edge, std::move(cotangent)); }
+  void execute();
+  std::vector<Tensor> found;
+
+ private:
+  struct Pending {
+    Intrusive<Node> node;
+    SmallVector<Tensor, 1> cotangents;
+  };
+  void give(const Edge& edge, Tensor cotangent);
+  void give_leaf(const Tensor& leaf, Tensor cotangent);
+  void run_node(Pending& pending);
+  static void accumulate(Tensor& into, Tensor more) {
+    into = into.defined() ? add(into, more) : std::move(more);
+  }
+  void note_wanted(const Place& place, const Tensor& cotangent) {
+    if (auto it = wanted_.find(place); it != wanted_.end())
+      for (size_t slot : it->second) accumulate(found[slot], cotangent);
+  }
+
+  BackwardOptions options_;
+  bool into_leaves_;
+  bool restricted_ = false;
+  std::unordered_map<Node*, Pending> pending_;
+  // Consumers always have larger numbers than what they consume, so the largest pending node has all
+  // its cotangents.
+  std::priority_queue<std::pair<uint64_t, Node*>> ready_;
+  std::unordered_map<Place, std::vector<size_t>, PlaceHash> wanted_;
+  std::unordered_set<Place, PlaceHash> blocked_;
+  std::unordered_set<const Node*> useful_;
+};
+
+void Run::restrict_to_wanted(const std::vector<Edge>& roots) {
+  restricted_ = true;
+  std::vector<Node*> order;
+  std::unordered_set<Node*> seen;
+  std::priority_queue<std::pair<uint64_t, Node*>> queue;
+  for (const Edge& e : roots)
+    if (e.node && seen.insert(e.node.get()).second) queue.emplace(e.node->sequence(), e.node.get());
+  while (!queue.empty()) {
+    Node* node = queue.top().second;
+    queue.pop();
+    order.push_back(node);
+    for (const Edge& e : node->edges)
+      if (e.node && seen.insert(e.node.get()).second) queue.emplace(e.node->sequence(), e.node.get());
+  }
+  // Inputs come later in this order, so one pass from the back sees every path.
+  for (auto it = order.rbegin(); it != order.rend(); ++it)
+    for (const Edge& e : (*it)->edges)
+      if (e.valid() && (wanted_.contains(place_of(e)) || (e.node && useful_.contains(e.node.get()))))
+        useful_.insert(*it);
+}
+
+void Run::give(const Edge& edge, Tensor cotangent) {
+  if (!edge.valid() || !cotangent.defined()) return;
+  if (!blocked_.empty() && blocked_.contains(place_of(edge))) return;
+  if (!edge.node) return give_leaf(edge.leaf, std::move(cotangent));
+  Node* node = edge.node.get();
+  auto [it, fresh] = pending_.try_emplace(node);
+  if (fresh) {
+    it->second.node = edge.node;
+    it->second.cotangents.resize(node->results.size());
+    ready_.emplace(node->sequence(), node);
+  }
+  accumulate(it->second.cotangents[edge.index], std::move(cotangent));
+}
+
+// A gradient that nobody else holds is kept as it is; a shared or strided one is copied, because
+// users change gradients in place.
+Tensor owned(Tensor g, bool create_graph) {
+  if (create_graph || !g.is_dense()) return g;
+  if (g->reference_count() == 1 && g->storage->reference_count() == 1 && g.is_contiguous()) return g;
+  return assign(g);
+}
+
+void Run::give_leaf(const Tensor& leaf, Tensor cotangent) {
+  const GradMode mode(options_.create_graph);
+  if (History* h = maybe_history(leaf))
+    for (size_t i = 0; i < h->leaf_hooks.size(); ++i)
+      if (Tensor replaced = h->leaf_hooks[i].function(cotangent); replaced.defined()) cotangent = replaced;
+  note_wanted({leaf.impl(), 0}, cotangent);
+  if (!into_leaves_) return;
+  Tensor& grad = history_of(leaf).grad;
+  if (grad.defined())
+    grad = add(grad, cotangent);
+  else
+    grad = owned(std::move(cotangent), options_.create_graph);
+}
+
+void Run::run_node(Pending& pending) {
+  Node& node = *pending.node;
+  Node::Extras* extras = node.maybe_extras();
+  for (uint32_t i = 0; i < pending.cotangents.size(); ++i) {
+    Tensor& g = pending.cotangents[i];
+    if (extras && g.defined())
+      for (size_t k = 0; k < extras->tensor_hooks.size(); ++k)
+        if (extras->tensor_hooks[k].index == i)
+          if (Tensor replaced = extras->tensor_hooks[k].function(g); replaced.defined()) g = replaced;
+    if (g.defined()) note_wanted({&node, i}, g);
+    if (extras && g.defined() && into_leaves_)
+      for (const auto& [index, tensor] : extras->retained)
+        if (index == i) accumulate(history_of(Tensor::share(tensor)).grad, g);
+  }
+  if (restricted_ && !useful_.contains(&node)) return;
+  const devices::Scope device(node.results.empty() ? devices::current() : node.results[0].device);
+  for (uint32_t i = 0; i < pending.cotangents.size(); ++i) {
+    const Node::ResultMeta& meta = node.results[i];
+    if (!pending.cotangents[i].defined() && is_differentiable(meta.dtype))
+      pending.cotangents[i] = zeros(meta.shape, meta.dtype);
+  }
+  SmallVector<bool, 4> needed;
+  for (const Edge& e : node.edges)
+    needed.push_back(e.valid() && (!restricted_ || wanted_.contains(place_of(e)) ||
+                                   (e.node && useful_.contains(e.node.get()))));
+  const TensorList cotangents{pending.cotangents.data(), pending.cotangents.size()};
+  OpScope scope(node.name().c_str());
+  Grads grads = node.apply(cotangents, {needed.data(), needed.size()});
+  if (extras)
+    for (size_t k = 0; k < extras->node_hooks.size(); ++k) extras->node_hooks[k].second(cotangents, grads);
+  internal_check(grads.size() == node.edges.size(), "the vjp of {} gave {} gradients for {} operands",
+                 node.name(), grads.size(), node.edges.size());
+  pending.cotangents.clear();
+  for (size_t i = 0; i < grads.size(); ++i)
+    if (needed[i]) give(node.edges[i], std::move(grads[i]));
+  if (!options_.retain_graph && !options_.create_graph) node.free_saved();
+}
+
+void Run::execute() {
+  const GradMode mode(options_.create_graph);
+  while (!ready_.empty()) {
+    Node* node = ready_.top().second;
+    ready_.pop();
+    auto entry = pending_.extract(node);
+    run_node(entry.mapped());
+  }
+}
+
+Tensor first_cotangent(const Tensor& root, TensorList cotangents, size_t i) {
+  if (i < cotangents.size() && cotangents[i].defined()) {
+    user_check(same(cotangents[i].shape(), root.shape()), ErrorKind::InvalidArgument,
+               "the gradient given for an output has shape {}, the output {}.",
+               to_string(cotangents[i].dims()), to_string(root.dims()));
+    return cotangents[i].dtype() == root.dtype() ? cotangents[i] : cast(cotangents[i], root.dtype());
+  }
+  return ones_like(root);
+}
+
+void check_roots(TensorList roots, TensorList cotangents) {
+  user_check(cotangents.empty() || cotangents.size() == roots.size(), ErrorKind::InvalidArgument,
+             "there are {} outputs but {} gradients for them.", roots.size(), cotangents.size());
+}
+
+}  // namespace
+
+void backward(TensorList roots, TensorList cotangents, BackwardOptions options) {
+  check_roots(roots, cotangents);
+  Run run(options, true);
+  const GradMode mode(options.create_graph);
+  for (size_t i = 0; i < roots.size(); ++i) {
+    user_check(roots[i].defined(), ErrorKind::InvalidType, "an output is None.");
+    const Edge edge = edge_of(roots[i]);
+    // Paddle lets backward on a tensor without gradient pass in silence; so do scripts rely on.
+    if (edge.valid()) run.start(edge, first_cotangent(roots[i], cotangents, i));
+  }
+  run.execute();
+}
+
+std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList cotangents,
+                         BackwardOptions options, bool allow_unused, TensorList no_grad_vars) {
+  check_roots(outputs, cotangents);
+  Run run(options, false);
+  const GradMode mode(options.create_graph);
+  run.found.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    user_check(inputs[i].defined(), ErrorKind::InvalidType, "input {} is None.", i);
+    if (const Edge edge = edge_of(inputs[i]); edge.valid()) run.want(edge, i);
+  }
+  for (const Tensor& t : no_grad_vars)
+    if (const Edge edge = edge_of(t); edge.valid()) run.block(edge);
+  std::vector<Edge> roots;
+  for (const Tensor& t : outputs) {
+    user_check(t.defined(), ErrorKind::InvalidType, "an output is None.");
+    roots.push_back(edge_of(t));
+  }
+  run.restrict_to_wanted(roots);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (roots[i].valid()) run.start(roots[i], first_cotangent(outputs[i], cotangents, i));
+  run.execute();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    user_check(allow_unused || run.found[i].defined(), ErrorKind::InvalidArgument,
+               "input {} does not take part in the outputs.\nhint: Pass allow_unused=True to get "
+               "None for it, or check that it was not detached and has stop_gradient=False.",
+               i);
+  return std::move(run.found);
+}
+
+}  // namespace oar

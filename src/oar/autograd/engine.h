@@ -1,0 +1,23 @@
+// Running the tape backwards.
+#pragma once
+
+#include "oar/autograd/node.h"
+
+namespace oar {
+
+struct BackwardOptions {
+  bool retain_graph = false;
+  bool create_graph = false;  // record the backward itself, for derivatives of derivatives
+};
+
+// Adds the gradients of the roots into the leaves' `grad`. An undefined cotangent is ones.
+void backward(TensorList roots, TensorList cotangents = {}, BackwardOptions options = {});
+
+// Gradients of the outputs with respect to the inputs; leaves stay as they are. An input that does
+// not take part gives an undefined tensor if `allow_unused`, else an error. Gradients do not pass
+// through `no_grad_vars`.
+std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList cotangents = {},
+                         BackwardOptions options = {}, bool allow_unused = false,
+                         TensorList no_grad_vars = {});
+
+}  // namespace oar

@@ -1,0 +1,188 @@
+// Forward derivatives. Every op has one: its own rule, or the op itself where it is linear, or its
+// vjp where the Jacobian is diagonal, or its vjp transposed once more.
+#include "oar/autograd/engine.h"
+#include "oar/autograd/record.h"
+#include "oar/autograd/transform.h"
+#include "oar/ops/gen/binary.h"
+#include "oar/ops/gen/creation.h"
+
+namespace oar {
+namespace {
+
+const OpDef& rules_of(const Op& op) { return (op.inplace_of() ? *op.inplace_of() : op).def(); }
+
+Tensor tangent_of(const Tensor& t, int level) {
+  const Wrapped* w = t.defined() ? wrapped_at(t, level) : nullptr;
+  return w ? static_cast<const Dual*>(w)->tangent : Tensor();
+}
+
+// The arguments with tangents in the tensors' places; zeros where there is none, if asked.
+Frame tangent_frame(Args args, int level, bool zeros_for_none) {
+  Frame frame(args);
+  const auto tangent = [&](const Tensor& t) {
+    Tensor d = tangent_of(t, level);
+    if (d.defined() || !zeros_for_none || !t.defined()) return d;
+    const Wrapped* w = wrapped_at(t, level);
+    return zeros_like(w ? w->value : t);
+  };
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].is_tensor()) {
+      if (Tensor d = tangent(args[i].as_tensor()); d.defined()) frame.set_tensor(i, d);
+      else frame.set(i, Value());
+    }
+    if (args[i].is_tensors()) {
+      std::vector<Tensor> list;
+      for (const Tensor& t : args[i].as_tensors()) list.push_back(tangent(t));
+      frame.set_tensors(i, std::move(list));
+    }
+  }
+  return frame;
+}
+
+// One tangent per tensor slot, lists flattened, as a vjp counts its gradients.
+std::vector<Tensor> tangent_slots(const Op& op, Args args, int level) {
+  std::vector<Tensor> slots;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!op.schema().parameters[i].is_tensor()) continue;
+    if (args[i].is_tensors())
+      for (const Tensor& t : args[i].as_tensors()) slots.push_back(tangent_of(t, level));
+    else
+      slots.push_back(args[i].is_tensor() ? tangent_of(args[i].as_tensor(), level) : Tensor());
+  }
+  return slots;
+}
+
+bool is_real_elementwise(const Op& op, TensorList outputs, const std::vector<Tensor>& slots) {
+  if (!op.has(Trait::Elementwise) || outputs.size() != 1) return false;
+  for (const Tensor& t : slots)
+    if (t.defined() && (is_complex(t.dtype()) || t.dtype() != outputs[0].dtype())) return false;
+  return !is_complex(outputs[0].dtype());
+}
+
+// A diagonal Jacobian is its own transpose.
+std::vector<Tensor> through_diagonal(const Op& op, Args primals, TensorList outputs,
+                                     const std::vector<Tensor>& slots) {
+  Tensor total;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!slots[i].defined()) continue;
+    std::unique_ptr<bool[]> needed(new bool[slots.size()]());
+    needed[i] = true;
+    const Tensor cotangents[] = {slots[i]};
+    const Grads grads = call_vjp(op, primals, outputs, cotangents, {needed.get(), slots.size()});
+    if (!grads[i].defined()) continue;
+    total = total.defined() ? add(total, grads[i]) : grads[i];
+  }
+  return {total};
+}
+
+// vjp is linear in the cotangent u: u -> J^T u. Its own vjp at t is J t.
+std::vector<Tensor> through_transpose(const Op& op, Args primals, TensorList outputs,
+                                      const std::vector<Tensor>& slots) {
+  const bool recording = grad_enabled();
+  const GradMode on(true);
+  std::vector<Tensor> u, inputs;
+  for (const Tensor& out : outputs) {
+    u.emplace_back();
+    if (!is_differentiable(out.dtype())) continue;
+    u.back() = zeros_like(out);
+    set_stop_gradient(u.back(), false);
+    inputs.push_back(u.back());
+  }
+  std::unique_ptr<bool[]> needed(new bool[slots.size()]());
+  for (size_t i = 0; i < slots.size(); ++i) needed[i] = slots[i].defined();
+  const Grads transposed = call_vjp(op, primals, outputs, u, {needed.get(), slots.size()});
+  std::vector<Tensor> from, along;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!slots[i].defined() || !transposed[i].defined()) continue;
+    from.push_back(transposed[i]);
+    along.push_back(slots[i]);
+  }
+  const std::vector<Tensor> found = grad(from, inputs, along, {.retain_graph = true, .create_graph = recording}, true);
+  std::vector<Tensor> tangents;
+  size_t next = 0;
+  for (const Tensor& out : outputs) tangents.push_back(is_differentiable(out.dtype()) ? found[next++] : Tensor());
+  return tangents;
+}
+
+std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, const Outputs& outputs, int level) {
+  const OpDef& rules = rules_of(op);
+  const std::vector<Tensor> slots = tangent_slots(op, args, level);
+  const bool any = std::any_of(slots.begin(), slots.end(), [](const Tensor& t) { return t.defined(); });
+  if (!any || op.has(Trait::NoGrad)) return std::vector<Tensor>(outputs.size());
+  const TensorList outs{outputs.data(), outputs.size()};
+  if (rules.jvp) {
+    const Frame tangents = tangent_frame(args, level, false);
+    const Made made = rules.jvp(JvpCall{primals, outs, tangents.args()});
+    return {made.begin(), made.end()};
+  }
+  if (op.has(Trait::Linear)) {
+    const Outputs made = dispatch(op, tangent_frame(args, level, true).args());
+    return {made.begin(), made.end()};
+  }
+  if (!rules.vjp) return std::vector<Tensor>(outputs.size());  // random: not a function of its operands
+  if (is_real_elementwise(op, outs, slots)) return through_diagonal(op, primals, outs, slots);
+  return through_transpose(op, primals, outs, slots);
+}
+
+Outputs write_dual(const Op& op, Args args, int level) {
+  const Tensor& x = args[0].as_tensor();
+  const Tensor out = functional_result(op, args)[0];
+  const Wrapped* made = wrapped_at(out, level);
+  const Wrapped* target = wrapped_at(x, level);
+  user_check(target || !made, ErrorKind::InvalidArgument,
+             "a tensor from outside of jvp cannot take a value that has a tangent.\nhint: Clone it "
+             "inside the function first.");
+  Outputs outputs;
+  outputs.push_back(x);
+  if (!target) {
+    copy_into(x, out);
+    return outputs;
+  }
+  auto* dual = const_cast<Dual*>(static_cast<const Dual*>(target));
+  copy_into(dual->value, made ? made->value : out);
+  const Tensor tangent = made ? static_cast<const Dual*>(made)->tangent : Tensor();
+  if (dual->tangent.defined()) copy_into(dual->tangent, tangent.defined() ? tangent : zeros_like(dual->tangent));
+  else if (tangent.defined()) dual->tangent = assign(tangent);
+  return outputs;
+}
+
+}  // namespace
+
+Outputs dual_call(const Op& op, Args args, int level) {
+  const OpDef& rules = rules_of(op);
+  if (op.has(Trait::Inplace)) return write_dual(op, args, level);
+  const bool expands = !rules.vjp && !rules.jvp && !op.has(Trait::NoGrad) && !op.has(Trait::Linear);
+  if (expands && rules.decompose) return rules.decompose(args);
+  const Frame primals = unwrapped(args, level);
+  const Outputs outputs = dispatch(op, primals.args());
+  const std::vector<Tensor> tangents = output_tangents(op, args, primals.args(), outputs, level);
+  Outputs wrapped;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    wrapped.push_back(make_dual(outputs[i], tangents[i], level));
+  return wrapped;
+}
+
+std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f, TensorList primals,
+                                                        TensorList tangents) {
+  user_check(primals.size() == tangents.size(), ErrorKind::InvalidArgument,
+             "jvp got {} values but {} tangents.", primals.size(), tangents.size());
+  const TransformLevel transform;
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < primals.size(); ++i) {
+    const Tensor& d = tangents[i];
+    user_check(!d.defined() || (same(d.shape(), primals[i].shape()) && d.dtype() == primals[i].dtype()),
+               ErrorKind::InvalidArgument, "tangent {} is {}, its value {}; they must be alike.", i,
+               d.describe(), primals[i].describe());
+    inputs.push_back(make_dual(primals[i], d, transform.level()));
+  }
+  std::pair<std::vector<Tensor>, std::vector<Tensor>> result;
+  for (const Tensor& out : f(inputs)) {
+    const Wrapped* w = wrapped_at(out, transform.level());
+    const Tensor tangent = w ? static_cast<const Dual*>(w)->tangent : Tensor();
+    result.first.push_back(w ? w->value : out);
+    result.second.push_back(tangent.defined() ? tangent : zeros_like(result.first.back()));
+  }
+  return result;
+}
+
+}  // namespace oar

@@ -1,0 +1,111 @@
+#include "oar/autograd/node.h"
+
+#include <atomic>
+
+#include "oar/autograd/record.h"
+
+namespace oar {
+namespace {
+
+std::atomic<uint64_t> g_sequence{0};
+std::atomic<uint64_t> g_hook_id{0};
+
+}  // namespace
+
+// Inputs are always made before what is computed from them, so the numbers order the graph.
+Node::Node() : sequence_(g_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+
+void Node::release() const {
+  if (!drop_reference()) return;
+  // Deleting a node releases the nodes behind its edges. The outermost call deletes them in turn, so
+  // that the depth of the stack does not follow the depth of the graph.
+  thread_local std::vector<const Node*> pending;
+  thread_local bool draining = false;
+  pending.push_back(this);
+  if (draining) return;
+  draining = true;
+  while (!pending.empty()) {
+    const Node* node = pending.back();
+    pending.pop_back();
+    delete node;
+  }
+  draining = false;
+}
+
+History::~History() {
+  if (!retains || !node) return;
+  auto& retained = node->extras().retained;
+  std::erase_if(retained, [this](const auto& entry) { return entry.second == retains; });
+}
+
+History* maybe_history(const Tensor& t) { return static_cast<History*>(t->autograd.get()); }
+
+History& history_of(const Tensor& t) {
+  if (!t->autograd) t->autograd = std::make_unique<History>();
+  return static_cast<History&>(*t->autograd);
+}
+
+Edge edge_of(const Tensor& t) {
+  if (!t.has(kRecording)) return {};
+  refresh_view_history(t);
+  if (const History* h = maybe_history(t); h && h->node) return {h->node, h->index, {}};
+  return {{}, 0, t};
+}
+
+void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index) {
+  History& h = history_of(t);
+  h.node = std::move(node);
+  h.index = index;
+  if (t->view_base)
+    if (const auto* base = static_cast<History*>(t->view_base->autograd.get())) h.seen_epoch = base->epoch;
+  t->flags |= kRecording;
+}
+
+bool stop_gradient(const Tensor& t) { return !t.has(kRecording); }
+
+void set_stop_gradient(const Tensor& t, bool stop) {
+  if (stop) {
+    t->flags &= ~uint32_t{kRecording};
+    return;
+  }
+  user_check(is_differentiable(t.dtype()), ErrorKind::InvalidArgument,
+             "a tensor of dtype {} has no gradient.\nhint: Cast it to a float type first.",
+             name_of(t.dtype()));
+  t->flags |= kRecording;
+}
+
+bool is_leaf(const Tensor& t) {
+  const History* h = maybe_history(t);
+  return !t.has(kRecording) || !h || !h->node;
+}
+
+Tensor detach(const Tensor& t) { return Tensor(t->alias()); }
+
+uint64_t add_tensor_hook(const Tensor& t, TensorHook hook) {
+  user_check(t.has(kRecording), ErrorKind::Runtime,
+             "a hook needs a tensor that asks for its gradient.\nhint: Set stop_gradient to False.");
+  const uint64_t id = g_hook_id.fetch_add(1);
+  History& h = history_of(t);
+  if (h.node) h.node->extras().tensor_hooks.push_back({id, h.index, std::move(hook)});
+  else h.leaf_hooks.push_back({id, 0, std::move(hook)});
+  return id;
+}
+
+bool remove_tensor_hook(const Tensor& t, uint64_t id) {
+  History& h = history_of(t);
+  const auto matches = [id](const Node::Hook& hook) { return hook.id == id; };
+  size_t removed = std::erase_if(h.leaf_hooks, matches);
+  if (h.node) removed += std::erase_if(h.node->extras().tensor_hooks, matches);
+  return removed > 0;
+}
+
+void retain_grad(const Tensor& t) {
+  History& h = history_of(t);
+  if (!h.node || h.retains) return;
+  h.retains = t.impl();
+  h.node->extras().retained.emplace_back(h.index, t.impl());
+}
+
+bool grad_enabled() { return (t_layers.off & kRecording) == 0; }
+
+}  // namespace oar

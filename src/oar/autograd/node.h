@@ -1,0 +1,121 @@
+// The tape: nodes record how tensors came about, edges lead to what they came from.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "oar/ops/dispatcher.h"
+
+namespace oar {
+
+class Node;
+
+// Where a gradient goes on to: a result of another node, or a leaf that keeps it.
+struct Edge {
+  Intrusive<Node> node;
+  uint32_t index = 0;
+  Tensor leaf;
+  bool valid() const { return node || leaf.defined(); }
+};
+
+// Sees a gradient and may replace it; an undefined answer keeps it.
+using TensorHook = std::function<Tensor(const Tensor& grad)>;
+// Sees the gradients that a node was given and made, and may replace the latter.
+using NodeHook = std::function<void(TensorList given, Grads& made)>;
+
+class Node : public RefCounted {
+ public:
+  Node();
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Gradients of the inputs from those of the results; one per edge.
+  virtual Grads apply(TensorList cotangents, std::span<const bool> needed) = 0;
+  virtual std::string name() const = 0;
+  // Lets go of saved tensors; a later apply is an error.
+  virtual void free_saved() {}
+
+  uint64_t sequence() const { return sequence_; }
+  // Iterative: a chain of a million nodes does not overflow the stack.
+  void release() const;
+
+  struct ResultMeta {
+    Shape shape;
+    DType dtype;
+    Device device;
+  };
+  struct Hook {
+    uint64_t id;
+    uint32_t index;
+    TensorHook function;
+  };
+  SmallVector<Edge, 2> edges;
+  SmallVector<ResultMeta, 1> results;
+  // Rare, so kept apart.
+  struct Extras {
+    std::vector<Hook> tensor_hooks;
+    std::vector<std::pair<uint64_t, NodeHook>> node_hooks;
+    std::vector<std::pair<uint32_t, TensorImpl*>> retained;  // results that keep their gradient
+  };
+  Extras& extras() {
+    if (!extras_) extras_ = std::make_unique<Extras>();
+    return *extras_;
+  }
+  Extras* maybe_extras() const { return extras_.get(); }
+
+ private:
+  uint64_t sequence_;
+  std::unique_ptr<Extras> extras_;
+};
+
+// What autograd keeps for a tensor.
+class History : public AutogradMeta, public FreeListed<History> {
+ public:
+  ~History() override;
+
+  Intrusive<Node> node;   // none for a leaf
+  uint32_t index = 0;
+  uint32_t epoch = 0;       // of a base: counts writes through views
+  uint32_t seen_epoch = 0;  // of a view: the base's epoch when its node was made
+  TensorImpl* retains = nullptr;
+  Tensor grad;
+  std::vector<Node::Hook> leaf_hooks;
+  std::string name;
+};
+
+History& history_of(const Tensor& t);              // makes one where there is none
+History* maybe_history(const Tensor& t);
+// The place the tensor's gradient goes to; invalid where it asks for none.
+Edge edge_of(const Tensor& t);
+// Makes t the result `index` of the node.
+void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index);
+
+bool stop_gradient(const Tensor& t);
+void set_stop_gradient(const Tensor& t, bool stop);
+bool is_leaf(const Tensor& t);
+// The same content without history.
+Tensor detach(const Tensor& t);
+
+uint64_t add_tensor_hook(const Tensor& t, TensorHook hook);
+bool remove_tensor_hook(const Tensor& t, uint64_t id);
+void retain_grad(const Tensor& t);
+
+bool grad_enabled();
+// Within its life, gradients are recorded (or not).
+class GradMode {
+ public:
+  explicit GradMode(bool enabled) : outer_(t_layers.off) {
+    t_layers.off = enabled ? outer_ & ~uint32_t{kRecording} : outer_ | kRecording;
+  }
+  ~GradMode() { t_layers.off = (t_layers.off & ~uint32_t{kRecording}) | (outer_ & kRecording); }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+
+ private:
+  uint32_t outer_;
+};
+
+}  // namespace oar

@@ -1,0 +1,366 @@
+#include "oar/autograd/record.h"
+
+#include "oar/ops/gen/binary.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/strided.h"
+#include "oar/ops/gen/strided.h"
+#include "oar/ops/operators.h"
+
+namespace oar {
+namespace {
+
+const OpDef& rules_of(const Op& op) { return (op.inplace_of() ? *op.inplace_of() : op).def(); }
+
+Tensor bare(const Tensor& t) {
+  return t.defined() ? Tensor::meta(t.dims(), t.dtype(), t.device()) : Tensor();
+}
+
+// A saved alias as a tensor with its place in the graph, for derivatives of derivatives.
+Tensor with_edge(const Tensor& alias, const Edge& edge) {
+  if (edge.leaf.defined()) return edge.leaf;
+  if (!edge.node) return alias;
+  Tensor t(alias->alias());
+  set_history(t, edge.node, edge.index);
+  return t;
+}
+
+}  // namespace
+
+OpNode::OpNode(const Op& op, Args args) : op_(op) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Value& v = args[i];
+    const Parameter& p = op.schema().parameters[i];
+    if (!p.is_tensor()) {
+      args_.push(v);
+      continue;
+    }
+    if (v.is_tensors()) {
+      for (const Tensor& t : v.as_tensors()) edges.push_back(t.defined() ? edge_of(t) : Edge{});
+    } else {
+      edges.push_back(v.is_tensor() ? edge_of(v.as_tensor()) : Edge{});
+    }
+    save_argument(i, v);
+  }
+}
+
+Tensor OpNode::saved(const Tensor& t) {
+  // An alias: the tensor itself may later be written in place and would then lead back to this node.
+  return Tensor(t->alias());
+}
+
+void OpNode::save_argument(size_t i, const Value& v) {
+  const Op& rules = op_.inplace_of() ? *op_.inplace_of() : op_;
+  const bool whole = rules.saved_inputs() >> i & 1, shape = rules.saved_shapes() >> i & 1;
+  const bool overwritten = op_.schema().parameters[i].written;
+  const auto keep = [&](const Tensor& t) -> Tensor {
+    if (!t.defined() || (!whole && !shape)) return {};
+    if (!whole) return bare(t);
+    if (overwritten) {
+      const GradMode off(false);
+      return assign(t);
+    }
+    Tensor alias = saved(t);
+    if (t.is_dense()) versions_.push_back({alias.impl(), t->storage->version(), static_cast<int16_t>(i)});
+    return alias;
+  };
+  if (v.is_tensors()) {
+    std::vector<Tensor> list;
+    for (const Tensor& t : v.as_tensors()) list.push_back(keep(t));
+    args_.push(Value());
+    args_.set_tensors(i, std::move(list));
+    return;
+  }
+  args_.push(Value());
+  if (v.is_tensor())
+    if (Tensor t = keep(v.as_tensor()); t.defined()) args_.set_tensor(i, std::move(t));
+}
+
+void OpNode::save_outputs(const Outputs& outputs) {
+  const Op& rules = op_.inplace_of() ? *op_.inplace_of() : op_;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& t = outputs[i];
+    results.push_back({t.shape(), t.dtype(), t.device()});
+    if (!(rules.saved_outputs() >> std::min<size_t>(i, 31) & 1)) {
+      outputs_.push_back(Tensor());
+      continue;
+    }
+    outputs_.push_back(saved(t));
+    if (t.is_dense())
+      versions_.push_back({outputs_.back().impl(), t->storage->version(), static_cast<int16_t>(-1 - static_cast<int>(i))});
+  }
+}
+
+void OpNode::free_saved() {
+  args_ = Frame();
+  outputs_.clear();
+  versions_.clear();
+  freed_ = true;
+}
+
+void OpNode::check_versions() const {
+  for (const Version& v : versions_) {
+    if (v.tensor->storage->version() == v.version) continue;
+    const std::string what = v.parameter >= 0
+                                 ? "operand " + op_.schema().parameters[static_cast<size_t>(v.parameter)].name
+                                 : "result " + op_.schema().results[static_cast<size_t>(-1 - v.parameter)].name;
+    fail(ErrorKind::Runtime,
+         "the gradient of {} needs its {} ({}), which has been changed in place since (version {} "
+         "instead of {}).\nhint: Use the out-of-place op, or clone() the tensor before changing it.",
+         op_.name(), what, Tensor::share(const_cast<TensorImpl*>(v.tensor)).describe(),
+         v.tensor->storage->version(), v.version);
+  }
+}
+
+Frame OpNode::restored_args() const {
+  Frame frame(args_.args());
+  size_t slot = 0;
+  for (size_t i = 0; i < frame.size(); ++i) {
+    if (!op_.schema().parameters[i].is_tensor()) continue;
+    const Value v = args_[i];
+    if (v.is_tensors()) {
+      std::vector<Tensor> list;
+      for (const Tensor& t : v.as_tensors()) {
+        list.push_back(t.defined() && t.kind() != Kind::Meta ? with_edge(t, edges[slot]) : t);
+        ++slot;
+      }
+      frame.set_tensors(i, std::move(list));
+      continue;
+    }
+    // What an in-place op overwrote is not what its edge leads to any more as a value, but the saved
+    // copy is; it keeps the edge of the old value.
+    if (v.is_tensor() && v.as_tensor().kind() != Kind::Meta) {
+      const bool copied = op_.schema().parameters[i].written && edges[slot].leaf.defined();
+      if (!copied) frame.set_tensor(i, with_edge(v.as_tensor(), edges[slot]));
+    }
+    ++slot;
+  }
+  return frame;
+}
+
+std::vector<Tensor> OpNode::restored_outputs() {
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i].defined() || !grad_enabled()) {
+      outputs.push_back(outputs_[i]);
+      continue;
+    }
+    Tensor t(outputs_[i]->alias());
+    set_history(t, Intrusive<Node>(static_cast<Node*>(this)), static_cast<uint32_t>(i));
+    outputs.push_back(std::move(t));
+  }
+  return outputs;
+}
+
+Grads OpNode::apply(TensorList cotangents, std::span<const bool> needed) {
+  user_check(!freed_, ErrorKind::Runtime,
+             "the graph behind {} has been freed by an earlier backward.\nhint: Pass "
+             "retain_graph=True to that backward to run it again.",
+             op_.name());
+  check_versions();
+  const std::vector<Tensor> outputs = restored_outputs();
+  VjpCall call{{}, outputs, cotangents, needed};
+  if (!grad_enabled()) {
+    call.args = args_.args();
+    return rules().vjp(call);
+  }
+  const Frame args = restored_args();
+  call.args = args.args();
+  return rules().vjp(call);
+}
+
+Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangents,
+               std::span<const bool> needed) {
+  return rules_of(op).vjp(VjpCall{args, outputs, cotangents, needed});
+}
+
+namespace {
+
+// dL/dbase and dL/dvalue of a write of `value` into a view of base.
+class ViewWriteNode final : public Node {
+ public:
+  ViewWriteNode(const Tensor& view, Edge base, Edge value)
+      : shape_(view.shape()),
+        strides_(view.strides().begin(), view.strides().end()),
+        offset_((static_cast<char*>(view->data) - static_cast<char*>(view->view_base->data)) /
+                static_cast<int64_t>(size_of(view.dtype()))) {
+    edges.push_back(std::move(base));
+    edges.push_back(std::move(value));
+    const Tensor whole = Tensor::share(view->view_base.get());
+    results.push_back({whole.shape(), whole.dtype(), whole.device()});
+  }
+  Grads apply(TensorList cotangents, std::span<const bool>) override {
+    const Tensor& g = cotangents[0];
+    const Tensor part = as_strided(g, shape_, strides_, offset_);
+    // The written place gets nothing: g minus what lies under the view.
+    const Tensor rest = g - as_strided_grad(part, g.dims(), strides_, offset_);
+    return {rest, part};
+  }
+  std::string name() const override { return "write_to_view"; }
+
+ private:
+  Shape shape_;
+  std::vector<int64_t> strides_;
+  int64_t offset_;
+};
+
+Intrusive<Node> view_node(const Tensor& view) {
+  const Tensor base = Tensor::share(view->view_base.get());
+  static const Op& op = get_op("as_strided");
+  const Shape shape = view.shape();
+  const int64_t offset = (static_cast<char*>(view->data) - static_cast<char*>(base->data)) /
+                         static_cast<int64_t>(size_of(view.dtype()));
+  const Value values[] = {Value(base), Value(Dims(shape)), Value(view.strides()), Value(offset)};
+  auto node = make_intrusive<OpNode>(op, Args(values, 4));
+  Outputs outputs;
+  outputs.push_back(view);
+  node->save_outputs(outputs);
+  return node;
+}
+
+void check_leaf_write(const Tensor& x) {
+  const bool view_of_leaf = x->view_base && [&] {
+    const Tensor base = Tensor::share(x->view_base.get());
+    return base.has(kRecording) && is_leaf(base);
+  }();
+  user_check(!(x.has(kRecording) && is_leaf(x)) && !view_of_leaf, ErrorKind::InvalidArgument,
+             "a leaf that asks for its gradient cannot be written in place.\nhint: Write under "
+             "no_grad(), or to a copy: y = x.clone().");
+}
+
+// After an in-place call: the written tensor's history is the new node; if it is a view, so is the
+// history of its base, and other views are told to look again.
+void rebase(const Tensor& x, const Intrusive<Node>& node, uint32_t index) {
+  if (!x->view_base || !x.is_dense()) {
+    set_history(x, node, index);
+    if (History* h = maybe_history(x)) ++h->epoch;
+    return;
+  }
+  const Tensor base = Tensor::share(x->view_base.get());
+  user_check(base.is_contiguous(), ErrorKind::Unsupported,
+             "a write through a view of a tensor with permuted memory cannot be recorded.\nhint: "
+             "Call contiguous() on the tensor first.");
+  auto write = make_intrusive<ViewWriteNode>(x, edge_of(base), Edge{node, index, {}});
+  set_history(base, write, 0);
+  ++history_of(base).epoch;
+  set_history(x, view_node(x), 0);
+}
+
+// An op without a vjp of its own is expanded, so that its parts are recorded.
+Outputs record_expanded(const Op& op, Args args) {
+  const OpDef& rules = rules_of(op);
+  user_check(static_cast<bool>(rules.decompose), ErrorKind::Unsupported, "{} has no derivative: {}.",
+             op.name(), rules.vjp.is_unsupported() ? rules.vjp.why() : "its record gives none");
+  OpScope scope(op.name().c_str());
+  if (!op.inplace_of()) return rules.decompose(args);
+  const Tensor& x = args[0].as_tensor();
+  const Made made = rules.decompose(args);
+  Outputs outputs;
+  outputs.push_back(copy_into(x, made[0]));
+  return outputs;
+}
+
+// Within a transform the inner tensors have tapes of their own, so recording stays on for them.
+uint32_t recording_below(Args args) {
+  return dispatch_key(args) & kWrapped ? uint32_t{0} : uint32_t{kRecording};
+}
+
+}  // namespace
+
+Outputs autograd_layer(const Op& op, Args args) {
+  const OpDef& rules = rules_of(op);
+  if (op.has(Trait::NoGrad) || (op.has(Trait::Random) && !rules.vjp)) {
+    LayersOff off(recording_below(args));
+    return proceed(op, args, below(kRecording));
+  }
+  if (!rules.vjp) return record_expanded(op, args);
+
+  const bool writes = op.has(Trait::Inplace);
+  if (writes) check_leaf_write(args[0].as_tensor());
+  OpScope scope(op.name().c_str());
+  auto node = make_intrusive<OpNode>(op, args);
+  Outputs outputs;
+  {
+    LayersOff off(recording_below(args));
+    outputs = proceed(op, args, below(kRecording));
+  }
+  node->save_outputs(outputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined() || !is_differentiable(outputs[i].dtype())) continue;
+    if (writes) {
+      rebase(outputs[i], node, static_cast<uint32_t>(i));
+      continue;
+    }
+    set_history(outputs[i], node, static_cast<uint32_t>(i));
+    if (op.has(Trait::View) && outputs[i].is_dense() && !outputs[i]->view_base) {
+      const Tensor& base = args[0].as_tensor();
+      if (base.is_dense() && base->storage == outputs[i]->storage)
+        outputs[i]->view_base = base->view_base ? base->view_base : Intrusive<TensorImpl>(base.impl());
+    }
+  }
+  return outputs;
+}
+
+void refresh_view_history(const Tensor& t) {
+  if (!t->view_base || !t.is_dense()) return;
+  const auto* base = static_cast<History*>(t->view_base->autograd.get());
+  const History* own = maybe_history(t);
+  if (!base || !own || base->epoch == own->seen_epoch) return;
+  set_history(t, view_node(t), 0);
+}
+
+namespace {
+
+class CustomNode final : public Node {
+ public:
+  CustomNode(std::string name, CustomBackward backward, bool materialise)
+      : name_(std::move(name)), backward_(std::move(backward)), materialise_(materialise) {}
+  Grads apply(TensorList cotangents, std::span<const bool>) override {
+    user_check(static_cast<bool>(backward_), ErrorKind::Runtime,
+               "the graph behind {} has been freed by an earlier backward.\nhint: Pass "
+               "retain_graph=True to that backward to run it again.",
+               name_);
+    Grads grads;
+    for (Tensor& t : backward_(cotangents)) grads.push_back(std::move(t));
+    user_check(grads.size() == edges.size(), ErrorKind::InvalidArgument,
+               "the backward of {} gave {} gradients for {} tensor inputs.", name_, grads.size(),
+               edges.size());
+    return grads;
+  }
+  std::string name() const override { return name_; }
+  void free_saved() override { backward_ = nullptr; }
+
+ private:
+  std::string name_;
+  CustomBackward backward_;
+  bool materialise_;
+};
+
+}  // namespace
+
+std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
+                                    CustomBackward backward, std::string name,
+                                    bool materialise_grads) {
+  bool recorded = false;
+  for (const Tensor& t : inputs) recorded |= t.defined() && t.has(kRecording);
+  recorded &= grad_enabled();
+  std::vector<Tensor> outputs;
+  {
+    const GradMode off(false);
+    outputs = forward(inputs);
+  }
+  if (!recorded) return outputs;
+  auto node = make_intrusive<CustomNode>(std::move(name), std::move(backward), materialise_grads);
+  for (const Tensor& t : inputs) node->edges.push_back(t.defined() ? edge_of(t) : Edge{});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Tensor& t = outputs[i];
+    node->results.push_back(t.defined() ? Node::ResultMeta{t.shape(), t.dtype(), t.device()} : Node::ResultMeta{});
+    if (!t.defined() || !is_differentiable(t.dtype())) continue;
+    // An input handed through is a result of its own, with its own history.
+    for (const Tensor& input : inputs)
+      if (t.is_same(input)) { t = detach(t); break; }
+    set_history(t, node, static_cast<uint32_t>(i));
+  }
+  return outputs;
+}
+
+}  // namespace oar

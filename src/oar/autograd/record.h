@@ -1,0 +1,56 @@
+// The autograd layer of the dispatcher: records a call on the tape.
+#pragma once
+
+#include "oar/autograd/node.h"
+
+namespace oar {
+
+// A recorded op call.
+class OpNode final : public Node, public FreeListed<OpNode> {
+ public:
+  // Saves what the op's vjp reads; `before` holds copies of arguments that the call will overwrite.
+  OpNode(const Op& op, Args args);
+  void save_outputs(const Outputs& outputs);
+
+  Grads apply(TensorList cotangents, std::span<const bool> needed) override;
+  std::string name() const override { return op_.name(); }
+  void free_saved() override;
+
+ private:
+  const OpDef& rules() const { return (op_.inplace_of() ? *op_.inplace_of() : op_).def(); }
+  void save_argument(size_t i, const Value& v);
+  void check_versions() const;
+  Tensor saved(const Tensor& t);
+  Frame restored_args() const;
+  std::vector<Tensor> restored_outputs();
+
+  struct Version {
+    const TensorImpl* tensor;  // an alias owned by this node
+    uint32_t version;
+    int16_t parameter;  // or -1 - result
+  };
+  const Op& op_;
+  Frame args_;
+  SmallVector<Tensor, 1> outputs_;
+  SmallVector<Version, 3> versions_;
+  bool freed_ = false;
+};
+
+Outputs autograd_layer(const Op& op, Args args);
+
+// Of a view whose base was written through another view: makes its node anew.
+void refresh_view_history(const Tensor& t);
+
+// The vjp of an op as a function, for layers that derive something from it.
+Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangents,
+               std::span<const bool> needed = {});
+
+// A function with a derivative of its own. `backward` gets the results' cotangents and answers one
+// gradient per input.
+using CustomForward = std::function<std::vector<Tensor>(TensorList inputs)>;
+using CustomBackward = std::function<std::vector<Tensor>(TensorList cotangents)>;
+std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
+                                    CustomBackward backward, std::string name = "custom",
+                                    bool materialise_grads = true);
+
+}  // namespace oar

@@ -1,0 +1,85 @@
+#include "oar/autograd/transform.h"
+
+#include "oar/autograd/record.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/shape.h"
+
+namespace oar {
+namespace {
+thread_local int t_depth = 0;
+
+const Wrapped* wrapped(const Tensor& t) {
+  const bool is = t.defined() && (t.kind() == Kind::Dual || t.kind() == Kind::Batched);
+  return is ? static_cast<const Wrapped*>(t->payload.get()) : nullptr;
+}
+}  // namespace
+
+TransformLevel::TransformLevel() : level_(++t_depth) {}
+TransformLevel::~TransformLevel() { --t_depth; }
+
+const Wrapped* wrapped_at(const Tensor& t, int level) {
+  const Wrapped* w = wrapped(t);
+  return w && w->level == level ? w : nullptr;
+}
+
+Tensor make_dual(const Tensor& value, const Tensor& tangent, int level) {
+  return Tensor::with_payload(Kind::Dual, value.dims(), value.dtype(), value.device(), kWrapped,
+                              make_intrusive<Dual>(level, value, tangent));
+}
+
+Tensor make_batched(const Tensor& value, int level) {
+  return Tensor::with_payload(Kind::Batched, value.dims().subspan(1), value.dtype(), value.device(),
+                              kWrapped, make_intrusive<Batched>(level, value));
+}
+
+Frame unwrapped(Args args, int level) {
+  Frame frame(args);
+  const auto inner = [level](const Tensor& t) {
+    const Wrapped* w = wrapped_at(t, level);
+    return w ? w->value : t;
+  };
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].is_tensor()) frame.set_tensor(i, inner(args[i].as_tensor()));
+    if (args[i].is_tensors()) {
+      std::vector<Tensor> list;
+      for (const Tensor& t : args[i].as_tensors()) list.push_back(inner(t));
+      frame.set_tensors(i, std::move(list));
+    }
+  }
+  return frame;
+}
+
+Outputs functional_result(const Op& op, Args args) {
+  if (op.inplace_of()) return dispatch(*op.inplace_of(), args);
+  Outputs outputs;
+  if (op.name() == "copy_into") {
+    const Tensor& x = args[0].as_tensor();
+    const Tensor& value = args[1].as_tensor();
+    outputs.push_back(value.dtype() == x.dtype() ? value : cast(value, x.dtype()));
+    return outputs;
+  }
+  const std::string functional = op.name().substr(0, op.name().size() - 1);
+  const Op* counterpart = op.name().back() == '_' ? Registry::get().find(functional) : nullptr;
+  user_check(counterpart != nullptr, ErrorKind::Unsupported,
+             "{} writes its arguments and has no functional form, so it does not run inside jvp or "
+             "vmap.\nhint: Call it outside of the transform.",
+             op.name());
+  return dispatch(*counterpart, args);
+}
+
+Outputs transform_layer(const Op& op, Args args) {
+  const Wrapped* outermost = nullptr;
+  Kind kind = Kind::Dual;
+  for_each_tensor(args, [&](const Tensor& t) {
+    const Wrapped* w = wrapped(t);
+    if (w && (!outermost || w->level > outermost->level)) {
+      outermost = w;
+      kind = t.kind();
+    }
+  });
+  internal_check(outermost != nullptr, "the transform layer was called without a wrapped tensor");
+  return kind == Kind::Dual ? dual_call(op, args, outermost->level)
+                            : batched_call(op, args, outermost->level);
+}
+
+}  // namespace oar

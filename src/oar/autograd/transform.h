@@ -1,0 +1,71 @@
+// jvp and vmap: tensors that carry a tangent or a hidden batch axis, in levels that nest in any order.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "oar/ops/dispatcher.h"
+
+namespace oar {
+
+// The content of a tensor inside a transform.
+class Wrapped : public Payload {
+ public:
+  Wrapped(int l, Tensor v) : level(l), value(std::move(v)) {}
+  const int level;
+  Tensor value;
+};
+
+class Dual final : public Wrapped {
+ public:
+  Dual(int l, Tensor v, Tensor t) : Wrapped(l, std::move(v)), tangent(std::move(t)) {}
+  Tensor tangent;  // undefined: zero
+};
+
+// The batch is axis 0 of the value.
+class Batched final : public Wrapped {
+ public:
+  using Wrapped::Wrapped;
+  Dim size() const { return value.dims()[0]; }
+};
+
+// The payload at this level, or null.
+const Wrapped* wrapped_at(const Tensor& t, int level);
+Tensor make_dual(const Tensor& value, const Tensor& tangent, int level);
+Tensor make_batched(const Tensor& value, int level);
+
+// Numbers the transforms that are running on this thread; inner ones are larger.
+class TransformLevel {
+ public:
+  TransformLevel();
+  ~TransformLevel();
+  TransformLevel(const TransformLevel&) = delete;
+  TransformLevel& operator=(const TransformLevel&) = delete;
+  int level() const { return level_; }
+
+ private:
+  int level_;
+};
+
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// Values and directional derivatives of f at `primals` along `tangents` (undefined: zero).
+std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f, TensorList primals,
+                                                        TensorList tangents);
+
+// f over slices of the inputs. An axis of -1 << 31 (kNoAxis) leaves an input whole.
+inline constexpr int64_t kNoAxis = INT64_MIN;
+std::vector<Tensor> vmap(const TensorFunction& f, TensorList inputs, Ints in_axes, Ints out_axes);
+
+Outputs transform_layer(const Op& op, Args args);
+// The two kinds of level.
+Outputs dual_call(const Op& op, Args args, int level);
+Outputs batched_call(const Op& op, Args args, int level);
+
+// Arguments with this level's wrappers taken off.
+Frame unwrapped(Args args, int level);
+// For a call that writes: the functional op and what it makes, to be copied in. Shared by both kinds.
+Outputs functional_result(const Op& op, Args args);
+
+}  // namespace oar
