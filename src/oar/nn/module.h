@@ -1,0 +1,99 @@
+// Module: a part of a network, with the parameters, buffers and submodules it is made of.
+//
+//   struct Net : nn::Module {
+//     nn::Linear& hidden = add<nn::Linear>("hidden", 784, 128);
+//     nn::Linear& head = add<nn::Linear>("head", 128, 10);
+//     Tensor forward(const Tensor& x) override { return head(relu(hidden(x))); }
+//   };
+//
+// Names are those of the Python layers, so that a file written by one language loads in the other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "oar/nn/safetensors.h"
+#include "oar/tensor/tensor.h"
+
+namespace oar::nn {
+
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  // Whoever holds a reference to a submodule relies on its place.
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // A module with other inputs than one tensor defines functions of its own instead.
+  virtual Tensor forward(const Tensor& x);
+  Tensor operator()(const Tensor& x) { return forward(x); }
+
+  // Its own, then its submodules', with dotted names.
+  std::vector<std::pair<std::string, Tensor>> named_parameters() const;
+  std::vector<Tensor> parameters() const;
+  std::vector<std::pair<std::string, Tensor>> named_buffers() const;
+  const std::vector<std::pair<std::string, std::unique_ptr<Module>>>& submodules() const {
+    return submodules_;
+  }
+
+  // Parameters and buffers by name. They share memory with the module: later steps show in them.
+  NamedTensors state_dict() const;
+  // Copies values in. A missing or unexpected name is an error if `strict`; a wrong shape always.
+  void load_state_dict(const NamedTensors& state, bool strict = true);
+  void save(const std::string& path) const;
+  void load(const std::string& path, bool strict = true);
+
+  // Dropout and batch normalisation behave differently while training.
+  Module& train(bool on = true);
+  Module& eval() { return train(false); }
+  bool is_training() const { return training_; }
+  // Casts parameters and buffers of float types, in place.
+  Module& to(DType dtype);
+  // Forgets the gradients.
+  void zero_grad();
+
+ protected:
+  // Registers under a name and answers the same tensor, for a member to keep.
+  Tensor register_parameter(std::string name, Tensor value);
+  Tensor register_buffer(std::string name, Tensor value);
+  template <class M, class... A>
+  M& add(std::string name, A&&... args) {
+    auto module = std::make_unique<M>(std::forward<A>(args)...);
+    M& reference = *module;
+    register_module(std::move(name), std::move(module));
+    return reference;
+  }
+  void register_module(std::string name, std::unique_ptr<Module> module);
+
+ private:
+  using Named = std::vector<std::pair<std::string, Tensor>>;
+  void check_name(const std::string& name) const;
+  void collect(const std::string& prefix, Named Module::*what, Named& into) const;
+
+  Named parameters_;
+  Named buffers_;
+  std::vector<std::pair<std::string, std::unique_ptr<Module>>> submodules_;
+  bool training_ = true;
+};
+
+// Modules in a row, named "0", "1", …
+//
+//   nn::Sequential net;
+//   net.append<nn::Linear>(784, 128).append<nn::ReLU>().append<nn::Linear>(128, 10);
+class Sequential : public Module {
+ public:
+  template <class M, class... A>
+  Sequential& append(A&&... args) {
+    return append(std::make_unique<M>(std::forward<A>(args)...));
+  }
+  Sequential& append(std::unique_ptr<Module> module);
+  Module& operator[](std::size_t i) const;
+  std::size_t size() const { return submodules().size(); }
+
+  Tensor forward(const Tensor& x) override;
+};
+
+}  // namespace oar::nn
