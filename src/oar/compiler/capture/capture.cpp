@@ -1,0 +1,336 @@
+#include "oar/compiler/capture/capture.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "oar/base/string_util.h"
+#include "oar/compiler/capture/functionalise.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/run.h"
+
+namespace oar {
+namespace {
+
+thread_local Capture* t_current = nullptr;
+std::atomic<uint64_t> g_serial{0};
+std::atomic<SourceLocator> g_locator{nullptr};
+
+Capture* refuse_nested() {
+  user_check(t_current == nullptr, ErrorKind::Unsupported,
+             "a capture is under way on this thread already.\nhint: Call the function directly: its "
+             "ops then become part of the capture that is under way.");
+  return nullptr;
+}
+
+// The tape's place of r becomes that of x.
+void take_history(const Tensor& x, const Tensor& r) {
+  if (r.has(kRecording)) {
+    const History& h = *maybe_history(r);
+    set_history(x, h.node, h.index);
+    return;
+  }
+  x->flags &= ~uint32_t{kRecording};
+  if (History* h = maybe_history(x)) h->node = {};
+}
+
+// The sizes that only a run will tell: those for which the rule made a symbol that no operand has, or
+// else the first (a rule may give an upper bound there).
+std::vector<size_t> unknown_axes(const Shape& shape, Args args) {
+  std::vector<Dim> known;
+  for_each_tensor(args, [&](const Tensor& t) {
+    for (Dim d : t.dims())
+      for (Dim symbol : d.symbols()) known.push_back(symbol);
+  });
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const std::vector<Dim> symbols = shape[i].symbols();
+    if (std::any_of(symbols.begin(), symbols.end(), [&](Dim s) {
+          return std::find(known.begin(), known.end(), s) == known.end();
+        }))
+      axes.push_back(i);
+  }
+  if (axes.empty() && !shape.empty()) axes.push_back(0);
+  return axes;
+}
+
+// The call without contents: inference must not depend on what a constant holds today.
+Frame without_content(Args args) {
+  const auto bare = [](const Tensor& t) {
+    return t.defined() ? Tensor::meta(t.dims(), t.dtype(), t.device()) : Tensor();
+  };
+  Frame frame(args);
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].is_tensor()) frame.set_tensor(i, bare(args[i].as_tensor()));
+    if (!args[i].is_tensors()) continue;
+    std::vector<Tensor> list;
+    for (const Tensor& t : args[i].as_tensors()) list.push_back(bare(t));
+    frame.set_tensors(i, std::move(list));
+  }
+  return frame;
+}
+
+}  // namespace
+
+void set_source_locator(SourceLocator locator) { g_locator = locator; }
+
+Capture* Capture::current() { return t_current; }
+
+Capture& Capture::require() {
+  user_check(t_current != nullptr, ErrorKind::Runtime,
+             "a tensor of a captured function is used after its capture has ended.\nhint: Return it "
+             "from the function, and take it from what the program's run gives back.");
+  return *t_current;
+}
+
+Capture::Capture(std::string name)
+    : serial_(++g_serial),
+      none_before_(refuse_nested()),
+      plain_(*this),
+      layers_(kFunctionalise | kCapture) {
+  program_.name = std::move(name);
+  t_current = this;
+}
+
+Capture::~Capture() {
+  plain_.restore();
+  t_current = none_before_;
+}
+
+Tensor Capture::input(const InputSpec& spec) {
+  const ValueId id = add_value({spec.dtype, spec.shape, devices::current()});
+  program_.values[static_cast<size_t>(id)].name = spec.name;
+  program_.inputs.push_back(id);
+  Tensor t = make_tensor(id);
+  if (!spec.stop_gradient) set_stop_gradient(t, false);
+  return t;
+}
+
+Tensor Capture::make_tensor(ValueId value) {
+  const ValueType& type = program_.type_of(value);
+  auto cell = make_intrusive<Cell>(value, fresh_layout(type.shape));
+  Tensor t = Tensor::with_payload(Kind::Symbolic, type.shape, type.dtype, type.device,
+                                  kFunctionalise | kCapture,
+                                  make_intrusive<SymbolicPayload>(serial_, value, std::move(cell)));
+  follow(t);
+  return t;
+}
+
+Outputs Capture::record(const Op& op, Args args) {
+  OpScope scope(op.name().c_str());
+  const Device device = device_of(op, args);
+  Instruction instruction;
+  instruction.op = &op;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Parameter& p = op.schema().parameters[i];
+    Operand& operand = instruction.operands.emplace_back();
+    instruction.attributes.push(p.is_tensor() ? Value() : args[i]);
+    if (!p.is_tensor()) continue;
+    operand.kind = p.list ? Operand::List : Operand::One;
+    const auto id_of = [&](const Tensor& t) { return t.defined() ? value_of(t) : kNoValue; };
+    if (args[i].is_tensors())
+      for (const Tensor& t : args[i].as_tensors()) operand.ids.push_back(id_of(t));
+    else if (!p.list)
+      operand.ids.push_back(id_of(args[i].as_tensor()));
+  }
+  Metas metas;
+  {
+    const LayersOff off(kDispatchMask);
+    metas = infer_results(op, without_content(args).args());
+  }
+  Outputs outputs;
+  for (TensorMeta& m : metas) {
+    if (m.data_dependent)
+      for (size_t axis : unknown_axes(m.shape, args))
+        m.shape[axis] = Dim::symbol(format("u{}", unknown_sizes_++), m.shape[axis].hint());
+    const ValueId id = add_value({m.dtype, m.shape, device});
+    instruction.results.push_back(id);
+    outputs.push_back(make_tensor(id));
+  }
+  if (const SourceLocator locator = g_locator) instruction.location = locator();
+  program_.body.instructions.push_back(std::move(instruction));
+  return outputs;
+}
+
+ValueId Capture::value_of(const Tensor& t) { return cell_of(t)->value; }
+
+Intrusive<Cell> Capture::cell_of(const Tensor& t) {
+  if (t.kind() == Kind::Symbolic) {
+    refresh(t);
+    return symbolic_payload(t).cell;
+  }
+  user_check(t.is_dense(), ErrorKind::Unsupported,
+             "a tensor of this kind ({}) cannot take part in a capture.\nhint: Use dense tensors, for "
+             "example sparse=False for an embedding's gradient.",
+             t.describe());
+  Intrusive<Cell> cell = plain_.cell_of(t);
+  rederive(*cell, nullptr);
+  return cell;
+}
+
+void Capture::refresh(const Tensor& t) {
+  if (t.kind() != Kind::Symbolic) return;
+  const SymbolicPayload& payload = symbolic_payload(t);
+  user_check(payload.capture == serial_, ErrorKind::Runtime,
+             "a tensor of another captured function ({}) is used here.\nhint: Return it from that "
+             "function and pass it in as an input.",
+             t.describe());
+  const Intrusive<Cell> cell = payload.cell;
+  const bool follows = followers_.contains(t.impl());
+  rederive(*cell, follows ? &t : nullptr);
+  if (payload.value == cell->value) return;
+  // A handle that was not made here is an alias, saved by the tape or by detach(). Eager mode
+  // refuses the former by its version; the latter would need to see the write.
+  user_check(follows, ErrorKind::Unsupported,
+             "a tensor ({}) that was saved for the gradient, or detached, has been changed in place "
+             "since.\nhint: Use the out-of-place op, or clone() the tensor before changing it.",
+             t.describe());
+  t->payload = make_intrusive<SymbolicPayload>(serial_, cell->value, cell);
+}
+
+// `handle`: the tensor that is looked at, if its history may follow.
+void Capture::rederive(Cell& cell, const Tensor* handle) {
+  if (!cell.is_view()) return;
+  const Intrusive<Cell> base = cell_of(cell.base);
+  const bool tape = handle && grad_enabled() && cell.tape_seen != base->version;
+  if (cell.seen == base->version && !tape) return;
+  Frame frame = cell.args.clone();
+  frame.set_tensor(0, cell.base);
+  const Outputs made = call_below_casts(*cell.op, frame.args());
+  if (cell.seen != base->version) {
+    cell.value = value_of(made[0]);
+    cell.seen = base->version;
+    ++cell.version;
+  }
+  if (!tape) return;
+  take_history(*handle, made[0]);
+  cell.tape_seen = base->version;
+}
+
+Tensor Capture::snapshot(const Tensor& t) {
+  Tensor copy = make_tensor(value_of(t));
+  if (const History* h = maybe_history(t); grad_enabled() && t.has(kRecording) && h && h->node)
+    set_history(copy, h->node, h->index);
+  return copy;
+}
+
+void Capture::write(const Tensor& x, const Tensor& given) {
+  const Intrusive<Cell> cell = cell_of(x);
+  user_check(is_injective(cell->layout), ErrorKind::InvalidArgument,
+             "a broadcast tensor of shape {} shares memory between elements and cannot be written "
+             "in place.\nhint: Write to a copy: x = x.clone().",
+             to_string(x.dims()));
+  // A leaf has no node that x could stand for.
+  const bool leaf = grad_enabled() && given.has(kRecording) && is_leaf(given);
+  const Tensor value = leaf ? assign(given) : given;
+  cell->value = value_of(value);
+  ++cell->version;
+  plain_.note_write(*cell, x);
+  x->payload = make_intrusive<SymbolicPayload>(serial_, cell->value, cell);
+  follow(x);
+  if (grad_enabled()) take_history(x, value);
+  if (cell->is_view()) write_base(*cell, value);
+}
+
+void Capture::write_base(Cell& cell, const Tensor& value) {
+  const Tensor base = cell.base;
+  write(base, put_view(*cell.op, cell.args, snapshot(base), value));
+  cell.seen = cell.tape_seen = cell_of(base)->version;
+}
+
+void Capture::link_view(const Tensor& view, const Op& op, Args args) {
+  Cell& cell = *symbolic_payload(view).cell;
+  const Tensor& base = args[0].as_tensor();
+  const Intrusive<Cell> base_cell = cell_of(base);
+  Tensor layout = view_layout(op, args, base_cell->layout);
+  if (!layout.defined()) return;  // eager mode copies here
+  cell.layout = std::move(layout);
+  cell.base = base;
+  cell.op = &op;
+  cell.args = Frame(args);
+  cell.args.set(0, Value());
+  cell.seen = cell.tape_seen = base_cell->version;
+}
+
+Program Capture::finish(std::vector<Tensor>&& outputs) {
+  for (const Tensor& t : outputs) {
+    user_check(t.defined(), ErrorKind::InvalidType,
+               "the captured function returned an undefined tensor.");
+    program_.outputs.push_back(value_of(t));
+  }
+  outputs.clear();
+  const std::vector<std::string> leaking = plain_.restore();
+  followers_.clear();
+  user_check(leaking.empty(), ErrorKind::Unsupported,
+             "the captured function leaves gradients behind in {}.\nhint: Call clear_grad() inside "
+             "the captured step, after the optimiser's update.",
+             join(leaking, ", "));
+  collect_tensors();
+  collect_symbols();
+  name_values();
+  program_.assumptions = assumptions_.learnt();
+  return std::move(program_);
+}
+
+// A tensor that lives on outside is a state if it is written or trained; one that only the capture
+// still holds was made by the function and starts every run as it was made.
+void Capture::collect_tensors() {
+  for (PlainTensors::Entry& entry : plain_.entries()) {
+    entry.original = Tensor();
+    if (entry.value == kNoValue) continue;
+    const Tensor& t = entry.tensor;
+    const bool outside = t->reference_count() > 1 || t->storage->reference_count() > 1;
+    const bool written = entry.cell->was_written();
+    if (outside && (written || t.has(kRecording | kParameter | kPersistable)))
+      program_.states.push_back({entry.value, t, written ? entry.cell->value : kNoValue});
+    else
+      program_.constants.push_back({entry.value, t});
+  }
+}
+
+void Capture::collect_symbols() {
+  std::vector<Dim>& symbols = program_.symbols;
+  for (const ProgramValue& v : program_.values)
+    for (Dim d : v.type.shape)
+      for (Dim symbol : d.symbols())
+        if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end())
+          symbols.push_back(symbol);
+}
+
+void Capture::name_values() {
+  std::unordered_map<std::string, int> taken;
+  const auto give = [&](ValueId id, std::string wanted, char otherwise, size_t index) {
+    const auto plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
+    for (char& c : wanted)
+      if (!plain(static_cast<unsigned char>(c))) c = '_';
+    if (wanted.empty()) wanted = format("{}{}", otherwise, index);
+    if (std::isdigit(static_cast<unsigned char>(wanted[0]))) wanted.insert(0, "_");
+    std::string name = wanted;
+    while (taken.contains(name)) name = format("{}_{}", wanted, ++taken[wanted]);
+    taken.emplace(name, 0);
+    program_.values[static_cast<size_t>(id)].name = std::move(name);
+  };
+  for (size_t i = 0; i < program_.inputs.size(); ++i) {
+    const ValueId id = program_.inputs[i];
+    give(id, program_.values[static_cast<size_t>(id)].name, 'x', i);
+  }
+  for (size_t i = 0; i < program_.states.size(); ++i) {
+    const History* h = maybe_history(program_.states[i].tensor);
+    give(program_.states[i].value, h ? h->name : "", 's', i);
+  }
+  for (size_t i = 0; i < program_.constants.size(); ++i)
+    give(program_.constants[i].value, "", 'c', i);
+}
+
+Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
+                const std::string& name) {
+  Capture under_way(name);
+  std::vector<Tensor> outputs;
+  {
+    std::vector<Tensor> symbolic;
+    for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
+    outputs = function(symbolic);
+  }
+  return under_way.finish(std::move(outputs));
+}
+
+}  // namespace oar

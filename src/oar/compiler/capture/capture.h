@@ -1,0 +1,94 @@
+// Capture: runs a function on symbolic tensors and writes down its calls as a program.
+//
+//   Program p = capture([&](const std::vector<Tensor>& in) { return std::vector{relu(in[0])}; },
+//                       {{DType::Float32, {Dim::symbol("B"), 8}, "x"}});
+//
+// The function may call backward() and optimiser updates, write in place and take views. Plain
+// tensors that it reads become constants or states of the program; after capture they are as they
+// were before.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "oar/compiler/capture/cell.h"
+#include "oar/compiler/capture/plain.h"
+#include "oar/ir/program.h"
+
+namespace oar {
+
+struct InputSpec {
+  DType dtype = DType::Float32;
+  Shape shape;  // sizes may be symbols
+  std::string name = {};
+  bool stop_gradient = true;
+};
+
+using CapturedFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+
+Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
+                const std::string& name = "main");
+
+// Where the user's code stands; a language binding may install one.
+using SourceLocator = std::string (*)();
+void set_source_locator(SourceLocator locator);
+
+// One capture under way. Used by the dispatcher's layers; others call `capture`.
+class Capture {
+ public:
+  explicit Capture(std::string name);  // becomes the thread's; there can be one only
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  static Capture* current();
+  // … or an error that says that a captured tensor has left its capture.
+  static Capture& require();
+
+  Tensor input(const InputSpec& spec);
+  // Ends the capture. The program must be the last holder of what the function made, hence the move.
+  Program finish(std::vector<Tensor>&& outputs);
+
+  uint64_t serial() const { return serial_; }
+  ValueId add_value(ValueType type) { return program_.add_value(std::move(type)); }
+
+  // Appends the call and answers its results.
+  Outputs record(const Op& op, Args args);
+  // The value that a tensor has now.
+  ValueId value_of(const Tensor& t);
+  // The place behind a tensor, brought up to date.
+  Intrusive<Cell> cell_of(const Tensor& t);
+  // Brings handles and their histories up to date after writes to what they are views of.
+  void refresh(const Tensor& t);
+  // A tensor with the value and the history that t has now, whatever is written to t later.
+  Tensor snapshot(const Tensor& t);
+  // x has this value from now on, and so do the tensors that share memory with it.
+  void write(const Tensor& x, const Tensor& value);
+  // `view` is what `op` made of args[0].
+  void link_view(const Tensor& view, const Op& op, Args args);
+  // The handle sees later writes to its cell.
+  void follow(const Tensor& t) { followers_.emplace(t.impl(), t); }
+
+ private:
+  Tensor make_tensor(ValueId value);
+  void rederive(Cell& cell, const Tensor* handle);
+  void write_base(Cell& cell, const Tensor& value);
+  void name_values();
+  void collect_tensors();
+  void collect_symbols();
+
+  Program program_;
+  const uint64_t serial_;
+  Capture* const none_before_;  // checked before anything else is set up
+  PlainTensors plain_;
+  // Handles made here, kept so that no saved alias can be born at the address of a dead one.
+  std::unordered_map<const TensorImpl*, Tensor> followers_;
+  uint32_t unknown_sizes_ = 0;
+  DimAssumptions assumptions_;
+  LayersOn layers_;
+};
+
+}  // namespace oar

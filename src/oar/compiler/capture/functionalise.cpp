@@ -1,0 +1,132 @@
+#include "oar/compiler/capture/functionalise.h"
+
+#include "oar/autograd/record.h"
+#include "oar/compiler/capture/capture.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/shape.h"
+
+namespace oar {
+namespace {
+
+// The op that computes what `op` writes: one result for each of its results, from the same arguments.
+const Op* functional_of(const Op& op) {
+  if (op.inplace_of()) return op.inplace_of();
+  const std::string& name = op.name();
+  if (name.back() != '_') return nullptr;
+  const Op* other = Registry::get().find(std::string_view(name).substr(0, name.size() - 1));
+  if (!other || writes_arguments(*other)) return nullptr;
+  const std::vector<Parameter>&a = op.schema().parameters, &b = other->schema().parameters;
+  if (a.size() != b.size() || op.schema().results.size() != other->schema().results.size())
+    return nullptr;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i].type != b[i].type || a[i].list != b[i].list || a[i].name != b[i].name) return nullptr;
+  return other;
+}
+
+// The argument that a result is, by its alias letter; -1 where the result is a tensor of its own.
+int argument_of(const Op& op, const Result& result) {
+  if (!result.written) return -1;
+  const std::vector<Parameter>& parameters = op.schema().parameters;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].written && parameters[i].alias == result.alias) return static_cast<int>(i);
+  return -1;
+}
+
+// What the caller gets: the written arguments themselves, and the other results.
+Outputs results_of(const Op& op, Args args, const Outputs& made) {
+  Outputs outputs;
+  for (size_t k = 0; k < op.schema().results.size(); ++k) {
+    const int i = argument_of(op, op.schema().results[k]);
+    if (i >= 0)
+      for_each_tensor(args.subspan(static_cast<size_t>(i), 1),
+                      [&](const Tensor& t) { outputs.push_back(t); });
+    else if (k < made.size())
+      outputs.push_back(made[k]);
+  }
+  return outputs;
+}
+
+void write_result(Capture& capture, const Op& op, const Tensor& x, Tensor value) {
+  user_check(value.shape() == x.shape(), ErrorKind::InvalidArgument,
+             "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
+             "written to.\nhint: Use {} without the underscore.",
+             to_string(value.dims()), to_string(x.dims()), op.name());
+  if (value.dtype() != x.dtype()) value = cast(value, x.dtype());
+  capture.write(x, value);
+}
+
+// The arguments as they are now: the tape may save them, and then they are overwritten. Leaves stay
+// themselves, since gradients are to reach them.
+Frame frozen(Capture& capture, const Op& op, Args args) {
+  Frame frame(args);
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!args[i].is_tensor()) continue;
+    const Tensor& t = args[i].as_tensor();
+    const bool leaf = grad_enabled() && t.has(kRecording) && is_leaf(t);
+    const bool written = op.schema().parameters[i].written;
+    if (!leaf && (written || t.kind() == Kind::Symbolic)) frame.set_tensor(i, capture.snapshot(t));
+  }
+  return frame;
+}
+
+bool has_single_results(const Op& op) {
+  for (const Parameter& p : op.schema().parameters) {
+    if (!p.written) continue;
+    bool returned = false;
+    for (const Result& r : op.schema().results) returned |= r.written && r.alias == p.alias;
+    if (!returned || p.list) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool writes_arguments(const Op& op) {
+  for (const Parameter& p : op.schema().parameters)
+    if (p.written) return true;
+  return false;
+}
+
+Outputs functionalise_write(Capture& capture, const Op& op, Args args) {
+  OpScope scope(op.name().c_str());
+  static const Op& copy_into_op = get_op("copy_into");
+  if (&op == &copy_into_op) {
+    const Tensor &x = args[0].as_tensor(), &value = args[1].as_tensor();
+    write_result(capture, op, x,
+                 value.shape() == x.shape() ? value : broadcast_to(value, x.dims()));
+    return results_of(op, args, {});
+  }
+  const Op* functional = functional_of(op);
+  if (functional && has_single_results(op)) {
+    const Outputs made = call_below_casts(*functional, frozen(capture, op, args).args());
+    for (size_t k = 0; k < made.size(); ++k)
+      if (const int i = argument_of(op, op.schema().results[k]); i >= 0)
+        write_result(capture, op, args[static_cast<size_t>(i)].as_tensor(), made[k]);
+    return results_of(op, args, made);
+  }
+  user_check(static_cast<bool>(op.def().decompose), ErrorKind::Unsupported,
+             "{} writes its arguments and has no form without writing, so it cannot be captured.\n"
+             "hint: Call it outside of the captured function, or give the op a decomposition.",
+             op.name());
+  return results_of(op, args, op.def().decompose(args));
+}
+
+Tensor put_view(const Op& op, const Frame& args, const Tensor& base, const Tensor& view) {
+  // The vjp of a view puts a cotangent back to where the view took its elements from, and zeros
+  // elsewhere: exactly the write.
+  const bool by_shape = !(op.saved_inputs() & 1);
+  const auto scatter = [&](const Tensor& part) {
+    Frame frame = args.clone();
+    frame.set_tensor(0, by_shape ? Tensor::meta(base.dims(), part.dtype(), base.device()) : base);
+    const Tensor outputs[] = {part};
+    return call_vjp(op, frame.args(), outputs, {&part, 1})[0];
+  };
+  const Tensor whole = scatter(view);
+  if (view.numel() == base.numel()) return whole;  // every element has been written
+  const Tensor mask = cast(scatter(full(view.dims(), Scalar(1.0), DType::Float32)), DType::Bool);
+  static const Op& where_op = get_op("where");
+  const Value values[] = {Value(mask), Value(whole), Value(base)};
+  return call_below_casts(where_op, Args(values, 3))[0];
+}
+
+}  // namespace oar

@@ -1,0 +1,24 @@
+// Functionalisation: writes and views of a captured function become values.
+#pragma once
+
+#include "oar/ops/dispatcher.h"
+
+namespace oar {
+
+class Capture;
+
+// A call from within a layer: through every layer but those that have seen the call already.
+inline Outputs call_below_casts(const Op& op, Args args) {
+  return proceed(op, args, kDispatchMask & ~uint32_t{kProfile | kAutocast});
+}
+
+// Does the op write one of its arguments?
+bool writes_arguments(const Op& op);
+
+// A call that writes: its functional counterpart, then new values for what is written.
+Outputs functionalise_write(Capture& capture, const Op& op, Args args);
+
+// The base after `view` has been written to the place that `op` shows of it.
+Tensor put_view(const Op& op, const Frame& args, const Tensor& base, const Tensor& view);
+
+}  // namespace oar

@@ -1,0 +1,10 @@
+// The dispatcher's layers of capture.
+#pragma once
+
+namespace oar {
+
+// After the autograd layers: while a capture is under way, writes are taken apart in front of the
+// tape, so that the tape sees functional ops only.
+void install_capture_layers();
+
+}  // namespace oar

@@ -1,0 +1,141 @@
+#include "oar/compiler/capture/plain.h"
+
+#include "oar/compiler/capture/capture.h"
+#include "oar/ops/run.h"
+
+namespace oar {
+namespace {
+
+bool same_place(const Tensor& a, const Tensor& b) {
+  return a->data == b->data && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
+}
+
+// The same elements in the same order under another shape.
+bool same_elements(const Tensor& a, const Tensor& b) {
+  return a->data == b->data && a.dtype() == b.dtype() && a->numel == b->numel &&
+         a.is_contiguous() && b.is_contiguous();
+}
+
+Tensor strided_layout(const Tensor& t) {
+  Tensor layout = Tensor::meta(Dims{}, DType::Float32);
+  layout->set_layout(t.dims(), t.strides());
+  return layout;
+}
+
+[[noreturn]] void refuse_overlap(const Tensor& t) {
+  fail(ErrorKind::Unsupported,
+       "a tensor outside the captured function ({}) shares part of its memory with another one that "
+       "the function has written.\nhint: Take the view inside the captured function, or clone() it "
+       "before.",
+       t.describe());
+}
+
+}  // namespace
+
+Intrusive<Cell> PlainTensors::cell_of(const Tensor& t) {
+  if (auto it = by_tensor_.find(t.impl()); it != by_tensor_.end()) {
+    const Entry& entry = entries_[it->second];
+    if (entry.overwritten) refuse_overlap(t);
+    return entry.cell;
+  }
+  if (Intrusive<Cell> cell = cell_by_memory(t)) return cell;
+  const ValueId value = capture_.add_value({t.dtype(), t.shape(), t.device()});
+  auto cell = make_intrusive<Cell>(value, strided_layout(t));
+  return add(t, std::move(cell), value).cell;
+}
+
+// Aliases come and go (the tape saves some for every call), so they are found by their memory and
+// kept only where they must be put back.
+Intrusive<Cell> PlainTensors::cell_by_memory(const Tensor& t) {
+  const auto it = by_storage_.find(t->storage.get());
+  if (it == by_storage_.end()) return {};
+  for (uint32_t i : it->second)
+    if (same_place(entries_[i].original, t)) {
+      if (entries_[i].overwritten) refuse_overlap(t);
+      return entries_[i].cell;
+    }
+  for (uint32_t i : it->second) {
+    const Entry& entry = entries_[i];
+    if (!same_elements(entry.original, t) || entry.overwritten) continue;
+    auto cell = make_intrusive<Cell>(kNoValue, strided_layout(t));
+    cell->base = entry.tensor;
+    static const Op& reshape_op = get_op("reshape");
+    cell->op = &reshape_op;
+    const Shape shape = t.shape();
+    cell->args.push(Value());
+    cell->args.push(Value(Dims(shape)));
+    cell->seen = cell->tape_seen = entry.cell->version - 1;  // to be derived when it is read
+    return add(t, std::move(cell), kNoValue).cell;
+  }
+  for (uint32_t i : it->second) {
+    const Entry& entry = entries_[i];
+    if ((entry.cell->was_written() || entry.overwritten) && overlaps_partially(entry.original, t))
+      refuse_overlap(t);
+  }
+  return {};
+}
+
+PlainTensors::Entry& PlainTensors::add(const Tensor& t, Intrusive<Cell> cell, ValueId value) {
+  const auto index = static_cast<uint32_t>(entries_.size());
+  cell->plain.push_back(index);
+  Entry& entry = entries_.emplace_back();
+  entry.tensor = t;
+  entry.original = Tensor(t->alias());
+  entry.cell = std::move(cell);
+  entry.value = value;
+  entry.recording = t.has(kRecording);
+  if (const History* h = maybe_history(t)) {
+    entry.node = h->node;
+    entry.index = h->index;
+    entry.grad = h->grad;
+  }
+  by_tensor_[t.impl()] = index;
+  by_storage_[t->storage.get()].push_back(index);
+  return entry;
+}
+
+void PlainTensors::make_symbolic(Entry& entry) {
+  if (!entry.tensor.is_dense()) return;
+  const Tensor& like = entry.original;
+  const Tensor symbolic = Tensor::with_payload(
+      Kind::Symbolic, like.dims(), like.dtype(), like.device(), kFunctionalise | kCapture,
+      make_intrusive<SymbolicPayload>(capture_.serial(), entry.cell->value, entry.cell));
+  entry.tensor->become(*symbolic.impl());
+  capture_.follow(entry.tensor);
+}
+
+void PlainTensors::note_write(Cell& cell, const Tensor& t) {
+  if (cell.plain.empty()) return;
+  if (t.is_dense() && !by_tensor_.contains(t.impl()))
+    add(t, Intrusive<Cell>(&cell), kNoValue);
+  for (uint32_t i : cell.plain) make_symbolic(entries_[i]);
+  const Entry& first = entries_[cell.plain[0]];
+  // Tensors saved by the tape are checked against this, as in eager mode.
+  first.original->storage->bump_version();
+  for (uint32_t i : by_storage_[first.original->storage.get()]) {
+    Entry& other = entries_[i];
+    if (other.cell.get() == &cell || other.cell->is_view() || cell.is_view()) continue;
+    other.overwritten |= overlaps_partially(first.original, other.original);
+  }
+}
+
+std::vector<std::string> PlainTensors::restore() {
+  std::vector<std::string> leaking;
+  if (std::exchange(restored_, true)) return leaking;
+  for (Entry& entry : entries_) {
+    const Tensor& t = entry.tensor;
+    if (t->payload || t->data != entry.original->data) t->become(*entry.original.impl());
+    t->flags = entry.recording ? t->flags | kRecording : t->flags & ~uint32_t{kRecording};
+    if (History* h = maybe_history(t)) {
+      if (h->grad.defined() && h->grad.kind() == Kind::Symbolic)
+        leaking.push_back(h->name.empty() ? t.describe() : h->name);
+      h->node = std::move(entry.node);
+      h->index = entry.index;
+      h->grad = std::move(entry.grad);
+    }
+  }
+  return leaking;
+}
+
+}  // namespace oar

@@ -1,0 +1,56 @@
+// The plain tensors that a capture meets: which value stands for each, which of them share memory,
+// and how they were before, so that capture leaves them as it found them.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "oar/autograd/node.h"
+#include "oar/compiler/capture/cell.h"
+
+namespace oar {
+
+class Capture;
+
+class PlainTensors {
+ public:
+  explicit PlainTensors(Capture& capture) : capture_(capture) {}
+  PlainTensors(const PlainTensors&) = delete;
+  PlainTensors& operator=(const PlainTensors&) = delete;
+
+  // The place behind a dense tensor, made when it is first met.
+  Intrusive<Cell> cell_of(const Tensor& t);
+  // A write to the cell: from now on its tensors are symbolic, so that nobody reads old memory
+  // unawares. `t` is the tensor that is written.
+  void note_write(Cell& cell, const Tensor& t);
+
+  // Puts every tensor back, once. Answers the names of those that were left with a symbolic gradient.
+  std::vector<std::string> restore();
+
+  struct Entry {
+    Tensor tensor;
+    Tensor original;       // an alias of it as it was when it was met
+    Intrusive<Cell> cell;
+    ValueId value = kNoValue;  // its content when the program starts; none for a further alias
+    bool overwritten = false;  // through other memory that overlaps it
+    // What autograd kept for it.
+    bool recording = false;
+    Intrusive<Node> node;
+    uint32_t index = 0;
+    Tensor grad;
+  };
+  std::vector<Entry>& entries() { return entries_; }
+
+ private:
+  Entry& add(const Tensor& t, Intrusive<Cell> cell, ValueId value);
+  Intrusive<Cell> cell_by_memory(const Tensor& t);
+  void make_symbolic(Entry& entry);
+
+  Capture& capture_;
+  bool restored_ = false;
+  std::vector<Entry> entries_;
+  std::unordered_map<const TensorImpl*, uint32_t> by_tensor_;
+  std::unordered_map<const Storage*, std::vector<uint32_t>> by_storage_;
+};
+
+}  // namespace oar

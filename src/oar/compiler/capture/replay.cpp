@@ -1,0 +1,128 @@
+#include "oar/compiler/capture/replay.h"
+
+#include <algorithm>
+
+#include "oar/autograd/engine.h"
+#include "oar/compiler/capture/capture.h"
+#include "oar/ir/bind.h"
+#include "oar/ops/gen/creation.h"
+
+namespace oar {
+namespace {
+
+class Replay {
+ public:
+  Replay(const Program& program, TensorList inputs)
+      : program_(program), binder_(program), tensors_(program.values.size()) {
+    values_ = binder_.bind(program, inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) at(program.inputs[i]) = inputs[i];
+    for (const State& s : program.states) at(s.value) = s.tensor;
+    for (const Constant& c : program.constants) at(c.value) = c.tensor;
+  }
+
+  void run() {
+    for (size_t i = 0; i < program_.body.instructions.size(); ++i) step(i);
+  }
+  std::vector<Tensor> outputs() {
+    std::vector<Tensor> list;
+    for (ValueId id : program_.outputs) list.push_back(at(id));
+    return list;
+  }
+  void write_states() {
+    const GradMode off(false);
+    // All new values first: one of them may be another state's old one.
+    std::vector<Tensor> written;
+    for (const State& s : program_.states)
+      if (s.written != kNoValue) written.push_back(assign(at(s.written)));
+    size_t next = 0;
+    for (const State& s : program_.states)
+      if (s.written != kNoValue) copy_into(s.tensor, written[next++]);
+  }
+  Tensor& at(ValueId id) { return tensors_[static_cast<size_t>(id)]; }
+
+ private:
+  void step(size_t index) {
+    const Instruction& instruction = program_.body.instructions[index];
+    Frame frame = replace_dims(instruction.attributes.args(),
+                               [&](Dim d) { return values_.evaluate(d); });
+    for (size_t i = 0; i < instruction.operands.size(); ++i) {
+      const Operand& operand = instruction.operands[i];
+      if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
+        frame.set_tensor(i, at(operand.ids[0]));
+      if (operand.kind != Operand::List) continue;
+      std::vector<Tensor> list;
+      for (ValueId id : operand.ids) list.push_back(id == kNoValue ? Tensor() : at(id));
+      frame.set_tensors(i, std::move(list));
+    }
+    Outputs made = dispatch(*instruction.op, frame.args());
+    if (binder_.binds_results(index))
+      binder_.bind_results(program_, index, {made.data(), made.size()}, values_);
+    for (size_t i = 0; i < made.size(); ++i) at(instruction.results[i]) = std::move(made[i]);
+  }
+
+  const Program& program_;
+  const InputBinder binder_;
+  SymbolValues values_;
+  std::vector<Tensor> tensors_;
+};
+
+// While alive, these plain tensors ask for their gradients.
+class WithGradients {
+ public:
+  ~WithGradients() {
+    for (const Tensor& t : changed_) set_stop_gradient(t, true);
+  }
+  void ask(const Tensor& t) {
+    if (!stop_gradient(t)) return;
+    set_stop_gradient(t, false);
+    changed_.push_back(t);
+  }
+
+ private:
+  std::vector<Tensor> changed_;
+};
+
+}  // namespace
+
+std::vector<Tensor> replay(const Program& program, TensorList inputs) {
+  Replay run(program, inputs);
+  run.run();
+  std::vector<Tensor> outputs = run.outputs();
+  run.write_states();
+  return outputs;
+}
+
+Program differentiate(const Program& program, const std::vector<ValueId>& wanted, size_t output) {
+  user_check(output < program.outputs.size(), ErrorKind::OutOfRange,
+             "output {} does not exist: the program {} has {}.", output, program.name,
+             program.outputs.size());
+  const ValueType& loss = program.type_of(program.outputs[output]);
+  user_check(loss.shape.numel() == Dim(1), ErrorKind::InvalidArgument,
+             "only an output with one element can be differentiated; output {} is {}.\nhint: Sum it, "
+             "or capture the sum of its product with the direction you want.",
+             output, loss.str());
+  const auto is_wanted = [&](ValueId id) {
+    return std::find(wanted.begin(), wanted.end(), id) != wanted.end();
+  };
+  std::vector<InputSpec> specs;
+  for (ValueId id : program.inputs)
+    specs.push_back({program.type_of(id).dtype, program.type_of(id).shape,
+                     program.label(id).substr(1), !is_wanted(id)});
+  WithGradients scope;
+  for (const State& s : program.states)
+    if (is_wanted(s.value)) scope.ask(s.tensor);
+  const auto function = [&](const std::vector<Tensor>& inputs) {
+    const GradMode on(true);
+    Replay run(program, inputs);
+    run.run();
+    std::vector<Tensor> outputs = run.outputs(), sources;
+    for (ValueId id : wanted) sources.push_back(run.at(id));
+    const Tensor root = outputs[output];
+    for (Tensor& g : grad({&root, 1}, sources)) outputs.push_back(std::move(g));
+    run.write_states();
+    return outputs;
+  };
+  return capture(function, specs, program.name + "_grad");
+}
+
+}  // namespace oar

@@ -1,0 +1,120 @@
+#include "oar/ir/print.h"
+
+#include <cmath>
+
+#include "oar/base/string_util.h"
+
+namespace oar {
+namespace {
+
+// A floating number always shows that it is one: 2.0 and 2 are different attributes.
+std::string float_text(double v) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  std::string text = format("{}", v);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') out += "\\n";
+    else out += c;
+  }
+  return out + '"';
+}
+
+std::string attribute_text(const Value& v) {
+  switch (v.tag) {
+    case OAR_TAG_DOUBLE: return float_text(v.as_double());
+    case OAR_TAG_COMPLEX: return format("({}, {}j)", float_text(v.doubles[0]), float_text(v.doubles[1]));
+    case OAR_TAG_STRING: return quoted(v.as_string());
+    case OAR_TAG_DOUBLES: {
+      std::vector<std::string> items;
+      for (double d : v.as_doubles()) items.push_back(float_text(d));
+      return "[" + join(items, ", ") + "]";
+    }
+    default: return v.str();
+  }
+}
+
+std::string operand_text(const Program& program, const Operand& operand) {
+  if (operand.kind == Operand::One) return operand.ids.empty() ? "None" : program.label(operand.ids[0]);
+  std::vector<std::string> items;
+  for (ValueId id : operand.ids) items.push_back(program.label(id));
+  return "[" + join(items, ", ") + "]";
+}
+
+template <class T, class F>
+std::string list_text(const std::vector<T>& values, F&& text) {
+  if (values.size() == 1) return text(values[0]);
+  std::vector<std::string> items;
+  for (const T& v : values) items.push_back(text(v));
+  return "[" + join(items, ", ") + "]";
+}
+
+std::string constant_text(const Tensor& t, int64_t largest) {
+  if (!t.defined() || !t.is_dense() || !t.device().is_cpu() || t->numel > largest) return "";
+  std::string text;
+  if (is_complex(t.dtype()))
+    text = list_text(t.to_vector<std::complex<double>>(), [](std::complex<double> v) {
+      return format("({}, {}j)", float_text(v.real()), float_text(v.imag()));
+    });
+  else if (is_floating(t.dtype()))
+    text = list_text(t.to_vector<double>(), float_text);
+  else
+    text = list_text(t.to_vector<int64_t>(), [](int64_t v) { return std::to_string(v); });
+  return " = " + text;
+}
+
+std::string typed(const Program& program, ValueId id) {
+  return program.label(id) + ": " + program.type_of(id).str();
+}
+
+std::string header(const Program& program) {
+  std::vector<std::string> parameters, results;
+  for (ValueId id : program.inputs) parameters.push_back(typed(program, id));
+  for (const State& s : program.states) parameters.push_back("state " + typed(program, s.value));
+  for (ValueId id : program.outputs) results.push_back(typed(program, id));
+  return format("program {}({}) -> ({}) {{\n", program.name, join(parameters, ", "),
+                join(results, ", "));
+}
+
+}  // namespace
+
+std::string to_text(const Program& program, const Instruction& instruction) {
+  std::vector<std::string> results, types, arguments;
+  for (ValueId id : instruction.results) {
+    results.push_back(program.label(id));
+    types.push_back(program.type_of(id).str());
+  }
+  const std::vector<Parameter>& parameters = instruction.op->schema().parameters;
+  for (size_t i = 0; i < instruction.operands.size(); ++i)
+    if (instruction.operands[i].kind != Operand::Attribute)
+      arguments.push_back(operand_text(program, instruction.operands[i]));
+  for (size_t i = 0; i < instruction.operands.size() && i < parameters.size(); ++i)
+    if (instruction.operands[i].kind == Operand::Attribute)
+      arguments.push_back(parameters[i].name + "=" + attribute_text(instruction.attributes[i]));
+  return format("{} = {}({}) : {}", join(results, ", "), instruction.op->name(),
+                join(arguments, ", "), join(types, ", "));
+}
+
+std::string to_text(const Program& program, const PrintOptions& options) {
+  std::string text = header(program);
+  for (const DimAssumption& a : program.assumptions) text += format("  assume {}\n", to_string(a));
+  for (const Constant& c : program.constants)
+    text += format("  const {}{}\n", typed(program, c.value),
+                   constant_text(c.tensor, options.largest_constant));
+  for (const Instruction& instruction : program.body.instructions) {
+    text += "  " + to_text(program, instruction);
+    if (options.locations && !instruction.location.empty()) text += "  # " + instruction.location;
+    text += '\n';
+  }
+  for (const State& s : program.states)
+    if (s.written != kNoValue)
+      text += format("  write {} = {}\n", program.label(s.value), program.label(s.written));
+  return text + "}\n";
+}
+
+}  // namespace oar

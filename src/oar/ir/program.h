@@ -1,0 +1,127 @@
+// A program: what a captured function computes, as values that are written once.
+//
+// Everything a run needs stands in it: inputs, the tensors it reads (constants, states), the
+// instructions in order, what it gives back and what it writes back. Nothing in a program writes in
+// place; the one effect is the write-back of states at the end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "oar/ops/registry.h"
+
+namespace oar {
+
+using ValueId = int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+// What is known of a value before a run.
+struct ValueType {
+  DType dtype = DType::Float32;
+  Shape shape;  // sizes may be symbolic
+  Device device;
+
+  std::string str() const;  // "float32[B, 4]"
+  bool operator==(const ValueType& other) const {
+    return dtype == other.dtype && shape == other.shape && device == other.device;
+  }
+};
+
+struct ProgramValue {
+  ValueType type;
+  std::string name;  // empty: it is called by its number
+};
+
+// What stands in the place of one parameter of the op's schema.
+struct Operand {
+  enum Kind : uint8_t { Attribute, One, List };
+  Kind kind = Attribute;
+  // One: a single id. List: one each, kNoValue where the list has a gap. Attribute: empty.
+  SmallVector<ValueId, 2> ids;
+};
+
+// One call of an op. Copies are deep.
+struct Instruction {
+  Instruction() = default;
+  Instruction(const Instruction& other);
+  Instruction(Instruction&&) = default;
+  Instruction& operator=(const Instruction& other);
+  Instruction& operator=(Instruction&&) = default;
+
+  const Op* op = nullptr;
+  std::vector<Operand> operands;  // one per parameter
+  Frame attributes;               // one per parameter; None in the tensors' places
+  std::vector<ValueId> results;
+  std::string location;           // where the user's code made the call; may be empty
+};
+
+// Instructions in order. A program has one; ops with regions will own more.
+struct Block {
+  std::vector<Instruction> instructions;
+};
+
+// A tensor outside the program that it reads and never writes.
+struct Constant {
+  ValueId value = kNoValue;
+  Tensor tensor;
+};
+
+// A tensor outside the program that lives on between runs: a parameter, a buffer, a moment.
+struct State {
+  ValueId value = kNoValue;    // its content when a run starts
+  Tensor tensor;
+  ValueId written = kNoValue;  // what is written back when a run ends, if anything
+};
+
+class Program {
+ public:
+  std::string name = "main";
+  std::vector<ProgramValue> values;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::vector<State> states;
+  std::vector<Constant> constants;
+  Block body;
+  std::vector<Dim> symbols;
+  // What capture took for granted about the symbols; a run checks it.
+  std::vector<DimAssumption> assumptions;
+
+  ValueId add_value(ValueType type, std::string name = {});
+  const ValueType& type_of(ValueId id) const { return values[static_cast<size_t>(id)].type; }
+  // "%x", or "%7" where the value has no name.
+  std::string label(ValueId id) const;
+  // The value of this name; kNoValue where there is none.
+  ValueId find(std::string_view name) const;
+};
+
+// Does the instruction's operand or attribute depend on a symbol?
+bool has_symbolic_attributes(Args attributes);
+// A call's attributes with every symbolic dimension replaced.
+template <class F>
+Frame replace_dims(Args attributes, F&& size_of_dim) {
+  Frame frame(attributes);
+  SmallVector<int64_t, 8> words;
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    const Value& v = attributes[i];
+    if (v.tag == OAR_TAG_INT && Dim::from_word(v.integer).is_symbolic())
+      frame.set(i, Value(Dim(size_of_dim(Dim::from_word(v.integer))).word()));
+    if (v.tag != OAR_TAG_INTS) continue;
+    words.clear();
+    for (Dim d : v.as_dim_list())
+      words.push_back(d.is_symbolic() ? Dim(size_of_dim(d)).word() : d.word());
+    frame.set(i, Value(Ints(words.data(), words.size())));
+  }
+  return frame;
+}
+
+// Calls body(id) for every value that the instruction reads.
+template <class F>
+void for_each_operand(const Instruction& instruction, F&& body) {
+  for (const Operand& operand : instruction.operands)
+    for (ValueId id : operand.ids)
+      if (id != kNoValue) body(id);
+}
+
+std::string to_string(const DimAssumption& assumption);
+
+}  // namespace oar

@@ -1,0 +1,220 @@
+#include "oar/ir/verify.h"
+
+#include "oar/base/string_util.h"
+#include "oar/ir/print.h"
+#include "oar/ops/dispatcher.h"
+
+namespace oar {
+namespace {
+
+bool tag_fits(const Parameter& p, const Value& v) {
+  if (v.is_none()) return p.optional;
+  if (p.list) {
+    if (p.type == ArgType::Float) return v.tag == OAR_TAG_DOUBLES;
+    return v.tag == OAR_TAG_INTS;
+  }
+  switch (p.type) {
+    case ArgType::Tensor: return false;
+    case ArgType::Bool: return v.tag == OAR_TAG_BOOL;
+    case ArgType::Int: return v.tag == OAR_TAG_INT;
+    case ArgType::Float: return v.tag == OAR_TAG_DOUBLE;
+    case ArgType::Scalar:
+      return v.tag == OAR_TAG_BOOL || v.tag == OAR_TAG_INT || v.tag == OAR_TAG_DOUBLE ||
+             v.tag == OAR_TAG_COMPLEX;
+    case ArgType::String: return v.tag == OAR_TAG_STRING;
+    case ArgType::DType: return v.tag == OAR_TAG_DTYPE;
+    case ArgType::Shape: return v.tag == OAR_TAG_INTS;
+  }
+  return false;
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program)
+      : program_(program), defined_(program.values.size(), false) {}
+
+  std::vector<std::string> run() {
+    for (ValueId id : program_.inputs) define(id, "input");
+    for (const State& s : program_.states) check_outside(s.value, s.tensor, "state");
+    for (const Constant& c : program_.constants) check_outside(c.value, c.tensor, "constant");
+    for (const Instruction& instruction : program_.body.instructions) check(instruction);
+    for (ValueId id : program_.outputs) use(id, "the outputs");
+    for (const State& s : program_.states) check_written(s);
+    return std::move(problems_);
+  }
+
+ private:
+  template <class... A>
+  void problem(fmt::format_string<A...> text, A&&... args) {
+    problems_.push_back(oar::format(text, std::forward<A>(args)...));
+  }
+  bool exists(ValueId id) const {
+    return id >= 0 && static_cast<size_t>(id) < program_.values.size();
+  }
+  void define(ValueId id, std::string_view where) {
+    if (!exists(id)) return problem("{}: value {} does not exist", where, id);
+    if (defined_[static_cast<size_t>(id)])
+      problem("{}: {} is defined twice", where, program_.label(id));
+    defined_[static_cast<size_t>(id)] = true;
+  }
+  bool use(ValueId id, std::string_view where) {
+    if (!exists(id)) {
+      problem("{}: value {} does not exist", where, id);
+      return false;
+    }
+    if (!defined_[static_cast<size_t>(id)]) {
+      problem("{}: {} is used before it is defined", where, program_.label(id));
+      return false;
+    }
+    return true;
+  }
+
+  void check_outside(ValueId id, const Tensor& t, std::string_view what);
+  void check_written(const State& state);
+  void check(const Instruction& instruction);
+  bool check_operands(const Instruction& instruction, const std::string& where);
+  bool check_operand(const Instruction& instruction, size_t i, const std::string& where);
+  void check_types(const Instruction& instruction, const std::string& where);
+  Frame meta_arguments(const Instruction& instruction) const;
+  bool is_assumed(const DimAssumption& a) const;
+
+  const Program& program_;
+  std::vector<bool> defined_;
+  std::vector<std::string> problems_;
+};
+
+void Verifier::check_outside(ValueId id, const Tensor& t, std::string_view what) {
+  define(id, what);
+  if (!exists(id)) return;
+  if (!t.defined()) return problem("{} {} has no tensor", what, program_.label(id));
+  const ValueType& type = program_.type_of(id);
+  if (t.dtype() != type.dtype || !(t.shape() == type.shape))
+    problem("{} {} is {} but its tensor is {}", what, program_.label(id), type.str(), t.describe());
+}
+
+void Verifier::check_written(const State& state) {
+  if (state.written == kNoValue || !exists(state.value)) return;
+  const std::string where = "write " + program_.label(state.value);
+  if (!use(state.written, where)) return;
+  if (!(program_.type_of(state.written) == program_.type_of(state.value)))
+    problem("{}: {} does not fit {}", where, program_.type_of(state.written).str(),
+            program_.type_of(state.value).str());
+}
+
+void Verifier::check(const Instruction& instruction) {
+  if (!instruction.op) return problem("an instruction has no op");
+  std::string where = instruction.op->name();
+  if (!instruction.results.empty()) where = program_.label(instruction.results[0]) + " = " + where;
+  if (check_operands(instruction, where)) check_types(instruction, where);
+  for (ValueId id : instruction.results) define(id, where);
+}
+
+bool Verifier::check_operands(const Instruction& instruction, const std::string& where) {
+  const Op& op = *instruction.op;
+  bool sound = true;
+  for (const Parameter& p : op.schema().parameters)
+    if (p.written) {
+      problem("{}: writes its argument {}, which no instruction may", where, p.name);
+      sound = false;
+    }
+  const size_t count = op.schema().parameters.size();
+  if (instruction.operands.size() != count || instruction.attributes.size() != count) {
+    problem("{}: {} operands and {} attributes for {} parameters", where,
+            instruction.operands.size(), instruction.attributes.size(), count);
+    return false;
+  }
+  for (size_t i = 0; i < count; ++i) sound &= check_operand(instruction, i, where);
+  return sound;
+}
+
+bool Verifier::check_operand(const Instruction& instruction, size_t i, const std::string& where) {
+  const Parameter& p = instruction.op->schema().parameters[i];
+  const Operand& operand = instruction.operands[i];
+  const Operand::Kind wanted = !p.is_tensor() ? Operand::Attribute
+                               : p.list       ? Operand::List
+                                              : Operand::One;
+  if (operand.kind != wanted) {
+    problem("{}: argument {} is not a {}", where, p.name, p.type_text());
+    return false;
+  }
+  if (wanted == Operand::Attribute) {
+    if (tag_fits(p, instruction.attributes[i])) return true;
+    problem("{}: attribute {} is {}, not a {}", where, p.name, instruction.attributes[i].str(),
+            p.type_text());
+    return false;
+  }
+  bool sound = true;
+  if (wanted == Operand::One && operand.ids.size() != 1) {
+    problem("{}: argument {} holds {} values", where, p.name, operand.ids.size());
+    return false;
+  }
+  for (ValueId id : operand.ids) {
+    if (id == kNoValue && (p.optional || p.optional_elements)) continue;
+    sound &= use(id, where);
+  }
+  return sound;
+}
+
+Frame Verifier::meta_arguments(const Instruction& instruction) const {
+  const auto meta = [&](ValueId id) {
+    if (id == kNoValue) return Tensor();
+    const ValueType& type = program_.type_of(id);
+    return Tensor::meta(type.shape, type.dtype, type.device);
+  };
+  Frame frame(instruction.attributes.args());
+  for (size_t i = 0; i < instruction.operands.size(); ++i) {
+    const Operand& operand = instruction.operands[i];
+    if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
+      frame.set_tensor(i, meta(operand.ids[0]));
+    if (operand.kind != Operand::List) continue;
+    std::vector<Tensor> list;
+    for (ValueId id : operand.ids) list.push_back(meta(id));
+    frame.set_tensors(i, std::move(list));
+  }
+  return frame;
+}
+
+bool Verifier::is_assumed(const DimAssumption& a) const {
+  for (const DimAssumption& b : program_.assumptions)
+    if (a.kind == b.kind && a.left == b.left && a.right == b.right) return true;
+  return false;
+}
+
+void Verifier::check_types(const Instruction& instruction, const std::string& where) {
+  const Frame frame = meta_arguments(instruction);
+  Metas metas;
+  const DimAssumptions assumptions;
+  try {
+    // Inference alone: no layer of a capture around this call may see it.
+    const LayersOff off(kDispatchMask);
+    metas = infer_results(*instruction.op, frame.args());
+  } catch (const Error& error) {
+    return problem("{}: inference fails: {}", where, error.what());
+  }
+  for (const DimAssumption& a : assumptions.learnt())
+    if (!is_assumed(a)) problem("{}: needs the assumption {}", where, to_string(a));
+  if (metas.size() != instruction.results.size())
+    return problem("{}: has {} results, not {}", where, metas.size(), instruction.results.size());
+  for (size_t i = 0; i < metas.size(); ++i) {
+    if (!exists(instruction.results[i])) continue;
+    const ValueType& type = program_.type_of(instruction.results[i]);
+    const bool same_shape = metas[i].data_dependent
+                                ? metas[i].shape.size() == type.shape.size()
+                                : metas[i].shape == type.shape;
+    if (metas[i].dtype != type.dtype || !same_shape)
+      problem("{}: result {} is {}{} by inference, but {} is written", where, i,
+              name_of(metas[i].dtype), metas[i].shape.str(), type.str());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> verify(const Program& program) { return Verifier(program).run(); }
+
+void check_verified(const Program& program) {
+  const std::vector<std::string> problems = verify(program);
+  internal_check(problems.empty(), "the program {} is not well formed:\n{}\n{}", program.name,
+                 join(problems, "\n"), to_text(program));
+}
+
+}  // namespace oar

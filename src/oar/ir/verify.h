@@ -1,0 +1,19 @@
+// Is a program well formed?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "oar/ir/program.h"
+
+namespace oar {
+
+// What is wrong, one line each; empty for a sound program. Checks that every value is defined once
+// and before its use, that operands and attributes fit the schemas, that inference gives the types
+// that are written down, and that it takes nothing for granted that the program does not state.
+std::vector<std::string> verify(const Program& program);
+
+// Internal error with all problems.
+void check_verified(const Program& program);
+
+}  // namespace oar

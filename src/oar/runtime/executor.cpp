@@ -1,0 +1,135 @@
+#include "oar/runtime/executor.h"
+
+#include "oar/compiler/capture/replay.h"
+#include "oar/ops/dispatcher.h"
+#include "oar/ops/gen/creation.h"
+
+namespace oar {
+
+class Executor::Run {
+ public:
+  Run(const Executor& executor, TensorList inputs)
+      : executor_(executor),
+        program_(executor.program_),
+        tensors_(program_.values.size()),
+        values_(executor.binder_.bind(program_, inputs)) {
+    for (size_t i = 0; i < inputs.size(); ++i) at(program_.inputs[i]) = inputs[i];
+    for (const State& s : program_.states) bind_outside(s.value, s.tensor);
+    for (const Constant& c : program_.constants) bind_outside(c.value, c.tensor);
+  }
+
+  std::vector<Tensor> execute() {
+    for (size_t i = 0; i < program_.body.instructions.size(); ++i) step(i);
+    std::vector<Tensor> outputs;
+    for (ValueId id : program_.outputs) outputs.push_back(result(id));
+    write_states(outputs);
+    return outputs;
+  }
+
+ private:
+  Tensor& at(ValueId id) { return tensors_[static_cast<size_t>(id)]; }
+
+  void bind_outside(ValueId id, const Tensor& t) {
+    const ValueType& type = program_.type_of(id);
+    user_check(t.is_dense() && t.dtype() == type.dtype && t.shape() == type.shape,
+               ErrorKind::Runtime,
+               "{} of the program {} was {} when it was captured and is {} now.\nhint: Capture the "
+               "function anew after changing its parameters' sizes or types.",
+               program_.label(id), program_.name, type.str(), t.describe());
+    at(id) = t;
+  }
+
+  // A handle of its own: the tape's part of an input or a state is not the program's to hand out.
+  Tensor result(ValueId id) {
+    const Tensor& t = at(id);
+    return t->autograd || t.has(kRecording) ? Tensor(t->alias()) : t;
+  }
+
+  void step(size_t index) {
+    const Instruction& instruction = program_.body.instructions[index];
+    Frame evaluated;
+    Args attributes = instruction.attributes.args();
+    if (executor_.symbolic_[index]) {
+      evaluated = replace_dims(attributes, [&](Dim d) { return values_.evaluate(d); });
+      attributes = evaluated.args();
+    }
+    SmallVector<Value, 6> args(attributes.begin(), attributes.end());
+    SmallVector<std::vector<Tensor>, 1> lists;
+    lists.reserve(args.size());
+    for (size_t i = 0; i < instruction.operands.size(); ++i) {
+      const Operand& operand = instruction.operands[i];
+      if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
+        args[i] = Value(at(operand.ids[0]));
+      if (operand.kind != Operand::List) continue;
+      std::vector<Tensor>& list = lists.emplace_back();
+      for (ValueId id : operand.ids) list.push_back(id == kNoValue ? Tensor() : at(id));
+      args[i] = Value(TensorList(list));
+    }
+    Outputs made = run_op(*instruction.op, {args.data(), args.size()});
+    if (executor_.binder_.binds_results(index))
+      executor_.binder_.bind_results(program_, index, {made.data(), made.size()}, values_);
+    for (size_t i = 0; i < made.size(); ++i) at(instruction.results[i]) = std::move(made[i]);
+    for (ValueId id : executor_.last_uses_[index]) at(id) = Tensor();
+  }
+
+  // New contents may lie in the memory that they are written to, or in that of another state (a view
+  // of it, or two states that change places); so may outputs. Those are copied before.
+  void write_states(std::vector<Tensor>& outputs) {
+    std::vector<const Storage*> targets;
+    for (const State& s : program_.states)
+      if (s.written != kNoValue) targets.push_back(s.tensor->storage.get());
+    if (targets.empty()) return;
+    const auto safe = [&](const Tensor& t) {
+      for (const Storage* s : targets)
+        if (t->storage.get() == s) return assign(t);
+      return t;
+    };
+    for (Tensor& t : outputs) t = safe(t);
+    std::vector<std::pair<Tensor, Tensor>> writes;
+    for (const State& s : program_.states)
+      if (s.written != kNoValue && s.written != s.value)
+        writes.emplace_back(s.tensor, safe(at(s.written)));
+    static const Op& copy_into_op = get_op("copy_into");
+    for (const auto& [target, content] : writes) {
+      const Value args[] = {Value(target), Value(content)};
+      run_op(copy_into_op, Args(args, 2));
+    }
+  }
+
+  const Executor& executor_;
+  const Program& program_;
+  std::vector<Tensor> tensors_;
+  SymbolValues values_;
+};
+
+Executor::Executor(Program program) : program_(std::move(program)), binder_(program_) {
+  const std::vector<Instruction>& instructions = program_.body.instructions;
+  last_uses_.resize(instructions.size());
+  std::vector<bool> needed(program_.values.size(), false);
+  for (ValueId id : program_.outputs) needed[static_cast<size_t>(id)] = true;
+  for (const State& s : program_.states)
+    if (s.written != kNoValue) needed[static_cast<size_t>(s.written)] = true;
+  for (size_t i = instructions.size(); i-- > 0;) {
+    const auto ends_here = [&](ValueId id) {
+      if (needed[static_cast<size_t>(id)]) return;
+      needed[static_cast<size_t>(id)] = true;
+      last_uses_[i].push_back(id);
+    };
+    for_each_operand(instructions[i], ends_here);
+    for (ValueId id : instructions[i].results) ends_here(id);
+  }
+  for (const Instruction& instruction : instructions)
+    symbolic_.push_back(has_symbolic_attributes(instruction.attributes.args()));
+}
+
+std::vector<Tensor> Executor::run(TensorList inputs) const {
+  uint32_t layers = t_layers.on;
+  for (const Tensor& t : inputs)
+    if (t.defined()) layers |= t->flags;
+  constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
+  if (layers & ~t_layers.off & kInvolved) return replay(program_, inputs);
+  const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
+  return Run(*this, inputs).execute();
+}
+
+}  // namespace oar

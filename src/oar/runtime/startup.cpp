@@ -1,0 +1,35 @@
+// What must be in place before the first op call, in order. The library's one constructor: a C++
+// program that only links Oar may call ops in its first line.
+#include "oar/autograd/layers.h"
+#include "oar/backend/cpu/cpu.h"
+#include "oar/backend/null/null.h"
+#include "oar/base/crash_handler.h"
+#include "oar/base/flags.h"
+#include "oar/ops/autocast.h"
+#include "oar/ops/profile.h"
+#include "oar/compiler/capture/layers.h"
+#include "oar/ops/selected_rows.h"
+#include "oar/tensor/allocator.h"
+
+namespace oar {
+namespace {
+
+void apply_memory_limit() {
+  cpu_allocator::set_limit(int64_t{flag<int>("memory_limit_mb")} << 20);
+}
+
+__attribute__((constructor)) void start() {
+  apply_memory_limit();
+  on_flag_change("memory_limit_mb", apply_memory_limit);
+  cpu::register_device();
+  null::register_device();
+  install_profile_layer();
+  install_autocast_layer();
+  install_autograd_layers();
+  install_selected_rows_layer();
+  install_capture_layers();  // stands in front of the tape, so after it
+  if (flag<bool>("crash_handler")) install_crash_handler();
+}
+
+}  // namespace
+}  // namespace oar
