@@ -1,0 +1,21 @@
+// The subcommands of `oar`. Each prints to `out` and answers the exit status.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+namespace oar::cli {
+
+// Checks the machine and the installation; 1 if something is wrong.
+int doctor(std::ostream& out, bool color);
+
+// The flags with their values.
+int show_flags(std::ostream& out, bool color);
+
+struct OpsQuery {
+  std::string name;    // one op in full; empty lists all
+  std::string family;  // restricts the list
+};
+int show_ops(std::ostream& out, bool color, const OpsQuery& query);
+
+}  // namespace oar::cli
