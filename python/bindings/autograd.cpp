@@ -1,0 +1,125 @@
+// backward, grad, PyLayer, jvp, vmap, and the switches.
+#include "oar/autograd/engine.h"
+
+#include "common.h"
+#include "oar/autograd/record.h"
+#include "oar/autograd/transform.h"
+
+namespace oar::python {
+namespace {
+
+PyObject* set_grad_enabled(PyObject*, PyObject* flag) {
+  const bool before = grad_enabled();
+  if (PyObject_IsTrue(flag)) t_layers.off &= ~uint32_t{kRecording};
+  else t_layers.off |= kRecording;
+  return PyBool_FromLong(before);
+}
+PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(grad_enabled()); }
+
+PyObject* backward_function(PyObject*, PyObject* args) {
+  PyObject *roots, *cotangents;
+  int retain;
+  if (!PyArg_ParseTuple(args, "OOp", &roots, &cotangents, &retain)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const std::vector<Tensor> outputs = tensors_of(roots);
+    const std::vector<Tensor> given = cotangents == Py_None ? std::vector<Tensor>() : tensors_of(cotangents, true);
+    {
+      const GilRelease release;
+      backward(outputs, given, {.retain_graph = retain != 0});
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* grad_function(PyObject*, PyObject* args) {
+  PyObject *outputs, *inputs, *cotangents, *blocked;
+  int retain, create, unused;
+  if (!PyArg_ParseTuple(args, "OOOpppO", &outputs, &inputs, &cotangents, &retain, &create, &unused, &blocked))
+    return nullptr;
+  return guarded([&] {
+    const std::vector<Tensor> from = tensors_of(outputs), to = tensors_of(inputs);
+    const std::vector<Tensor> given = cotangents == Py_None ? std::vector<Tensor>() : tensors_of(cotangents, true);
+    const std::vector<Tensor> stop = blocked == Py_None ? std::vector<Tensor>() : tensors_of(blocked);
+    std::vector<Tensor> found;
+    {
+      const GilRelease release;
+      found = grad(from, to, given, {.retain_graph = retain != 0, .create_graph = create != 0}, unused != 0, stop);
+    }
+    return wrap_list(found);
+  });
+}
+
+// A Python callable as a function of tensors; it takes and returns lists.
+TensorFunction python_function(PyObject* callable) {
+  return [call = Callable(callable)](const std::vector<Tensor>& inputs) {
+    const GilHold gil;
+    const Ref list(wrap_list(inputs));
+    const Ref result(PyObject_CallOneArg(call.get(), list.get()));
+    if (!result) throw_python_error();
+    return tensors_of(result.get());
+  };
+}
+
+// custom(inputs, forward, backward, name): forward(list) -> list, backward(list) -> list with None.
+PyObject* custom(PyObject*, PyObject* args) {
+  PyObject *inputs, *forward, *backward;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOOs", &inputs, &forward, &backward, &name)) return nullptr;
+  return guarded([&] {
+    const TensorFunction run = python_function(forward);
+    const auto pull = [call = Callable(backward)](TensorList cotangents) {
+      const GilHold gil;
+      const Ref list(wrap_list(cotangents));
+      const Ref result(PyObject_CallOneArg(call.get(), list.get()));
+      if (!result) throw_python_error();
+      return tensors_of(result.get(), true);
+    };
+    const std::vector<Tensor> outputs = custom_function(
+        tensors_of(inputs), [&](TensorList list) { return run({list.begin(), list.end()}); }, pull, name);
+    return wrap_list(outputs);
+  });
+}
+
+PyObject* jvp_function(PyObject*, PyObject* args) {
+  PyObject *function, *primals, *tangents;
+  if (!PyArg_ParseTuple(args, "OOO", &function, &primals, &tangents)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const auto [values, derivatives] = jvp(python_function(function), tensors_of(primals), tensors_of(tangents, true));
+    const Ref first(wrap_list(values)), second(wrap_list(derivatives));
+    return PyTuple_Pack(2, first.get(), second.get());
+  });
+}
+
+std::vector<int64_t> axes_of(PyObject* list) {
+  std::vector<int64_t> axes;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* element = PyList_GET_ITEM(list, i);
+    axes.push_back(element == Py_None ? kNoAxis : to_dim(element).value());
+  }
+  return axes;
+}
+
+PyObject* vmap_function(PyObject*, PyObject* args) {
+  PyObject *function, *inputs, *in_axes, *out_axes;
+  if (!PyArg_ParseTuple(args, "OOO!O!", &function, &inputs, &PyList_Type, &in_axes, &PyList_Type, &out_axes))
+    return nullptr;
+  return guarded([&] {
+    return wrap_list(vmap(python_function(function), tensors_of(inputs), axes_of(in_axes), axes_of(out_axes)));
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"set_grad_enabled", set_grad_enabled, METH_O, "Switches recording; answers what it was."},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether calls are recorded."},
+    {"backward", backward_function, METH_VARARGS, nullptr},
+    {"grad", grad_function, METH_VARARGS, nullptr},
+    {"custom_function", custom, METH_VARARGS, nullptr},
+    {"jvp", jvp_function, METH_VARARGS, nullptr},
+    {"vmap", vmap_function, METH_VARARGS, nullptr},
+    {}};
+
+}  // namespace
+
+void init_autograd(PyObject* module) { check(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace oar::python

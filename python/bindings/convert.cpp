@@ -1,0 +1,302 @@
+// Values between Python and tensors: numbers, nested lists, NumPy arrays, buffers.
+#include <bit>
+#include <cstring>
+
+#include "common.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/tensor/element.h"
+
+namespace oar::python {
+namespace {
+
+// PEP 3118 format characters; NumPy has no bfloat16 and float8, whose bits travel as integers.
+const char* format_of(DType t) {
+  switch (t) {
+    case DType::Bool: return "?";
+    case DType::UInt8: return "B";
+    case DType::Int8: return "b";
+    case DType::Int16: return "h";
+    case DType::Int32: return "i";
+    case DType::Int64: return "q";
+    case DType::Float16: return "e";
+    case DType::BFloat16: return "H";
+    case DType::Float32: return "f";
+    case DType::Float64: return "d";
+    case DType::Complex64: return "Zf";
+    case DType::Complex128: return "Zd";
+    default: return "B";
+  }
+}
+
+std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
+  const std::string_view f = *format == '<' || *format == '=' || *format == '@' ? format + 1 : format;
+  if (f == "?") return DType::Bool;
+  if (f == "Zf") return DType::Complex64;
+  if (f == "Zd") return DType::Complex128;
+  if (f == "e") return DType::Float16;
+  if (f == "f") return DType::Float32;
+  if (f == "d") return DType::Float64;
+  if (f == "H") return DType::BFloat16;
+  if (f == "B") return DType::UInt8;
+  if (f == "b" || f == "h" || f == "i" || f == "l" || f == "q" || f == "n") {
+    switch (size) {
+      case 1: return DType::Int8;
+      case 2: return DType::Int16;
+      case 4: return DType::Int32;
+      case 8: return DType::Int64;
+      default: return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+PyObject* numpy_function(const char* name) {
+  static PyObject* module = PyImport_ImportModule("numpy");
+  if (!module) throw PythonError{};
+  return checked(PyObject_GetAttrString(module, name)).release();
+}
+
+struct BufferHold {
+  Py_buffer view;
+};
+
+void drop_buffer(void* context, void*, size_t) {
+  auto* hold = static_cast<BufferHold*>(context);
+  if (Py_IsInitialized()) {
+    const GilHold gil;
+    PyBuffer_Release(&hold->view);
+  }
+  delete hold;
+}
+
+// Shape of nested lists; checks that they are even.
+void measure(PyObject* object, std::vector<int64_t>& shape, size_t depth) {
+  const bool nested = PyList_Check(object) || PyTuple_Check(object);
+  const int64_t length = nested ? PySequence_Fast_GET_SIZE(object) : -1;
+  if (shape.size() == depth && nested) shape.push_back(length);
+  else
+    user_check(nested ? shape.size() > depth && shape[depth] == length : shape.size() == depth,
+               ErrorKind::InvalidArgument, "the nested lists are uneven at depth {}.", depth);
+  if (!nested || (length > 0 && !PyList_Check(PySequence_Fast_GET_ITEM(object, 0)) &&
+                  !PyTuple_Check(PySequence_Fast_GET_ITEM(object, 0)) && depth + 1 == shape.size() && depth > 8))
+    return;
+  for (int64_t i = 0; i < length; ++i) measure(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1);
+}
+
+enum class NumberKind { Bool, Int, Float, Complex };
+
+struct Leaves {
+  std::vector<std::complex<double>> values;
+  std::vector<int64_t> integers;
+  NumberKind kind = NumberKind::Bool;
+  bool empty = true;
+};
+
+void collect(PyObject* object, Leaves& leaves) {
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) collect(PySequence_Fast_GET_ITEM(object, i), leaves);
+    return;
+  }
+  const Scalar s = to_scalar(object);
+  leaves.empty = false;
+  leaves.kind = std::max(leaves.kind, static_cast<NumberKind>(s.kind()));
+  leaves.values.push_back(s.to_complex());
+  leaves.integers.push_back(s.kind() <= Scalar::Int ? s.to_int() : 0);
+}
+
+// Lists that hold tensors or arrays are left to NumPy.
+bool holds_arrays(PyObject* object) {
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+      if (holds_arrays(PySequence_Fast_GET_ITEM(object, i))) return true;
+    return false;
+  }
+  return !PyFloat_Check(object) && !PyLong_Check(object) && !PyComplex_Check(object);
+}
+
+Tensor from_lists(PyObject* object, std::optional<DType> dtype) {
+  std::vector<int64_t> shape;
+  measure(object, shape, 0);
+  Leaves leaves;
+  collect(object, leaves);
+  DType natural = default_dtype();
+  if (!leaves.empty) {
+    switch (leaves.kind) {
+      case NumberKind::Bool: natural = DType::Bool; break;
+      case NumberKind::Int: natural = DType::Int64; break;
+      case NumberKind::Float: natural = default_dtype(); break;
+      case NumberKind::Complex: natural = complex_type_of(default_dtype()); break;
+    }
+  }
+  const DType type = dtype.value_or(natural);
+  const bool whole = leaves.kind <= NumberKind::Int;
+  return whole ? Tensor::from_vector(leaves.integers, as_dims(shape), type)
+               : Tensor::from_vector(leaves.values, as_dims(shape), type);
+}
+
+}  // namespace
+
+bool is_number(PyObject* object) {
+  return PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object) ||
+         (!is_tensor(object) && PyNumber_Check(object) && !PyObject_HasAttrString(object, "__len__") &&
+          PyObject_HasAttrString(object, "dtype"));
+}
+
+Scalar to_scalar(PyObject* object) {
+  if (PyBool_Check(object)) return Scalar(object == Py_True);
+  if (PyFloat_Check(object)) return Scalar(PyFloat_AS_DOUBLE(object));
+  if (PyLong_Check(object)) {
+    const long long value = PyLong_AsLongLong(object);
+    if (value == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return Scalar(PyLong_AsDouble(object));
+    }
+    return Scalar(int64_t{value});
+  }
+  if (PyComplex_Check(object)) {
+    const Py_complex c = PyComplex_AsCComplex(object);
+    return Scalar(std::complex<double>(c.real, c.imag));
+  }
+  if (PyObject_HasAttrString(object, "item")) {  // NumPy scalars, tensors
+    const Ref number = checked(PyObject_CallMethod(object, "item", nullptr));
+    return to_scalar(number.get());
+  }
+  fail(ErrorKind::InvalidType, "a number is expected, not {}.", Py_TYPE(object)->tp_name);
+}
+
+Tensor weak_scalar(PyObject* object) {
+  const Scalar s = to_scalar(object);
+  if (s.kind() == Scalar::Double) return Tensor::scalar(s.to_double(), DType::Float64, true);
+  if (s.kind() <= Scalar::Int) return Tensor::scalar(s.to_int(), s.natural_dtype(), true);
+  Tensor t = Tensor::empty(Dims{}, DType::Complex128);
+  store_element(t->data, t.dtype(), s.to_complex());
+  t->flags |= kWeakScalar;
+  return t;
+}
+
+Tensor from_array(PyObject* array, bool copy) {
+  auto hold = std::make_unique<BufferHold>();
+  Ref exporter = Ref::borrow(array);
+  if (PyObject_GetBuffer(array, &hold->view, PyBUF_RECORDS_RO) < 0) {
+    // ml_dtypes and other extension types export no buffer: their bits do.
+    PyErr_Clear();
+    const Ref dtype = checked(PyObject_GetAttrString(array, "dtype"));
+    const Ref name = checked(PyObject_GetAttrString(dtype.get(), "name"));
+    const auto type = dtype_from_name(PyUnicode_AsUTF8(name.get()));
+    user_check(type.has_value(), ErrorKind::InvalidType, "an array of dtype {} has no counterpart here.",
+               PyUnicode_AsUTF8(name.get()));
+    const Ref bits = checked(PyObject_CallMethod(array, "view", "s", size_of(*type) == 2 ? "uint16" : "uint8"));
+    Tensor raw = from_array(bits.get(), true);
+    return Tensor::view_of(raw->storage, raw.dims(), raw.strides(), raw->data, *type);
+  }
+  const Py_buffer& view = hold->view;
+  const auto type = dtype_of_format(view.format ? view.format : "B", view.itemsize);
+  if (!type) {
+    const std::string text = view.format ? view.format : "B";
+    PyBuffer_Release(&hold->view);
+    fail(ErrorKind::InvalidType,
+         "an array with element format '{}' has no counterpart here.\nhint: Convert it with "
+         "array.astype('float32') or another plain type.",
+         text);
+  }
+  std::vector<int64_t> shape, strides;
+  bool even = true;
+  for (int i = 0; i < view.ndim; ++i) {
+    shape.push_back(view.shape[i]);
+    even &= view.strides[i] % view.itemsize == 0;
+    strides.push_back(view.strides[i] / view.itemsize);
+  }
+  const bool aligned = reinterpret_cast<uintptr_t>(view.buf) % static_cast<uintptr_t>(view.itemsize) == 0;
+  if (!even || !aligned) {
+    PyBuffer_Release(&hold->view);
+    const Ref function(numpy_function("ascontiguousarray"));
+    const Ref fresh = checked(PyObject_CallOneArg(function.get(), array));
+    return from_array(fresh.get(), copy);
+  }
+  const bool readonly = view.readonly;
+  void* data = view.buf;
+  const StoragePtr storage = Storage::adopt(data, static_cast<size_t>(view.len), {}, drop_buffer, hold.release());
+  if (readonly) storage->set_readonly();
+  Tensor t = Tensor::view_of(storage, as_dims(shape), strides, data, *type);
+  return copy ? assign(t) : t;
+}
+
+Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
+  const auto cast_to = [&](Tensor t) { return dtype && t.dtype() != *dtype ? cast(t, *dtype) : t; };
+  if (is_tensor(object)) return cast_to(assign(tensor_of(object)));
+  if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object) || PyList_Check(object) ||
+      PyTuple_Check(object)) {
+    if (!holds_arrays(object)) return from_lists(object, dtype);
+  }
+  const Ref function(numpy_function("asarray"));
+  const Ref array = checked(PyObject_CallOneArg(function.get(), object));
+  Tensor t = from_array(array.get(), true);
+  // Python floats inside lists of arrays come as float64; literals are of the default type.
+  if (!dtype && (PyList_Check(object) || PyTuple_Check(object)) && t.dtype() == DType::Float64)
+    return cast(t, default_dtype());
+  return cast_to(t);
+}
+
+int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags) {
+  if (!t.is_dense() || !t.device().is_cpu()) {
+    PyErr_SetString(PyExc_BufferError, "only a dense CPU tensor has a buffer.");
+    return -1;
+  }
+  const auto item = static_cast<Py_ssize_t>(size_of(t.dtype()));
+  auto* sizes = new Py_ssize_t[static_cast<size_t>(2 * t.rank() + 1)];
+  for (int i = 0; i < t.rank(); ++i) {
+    sizes[i] = t->shape[i];
+    sizes[t.rank() + i] = t->strides[i] * item;
+  }
+  view->buf = t->data;
+  view->len = t->numel * item;
+  view->itemsize = item;
+  view->readonly = t->storage->is_readonly();
+  view->ndim = t.rank();
+  view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format_of(t.dtype())) : nullptr;
+  view->shape = sizes;
+  view->strides = sizes + t.rank();
+  view->suboffsets = nullptr;
+  view->internal = sizes;
+  Py_INCREF(exporter);
+  view->obj = exporter;
+  return 0;
+}
+
+PyObject* to_array(const Tensor& t, bool copy) {
+  user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
+             "the values of {} cannot be read here.\nhint: A value is only at hand for dense CPU "
+             "tensors outside of capture, jvp and vmap.",
+             t.describe());
+  static PyObject* asarray = numpy_function("asarray");
+  static PyObject* array = numpy_function("array");
+  const Ref tensor(wrap(t));
+  const Ref memory = checked(PyMemoryView_FromObject(tensor.get()));
+  return PyObject_CallOneArg(copy ? array : asarray, memory.get());
+}
+
+PyObject* item(const Tensor& t) {
+  return guarded([&]() -> PyObject* {
+    user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
+               "the value of {} is not known here.\nhint: Inside capture, jvp or vmap a tensor has no "
+               "single value; keep the computation in tensors.",
+               t.describe());
+    user_check(t->numel == 1, ErrorKind::InvalidArgument,
+               "only a tensor with one element becomes a number; this one is {}.", t.describe());
+    if (is_bool(t.dtype())) return PyBool_FromLong(t.item_int() != 0);
+    if (is_integral(t.dtype())) return PyLong_FromLongLong(t.item_int());
+    const std::complex<double> value = load_element(t->data, t.dtype());
+    return is_complex(t.dtype()) ? PyComplex_FromDoubles(value.real(), value.imag())
+                                 : PyFloat_FromDouble(value.real());
+  });
+}
+
+PyObject* to_list(const Tensor& t) {
+  if (t.dtype() == DType::BFloat16 || size_of(t.dtype()) == 1) {
+    if (is_floating(t.dtype())) return to_list(cast(t, DType::Float32));
+  }
+  const Ref array = checked(to_array(t, false));
+  return PyObject_CallMethod(array.get(), "tolist", nullptr);
+}
+
+}  // namespace oar::python

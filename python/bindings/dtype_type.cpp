@@ -1,0 +1,112 @@
+// `oar.dtype`: one immortal object per element type.
+#include "common.h"
+
+namespace oar::python {
+namespace {
+
+struct PyDType {
+  PyObject_HEAD
+  int code;
+};
+
+PyTypeObject* g_type = nullptr;
+PyObject* g_dtypes[kDTypeCount];
+
+DType code_of(PyObject* self) { return static_cast<DType>(reinterpret_cast<PyDType*>(self)->code); }
+
+PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("oar.%s", name_of(code_of(self))); }
+PyObject* str(PyObject* self) { return repr(self); }
+Py_hash_t hash(PyObject* self) { return reinterpret_cast<PyDType*>(self)->code + 1000003; }
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if (op != Py_EQ && op != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+  if (a == b) return PyBool_FromLong(op == Py_EQ);
+  DType other;
+  bool equal = false;
+  if (Py_TYPE(b) == g_type) equal = false;
+  else if (to_dtype(b, &other)) equal = other == code_of(a);
+  PyErr_Clear();
+  return PyBool_FromLong(equal == (op == Py_EQ));
+}
+
+PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(name_of(code_of(self))); }
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromSize_t(size_of(code_of(self)));
+}
+PyObject* reduce(PyObject* self, PyObject*) {
+  return Py_BuildValue("O(s)", g_type, name_of(code_of(self)));
+}
+
+PyObject* make(PyTypeObject*, PyObject* args, PyObject*) {
+  PyObject* given;
+  if (!PyArg_ParseTuple(args, "O:dtype", &given)) return nullptr;
+  DType t;
+  if (!to_dtype(given, &t)) return nullptr;
+  return wrap_dtype(t);
+}
+
+PyGetSetDef kGetters[] = {{"name", get_name, nullptr, "The type's name, such as 'float32'.", nullptr},
+                          {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+                          {}};
+PyMethodDef kMethods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
+PyType_Slot kSlots[] = {{Py_tp_repr, reinterpret_cast<void*>(repr)},
+                        {Py_tp_str, reinterpret_cast<void*>(str)},
+                        {Py_tp_hash, reinterpret_cast<void*>(hash)},
+                        {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+                        {Py_tp_new, reinterpret_cast<void*>(make)},
+                        {Py_tp_getset, kGetters},
+                        {Py_tp_methods, kMethods},
+                        {Py_tp_doc, const_cast<char*>("An element type.")},
+                        {0, nullptr}};
+PyType_Spec kSpec = {"oar.dtype", sizeof(PyDType), 0, Py_TPFLAGS_DEFAULT, kSlots};
+
+}  // namespace
+
+PyObject* wrap_dtype(DType t) {
+  PyObject* object = g_dtypes[static_cast<int>(t)];
+  Py_INCREF(object);
+  return object;
+}
+
+bool to_dtype(PyObject* object, DType* out) {
+  if (Py_TYPE(object) == g_type) {
+    *out = code_of(object);
+    return true;
+  }
+  std::optional<DType> found;
+  Ref name;
+  if (PyUnicode_Check(object)) {
+    name = Ref::borrow(object);
+  } else if (PyType_Check(object) && object == reinterpret_cast<PyObject*>(&PyFloat_Type)) {
+    found = default_dtype();
+  } else if (PyType_Check(object) && object == reinterpret_cast<PyObject*>(&PyLong_Type)) {
+    found = DType::Int64;
+  } else if (PyType_Check(object) && object == reinterpret_cast<PyObject*>(&PyBool_Type)) {
+    found = DType::Bool;
+  } else if (PyObject_HasAttrString(object, "__name__")) {  // NumPy's scalar types
+    name = Ref(PyObject_GetAttrString(object, "__name__"));
+  } else if (PyObject_HasAttrString(object, "name")) {      // NumPy's dtypes
+    name = Ref(PyObject_GetAttrString(object, "name"));
+  }
+  if (!found && name && PyUnicode_Check(name.get())) found = dtype_from_name(PyUnicode_AsUTF8(name.get()));
+  if (found) {
+    *out = *found;
+    return true;
+  }
+  PyErr_Clear();
+  PyErr_Format(PyExc_TypeError, "%R is not a dtype. Use one such as 'float32' or oar.int64.", object);
+  return false;
+}
+
+void init_dtype_type(PyObject* module) {
+  g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
+  check(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(g_type)));
+  for (int i = 0; i < kDTypeCount; ++i) {
+    auto* object = PyObject_New(PyDType, g_type);
+    object->code = i;
+    g_dtypes[i] = reinterpret_cast<PyObject*>(object);
+    check(PyModule_AddObjectRef(module, name_of(static_cast<DType>(i)), g_dtypes[i]));
+  }
+}
+
+}  // namespace oar::python

@@ -1,0 +1,180 @@
+// x[...]: basic indexing becomes one slice_view, the rest index_get behind it.
+#include <climits>
+
+#include "common.h"
+#include "oar/ops/dispatcher.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/index.h"
+#include "oar/ops/gen/slice.h"
+#include "oar/ops/view.h"
+
+namespace oar::python {
+namespace {
+
+enum Item : int64_t { kSlice = 0, kInteger = 1, kNewAxis = 2, kEllipsis = 3 };
+
+// The two steps of an index: a view, then index tensors on the view's leading axes.
+struct Index {
+  SmallVector<int64_t, 16> basic;
+  std::vector<Tensor> advanced;  // undefined: whole axis
+  bool has_advanced = false;
+  bool is_trivial = false;  // x[...] or x[:]
+
+  void push(int64_t kind, int64_t start = 0, int64_t stop = 0, int64_t step = 1) {
+    for (int64_t word : {kind, start, stop, step}) basic.push_back(word);
+  }
+};
+
+int64_t bound(PyObject* object, int64_t open) {
+  return object == Py_None ? open : to_dim(object).word();
+}
+
+void add_slice(Index& index, PyObject* object) {
+  auto* slice = reinterpret_cast<PySliceObject*>(object);
+  const int64_t step = slice->step == Py_None ? 1 : to_dim(slice->step).value();
+  user_check(step != 0, ErrorKind::InvalidArgument, "the step of a slice cannot be 0.");
+  const bool forward = step > 0;
+  index.push(kSlice, bound(slice->start, forward ? 0 : INT64_MAX), bound(slice->stop, forward ? INT64_MAX : kOpenLow),
+             step);
+}
+
+bool is_integer(PyObject* object) {
+  if (PyBool_Check(object)) return false;
+  if (PyLong_Check(object)) return true;
+  if (is_tensor(object)) return false;
+  return PyIndex_Check(object) && !PySequence_Check(object);
+}
+
+Tensor index_tensor(PyObject* object) {
+  Tensor t = is_tensor(object) ? tensor_of(object) : to_tensor(object, std::nullopt);
+  // An empty list is an index that takes nothing.
+  if (!is_tensor(object) && t.numel() == Dim(0) && is_floating(t.dtype())) t = cast(t, DType::Int64);
+  user_check(is_integral(t.dtype()) || is_bool(t.dtype()), ErrorKind::InvalidType,
+             "an index must be made of integers or bools, not {}.", name_of(t.dtype()));
+  return t;
+}
+
+int axes_taken(PyObject* object) {
+  if (object == Py_None || object == Py_Ellipsis || PyBool_Check(object)) return 0;
+  if (is_integer(object) || PySlice_Check(object)) return 1;
+  if (is_tensor(object)) return is_bool(tensor_of(object).dtype()) ? tensor_of(object).rank() : 1;
+  const Tensor t = index_tensor(object);
+  return is_bool(t.dtype()) ? t.rank() : 1;
+}
+
+// Index tensors in `advanced` stand at the axes of the view that the basic part leaves.
+Index parse(const Tensor& x, PyObject* key) {
+  Index index;
+  PyObject* const* items = &key;
+  Py_ssize_t count = 1;
+  if (PyTuple_Check(key)) {
+    items = &PyTuple_GET_ITEM(key, 0);
+    count = PyTuple_GET_SIZE(key);
+  }
+  int taken = 0;
+  bool ellipsis = false, any_tensor = false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    taken += axes_taken(items[i]);
+    ellipsis |= items[i] == Py_Ellipsis;
+    any_tensor |= !(items[i] == Py_None || items[i] == Py_Ellipsis || is_integer(items[i]) || PySlice_Check(items[i]));
+  }
+  user_check(taken <= x.rank(), ErrorKind::OutOfRange, "{} indices are given for a tensor of rank {} (shape {}).",
+             taken, x.rank(), to_string(x.dims()));
+  int axis = 0;  // of the view
+  const auto whole = [&](int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
+      index.push(kSlice, 0, INT64_MAX, 1);
+      index.advanced.emplace_back();
+      ++axis;
+    }
+  };
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* object = items[i];
+    if (object == Py_Ellipsis) {
+      whole(x.rank() - taken);
+    } else if (object == Py_None) {
+      index.push(kNewAxis);
+      index.advanced.emplace_back();
+      ++axis;
+    } else if (is_integer(object) && !any_tensor) {
+      index.push(kInteger, to_dim(object).word());
+    } else if (PySlice_Check(object)) {
+      add_slice(index, object);
+      index.advanced.emplace_back();
+      ++axis;
+    } else if (PyBool_Check(object)) {
+      index.push(kNewAxis);
+      index.advanced.push_back(Tensor::from_vector(std::vector<int64_t>(object == Py_True ? 1 : 0, 0),
+                                                   Shape{object == Py_True ? 1 : 0}, DType::Int64));
+      index.has_advanced = true;
+    } else {
+      // With index tensors around, an integer joins them, as NumPy has it.
+      const Tensor t = is_integer(object) ? Tensor::scalar(to_dim(object).value(), DType::Int64) : index_tensor(object);
+      const int64_t span = is_bool(t.dtype()) ? t.rank() : 1;
+      for (int64_t k = 0; k < span; ++k) index.push(kSlice, 0, INT64_MAX, 1);
+      index.advanced.push_back(t);
+      // A mask covers several axes; index_get counts them from the mask itself.
+      index.has_advanced = true;
+      axis += static_cast<int>(span);
+    }
+  }
+  index.is_trivial = false;
+  return index;
+}
+
+bool only_whole_slices(const Index& index) {
+  for (size_t i = 0; i < index.basic.size(); i += 4)
+    if (index.basic[i] != kSlice || index.basic[i + 1] != 0 || index.basic[i + 2] != INT64_MAX || index.basic[i + 3] != 1)
+      return false;
+  return true;
+}
+
+Ints words(const Index& index) { return {index.basic.data(), index.basic.size()}; }
+
+// What is assigned takes the tensor's dtype at once: a literal never widens it.
+Tensor value_tensor(PyObject* value, const Tensor& x) {
+  if (is_tensor(value)) {
+    const Tensor& t = tensor_of(value);
+    return t.dtype() == x.dtype() ? t : cast(t, x.dtype());
+  }
+  if (is_number(value)) {
+    const Scalar s = to_scalar(value);
+    user_check(s.kind() != Scalar::Complex || is_complex(x.dtype()), ErrorKind::InvalidType,
+               "a complex number does not fit into a tensor of dtype {}.", name_of(x.dtype()));
+  }
+  return to_tensor(value, x.dtype());
+}
+
+}  // namespace
+
+PyObject* tensor_getitem(PyObject* self, PyObject* key) {
+  return guarded([&] {
+    const Tensor& x = tensor_of(self);
+    OpScope scope("getitem");
+    const Index index = parse(x, key);
+    if (!index.has_advanced) return wrap(slice_view(x, words(index)));
+    const Tensor base = only_whole_slices(index) ? x : slice_view(x, words(index));
+    return wrap(index_get(base, index.advanced));
+  });
+}
+
+int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
+  return guarded_int([&] {
+    const Tensor& x = tensor_of(self);
+    OpScope scope("setitem");
+    user_check(value != nullptr, ErrorKind::InvalidType, "elements of a tensor cannot be deleted.");
+    const Index index = parse(x, key);
+    const Tensor v = value_tensor(value, x);
+    if (!index.has_advanced) {
+      slice_put_(x, v, words(index));
+    } else if (only_whole_slices(index)) {
+      index_put_(x, index.advanced, v, false);
+    } else {
+      const Tensor view = slice_view(x, words(index));
+      index_put_(view, index.advanced, v, false);
+    }
+    return 0;
+  });
+}
+
+}  // namespace oar::python

@@ -1,0 +1,25 @@
+// The extension module oar._C.
+#include "common.h"
+
+namespace {
+
+PyModuleDef kModule = {PyModuleDef_HEAD_INIT, "oar._C", "The native part of Oar.", -1, nullptr, nullptr,
+                       nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__C() {
+  using namespace oar::python;
+  return guarded([]() -> PyObject* {
+    Ref module = checked(PyModule_Create(&kModule));
+    init_dtype_type(module.get());
+    init_dim_type(module.get());
+    init_op_type(module.get());
+    init_tensor_type(module.get());
+    init_autograd(module.get());
+    init_framework(module.get());
+    init_user_ops(module.get());
+    init_programs(module.get());
+    return module.release();
+  });
+}

@@ -1,0 +1,401 @@
+// Ops as Python callables: arguments are read by schema, straight into the call's values.
+#include "common.h"
+
+#include <structmember.h>
+
+#include "oar/base/flags.h"
+#include "oar/base/string_util.h"
+#include "oar/ops/dispatcher.h"
+
+namespace oar::python {
+namespace {
+
+struct PyOp {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  const Op* op;
+  PyObject** names;  // interned parameter names
+  PyObject* dict;    // __module__, __qualname__, __signature__, …
+};
+PyTypeObject* g_type = nullptr;
+PyObject* g_name_keyword = nullptr;
+
+// A call's arguments with what was made on the way: lists, literals.
+class CallFrame {
+ public:
+  explicit CallFrame(const Op& op) : op_(op), count_(op.schema().parameters.size()) {}
+  ~CallFrame() = default;
+
+  void set(size_t i, PyObject* object);
+  void fill_defaults(uint32_t given);
+  Args args() const { return {values_, count_}; }
+
+ private:
+  [[noreturn]] void refuse(const Parameter& p, PyObject* object, const char* expected) const;
+  Value tensor(const Parameter& p, PyObject* object);
+  Value tensors(const Parameter& p, PyObject* object);
+  Value integers(const Parameter& p, PyObject* object);
+  Value doubles(const Parameter& p, PyObject* object);
+  Value single(const Parameter& p, PyObject* object);
+
+  const Op& op_;
+  size_t count_;
+  union {
+    Value values_[32];  // trivial; each is written before it is read
+  };
+  SmallVector<Tensor, 2> made_;
+  std::vector<std::vector<Tensor>> lists_;
+  std::vector<std::unique_ptr<int64_t[]>> blocks_;
+  size_t used_ = 0;
+  int64_t inline_words_[24];
+
+  int64_t* words(size_t n) {
+    if (used_ + n <= 24) {
+      used_ += n;
+      return inline_words_ + used_ - n;
+    }
+    blocks_.push_back(std::make_unique<int64_t[]>(n));
+    return blocks_.back().get();
+  }
+};
+
+void CallFrame::refuse(const Parameter& p, PyObject* object, const char* expected) const {
+  const std::string type = object == Py_None ? "None" : Py_TYPE(object)->tp_name;
+  OpScope scope(op_.name().c_str());
+  fail(ErrorKind::InvalidType, "argument '{}' must be {}, not {}.\nhint: The signature is {}.", p.name,
+       expected, type, op_.schema().str());
+}
+
+Value CallFrame::tensor(const Parameter& p, PyObject* object) {
+  if (is_tensor(object)) [[likely]]
+    return Value(tensor_of(object));
+  if (!p.written && op_.has(Trait::Broadcast)) {
+    if (is_number(object)) made_.push_back(weak_scalar(object));
+    else if (PyObject_HasAttrString(object, "__array__")) made_.push_back(to_tensor(object, std::nullopt));
+    else refuse(p, object, "a tensor or a number");
+    return Value(made_.back());
+  }
+  refuse(p, object, "a tensor");
+}
+
+Value CallFrame::tensors(const Parameter& p, PyObject* object) {
+  if (!PyList_Check(object) && !PyTuple_Check(object)) refuse(p, object, "a list of tensors");
+  std::vector<Tensor> list;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    PyObject* element = PySequence_Fast_GET_ITEM(object, i);
+    if (is_tensor(element)) list.push_back(tensor_of(element));
+    else if (element == Py_None && p.optional_elements) list.emplace_back();
+    else refuse(p, element, "a list of tensors");
+  }
+  lists_.push_back(std::move(list));
+  return Value(TensorList(lists_.back()));
+}
+
+Value CallFrame::integers(const Parameter& p, PyObject* object) {
+  if (PyLong_Check(object) || PyIndex_Check(object)) {
+    if (!is_tensor(object) || tensor_of(object).rank() == 0) {
+      int64_t* word = words(1);
+      *word = to_dim(object).word();
+      return Value(Ints(word, 1));
+    }
+  }
+  if (is_tensor(object)) {
+    const std::vector<int64_t> values = tensor_of(object).to_vector<int64_t>();
+    int64_t* copy = words(values.size());
+    std::copy(values.begin(), values.end(), copy);
+    return Value(Ints(copy, values.size()));
+  }
+  const Ref fast = Ref(PySequence_Check(object) && !PyUnicode_Check(object) ? PySequence_Fast(object, "") : nullptr);
+  if (!fast) {
+    PyErr_Clear();
+    refuse(p, object, p.type == ArgType::Shape ? "a shape (a list of ints)" : "an int or a list of ints");
+  }
+  const auto n = static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.get()));
+  int64_t* list = words(n);
+  for (size_t i = 0; i < n; ++i) {
+    PyObject* element = PySequence_Fast_GET_ITEM(fast.get(), static_cast<Py_ssize_t>(i));
+    if (!PyIndex_Check(element) && !is_tensor(element)) refuse(p, element, "made of ints");
+    list[i] = to_dim(element).word();
+  }
+  return Value(Ints(list, n));
+}
+
+Value CallFrame::doubles(const Parameter& p, PyObject* object) {
+  const Ref fast(PySequence_Fast(object, ""));
+  if (!fast) {
+    PyErr_Clear();
+    refuse(p, object, "a list of numbers");
+  }
+  const auto n = static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.get()));
+  auto* list = reinterpret_cast<double*>(words(n));
+  for (size_t i = 0; i < n; ++i) {
+    list[i] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(fast.get(), static_cast<Py_ssize_t>(i)));
+    if (PyErr_Occurred()) throw PythonError{};
+  }
+  return Value(std::span<const double>(list, n));
+}
+
+Value CallFrame::single(const Parameter& p, PyObject* object) {
+  switch (p.type) {
+    case ArgType::Bool:
+      if (PyBool_Check(object)) return Value(object == Py_True);
+      if (PyLong_Check(object) || is_tensor(object)) return Value(PyObject_IsTrue(object) != 0);
+      refuse(p, object, "a bool");
+    case ArgType::Int:
+      if (!PyIndex_Check(object) && !is_tensor(object)) refuse(p, object, "an int");
+      return Value(to_dim(object).word());
+    case ArgType::Float: {
+      if (!is_number(object) && !is_tensor(object)) refuse(p, object, "a number");
+      const double value = PyFloat_AsDouble(object);
+      if (value == -1.0 && PyErr_Occurred()) throw PythonError{};
+      return Value(value);
+    }
+    case ArgType::Scalar: {
+      if (is_tensor(object)) {
+        Ref number(item(tensor_of(object)));
+        if (!number) throw PythonError{};
+        return single(p, number.get());
+      }
+      if (!is_number(object)) refuse(p, object, "a number");
+      const Scalar scalar = to_scalar(object);
+      if (scalar.kind() != Scalar::Complex) return Value(scalar);
+      auto* parts = reinterpret_cast<double*>(words(2));
+      parts[0] = scalar.to_complex().real();
+      parts[1] = scalar.to_complex().imag();
+      Value v;
+      v.tag = OAR_TAG_COMPLEX;
+      v.count = 2;
+      v.doubles = parts;
+      return v;
+    }
+    case ArgType::String: {
+      if (!PyUnicode_Check(object)) refuse(p, object, "a str");
+      Py_ssize_t size;
+      const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+      if (!text) throw PythonError{};
+      return Value(std::string_view(text, static_cast<size_t>(size)));
+    }
+    case ArgType::DType: {
+      DType dtype;
+      if (!to_dtype(object, &dtype)) throw PythonError{};
+      return Value(dtype);
+    }
+    default: fail(ErrorKind::Internal, "unexpected parameter type");
+  }
+}
+
+void CallFrame::set(size_t i, PyObject* object) {
+  const Parameter& p = op_.schema().parameters[i];
+  if (object == Py_None) {
+    if (!p.optional) refuse(p, object, p.is_tensor() ? "a tensor" : p.type_text().c_str());
+    values_[i] = Value();
+  } else if (p.is_tensor()) {
+    values_[i] = p.list ? tensors(p, object) : tensor(p, object);
+  } else if (p.type == ArgType::Shape || (p.list && p.type == ArgType::Int)) {
+    values_[i] = integers(p, object);
+  } else if (p.list) {
+    values_[i] = doubles(p, object);
+  } else {
+    values_[i] = single(p, object);
+  }
+}
+
+void CallFrame::fill_defaults(uint32_t given) {
+  const Frame& defaults = op_.schema().defaults();
+  for (size_t i = 0; i < count_; ++i) {
+    if (given >> i & 1) continue;
+    const Parameter& p = op_.schema().parameters[i];
+    if (!p.has_default) {
+      OpScope scope(op_.name().c_str());
+      fail(ErrorKind::InvalidType, "argument '{}' is missing.\nhint: The signature is {}.", p.name,
+           op_.schema().str());
+    }
+    values_[i] = defaults[i];
+  }
+}
+
+size_t parameter_named(const PyOp* self, PyObject* name) {
+  const auto& parameters = self->op->schema().parameters;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (self->names[i] == name) return i;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (PyUnicode_Compare(self->names[i], name) == 0) return i;
+  if (PyUnicode_Compare(name, g_name_keyword) == 0) return SIZE_MAX;
+  std::vector<std::string> known;
+  for (const Parameter& p : parameters) known.push_back(p.name);
+  OpScope scope(self->op->name().c_str());
+  const char* text = PyUnicode_AsUTF8(name);
+  fail(ErrorKind::InvalidType, "there is no argument '{}'; did you mean '{}'?\nhint: The signature is {}.",
+       text, nearest_name(text, known), self->op->schema().str());
+}
+
+int64_t total_elements(Args args) {
+  int64_t n = 0;
+  for_each_tensor(args, [&](const Tensor& t) { n += t->numel; });
+  return n;
+}
+
+Outputs run(const Op& op, Args args) {
+  static const FlagHandle<int> threshold("gil_release_elements");
+  bool big = total_elements(args) >= threshold.get();
+  if (!big)  // a creation op has no tensors; its shape tells
+    for (const Value& v : args)
+      if (v.tag == OAR_TAG_INTS && v.count > 0 && v.count < 16 && !args.empty() && !args[0].is_tensor()) {
+        double product = 1;
+        for (int64_t d : v.as_ints()) product *= static_cast<double>(d);
+        big |= product >= threshold.get();
+      }
+  if (!big) return dispatch(op, args);
+  const GilRelease release;
+  return dispatch(op, args);
+}
+
+PyObject* wrap_outputs(const Op& op, Outputs& outputs) {
+  if (op.schema().returns_list()) return wrap_list({outputs.data(), outputs.size()});
+  if (op.schema().results.size() == 1) return wrap(std::move(outputs[0]));
+  return wrap_tuple({outputs.data(), outputs.size()});
+}
+
+PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    const auto* self = reinterpret_cast<PyOp*>(callable);
+    const Op& op = *self->op;
+    const auto& parameters = op.schema().parameters;
+    auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+    if (count > parameters.size() && !(count == parameters.size() + 1 &&
+        (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1])))) {
+      OpScope scope(op.name().c_str());
+      fail(ErrorKind::InvalidType, "{} positional arguments are given, {} are taken.\nhint: The signature is {}.",
+           count, parameters.size(), op.schema().str());
+    }
+    const size_t positional = std::min(count, parameters.size());
+    CallFrame frame(op);
+    uint32_t given = 0;
+    for (size_t i = 0; i < positional; ++i) {
+      frame.set(i, args[i]);
+      given |= 1u << i;
+    }
+    if (keywords) {
+      for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); ++k) {
+        const size_t i = parameter_named(self, PyTuple_GET_ITEM(keywords, k));
+        if (i == SIZE_MAX) continue;  // name=…, which every function of Paddle takes
+        if (given >> i & 1) {
+          OpScope scope(op.name().c_str());
+          fail(ErrorKind::InvalidType, "argument '{}' is given twice.", parameters[i].name);
+        }
+        frame.set(i, args[count + static_cast<size_t>(k)]);
+        given |= 1u << i;
+      }
+    }
+    if (given != (uint64_t{1} << parameters.size()) - 1) frame.fill_defaults(given);
+    Outputs outputs = run(op, frame.args());
+    return wrap_outputs(op, outputs);
+  });
+}
+
+PyObject* op_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<op %s>", reinterpret_cast<PyOp*>(self)->op->schema().str().c_str());
+}
+
+void op_dealloc(PyObject* self) {
+  auto* op = reinterpret_cast<PyOp*>(self);
+  for (size_t i = 0; i < op->op->schema().parameters.size(); ++i) Py_DECREF(op->names[i]);
+  delete[] op->names;
+  Py_XDECREF(op->dict);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* op_descr_get(PyObject* self, PyObject* object, PyObject*) {
+  if (!object || object == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  return PyMethod_New(self, object);
+}
+
+PyObject* get_op_name(PyObject* self, void*) {
+  return PyUnicode_FromString(reinterpret_cast<PyOp*>(self)->op->name().c_str());
+}
+PyObject* get_schema(PyObject* self, void*) {
+  return PyUnicode_FromString(reinterpret_cast<PyOp*>(self)->op->schema().str().c_str());
+}
+PyObject* get_doc(PyObject* self, void*) {
+  const Op& op = *reinterpret_cast<PyOp*>(self)->op;
+  return PyUnicode_FromFormat("%s\n\nSchema: %s", op.def().brief ? op.def().brief : "", op.schema().str().c_str());
+}
+PyObject* get_signature(PyObject* self, void*) {
+  return guarded([&] {
+    const Ref module = checked(PyImport_ImportModule("oar._signature"));
+    return PyObject_CallMethod(module.get(), "signature_of", "s",
+                               reinterpret_cast<PyOp*>(self)->op->schema().str().c_str());
+  });
+}
+PyObject* op_reduce(PyObject* self, PyObject*) {
+  const Ref module = checked(PyImport_ImportModule("oar._C"));
+  const Ref getter = checked(PyObject_GetAttrString(module.get(), "op"));
+  return Py_BuildValue("O(s)", getter.get(), reinterpret_cast<PyOp*>(self)->op->name().c_str());
+}
+
+PyGetSetDef kGetters[] = {{"__name__", get_op_name, nullptr, nullptr, nullptr},
+                          {"__doc__", get_doc, nullptr, nullptr, nullptr},
+                          {"__qualname__", get_op_name, nullptr, nullptr, nullptr},
+                          {"__signature__", get_signature, nullptr, nullptr, nullptr},
+                          {"schema", get_schema, nullptr, "The op's schema line.", nullptr},
+                          {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                          {}};
+PyMethodDef kMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {}};
+PyMemberDef kMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyOp, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(PyOp, dict), READONLY, nullptr},
+    {}};
+PyType_Slot kSlots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                        {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
+                        {Py_tp_dealloc, reinterpret_cast<void*>(op_dealloc)},
+                        {Py_tp_descr_get, reinterpret_cast<void*>(op_descr_get)},
+                        {Py_tp_getset, kGetters},
+                        {Py_tp_methods, kMethods},
+                        {Py_tp_members, kMembers},
+                        {0, nullptr}};
+PyType_Spec kSpec = {"oar._C.OpFunction", sizeof(PyOp), 0,
+                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, kSlots};
+
+PyObject* make_op(const Op& op) {
+  auto* self = PyObject_New(PyOp, g_type);
+  if (!self) throw PythonError{};
+  self->vectorcall = op_call;
+  self->op = &op;
+  self->dict = nullptr;
+  const auto& parameters = op.schema().parameters;
+  self->names = new PyObject*[parameters.size()];
+  for (size_t i = 0; i < parameters.size(); ++i)
+    self->names[i] = PyUnicode_InternFromString(parameters[i].name.c_str());
+  return reinterpret_cast<PyObject*>(self);
+}
+
+}  // namespace
+
+PyObject* op_function(const Op& op) { return make_op(op); }
+
+PyObject* call_op(const Op& op, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    CallFrame frame(op);
+    uint32_t given = 0;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      frame.set(static_cast<size_t>(i), args[i]);
+      given |= 1u << i;
+    }
+    if (given != (uint64_t{1} << op.schema().parameters.size()) - 1) frame.fill_defaults(given);
+    Outputs outputs = run(op, frame.args());
+    return wrap_outputs(op, outputs);
+  });
+}
+
+void init_op_type(PyObject* module) {
+  g_name_keyword = PyUnicode_InternFromString("name");
+  g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
+  check(PyModule_AddObjectRef(module, "OpFunction", reinterpret_cast<PyObject*>(g_type)));
+}
+
+}  // namespace oar::python

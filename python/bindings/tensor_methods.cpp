@@ -1,0 +1,305 @@
+#include "tensor_methods.h"
+
+#include "oar/autograd/engine.h"
+#include "oar/autograd/node.h"
+#include "oar/device/device.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/tensor/dlpack.h"
+
+namespace oar::python {
+namespace {
+
+// ---- properties -----------------------------------------------------------------------------
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    Ref list = checked(PyList_New(t.rank()));
+    for (int i = 0; i < t.rank(); ++i) PyList_SET_ITEM(list.get(), i, from_dim(t.dims()[static_cast<size_t>(i)]));
+    return list.release();
+  });
+}
+PyObject* get_strides(PyObject* self, void*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    Ref list = checked(PyList_New(t.rank()));
+    for (int i = 0; i < t.rank(); ++i) PyList_SET_ITEM(list.get(), i, PyLong_FromLongLong(t->strides[i]));
+    return list.release();
+  });
+}
+PyObject* get_dtype(PyObject* self, void*) { return wrap_dtype(tensor_of(self).dtype()); }
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(tensor_of(self).rank()); }
+PyObject* get_size(PyObject* self, void*) {
+  return guarded([&] { return from_dim(tensor_of(self).numel()); });
+}
+PyObject* get_stop_gradient(PyObject* self, void*) { return PyBool_FromLong(stop_gradient(tensor_of(self))); }
+int put_stop_gradient(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    set_stop_gradient(tensor_of(self), PyObject_IsTrue(value) != 0);
+    return 0;
+  });
+}
+PyObject* get_grad(PyObject* self, void*) {
+  return guarded([&] {
+    const History* h = maybe_history(tensor_of(self));
+    return wrap(h ? h->grad : Tensor());
+  });
+}
+int put_grad(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    const Tensor& t = tensor_of(self);
+    if (!value || value == Py_None) {
+      if (History* h = maybe_history(t)) h->grad = Tensor();
+      return 0;
+    }
+    user_check(is_tensor(value), ErrorKind::InvalidType, "grad must be a tensor or None, not {}.",
+               Py_TYPE(value)->tp_name);
+    const Tensor& g = tensor_of(value);
+    user_check(same(g.shape(), t.shape()), ErrorKind::InvalidArgument,
+               "a gradient of shape {} does not fit a tensor of shape {}.", to_string(g.dims()),
+               to_string(t.dims()));
+    history_of(t).grad = g;
+    return 0;
+  });
+}
+PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(is_leaf(tensor_of(self))); }
+PyObject* get_name(PyObject* self, void*) {
+  return guarded([&] {
+    History& h = history_of(tensor_of(self));
+    static std::atomic<uint64_t> count{0};
+    if (h.name.empty()) h.name = format("generated_tensor_{}", count++);
+    return PyUnicode_FromString(h.name.c_str());
+  });
+}
+int put_name(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    const char* text = PyUnicode_AsUTF8(value);
+    if (!text) throw PythonError{};
+    history_of(tensor_of(self)).name = text;
+    return 0;
+  });
+}
+PyObject* get_persistable(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self).has(kPersistable)); }
+int put_persistable(PyObject* self, PyObject* value, void*) {
+  TensorImpl* impl = tensor_of(self).impl();
+  if (PyObject_IsTrue(value)) impl->flags |= kPersistable;
+  else impl->flags &= ~uint32_t{kPersistable};
+  return 0;
+}
+PyObject* get_device(PyObject* self, void*) {
+  return guarded([&] { return PyUnicode_FromString(devices::to_string(tensor_of(self).device()).c_str()); });
+}
+PyObject* get_kind(PyObject* self, void*) {
+  static constexpr const char* kNames[] = {"dense", "symbolic", "selected_rows", "dual", "batched",
+                                           "sparse_coo", "sparse_csr", "distributed", "meta"};
+  return PyUnicode_FromString(kNames[static_cast<int>(tensor_of(self).kind())]);
+}
+PyObject* get_inplace_version(PyObject* self, void*) {
+  const Tensor& t = tensor_of(self);
+  return PyLong_FromUnsignedLong(t.is_dense() ? t->storage->version() : 0);
+}
+PyObject* get_grad_node(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const Edge edge = edge_of(tensor_of(self));
+    if (!edge.node) Py_RETURN_NONE;
+    return PyUnicode_FromString(edge.node->name().c_str());
+  });
+}
+
+// ---- methods --------------------------------------------------------------------------------
+
+PyObject* numpy(PyObject* self, PyObject*) {
+  return guarded([&] { return to_array(tensor_of(self), true); });
+}
+PyObject* numpy_view(PyObject* self, PyObject*) {
+  return guarded([&] { return to_array(tensor_of(self), false); });
+}
+PyObject* item_method(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    if (PyTuple_GET_SIZE(args) == 0) return item(t);
+    const Ref key = PyTuple_GET_SIZE(args) == 1 ? Ref::borrow(PyTuple_GET_ITEM(args, 0)) : Ref::borrow(args);
+    if (PyTuple_GET_SIZE(args) == 1 && PyLong_Check(key.get()) && t.rank() != 1) {
+      const Tensor flat = Tensor(t->alias());
+      static const Op& reshape = get_op("reshape");
+      const Ref shape = checked(Py_BuildValue("[i]", -1));
+      PyObject* call[] = {self, shape.get()};
+      const Ref row = checked(call_op(reshape, call, 2));
+      const Ref element = checked(tensor_getitem(row.get(), key.get()));
+      return item(tensor_of(element.get()));
+    }
+    const Ref element = checked(tensor_getitem(self, key.get()));
+    return item(tensor_of(element.get()));
+  });
+}
+PyObject* tolist(PyObject* self, PyObject*) {
+  return guarded([&] { return to_list(tensor_of(self)); });
+}
+PyObject* detach_method(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(detach(tensor_of(self))); });
+}
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    user_check(t.is_dense(), ErrorKind::Runtime, "{} has no memory of its own.", t.describe());
+    return PyLong_FromVoidPtr(t->data);
+  });
+}
+PyObject* is_contiguous(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self).is_contiguous()); }
+PyObject* contiguous(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    if (!t.is_contiguous()) return wrap(assign(t));
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+PyObject* backward_method(PyObject* self, PyObject* args, PyObject* keywords) {
+  static const char* names[] = {"grad_tensor", "retain_graph", nullptr};
+  PyObject* given = Py_None;
+  int retain = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|Op:backward", const_cast<char**>(names), &given, &retain))
+    return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Tensor root = tensor_of(self);
+    std::vector<Tensor> cotangents;
+    if (given != Py_None) {
+      user_check(is_tensor(given), ErrorKind::InvalidType, "grad_tensor must be a tensor, not {}.",
+                 Py_TYPE(given)->tp_name);
+      cotangents.push_back(tensor_of(given));
+    }
+    {
+      const GilRelease release;
+      backward(TensorList(&root, 1), cotangents, {.retain_graph = retain != 0});
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* clear_gradient(PyObject* self, PyObject* args, PyObject* keywords) {
+  static const char* names[] = {"set_to_zero", nullptr};
+  int set_to_zero = 1;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|p:clear_gradient", const_cast<char**>(names), &set_to_zero))
+    return nullptr;
+  return guarded([&]() -> PyObject* {
+    History* h = maybe_history(tensor_of(self));
+    if (h && h->grad.defined()) {
+      const bool dense = h->grad.is_dense();
+      h->grad = set_to_zero && dense ? zeros_like(detach(h->grad)) : Tensor();
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+TensorHook python_hook(PyObject* function) {
+  return [callable = Callable(function)](const Tensor& grad) -> Tensor {
+    const GilHold gil;
+    const Ref argument(wrap(grad));
+    const Ref result(PyObject_CallOneArg(callable.get(), argument.get()));
+    if (!result) throw_python_error();
+    if (result.get() == Py_None) return {};
+    user_check(is_tensor(result.get()), ErrorKind::InvalidType, "a gradient hook must return a tensor or None, not {}.",
+               Py_TYPE(result.get())->tp_name);
+    return tensor_of(result.get());
+  };
+}
+
+PyObject* add_hook(PyObject* self, PyObject* function) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(add_tensor_hook(tensor_of(self), python_hook(function))); });
+}
+PyObject* remove_hook(PyObject* self, PyObject* id) {
+  return guarded([&] { return PyBool_FromLong(remove_tensor_hook(tensor_of(self), PyLong_AsUnsignedLongLong(id))); });
+}
+PyObject* retain_grads(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    retain_grad(tensor_of(self));
+    Py_RETURN_NONE;
+  });
+}
+
+// Takes over content, shape and dtype of another tensor; identity and attributes stay.
+PyObject* become(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    user_check(is_tensor(other), ErrorKind::InvalidType, "a tensor is expected, not {}.", Py_TYPE(other)->tp_name);
+    tensor_of(self)->become(*tensor_of(other).impl());
+    Py_RETURN_NONE;
+  });
+}
+
+void drop_capsule(PyObject* capsule) {
+  // Still under its first name: nobody took the tensor over.
+  if (PyCapsule_IsValid(capsule, "dltensor")) {
+    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    managed->deleter(managed);
+  }
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    managed->deleter(managed);
+  }
+}
+
+PyObject* dlpack(PyObject* self, PyObject* args, PyObject* keywords) {
+  static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
+  PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", const_cast<char**>(names), &stream, &version,
+                                   &device, &copy))
+    return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    user_check(stop_gradient(t), ErrorKind::InvalidArgument,
+               "a tensor that asks for its gradient is not exported.\nhint: Export x.detach().");
+    const bool versioned = version != Py_None && PyTuple_Check(version) && PyTuple_GET_SIZE(version) > 0 &&
+                           PyLong_AsLong(PyTuple_GET_ITEM(version, 0)) >= 1;
+    const Tensor exported = copy == Py_True ? assign(t) : t;
+    void* managed = versioned ? static_cast<void*>(to_dlpack_versioned(exported)) : to_dlpack(exported);
+    return PyCapsule_New(managed, versioned ? "dltensor_versioned" : "dltensor", drop_capsule);
+  });
+}
+PyObject* dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", 1, 0); }
+
+template <class F>
+PyCFunction with_keywords(F f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)); }
+
+}  // namespace
+
+PyGetSetDef tensor_getters[] = {
+    {"shape", get_shape, nullptr, "The sizes, as a list.", nullptr},
+    {"strides", get_strides, nullptr, "Elements between neighbours along each axis.", nullptr},
+    {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
+    {"size", get_size, nullptr, "The number of elements.", nullptr},
+    {"stop_gradient", get_stop_gradient, put_stop_gradient, "Whether gradients end here.", nullptr},
+    {"grad", get_grad, put_grad, "The accumulated gradient, or None.", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op made this tensor.", nullptr},
+    {"name", get_name, put_name, "The tensor's name.", nullptr},
+    {"persistable", get_persistable, put_persistable, "Whether it belongs to a saved model.", nullptr},
+    {"_device", get_device, nullptr, nullptr, nullptr},
+    {"_kind", get_kind, nullptr, nullptr, nullptr},
+    {"inplace_version", get_inplace_version, nullptr, "Counts in-place writes.", nullptr},
+    {"_grad_node", get_grad_node, nullptr, "The name of the op that made this tensor, or None.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {}};
+
+PyMethodDef tensor_methods[] = {
+    {"numpy", numpy, METH_NOARGS, "A copy as a NumPy array."},
+    {"_numpy_view", numpy_view, METH_NOARGS, "A NumPy array on the same memory."},
+    {"item", item_method, METH_VARARGS, "The element at an index, or the only one, as a Python number."},
+    {"tolist", tolist, METH_NOARGS, "The values as nested lists."},
+    {"detach", detach_method, METH_NOARGS, "The same memory without history."},
+    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
+    {"is_contiguous", is_contiguous, METH_NOARGS, "Whether elements lie in row-major order."},
+    {"contiguous", contiguous, METH_NOARGS, "Itself, or a row-major copy."},
+    {"backward", with_keywords(backward_method), METH_VARARGS | METH_KEYWORDS,
+     "Adds the gradient of this tensor into the leaves it came from."},
+    {"clear_gradient", with_keywords(clear_gradient), METH_VARARGS | METH_KEYWORDS,
+     "Sets the gradient to zero, or drops it."},
+    {"_add_hook", add_hook, METH_O, nullptr},
+    {"_remove_hook", remove_hook, METH_O, nullptr},
+    {"retain_grads", retain_grads, METH_NOARGS, "Keeps the gradient of a tensor that is not a leaf."},
+    {"_become", become, METH_O, nullptr},
+    {"__dlpack__", with_keywords(dlpack), METH_VARARGS | METH_KEYWORDS, "Exports the memory as a DLPack capsule."},
+    {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
+    {}};
+
+}  // namespace oar::python

@@ -1,0 +1,212 @@
+"""Flags, threads, random state, devices and small questions about tensors."""
+
+from __future__ import annotations
+
+import builtins
+import types
+
+from oar import _C
+from oar._C import Tensor
+
+version = types.SimpleNamespace(full_version=_C.version, show=lambda: print("full_version:", _C.version))
+
+
+class CPUPlace:
+    """The CPU."""
+
+    def __repr__(self) -> str:
+        return "Place(cpu)"
+
+    def __eq__(self, other) -> builtins.bool:
+        return isinstance(other, CPUPlace)
+
+    def __hash__(self) -> int:
+        return hash("cpu")
+
+    def is_cpu_place(self) -> builtins.bool:
+        return True
+
+    def is_gpu_place(self) -> builtins.bool:
+        return False
+
+
+class DevicePlace:
+    """A device that a plug-in brought."""
+
+    def __init__(self, device: str):
+        self.device = device
+
+    def __repr__(self) -> str:
+        return f"Place({self.device})"
+
+    def __eq__(self, other) -> builtins.bool:
+        return isinstance(other, DevicePlace) and other.device == self.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def is_cpu_place(self) -> builtins.bool:
+        return False
+
+
+def place_of(device: str):
+    return CPUPlace() if device == "cpu" else DevicePlace(device)
+
+
+def seed(seed: int) -> Generator:
+    """Starts the random stream anew; the same seed gives the same numbers, whatever the threads."""
+    _C.seed(int(seed))
+    return Generator()
+
+
+class Generator:
+    """The process's random stream."""
+
+    def get_state(self) -> Tensor:
+        return get_rng_state()[0]
+
+    def set_state(self, state: Tensor) -> None:
+        set_rng_state([state])
+
+    def manual_seed(self, value: int) -> Generator:
+        return seed(value)
+
+    def initial_seed(self) -> int:
+        return _C.rng_state()[0]
+
+
+def get_rng_state(device: str | None = None) -> list[Tensor]:
+    """The place in the random stream, to be handed back to ``set_rng_state``."""
+    start, offset = _C.rng_state()
+    words = [(value >> shift) & 0xFFFFFFFF for value in (start, offset) for shift in (0, 32)]
+    return [_C.make_tensor(words, "int64")]
+
+
+def set_rng_state(state_list, device: str | None = None) -> None:
+    """Goes back to a place that ``get_rng_state`` gave."""
+    state = state_list[0] if isinstance(state_list, (list, tuple)) else state_list
+    words = state.tolist()
+    if len(words) != 4:
+        raise ValueError(f"a random state has 4 numbers, not {len(words)}; pass what get_rng_state() gave.")
+    _C.set_rng_state(words[0] | words[1] << 32, words[2] | words[3] << 32)
+
+
+def get_cuda_rng_state() -> list:
+    return []
+
+
+def get_default_dtype() -> str:
+    """The dtype of floating literals."""
+    return _C.get_default_dtype()
+
+
+def set_default_dtype(d) -> None:
+    """Sets the dtype of floating literals: float16, bfloat16, float32 or float64."""
+    _C.set_default_dtype(d)
+
+
+def get_num_threads() -> int:
+    """How many threads an op may use."""
+    return _C.get_num_threads()
+
+
+def set_num_threads(n: int) -> None:
+    """Sets how many threads an op may use."""
+    _C.set_num_threads(n)
+
+
+def _flag_name(name: str) -> str:
+    return name[6:] if name.startswith("FLAGS_") else name
+
+
+def set_flags(flags: dict) -> None:
+    """Sets flags by name, with or without ``FLAGS_`` in front. ``oar flags`` lists them."""
+    if not isinstance(flags, dict):
+        raise TypeError(f"set_flags takes a dict, not {type(flags).__name__}.")
+    for name, value in flags.items():
+        _C.set_flag(_flag_name(name), value)
+
+
+def get_flags(flags) -> dict:
+    """The values of flags: one name or a list of them."""
+    names = [flags] if isinstance(flags, str) else list(flags)
+    return {name: _C.get_flag(_flag_name(name)) for name in names}
+
+
+def set_device(device: str):
+    """Chooses the device of new tensors: ``'cpu'``, or one that a plug-in brought."""
+    name = device if isinstance(device, str) else "cpu"
+    _C.set_device(name)
+    return place_of(_C.get_device())
+
+
+def get_device() -> str:
+    """The device of new tensors."""
+    return _C.get_device()
+
+
+def is_compiled_with_cuda() -> builtins.bool:
+    return False
+
+
+def in_dynamic_mode() -> builtins.bool:
+    """True: calls run at once."""
+    return True
+
+
+def is_tensor(x) -> builtins.bool:
+    """Whether x is a tensor."""
+    return isinstance(x, Tensor)
+
+
+def is_complex(x: Tensor) -> builtins.bool:
+    return x.dtype in (_C.complex64, _C.complex128)
+
+
+def is_floating_point(x: Tensor) -> builtins.bool:
+    return "float" in x.dtype.name
+
+
+def is_integer(x: Tensor) -> builtins.bool:
+    return "int" in x.dtype.name
+
+
+def rank(input: Tensor) -> Tensor:
+    """The number of axes, as a 0-d tensor."""
+    return _C.make_tensor(input.ndim, "int32")
+
+
+def shape(input: Tensor) -> Tensor:
+    """The sizes, as a tensor."""
+    return _C.make_tensor(list(input.shape), "int32")
+
+
+def numel(x: Tensor, name: str | None = None) -> Tensor:
+    """The number of elements, as a 0-d tensor."""
+    return _C.make_tensor(x.size, "int64")
+
+
+def finfo(dtype):
+    """Limits of a float type, as NumPy gives them."""
+    import ml_dtypes
+    import numpy
+    name = _C.dtype(dtype).name
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        return ml_dtypes.finfo(name)
+    return numpy.finfo(name)
+
+
+def iinfo(dtype):
+    """Limits of an integer type, as NumPy gives them."""
+    import numpy
+    return numpy.iinfo(_C.dtype(dtype).name)
+
+
+print_options = {"precision": 8, "threshold": 1000, "edgeitems": 3, "sci_mode": None, "linewidth": 80}
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None) -> None:
+    """How tensors are shown."""
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "sci_mode": sci_mode,
+             "linewidth": linewidth}
+    print_options.update({k: v for k, v in given.items() if v is not None})

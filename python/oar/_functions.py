@@ -1,0 +1,44 @@
+"""Public functions that are thin skins over ops: Paddle's looser argument forms."""
+
+from __future__ import annotations
+
+from oar import _C
+from oar._C import Tensor, ops
+
+__all__ = ["assign", "clone", "einsum", "nonzero", "is_empty", "create_tensor"]
+
+
+def assign(x, output: Tensor | None = None) -> Tensor:
+    """A copy of x (a tensor, array, list or number), or its values written into ``output``."""
+    source = x if isinstance(x, Tensor) else _C.make_tensor(x, None)
+    return ops.assign(source) if output is None else ops.copy_into(output, source)
+
+
+def clone(x: Tensor, name: str | None = None) -> Tensor:
+    """A copy that gradients pass through."""
+    return ops.assign(x)
+
+
+def einsum(equation: str, *operands: Tensor) -> Tensor:
+    """Sums of products by index notation: ``einsum('ij,jk->ik', a, b)``."""
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    return ops.einsum(equation, list(operands))
+
+
+def nonzero(x: Tensor, as_tuple: bool = False):
+    """Where x is not zero: [n, rank] indices, or one tensor per axis."""
+    places = ops.nonzero(x)
+    if not as_tuple:
+        return places
+    return tuple(places[:, i] for i in range(x.ndim))
+
+
+def is_empty(x: Tensor, name: str | None = None) -> Tensor:
+    """Whether x has no elements."""
+    return _C.make_tensor(x.size == 0, "bool")
+
+
+def create_tensor(dtype, name: str | None = None, persistable: bool = False) -> Tensor:
+    """An empty tensor of a dtype."""
+    return ops.zeros([0], dtype)

@@ -1,0 +1,91 @@
+"""Switches for recording gradients."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+from oar import _C
+
+
+class _Mode:
+    """A context manager and decorator that sets the mode for its extent."""
+
+    _enabled = False
+
+    def __init__(self, func=None):
+        self._func = func
+        self._before: list[bool] = []
+
+    def __new__(cls, func=None):
+        if func is not None and callable(func):  # used as a decorator without brackets
+            return cls()(func)
+        return super().__new__(cls)
+
+    def __enter__(self):
+        self._before.append(_C.set_grad_enabled(self._enabled))
+        return self
+
+    def __exit__(self, *exc):
+        _C.set_grad_enabled(self._before.pop())
+        return False
+
+    def __call__(self, func):
+        make = type(self)
+        if inspect.isgeneratorfunction(func):
+            @functools.wraps(func)
+            def wrapper(*args, **kwargs):
+                with make():
+                    generator = func(*args, **kwargs)
+                while True:
+                    try:
+                        with make():
+                            value = next(generator)
+                    except StopIteration as stop:
+                        return stop.value
+                    yield value
+        else:
+            @functools.wraps(func)
+            def wrapper(*args, **kwargs):
+                with make():
+                    return func(*args, **kwargs)
+        return wrapper
+
+
+class no_grad(_Mode):  # noqa: N801
+    """Within it, nothing is recorded."""
+
+
+class enable_grad(_Mode):  # noqa: N801
+    """Within it, calls are recorded, even inside ``no_grad``."""
+
+    _enabled = True
+
+
+class set_grad_enabled(_Mode):  # noqa: N801
+    """Records or not from here on, or for the extent of a ``with``."""
+
+    def __new__(cls, mode: bool):
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool):
+        self._enabled = bool(mode)
+        self._before = [_C.set_grad_enabled(self._enabled)]
+
+    def __enter__(self):
+        return self
+
+    def __call__(self, func):
+        _C.set_grad_enabled(self._before.pop())
+        mode = self._enabled
+
+        @functools.wraps(func)
+        def wrapper(*args, **kwargs):
+            with set_grad_enabled(mode):
+                return func(*args, **kwargs)
+        return wrapper
+
+
+def is_grad_enabled() -> bool:
+    """Whether calls are recorded."""
+    return _C.is_grad_enabled()

@@ -1,0 +1,268 @@
+"""Methods of Tensor that are written in Python, and how a tensor is shown."""
+
+from __future__ import annotations
+
+import builtins
+
+from oar import _C
+from oar._C import Tensor, ops
+from oar._framework import place_of, print_options
+
+
+class TensorHookRemoveHelper:
+    """Takes a gradient hook off again."""
+
+    def __init__(self, tensor: Tensor, hook_id: int):
+        self._tensor, self._id = tensor, hook_id
+
+    def remove(self) -> builtins.bool:
+        return self._tensor._remove_hook(self._id)
+
+
+def register_hook(self, hook) -> TensorHookRemoveHelper:
+    """Calls ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces it."""
+    return TensorHookRemoveHelper(self, self._add_hook(hook))
+
+
+def clone(self) -> Tensor:
+    """A copy that gradients pass through."""
+    return ops.assign(self)
+
+
+def astype(self, dtype) -> Tensor:
+    """The values in another dtype."""
+    return ops.cast(self, dtype)
+
+
+def cpu(self) -> Tensor:
+    """Itself on the CPU, or a copy there."""
+    return self if self._device == "cpu" else ops.copy_to_device(self, "cpu")
+
+
+def to(self, *args, **kwargs) -> Tensor:
+    """To a device, a dtype, or both: ``x.to('float64')``, ``x.to('cpu')``, ``x.to(other)``."""
+    kwargs.pop("blocking", None)
+    device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+    other = kwargs.pop("other", None)
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}.")
+    for arg in args:
+        if isinstance(arg, Tensor):
+            other = arg
+        elif isinstance(arg, _C.dtype) or (isinstance(arg, str) and _is_dtype(arg)):
+            dtype = arg
+        elif not isinstance(arg, builtins.bool) and arg is not None:
+            device = arg
+    if other is not None:
+        device, dtype = other._device, other.dtype
+    out = self
+    if dtype is not None and _C.dtype(dtype) != self.dtype:
+        out = ops.cast(out, dtype)
+    if device is not None:
+        name = device if isinstance(device, str) else ("cpu" if device.is_cpu_place() else device.device)
+        if name != out._device:
+            out = ops.copy_to_device(out, name)
+    return out
+
+
+def _is_dtype(name: str) -> builtins.bool:
+    try:
+        _C.dtype(name)
+    except TypeError:
+        return False
+    return True
+
+
+def set_value(self, value) -> None:
+    """Writes other values of the same shape into the tensor, whatever gradients say."""
+    source = value if isinstance(value, Tensor) else _C.make_tensor(value, self.dtype)
+    if list(source.shape) != list(self.shape):
+        raise ValueError(f"[set_value] a tensor of shape {self.shape} cannot take values of shape {source.shape}.")
+    before = _C.set_grad_enabled(False)
+    try:
+        ops.copy_into(self, source.detach())
+    finally:
+        _C.set_grad_enabled(before)
+
+
+def copy_(self, other, blocking: builtins.bool = True) -> Tensor:
+    """Writes the values of another tensor into this one."""
+    return ops.copy_into(self, other)
+
+
+def dim(self) -> int:
+    return self.ndim
+
+
+def element_size(self) -> int:
+    """Bytes of one element."""
+    return self.dtype.itemsize
+
+
+def numel(self) -> Tensor:
+    """The number of elements, as a 0-d tensor."""
+    return _C.make_tensor(self.size, "int64")
+
+
+def gradient(self):
+    """The gradient as a NumPy array, or None."""
+    return None if self.grad is None else self.grad.numpy()
+
+
+def clear_grad(self) -> None:
+    """Sets the gradient to zero."""
+    self.clear_gradient()
+
+
+def zero_(self) -> Tensor:
+    """Writes zeros."""
+    return ops.copy_into(self, ops.zeros([], self.dtype))
+
+
+def fill_(self, value) -> Tensor:
+    """Writes one value everywhere."""
+    return ops.copy_into(self, value if isinstance(value, Tensor) else ops.full([], value, self.dtype))
+
+
+def is_selected_rows(self) -> builtins.bool:
+    return self._kind == "selected_rows"
+
+
+def is_dense(self) -> builtins.bool:
+    return self._kind == "dense"
+
+
+def to_dense(self) -> Tensor:
+    return ops.selected_rows_to_dense(self) if self._kind == "selected_rows" else self
+
+
+def transposed(self) -> Tensor:
+    """The axes in reverse order."""
+    return ops.transpose(self, list(range(self.ndim))[::-1])
+
+
+def matrix_transposed(self) -> Tensor:
+    """The last two axes exchanged."""
+    if self.ndim < 2:
+        raise ValueError(f"[mT] a tensor of rank {self.ndim} has no matrix axes; at least 2 are needed.")
+    axes = list(range(self.ndim))
+    axes[-1], axes[-2] = axes[-2], axes[-1]
+    return ops.transpose(self, axes)
+
+
+def iterate(self):
+    if self.ndim == 0:
+        raise TypeError("a 0-d tensor cannot be iterated over.")
+    for i in range(len(self)):
+        yield self[i]
+
+
+def contains(self, value) -> builtins.bool:
+    return builtins.bool(ops.any(ops.equal(self, value)))
+
+
+def array(self, dtype=None, copy=None):
+    import numpy
+    if copy is False:
+        return self._numpy_view() if dtype is None else numpy.asarray(self._numpy_view(), dtype)
+    a = self.numpy()
+    return a if dtype is None else a.astype(dtype)
+
+
+def format_value(self, spec: str) -> str:
+    return format(self.item(), spec) if self.size == 1 and spec else repr(self)
+
+
+def copy_shallow(self) -> Tensor:
+    twin = self.detach()
+    twin.stop_gradient = self.stop_gradient
+    return twin
+
+
+def copy_deep(self, memo) -> Tensor:
+    if not self.is_leaf:
+        raise RuntimeError("only leaves can be deep-copied; use x.detach() or x.clone() first.")
+    twin = ops.assign(self.detach())
+    if type(self) is not Tensor:
+        twin = Tensor.__new__(type(self), twin)
+    memo[id(self)] = twin
+    twin.stop_gradient = self.stop_gradient
+    twin.persistable = self.persistable
+    import copy
+    twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return twin
+
+
+def rebuild(cls, data, dtype_name, stop_gradient, state):
+    """For pickles: a tensor from its bits."""
+    t = _from_bits(data, dtype_name)
+    if cls is not Tensor:
+        t = Tensor.__new__(cls, t)
+    t.stop_gradient = stop_gradient
+    t.__dict__.update(state)
+    return t
+
+
+def _from_bits(data, dtype_name: str) -> Tensor:
+    if dtype_name == "bfloat16" or dtype_name.startswith("float8"):
+        import ml_dtypes
+        data = data.view(getattr(ml_dtypes, dtype_name))
+    return _C.make_tensor(data, dtype_name)
+
+
+def reduce(self, protocol):
+    return rebuild, (type(self), self.detach().contiguous().numpy(), self.dtype.name, self.stop_gradient,
+                     dict(self.__dict__))
+
+
+def summarised(t: Tensor):
+    """The values as NumPy shows them; 16- and 8-bit floats by their numbers, not their bits."""
+    name = t.dtype.name
+    if name == "bfloat16" or name.startswith("float8"):
+        t = ops.cast(t, "float32")
+    return t.numpy()
+
+
+def show(self) -> str:
+    head = f"Tensor(shape={list(self.shape)}, dtype={self.dtype.name}, place={self.place}, " \
+           f"stop_gradient={self.stop_gradient}"
+    if type(self) is not Tensor:
+        head = head.replace("Tensor(", "Parameter containing:\nTensor(", 1) if type(self).__name__.endswith(
+            ("Parameter", "ParamBase")) else head.replace("Tensor(", f"{type(self).__name__}(", 1)
+    if self._kind not in ("dense",):
+        return f"{head}, kind={self._kind})"
+    import numpy
+    options = print_options
+    suppress = None if options["sci_mode"] is None else not options["sci_mode"]
+    with numpy.printoptions(precision=options["precision"], threshold=options["threshold"],
+                            edgeitems=options["edgeitems"], linewidth=options["linewidth"], suppress=suppress,
+                            floatmode="fixed" if self.dtype.name.startswith("float") else None):
+        body = numpy.array2string(summarised(self.detach()), separator=", ", prefix="       ")
+    return f"{head},\n       {body})"
+
+
+def share_data_with(self, other: Tensor) -> Tensor:
+    """Takes over content, shape and dtype of another tensor; identity and attributes stay."""
+    self._become(other)
+    return self
+
+
+_METHODS = {
+    "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
+    "copy_": copy_, "dim": dim, "rank": dim, "ndimension": dim, "element_size": element_size, "numel": numel,
+    "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
+    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense, "__iter__": iterate,
+    "__contains__": contains, "__array__": array, "__format__": format_value, "__copy__": copy_shallow,
+    "__deepcopy__": copy_deep, "__reduce_ex__": reduce, "__repr__": show, "__str__": show,
+    "_share_data_with": share_data_with,
+}
+for _name, _method in _METHODS.items():
+    setattr(Tensor, _name, _method)
+Tensor.T = property(transposed)
+Tensor.mT = property(matrix_transposed)
+Tensor.place = property(lambda self: place_of(self._device))
+Tensor.data = property(lambda self: self, lambda self, value: self._become(value))
+Tensor.grad_fn = property(lambda self: self._grad_node)
+Tensor.itemsize = property(element_size)
+Tensor.is_tensor = lambda self: True
+Tensor._is_initialized = lambda self: True

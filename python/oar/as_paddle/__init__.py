@@ -1,0 +1,128 @@
+"""Run programs written for Paddle, unchanged: ``python -m oar.as_paddle train.py``.
+
+``install()`` makes ``import paddle`` give Oar. Every ``paddle.x.y`` is the module ``oar.x.y`` itself, under a
+second name, so that classes, ``isinstance`` and pickles agree whichever name a program uses. Only the topmost
+module is an object of its own, because ``paddle.__version__`` has to say which Paddle it stands for.
+
+Child processes find the same through ``PYTHONPATH``: the folder ``shim`` holds a package ``paddle`` that calls
+``install()``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from oar.as_paddle._missing import explain_missing_names, missing_error, missing_text
+
+__all__ = ["PADDLE_VERSION", "install"]
+
+PADDLE_VERSION = "3.0.0"
+_SHIM = str(Path(__file__).parent / "shim")
+_PACKAGE_ROOT = str(Path(__file__).parent.parent.parent)
+
+
+class _Facade(types.ModuleType):
+    """The module ``paddle``: everything that ``oar`` has, with a version of its own."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if not name.startswith("__"):
+            setattr(sys.modules["oar"], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        if not name.startswith("__") and hasattr(sys.modules["oar"], name):
+            delattr(sys.modules["oar"], name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'paddle' has no attribute '{name}'")
+        try:
+            value = getattr(sys.modules["oar"], name)
+        except AttributeError:
+            raise missing_error(f"paddle.{name}", self, 2) from None
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(dir(sys.modules["oar"])) | set(self.__dict__))
+
+
+class _AliasLoader(importlib.abc.Loader):
+    """Loads ``paddle.x`` by importing ``oar.x`` and giving out that module."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        name = module.__name__
+        real = importlib.import_module("oar" + name.removeprefix("paddle"))
+        explain_missing_names(real)
+        sys.modules[name] = real
+
+
+class _AliasFinder(importlib.abc.MetaPathFinder):
+    """Finds ``paddle.x`` wherever ``oar.x`` is."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if not fullname.startswith("paddle."):
+            return None
+        real = "oar" + fullname.removeprefix("paddle")
+        try:
+            found = real in sys.modules or importlib.util.find_spec(real) is not None
+        except ModuleNotFoundError:
+            found = False
+        if not found:
+            raise ModuleNotFoundError(missing_text(fullname), name=fullname)
+        return importlib.machinery.ModuleSpec(fullname, _AliasLoader())
+
+
+def _make_facade() -> _Facade:
+    oar = importlib.import_module("oar")
+    facade = _Facade("paddle", oar.__doc__)
+    own = facade.__dict__
+    own.update({name: value for name, value in vars(oar).items() if not name.startswith("__")})
+    own["__path__"] = oar.__path__
+    own["__file__"] = oar.__file__
+    own["__package__"] = "paddle"
+    own["__version__"] = PADDLE_VERSION
+    own["__spec__"] = importlib.machinery.ModuleSpec("paddle", None, is_package=True)
+    if "__all__" in vars(oar):
+        own["__all__"] = oar.__all__
+    return facade
+
+
+def _prepend_to_python_path(*folders: str) -> None:
+    listed = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    wanted = [folder for folder in folders if folder not in listed]
+    os.environ["PYTHONPATH"] = os.pathsep.join(wanted + listed)
+
+
+def install() -> types.ModuleType:
+    """Make ``import paddle`` give Oar, here and in child processes. Returns the module ``paddle``."""
+    present = sys.modules.get("paddle")
+    if isinstance(present, _Facade):
+        return present
+    foreign = present is not None and not str(getattr(present, "__file__", "")).startswith(_SHIM)
+    if foreign:
+        raise RuntimeError("paddle has been imported already; call oar.as_paddle.install() before.")
+    _prepend_to_python_path(_SHIM, _PACKAGE_ROOT)
+    if _SHIM not in sys.path:  # Spawned processes are given this list, whatever PYTHONPATH says.
+        sys.path.insert(1, _SHIM)
+    facade = _make_facade()
+    sys.modules["paddle"] = facade
+    sys.meta_path.insert(0, _AliasFinder())
+    for name, module in list(sys.modules.items()):
+        if (name == "oar" or name.startswith("oar.")) and isinstance(module, types.ModuleType):
+            explain_missing_names(module)
+            if name != "oar":
+                sys.modules["paddle" + name.removeprefix("oar")] = module
+    return facade

@@ -1,0 +1,91 @@
+"""Functions with a derivative written in Python."""
+
+from __future__ import annotations
+
+from oar import _C
+from oar._C import Tensor
+
+
+class PyLayerContext:
+    """What forward hands to backward."""
+
+    def __init__(self):
+        self._saved: tuple = ()
+        self._not_inplace: tuple = ()
+        self._non_differentiable: set[int] = set()
+        self.materialize_grads = True
+
+    def save_for_backward(self, *tensors) -> None:
+        """Keeps tensors for backward."""
+        self._saved = tensors
+
+    def saved_tensor(self) -> tuple:
+        """What ``save_for_backward`` kept."""
+        return self._saved
+
+    def mark_not_inplace(self, *tensors) -> None:
+        self._not_inplace = tensors
+
+    def mark_non_differentiable(self, *tensors) -> None:
+        """These results have no gradient."""
+        self._non_differentiable.update(id(t) for t in tensors)
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward sees zeros (or None) for results that had no gradient."""
+        self.materialize_grads = value
+
+
+class PyLayer:
+    """Subclass it with static ``forward(ctx, …)`` and ``backward(ctx, *grads)``; call ``apply``."""
+
+    @staticmethod
+    def forward(ctx, *args, **kwargs):
+        raise NotImplementedError("a PyLayer needs a static method forward(ctx, ...).")
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise NotImplementedError("a PyLayer needs a static method backward(ctx, *grads).")
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Runs forward, recorded as one step whose derivative is backward."""
+        ctx = PyLayerContext()
+        inputs = _tensors_in([*args, *kwargs.values()])
+        structure: list = []
+
+        def forward(_inputs):
+            result = cls.forward(ctx, *args, **kwargs)
+            structure.append(result)
+            return _tensors_in(result if isinstance(result, (list, tuple)) else [result])
+
+        def backward(grads):
+            given = cls.backward(ctx, *grads)
+            listed = list(given) if isinstance(given, (list, tuple)) else [given]
+            if len(listed) != len(inputs):
+                raise ValueError(f"{cls.__name__}.backward gave {len(listed)} gradients for {len(inputs)} tensor inputs.")
+            return listed
+
+        outputs = iter(_C.custom_function(inputs, forward, backward, cls.__name__))
+        return _rebuilt(structure[0], outputs, ctx._non_differentiable)
+
+
+def _tensors_in(values) -> list[Tensor]:
+    found = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += _tensors_in(value)
+    return found
+
+
+def _rebuilt(structure, outputs, constant: set[int]):
+    """The result of forward with recorded tensors in the places of its own."""
+    if isinstance(structure, Tensor):
+        recorded = next(outputs)
+        return recorded.detach() if id(structure) in constant else recorded
+    if isinstance(structure, (list, tuple)):
+        return type(structure)(_rebuilt(item, outputs, constant) for item in structure)
+    return structure
+
+

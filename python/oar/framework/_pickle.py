@@ -1,0 +1,186 @@
+"""Reading pickles without running what they say.
+
+A pickle can name any function and have it called. This unpickler knows the few names that arrays and plain
+containers need, replaces those that build arrays by functions of its own that check their arguments, and
+refuses every other name. So a file from a stranger can be wrong, but it cannot do anything.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+from collections import OrderedDict
+from typing import Any, BinaryIO
+
+import numpy as np
+
+__all__ = ["restricted_load"]
+
+_KINDS = "biufcSUV?"
+
+
+class UnsafePickleError(pickle.UnpicklingError):
+    """The file names something that loading does not allow."""
+
+
+def _make_dtype(spec: Any = "V", align: Any = False, copy: Any = False) -> np.dtype:
+    if not isinstance(spec, str) or len(spec) > 32:
+        raise UnsafePickleError(f"The file holds an array of the dtype {str(spec)[:80]!r}, which is not admitted.")
+    made = np.dtype(spec)
+    if made.kind not in _KINDS or made.hasobject or made.names is not None:
+        raise UnsafePickleError(f"The file holds an array of dtype {made}; only numbers and text are admitted.")
+    return _Dtype(made)
+
+
+class _Dtype:
+    """A dtype while it is being read; a pickle sets its byte order afterwards."""
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.dtype = dtype
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state, tuple) and len(state) > 1 and state[1] in ("<", ">", "|", "="):
+            if state[1] in "<>":
+                self.dtype = self.dtype.newbyteorder(state[1])
+            if len(state) > 4 and (state[2] is not None or state[3] is not None):
+                raise UnsafePickleError("The file holds an array of a structured dtype, which is not admitted.")
+
+
+def _plain_dtype(dtype: Any) -> np.dtype:
+    if isinstance(dtype, _Dtype):
+        return dtype.dtype
+    raise UnsafePickleError("The file builds an array from something that is no dtype.")
+
+
+def _array(data: Any, dtype: Any, shape: Any, fortran: bool) -> np.ndarray:
+    kind = _plain_dtype(dtype)
+    counts = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
+    if not counts or len(shape) > 64:
+        raise UnsafePickleError(f"The file holds an array of shape {str(shape)[:80]}, which is none.")
+    if isinstance(data, str):
+        data = data.encode("latin1")
+    if not isinstance(data, (bytes, bytearray, memoryview)) or len(data) != math.prod(shape) * kind.itemsize:
+        raise UnsafePickleError(f"An array of shape {shape} and dtype {kind} does not fit the data given for it.")
+    flat = np.frombuffer(data, dtype=kind).copy()
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+class _Array:
+    """An array while it is being read."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.value: np.ndarray | None = None
+
+    def __setstate__(self, state: Any) -> None:
+        if not isinstance(state, tuple) or len(state) not in (4, 5):
+            raise UnsafePickleError("The file holds an array whose parts are not those of an array.")
+        shape, dtype, fortran, data = state[-4:]
+        self.value = _array(data, dtype, shape, bool(fortran))
+
+
+def _scalar(dtype: Any, data: Any = b"") -> Any:
+    return _array(data, dtype, (), False)[()]
+
+
+def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndarray:
+    return _array(bytes(data), dtype, shape, order == "F")
+
+
+def _encode(text: Any, encoding: Any = "latin1") -> bytes:
+    if not isinstance(text, str) or encoding not in ("latin1", "latin-1", "ascii", "utf-8", "utf8"):
+        raise UnsafePickleError("The file encodes something that is no text.")
+    return text.encode(encoding)
+
+
+class _Call:
+    """A function that a pickle may call and cannot change: it has no attributes to set."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Any) -> None:
+        object.__setattr__(self, "_function", function)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise UnsafePickleError("The file changes a function, which is not admitted.")
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+
+def _no_array_type(*arguments: Any) -> Any:
+    raise UnsafePickleError("The file calls numpy.ndarray, which is not admitted.")
+
+
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy", "ndarray"): _Call(_no_array_type),
+    ("numpy", "dtype"): _Call(_make_dtype),
+    ("_codecs", "encode"): _Call(_encode),
+    ("collections", "OrderedDict"): OrderedDict,
+}
+for _core in ("numpy.core", "numpy._core"):
+    _ALLOWED[(f"{_core}.multiarray", "_reconstruct")] = _Call(_Array)
+    _ALLOWED[(f"{_core}.multiarray", "scalar")] = _Call(_scalar)
+    _ALLOWED[(f"{_core}.numeric", "_frombuffer")] = _Call(_from_buffer)
+for _module in ("builtins", "__builtin__"):
+    for _type in (tuple, list, dict, set, frozenset, complex, bytearray, bytes):
+        _ALLOWED[(_module, _type.__name__)] = _type
+
+
+class _RestrictedUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _ALLOWED[(module, name)]
+        except KeyError:
+            raise UnsafePickleError(
+                f"The file wants {module}.{name}, which loading does not admit: only arrays, numbers, text and plain "
+                "containers are read, so that a file cannot run code."
+            ) from None
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise UnsafePickleError("The file refers to objects outside itself, which is not admitted.")
+
+
+def _finished(value: Any, seen: dict[int, Any]) -> Any:
+    """``value`` with the arrays and dtypes that were being read replaced by what they became."""
+    if isinstance(value, _Array):
+        if value.value is None:
+            raise UnsafePickleError("The file holds an array without its parts.")
+        return value.value
+    if isinstance(value, _Dtype):
+        return value.dtype
+    if callable(value):
+        raise UnsafePickleError(f"The file holds {value!r} as a value, which is not admitted.")
+    if not isinstance(value, (dict, list, tuple, set, frozenset)):
+        return value
+    if id(value) in seen:
+        return seen[id(value)]
+    if isinstance(value, dict):
+        seen[id(value)] = result = type(value)()
+        for key, item in value.items():
+            result[_finished(key, seen)] = _finished(item, seen)
+    elif isinstance(value, list):
+        seen[id(value)] = result = []
+        result.extend(_finished(item, seen) for item in value)
+    else:
+        result = type(value)(_finished(item, seen) for item in value)
+    return result
+
+
+def restricted_load(file: BinaryIO) -> Any:
+    """Read one pickle of arrays, numbers, text and plain containers."""
+    try:
+        return _finished(_RestrictedUnpickler(file, encoding="latin1").load(), {})
+    except RecursionError:
+        raise UnsafePickleError("The file is nested too deeply.") from None
+    except pickle.UnpicklingError:
+        raise
+    except MemoryError:
+        raise UnsafePickleError("The file claims more memory than there is.") from None
+    except Exception as error:
+        raise pickle.UnpicklingError(f"The file is damaged: {type(error).__name__}: {error}") from error
+
+
+def restricted_loads(data: bytes) -> Any:
+    """Read a pickle from bytes; see ``restricted_load``."""
+    return restricted_load(io.BytesIO(data))

@@ -1,0 +1,293 @@
+"""``save`` and ``load``.
+
+A path that ends in ``.safetensors`` holds named tensors in that format. Every other path holds a pickle in
+Paddle's layout: arrays in nested dictionaries, lists and tuples (``.pdparams``, ``.pdopt``). Loading a pickle
+never runs code from it. Files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import oar
+from oar._C import Tensor
+from oar.framework import _pickle, safetensors
+
+__all__ = ["load", "save"]
+
+NAME_TABLE = "StructuredToParameterName@@"
+BIG_ARRAYS = "UnpackBigParamInfor@@"
+# Pickles of protocol 2 and 3 cannot hold more than this in one array.
+_BIG = (1 << 30) - 1
+_SAVE_OPTIONS = {"use_binary_format", "pickle_protocol"}
+_LOAD_OPTIONS = {"model_filename", "params_filename", "keep_name_table", "return_numpy"}
+
+
+# arrays and tensors ------------------------------------------------------------------------------
+
+
+def _dtype_name(tensor: Tensor) -> str:
+    from oar.framework.parameter import dtype_name
+
+    return dtype_name(tensor.dtype)
+
+
+def tensor_to_array(tensor: Tensor) -> np.ndarray:
+    """The values of a tensor; bfloat16 as the bits in uint16."""
+    array = tensor.detach().numpy()
+    if _dtype_name(tensor) == "bfloat16" and array.dtype != np.uint16:
+        array = array.view(np.uint16) if array.dtype.itemsize == 2 else _bfloat16_bits(array)
+    return array
+
+
+def _bfloat16_bits(array: np.ndarray) -> np.ndarray:
+    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def array_to_tensor(array: np.ndarray, dtype: str | None = None) -> Tensor:
+    """A tensor with the values of an array; bits in uint16 become bfloat16."""
+    array = np.asarray(array)
+    if dtype is None and array.dtype == np.uint16:
+        dtype = "bfloat16"
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if dtype == "bfloat16" and array.dtype == np.uint16:
+        wide = (array.astype(np.uint32) << 16).view(np.float32)
+        return oar.to_tensor(wide).astype("bfloat16")
+    tensor = oar.to_tensor(np.ascontiguousarray(array).reshape(array.shape))
+    if dtype is not None and _dtype_name(tensor) != dtype:
+        tensor = tensor.astype(dtype)
+    return tensor
+
+
+# saving ------------------------------------------------------------------------------------------
+
+
+def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
+    """Save an object: a state dict, a tensor, or nested containers of them.
+
+    Args:
+        obj: what to save. With a path ending in ``.safetensors``: a dictionary of tensors.
+        path: a path or a binary file object.
+        protocol: the pickle protocol, 2 to 4.
+
+    The file is written beside its place, flushed to the disk, and moved there in one step.
+    """
+    unknown = set(configs) - _SAVE_OPTIONS
+    if unknown:
+        raise ValueError(f"save() does not know the options {sorted(unknown)}.")
+    if configs.get("use_binary_format"):
+        raise NotImplementedError("save(use_binary_format=True) is not available; save the tensor as a pickle.")
+    protocol = configs.get("pickle_protocol", protocol)
+    if not isinstance(protocol, int) or isinstance(protocol, bool):
+        raise ValueError(f"The 'protocol' MUST be `int`, but received {type(protocol)}")
+    if not 2 <= protocol <= 4:
+        raise ValueError(f"Expected 1<'protocol'<5, but received protocol={protocol}")
+    if isinstance(obj, oar.nn.Layer):
+        raise ValueError("A Layer itself cannot be saved; save its state_dict().")
+    if hasattr(path, "write"):
+        _write_pickle(obj, path, protocol)
+        return
+    path = os.fspath(path)
+    if os.path.basename(path) == "":
+        raise ValueError(f"The path should name a file, but {path!r} ends in a directory.")
+    as_safetensors = path.endswith(".safetensors")
+    writer: Callable[[BinaryIO], None]
+    if as_safetensors:
+        arrays = _named_arrays(obj)
+        writer = lambda file: safetensors.save_arrays(file, arrays)  # noqa: E731
+    else:
+        writer = lambda file: _write_pickle(obj, file, protocol)  # noqa: E731
+    with _replacing(path) as file:
+        writer(file)
+
+
+@contextlib.contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` when the block ends well, and leaves no trace when not."""
+    directory = os.path.dirname(os.path.abspath(path))
+    os.makedirs(directory, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=directory)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    directory_handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(directory_handle)
+    finally:
+        os.close(directory_handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _named_arrays(obj: Any) -> dict[str, tuple[np.ndarray, str]]:
+    if not isinstance(obj, dict):
+        raise TypeError(f"A .safetensors file holds a dictionary of tensors, but received {type(obj).__name__}.")
+    arrays = {}
+    for name, value in obj.items():
+        if isinstance(value, Tensor):
+            arrays[str(name)] = (tensor_to_array(value), _dtype_name(value))
+        elif isinstance(value, np.ndarray):
+            arrays[str(name)] = (value, value.dtype.name)
+        else:
+            raise TypeError(
+                f"A .safetensors file holds tensors only, but '{name}' is a {type(value).__name__}. "
+                "Use another ending for a pickle."
+            )
+    return arrays
+
+
+def _is_state_dict(obj: Any) -> bool:
+    """A dictionary with a tensor at its top: Paddle writes those with a table of names."""
+    if not isinstance(obj, dict) or not obj:
+        return False
+    flat_kinds = (Tensor, np.ndarray, int, float, str, dict, list, tuple, type(None), np.generic)
+    return any(isinstance(v, Tensor) for v in obj.values()) and all(isinstance(v, flat_kinds) for v in obj.values())
+
+
+def _write_pickle(obj: Any, file: BinaryIO, protocol: int) -> None:
+    if _is_state_dict(obj):
+        names = {key: value.name for key, value in obj.items() if isinstance(value, Tensor)}
+        plain = {key: tensor_to_array(v) if isinstance(v, Tensor) else _plain(v, False) for key, v in obj.items()}
+        plain[NAME_TABLE] = names
+        if protocol < 4:
+            plain = _split_big_arrays(plain)
+    else:
+        plain = _plain(obj, True)
+    pickle.dump(plain, file, protocol=protocol)
+
+
+def _plain(value: Any, named: bool) -> Any:
+    """``value`` with tensors as arrays, or as ``(name, array)`` when ``named``."""
+    if isinstance(value, Tensor):
+        array = tensor_to_array(value)
+        return (value.name, array) if named else array
+    if isinstance(value, dict):
+        return {key: _plain(item, named) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return tuple(_plain(item, named) for item in value)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return type(value)(_plain(item, named) for item in value)
+    if callable(value) and not isinstance(value, np.generic):
+        raise TypeError(f"save() takes tensors, arrays, numbers, text and containers, but received {value!r}.")
+    return value
+
+
+def _split_big_arrays(state: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    table: dict[str, Any] = {}
+    for key, value in state.items():
+        limit = _BIG // value.dtype.itemsize if isinstance(value, np.ndarray) else 0
+        if not limit or value.size <= limit:
+            result[key] = value
+            continue
+        flat = value.ravel()
+        slices = [f"{key}@@.{number}" for number in range(-(-value.size // limit))]
+        for number, piece in enumerate(slices):
+            result[piece] = flat[number * limit : (number + 1) * limit]
+        table[key] = {"OriginShape": value.shape, "slices": slices}
+    if table:
+        result[BIG_ARRAYS] = table
+    return result
+
+
+# loading -----------------------------------------------------------------------------------------
+
+
+def load(path: Any, **configs: Any) -> Any:
+    """Load what ``save`` wrote, here or in Paddle.
+
+    Args:
+        path: a path or a binary file object.
+        return_numpy: arrays instead of tensors.
+        keep_name_table: keep Paddle's table of parameter names in a state dict.
+
+    Loading reads values only. A file that asks for code to be run is refused.
+    """
+    unknown = set(configs) - _LOAD_OPTIONS
+    if unknown:
+        raise ValueError(f"load() does not know the options {sorted(unknown)}.")
+    as_numpy = bool(configs.get("return_numpy", False))
+    keep_names = bool(configs.get("keep_name_table", False))
+    if hasattr(path, "read"):
+        return _from_pickle(_pickle.restricted_load(path), as_numpy, keep_names)
+    path = os.fspath(path)
+    if not os.path.isfile(path):
+        raise ValueError(f"The path '{path}' given to load() is no file.")
+    if path.endswith(".safetensors"):
+        arrays, _ = safetensors.load_arrays(path)
+        if as_numpy:
+            return {name: array for name, (array, _) in arrays.items()}
+        return {name: array_to_tensor(array, dtype) for name, (array, dtype) in arrays.items()}
+    with open(path, "rb") as file:
+        return _from_pickle(_pickle.restricted_load(file), as_numpy, keep_names)
+
+
+def _from_pickle(value: Any, as_numpy: bool, keep_names: bool) -> Any:
+    if isinstance(value, dict) and BIG_ARRAYS in value:
+        value = _join_big_arrays(value)
+    if not isinstance(value, dict) or NAME_TABLE not in value:
+        return _with_tensors(value, as_numpy)
+    names = value.pop(NAME_TABLE)
+    result = {key: _with_tensors(item, as_numpy) for key, item in value.items()}
+    for key, name in names.items():
+        if isinstance(result.get(key), Tensor) and isinstance(name, str) and name:
+            result[key].name = name
+    if keep_names:
+        result[NAME_TABLE] = names
+    return result
+
+
+def _with_tensors(value: Any, as_numpy: bool) -> Any:
+    if isinstance(value, np.ndarray):
+        return value if as_numpy or value.dtype.kind in "SUV" else array_to_tensor(value)
+    if _is_named_array(value):
+        made = _with_tensors(value[1], as_numpy)
+        if isinstance(made, Tensor) and value[0]:
+            made.name = value[0]
+        return made
+    if isinstance(value, dict):
+        return {key: _with_tensors(item, as_numpy) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_tensors(item, as_numpy) for item in value)
+    return value
+
+
+def _is_named_array(value: Any) -> bool:
+    """What a tensor outside of a state dict becomes in a pickle: ``(name, array)``."""
+    pair = isinstance(value, tuple) and len(value) == 2
+    return pair and isinstance(value[0], str) and isinstance(value[1], np.ndarray)
+
+
+def _join_big_arrays(state: dict[str, Any]) -> dict[str, Any]:
+    table = state.pop(BIG_ARRAYS)
+    for key, entry in table.items():
+        pieces = [state.pop(name) for name in entry["slices"]]
+        state[key] = np.concatenate(pieces).reshape(entry["OriginShape"])
+    return state
+
+
+def loads(data: bytes, **configs: Any) -> Any:
+    """``load`` from bytes."""
+    return load(io.BytesIO(data), **configs)

@@ -1,0 +1,55 @@
+"""Names that do not repeat: ``linear_0``, ``linear_1``, ``linear_0.w_0``, …
+
+A generator counts how often each key was asked for. ``guard`` swaps the generator for the length of a
+``with`` block, so that a model built twice inside two guards carries the same names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+__all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
+
+
+class UniqueNameGenerator:
+    """Counts keys and hands out ``prefix + key_n``."""
+
+    def __init__(self, prefix: str | None = None) -> None:
+        self.ids: dict[str, int] = {}
+        self.prefix = prefix or ""
+
+    def __call__(self, key: str) -> str:
+        number = self.ids.get(key, 0)
+        self.ids[key] = number + 1
+        return f"{self.prefix}{key}_{number}"
+
+
+_current = UniqueNameGenerator()
+
+
+def generate(key: str) -> str:
+    """The next name for ``key``."""
+    return _current(key)
+
+
+def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
+    """Install ``new_generator`` (a fresh one when None) and return the one it replaces."""
+    global _current
+    old = _current
+    _current = UniqueNameGenerator() if new_generator is None else new_generator
+    return old
+
+
+@contextlib.contextmanager
+def guard(new_generator: str | bytes | UniqueNameGenerator | None = None) -> Iterator[None]:
+    """Use another generator inside the block; a string is the prefix of a fresh one."""
+    if isinstance(new_generator, bytes):
+        new_generator = new_generator.decode()
+    if isinstance(new_generator, str):
+        new_generator = UniqueNameGenerator(new_generator)
+    old = switch(new_generator)
+    try:
+        yield
+    finally:
+        switch(old)

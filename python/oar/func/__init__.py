@@ -1,0 +1,95 @@
+"""Function transforms: jvp, vjp, vmap, grad. They nest in any order."""
+
+from __future__ import annotations
+
+import functools
+
+from oar import _C
+from oar._C import Tensor
+from oar.autograd.backward import grad as _grad
+
+__all__ = ["grad", "jvp", "vjp", "vmap"]
+
+
+def _listed(value) -> list:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class _Shape:
+    """Remembers whether a function returned one tensor or several."""
+
+    def __init__(self, func):
+        self.func, self.single = func, True
+
+    def __call__(self, inputs):
+        result = self.func(*inputs)
+        self.single = isinstance(result, Tensor)
+        return _listed(result)
+
+    def restore(self, values):
+        return values[0] if self.single else tuple(values)
+
+
+def jvp(func, xs, v=None):
+    """(func(xs), directional derivative along v); v defaults to ones."""
+    primals = _listed(xs)
+    tangents = [_C.ops.ones_like(x) for x in primals] if v is None else _listed(v)
+    call = _Shape(func)
+    values, derivatives = _C.jvp(call, primals, tangents)
+    return call.restore(values), call.restore(derivatives)
+
+
+def vjp(func, xs, v=None):
+    """(func(xs), gradient of xs for the cotangent v); v defaults to ones."""
+    inputs = []
+    for x in _listed(xs):
+        leaf = x.detach()
+        leaf.stop_gradient = False
+        inputs.append(leaf)
+    call = _Shape(func)
+    outputs = call(inputs)
+    cotangents = None if v is None else _listed(v)
+    grads = _grad(outputs, inputs, cotangents, create_graph=_C.is_grad_enabled(), allow_unused=True)
+    grads = [_C.ops.zeros_like(x) if g is None else g for g, x in zip(grads, inputs)]
+    return call.restore(outputs), grads if isinstance(xs, (list, tuple)) else grads[0]
+
+
+def grad(func, argnums=0):
+    """The function whose value is the gradient of a scalar func in the given arguments."""
+    positions = [argnums] if isinstance(argnums, int) else list(argnums)
+
+    @functools.wraps(func)
+    def gradient(*args):
+        args = list(args)
+        for i in positions:
+            # Through a recorded copy, so that gradients of this gradient reach the caller's tensor.
+            if args[i].stop_gradient:
+                args[i] = args[i].detach()
+                args[i].stop_gradient = False
+            else:
+                args[i] = _C.ops.assign(args[i])
+        with_grad = _C.set_grad_enabled(True)
+        try:
+            out = func(*args)
+            found = _grad([out], [args[i] for i in positions], create_graph=True, allow_unused=True)
+        finally:
+            _C.set_grad_enabled(with_grad)
+        found = [_C.ops.zeros_like(args[i]) if g is None else g for i, g in zip(positions, found)]
+        return found[0] if isinstance(argnums, int) else tuple(found)
+
+    return gradient
+
+
+def vmap(func, in_axes=0, out_axes=0):
+    """func over slices of its inputs, in one go. An axis of None leaves an input whole."""
+
+    @functools.wraps(func)
+    def batched(*args):
+        axes = list(in_axes) if isinstance(in_axes, (list, tuple)) else [in_axes] * len(args)
+        if len(axes) != len(args):
+            raise ValueError(f"[vmap] in_axes has {len(axes)} entries for {len(args)} arguments.")
+        call = _Shape(func)
+        outs = list(out_axes) if isinstance(out_axes, (list, tuple)) else [out_axes]
+        return call.restore(_C.vmap(call, list(args), axes, outs))
+
+    return batched

@@ -1,0 +1,5 @@
+"""Paddle's incubating names."""
+
+from oar.incubate import autograd
+
+__all__ = ["autograd"]

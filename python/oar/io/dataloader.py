@@ -1,0 +1,168 @@
+"""``DataLoader``: batches of tensors from a dataset, fetched here or by worker processes."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from oar.io._worker import DataEnded, Fetcher
+from oar.io.collate import default_collate_fn, default_convert_fn, tensors_from
+from oar.io.dataset import Dataset, IterableDataset
+from oar.io.sampler import BatchSampler, RandomSampler, SequenceSampler
+
+if TYPE_CHECKING:
+    from oar.io._pool import WorkerPool
+
+__all__ = ["DataLoader"]
+
+
+class DataLoader:
+    """Iterates over a dataset in batches of tensors.
+
+    Args:
+        dataset: a ``Dataset`` or an ``IterableDataset``.
+        feed_list: accepted for compatibility.
+        places: accepted for compatibility.
+        return_list: batches are lists; there is no other way.
+        batch_sampler: gives the sample numbers of each batch; then ``batch_size``, ``shuffle`` and
+            ``drop_last`` are left at their defaults.
+        batch_size: samples in a batch; None: samples come as they are.
+        shuffle: random order.
+        drop_last: leave out a last batch that is not full.
+        collate_fn: makes a batch of arrays from a list of samples; ``default_collate_fn`` when None.
+        num_workers: processes that fetch ahead; 0: fetch here, when asked.
+        use_buffer_reader: accepted for compatibility; workers always fetch ahead.
+        prefetch_factor: batches that each worker fetches ahead.
+        use_shared_memory: batches come through shared memory rather than a pipe.
+        timeout: seconds to wait for a batch from a worker; 0: for ever.
+        worker_init_fn: called in each worker with its number.
+        persistent_workers: keep the workers from one pass to the next.
+
+    Workers are forked. They should touch arrays only: the tensors are made in this process.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        feed_list: Any = None,
+        places: Any = None,
+        return_list: bool = True,
+        batch_sampler: Any = None,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        num_workers: int = 0,
+        use_buffer_reader: bool = True,
+        prefetch_factor: int = 2,
+        use_shared_memory: bool = True,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        persistent_workers: bool = False,
+    ) -> None:
+        _check_numbers(num_workers, prefetch_factor, timeout)
+        if not return_list:
+            warnings.warn("DataLoader returns batches as lists only; return_list=False has no effect.", stacklevel=2)
+        self.dataset = dataset
+        self.feed_list = feed_list
+        self.places = places
+        self.return_list = True
+        self.num_workers = num_workers
+        self.use_buffer_reader = use_buffer_reader
+        self.prefetch_factor = prefetch_factor
+        self.use_shared_memory = use_shared_memory
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.persistent_workers = persistent_workers
+        self.drop_last = drop_last
+        self._iterable = isinstance(dataset, IterableDataset)
+        self._pool: WorkerPool | None = None
+        self.batch_sampler = self._choose_sampler(batch_sampler, batch_size, shuffle, drop_last)
+        self.batch_size = batch_size if batch_sampler is None else getattr(batch_sampler, "batch_size", None)
+        batched = self.batch_sampler is not None or (self._iterable and batch_size is not None)
+        self.auto_collate_batch = batched
+        self.collate_fn = collate_fn or (default_collate_fn if batched else default_convert_fn)
+
+    def _choose_sampler(self, given: Any, batch_size: int | None, shuffle: bool, drop_last: bool) -> Any:
+        if self._iterable:
+            if shuffle or given is not None:
+                what = "shuffle" if shuffle else "batch_sampler"
+                raise ValueError(f"An IterableDataset sets its own order: {what} cannot be used with it.")
+            return None
+        if given is not None:
+            if batch_size != 1 or shuffle or drop_last:
+                raise AssertionError("batch_size, shuffle and drop_last should not be set beside batch_sampler.")
+            return given
+        if batch_size is None:
+            self._singly = RandomSampler(self.dataset) if shuffle else SequenceSampler(self.dataset)
+            return None
+        return BatchSampler(self.dataset, shuffle=shuffle, batch_size=batch_size, drop_last=drop_last)
+
+    def __len__(self) -> int:
+        if self._iterable:
+            raise ValueError("The length of a DataLoader over an IterableDataset is not known.")
+        return len(self._singly if self.batch_sampler is None else self.batch_sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._with_workers() if self.num_workers > 0 else self._here()
+
+    def __call__(self) -> Iterator[Any]:
+        return iter(self)
+
+    def _jobs(self) -> Iterator[Any]:
+        """What each batch is made of: sample numbers, or None for "the next ones"."""
+        if self._iterable:
+            return itertools.repeat(None)
+        source = self._singly if self.batch_sampler is None else self.batch_sampler
+        return (list(job) if isinstance(job, (list, tuple)) else job for job in source)
+
+    def _fetcher(self) -> Fetcher:
+        return Fetcher(self.dataset, self.collate_fn, self.batch_size, self.drop_last)
+
+    def _here(self) -> Iterator[Any]:
+        fetcher = self._fetcher()
+        fetcher.restart()
+        for job in self._jobs():
+            try:
+                batch = fetcher.fetch(job)
+            except DataEnded:
+                return
+            yield tensors_from(batch)
+
+    def _make_pool(self) -> WorkerPool:
+        from oar.io._pool import WorkerPool  # Only loaders with workers pay for multiprocessing.
+
+        return WorkerPool(
+            self._fetcher(), self.num_workers, self.prefetch_factor, self.use_shared_memory, self.timeout,
+            self.worker_init_fn,
+        )  # fmt: skip
+
+    def _with_workers(self) -> Iterator[Any]:
+        pool = self._pool
+        keep = self.persistent_workers and (pool is None or not pool.busy)
+        if not keep or pool is None:
+            pool = self._make_pool()
+        self._pool = pool if keep else self._pool
+        healthy = False
+        try:
+            yield from pool.run(self._jobs(), tensors_from)
+            healthy = True
+        except GeneratorExit:
+            healthy = True
+            raise
+        finally:
+            if not (keep and healthy):
+                pool.shut_down()
+                if keep:
+                    self._pool = None
+
+
+def _check_numbers(num_workers: Any, prefetch_factor: Any, timeout: Any) -> None:
+    if not isinstance(num_workers, int) or num_workers < 0:
+        raise AssertionError(f"num_workers should be a non-negative integer, but received {num_workers!r}.")
+    if not isinstance(prefetch_factor, int) or prefetch_factor <= 0:
+        raise AssertionError(f"prefetch_factor should be a positive integer, but received {prefetch_factor!r}.")
+    if timeout < 0:
+        raise AssertionError(f"timeout should not be negative, but is {timeout}.")

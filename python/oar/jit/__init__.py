@@ -1,0 +1,3 @@
+"""Programs: captured functions."""
+
+__all__: list[str] = []

@@ -1,0 +1,126 @@
+"""Gradient clipping, given to an optimizer as ``grad_clip``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import oar
+from oar._C import Tensor
+
+__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
+
+Pair = tuple[Tensor, Any]
+
+
+def _dense(grad: Any) -> Tensor:
+    return grad.to_dense() if grad.is_selected_rows() else grad
+
+
+def _wanted(pair: Pair) -> bool:
+    return pair[1] is not None and getattr(pair[0], "need_clip", True)
+
+
+def squared_norms(grads: Sequence[Tensor]) -> Tensor:
+    """The sum of the squares of all elements of all tensors, in float32 or wider."""
+    total = None
+    for grad in grads:
+        wide = grad if str(grad.dtype).endswith(("32", "64", "128")) else grad.astype("float32")
+        square = oar.sum(wide * wide)
+        total = square if total is None else total + square
+    return total
+
+
+class ClipGradBase:
+    """Base class: takes ``(parameter, gradient)`` pairs and returns clipped ones.
+
+    Parameters whose ``need_clip`` is False pass unchanged.
+    """
+
+    def __call__(self, params_grads: Sequence[Pair]) -> list[Pair]:
+        with oar.no_grad():
+            return self._clip([(p, g if g is None else _dense(g)) for p, g in params_grads])
+
+    def _clip(self, params_grads: list[Pair]) -> list[Pair]:
+        raise NotImplementedError
+
+
+GradientClipBase = ClipGradBase
+
+
+class ClipGradByValue(ClipGradBase):
+    """Cuts every element to ``[min, max]``; ``min`` is ``-max`` when None."""
+
+    def __init__(self, max: float, min: float | None = None) -> None:
+        if min is None:
+            if max <= 0:
+                raise AssertionError(f"max should be positive when min is None, but is {max}.")
+            min = -max
+        self.max = float(max)
+        self.min = float(min)
+
+    def __str__(self) -> str:
+        return f"Clip Gradient By Value, min = {self.min:f}, max={self.max:f}"
+
+    def _clip(self, params_grads: list[Pair]) -> list[Pair]:
+        return [
+            (p, oar.clip(g, self.min, self.max)) if _wanted((p, g)) else (p, g) for p, g in params_grads
+        ]
+
+
+class ClipGradByNorm(ClipGradBase):
+    """Shortens each gradient on its own to at most ``clip_norm``."""
+
+    def __init__(self, clip_norm: float) -> None:
+        self.clip_norm = float(clip_norm)
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By Norm, clip_norm={self.clip_norm:f}"
+
+    def _shortened(self, grad: Tensor) -> Tensor:
+        norm = oar.sqrt(squared_norms([grad]))
+        scale = self.clip_norm / oar.clip(norm, min=self.clip_norm)
+        return grad * scale.astype(grad.dtype)
+
+    def _clip(self, params_grads: list[Pair]) -> list[Pair]:
+        return [(p, self._shortened(g)) if _wanted((p, g)) else (p, g) for p, g in params_grads]
+
+
+class ClipGradByGlobalNorm(ClipGradBase):
+    """Shortens all gradients by one factor, so that together they are at most ``clip_norm`` long.
+
+    Args:
+        clip_norm: the bound.
+        group_name: a label for the group.
+        auto_skip_clip: ask for the norm's value and leave gradients that are short enough untouched.
+    """
+
+    def __init__(
+        self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False
+    ) -> None:
+        if not isinstance(auto_skip_clip, bool):
+            raise AssertionError("auto_skip_clip should be a bool.")
+        self.clip_norm = float(clip_norm)
+        self.group_name = group_name
+        self.auto_skip_clip = auto_skip_clip
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By GlobalNorm, global_norm={self.clip_norm:f}"
+
+    def _clip(self, params_grads: list[Pair]) -> list[Pair]:
+        wanted = [pair[1] for pair in params_grads if _wanted(pair)]
+        if not wanted:
+            return params_grads
+        norm = oar.sqrt(squared_norms(wanted))
+        if self.auto_skip_clip and float(norm) <= self.clip_norm:
+            return params_grads
+        scale = self.clip_norm / oar.clip(norm, min=self.clip_norm)
+        casts: dict[Any, Tensor] = {}
+
+        def scaled(grad: Tensor) -> Tensor:
+            key = str(grad.dtype)
+            if key not in casts:
+                casts[key] = scale.astype(grad.dtype)
+            return grad * casts[key]
+
+        return [(p, scaled(g)) if _wanted((p, g)) else (p, g) for p, g in params_grads]

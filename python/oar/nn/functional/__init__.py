@@ -1,0 +1,20 @@
+"""Functions of networks: activations, convolutions, pooling, normalisation, losses.
+
+Nearly all of them are ops of the core and come from the op registry: when ``oar`` is imported it attaches
+each op whose record names this module (``attach``). What stands here in Python is only what is no op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+__all__: list[str] = []
+
+
+def attach(functions: Mapping[str, Callable]) -> None:
+    """Add functions to this module. A name that Python code here defines already is left alone."""
+    names = globals()
+    for name, function in functions.items():
+        if name not in names:
+            names[name] = function
+            __all__.append(name)

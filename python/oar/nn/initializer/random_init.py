@@ -1,0 +1,147 @@
+"""Initialisers that draw at random. All follow ``oar.seed``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import oar
+from oar._C import Tensor
+from oar.framework.parameter import dtype_name
+from oar.nn.initializer.initializer import Initializer, calculate_gain, compute_fans
+
+__all__ = [
+    "KaimingNormal",
+    "KaimingUniform",
+    "Normal",
+    "TruncatedNormal",
+    "Uniform",
+    "XavierNormal",
+    "XavierUniform",
+]
+
+_HALF = ("float16", "bfloat16")
+
+
+def _draw_dtype(dtype: Any) -> Any:
+    """Half-precision values are drawn in float32 and rounded once."""
+    return "float32" if dtype_name(dtype) in _HALF else dtype
+
+
+def _rounded(values: Tensor, dtype: Any) -> Tensor:
+    return values if dtype_name(values.dtype) == dtype_name(dtype) else values.astype(dtype)
+
+
+def _uniform(shape: Sequence[int], dtype: Any, low: float, high: float) -> Tensor:
+    return _rounded(oar.uniform(list(shape), dtype=_draw_dtype(dtype), min=low, max=high), dtype)
+
+
+def _normal(shape: Sequence[int], dtype: Any, mean: float, std: float) -> Tensor:
+    drawn = oar.randn(list(shape), dtype=_draw_dtype(dtype))
+    return _rounded(drawn * std + mean if mean else drawn * std, dtype)
+
+
+class Uniform(Initializer):
+    """Values between ``low`` and ``high``, all equally likely."""
+
+    def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
+        if not high >= low:
+            raise AssertionError(f"high should be at least low, but low={low} and high={high}.")
+        self._low, self._high = float(low), float(high)
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        return _uniform(shape, dtype, self._low, self._high)
+
+
+class Normal(Initializer):
+    """Values from a normal distribution."""
+
+    def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
+        self._mean, self._std = float(mean), float(std)
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        return _normal(shape, dtype, self._mean, self._std)
+
+
+def _normal_cdf(x: float) -> float:
+    return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
+
+
+class TruncatedNormal(Initializer):
+    """Values from a normal distribution, cut off at ``a`` and ``b`` standard deviations from the mean.
+
+    Inverts the distribution function, so that no value is drawn twice.
+    """
+
+    def __init__(
+        self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
+    ) -> None:
+        if not a < b:
+            raise ValueError(f"a should be below b, but a={a} and b={b}.")
+        self._mean, self._std, self._a, self._b = float(mean), float(std), float(a), float(b)
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        low, high = 2.0 * _normal_cdf(self._a) - 1.0, 2.0 * _normal_cdf(self._b) - 1.0
+        drawn = oar.uniform(list(shape), dtype=_draw_dtype(dtype), min=low, max=high)
+        values = oar.erfinv(drawn) * (self._std * math.sqrt(2.0)) + self._mean
+        floor, ceiling = self._mean + self._std * self._a, self._mean + self._std * self._b
+        return _rounded(oar.clip(values, floor, ceiling), dtype)
+
+
+class _Xavier(Initializer):
+    def __init__(
+        self,
+        fan_in: float | None = None,
+        fan_out: float | None = None,
+        gain: float = 1.0,
+        name: str | None = None,
+    ) -> None:
+        self._fan_in, self._fan_out, self._gain = fan_in, fan_out, gain
+
+    def _std(self, shape: Sequence[int]) -> float:
+        fan_in, fan_out = compute_fans(shape)
+        fan_in = fan_in if self._fan_in is None else self._fan_in
+        fan_out = fan_out if self._fan_out is None else self._fan_out
+        return self._gain * math.sqrt(2.0 / max(fan_in + fan_out, 1e-12))
+
+
+class XavierUniform(_Xavier):
+    """Uniform in ``±gain * sqrt(6 / (fan_in + fan_out))``, after Glorot and Bengio."""
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        limit = math.sqrt(3.0) * self._std(shape)
+        return _uniform(shape, dtype, -limit, limit)
+
+
+class XavierNormal(_Xavier):
+    """Normal with deviation ``gain * sqrt(2 / (fan_in + fan_out))``, after Glorot and Bengio."""
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        return _normal(shape, dtype, 0.0, self._std(shape))
+
+
+class _Kaiming(Initializer):
+    def __init__(
+        self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu"
+    ) -> None:
+        self._fan_in, self._negative_slope, self._nonlinearity = fan_in, negative_slope, nonlinearity
+
+    def _std(self, shape: Sequence[int]) -> float:
+        fan_in = compute_fans(shape)[0] if self._fan_in is None else self._fan_in
+        return calculate_gain(self._nonlinearity, self._negative_slope) / math.sqrt(max(fan_in, 1e-12))
+
+
+class KaimingUniform(_Kaiming):
+    """Uniform in ``±gain * sqrt(3 / fan_in)``, after He et al."""
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        limit = math.sqrt(3.0) * self._std(shape)
+        return _uniform(shape, dtype, -limit, limit)
+
+
+class KaimingNormal(_Kaiming):
+    """Normal with deviation ``gain / sqrt(fan_in)``, after He et al."""
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        return _normal(shape, dtype, 0.0, self._std(shape))

@@ -1,0 +1,180 @@
+"""Layers of everyday use: Linear, Embedding, Dropout, Flatten, Unflatten, Identity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import oar
+from oar._C import Tensor
+from oar.framework.parameter import Parameter, dtype_name
+from oar.nn import functional as F
+from oar.nn.layer.layers import Layer
+
+__all__ = ["Dropout", "Embedding", "Flatten", "Identity", "Linear", "Unflatten"]
+
+
+def _name_suffix(name: str | None) -> str:
+    return f", name={name}" if name else ""
+
+
+class Identity(Layer):
+    """Returns its input. Takes any arguments and ignores them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Linear(Layer):
+    """``x @ weight + bias`` with a weight of shape ``[in_features, out_features]``.
+
+    Args:
+        in_features: size of the last axis of the input.
+        out_features: size of the last axis of the result.
+        weight_attr: attributes of the weight.
+        bias_attr: attributes of the bias; False for none.
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._dtype = oar.get_default_dtype()
+        self._weight_attr = weight_attr
+        self._bias_attr = bias_attr
+        self.weight = self.create_parameter([in_features, out_features], weight_attr, self._dtype)
+        self.bias = self.create_parameter([out_features], bias_attr, self._dtype, is_bias=True)
+        self.name = name
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        rows, columns = self.weight.shape
+        dtype = dtype_name(self._dtype)
+        return f"in_features={rows}, out_features={columns}, dtype={dtype}{_name_suffix(self.name)}"
+
+
+class Embedding(Layer):
+    """Looks rows of a table up by integer ids.
+
+    Args:
+        num_embeddings: rows of the table.
+        embedding_dim: length of a row.
+        padding_idx: id whose row is zero and gets no gradient.
+        max_norm: rows longer than this are shortened when looked up.
+        norm_type: the norm in which ``max_norm`` is measured.
+        sparse: the gradient holds only the rows that were used.
+        weight_attr: attributes of the table.
+    """
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        sparse: bool = False,
+        weight_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        for what, size in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
+            if size <= 0:
+                raise ValueError(f"{what} must be greater than 0, but received {size}.")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f"padding_idx must be within [-{num_embeddings}, {num_embeddings}), but is {padding_idx}.")
+        self._num_embeddings = num_embeddings
+        self._embedding_dim = embedding_dim
+        self._padding_idx = padding_idx
+        self._max_norm = max_norm
+        self._norm_type = norm_type
+        self._sparse = sparse
+        self._name = name
+        self._weight_attr = weight_attr
+        self._dtype = oar.get_default_dtype()
+        self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr, self._dtype)
+        if padding_idx is not None:
+            with oar.no_grad():
+                self.weight[padding_idx % num_embeddings] = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.embedding(x, self.weight, self._padding_idx, self._max_norm, self._norm_type, self._sparse)
+
+    def extra_repr(self) -> str:
+        text = f"{self._num_embeddings}, {self._embedding_dim}"
+        if self._padding_idx is not None:
+            text += f", padding_idx={self._padding_idx}"
+        return f"{text}, sparse={self._sparse}{_name_suffix(self._name)}"
+
+
+class Dropout(Layer):
+    """Sets elements to zero with probability ``p`` while training.
+
+    Args:
+        p: the probability.
+        axis: axes along which elements are dropped together; None for one by one.
+        mode: ``'upscale_in_train'`` scales what is kept while training, ``'downscale_in_infer'`` scales
+            everything when evaluating.
+    """
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        axis: int | Sequence[int] | None = None,
+        mode: str = "upscale_in_train",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.p = p
+        self.axis = axis
+        self.mode = mode
+        self.name = name
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout(input, self.p, self.axis, self.training, self.mode)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, axis={self.axis}, mode={self.mode}{_name_suffix(self.name)}"
+
+
+class Flatten(Layer):
+    """Joins the axes from ``start_axis`` to ``stop_axis`` into one."""
+
+    def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
+        super().__init__()
+        self.start_axis = start_axis
+        self.stop_axis = stop_axis
+
+    def forward(self, input: Tensor) -> Tensor:
+        return oar.flatten(input, self.start_axis, self.stop_axis)
+
+
+class Unflatten(Layer):
+    """Splits one axis into several: the opposite of ``Flatten``."""
+
+    def __init__(self, axis: int, shape: Sequence[int], name: str | None = None) -> None:
+        super().__init__()
+        self.axis = axis
+        self.shape = shape
+        self.name = name
+
+    def forward(self, input: Tensor) -> Tensor:
+        return oar.unflatten(input, self.axis, self.shape)
+
+    def extra_repr(self) -> str:
+        return f"axis={self.axis}, shape={self.shape}{_name_suffix(self.name)}"

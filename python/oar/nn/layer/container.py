@@ -1,0 +1,230 @@
+"""Layers that hold others: Sequential, LayerList, LayerDict, and ParameterList."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from oar.framework.parameter import Parameter
+from oar.nn.layer.layers import Layer
+
+__all__ = ["LayerDict", "LayerList", "ParameterList", "Sequential"]
+
+
+def _position(index: int, length: int, what: str) -> int:
+    """``index`` counted from the front; IndexError outside ``[-length, length)``."""
+    if not -length <= index < length:
+        raise IndexError(f"index {index} is out of range for {what} of length {length}")
+    return index % length
+
+
+def _renumber(registry: Any, values: Iterable[Any]) -> None:
+    """Let ``registry`` hold ``values`` under the keys '0', '1', …"""
+    values = list(values)
+    registry.clear()
+    for number, value in enumerate(values):
+        registry[str(number)] = value
+
+
+class Sequential(Layer):
+    """Layers called one after the other, each on what the one before returned.
+
+    Takes layers, ``(name, layer)`` pairs, or one ordered dictionary of named layers.
+    """
+
+    def __init__(self, *layers: Any) -> None:
+        super().__init__()
+        if len(layers) == 1 and isinstance(layers[0], (Mapping, OrderedDict)):
+            layers = tuple(layers[0].items())
+        for number, entry in enumerate(layers):
+            if isinstance(entry, (tuple, list)):
+                name, entry = entry
+                self.add_sublayer(str(name), entry)
+            else:
+                self.add_sublayer(str(number), entry)
+
+    def _key(self, name: int | str) -> str:
+        if isinstance(name, str):
+            return name
+        return list(self._sub_layers)[_position(name, len(self._sub_layers), "Sequential")]
+
+    def __getitem__(self, name: int | slice | str) -> Layer:
+        if isinstance(name, slice):
+            return type(self)(*list(self._sub_layers.values())[name])
+        return self._sub_layers[self._key(name)]
+
+    def __setitem__(self, name: int | str, layer: Layer) -> None:
+        known = not isinstance(name, str) and -len(self) <= name < len(self)
+        self.add_sublayer(self._key(name) if known else str(name), layer)
+
+    def __delitem__(self, name: int | str) -> None:
+        del self._sub_layers[self._key(name)]
+
+    def __len__(self) -> int:
+        return len(self._sub_layers)
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self._sub_layers.values())
+
+    def forward(self, input: Any) -> Any:
+        for layer in self._sub_layers.values():
+            input = layer(input)
+        return input
+
+    def append(self, module: Layer) -> Sequential:
+        """Add a layer at the end; returns self."""
+        self.add_sublayer(str(len(self)), module)
+        return self
+
+    def insert(self, index: int, module: Layer) -> Sequential:
+        """Put a layer in front of position ``index``; returns self."""
+        if not isinstance(module, Layer):
+            raise AssertionError(f"module should be a Layer, but received {type(module).__name__}.")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"index {index} is out of range for Sequential of length {len(self)}")
+        layers = list(self._sub_layers.values())
+        layers.insert(index, module)
+        _renumber(self._sub_layers, layers)
+        return self
+
+    def extend(self, sequential: Iterable[Layer]) -> Sequential:
+        """Add the layers of another container at the end; returns self."""
+        for layer in list(sequential):
+            self.append(layer)
+        return self
+
+
+class LayerList(Layer):
+    """A list of layers whose parameters are registered. It has no ``forward``."""
+
+    def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
+        super().__init__()
+        for number, layer in enumerate(sublayers or ()):
+            self.add_sublayer(str(number), layer)
+
+    def __getitem__(self, idx: int | slice) -> Any:
+        if isinstance(idx, slice):
+            return type(self)(list(self._sub_layers.values())[idx])
+        return self._sub_layers[str(_position(idx, len(self), "LayerList"))]
+
+    def __setitem__(self, idx: int, sublayer: Layer) -> None:
+        self.add_sublayer(str(_position(idx, len(self), "LayerList")), sublayer)
+
+    def __delitem__(self, idx: int | slice) -> None:
+        layers = list(self._sub_layers.values())
+        del layers[idx]
+        _renumber(self._sub_layers, layers)
+
+    def __len__(self) -> int:
+        return len(self._sub_layers)
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self._sub_layers.values())
+
+    def append(self, sublayer: Layer) -> LayerList:
+        """Add a layer at the end; returns self."""
+        self.add_sublayer(str(len(self)), sublayer)
+        return self
+
+    def insert(self, index: int, sublayer: Layer) -> None:
+        """Put a layer in front of position ``index``."""
+        if not isinstance(sublayer, Layer) or not -len(self) <= index <= len(self):
+            raise AssertionError(
+                f"insert({index}, {type(sublayer).__name__}) needs a Layer and an index within {len(self)}."
+            )
+        layers = list(self._sub_layers.values())
+        layers.insert(index, sublayer)
+        _renumber(self._sub_layers, layers)
+
+    def extend(self, sublayers: Iterable[Layer]) -> LayerList:
+        """Add layers at the end; returns self."""
+        for layer in list(sublayers):
+            self.append(layer)
+        return self
+
+
+class LayerDict(Layer):
+    """A dictionary of layers whose parameters are registered. It has no ``forward``."""
+
+    def __init__(self, sublayers: Any = None) -> None:
+        super().__init__()
+        if sublayers is not None:
+            self.update(sublayers)
+
+    def __getitem__(self, key: str) -> Layer:
+        return self._sub_layers[key]
+
+    def __setitem__(self, key: str, sublayer: Layer) -> None:
+        self.add_sublayer(key, sublayer)
+
+    def __delitem__(self, key: str) -> None:
+        del self._sub_layers[key]
+
+    def __len__(self) -> int:
+        return len(self._sub_layers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sub_layers)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._sub_layers
+
+    def clear(self) -> None:
+        """Take every layer out."""
+        self._sub_layers.clear()
+
+    def pop(self, key: str) -> Layer:
+        """Take one layer out and return it."""
+        return self._sub_layers.pop(key)
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._sub_layers.keys()
+
+    def items(self) -> Any:
+        """The names and layers."""
+        return self._sub_layers.items()
+
+    def values(self) -> Any:
+        """The layers."""
+        return self._sub_layers.values()
+
+    def update(self, sublayers: Any) -> None:
+        """Add the entries of a mapping or of ``(name, layer)`` pairs, in order."""
+        if isinstance(sublayers, (Mapping, LayerDict)):
+            sublayers = sublayers.items()
+        elif not isinstance(sublayers, Iterable):
+            raise AssertionError(
+                f"sublayers should be a mapping or an iterable of pairs, but received {type(sublayers).__name__}."
+            )
+        for number, pair in enumerate(sublayers):
+            if len(pair) != 2:
+                raise ValueError(f"Entry {number} should be a (name, layer) pair, but has length {len(pair)}.")
+            self.add_sublayer(pair[0], pair[1])
+
+
+class ParameterList(Layer):
+    """A list of parameters that are registered with the layer."""
+
+    def __init__(self, parameters: Iterable[Parameter] | None = None) -> None:
+        super().__init__()
+        for number, parameter in enumerate(parameters or ()):
+            self.add_parameter(str(number), parameter)
+
+    def __getitem__(self, idx: int) -> Parameter:
+        return self._parameters[str(_position(idx, len(self), "ParameterList"))]
+
+    def __setitem__(self, idx: int, param: Parameter) -> None:
+        self.add_parameter(str(_position(idx, len(self), "ParameterList")), param)
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._parameters.values())
+
+    def append(self, parameter: Parameter) -> ParameterList:
+        """Add a parameter at the end; returns self."""
+        self.add_parameter(str(len(self)), parameter)
+        return self

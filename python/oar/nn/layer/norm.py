@@ -1,0 +1,211 @@
+"""Normalisation layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import oar
+from oar._C import Tensor
+from oar.framework.param_attr import ParamAttr
+from oar.framework.parameter import Parameter
+from oar.nn import functional as F
+from oar.nn.initializer import Constant
+from oar.nn.layer.layers import Layer
+
+__all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "LayerNorm"]
+
+
+class LayerNorm(Layer):
+    """Normalises each sample over its last axes.
+
+    Args:
+        normalized_shape: the shape of those axes.
+        epsilon: added to the variance.
+        weight_attr: attributes of the scale; False for none.
+        bias_attr: attributes of the shift; False for none.
+    """
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self._normalized_shape = shape
+        self._epsilon = epsilon
+        size = [math.prod(shape)]
+        self.weight = self.create_parameter(size, weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter(size, bias_attr, is_bias=True)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+
+    def extra_repr(self) -> str:
+        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+
+
+class _BatchNormBase(Layer):
+    """Scale, shift and running statistics of a batch normalisation."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        default = oar.get_default_dtype()
+        self._dtype = "float32" if default == "float16" else default
+        self._num_features = num_features
+        self._momentum = momentum
+        self._epsilon = epsilon
+        self._use_global_stats = use_global_stats
+        self._name = name
+        self._data_format = self._layout(data_format)
+        statistics = (f"{name}_mean", f"{name}_variance") if name else (None, None)
+        self._make_parameters(num_features, weight_attr, bias_attr, statistics)
+
+    def _make_parameters(
+        self, size: int, weight_attr: Any, bias_attr: Any, names: tuple[str | None, str | None]
+    ) -> None:
+        dtype = self._dtype
+        self.weight = self.create_parameter([size], weight_attr, dtype, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([size], bias_attr, dtype, is_bias=True)
+        mean = ParamAttr(name=names[0], initializer=Constant(0.0), trainable=False)
+        variance = ParamAttr(name=names[1], initializer=Constant(1.0), trainable=False)
+        self._mean = self.create_parameter([size], mean, dtype)
+        self._variance = self.create_parameter([size], variance, dtype)
+
+    def _layout(self, data_format: str) -> str:
+        return data_format
+
+    def _check_rank(self, input: Tensor) -> None:
+        """Refuse an input with a number of axes that this layer does not take."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_rank(input)
+        return F.batch_norm(
+            input, self._mean, self._variance, self.weight, self.bias, self.training, self._momentum,
+            self._epsilon, self._data_format, self._use_global_stats,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        text = f"num_features={self._num_features}, momentum={self._momentum}, epsilon={self._epsilon}"
+        if self._data_format != "NCHW":
+            text += f", data_format={self._data_format}"
+        return text + (f", name={self._name}" if self._name is not None else "")
+
+
+class BatchNorm1D(_BatchNormBase):
+    """Batch normalisation of inputs ``[N, C]`` or ``[N, C, L]`` (``[N, L, C]`` with format ``'NLC'``).
+
+    Args:
+        num_features: the number of channels.
+        momentum: how much of the old running statistics is kept at each step.
+        epsilon: added to the variance.
+        weight_attr: attributes of the scale; False for none.
+        bias_attr: attributes of the shift; False for none.
+        data_format: ``'NC'``, ``'NCL'`` or ``'NLC'``.
+        use_global_stats: True: use the running statistics while training too; None or False: not.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCL",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
+        )
+
+    def _layout(self, data_format: str) -> str:
+        layouts = {"NCHW": "NCHW", "NC": "NCHW", "NCL": "NCHW", "NHWC": "NHWC", "NLC": "NHWC"}
+        if data_format not in layouts:
+            raise ValueError(f"BatchNorm1D expects data_format 'NC', 'NCL' or 'NLC', but got '{data_format}'.")
+        return layouts[data_format]
+
+    def _check_rank(self, input: Tensor) -> None:
+        if input.ndim not in (2, 3):
+            raise ValueError(f"BatchNorm1D expects a 2-D or 3-D input, but got {input.ndim}-D {list(input.shape)}.")
+
+
+class BatchNorm2D(_BatchNormBase):
+    """Batch normalisation of images ``[N, C, H, W]`` (``[N, H, W, C]`` with format ``'NHWC'``).
+
+    The arguments are those of ``BatchNorm1D``.
+    """
+
+    def _layout(self, data_format: str) -> str:
+        if data_format not in ("NCHW", "NHWC"):
+            raise ValueError(f"BatchNorm2D expects data_format 'NCHW' or 'NHWC', but got '{data_format}'.")
+        return data_format
+
+    def _check_rank(self, input: Tensor) -> None:
+        if input.ndim != 4:
+            raise ValueError(f"BatchNorm2D expects a 4-D input, but got {input.ndim}-D {list(input.shape)}.")
+
+
+class BatchNorm(_BatchNormBase):
+    """Batch normalisation of inputs of any rank, with an optional activation after it."""
+
+    def __init__(
+        self,
+        num_channels: int,
+        act: str | None = None,
+        is_test: bool = False,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        dtype: Any = "float32",
+        data_layout: str = "NCHW",
+        in_place: bool = False,
+        moving_mean_name: str | None = None,
+        moving_variance_name: str | None = None,
+        do_model_average_for_mean_and_var: bool = True,
+        use_global_stats: bool = False,
+        trainable_statistics: bool = False,
+    ) -> None:
+        Layer.__init__(self)
+        self._dtype = "float32" if dtype == "float16" else dtype
+        self._num_features = num_channels
+        self._momentum = momentum
+        self._epsilon = epsilon
+        self._use_global_stats = use_global_stats
+        self._name = None
+        self._data_format = data_layout
+        self._act = act
+        self._trainable_statistics = trainable_statistics
+        self._make_parameters(num_channels, param_attr, bias_attr, (moving_mean_name, moving_variance_name))
+        self.training = not is_test
+
+    def forward(self, input: Tensor) -> Tensor:
+        training = self.training or self._trainable_statistics
+        result = F.batch_norm(
+            input, self._mean, self._variance, self.weight, self.bias, training, self._momentum, self._epsilon,
+            self._data_format, self._use_global_stats,
+        )  # fmt: skip
+        return result if self._act is None else getattr(F, self._act)(result)

@@ -1,0 +1,6 @@
+"""Helpers for parameters and their gradients."""
+
+from oar.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_
+from oar.nn.utils.transform_parameters import parameters_to_vector, vector_to_parameters
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]

@@ -1,0 +1,342 @@
+"""``Optimizer``: what SGD, Momentum, Adam and AdamW share."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+import oar
+from oar._C import Tensor
+from oar.framework import unique_name
+from oar.nn.clip import ClipGradBase
+from oar.optimizer import _plan
+from oar.optimizer.lr import LRScheduler
+from oar.regularizer import L2Decay, WeightDecayRegularizer
+
+__all__ = ["Optimizer"]
+
+
+class Optimizer:
+    """Base class of optimizers.
+
+    Args:
+        learning_rate: a float or an ``LRScheduler``.
+        parameters: parameters, or parameter groups: dictionaries with ``'params'`` and options of their
+            own, such as ``'weight_decay'`` or ``'learning_rate'`` (a factor on the optimizer's).
+        weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
+        grad_clip: a gradient clip from ``oar.nn``.
+    """
+
+    # Names of the per-parameter state, as they appear in state dicts.
+    _state_names: tuple[str, ...] = ()
+    # Whether the op takes an L2 coefficient itself, and gradients that hold only some rows.
+    _fused_l2 = True
+    _sparse = False
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
+        _check_arguments(learning_rate, parameters, grad_clip)
+        if isinstance(weight_decay, (int, float)) and not isinstance(self, _DecoupledDecay):
+            weight_decay = L2Decay(float(weight_decay))
+        self._name = name
+        self._learning_rate = learning_rate
+        self._grad_clip = grad_clip
+        self.regularization: WeightDecayRegularizer | None = weight_decay
+        self._multi_precision = bool(options.pop("multi_precision", False))
+        self._default_dict = {"weight_decay": weight_decay, "grad_clip": grad_clip, **options}
+        self._accumulators: dict[str, dict[str, Tensor]] = defaultdict(dict)
+        self._accumulators_holder: dict[str, Any] = {}
+        self._master_weights: dict[str, Tensor] = {}
+        self._lr_tensors: dict[float, Tensor] = {}
+        self._lr_value = float("nan")
+        self._groups: list[dict[str, Any]] = []
+        self._flat: list[Tensor] = []
+        self._attrs: list[dict[str, float]] = []
+        self._owner: list[dict[str, Any]] = []
+        self._buckets: list[_plan.Bucket] = []
+        self._signature: list[Any] | None = None
+        self._parameter_list = list(parameters)
+        grouped = bool(self._parameter_list) and isinstance(self._parameter_list[0], dict)
+        for group in self._parameter_list if grouped else [{"params": self._parameter_list}]:
+            self._add_param_group(dict(group), set_factor=grouped)
+        self._param_groups = self._groups if grouped else self._parameter_list
+        self.clear_gradients = self.clear_grad
+        if isinstance(learning_rate, LRScheduler):
+            learning_rate._listen(self)
+
+    def _add_param_group(self, param_group: dict[str, Any], set_factor: bool = True) -> None:
+        """Add a group of parameters; options it does not give are the optimizer's."""
+        if "params" not in param_group:
+            raise AssertionError("A parameter group needs 'params', the parameters it is about.")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError("A parameter group should hold an ordered collection, such as a list, not a set.")
+        params = [params] if isinstance(params, Tensor) else list(params)
+        known = {id(param) for param in self._flat}
+        if any(id(param) in known for param in params):
+            raise ValueError("Some parameters appear in more than one parameter group.")
+        group = {**self._default_dict, **param_group, "params": params}
+        self._groups.append(group)
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise TypeError(f"An optimizer takes Tensors, but received {type(param).__name__}.")
+            attr = getattr(param, "optimize_attr", None) or {"learning_rate": 1.0}
+            if set_factor:
+                attr["learning_rate"] = group.get("learning_rate", 1.0)
+            self._flat.append(param)
+            self._attrs.append(attr)
+            self._owner.append(group)
+        self._signature = None
+
+    # learning rate -----------------------------------------------------------------------------
+
+    def get_lr(self) -> float:
+        """The learning rate now."""
+        rate = self._learning_rate
+        return float(rate() if isinstance(rate, LRScheduler) else rate)
+
+    def set_lr(self, value: float | Tensor) -> None:
+        """Set the learning rate. Not for an optimizer with a scheduler."""
+        if isinstance(self._learning_rate, LRScheduler):
+            raise RuntimeError("set_lr() conflicts with the LRScheduler that sets this optimizer's learning rate.")
+        if not isinstance(value, (int, float, Tensor)):
+            raise TypeError(f"The learning rate should be a float, but received {type(value).__name__}.")
+        self._learning_rate = float(value)
+        self._refresh_lr()
+
+    def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
+        """Let ``scheduler`` set the learning rate from now on."""
+        if not isinstance(scheduler, LRScheduler):
+            raise TypeError(f"scheduler should be an LRScheduler, but received {type(scheduler).__name__}.")
+        self._learning_rate = scheduler
+        scheduler._listen(self)
+        self._refresh_lr()
+
+    def _refresh_lr(self) -> None:
+        """Bring the learning-rate tensors, which captured programs read, up to date."""
+        rate = self.get_lr()
+        if rate != self._lr_value:
+            self._lr_value = rate
+            with oar.no_grad():
+                for factor, tensor in self._lr_tensors.items():
+                    tensor.set_value(np.array(rate * factor, dtype="float32"))
+
+    def _lr_tensor(self, factor: float) -> Tensor:
+        tensor = self._lr_tensors.get(factor)
+        if tensor is None:
+            tensor = oar.full([], self.get_lr() * factor, dtype="float32")
+            tensor.persistable = True
+            self._lr_tensors[factor] = tensor
+        return tensor
+
+    # stepping ----------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Update every parameter that has a gradient."""
+        self._refresh_lr()
+        with oar.no_grad():
+            self._update([None if p.stop_gradient else p.grad for p in self._flat])
+
+    def minimize(
+        self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+    ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
+        """Update the parameters with the gradients that ``loss.backward()`` left in them."""
+        if not isinstance(loss, Tensor):
+            raise AssertionError("The loss should be a Tensor.")
+        params_grads = self.backward(loss, startup_program, parameters, no_grad_set)
+        return self.apply_gradients(params_grads), params_grads
+
+    def backward(
+        self,
+        loss: Tensor,
+        startup_program: Any = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Any = None,
+    ) -> list[tuple[Tensor, Tensor]]:
+        """The parameters and the gradients they hold. Call ``loss.backward()`` before."""
+        listed = self._flat if parameters is None else list(parameters)
+        skipped = {id(item) for item in (no_grad_set or ())}
+        wanted = (p for p in listed if not p.stop_gradient and id(p) not in skipped)
+        return [(p, p.grad) for p in wanted if p.grad is not None]
+
+    def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
+        """Update parameters with the gradients given."""
+        self._refresh_lr()
+        given = {id(param): grad for param, grad in params_grads}
+        with oar.no_grad():
+            self._update([given.get(id(param)) for param in self._flat])
+        return []
+
+    def append_regularization_ops(
+        self, parameters_and_grads: Sequence[tuple[Tensor, Any]], regularization: Any = None
+    ) -> list[tuple[Tensor, Any]]:
+        """The gradients with the terms of weight decay added."""
+        result = []
+        for param, grad in parameters_and_grads:
+            _, regularizer = _plan.decay_of(param, regularization, fused_l2=False)
+            if grad is not None and regularizer is not None:
+                grad = grad + regularizer(param, grad, None)
+            result.append((param, grad))
+        return result
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Clear the gradients: zeros, or None when ``set_to_zero`` is False."""
+        for param in self._flat:
+            if not param.stop_gradient:
+                param.clear_gradient(set_to_zero)
+
+    def _update(self, grads: list[Any]) -> None:
+        signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
+        if signature != self._signature:
+            self._make_buckets(signature)
+        if any(group["grad_clip"] is not None for group in self._groups):
+            grads = self._clipped(grads)
+        for bucket in self._buckets:
+            chosen = [grads[position] for position in bucket.positions]
+            self._run(bucket, self._prepared(bucket, chosen))
+
+    def _clipped(self, grads: list[Any]) -> list[Any]:
+        grads = list(grads)
+        for group in self._groups:
+            clip = group["grad_clip"]
+            if clip is None:
+                continue
+            places = [i for i, owner in enumerate(self._owner) if owner is group and grads[i] is not None]
+            for place, (_, grad) in zip(places, clip([(self._flat[i], grads[i]) for i in places])):
+                grads[place] = grad
+        return grads
+
+    def _prepared(self, bucket: _plan.Bucket, grads: list[Any]) -> list[Any]:
+        """Gradients as the op takes them: dense where it needs that, with regularisation terms."""
+        if not self._sparse or bucket.regularizer is not None:
+            grads = [grad.to_dense() if grad.is_selected_rows() else grad for grad in grads]
+        if bucket.regularizer is not None:
+            term = bucket.regularizer
+            grads = [grad + term(param, grad, None) for param, grad in zip(bucket.params, grads)]
+        return grads
+
+    def _run(self, bucket: _plan.Bucket, grads: list[Any]) -> None:
+        if bucket.master is None:
+            self._apply(bucket, bucket.params, grads)
+            return
+        # Half-precision parameters with float32 master copies: update those, then round.
+        self._apply(bucket, bucket.master, [grad.astype("float32") for grad in grads])
+        for param, master in zip(bucket.params, bucket.master):
+            param.set_value(master.astype(param.dtype))
+
+    def _apply(self, bucket: _plan.Bucket, params: list[Tensor], grads: list[Any]) -> None:
+        """Call the update op on ``params``. Every optimizer writes its own."""
+        raise NotImplementedError(f"{type(self).__name__} does not define its update.")
+
+    # plan and state ----------------------------------------------------------------------------
+
+    def _describe(self, param: Tensor, options: dict[str, Any]) -> tuple[float, Any, Hashable]:
+        return (*_plan.decay_of(param, options["weight_decay"], self._fused_l2), None)
+
+    def _factor(self, param: Tensor, factor: float) -> float:
+        """The learning-rate factor of a parameter, given the one in its ``optimize_attr``."""
+        return float(factor)
+
+    def _make_buckets(self, signature: list[Any]) -> None:
+        members = [
+            (i, self._flat[i], self._owner[i], self._factor(self._flat[i], factor))
+            for i, factor in enumerate(signature)
+            if factor is not None
+        ]
+        self._buckets = _plan.build(members, self._describe)
+        for bucket in self._buckets:
+            if self._multi_precision and _plan.is_half(bucket.params[0]):
+                bucket.master = [self._master_weight(param) for param in bucket.params]
+            for name in self._state_names:
+                bucket.state[name] = [self._state_tensor(name, param) for param in bucket.params]
+        self._signature = signature
+
+    def _master_weight(self, param: Tensor) -> Tensor:
+        master = self._master_weights.get(param.name)
+        if master is None:
+            master = param.detach().astype("float32")
+            master.name = unique_name.generate(f"{param.name}_fp32_master")
+            self._master_weights[param.name] = master
+        return master
+
+    def _state_tensor(self, name: str, param: Tensor) -> Tensor:
+        """The state ``name`` of a parameter, made when asked for first."""
+        made = self._accumulators[name].get(param.name)
+        if made is None:
+            dtype = "float32" if _plan.is_half(param) else param.dtype
+            made = oar.zeros(list(param.shape), dtype=dtype)
+            made.name = unique_name.generate(f"{param.name}_{name}")
+            made.persistable = True
+            if made.name in self._accumulators_holder:
+                made.set_value(self._accumulators_holder.pop(made.name))
+            self._accumulators[name][param.name] = made
+        return made
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimizer's state by name, with the scheduler's under ``'LR_Scheduler'``."""
+        state: dict[str, Any] = dict(self._accumulators_holder)
+        for tensors in self._accumulators.values():
+            state.update({tensor.name: tensor for tensor in tensors.values()})
+        if self._master_weights:
+            state["master_weights"] = self._master_weights
+        if isinstance(self._learning_rate, LRScheduler):
+            state["LR_Scheduler"] = self._learning_rate.state_dict()
+        return state
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state. What belongs to state not made yet is kept for when it is."""
+        state = dict(state_dict)
+        schedule = state.pop("LR_Scheduler", None)
+        if isinstance(self._learning_rate, LRScheduler):
+            if schedule is None:
+                raise KeyError("'LR_Scheduler' is not in the state dict of an optimizer with a scheduler.")
+            self._learning_rate.set_state_dict(schedule)
+            self._refresh_lr()
+        for name, value in (state.pop("master_weights", None) or {}).items():
+            if name in self._master_weights:
+                self._master_weights[name].set_value(value)
+            else:
+                self._master_weights[name] = value if isinstance(value, Tensor) else oar.to_tensor(value)
+        for tensors in self._accumulators.values():
+            for tensor in tensors.values():
+                if tensor.name not in state:
+                    raise AssertionError(f"optimizer Tensor {tensor.name} not found")
+                tensor.set_value(state.pop(tensor.name))
+        self._accumulators_holder = state
+        self._signature = None
+
+    set_dict = set_state_dict
+    load_state_dict = set_state_dict
+
+    def get_opti_var_name_list(self) -> list[str]:
+        """Names of the state made so far."""
+        return [tensor.name for tensors in self._accumulators.values() for tensor in tensors.values()]
+
+
+class _DecoupledDecay:
+    """Marks optimizers whose weight decay is a number that never enters the gradient."""
+
+
+def _check_arguments(learning_rate: Any, parameters: Any, grad_clip: Any) -> None:
+    if parameters is None:
+        raise AttributeError("parameters argument given to the Optimizer should not be None in dygraph mode.")
+    if isinstance(parameters, (Tensor, dict)):
+        raise TypeError(
+            f"parameters should be an iterable of Tensors or a list of parameter groups, but received a "
+            f"{type(parameters).__name__}."
+        )
+    if not isinstance(learning_rate, (float, LRScheduler)):
+        raise TypeError(f"learning rate should be float or LRScheduler, got {type(learning_rate)} here")
+    if grad_clip is not None and not isinstance(grad_clip, ClipGradBase):
+        raise TypeError(f"grad_clip should be a gradient clip from oar.nn, but received {type(grad_clip).__name__}.")

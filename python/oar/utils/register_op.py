@@ -1,0 +1,27 @@
+"""Ops of your own, equal to built-in ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oar import _C
+
+_TRAITS = {"elementwise": 1, "broadcast": 2, "promote": 4, "linear": 16, "nograd": 1024}
+
+
+def register_op(schema: str, compute: Callable, *, vjp: Callable | None = None, infer: Callable | None = None,
+                saves: str = "", shard: str | None = None, brief: str = "", numpy: str | None = None,
+                traits: tuple[str, ...] = ()):
+    """Registers an op and returns its function.
+
+    ``compute(*args)`` builds the result from other ops; that alone makes the op run eagerly, differentiate to any
+    order, batch and be captured. ``vjp(*args, outputs, grads)`` gives a faster derivative; it sees only the operands
+    and results that ``saves`` names. ``infer(*args)`` gives ``[(shape, dtype)]`` and makes a capture keep the op as
+    one instruction. ``shard`` and ``traits`` are as in docs/adding-an-op.md.
+    """
+    bits = 0
+    for trait in traits:
+        if trait not in _TRAITS:
+            raise ValueError(f"'{trait}' is not a trait; use one of {', '.join(_TRAITS)}.")
+        bits |= _TRAITS[trait]
+    return _C.register_op(schema, brief, compute, infer, vjp, saves, shard, numpy, bits)
