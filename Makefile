@@ -1,0 +1,88 @@
+# The front door. Every target sets up what it needs; `make` alone lists them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+# Recipes call Ninja and pytest, which share out the cores themselves.
+.NOTPARALLEL:
+
+JOBS ?= $(shell nproc)
+PYTHON := .venv/bin/python
+# OAR_WERROR=1 turns compiler warnings into errors, as the automatic runs do.
+CONFIGURE_FLAGS := -DOAR_WERROR=$(if $(filter 1 ON on,$(OAR_WERROR)),ON,OFF)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what a build needs (every target below does this first)
+	@tools/setup.sh build
+
+.PHONY: build
+build: setup ## build the library, the command and the Python package in build/
+	@$(call compile,release)
+
+.PHONY: quickstart
+quickstart: build ## build, then run a first example
+	@if [ -f examples/quickstart.py ]; then $(PYTHON) examples/quickstart.py; \
+	else $(PYTHON) -c 'import oar; print("oar", oar.__version__, "is ready")'; fi
+
+.PHONY: test
+test: build ## build, then run the C++ and the Python tests
+	@tools/run_tests.sh release cpp package python
+
+.PHONY: test-full
+test-full: build ## the same in every mode, then the sanitizers
+	@OAR_TEST_MODE=full tools/run_tests.sh release cpp package python
+	@$(MAKE) --no-print-directory test-asan test-tsan
+
+.PHONY: test-asan
+test-asan: setup ## C++ tests under the address and undefined-behaviour sanitizers
+	@$(call compile,asan)
+	@tools/run_tests.sh asan cpp
+
+.PHONY: test-tsan
+test-tsan: setup ## C++ tests under the thread sanitizer
+	@$(call compile,tsan)
+	@tools/run_tests.sh tsan cpp
+
+.PHONY: bench
+bench: build ## run the benchmarks
+	@if [ -f benchmarks/run.py ]; then $(PYTHON) benchmarks/run.py $(BENCH_ARGS); \
+	else echo "There are no benchmarks yet: benchmarks/run.py is missing."; exit 1; fi
+
+.PHONY: check
+check: build ## formatting, layering, headers, file lengths, clang-tidy
+	@tools/setup.sh check
+	@tools/check.sh
+
+.PHONY: format
+format: ## format the C++ sources
+	@tools/setup.sh check
+	@tools/format.sh --fix
+
+.PHONY: wheel
+wheel: setup ## build dist/*.whl and try it in a clean environment
+	@tools/setup.sh wheel
+	@tools/build_wheel.sh
+	@tests/wheel/test_wheel.sh dist/*.whl
+
+.PHONY: docs
+docs: build ## put the pages and the generated reference together in build/docs
+	@$(PYTHON) tools/build_docs.py --source . --build build
+
+.PHONY: clean
+clean: ## remove everything that was built (.venv stays)
+	rm -rf build build-asan build-debug build-tsan build-wheel dist
+
+# Configuring costs a second, so it happens only when a preset or the options changed; a change of
+# a CMakeLists.txt is seen by Ninja. The lock is there because two builds at once in one folder spoil
+# each other.
+define compile
+set -e; dir=build$(if $(filter-out release,$(1)),-$(1)); \
+want="$(CONFIGURE_FLAGS) $$(cksum < CMakePresets.json)"; \
+if [ ! -f $$dir/build.ninja ] || [ "$$(cat $$dir/.configured 2>/dev/null)" != "$$want" ]; then \
+  cmake --preset $(1) $(CONFIGURE_FLAGS); echo "$$want" > $$dir/.configured; \
+fi; \
+flock $$dir/.configured cmake --build $$dir -j $(JOBS)
+endef

@@ -1,0 +1,48 @@
+"""What the check scripts share: the list of files, stamps, and running commands side by side."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Callable, Iterable
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def project_files(*suffixes: str) -> list[Path]:
+    """The project's files, tracked or new but not ignored, relative to its root."""
+    text = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    paths = sorted({Path(name) for name in text.split("\0") if name})
+    return [p for p in paths
+            if (not suffixes or p.name.endswith(suffixes)) and (ROOT / p).is_file()]
+
+
+def up_to_date(stamp: Path, inputs: Iterable[Path]) -> bool:
+    """Whether `stamp` was written after the last change of every input."""
+    try:
+        written = stamp.stat().st_mtime
+        return all(os.stat(ROOT / path).st_mtime < written for path in inputs)
+    except FileNotFoundError:
+        return False
+
+
+def run_all(items: list, work: Callable[[object], str], jobs: int) -> int:
+    """Calls `work` on each item; it returns what to complain about. Gives the number of failures."""
+    failures = 0
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        for complaint in pool.map(work, items):
+            if complaint:
+                failures += 1
+                print(complaint.rstrip(), file=sys.stderr, flush=True)
+    return failures
+
+
+def finish(what: str, failures: int, detail: str) -> None:
+    """Prints the closing line and ends the process."""
+    print(f"{what}: {'ok' if not failures else f'{failures} failed'} ({detail})")
+    sys.exit(1 if failures else 0)

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Runs test suites of one build and ends with each runner's closing line.
+#
+#   tools/run_tests.sh <preset> <suite>...     suites: cpp, package, python
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+preset=$1
+shift
+build=build
+[ "$preset" = release ] || build=build-$preset
+logs=$build/test-logs
+mkdir -p "$logs"
+
+# Test processes share the cores: a thread that waits must give its core away, not spin on it.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+
+failed=0
+summary=()
+
+# run <name> <pattern of the closing lines> <command>...
+run() {
+  local name=$1 pattern=$2 status=0 closing
+  shift 2
+  echo "== $preset: $name"
+  # The log has everything; the screen does without GoogleTest's lines about each test that passes.
+  "$@" 2>&1 | tee "$logs/$name.log" |
+    sed -u -E '/^($|\[ RUN |\[       OK |\[-----|Running main)/d' || status=$?
+  closing=$(grep -E "$pattern" "$logs/$name.log" | tail -n 1 || true)
+  [ "$status" -eq 0 ] || failed=1
+  summary+=("$preset $name: ${closing:-no closing line} (exit status $status)")
+}
+
+skip() {
+  summary+=("$preset $1: skipped, $2")
+}
+
+for suite in "$@"; do
+  case $suite in
+    cpp)
+      if [ -x "$build/bin/oar_tests" ]; then
+        run cpp '^\[  PASSED  \] [0-9]+ test|^ *[0-9]+ FAILED TEST' "$build/bin/oar_tests"
+      else
+        skip cpp "there are no C++ tests"
+      fi
+      ;;
+    package)
+      run package 'tests passed|tests failed' \
+        ctest --test-dir "$build" --output-on-failure --exclude-regex '^oar_tests$'
+      ;;
+    python)
+      if [ -n "$(find tests/python -name 'test_*.py' -print -quit 2>/dev/null)" ]; then
+        run python '(passed|failed|error).* in [0-9.]+s' \
+          .venv/bin/python -m pytest -q -n "${OAR_TEST_JOBS:-2}" --dist worksteal tests/python
+      else
+        skip python "there are no Python tests"
+      fi
+      ;;
+    *)
+      echo "run_tests.sh: '$suite' is none of cpp, package, python" >&2
+      exit 2
+      ;;
+  esac
+done
+
+echo
+echo "== closing lines"
+printf '%s\n' "${summary[@]}" | tee "$logs/closing-lines"
+exit "$failed"

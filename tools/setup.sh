@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Installs what a build (or `check`, or `wheel`) needs and is missing, and keeps .venv up to date.
+# With everything in place it takes a fraction of a second.
+#
+#   tools/setup.sh [build|check|wheel]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+purpose=${1:-build}
+python=${OAR_PYTHON:-python3}
+
+# ---- System packages ---------------------------------------------------------------------------
+
+requirements=""
+case $purpose in
+  build)
+    packages=(g++ cmake ninja-build ccache mold libfmt-dev libcli11-dev libgtest-dev)
+    # A Python of the user's own brings headers and venv; the distribution's has them in packages.
+    case $(command -v "$python" || true) in
+      "" | /usr/bin/* | /bin/*) packages+=(python3 python3-dev python3-venv) ;;
+    esac
+    requirements=tools/requirements.txt
+    ;;
+  check) packages=(clang-format-19 clang-tidy-19) ;;
+  wheel)
+    packages=()
+    requirements=tools/requirements-wheel.txt
+    ;;
+  *)
+    echo "setup.sh: '$purpose' is none of build, check, wheel" >&2
+    exit 2
+    ;;
+esac
+
+installed() {
+  [ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+}
+
+say_by_hand() {
+  {
+    echo "Oar needs packages that are not installed, and $1."
+    echo "Please install them, then run make again:"
+    echo
+    echo "    apt-get install ${missing[*]}"
+    echo
+  } >&2
+  exit 1
+}
+
+missing=()
+if command -v dpkg-query >/dev/null; then
+  for package in "${packages[@]}"; do
+    installed "$package" || missing+=("$package")
+  done
+else
+  # Not Debian: the names of packages differ, so look for what they bring.
+  for tool in g++ cmake ninja "$python"; do
+    command -v "$tool" >/dev/null || missing+=("$tool")
+  done
+  if [ ${#missing[@]} -gt 0 ]; then
+    echo "Oar needs these commands: ${missing[*]}. On Debian they come from: ${packages[*]}." >&2
+    exit 1
+  fi
+fi
+
+if [ ${#missing[@]} -gt 0 ]; then
+  command -v apt-get >/dev/null || say_by_hand "there is no apt-get here"
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || say_by_hand "only root can (there is no sudo here)"
+    as_root=(sudo)
+  fi
+  echo "Installing ${missing[*]}"
+  install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
+    apt-get install -y -q --no-install-recommends "${missing[@]}")
+  # The lists of a fresh machine are empty or old; refreshing them costs time, so only then.
+  if ! "${install[@]}" >/dev/null 2>&1; then
+    "${as_root[@]}" apt-get update -q || say_by_hand "apt-get update failed"
+    "${install[@]}" || say_by_hand "apt-get install failed"
+  fi
+fi
+
+# ---- The Python environment --------------------------------------------------------------------
+
+[ -n "$requirements" ] || exit 0
+
+version=$("$python" -c 'import sys; print(sys.version.split()[0], sys.base_prefix)')
+if [ "$(cat .venv/oar-python 2>/dev/null || true)" != "$version" ]; then
+  echo "Creating .venv with Python ${version%% *}"
+  "$python" -m venv --clear .venv
+  echo "$version" >.venv/oar-python
+fi
+
+stamp=.venv/oar-$purpose
+if ! cmp -s "$requirements" "$stamp"; then
+  echo "Installing the Python packages of $requirements"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements"
+  cp "$requirements" "$stamp"
+fi
