@@ -23,9 +23,8 @@ build: setup ## build the library, the command and the Python package in build/
 	@$(call compile,release)
 
 .PHONY: quickstart
-quickstart: build ## build, then run a first example
-	@if [ -f examples/quickstart.py ]; then $(PYTHON) examples/quickstart.py; \
-	else $(PYTHON) -c 'import oar; print("oar", oar.__version__, "is ready")'; fi
+quickstart: build ## train on handwritten digits, then predict from C++
+	@examples/quickstart/run.sh
 
 .PHONY: test
 test: build ## build, then run the C++ and the Python tests

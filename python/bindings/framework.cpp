@@ -40,8 +40,6 @@ PyObject* put_flag(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const Ref shown = checked(PyObject_Str(value));
     set_flag(name, PyUnicode_AsUTF8(shown.get()));
-    if (std::string_view(name) == "memory_limit_mb")
-      cpu_allocator::set_limit(int64_t{flag<int>("memory_limit_mb")} << 20);
     Py_RETURN_NONE;
   });
 }

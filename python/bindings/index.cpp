@@ -18,7 +18,6 @@ struct Index {
   SmallVector<int64_t, 16> basic;
   std::vector<Tensor> advanced;  // undefined: whole axis
   bool has_advanced = false;
-  bool is_trivial = false;  // x[...] or x[:]
 
   void push(int64_t kind, int64_t start = 0, int64_t stop = 0, int64_t step = 1) {
     for (int64_t word : {kind, start, stop, step}) basic.push_back(word);
@@ -36,6 +35,24 @@ void add_slice(Index& index, PyObject* object) {
   const bool forward = step > 0;
   index.push(kSlice, bound(slice->start, forward ? 0 : INT64_MAX), bound(slice->stop, forward ? INT64_MAX : kOpenLow),
              step);
+}
+
+// One item of an index made of slices, ints, None and `...` only; false for anything else.
+bool add_basic(Index& index, PyObject* object) {
+  if (PySlice_Check(object)) add_slice(index, object);
+  else if (PyLong_CheckExact(object)) index.push(kInteger, to_dim(object).word());
+  else if (object == Py_None) index.push(kNewAxis);
+  else if (object == Py_Ellipsis) index.push(kEllipsis);
+  else return false;
+  return true;
+}
+
+// The usual index, in one pass.
+bool parse_basic(Index& index, PyObject* key) {
+  if (!PyTuple_Check(key)) return add_basic(index, key);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+    if (!add_basic(index, PyTuple_GET_ITEM(key, i))) return false;
+  return true;
 }
 
 bool is_integer(PyObject* object) {
@@ -118,7 +135,6 @@ Index parse(const Tensor& x, PyObject* key) {
       axis += static_cast<int>(span);
     }
   }
-  index.is_trivial = false;
   return index;
 }
 
@@ -151,6 +167,8 @@ PyObject* tensor_getitem(PyObject* self, PyObject* key) {
   return guarded([&] {
     const Tensor& x = tensor_of(self);
     OpScope scope("getitem");
+    Index basic;
+    if (parse_basic(basic, key)) return wrap(slice_view(x, words(basic)));
     const Index index = parse(x, key);
     if (!index.has_advanced) return wrap(slice_view(x, words(index)));
     const Tensor base = only_whole_slices(index) ? x : slice_view(x, words(index));
@@ -163,8 +181,13 @@ int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
     const Tensor& x = tensor_of(self);
     OpScope scope("setitem");
     user_check(value != nullptr, ErrorKind::InvalidType, "elements of a tensor cannot be deleted.");
-    const Index index = parse(x, key);
     const Tensor v = value_tensor(value, x);
+    Index basic;
+    if (parse_basic(basic, key)) {
+      slice_put_(x, v, words(basic));
+      return 0;
+    }
+    const Index index = parse(x, key);
     if (!index.has_advanced) {
       slice_put_(x, v, words(index));
     } else if (only_whole_slices(index)) {

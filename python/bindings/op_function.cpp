@@ -3,6 +3,8 @@
 
 #include <structmember.h>
 
+#include <unordered_map>
+
 #include "oar/base/flags.h"
 #include "oar/base/string_util.h"
 #include "oar/ops/dispatcher.h"
@@ -177,8 +179,12 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
     }
     case ArgType::DType: {
       DType dtype;
-      if (!to_dtype(object, &dtype)) throw PythonError{};
-      return Value(dtype);
+      if (to_dtype(object, &dtype)) return Value(dtype);
+      PyErr_Clear();
+      const Ref shown = checked(PyObject_Repr(object));
+      OpScope scope(op_.name().c_str());
+      fail(ErrorKind::InvalidType, "argument '{}': {} is not a dtype.\nhint: Use one such as 'float32' or oar.int64.",
+           p.name, PyUnicode_AsUTF8(shown.get()));
     }
     default: fail(ErrorKind::Internal, "unexpected parameter type");
   }
@@ -225,8 +231,9 @@ size_t parameter_named(const PyOp* self, PyObject* name) {
   for (const Parameter& p : parameters) known.push_back(p.name);
   OpScope scope(self->op->name().c_str());
   const char* text = PyUnicode_AsUTF8(name);
-  fail(ErrorKind::InvalidType, "there is no argument '{}'; did you mean '{}'?\nhint: The signature is {}.",
-       text, nearest_name(text, known), self->op->schema().str());
+  const std::string nearest = nearest_name(text, known);
+  fail(ErrorKind::InvalidType, "there is no argument '{}'{}.\nhint: The signature is {}.",
+       text, nearest.empty() ? "" : oar::format("; did you mean '{}'?", nearest), self->op->schema().str());
 }
 
 int64_t total_elements(Args args) {
@@ -245,9 +252,14 @@ Outputs run(const Op& op, Args args) {
         for (int64_t d : v.as_ints()) product *= static_cast<double>(d);
         big |= product >= threshold.get();
       }
-  if (!big) return dispatch(op, args);
-  const GilRelease release;
-  return dispatch(op, args);
+  try {
+    if (!big) return dispatch(op, args);
+    const GilRelease release;
+    return dispatch(op, args);
+  } catch (Error& error) {  // a part may have failed; the user called the whole
+    error.with_op(op.name());
+    throw;
+  }
 }
 
 PyObject* wrap_outputs(const Op& op, Outputs& outputs) {
@@ -376,7 +388,14 @@ PyObject* make_op(const Op& op) {
 
 }  // namespace
 
-PyObject* op_function(const Op& op) { return make_op(op); }
+PyObject* op_function(const Op& op) {
+  // One object per op, for ever: functions are compared and pickled by identity.
+  static auto* made = new std::unordered_map<const Op*, PyObject*>;
+  PyObject*& function = (*made)[&op];
+  if (!function) function = make_op(op);
+  Py_INCREF(function);
+  return function;
+}
 
 PyObject* call_op(const Op& op, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {

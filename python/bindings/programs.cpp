@@ -1,8 +1,261 @@
 // Programs: capture, print, verify, differentiate, run.
 #include "common.h"
+#include "oar/autograd/transform.h"
+#include "oar/compiler/capture/capture.h"
+#include "oar/compiler/capture/replay.h"
+#include "oar/ir/print.h"
+#include "oar/ir/verify.h"
+#include "oar/ops/autocast.h"
+#include "oar/ops/profile.h"
+#include "oar/runtime/executor.h"
 
 namespace oar::python {
+namespace {
 
-void init_programs(PyObject*) {}
+struct PyProgram {
+  PyObject_HEAD
+  std::shared_ptr<const Executor> executor;
+};
+PyTypeObject* g_type = nullptr;
+
+const Executor& executor_of(PyObject* self) { return *reinterpret_cast<PyProgram*>(self)->executor; }
+const Program& program_of(PyObject* self) { return executor_of(self).program(); }
+
+PyObject* wrap_program(Program program) {
+  auto* self = PyObject_New(PyProgram, g_type);
+  if (!self) throw PythonError{};
+  new (&self->executor) std::shared_ptr<const Executor>();
+  Ref owner(reinterpret_cast<PyObject*>(self));
+  self->executor = std::make_shared<const Executor>(std::move(program));
+  return owner.release();
+}
+
+void dealloc(PyObject* self) {
+  reinterpret_cast<PyProgram*>(self)->executor.~shared_ptr();
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* text(PyObject* self, PyObject*) {
+  return guarded([&] { return PyUnicode_FromString(to_text(program_of(self)).c_str()); });
+}
+
+PyObject* problems(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Ref list = checked(PyList_New(0));
+    for (const std::string& line : verify(program_of(self))) {
+      const Ref entry = checked(PyUnicode_FromString(line.c_str()));
+      check(PyList_Append(list.get(), entry.get()));
+    }
+    return list.release();
+  });
+}
+
+PyObject* run(PyObject* self, PyObject* inputs) {
+  return guarded([&] {
+    const std::vector<Tensor> given = tensors_of(inputs);
+    std::vector<Tensor> outputs;
+    {
+      const GilRelease release;
+      outputs = executor_of(self).run(given);
+    }
+    return wrap_list(outputs);
+  });
+}
+
+// differentiate(names, output): the program with gradients of one scalar output behind its results.
+PyObject* differentiate_method(PyObject* self, PyObject* args) {
+  PyObject* names;
+  Py_ssize_t output = 0;
+  if (!PyArg_ParseTuple(args, "O|n", &names, &output)) return nullptr;
+  return guarded([&] {
+    const Program& program = program_of(self);
+    std::vector<ValueId> wanted;
+    const Ref list = checked(PySequence_Fast(names, "names of inputs or states are expected"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
+      const char* name = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(list.get(), i));
+      if (!name) throw PythonError{};
+      const ValueId id = program.find(name);
+      user_check(id != kNoValue, ErrorKind::InvalidArgument, "the program has no value called '{}'.", name);
+      wanted.push_back(id);
+    }
+    return wrap_program(differentiate(program, wanted, static_cast<size_t>(output)));
+  });
+}
+
+PyObject* names_of(const Program& program, const std::vector<ValueId>& ids) {
+  Ref list = checked(PyList_New(0));
+  for (ValueId id : ids) {
+    const Ref entry = checked(PyUnicode_FromString(program.label(id).c_str() + 1));
+    check(PyList_Append(list.get(), entry.get()));
+  }
+  return list.release();
+}
+PyObject* input_names(PyObject* self, void*) {
+  return guarded([&] { return names_of(program_of(self), program_of(self).inputs); });
+}
+PyObject* state_names(PyObject* self, void*) {
+  return guarded([&] {
+    std::vector<ValueId> ids;
+    for (const State& s : program_of(self).states) ids.push_back(s.value);
+    return names_of(program_of(self), ids);
+  });
+}
+PyObject* op_names(PyObject* self, void*) {
+  return guarded([&] {
+    Ref list = checked(PyList_New(0));
+    for (const Instruction& i : program_of(self).body.instructions) {
+      const Ref entry = checked(PyUnicode_FromString(i.op->name().c_str()));
+      check(PyList_Append(list.get(), entry.get()));
+    }
+    return list.release();
+  });
+}
+
+std::vector<InputSpec> specs_of(PyObject* rows) {
+  std::vector<InputSpec> specs;
+  const Ref list = checked(PySequence_Fast(rows, "a list of input specs is expected"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
+    PyObject *shape, *dtype;
+    const char* name;
+    int stop;
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(list.get(), i), "OOsp", &shape, &dtype, &name, &stop)) throw PythonError{};
+    InputSpec spec;
+    if (!to_dtype(dtype, &spec.dtype)) throw PythonError{};
+    const Ref sizes = checked(PySequence_Fast(shape, "a shape is a list"));
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(sizes.get()); ++k)
+      spec.shape.push_back(to_dim(PySequence_Fast_GET_ITEM(sizes.get(), k)));
+    spec.name = name;
+    spec.stop_gradient = stop != 0;
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
+// capture(function, [(shape, dtype, name, stop_gradient)], name); the function takes and returns a list.
+PyObject* capture_function(PyObject*, PyObject* args) {
+  PyObject *function, *specs;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOs", &function, &specs, &name)) return nullptr;
+  return guarded([&] {
+    const auto call = [callable = Callable(function)](const std::vector<Tensor>& inputs) {
+      const Ref list(wrap_list(inputs));
+      const Ref result(PyObject_CallOneArg(callable.get(), list.get()));
+      if (!result) throw_python_error();
+      return tensors_of(result.get());
+    };
+    return wrap_program(capture(call, specs_of(specs), name));
+  });
+}
+
+// The innermost Python line outside of the package.
+std::string python_line() {
+  if (!Py_IsInitialized() || !PyGILState_Check()) return {};
+  PyFrameObject* frame = PyEval_GetFrame();
+  Ref current = Ref::borrow(reinterpret_cast<PyObject*>(frame));
+  while (current) {
+    auto* f = reinterpret_cast<PyFrameObject*>(current.get());
+    const Ref code(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
+    const Ref file(PyObject_GetAttrString(code.get(), "co_filename"));
+    const char* path = file ? PyUnicode_AsUTF8(file.get()) : nullptr;
+    if (path && std::string_view(path).find("/oar/") == std::string_view::npos)
+      return format("{}:{}", path, PyFrame_GetLineNumber(f));
+    current = Ref(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
+  }
+  return {};
+}
+
+// ---- mixed precision and profiles ------------------------------------------------------------
+
+std::vector<std::string> strings_of(PyObject* object) {
+  std::vector<std::string> list;
+  if (object == Py_None) return list;
+  const Ref fast = checked(PySequence_Fast(object, "a list of op names is expected"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+    const char* name = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(fast.get(), i));
+    if (!name) throw PythonError{};
+    list.emplace_back(name);
+  }
+  return list;
+}
+
+PyObject* state_tuple(const AutocastState& s) {
+  const auto listed = [](const std::vector<std::string>& names) {
+    Ref list = checked(PyList_New(0));
+    for (const std::string& n : names) {
+      const Ref entry = checked(PyUnicode_FromString(n.c_str()));
+      check(PyList_Append(list.get(), entry.get()));
+    }
+    return list;
+  };
+  const Ref low = listed(s.low), full = listed(s.full);
+  return Py_BuildValue("(OsOO)", s.enabled ? Py_True : Py_False, name_of(s.dtype), low.get(), full.get());
+}
+
+// set_autocast(enabled, dtype, low, full) -> the state before, as the same tuple.
+PyObject* set_autocast(PyObject*, PyObject* args) {
+  int enabled;
+  PyObject *dtype, *low, *full;
+  if (!PyArg_ParseTuple(args, "pOOO", &enabled, &dtype, &low, &full)) return nullptr;
+  return guarded([&] {
+    AutocastState state;
+    state.enabled = enabled != 0;
+    if (!to_dtype(dtype, &state.dtype)) throw PythonError{};
+    state.low = strings_of(low);
+    state.full = strings_of(full);
+    return state_tuple(exchange_autocast(std::move(state)));
+  });
+}
+PyObject* get_autocast(PyObject*, PyObject*) {
+  return guarded([&] { return state_tuple(autocast_state()); });
+}
+
+PyObject* profile_start(PyObject*, PyObject* shapes) {
+  start_profile(PyObject_IsTrue(shapes) != 0);
+  Py_RETURN_NONE;
+}
+PyObject* profile_stop(PyObject*, PyObject*) {
+  return guarded([&] {
+    Ref list = checked(PyList_New(0));
+    for (const ProfileEvent& e : stop_profile()) {
+      const Ref row = checked(Py_BuildValue("(sLLIIs)", e.op->name().c_str(), e.begin_ns, e.end_ns, e.thread, e.depth,
+                                            e.operands.c_str()));
+      check(PyList_Append(list.get(), row.get()));
+    }
+    return list.release();
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"text", text, METH_NOARGS, "The program as text."},
+    {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
+    {"run", run, METH_O, "Runs it on a list of tensors."},
+    {"differentiate", differentiate_method, METH_VARARGS, nullptr},
+    {}};
+PyGetSetDef kGetters[] = {{"input_names", input_names, nullptr, nullptr, nullptr},
+                          {"state_names", state_names, nullptr, nullptr, nullptr},
+                          {"op_names", op_names, nullptr, nullptr, nullptr},
+                          {}};
+PyType_Slot kSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                        {Py_tp_methods, kMethods},
+                        {Py_tp_getset, kGetters},
+                        {0, nullptr}};
+PyType_Spec kSpec = {"oar._C.Program", sizeof(PyProgram), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
+PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr},
+                            {"set_autocast", set_autocast, METH_VARARGS, nullptr},
+                            {"get_autocast", get_autocast, METH_NOARGS, nullptr},
+                            {"profile_start", profile_start, METH_O, nullptr},
+                            {"profile_stop", profile_stop, METH_NOARGS, nullptr},
+                            {}};
+
+}  // namespace
+
+void init_programs(PyObject* module) {
+  g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
+  check(PyModule_AddObjectRef(module, "Program", reinterpret_cast<PyObject*>(g_type)));
+  check(PyModule_AddFunctions(module, kFunctions));
+  set_source_locator(python_line);
+}
 
 }  // namespace oar::python

@@ -28,7 +28,7 @@ from oar import autograd  # noqa: E402
 from oar.autograd import grad  # noqa: E402,F401
 from oar import framework, func, nn, regularizer  # noqa: E402,F401
 from oar.framework import ParamAttr, Parameter, create_parameter, load, save  # noqa: E402,F401
-from oar import incubate, io, jit, metric, optimizer, utils  # noqa: E402,F401
+from oar import amp, incubate, io, jit, metric, optimizer, profiler, static, utils  # noqa: E402,F401
 from oar.nn.initializer import LazyGuard  # noqa: E402,F401
 
 nn.functional.attach(_registry.functions_of("oar.nn.functional"))

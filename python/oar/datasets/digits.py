@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from oar._lazy import np
 from oar.io import Dataset
 
 __all__ = ["Digits"]

@@ -13,7 +13,7 @@ import pickle
 from collections import OrderedDict
 from typing import Any, BinaryIO
 
-import numpy as np
+from oar._lazy import np
 
 __all__ = ["restricted_load"]
 

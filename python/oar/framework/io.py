@@ -15,10 +15,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-import numpy as np
-
 import oar
 from oar._C import Tensor
+from oar._lazy import np
 from oar.framework import _pickle, safetensors
 
 __all__ = ["load", "save"]

@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-import numpy as np
+from oar._lazy import np
 
 __all__ = ["SafetensorsError", "load_arrays", "save_arrays"]
 

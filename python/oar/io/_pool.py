@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing import connection
 from typing import Any
 
-import numpy as np
-
+from oar._lazy import np
 from oar.io._transport import Slot, decode
 from oar.io._worker import Fetcher, WorkerError, worker_main
 

@@ -14,13 +14,13 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from oar._lazy import np
 
 __all__ = ["Slot", "decode", "encode"]
 
 _ALIGNMENT = 64
 _SMALL = 4096
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def _anonymous_file() -> int:
@@ -59,7 +59,7 @@ def _is_plain(batch: Any) -> bool:
         return all(_is_plain(value) for value in batch.values())
     if isinstance(batch, (list, tuple)):
         return all(_is_plain(value) for value in batch)
-    return isinstance(batch, _PLAIN)
+    return isinstance(batch, (*_PLAIN, np.ndarray, np.generic))
 
 
 def _aligned(size: int) -> int:

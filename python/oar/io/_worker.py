@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
+from oar._lazy import np
 from oar.io._transport import Slot, encode
 from oar.io.collate import arrays_from
 from oar.io.dataset import IterableDataset

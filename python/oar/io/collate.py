@@ -6,10 +6,9 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 import oar
 from oar._C import Tensor
+from oar._lazy import np
 
 __all__ = ["default_collate_fn", "default_convert_fn", "tensors_from"]
 

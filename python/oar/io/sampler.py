@@ -7,9 +7,8 @@ import os
 from collections.abc import Iterator, Sequence, Sized
 from typing import Any
 
-import numpy as np
-
 import oar
+from oar._lazy import np
 from oar.io.dataset import IterableDataset
 
 __all__ = [

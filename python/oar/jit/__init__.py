@@ -1,3 +1,5 @@
-"""Programs: captured functions."""
+"""Programs: functions written down as ops, with open sizes."""
 
-__all__: list[str] = []
+from oar.jit.capture import Program, capture
+
+__all__ = ["Program", "capture"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import oar
 from oar._C import Tensor
+from oar._lazy import np
 
 __all__ = ["Accuracy", "Metric", "accuracy"]
 

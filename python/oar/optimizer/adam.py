@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import numpy as np
-
 import oar
 from oar import _C
 from oar._C import Tensor
+from oar._lazy import np
 from oar.framework import unique_name
 from oar.optimizer._plan import Bucket
 from oar.optimizer.lr import LRScheduler
@@ -119,13 +118,12 @@ class Adam(Optimizer):
         holders = {name for name, held in self._steps.items() if held is counter}
         return counter if counter is not None and holders == set(names) else None
 
-    def _run(self, bucket: Bucket, grads: list[Any]) -> None:
+    def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
         options = bucket.options
         decay, counter = bucket.extra[0], self._steps[bucket.params[0].name]
         _C.ops.adamw_(
-            bucket.params, grads, bucket.state["moment1"], bucket.state["moment2"],
-            self._lr_tensor(bucket.factor), options["beta1"], options["beta2"], options["epsilon"],
-            counter, decay, bucket.master,
+            params, grads, bucket.state["moment1"], bucket.state["moment2"],
+            self._lr_tensor(bucket.factor), counter, options["beta1"], options["beta2"], options["epsilon"], decay,
         )  # fmt: skip
 
     # state dicts carry beta ** (steps + 1) per parameter -----------------------------------------

@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import numpy as np
-
 import oar
 from oar._C import Tensor
+from oar._lazy import np
 from oar.framework import unique_name
 from oar.nn.clip import ClipGradBase
 from oar.optimizer import _plan

@@ -144,7 +144,8 @@ void Run::run_node(Pending& pending) {
     needed.push_back(e.valid() && (!restricted_ || wanted_.contains(place_of(e)) ||
                                    (e.node && useful_.contains(e.node.get()))));
   const TensorList cotangents{pending.cotangents.data(), pending.cotangents.size()};
-  OpScope scope(node.name().c_str());
+  const std::string name = node.name();
+  OpScope scope(name.c_str());
   Grads grads = node.apply(cotangents, {needed.data(), needed.size()});
   if (extras)
     for (size_t k = 0; k < extras->node_hooks.size(); ++k) extras->node_hooks[k].second(cotangents, grads);

@@ -32,7 +32,9 @@ void Node::release() const {
   draining = false;
 }
 
-History::~History() {
+History::~History() { forget_retained(); }
+
+void History::forget_retained() {
   if (!retains || !node) return;
   auto& retained = node->extras().retained;
   std::erase_if(retained, [this](const auto& entry) { return entry.second == retains; });
@@ -54,8 +56,11 @@ Edge edge_of(const Tensor& t) {
 
 void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index) {
   History& h = history_of(t);
+  // A tensor written in place keeps the gradient of its new value; the old node must forget it.
+  h.forget_retained();
   h.node = std::move(node);
   h.index = index;
+  if (h.retains && h.node) h.node->extras().retained.emplace_back(index, h.retains);
   if (t->view_base)
     if (const auto* base = static_cast<History*>(t->view_base->autograd.get())) h.seen_epoch = base->epoch;
   t->flags |= kRecording;

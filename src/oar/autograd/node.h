@@ -75,6 +75,7 @@ class Node : public RefCounted {
 class History : public AutogradMeta, public FreeListed<History> {
  public:
   ~History() override;
+  void forget_retained();
 
   Intrusive<Node> node;   // none for a leaf
   uint32_t index = 0;
@@ -116,6 +117,11 @@ class GradMode {
 
  private:
   uint32_t outer_;
+};
+
+class NoGrad : public GradMode {
+ public:
+  NoGrad() : GradMode(false) {}
 };
 
 }  // namespace oar

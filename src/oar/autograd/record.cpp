@@ -24,6 +24,18 @@ Tensor with_edge(const Tensor& alias, const Edge& edge) {
   return t;
 }
 
+// Does the call itself write the tensor's memory? An operand may be the one that is written, as in
+// multiply_(y, y), or share memory with it.
+bool overwritten(const Op& op, Args args, size_t parameter, const Tensor& t) {
+  if (op.schema().parameters[parameter].written) return true;
+  bool found = false;
+  if (op.has(Trait::Inplace) && t.is_dense())
+    for (size_t i = 0; i < args.size(); ++i)
+      if (op.schema().parameters[i].written)
+        for_each_tensor(args.subspan(i, 1), [&](const Tensor& w) { found |= w->storage == t->storage; });
+  return found;
+}
+
 }  // namespace
 
 OpNode::OpNode(const Op& op, Args args) : op_(op) {
@@ -39,7 +51,7 @@ OpNode::OpNode(const Op& op, Args args) : op_(op) {
     } else {
       edges.push_back(v.is_tensor() ? edge_of(v.as_tensor()) : Edge{});
     }
-    save_argument(i, v);
+    save_argument(i, args);
   }
 }
 
@@ -48,14 +60,15 @@ Tensor OpNode::saved(const Tensor& t) {
   return Tensor(t->alias());
 }
 
-void OpNode::save_argument(size_t i, const Value& v) {
+void OpNode::save_argument(size_t i, Args args) {
+  const Value& v = args[i];
   const Op& rules = op_.inplace_of() ? *op_.inplace_of() : op_;
   const bool whole = rules.saved_inputs() >> i & 1, shape = rules.saved_shapes() >> i & 1;
-  const bool overwritten = op_.schema().parameters[i].written;
   const auto keep = [&](const Tensor& t) -> Tensor {
     if (!t.defined() || (!whole && !shape)) return {};
     if (!whole) return bare(t);
-    if (overwritten) {
+    if (overwritten(op_, args, i, t)) {
+      copied_ |= 1u << i;
       const GradMode off(false);
       return assign(t);
     }
@@ -129,7 +142,7 @@ Frame OpNode::restored_args() const {
     // What an in-place op overwrote is not what its edge leads to any more as a value, but the saved
     // copy is; it keeps the edge of the old value.
     if (v.is_tensor() && v.as_tensor().kind() != Kind::Meta) {
-      const bool copied = op_.schema().parameters[i].written && edges[slot].leaf.defined();
+      const bool copied = (copied_ >> i & 1) && edges[slot].leaf.defined();
       if (!copied) frame.set_tensor(i, with_edge(v.as_tensor(), edges[slot]));
     }
     ++slot;
@@ -248,15 +261,33 @@ void rebase(const Tensor& x, const Intrusive<Node>& node, uint32_t index) {
 // An op without a vjp of its own is expanded, so that its parts are recorded.
 Outputs record_expanded(const Op& op, Args args) {
   const OpDef& rules = rules_of(op);
-  user_check(static_cast<bool>(rules.decompose), ErrorKind::Unsupported, "{} has no derivative: {}.",
+  user_check(rules.decompose || rules.vjp, ErrorKind::Unsupported, "{} has no derivative: {}.",
              op.name(), rules.vjp.is_unsupported() ? rules.vjp.why() : "its record gives none");
   OpScope scope(op.name().c_str());
   if (!op.inplace_of()) return rules.decompose(args);
   const Tensor& x = args[0].as_tensor();
-  const Made made = rules.decompose(args);
+  check_leaf_write(x);
+  // The parts may save what is about to be overwritten, so they get a copy of it.
+  Frame frame(args);
+  frame.set_tensor(0, assign(x));
+  const Outputs made = dispatch(*op.inplace_of(), frame.args());
+  user_check(made[0].shape() == x.shape(), ErrorKind::InvalidArgument,
+             "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
+             "written to.\nhint: Use {} without the underscore.",
+             made[0].shape().str(), to_string(x.dims()), op.inplace_of()->name());
   Outputs outputs;
-  outputs.push_back(copy_into(x, made[0]));
+  outputs.push_back(copy_into(x, made[0].dtype() == x.dtype() ? made[0] : cast(made[0], x.dtype())));
   return outputs;
+}
+
+// Whether the result of an in-place op is cast before it is written, so that the cast has to be
+// recorded too.
+bool writes_another_dtype(const Op& op, Args args) {
+  if (!op.inplace_of()) return false;
+  const DType dtype = args[0].as_tensor().dtype();
+  bool mixed = is_complex(dtype) && op.has(Trait::Elementwise) && infer_results(*op.inplace_of(), args)[0].dtype != dtype;
+  for_each_tensor(args, [&](const Tensor& t) { mixed |= is_differentiable(t.dtype()) && t.dtype() != dtype; });
+  return mixed;
 }
 
 // Within a transform the inner tensors have tapes of their own, so recording stays on for them.
@@ -268,11 +299,11 @@ uint32_t recording_below(Args args) {
 
 Outputs autograd_layer(const Op& op, Args args) {
   const OpDef& rules = rules_of(op);
-  if (op.has(Trait::NoGrad) || (op.has(Trait::Random) && !rules.vjp)) {
+  if (op.has(Trait::NoGrad) || (op.has(Trait::Random) && !rules.vjp && !rules.decompose)) {
     LayersOff off(recording_below(args));
     return proceed(op, args, below(kRecording));
   }
-  if (!rules.vjp) return record_expanded(op, args);
+  if (!rules.vjp || writes_another_dtype(op, args)) return record_expanded(op, args);
 
   const bool writes = op.has(Trait::Inplace);
   if (writes) check_leaf_write(args[0].as_tensor());

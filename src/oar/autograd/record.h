@@ -8,7 +8,7 @@ namespace oar {
 // A recorded op call.
 class OpNode final : public Node, public FreeListed<OpNode> {
  public:
-  // Saves what the op's vjp reads; `before` holds copies of arguments that the call will overwrite.
+  // Saves what the op's vjp reads: arguments as aliases, copies of those that the call will overwrite.
   OpNode(const Op& op, Args args);
   void save_outputs(const Outputs& outputs);
 
@@ -18,7 +18,7 @@ class OpNode final : public Node, public FreeListed<OpNode> {
 
  private:
   const OpDef& rules() const { return (op_.inplace_of() ? *op_.inplace_of() : op_).def(); }
-  void save_argument(size_t i, const Value& v);
+  void save_argument(size_t i, Args args);
   void check_versions() const;
   Tensor saved(const Tensor& t);
   Frame restored_args() const;
@@ -33,6 +33,7 @@ class OpNode final : public Node, public FreeListed<OpNode> {
   Frame args_;
   SmallVector<Tensor, 1> outputs_;
   SmallVector<Version, 3> versions_;
+  uint32_t copied_ = 0;  // parameters that were saved as copies, because the call overwrites them
   bool freed_ = false;
 };
 

@@ -93,12 +93,22 @@ Outputs by_shard_rule(const Op& op, Args args, int level) {
   }
   Frame frame = unwrapped(args, level);
   if (!shift_axes(op, frame, args, rule, level)) return {};
+  // Operands of one pattern that are not broadcast must be alike: all of them get the batch.
+  const auto like_first = [&](const ShardTerm& term) {
+    return term.factors == rule.operands[0].factors && term.trailing == rule.operands[0].trailing;
+  };
+  const bool alike = !op.has(Trait::Broadcast) && std::all_of(rule.operands.begin(), rule.operands.end(), like_first);
   operand = 0;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!op.schema().parameters[i].is_tensor()) continue;
     const int own = leading[operand++];
-    if (is_batched(args[i], level))
+    if (is_batched(args[i], level)) {
       frame.set_tensor(i, pad_rank(frame[i].as_tensor(), args[i].as_tensor().rank() + extra - own));
+    } else if (alike && args[i].is_tensor()) {
+      Shape shape{batch_size(args, level)};
+      for (Dim d : args[i].as_tensor().dims()) shape.push_back(d);
+      frame.set_tensor(i, broadcast_to(args[i].as_tensor(), shape));
+    }
   }
   return dispatch(op, frame.args());
 }

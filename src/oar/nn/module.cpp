@@ -43,10 +43,17 @@ Tensor Module::register_buffer(std::string name, Tensor value) {
   return value;
 }
 
-void Module::register_module(std::string name, std::unique_ptr<Module> module) {
+void Module::register_module(std::string name, Module& member) {
   check_name(name);
+  user_check(&member != this, ErrorKind::InvalidArgument, "a module cannot hold itself.");
+  submodules_.emplace_back(std::move(name), &member);
+}
+
+Module& Module::register_module(std::string name, std::unique_ptr<Module> module) {
   user_check(module != nullptr, ErrorKind::InvalidArgument, "the module '{}' is null.", name);
-  submodules_.emplace_back(std::move(name), std::move(module));
+  register_module(std::move(name), *module);
+  owned_.push_back(std::move(module));
+  return *owned_.back();
 }
 
 void Module::collect(const std::string& prefix, Named Module::*what, Named& into) const {

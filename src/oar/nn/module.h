@@ -1,8 +1,12 @@
 // Module: a part of a network, with the parameters, buffers and submodules it is made of.
 //
 //   struct Net : nn::Module {
-//     nn::Linear& hidden = add<nn::Linear>("hidden", 784, 128);
-//     nn::Linear& head = add<nn::Linear>("head", 128, 10);
+//     nn::Linear hidden{784, 128};
+//     nn::Linear head{128, 10};
+//     Net() {
+//       register_module("hidden", hidden);
+//       register_module("head", head);
+//     }
 //     Tensor forward(const Tensor& x) override { return head(relu(hidden(x))); }
 //   };
 //
@@ -23,7 +27,7 @@ class Module {
  public:
   Module() = default;
   virtual ~Module() = default;
-  // Whoever holds a reference to a submodule relies on its place.
+  // A module holds references to its members, and others may hold references to it.
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
@@ -35,9 +39,7 @@ class Module {
   std::vector<std::pair<std::string, Tensor>> named_parameters() const;
   std::vector<Tensor> parameters() const;
   std::vector<std::pair<std::string, Tensor>> named_buffers() const;
-  const std::vector<std::pair<std::string, std::unique_ptr<Module>>>& submodules() const {
-    return submodules_;
-  }
+  const std::vector<std::pair<std::string, Module*>>& submodules() const { return submodules_; }
 
   // Parameters and buffers by name. They share memory with the module: later steps show in them.
   NamedTensors state_dict() const;
@@ -59,14 +61,10 @@ class Module {
   // Registers under a name and answers the same tensor, for a member to keep.
   Tensor register_parameter(std::string name, Tensor value);
   Tensor register_buffer(std::string name, Tensor value);
-  template <class M, class... A>
-  M& add(std::string name, A&&... args) {
-    auto module = std::make_unique<M>(std::forward<A>(args)...);
-    M& reference = *module;
-    register_module(std::move(name), std::move(module));
-    return reference;
-  }
-  void register_module(std::string name, std::unique_ptr<Module> module);
+  // A member of this module …
+  void register_module(std::string name, Module& member);
+  // … or one that it is to own.
+  Module& register_module(std::string name, std::unique_ptr<Module> module);
 
  private:
   using Named = std::vector<std::pair<std::string, Tensor>>;
@@ -75,7 +73,8 @@ class Module {
 
   Named parameters_;
   Named buffers_;
-  std::vector<std::pair<std::string, std::unique_ptr<Module>>> submodules_;
+  std::vector<std::pair<std::string, Module*>> submodules_;
+  std::vector<std::unique_ptr<Module>> owned_;
   bool training_ = true;
 };
 

@@ -140,8 +140,9 @@ const OpDef gelu_op = {
     .shard = "... -> ...",
     .traits = kSmooth,
     .dtypes = "float",
-    .numpy = "0.5 * x * (1 + (np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)) if approximate "
-             "else sp.erf(x / np.sqrt(2))))",
+    .numpy =
+        "0.5 * x * (1 + (np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)) if approximate "
+        "else sp.erf(x / np.sqrt(2))))",
     .samples = [] { return samples::unary().add(t({4, 7}), true).add(t({}), true); },
     .python = "oar.nn.functional",
     .onnx = "Gelu",
@@ -165,10 +166,11 @@ const OpDef gelu_grad_op = {
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float",
-    .numpy = "(lambda t: grad * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * np.sqrt(2 / np.pi) * "
-             "(1 + 3 * 0.044715 * x**2)))(np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) "
-             "if approximate else "
-             "grad * (0.5 * (1 + sp.erf(x / np.sqrt(2))) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi))",
+    .numpy =
+        "(lambda t: grad * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * np.sqrt(2 / np.pi) * "
+        "(1 + 3 * 0.044715 * x**2)))(np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) "
+        "if approximate else "
+        "grad * (0.5 * (1 + sp.erf(x / np.sqrt(2))) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi))",
     .samples = [] { return samples::binary().add(t({4, 7}), t({4, 7}), true); },
 };
 
@@ -257,8 +259,7 @@ const OpDef softplus_op = {
     },
     .decompose = [](const args::softplus& a) -> Made {
       const Tensor scaled = a.x * a.beta;
-      return where(greater_than(scaled, literal(a.threshold)), a.x,
-                   log1p(exp(scaled)) / a.beta);
+      return where(greater_than(scaled, literal(a.threshold)), a.x, log1p(exp(scaled)) / a.beta);
     },
     .vjp = [](const vjp::softplus& v) -> Grads {
       return softplus_grad(v.x, v.grad, v.beta, v.threshold);
@@ -275,7 +276,8 @@ const OpDef softplus_op = {
 };
 
 const OpDef softplus_grad_op = {
-    .schema = "softplus_grad(Tensor x, Tensor grad, float beta = 1, float threshold = 20) -> Tensor",
+    .schema =
+        "softplus_grad(Tensor x, Tensor grad, float beta = 1, float threshold = 20) -> Tensor",
     .brief = "grad * sigmoid(beta * x), or grad above the threshold: the derivative of softplus.",
     .infer = infer::same_as_first,
     .decompose = [](const args::softplus_grad& a) -> Made {
@@ -309,7 +311,8 @@ const OpDef hardswish_op = {
 
 const OpDef hardswish_grad_op = {
     .schema = "hardswish_grad(Tensor x, Tensor grad) -> Tensor",
-    .brief = "0 up to -3, grad from 3 on, grad * (2 * x + 3) / 6 between: the derivative of hardswish.",
+    .brief =
+        "0 up to -3, grad from 3 on, grad * (2 * x + 3) / 6 between: the derivative of hardswish.",
     .infer = infer::same_as_first,
     .decompose = [](const args::hardswish_grad& a) -> Made {
       const Tensor between = a.grad * (2 * a.x + 3) / 6;
@@ -366,15 +369,16 @@ const OpDef mish_grad_op = {
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float",
-    .numpy = "(lambda t: grad * (t + x * (1 - t * t) / (1 + np.exp(-x))))(np.tanh(np.logaddexp(0, x)))",
+    .numpy =
+        "(lambda t: grad * (t + x * (1 - t * t) / (1 + np.exp(-x))))(np.tanh(np.logaddexp(0, x)))",
     .samples = samples::binary,
 };
 
 }  // namespace
 
-OAR_FAMILY(activation, &relu_op, &relu_grad_op, &relu6_op, &leaky_relu_op, &leaky_relu_grad_op, &elu_op,
-           &elu_grad_op, &gelu_op, &gelu_grad_op, &sigmoid_op, &sigmoid_grad_op, &silu_op, &silu_grad_op,
-           &log_sigmoid_op, &softplus_op, &softplus_grad_op, &hardswish_op, &hardswish_grad_op,
-           &hardsigmoid_op, &mish_op, &mish_grad_op)
+OAR_FAMILY(activation, &relu_op, &relu_grad_op, &relu6_op, &leaky_relu_op, &leaky_relu_grad_op,
+           &elu_op, &elu_grad_op, &gelu_op, &gelu_grad_op, &sigmoid_op, &sigmoid_grad_op, &silu_op,
+           &silu_grad_op, &log_sigmoid_op, &softplus_op, &softplus_grad_op, &hardswish_op,
+           &hardswish_grad_op, &hardsigmoid_op, &mish_op, &mish_grad_op)
 
 }  // namespace oar

@@ -212,6 +212,7 @@ const OpDef put_along_axis_op = {
               "bool include_self = True, bool broadcast = True) -> Tensor",
     .brief = "A copy of arr with `values` written to, or combined with, the places along an axis that indices name: "
              "reduce is assign, add, mul, mean, amin or amax.",
+    .infer = infer::same_as_first,
     .decompose = [](const args::put_along_axis& a) -> Made {
       const int64_t axis = normalise_axis(a.axis, a.arr.rank());
       const Tensor indices = a.broadcast ? broadcast_to(a.indices, beside(a.indices, a.arr, axis)) : a.indices;

@@ -56,7 +56,8 @@ const OpDef multiply_op = {
     .brief = "x * y, element by element.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::multiply& v) -> Grads {
-      return {v.needs(0) ? v.grad * conj(v.y) : Tensor(), v.needs(1) ? v.grad * conj(v.x) : Tensor()};
+      return {v.needs(0) ? v.grad * conj(v.y) : Tensor(),
+              v.needs(1) ? v.grad * conj(v.x) : Tensor()};
     },
     .saves = "x y",
     .shard = "..., ... -> ...",
@@ -162,16 +163,17 @@ const OpDef pow_op = {
     .dtypes = "int float complex",
     .amp = Amp::Full,
     .numpy = "np.power(x, y)",
-    .samples = [] {
-      return Samples()
-          .add(positive({4, 7}), uniform_in(0.5, 1.5, {4, 7}))
-          .add(positive({2, 1, 5}), uniform_in(0.5, 1.5, {3, 1}))
-          .add(t({3}), constant(2))
-          .add(t({2, 2}), constant(3))
-          .add(t({}), constant(1))
-          .add(t({2}), constant(0))
-          .add(t({0, 3}), positive({3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(positive({4, 7}), uniform_in(0.5, 1.5, {4, 7}))
+              .add(positive({2, 1, 5}), uniform_in(0.5, 1.5, {3, 1}))
+              .add(t({3}), constant(2))
+              .add(t({2, 2}), constant(3))
+              .add(t({}), constant(1))
+              .add(t({2}), constant(0))
+              .add(t({0, 3}), positive({3}));
+        },
     .python = "oar Tensor",
     .onnx = "Pow",
 };
@@ -190,13 +192,14 @@ const OpDef pow_grad_op = {
     .traits = Trait::Elementwise | Trait::Smooth,
     .dtypes = "float complex",
     .numpy = "grad * np.conj(y * np.power(x, y - 1))",
-    .samples = [] {
-      return Samples()
-          .add(positive({4, 7}), uniform_in(0.5, 1.5, {4, 7}), t({4, 7}))
-          .add(t({3}), constant(2), t({3}))
-          .add(positive({}), positive({}), t({}))
-          .add(t({0, 3}), positive({3}), t({0, 3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(positive({4, 7}), uniform_in(0.5, 1.5, {4, 7}), t({4, 7}))
+              .add(t({3}), constant(2), t({3}))
+              .add(positive({}), positive({}), t({}))
+              .add(t({0, 3}), positive({3}), t({0, 3}));
+        },
 };
 
 // Where both are equal the gradient goes to y, as in Paddle.
@@ -284,20 +287,21 @@ const OpDef lerp_op = {
     .traits = kArithmetic | Trait::Smooth | Trait::HasInplace,
     .dtypes = "float complex",
     .numpy = "x + weight * (y - x)",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 7}), t({4, 7}), t({4, 7}))
-          .add(t({2, 1, 5}), t({3, 1}), t({}))
-          .add(t({}), t({}), t({}))
-          .add(t({0, 3}), t({3}), t({}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}), t({4, 7}), t({4, 7}))
+              .add(t({2, 1, 5}), t({3, 1}), t({}))
+              .add(t({}), t({}), t({}))
+              .add(t({0, 3}), t({3}), t({}));
+        },
     .python = "oar Tensor",
 };
 
 }  // namespace
 
 OAR_FAMILY(binary, &add_op, &subtract_op, &multiply_op, &divide_op, &floor_divide_op, &remainder_op,
-           &mod_op, &floor_mod_op, &pow_op, &pow_grad_op, &maximum_op, &minimum_op, &fmax_op, &fmin_op,
-           &lerp_op)
+           &mod_op, &floor_mod_op, &pow_op, &pow_grad_op, &maximum_op, &minimum_op, &fmax_op,
+           &fmin_op, &lerp_op)
 
 }  // namespace oar

@@ -1,7 +1,6 @@
 // Elementwise questions and logic: comparison, predicates, logical and bitwise ops, and `where`.
 #include "oar/ops/gen/compare.h"
 
-#include "oar/ops/gen/creation.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/masks.h"
 #include "oar/ops/registry.h"
@@ -214,10 +213,15 @@ const OpDef bitwise_not_op = {
     .traits = kQuestion | Trait::HasInplace,
     .dtypes = "bool int",
     .numpy = "np.bitwise_not(x)",
-    .samples = [] {
-      return Samples().add(ints(-9, 9, {4, 7})).add(ints(0, 200, {3}, DType::UInt8)).add(bools({5}))
-          .add(ints(-9, 9, {}, DType::Int32)).add(ints(0, 9, {0, 3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(ints(-9, 9, {4, 7}))
+              .add(ints(0, 200, {3}, DType::UInt8))
+              .add(bools({5}))
+              .add(ints(-9, 9, {}, DType::Int32))
+              .add(ints(0, 9, {0, 3}));
+        },
     .python = "oar Tensor",
     .onnx = "BitwiseNot",
 };
@@ -265,9 +269,10 @@ const OpDef where_op = {
     .schema = "where(Tensor condition, Tensor x, Tensor y) -> Tensor",
     .brief = "x where the condition holds, else y.",
     .infer = [](const args::where& a) -> Metas {
-      user_check(is_bool(a.condition.dtype()), ErrorKind::InvalidType,
-                 "condition has dtype {}; it must be bool.\nhint: Compare it, for example condition != 0.",
-                 name_of(a.condition.dtype()));
+      user_check(
+          is_bool(a.condition.dtype()), ErrorKind::InvalidType,
+          "condition has dtype {}; it must be bool.\nhint: Compare it, for example condition != 0.",
+          name_of(a.condition.dtype()));
       return infer::like(a.x);
     },
     .vjp = [](const vjp::where& v) -> Grads {
@@ -279,36 +284,18 @@ const OpDef where_op = {
     .traits = Trait::Elementwise | Trait::Promote,
     .promotes = "x y",
     .numpy = "np.where(condition, x, y)",
-    .samples = [] {
-      return Samples()
-          .add(bools({4, 7}), t({4, 7}), t({4, 7}))
-          .add(bools({2, 1, 5}), t({3, 1}), t({}))
-          .add(bools({}), t({3}), t({3}))
-          .add(bools({5}), t({}), t({5}))
-          .add(bools({}), t({}), t({}))
-          .add(bools({0, 3}), t({3}), t({0, 3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(bools({4, 7}), t({4, 7}), t({4, 7}))
+              .add(bools({2, 1, 5}), t({3, 1}), t({}))
+              .add(bools({}), t({3}), t({3}))
+              .add(bools({5}), t({}), t({5}))
+              .add(bools({}), t({}), t({}))
+              .add(bools({0, 3}), t({3}), t({0, 3}));
+        },
     .python = "oar Tensor",
     .onnx = "Where",
-};
-
-// What is written is x, the second operand; so the derived in-place form does not serve.
-const OpDef where__op = {
-    .schema = "where_(Tensor condition, Tensor(a!) x, Tensor y) -> Tensor(a!)",
-    .brief = "In place: x becomes y where the condition does not hold.",
-    .infer = [](const args::where_& a) -> Metas {
-      const Shape shape = broadcast_shapes(a.x.shape(), broadcast_shapes(a.condition.shape(), a.y.shape()));
-      user_check(same(shape, a.x.shape()), ErrorKind::InvalidArgument,
-                 "the result has shape {} and does not fit into x of shape {}.\nhint: Use where "
-                 "without the underscore.",
-                 shape.str(), to_string(a.x.dims()));
-      return infer::like(a.x);
-    },
-    .decompose = [](const args::where_& a) -> Made {
-      const Tensor chosen = where(a.condition, a.x, a.y);
-      return copy_into(a.x, chosen.dtype() == a.x.dtype() ? chosen : cast(chosen, a.x.dtype()));
-    },
-    .python = "oar Tensor",
 };
 
 }  // namespace
@@ -316,6 +303,6 @@ const OpDef where__op = {
 OAR_FAMILY(compare, &equal_op, &not_equal_op, &less_than_op, &less_equal_op, &greater_than_op,
            &greater_equal_op, &isnan_op, &isinf_op, &isfinite_op, &logical_not_op, &logical_and_op,
            &logical_or_op, &logical_xor_op, &bitwise_not_op, &bitwise_and_op, &bitwise_or_op,
-           &bitwise_xor_op, &where_op, &where__op)
+           &bitwise_xor_op, &where_op)
 
 }  // namespace oar

@@ -24,7 +24,7 @@ const OpDef conj_op = {
     },
     .shard = "... -> ...",
     .traits = kPart,
-    .numpy = "np.conj(x)",
+    .numpy = "np.conj(x) if np.iscomplexobj(x) else x",
     .samples = samples::unary,
     .python = "oar Tensor",
 };
@@ -123,10 +123,11 @@ const OpDef as_complex_op = {
                  "x has shape {}; its last axis must have size 2, for the real and the imaginary "
                  "part.\nhint: To join two tensors use complex(real, imag).",
                  to_string(a.x.dims()));
-      user_check(a.x.dtype() == DType::Float32 || a.x.dtype() == DType::Float64, ErrorKind::InvalidType,
-                 "x has dtype {}; pairs of float32 or float64 make a complex number.\nhint: Cast x to "
-                 "float32 first.",
-                 name_of(a.x.dtype()));
+      user_check(
+          a.x.dtype() == DType::Float32 || a.x.dtype() == DType::Float64, ErrorKind::InvalidType,
+          "x has dtype {}; pairs of float32 or float64 make a complex number.\nhint: Cast x to "
+          "float32 first.",
+          name_of(a.x.dtype()));
       Shape shape = a.x.shape();
       shape.pop_back();
       return TensorMeta{complex_type_of(a.x.dtype()), shape};
@@ -135,14 +136,17 @@ const OpDef as_complex_op = {
     .shard = "...a -> ... ; a whole",
     .traits = Trait::Linear,
     .numpy = "x[..., 0] + 1j * x[..., 1]",
-    .samples = [] {
-      const auto pairs = [](Shape shape, DType dtype) { return of_dtype(t(std::move(shape)), dtype); };
-      return Samples()
-          .add(pairs({4, 7, 2}, DType::Float64))
-          .add(pairs({3, 2}, DType::Float32))
-          .add(pairs({2}, DType::Float64))
-          .add(pairs({0, 2}, DType::Float64));
-    },
+    .samples =
+        [] {
+          const auto pairs = [](Shape shape, DType dtype) {
+            return of_dtype(t(std::move(shape)), dtype);
+          };
+          return Samples()
+              .add(pairs({4, 7, 2}, DType::Float64))
+              .add(pairs({3, 2}, DType::Float32))
+              .add(pairs({2}, DType::Float64))
+              .add(pairs({0, 2}, DType::Float64));
+        },
     .python = "oar Tensor",
 };
 

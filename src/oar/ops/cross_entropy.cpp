@@ -65,7 +65,7 @@ const OpDef softmax_cross_entropy_op = {
     .saves = "logits label log_total",
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda m: (lambda z: (np.where(label == ignore_index, 0, z - np.take_along_axis(logits, np.where(label == ignore_index, 0, label), axis)), z))(m + np.log(np.sum(np.exp(logits - m), axis, keepdims=True))))(np.max(logits, axis, keepdims=True))",
+    .numpy = "(lambda m: (lambda z: (np.where(label == ignore_index, 0, z - np.take_along_axis(logits, np.where(label == ignore_index, 0, label), axis)), z.astype('float64')))(m + np.log(np.sum(np.exp(logits - m), axis, keepdims=True))))(np.max(logits, axis, keepdims=True))",
     .samples = [] {
       return Samples()
           .add(t({4, 5}), ints(0, 5, {4, 1}))

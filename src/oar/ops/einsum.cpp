@@ -305,6 +305,10 @@ Tensor einsum_of(std::string_view text, TensorList operands) {
   std::vector<Term> terms;
   int ellipsis = 0;
   for (size_t i = 0; i < operands.size(); ++i) {
+    user_check(!is_bool(operands[i].dtype()), ErrorKind::InvalidType,
+               "operand {} has dtype bool; products are of numbers.\nhint: Cast it first, for example "
+               "x.astype('int32').",
+               i);
     terms.push_back(make_term(operands[i], equation.operands[i], i, text));
     if (equation.operands[i].ellipsis)
       ellipsis = std::max(ellipsis, operands[i].rank() - static_cast<int>(equation.operands[i].letters()));
@@ -325,6 +329,7 @@ const OpDef einsum_op = {
              "is missing behind '->' is summed over, one that an operand repeats takes its diagonal, '...' "
              "stands for axes that broadcast.",
     .decompose = [](const args::einsum& a) -> Made { return einsum_of(a.equation, a.operands); },
+    .dtypes = "int float complex",
     .numpy = "np.einsum(equation, *operands)",
     .samples = [] {
       return Samples().add("ij,jk->ik", Specs{t({2, 3}), t({3, 4})}).add("ij,jk", Specs{t({2, 3}), t({3, 4})})

@@ -113,9 +113,7 @@ const OpDef rsqrt_op = {
     .brief = "1 / sqrt(x).",
     .infer = infer::same_as_first,
     .decompose = [](const args::rsqrt& a) -> Made { return 1 / sqrt(a.x); },
-    .vjp = [](const vjp::rsqrt& v) -> Grads {
-      return v.grad * conj(v.out * v.out * v.out) * -0.5;
-    },
+    .vjp = [](const vjp::rsqrt& v) -> Grads { return v.grad * conj(v.out * v.out * v.out) * -0.5; },
     .saves = "out",
     .shard = "... -> ...",
     .traits = kMath | Trait::HasInplace,
@@ -267,14 +265,19 @@ const OpDef round_op = {
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "int float",
-    .numpy = "(np.sign(x) * np.floor(np.abs(x) * 10.0**decimals + 0.5) / 10.0**decimals)"
-             ".astype(x.dtype)",
-    .samples = [] {
-      return samples::unary()
-          .add(TensorSpec{.shape = {4}, .fill = Fill::Values, .values = {-0.5, 0.5, 1.5, -2.5}, .differentiable = false})
-          .add(t({5}), 2)
-          .add(uniform_in(-40, 40, {5}), -1);
-    },
+    .numpy =
+        "(np.sign(x) * np.floor(np.abs(x) * 10.0**decimals + 0.5) / 10.0**decimals)"
+        ".astype(x.dtype)",
+    .samples =
+        [] {
+          return samples::unary()
+              .add(TensorSpec{.shape = {4},
+                              .fill = Fill::Values,
+                              .values = {-0.5, 0.5, 1.5, -2.5},
+                              .differentiable = false})
+              .add(t({5}), 2)
+              .add(uniform_in(-40, 40, {5}), -1);
+        },
     .python = "oar Tensor",
 };
 
@@ -296,13 +299,15 @@ Scalar conjugate(const Scalar& s) {
 }
 
 const OpDef scale_op = {
-    .schema = "scale(Tensor x, Scalar scale = 1.0, Scalar bias = 0.0, bool bias_after_scale = True) -> Tensor",
-    .brief = "x * scale + bias, or (x + bias) * scale, in x's dtype; of integers the fraction is cut off.",
+    .schema =
+        "scale(Tensor x, Scalar scale = 1.0, Scalar bias = 0.0, bool bias_after_scale = True) -> Tensor",
+    .brief = "x * scale + bias, or (x + bias) * scale, in x's dtype; integers lose the fraction.",
     .infer = [](const args::scale& a) -> Metas {
       const bool complex = a.scale_.kind() == Scalar::Complex || a.bias.kind() == Scalar::Complex;
-      user_check(!complex || is_complex(a.x.dtype()), ErrorKind::InvalidType,
-                 "scale or bias is a complex number, but x has dtype {}.\nhint: Cast x to complex64 first.",
-                 name_of(a.x.dtype()));
+      user_check(
+          !complex || is_complex(a.x.dtype()), ErrorKind::InvalidType,
+          "scale or bias is a complex number, but x has dtype {}.\nhint: Cast x to complex64.",
+          name_of(a.x.dtype()));
       return infer::like(a.x);
     },
     .vjp = [](const vjp::scale& v) -> Grads { return scale(v.grad, conjugate(v.scale_)); },
@@ -310,14 +315,19 @@ const OpDef scale_op = {
     .traits = Trait::Elementwise | Trait::Smooth | Trait::HasInplace,
     .dtypes = "int float complex",
     .numpy = "(x * scale + bias if bias_after_scale else (x + bias) * scale).astype(x.dtype)",
-    .samples = [] {
-      return samples::unary().add(t({3, 2}), 2.0).add(t({3}), 2.0, 3.0).add(t({3}), 2.0, 1.0, false)
-          .add(t({4}), 0.5, -0.25);
-    },
+    .samples =
+        [] {
+          return samples::unary()
+              .add(t({3, 2}), 2.0)
+              .add(t({3}), 2.0, 3.0)
+              .add(t({3}), 2.0, 1.0, false)
+              .add(t({4}), 0.5, -0.25);
+        },
     .python = "oar Tensor",
 };
 
-Metas infer_clip(const Tensor& x, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+Metas infer_clip(const Tensor& x, const std::optional<Scalar>& min,
+                 const std::optional<Scalar>& max) {
   for (const auto& bound : {min, max})
     user_check(!bound || bound->kind() != Scalar::Complex, ErrorKind::InvalidType,
                "min and max must be real numbers.");
@@ -337,11 +347,16 @@ const OpDef clip_op = {
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "int float",
-    .numpy = "np.clip(x, min, max) if min is not None or max is not None else x",
-    .samples = [] {
-      return Samples().add(t({4, 7}), -1, 1).add(t({2, 3, 5}), 0.0).add(t({}), std::nullopt, 0.0)
-          .add(t({0, 3}), 0, 2).add(t({3}));
-    },
+    .numpy = "np.clip(x, min, max).astype(x.dtype) if min is not None or max is not None else x",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}), -1, 1)
+              .add(t({2, 3, 5}), 0.0)
+              .add(t({}), std::nullopt, 0.0)
+              .add(t({0, 3}), 0, 2)
+              .add(t({3}));
+        },
     .python = "oar Tensor",
     .onnx = "Clip",
 };
@@ -352,7 +367,8 @@ const OpDef clip_grad_op = {
     .infer = [](const args::clip_grad& a) { return infer_clip(a.x, a.min, a.max); },
     .decompose = [](const args::clip_grad& a) -> Made {
       const auto number = [](const Scalar& s) {
-        return s.kind() <= Scalar::Int ? Tensor::scalar(s.to_int(), DType::Int64, true) : literal(s.to_double());
+        return s.kind() <= Scalar::Int ? Tensor::scalar(s.to_int(), DType::Int64, true)
+                                       : literal(s.to_double());
       };
       Tensor out = a.grad;
       if (a.min) out = zero_unless(greater_than(a.x, number(*a.min)), out);
@@ -363,16 +379,21 @@ const OpDef clip_grad_op = {
     .traits = Trait::Elementwise,
     .dtypes = "float",
     .numpy = "grad * ((True if min is None else x > min) & (True if max is None else x < max))",
-    .samples = [] {
-      return Samples().add(t({4, 7}), t({4, 7}), -1, 1).add(t({3}), t({3}), 0.0).add(t({}), t({}), std::nullopt, 0.0)
-          .add(t({0, 3}), t({0, 3})).add(t({3}), t({3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}), t({4, 7}), -1, 1)
+              .add(t({3}), t({3}), 0.0)
+              .add(t({}), t({}), std::nullopt, 0.0)
+              .add(t({0, 3}), t({0, 3}))
+              .add(t({3}), t({3}));
+        },
 };
 
 }  // namespace
 
 OAR_FAMILY(elementwise, &neg_op, &abs_op, &sign_op, &square_op, &reciprocal_op, &sqrt_op, &rsqrt_op,
-           &exp_op, &expm1_op, &log_op, &log2_op, &log10_op, &log1p_op, &erf_op, &floor_op, &ceil_op,
-           &round_op, &trunc_op, &scale_op, &clip_op, &clip_grad_op)
+           &exp_op, &expm1_op, &log_op, &log2_op, &log10_op, &log1p_op, &erf_op, &floor_op,
+           &ceil_op, &round_op, &trunc_op, &scale_op, &clip_op, &clip_grad_op)
 
 }  // namespace oar

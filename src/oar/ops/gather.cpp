@@ -10,6 +10,7 @@
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/view.h"
 
 namespace oar {
 namespace {
@@ -32,7 +33,7 @@ Tensor row_index(const Tensor& index) {
 // The last axis of a list of coordinates, as one index tensor per coordinate.
 std::vector<Tensor> coordinates(const Tensor& x, const Tensor& index) {
   user_check(index.rank() >= 1, ErrorKind::InvalidArgument, "index is 0-d; its last axis must list coordinates.");
-  user_check(index.dim(-1).value() <= x.rank(), ErrorKind::InvalidArgument,
+  user_check(specialised(index.dim(-1)) <= x.rank(), ErrorKind::InvalidArgument,
              "index of shape {} gives {} coordinates for a tensor of rank {}.", to_string(index.dims()),
              index.dim(-1).str(), x.rank());
   return unbind(index, -1);
@@ -101,12 +102,13 @@ const OpDef take_op = {
     .schema = "take(Tensor x, Tensor index, str mode = 'raise') -> Tensor",
     .brief = "Elements of x, seen as a flat list, at the positions in index. Positions out of range are an error, "
              "or with mode 'wrap' start again, with 'clip' stop at the ends.",
+    .infer = [](const args::take& a) -> Metas { return TensorMeta{a.x.dtype(), a.index.shape()}; },
     .decompose = [](const args::take& a) -> Made {
       user_check(a.mode == "raise" || a.mode == "wrap" || a.mode == "clip", ErrorKind::InvalidArgument,
                  "mode is '{}'; it can be raise, wrap or clip.", a.mode);
       const Tensor flat = reshape(a.x, {a.x.numel()});
       if (a.mode == "raise") return index_take(flat, {a.index});
-      const Tensor size = full({}, Scalar(a.x.numel().value()), a.index.dtype());
+      const Tensor size = full({}, Scalar(specialised(a.x.numel())), a.index.dtype());
       const Tensor index = a.mode == "wrap" ? remainder(a.index, size)
                                             : minimum(maximum(a.index, zeros_like(size)), size - 1);
       return index_take(flat, {index});
@@ -157,6 +159,7 @@ const OpDef scatter_nd_add_op = {
 const OpDef scatter_nd_op = {
     .schema = "scatter_nd(Tensor index, Tensor updates, shape shape) -> Tensor",
     .brief = "Zeros of a shape with `updates` added at the coordinates that the last axis of index lists.",
+    .infer = [](const args::scatter_nd& a) -> Metas { return TensorMeta{a.updates.dtype(), Shape(a.shape)}; },
     .decompose = [](const args::scatter_nd& a) -> Made {
       return scatter_nd_add(zeros(a.shape, a.updates.dtype()), a.index, a.updates);
     },

@@ -99,6 +99,11 @@ Resolved resolve_positions(Dims x, TensorList indices) {
   return {index_layout(std::move(taken), static_cast<int64_t>(x.size())), index};
 }
 
+void check_mask(const Tensor& mask) {
+  user_check(is_bool(mask.dtype()), ErrorKind::InvalidType, "mask has dtype {}; it must be bool.",
+             name_of(mask.dtype()));
+}
+
 bool any_defined(TensorList indices) {
   return std::any_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
 }
@@ -109,6 +114,9 @@ const OpDef index_get_op = {
     .brief = "x[indices] for tensors of positions or masks, one per axis (a mask: one per its axes) from the "
              "first on; None is a whole axis.",
     .decompose = [](const args::index_get& a) -> Made {
+      check_entries(a.x.dims(), a.indices);
+      if (a.indices.size() == 1 && is_mask(a.indices[0]) && a.indices[0].rank() == a.x.rank() && a.x.rank() > 0)
+        return masked_select(a.x, a.indices[0]);
       const Positions p = positions_of(a.x, a.indices);
       return any_defined(p.indices) ? index_take(p.x, p.indices) : assign(a.x);
     },
@@ -240,9 +248,18 @@ const OpDef nonzero_op = {
 const OpDef masked_select_op = {
     .schema = "masked_select(Tensor x, Tensor mask) -> Tensor",
     .brief = "The elements of x where the mask holds, as a vector. Shapes are broadcast.",
+    .infer = [](const args::masked_select& a) -> Metas {
+      check_mask(a.mask);
+      const Dim all = broadcast_shapes(a.x.shape(), a.mask.shape()).numel();
+      const Dim count = a.mask.is_dense() ? all : Dim::symbol("selected", all.hint());
+      return TensorMeta{a.x.dtype(), Shape{count}, true};
+    },
     .decompose = [](const args::masked_select& a) -> Made {
+      check_mask(a.mask);
       const Shape shape = broadcast_shapes(a.x.shape(), a.mask.shape());
-      return index_get(broadcast_to(a.x, shape), {broadcast_to(a.mask, shape)});
+      const Tensor mask = broadcast_to(a.mask, shape);
+      const Positions p = positions_of(broadcast_to(a.x, shape), {&mask, 1});
+      return index_take(p.x, p.indices);
     },
     .traits = Trait::DataDependent,
     .numpy = "np.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape))[np.broadcast_to(mask, "
@@ -258,11 +275,10 @@ const OpDef masked_fill_op = {
     .schema = "masked_fill(Tensor x, Tensor mask, Tensor value) -> Tensor",
     .brief = "x with `value` where the mask holds. Shapes are broadcast; x keeps its dtype.",
     .decompose = [](const args::masked_fill& a) -> Made {
-      user_check(is_bool(a.mask.dtype()), ErrorKind::InvalidType, "mask has dtype {}; it must be bool.",
-                 name_of(a.mask.dtype()));
+      check_mask(a.mask);
       return where(a.mask, a.value.dtype() == a.x.dtype() ? a.value : cast(a.value, a.x.dtype()), a.x);
     },
-    .traits = Trait::HasInplace,
+    .traits = Trait::Broadcast | Trait::HasInplace,
     .numpy = "np.where(mask, value.astype(x.dtype), x)",
     .samples = [] {
       return Samples().add(t({3, 4}), bools({3, 4}), t({})).add(t({3, 4}), bools({4}), t({}))

@@ -89,7 +89,7 @@ Shape resolve_reshape(const Shape& from, Dims wanted) {
     user_check(d.is_symbolic() || d.word() >= 0, ErrorKind::InvalidArgument,
                "the shape {} has the negative size {}.", to_string(wanted), d.str());
     // 0 takes over the size at the same place, unless the tensor is empty and 0 can be meant.
-    if (d == Dim(0) && !(from.numel() == Dim(0))) {
+    if (d == Dim(0) && !same(from.numel(), Dim(0))) {
       user_check(i < from.size(), ErrorKind::InvalidArgument,
                  "the shape {} copies size {} of a tensor of shape {}, which has none.",
                  to_string(wanted), i, from.str());

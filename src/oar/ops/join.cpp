@@ -242,7 +242,7 @@ const OpDef tensor_split_op = {
 
 Made slices_along(const Tensor& x, int64_t axis) {
   Made parts;
-  const int64_t count = x.dim(axis).value();
+  const int64_t count = specialised(x.dim(axis));
   for (int64_t i = 0; i < count; ++i) parts.push_back(slice_view(x, SliceIndex().skip(axis).at(i)));
   return parts;
 }

@@ -6,6 +6,7 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/batching.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
@@ -95,6 +96,12 @@ const OpDef matmul_core_op = {
               v.needs(1) ? matmul_core(swap_last_two(conjugate(v.x)), v.grad) : Tensor()};
     },
     .saves = "x y",
+    .batch = [](const BatchCall& c) -> Made {
+      const Tensor &x = c.args[0].as_tensor(), &y = c.args[1].as_tensor();
+      if (!c.batched[1] && y.rank() == 2)  // one product over the rows of all
+        return reshape(matmul_core(as_rows(x), y), {x.dim(0), x.dim(1), y.dim(1)});
+      return matmul_core(with_batch(c, 0), with_batch(c, 1));
+    },
     .shard = "...ik, ...kj -> ...ij",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
@@ -183,6 +190,7 @@ const OpDef mm_op = {
     .schema = "mm(Tensor input, Tensor mat2) -> Tensor",
     .brief = "The matrix product, without transposition.",
     .decompose = [](const args::mm& a) -> Made { return matmul(a.input, a.mat2); },
+    .dtypes = "int float complex",
     .numpy = "np.matmul(input, mat2)",
     .samples = [] { return Samples().add(t({2, 3}), t({3, 4})).add(t({2, 2, 3}), t({2, 3, 1})).add(t({0, 3}), t({3, 2})); },
     .python = "oar Tensor",
@@ -200,6 +208,7 @@ const OpDef bmm_op = {
                  to_string(a.x.dims()), a.x.dim(0).str(), to_string(a.y.dims()), a.y.dim(0).str());
       return matmul(a.x, a.y);
     },
+    .dtypes = "int float complex",
     .numpy = "np.matmul(x, y)",
     .samples = [] { return Samples().add(t({2, 3, 4}), t({2, 4, 2})).add(t({0, 2, 3}), t({0, 3, 2})); },
     .python = "oar Tensor",
@@ -220,7 +229,8 @@ const OpDef dot_op = {
       return reshape(matmul(rows, columns), {a.x.dim(0)});
     },
     .traits = Trait::Promote,
-    .numpy = "np.sum(x * y, axis=-1)",
+    .dtypes = "int float complex",
+    .numpy = "np.einsum('...i,...i->...', x, y)",
     .samples = [] {
       return Samples().add(t({5}), t({5})).add(t({3, 4}), t({3, 4})).add(t({0}), t({0})).add(t({2, 0}), t({2, 0}));
     },
@@ -235,6 +245,7 @@ const OpDef mv_op = {
       check_rank(a.vec, 1, "vec");
       return matmul(a.x, a.vec);
     },
+    .dtypes = "int float complex",
     .numpy = "np.matmul(x, vec)",
     .samples = [] { return Samples().add(t({3, 4}), t({4})).add(t({0, 3}), t({3})).add(t({2, 0}), t({0})); },
     .python = "oar Tensor",
@@ -282,13 +293,7 @@ const OpDef inner_op = {
     .python = "oar Tensor",
 };
 
-// A factor of 1 changes nothing, and an integer tensor should not become a float by it.
-Tensor scaled(const Tensor& x, double factor) {
-  if (factor == 1.0) return x;
-  if (!is_differentiable(x.dtype()) && factor == static_cast<double>(static_cast<int>(factor)))
-    return x * static_cast<int>(factor);
-  return x * factor;
-}
+Tensor scaled(const Tensor& x, double factor) { return factor == 1.0 ? x : x * factor; }
 
 const OpDef addmm_op = {
     .schema = "addmm(Tensor input, Tensor x, Tensor y, float beta = 1.0, float alpha = 1.0) -> Tensor",
@@ -304,7 +309,8 @@ const OpDef addmm_op = {
       return scaled(a.input, a.beta) + scaled(product, a.alpha);
     },
     .traits = Trait::Promote,
-    .numpy = "beta * input + alpha * (x @ y)",
+    .dtypes = "float complex",
+    .numpy = "(beta * input + alpha * (x @ y)).astype(input.dtype)",
     .samples = [] {
       return Samples().add(t({2, 4}), t({2, 3}), t({3, 4})).add(t({4}), t({2, 3}), t({3, 4}), 2.0, 3.0)
           .add(t({2, 1}), t({2, 0}), t({0, 4}), 2.0);

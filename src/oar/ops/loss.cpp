@@ -42,6 +42,7 @@ const OpDef square_error_cost_op = {
     .schema = "square_error_cost(Tensor input, Tensor label) -> Tensor",
     .brief = "(input - label)², element by element.",
     .decompose = [](const args::square_error_cost& a) -> Made { return square(a.input - a.label); },
+    .dtypes = "int float",
     .numpy = "(input - label) ** 2",
     .samples = [] { return Samples().add(t({4, 3}), t({4, 3})).add(t({}), t({})); },
     .python = "oar.nn.functional",

@@ -6,7 +6,7 @@
 
 namespace oar {
 
-// `value` where the condition holds, else 0. Unlike a product with the mask it stops NaN and infinity.
+// `value` where the condition holds, else 0. A product with the mask would let NaN and infinity by.
 inline Tensor zero_unless(const Tensor& condition, const Tensor& value) {
   return where(condition, value, literal(0));
 }

@@ -66,7 +66,7 @@ const OpDef sum_op = {
     .shard = "...a... -> ...... ; a@axis sum",
     .traits = Trait::Reduction | Trait::Linear,
     .amp = Amp::Full,
-    .numpy = "np.sum(x if dtype is None else x.astype(dtype), axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .numpy = "np.sum(x.astype(dtype or ('int64' if x.dtype.kind in 'biu' else x.dtype)), axis=tuple(axis) if axis else None, keepdims=keepdim)",
     .samples = [] {
       return Samples()
           .add(t({4, 7}))
@@ -163,9 +163,9 @@ const OpDef prod_op = {
     .shard = "...a... -> ...... ; a@axis whole",
     .traits = Trait::Reduction,
     .amp = Amp::Full,
-    .numpy = "np.prod(x, axis=tuple(axis) if axis else None, keepdims=keepdim, dtype=dtype or (x.dtype if x.dtype != np.bool_ else 'int64'))",
+    .numpy = "np.prod(x.astype(dtype or (x.dtype if x.dtype != np.bool_ else 'int64')), axis=tuple(axis) if axis else None, keepdims=keepdim, dtype=dtype or (x.dtype if x.dtype != np.bool_ else 'int64'))",
     .samples = [] {
-      return reduction_samples(t)
+      return reduction_samples(positive)
           .add(t({2, 3}), IntVector{1}, false, DType::Float64)
           .add(TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {2, 0, 3, 0, 0, 4}}, IntVector{1});
     },

@@ -138,8 +138,9 @@ const Op& Registry::at(std::string_view name) const {
   if (const Op* op = find(name)) return *op;
   std::vector<std::string> names;
   for (const Op* op : all()) names.push_back(op->name());
-  fail(ErrorKind::NotFound, "there is no op called '{}'.\nhint: The nearest name is '{}'.", name,
-       nearest_name(name, names));
+  const std::string nearest = nearest_name(name, names);
+  fail(ErrorKind::NotFound, "there is no op called '{}'.\nhint: {}", name,
+       nearest.empty() ? "`oar ops` lists them." : oar::format("The nearest name is '{}'.", nearest));
 }
 
 std::vector<const Op*> Registry::all() const {

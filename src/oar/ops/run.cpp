@@ -10,8 +10,9 @@
 namespace oar {
 namespace {
 
-// Builds the ABI's call around arguments and outputs and tries the candidates in order.
-void run_kernel(const Op& op, Args args, Outputs& outputs, Device device) {
+// Builds the ABI's call around arguments and outputs and tries the candidates in order. False where
+// all of them declined; `reasons` then says why.
+bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::string& reasons) {
   SmallVector<oar_tensor*, 4> raw;
   for (Tensor& t : outputs) raw.push_back(t.impl());
   KernelCall call;
@@ -23,7 +24,6 @@ void run_kernel(const Op& op, Args args, Outputs& outputs, Device device) {
   call.api = &host_api();
   call.host = nullptr;
   const bool trace = tracing_dispatch();
-  std::string reasons;
   for (const oar_kernel* kernel : op.kernels(device.type)) {
     const char* declined = kernel->accepts ? kernel->accepts(&call) : nullptr;
     if (declined) {
@@ -33,8 +33,13 @@ void run_kernel(const Op& op, Args args, Outputs& outputs, Device device) {
     }
     if (trace) std::fprintf(stderr, "dispatch: %s: %s\n", op.name().c_str(), kernel->name);
     check_status(kernel->run(&call), {});
-    return;
+    return true;
   }
+  if (trace && op.def().decompose) std::fprintf(stderr, "dispatch: %s: decomposed\n", op.name().c_str());
+  return false;
+}
+
+[[noreturn]] void refuse_call(const std::string& reasons) {
   fail(ErrorKind::Unsupported, "no kernel takes this call: {}.\nhint: Cast the operands to float32, or "
        "see OAR_TRACE=dispatch.", reasons);
 }
@@ -77,6 +82,7 @@ Outputs run_view(const Op& op, Args args) {
 void check_writable(const Tensor& x) {
   user_check(!x->storage->is_readonly(), ErrorKind::InvalidArgument,
              "the tensor's memory is read-only.\nhint: Write to a copy: x = x.clone().");
+  if (x->numel == 0) return;
   for (int i = 0; i < x.rank(); ++i)
     user_check(x->strides[i] != 0 || x->shape[i] <= 1, ErrorKind::InvalidArgument,
                "a broadcast tensor of shape {} shares memory between elements and cannot be written "
@@ -109,9 +115,8 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
   bool direct = !converted && metas[0].dtype == x.dtype() && !op.kernels(device.type).empty();
   for_each_tensor(args.subspan(1), [&](const Tensor& t) { direct &= !overlaps_partially(x, t); });
   direct &= functional.has(Trait::Elementwise);
-  if (direct) {
-    run_kernel(op, args, outputs, device);
-  } else {
+  std::string reasons;
+  if (!direct || !run_kernel(op, args, outputs, device, reasons)) {
     const Outputs fresh = run_op(functional, args);
     copy_into(x, fresh[0].dtype() == x.dtype() ? fresh[0] : cast(fresh[0], x.dtype()));
     return outputs;
@@ -148,10 +153,12 @@ Outputs run_written(const Op& op, Args args, Device device) {
     if (op.schema().parameters[i].written)
       for_each_tensor(args.subspan(i, 1), check_writable);
   if (op.def().infer) infer_results(op, args);  // checks the arguments
-  if (op.kernels(device.type).empty() && op.def().decompose)
+  std::string reasons;
+  if (!run_kernel(op, args, outputs, device, reasons)) {
+    if (!op.def().decompose) refuse_call(reasons);
     decomposed(op, args, device);
-  else
-    run_kernel(op, args, outputs, device);
+    return outputs;  // the ops it is made of have counted the versions
+  }
   for (size_t i = 0; i < args.size(); ++i)
     if (op.schema().parameters[i].written)
       for_each_tensor(args.subspan(i, 1), [](const Tensor& t) { t->storage->bump_version(); });
@@ -244,8 +251,16 @@ Metas infer_results(const Op& op, Args args) {
 
 namespace {
 bool any_meta(Args args) {
-  bool found = false;
-  for_each_tensor(args, [&](const Tensor& t) { found |= t.kind() == Kind::Meta; });
+  bool found = false, tensors = false;
+  for_each_tensor(args, [&](const Tensor& t) {
+    tensors = true;
+    found |= t.kind() == Kind::Meta;
+  });
+  if (found || tensors) return found;
+  // A tensor out of nothing, in the decomposition of an op that is being inferred.
+  for (const Value& v : args)
+    if (v.tag == OAR_TAG_INTS)
+      for (Dim d : v.as_dim_list()) found |= d.is_symbolic();
   return found;
 }
 
@@ -277,7 +292,11 @@ Outputs run_op(const Op& op, Args args) {
     return decomposed(op, args, device);
   }
   Outputs outputs = allocate(infer_results(op, args), device);
-  run_kernel(op, args, outputs, device);
+  std::string reasons;
+  if (!run_kernel(op, args, outputs, device, reasons)) {
+    if (!op.def().decompose) refuse_call(reasons);
+    return decomposed(op, args, device);
+  }
   static const FlagHandle<bool> check_nan("check_nan_inf");
   if (check_nan.get()) [[unlikely]]
     check_finite(op, outputs);

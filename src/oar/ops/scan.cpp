@@ -56,7 +56,7 @@ const OpDef cumsum_op = {
       const Tensor x = narrowed(a.axis ? a.x : reshape(a.x, {a.x.numel()}), a.dtype.value_or(natural));
       return cumsum_along(x, a.axis.value_or(0));
     },
-    .numpy = "np.cumsum(x, axis=axis, dtype=dtype or ('int64' if x.dtype.kind in 'biu' else x.dtype)) if axis is None or x.ndim else x",
+    .numpy = "(lambda to: np.cumsum(x, axis=axis, dtype=to) if axis is None or x.ndim else x.astype(to))(dtype or ('int64' if x.dtype.kind in 'biu' else x.dtype))",
     .samples = [] {
       return scan_samples().add(t({2, 3})).add(t({})).add(t({2, 3}), 1, DType::Float64);
     },
@@ -96,7 +96,7 @@ const OpDef cumprod_op = {
       const Tensor x = narrowed(a.dim ? a.x : reshape(a.x, {a.x.numel()}), a.dtype.value_or(natural));
       return cumprod_along(x, a.dim.value_or(0));
     },
-    .numpy = "np.cumprod(x, axis=dim, dtype=dtype or (x.dtype if x.dtype != np.bool_ else 'int64')) if dim is None or x.ndim else x",
+    .numpy = "(lambda to: np.cumprod(x, axis=dim, dtype=to) if dim is None or x.ndim else x.astype(to))(dtype or (x.dtype if x.dtype != np.bool_ else 'int64'))",
     .samples = [] { return scan_samples().add(t({2, 3})).add(t({2, 3}), 1, DType::Float64); },
     .python = "oar Tensor",
 };
@@ -177,6 +177,7 @@ const OpDef logcumsumexp_op = {
       return logcumsumexp_along(x, a.axis.value_or(0));
     },
     .traits = Trait::FloatMath,
+    .dtypes = "float",
     .numpy = "np.log(np.cumsum(np.exp(x), axis=axis)) if axis is None or x.ndim else x",
     .samples = [] { return scan_samples().add(t({2, 3})); },
     .python = "oar Tensor",

@@ -46,6 +46,10 @@ const OpDef selected_rows_values_op = {
 const OpDef selected_rows_rows_op = {
     .schema = "selected_rows_rows(Tensor x) -> Tensor",
     .brief = "The numbers of the rows that are held.",
+    .infer = [](const args::selected_rows_rows& a) -> Metas {
+      check_rows(a.x);
+      return TensorMeta{DType::Int64, Shape{a.x.dim(0)}};
+    },
     .decompose = [](const args::selected_rows_rows& a) -> Made {
       check_rows(a.x);
       if (is_selected(a.x)) return selected_rows(a.x).rows;

@@ -57,7 +57,7 @@ const OpDef sum_to_op = {
     },
     .traits = Trait::Linear,
     .numpy = "x.sum(axis=tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or "
-             "(shape[i - x.ndim + len(shape)] == 1)), keepdims=True).reshape(shape)",
+             "(shape[i - x.ndim + len(shape)] == 1)), keepdims=True, dtype=x.dtype).reshape(shape)",
     .samples = [] {
       return Samples().add(t({2, 3, 4}), IntVector{3, 1}).add(t({2}), IntVector{}).add(t({3, 2}), IntVector{3, 2});
     },

@@ -171,6 +171,34 @@ const OpDef strided_slice_op = {
     .python = "oar Tensor",
 };
 
+const OpDef crop_op = {
+    .schema = "crop(Tensor(a) x, shape? shape = None, int[]? offsets = None) -> Tensor(a)",
+    .brief = "The part of x with the given shape that starts at `offsets` (at 0, if left out); -1 takes what is left "
+             "of an axis. A view.",
+    .decompose = [](const args::crop& a) -> Made {
+      const auto rank = static_cast<size_t>(a.x.rank());
+      user_check((!a.shape || a.shape->size() == rank) && (!a.offsets || a.offsets->size() == rank),
+                 ErrorKind::InvalidArgument, "shape and offsets need one number for each of the {} axes of x.", rank);
+      SliceIndex index;
+      for (size_t i = 0; i < rank; ++i) {
+        const Dim start = a.offsets ? Dim::from_word((*a.offsets)[i]) : Dim(0);
+        const Dim size = a.shape ? (*a.shape)[i] : Dim(-1);
+        const Dim stop = size == Dim(-1) ? a.x.dims()[i] : start + size;
+        user_check(!known_less(start, 0) && !known_less(stop, start) && !known_less(a.x.dims()[i], stop),
+                   ErrorKind::InvalidArgument, "axis {} of x has size {} and no elements from {} to {}.", i,
+                   a.x.dims()[i].str(), start.str(), stop.str());
+        index.range(start, stop);
+      }
+      return slice_view(a.x, index);
+    },
+    .traits = Trait::Linear,
+    .numpy = "x[tuple(slice(o, None if s == -1 else o + s) for o, s in zip(offsets or [0] * x.ndim, shape or [-1] * x.ndim))].copy()",
+    .samples = [] {
+      return Samples().add(t({4, 5}), IntVector{2, -1}, IntVector{1, 2}).add(t({3}), IntVector{2}).add(t({0, 3}), IntVector{0, 1});
+    },
+    .python = "oar",
+};
+
 const OpDef slice_scatter_op = {
     .schema = "slice_scatter(Tensor x, Tensor value, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor",
     .brief = "A copy of x in which the part that strided_slice gives holds `value`.",
@@ -260,7 +288,7 @@ const OpDef roll_op = {
 
 }  // namespace
 
-OAR_FAMILY(slice, &slice_view_op, &slice_put_op, &slice_put_inplace_op, &slice_op, &strided_slice_op,
+OAR_FAMILY(slice, &slice_view_op, &slice_put_op, &slice_put_inplace_op, &slice_op, &strided_slice_op, &crop_op,
            &slice_scatter_op, &select_scatter_op, &flip_op, &roll_op)
 
 }  // namespace oar

@@ -117,7 +117,7 @@ const OpDef topk_op = {
       return topk_along(a.x, a.k, a.axis.value_or(-1), a.largest);
     },
     .dtypes = "bool int float",
-    .numpy = "(lambda i, ax: (np.take_along_axis(x, i, ax), i))(np.take((np.argsort(-x, -1 if axis is None else axis, kind='stable') if largest else np.argsort(x, -1 if axis is None else axis, kind='stable')), np.arange(k), -1 if axis is None else axis), -1 if axis is None else axis)",
+    .numpy = "(lambda i, ax: (np.take_along_axis(x, i, ax), i))(np.take((lambda y, a: np.argsort(y, a, kind='stable') if not largest else y.shape[a] - 1 - np.flip(np.argsort(np.flip(y, a), a, kind='stable'), a))(x, -1 if axis is None else axis), np.arange(k), -1 if axis is None else axis), -1 if axis is None else axis)",
     .samples = [] {
       return Samples().add(distinct({4, 7}), 3).add(distinct({5, 2, 3}), 2, 0, false, false).add(distinct({6}), 1);
     },

@@ -45,6 +45,7 @@ const OpDef copy_to_device_op = {
       return copy_to_device(v.grad, devices::to_string(v.x.device()));
     },
     .saves = "x:shape",
+    .shard = "... -> ...",
     .traits = Trait::Linear,
     .numpy = "x.copy()",
     .samples = [] { return Samples().add(t({2, 3}), "cpu").add(t({}), "cpu").add(t({0, 2}), "cpu"); },

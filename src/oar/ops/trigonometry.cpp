@@ -145,9 +145,7 @@ const OpDef tanh_grad_op = {
     .schema = "tanh_grad(Tensor out, Tensor grad) -> Tensor",
     .brief = "grad * (1 - out * out): the derivative of tanh.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::tanh_grad& a) -> Made {
-      return a.grad * conj(1 - a.out * a.out);
-    },
+    .decompose = [](const args::tanh_grad& a) -> Made { return a.grad * conj(1 - a.out * a.out); },
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float complex",
@@ -157,7 +155,8 @@ const OpDef tanh_grad_op = {
 
 const OpDef atan2_op = {
     .schema = "atan2(Tensor x, Tensor y) -> Tensor",
-    .brief = "The angle of the point (y, x) seen from the origin: atan(x / y) in the right quadrant.",
+    .brief =
+        "The angle of the point (y, x) seen from the origin: atan(x / y) in the right quadrant.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::atan2& v) -> Grads {
       const Tensor g = v.grad / (v.x * v.x + v.y * v.y);
@@ -174,7 +173,7 @@ const OpDef atan2_op = {
 
 }  // namespace
 
-OAR_FAMILY(trigonometry, &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &sinh_op, &cosh_op,
-           &tanh_op, &tanh_grad_op, &atan2_op)
+OAR_FAMILY(trigonometry, &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &sinh_op,
+           &cosh_op, &tanh_op, &tanh_grad_op, &atan2_op)
 
 }  // namespace oar

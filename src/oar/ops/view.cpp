@@ -113,6 +113,12 @@ void check_strided_bounds(Dims shape, Ints strides, int64_t offset, Dim numel) {
              to_string(shape), to_string(strides), offset, low, high, numel.word());
 }
 
+int64_t specialised(Dim size) {
+  const int64_t number = size.hint();
+  static_cast<void>(same(size, number));
+  return number;
+}
+
 namespace {
 
 // n >= k: known, or so at the size at hand (which is then recorded). False leaves it open.

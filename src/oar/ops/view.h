@@ -17,6 +17,10 @@ Shape logical_strides(Dims shape);
 // sizes pass.
 void check_strided_bounds(Dims shape, Ints strides, int64_t offset, Dim numel);
 
+// A size as a number, for what cannot go on without one (how many results there are). A symbolic size
+// is taken to be what it is at hand, and that is recorded.
+int64_t specialised(Dim size);
+
 // An index of slice_view: a flat list of (kind, start, stop, step), one quadruple per item.
 //
 // A slice's start and stop are Python's: negative numbers count from the end, what lies beyond the

@@ -246,8 +246,7 @@ Dim floor_mod(Dim a, Dim b) {
                     a.word(), b.word()});
 }
 
-Dim min_of(Dim a, Dim b) {
-  if (a.is_known() && b.is_known()) return std::min(a.word(), b.word());
+Dim Dim::symbolic_min(Dim a, Dim b) {
   if (a == b) return a;
   DimTable& t = DimTable::get();
   std::lock_guard lock(t.mutex);
@@ -258,8 +257,7 @@ Dim min_of(Dim a, Dim b) {
   return t.of_atom({DimTable::Op::Min, {}, std::min(a.hint(), b.hint()), bound, a.word(), b.word()});
 }
 
-Dim max_of(Dim a, Dim b) {
-  if (a.is_known() && b.is_known()) return std::max(a.word(), b.word());
+Dim Dim::symbolic_max(Dim a, Dim b) {
   if (a == b) return a;
   DimTable& t = DimTable::get();
   std::lock_guard lock(t.mutex);
@@ -271,9 +269,7 @@ Dim max_of(Dim a, Dim b) {
       {DimTable::Op::Max, {}, std::max(a.hint(), b.hint()), bound, a.word(), b.word()});
 }
 
-bool same(Dim a, Dim b) {
-  if (a == b) return true;
-  if (a.is_known() && b.is_known()) return false;
+bool Dim::symbolic_same(Dim a, Dim b) {
   {
     DimTable& t = DimTable::get();
     std::lock_guard lock(t.mutex);
@@ -285,8 +281,7 @@ bool same(Dim a, Dim b) {
   return equal;
 }
 
-bool known_less(Dim a, Dim b) {
-  if (a.is_known() && b.is_known()) return a.word() < b.word();
+bool Dim::symbolic_less(Dim a, Dim b) {
   {
     DimTable& t = DimTable::get();
     std::lock_guard lock(t.mutex);

@@ -44,10 +44,12 @@ class Dim {
   friend Dim operator*(Dim a, Dim b) {
     return both_known(a, b) ? known_mul(a.word_, b.word_) : symbolic_mul(a, b);
   }
-  friend Dim floor_div(Dim a, Dim b);
-  friend Dim floor_mod(Dim a, Dim b);
-  friend Dim min_of(Dim a, Dim b);
-  friend Dim max_of(Dim a, Dim b);
+  friend Dim min_of(Dim a, Dim b) {
+    return both_known(a, b) ? (a.word_ < b.word_ ? a : b) : symbolic_min(a, b);
+  }
+  friend Dim max_of(Dim a, Dim b) {
+    return both_known(a, b) ? (a.word_ < b.word_ ? b : a) : symbolic_max(a, b);
+  }
 
   // Equal for every value of the symbols, as far as simplification sees.
   friend constexpr bool operator==(Dim a, Dim b) { return a.word_ == b.word_; }
@@ -55,9 +57,13 @@ class Dim {
   // May the rule go on as if a == b? Known integers answer at once. Symbolic: structurally equal is
   // yes; otherwise the equality is learnt (recorded as an assumption of the capture) when `learn`
   // is on and the hints agree.
-  friend bool same(Dim a, Dim b);
+  friend bool same(Dim a, Dim b) {
+    return a.word_ == b.word_ || (!both_known(a, b) && symbolic_same(a, b));
+  }
   // Order with bounds: decided where the bounds of the symbols decide it, else by hint, recorded.
-  friend bool known_less(Dim a, Dim b);
+  friend bool known_less(Dim a, Dim b) {
+    return both_known(a, b) ? a.word_ < b.word_ : symbolic_less(a, b);
+  }
 
  private:
   // Concrete values stay far above this; below it the word is an index into the expression table.
@@ -78,6 +84,10 @@ class Dim {
   [[noreturn]] static void throw_overflow(int64_t a, char op, int64_t b);
   static Dim symbolic_add(Dim a, Dim b);
   static Dim symbolic_mul(Dim a, Dim b);
+  static Dim symbolic_min(Dim a, Dim b);
+  static Dim symbolic_max(Dim a, Dim b);
+  static bool symbolic_same(Dim a, Dim b);
+  static bool symbolic_less(Dim a, Dim b);
   [[noreturn]] int64_t throw_symbolic() const;
   friend struct DimTable;
 
@@ -87,10 +97,6 @@ class Dim {
 Dim floor_div(Dim a, Dim b);
 Dim ceil_div(Dim a, Dim b);
 Dim floor_mod(Dim a, Dim b);
-Dim min_of(Dim a, Dim b);
-Dim max_of(Dim a, Dim b);
-bool same(Dim a, Dim b);
-bool known_less(Dim a, Dim b);
 
 // What a capture learnt about its symbols; a program checks them again when it is run.
 struct DimAssumption {

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-__all__: list[str] = []
+from oar.nn.functional.window import adaptive_avg_pool2d, adaptive_max_pool2d, avg_pool2d, conv2d, max_pool2d
+
+__all__: list[str] = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "conv2d", "max_pool2d"]
 
 
 def attach(functions: Mapping[str, Callable]) -> None:

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import oar
 from oar._C import Tensor
+from oar._lazy import np
 from oar.framework.parameter import dtype_name
 from oar.nn.initializer.initializer import Initializer
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from oar._C import Tensor
+from oar._lazy import np
 from oar.optimizer.lr.scheduler import LRScheduler
 
 __all__ = ["ReduceOnPlateau"]

@@ -12,8 +12,18 @@ constexpr unsigned kMath = kFloats | kComplexes;
 constexpr unsigned kReals = kIntegers | kFloats;
 
 // NaN passes through, as in NumPy's maximum.
-struct Relu { template <class T> T operator()(T v) const { return v < T(0) ? T(0) : v; } };
-struct ReluGrad { template <class T> T operator()(T out, T grad) const { return out > T(0) ? grad : T(0); } };
+struct Relu {
+  template <class T>
+  T operator()(T v) const {
+    return v < T(0) ? T(0) : v;
+  }
+};
+struct ReluGrad {
+  template <class T>
+  T operator()(T out, T grad) const {
+    return out > T(0) ? grad : T(0);
+  }
+};
 
 void leaky_relu(KernelCall& call) {
   apply_unary<kFloats>(call, [slope = call.arg(1).as_double()](auto v) {
@@ -51,7 +61,12 @@ constexpr T kTanhScale = std::numbers::inv_sqrtpi_v<T> * std::numbers::sqrt2_v<T
 template <class T>
 constexpr T kTanhCubic = T(0.044715);
 
-struct Gelu { template <class T> T operator()(T v) const { return v * normal_distribution(v); } };
+struct Gelu {
+  template <class T>
+  T operator()(T v) const {
+    return v * normal_distribution(v);
+  }
+};
 struct GeluTanh {
   template <class T>
   T operator()(T v) const {
@@ -60,7 +75,9 @@ struct GeluTanh {
 };
 struct GeluGrad {
   template <class T>
-  T operator()(T x, T grad) const { return grad * (normal_distribution(x) + x * normal_density(x)); }
+  T operator()(T x, T grad) const {
+    return grad * (normal_distribution(x) + x * normal_density(x));
+  }
 };
 struct GeluTanhGrad {
   template <class T>
@@ -82,15 +99,29 @@ void gelu_grad(KernelCall& call) {
 
 template <class T>
 T conjugate(T v) {
-  if constexpr (is_complex_type<T>) return std::conj(v);
-  else return v;
+  if constexpr (is_complex_type<T>)
+    return std::conj(v);
+  else
+    return v;
 }
-struct Sigmoid { template <class T> T operator()(T v) const { return T(1) / (T(1) + std::exp(-v)); } };
+struct Sigmoid {
+  template <class T>
+  T operator()(T v) const {
+    return T(1) / (T(1) + std::exp(-v));
+  }
+};
 struct SigmoidGrad {
   template <class T>
-  T operator()(T out, T grad) const { return grad * conjugate(out * (T(1) - out)); }
+  T operator()(T out, T grad) const {
+    return grad * conjugate(out * (T(1) - out));
+  }
 };
-struct Silu { template <class T> T operator()(T v) const { return v / (T(1) + std::exp(-v)); } };
+struct Silu {
+  template <class T>
+  T operator()(T v) const {
+    return v / (T(1) + std::exp(-v));
+  }
+};
 struct SiluGrad {
   template <class T>
   T operator()(T x, T grad) const {
@@ -100,7 +131,9 @@ struct SiluGrad {
 };
 struct LogSigmoid {
   template <class T>
-  T operator()(T v) const { return (v < 0 ? v : T(0)) - std::log1p(std::exp(-std::abs(v))); }
+  T operator()(T v) const {
+    return (v < 0 ? v : T(0)) - std::log1p(std::exp(-std::abs(v)));
+  }
 };
 
 void softplus(KernelCall& call) {
@@ -108,7 +141,8 @@ void softplus(KernelCall& call) {
   apply_unary<kFloats>(call, [=](auto v) {
     using T = decltype(v);
     const T scaled = v * static_cast<T>(beta);
-    return scaled > static_cast<T>(threshold) ? v : std::log1p(std::exp(scaled)) / static_cast<T>(beta);
+    return scaled > static_cast<T>(threshold) ? v
+                                              : std::log1p(std::exp(scaled)) / static_cast<T>(beta);
   });
 }
 void softplus_grad(KernelCall& call) {
@@ -129,7 +163,9 @@ struct Hardswish {
 };
 struct HardswishGrad {
   template <class T>
-  T operator()(T x, T grad) const { return x >= 3 ? grad : x > -3 ? grad * (2 * x + 3) / 6 : T(0); }
+  T operator()(T x, T grad) const {
+    return x >= 3 ? grad : x > -3 ? grad * (2 * x + 3) / 6 : T(0);
+  }
 };
 
 // Beyond this, log(1 + exp(x)) is x in every precision.
@@ -139,7 +175,9 @@ T positive_part_smoothed(T v) {
 }
 struct Mish {
   template <class T>
-  T operator()(T v) const { return v * std::tanh(positive_part_smoothed(v)); }
+  T operator()(T v) const {
+    return v * std::tanh(positive_part_smoothed(v));
+  }
 };
 struct MishGrad {
   template <class T>

@@ -23,9 +23,13 @@ void apply_binary(KernelCall& call, F f) {
 
 // The same for a functor without state, as a kernel of its own.
 template <unsigned kTypes, class F>
-void unary(KernelCall& call) { apply_unary<kTypes>(call, F{}); }
+void unary(KernelCall& call) {
+  apply_unary<kTypes>(call, F{});
+}
 template <unsigned kTypes, class F>
-void binary(KernelCall& call) { apply_binary<kTypes>(call, F{}); }
+void binary(KernelCall& call) {
+  apply_binary<kTypes>(call, F{});
+}
 
 // A bool comes out.
 template <unsigned kTypes, class F>
@@ -43,8 +47,8 @@ void binary_question(KernelCall& call) {
 
 // out[i] = f(a[i], b[i], c[i]), all of one type.
 template <class T, class F>
-void map_ternary(const oar_tensor& out, const oar_tensor& x, const oar_tensor& y, const oar_tensor& z,
-                 F f) {
+void map_ternary(const oar_tensor& out, const oar_tensor& x, const oar_tensor& y,
+                 const oar_tensor& z, F f) {
   using C = compute_t<T>;
   StridedLoop<4>({&out, &x, &y, &z}).run([&](const auto& p, const auto& s, int64_t n) {
     for (int64_t i = 0; i < n; ++i)
@@ -71,8 +75,10 @@ T wrapping(T a, T b, F f) {
 template <class T>
 T saturated(double value) {
   if (value != value) return 0;
-  if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-  if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+  if (value >= static_cast<double>(std::numeric_limits<T>::max()))
+    return std::numeric_limits<T>::max();
+  if (value <= static_cast<double>(std::numeric_limits<T>::min()))
+    return std::numeric_limits<T>::min();
   return static_cast<T>(value);
 }
 

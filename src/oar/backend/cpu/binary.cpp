@@ -12,10 +12,30 @@ constexpr unsigned kMath = kFloats | kComplexes;
 constexpr unsigned kReals = kIntegers | kFloats;
 constexpr unsigned kOrdered = kBools | kReals;
 
-struct Add { template <class T> T operator()(T a, T b) const { return wrapping(a, b, [](auto x, auto y) { return x + y; }); } };
-struct Subtract { template <class T> T operator()(T a, T b) const { return wrapping(a, b, [](auto x, auto y) { return x - y; }); } };
-struct Multiply { template <class T> T operator()(T a, T b) const { return wrapping(a, b, [](auto x, auto y) { return x * y; }); } };
-struct Divide { template <class T> T operator()(T a, T b) const { return a / b; } };
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x + y; });
+  }
+};
+struct Subtract {
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x - y; });
+  }
+};
+struct Multiply {
+  template <class T>
+  T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x * y; });
+  }
+};
+struct Divide {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a / b;
+  }
+};
 
 // The divisor is not 0 when an integer comes here. The lowest integer by -1 wraps to itself; the
 // processor would trap.
@@ -62,7 +82,8 @@ bool anywhere(const oar_tensor& x, const oar_tensor& y, F question) {
   StridedLoop<2>({&x, &y}).run([&](const auto& p, const auto& s, int64_t n) {
     bool here = false;
     for (int64_t i = 0; i < n; ++i)
-      here |= question(*reinterpret_cast<const T*>(p[0] + i * s[0]), *reinterpret_cast<const T*>(p[1] + i * s[1]));
+      here |= question(*reinterpret_cast<const T*>(p[0] + i * s[0]),
+                       *reinterpret_cast<const T*>(p[1] + i * s[1]));
     if (here) found.store(true, std::memory_order_relaxed);
   });
   return found;
@@ -113,10 +134,11 @@ void power(KernelCall& call) {
     visit<kIntegers>(call.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_signed_v<T>)
-        user_check(!anywhere<T>(call.in(0), call.in(1), [](T a, T b) { return a == 0 && b < 0; }),
-                   ErrorKind::InvalidArgument,
-                   "x holds 0 where y is negative: an integer cannot be divided by 0.\nhint: Cast x "
-                   "to float32.");
+        user_check(
+            !anywhere<T>(call.in(0), call.in(1), [](T a, T b) { return a == 0 && b < 0; }),
+            ErrorKind::InvalidArgument,
+            "x holds 0 where y is negative: an integer cannot be divided by 0.\nhint: Cast x "
+            "to float32.");
     });
   binary<kIntegers | kMath, Power>(call);
 }
@@ -127,17 +149,39 @@ void pow_grad(KernelCall& call) {
     map_ternary<T>(call.out(), call.in(0), call.in(1), call.in(2), [](C x, C y, C grad) {
       if (x == C(0) && y == C(0)) return grad * C(0);
       const C slope = y == C(2) ? y * x : y * Power{}(x, y - C(1));
-      if constexpr (is_complex_type<C>) return grad * std::conj(slope);
-      else return grad * slope;
+      if constexpr (is_complex_type<C>)
+        return grad * std::conj(slope);
+      else
+        return grad * slope;
     });
   });
 }
 
 // NaN is the one value that differs from itself.
-struct Maximum { template <class T> T operator()(T a, T b) const { return a != a || a > b ? a : b; } };
-struct Minimum { template <class T> T operator()(T a, T b) const { return a != a || a < b ? a : b; } };
-struct Fmax { template <class T> T operator()(T a, T b) const { return b != b || a >= b ? a : b; } };
-struct Fmin { template <class T> T operator()(T a, T b) const { return b != b || a <= b ? a : b; } };
+struct Maximum {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a != a || a > b ? a : b;
+  }
+};
+struct Minimum {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a != a || a < b ? a : b;
+  }
+};
+struct Fmax {
+  template <class T>
+  T operator()(T a, T b) const {
+    return b != b || a >= b ? a : b;
+  }
+};
+struct Fmin {
+  template <class T>
+  T operator()(T a, T b) const {
+    return b != b || a <= b ? a : b;
+  }
+};
 
 }  // namespace
 

@@ -8,27 +8,38 @@
 namespace oar::cpu {
 namespace {
 
-struct Conj { template <class T> T operator()(T v) const { return std::conj(v); } };
+struct Conj {
+  template <class T>
+  T operator()(T v) const {
+    return std::conj(v);
+  }
+};
 
 struct Real {
   template <class T>
   auto operator()(T v) const {
-    if constexpr (is_complex_type<T>) return v.real();
-    else return v;
+    if constexpr (is_complex_type<T>)
+      return v.real();
+    else
+      return v;
   }
 };
 struct Imag {
   template <class T>
   auto operator()(T v) const {
-    if constexpr (is_complex_type<T>) return v.imag();
-    else return T(0);
+    if constexpr (is_complex_type<T>)
+      return v.imag();
+    else
+      return T(0);
   }
 };
 struct Angle {
   template <class T>
   auto operator()(T v) const {
-    if constexpr (is_complex_type<T>) return std::atan2(v.imag(), v.real());
-    else return v < 0 ? std::numbers::pi_v<T> : v != v ? v : T(0);
+    if constexpr (is_complex_type<T>)
+      return std::atan2(v.imag(), v.real());
+    else
+      return v < 0 ? std::numbers::pi_v<T> : v != v ? v : T(0);
   }
 };
 

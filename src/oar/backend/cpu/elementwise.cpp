@@ -15,26 +15,52 @@ struct Neg {
   template <class T>
   T operator()(T v) const {
     return wrapping(T(0), v, [v](auto zero, auto u) {
-      if constexpr (std::is_integral_v<T>) return zero - u;
-      else return -v;  // 0 - v would lose the sign of 0
+      if constexpr (std::is_integral_v<T>)
+        return zero - u;
+      else
+        return -v;  // 0 - v would lose the sign of 0
     });
   }
 };
 struct Sign {
   template <class T>
   T operator()(T v) const {
-    if constexpr (std::is_unsigned_v<T>) return v != 0;
-    else return v > T(0) ? T(1) : v < T(0) ? T(-1) : v;  // 0 and NaN stay
+    if constexpr (std::is_unsigned_v<T>)
+      return v != 0;
+    else
+      return v > T(0) ? T(1) : v < T(0) ? T(-1) : v;  // 0 and NaN stay
   }
 };
 struct Square {
   template <class T>
-  T operator()(T v) const { return wrapping(v, v, [](auto a, auto b) { return a * b; }); }
+  T operator()(T v) const {
+    return wrapping(v, v, [](auto a, auto b) { return a * b; });
+  }
 };
-struct Reciprocal { template <class T> T operator()(T v) const { return T(1) / v; } };
-struct Sqrt { template <class T> T operator()(T v) const { return std::sqrt(v); } };
-struct Rsqrt { template <class T> T operator()(T v) const { return T(1) / std::sqrt(v); } };
-struct Exp { template <class T> T operator()(T v) const { return std::exp(v); } };
+struct Reciprocal {
+  template <class T>
+  T operator()(T v) const {
+    return T(1) / v;
+  }
+};
+struct Sqrt {
+  template <class T>
+  T operator()(T v) const {
+    return std::sqrt(v);
+  }
+};
+struct Rsqrt {
+  template <class T>
+  T operator()(T v) const {
+    return T(1) / std::sqrt(v);
+  }
+};
+struct Exp {
+  template <class T>
+  T operator()(T v) const {
+    return std::exp(v);
+  }
+};
 struct Expm1 {
   template <class T>
   T operator()(T v) const {
@@ -48,7 +74,12 @@ struct Expm1 {
     }
   }
 };
-struct Log { template <class T> T operator()(T v) const { return std::log(v); } };
+struct Log {
+  template <class T>
+  T operator()(T v) const {
+    return std::log(v);
+  }
+};
 struct Log2 {
   template <class T>
   T operator()(T v) const {
@@ -58,7 +89,12 @@ struct Log2 {
       return std::log2(v);
   }
 };
-struct Log10 { template <class T> T operator()(T v) const { return std::log10(v); } };
+struct Log10 {
+  template <class T>
+  T operator()(T v) const {
+    return std::log10(v);
+  }
+};
 struct Log1p {
   template <class T>
   T operator()(T v) const {
@@ -74,13 +110,42 @@ struct Log1p {
     }
   }
 };
-struct Erf { template <class T> T operator()(T v) const { return std::erf(v); } };
+struct Erf {
+  template <class T>
+  T operator()(T v) const {
+    return std::erf(v);
+  }
+};
 
 template <class T>
 constexpr bool kIsInteger = std::is_integral_v<T>;
-struct Floor { template <class T> T operator()(T v) const { if constexpr (kIsInteger<T>) return v; else return std::floor(v); } };
-struct Ceil { template <class T> T operator()(T v) const { if constexpr (kIsInteger<T>) return v; else return std::ceil(v); } };
-struct Trunc { template <class T> T operator()(T v) const { if constexpr (kIsInteger<T>) return v; else return std::trunc(v); } };
+struct Floor {
+  template <class T>
+  T operator()(T v) const {
+    if constexpr (kIsInteger<T>)
+      return v;
+    else
+      return std::floor(v);
+  }
+};
+struct Ceil {
+  template <class T>
+  T operator()(T v) const {
+    if constexpr (kIsInteger<T>)
+      return v;
+    else
+      return std::ceil(v);
+  }
+};
+struct Trunc {
+  template <class T>
+  T operator()(T v) const {
+    if constexpr (kIsInteger<T>)
+      return v;
+    else
+      return std::trunc(v);
+  }
+};
 
 void abs(KernelCall& call) {
   visit<kNumbers>(call.dtype(), [&](auto tag) {
@@ -106,7 +171,8 @@ T round_integer(T v, int64_t unit) {
 void round(KernelCall& call) {
   const int64_t decimals = call.arg(1).as_int();
   constexpr int64_t kMostDigits = 308;  // of a double
-  const double power = std::pow(10.0, static_cast<double>(std::min(std::abs(decimals), kMostDigits)));
+  const double power =
+      std::pow(10.0, static_cast<double>(std::min(std::abs(decimals), kMostDigits)));
   apply_unary<kReals>(call, [=](auto v) {
     using T = decltype(v);
     if constexpr (std::is_integral_v<T>) {
@@ -115,9 +181,13 @@ void round(KernelCall& call) {
     } else {
       if (decimals == 0) return std::round(v);
       const auto wide = static_cast<double>(v);
-      if (decimals < 0) return static_cast<T>(decimals < -kMostDigits ? 0 * wide : std::round(wide / power) * power);
+      if (decimals < 0)
+        return static_cast<T>(decimals < -kMostDigits ? 0 * wide
+                                                      : std::round(wide / power) * power);
       const double shifted = wide * power;
-      return decimals > kMostDigits || !std::isfinite(shifted) ? v : static_cast<T>(std::round(shifted) / power);
+      return decimals > kMostDigits || !std::isfinite(shifted)
+                 ? v
+                 : static_cast<T>(std::round(shifted) / power);
     }
   });
 }
@@ -125,7 +195,8 @@ void round(KernelCall& call) {
 // An integer tensor scaled by whole numbers stays exact; else it takes the way through double.
 void scale_integers(KernelCall& call, const Scalar& scale, const Scalar& bias, bool bias_last) {
   const auto is_whole = [](const Scalar& s) {
-    return s.kind() <= Scalar::Int || (std::trunc(s.to_double()) == s.to_double() && std::abs(s.to_double()) < 0x1p63);
+    return s.kind() <= Scalar::Int ||
+           (std::trunc(s.to_double()) == s.to_double() && std::abs(s.to_double()) < 0x1p63);
   };
   if (is_whole(scale) && is_whole(bias)) {
     const auto a = static_cast<uint64_t>(scale.to_int()), b = static_cast<uint64_t>(bias.to_int());
@@ -165,17 +236,24 @@ struct Bounds {
     if (call.has(first + 1)) max = element(call.arg(first + 1).as_scalar());
   }
   static C lowest() {
-    if constexpr (std::is_integral_v<C>) return std::numeric_limits<C>::min();
-    else return -std::numeric_limits<C>::infinity();
+    if constexpr (std::is_integral_v<C>)
+      return std::numeric_limits<C>::min();
+    else
+      return -std::numeric_limits<C>::infinity();
   }
   static C highest() {
-    if constexpr (std::is_integral_v<C>) return std::numeric_limits<C>::max();
-    else return std::numeric_limits<C>::infinity();
+    if constexpr (std::is_integral_v<C>)
+      return std::numeric_limits<C>::max();
+    else
+      return std::numeric_limits<C>::infinity();
   }
   static C element(const Scalar& s) {
-    if constexpr (!std::is_integral_v<C>) return static_cast<C>(s.to_double());
-    else if (s.kind() > Scalar::Int) return saturated<C>(s.to_double());
-    else return static_cast<C>(std::clamp<int64_t>(s.to_int(), lowest(), highest()));
+    if constexpr (!std::is_integral_v<C>)
+      return static_cast<C>(s.to_double());
+    else if (s.kind() > Scalar::Int)
+      return saturated<C>(s.to_double());
+    else
+      return static_cast<C>(std::clamp<int64_t>(s.to_int(), lowest(), highest()));
   }
 };
 

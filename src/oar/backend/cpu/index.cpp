@@ -4,11 +4,10 @@
 
 #include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/places.h"
+#include "oar/ops/infer.h"
 
 namespace oar::cpu {
 namespace {
-
-using Offsets = std::vector<int64_t>;
 
 // Row-major byte steps of a contiguous result of that shape.
 SmallVector<int64_t, 6> byte_steps(const Shape& shape, int64_t element) {
@@ -156,6 +155,30 @@ void put(const oar_tensor& tensor, const Value& indices, const oar_tensor& given
     });
 }
 
+// x[mask] = value without a list of positions. Answers false where the call is of another kind.
+bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tensor& value) {
+  const TensorList list = indices.as_tensors();
+  if (list.size() != 1 || !is_bool(list[0].dtype()) || list[0].rank() == 0 || value.ndim > 0) return false;
+  const oar_tensor& mask = *list[0].impl();
+  const int64_t size = element_size(tensor);
+  Walk<1> behind;
+  for (int i = mask.ndim; i < tensor.ndim; ++i) behind.push(tensor.shape[i], {tensor.strides[i] * size});
+  SmallVector<int64_t, 6> steps(tensor.strides, tensor.strides + mask.ndim);
+  visit_width(tensor, [&](auto word) {
+    using Word = decltype(word);
+    const Word given = *static_cast<const Word*>(value.data);
+    each_nonzero(mask, [](int64_t) {}, [&](int64_t, const Cursor& row, int64_t last) {
+      int64_t offset = last * steps.back();
+      for (size_t i = 0; i < row.index().size(); ++i) offset += row.index()[i] * steps[i];
+      char* to = static_cast<char*>(tensor.data) + offset * size;
+      behind.runs([&](const auto& at, const auto& step, int64_t n) {
+        for (int64_t k = 0; k < n; ++k) *reinterpret_cast<Word*>(to + at[0] + k * step[0]) = given;
+      });
+    });
+  });
+  return true;
+}
+
 void put_any(const oar_tensor& tensor, const Value& indices, const oar_tensor& value, bool accumulate) {
   const DType dtype = dtype_of(tensor);
   // Sums of small floats are kept in float until the end.
@@ -170,7 +193,8 @@ void put_any(const oar_tensor& tensor, const Value& indices, const oar_tensor& v
     own_tensor.emplace(dims_of(tensor), working);
     copy_elements(**own_tensor, tensor);
   }
-  put(own_tensor ? **own_tensor : tensor, indices, own_value ? **own_value : value, accumulate);
+  const oar_tensor &to = own_tensor ? **own_tensor : tensor, &from = own_value ? **own_value : value;
+  if (accumulate || !put_by_mask(to, indices, from)) put(to, indices, from, accumulate);
   if (own_tensor) copy_elements(tensor, **own_tensor);
 }
 
@@ -205,6 +229,22 @@ void nonzero(KernelCall& call) {
   find_nonzero(x, [&](int64_t count) {
     const int64_t shape[] = {count, x.ndim};
     return static_cast<int64_t*>(call.allocate(0, Ints(shape, 2)).data);
+  });
+}
+
+void masked_select(KernelCall& call) {
+  const Shape shape = broadcast_shapes(Shape(dims_of(call.in(0))), Shape(dims_of(call.in(1))));
+  const LocalTensor x = LocalTensor::broadcast(call.in(0), shape), mask = LocalTensor::broadcast(call.in(1), shape);
+  const SmallVector<int64_t, 6> steps(x.strides, x.strides + x.ndim);
+  void* out = nullptr;
+  visit_width(x, [&](auto word) {
+    using Word = decltype(word);
+    each_nonzero(mask, [&](int64_t count) { out = call.allocate(0, Ints(&count, 1)).data; },
+                 [&](int64_t number, const Cursor& row, int64_t last) {
+      int64_t offset = x.ndim > 0 ? last * steps.back() : 0;
+      for (size_t i = 0; i < row.index().size(); ++i) offset += row.index()[i] * steps[i];
+      static_cast<Word*>(out)[number] = static_cast<const Word*>(x.data)[offset];
+    });
   });
 }
 
@@ -251,6 +291,7 @@ KernelList index_kernels() {
       {"index_put_", 1, "cpu:ref", nullptr, kernel_entry<index_put_inplace>},
       {"last_writes", 1, "cpu:ref", nullptr, kernel_entry<last_writes>},
       {"nonzero", 1, "cpu:ref", nullptr, kernel_entry<nonzero>},
+      {"masked_select", 1, "cpu:ref", nullptr, kernel_entry<masked_select>},
       {"repeat_positions", 1, "cpu:ref", nullptr, kernel_entry<repeat_positions>},
       {"one_hot", 1, "cpu:ref", nullptr, kernel_entry<one_hot>},
   };

@@ -26,29 +26,27 @@ Places::Places(Dims shape, Ints strides, const Value& indices) {
 }
 
 void Places::add_mask(const oar_tensor& mask, Dims shape, Ints strides, size_t first) {
-  int64_t count = 0;
-  std::vector<int64_t> rows;
-  find_nonzero(mask, [&](int64_t n) {
-    count = n;
-    rows.resize(static_cast<size_t>(n * mask.ndim));
-    return rows.data();
-  });
-  const int columns = std::max(mask.ndim, 1);
-  for (int k = 0; k < columns; ++k) {
-    std::vector<int64_t>& column = positions_.emplace_back(static_cast<size_t>(count), 0);
-    for (int64_t i = 0; i < count && mask.ndim > 0; ++i)
-      column[static_cast<size_t>(i)] = rows[static_cast<size_t>(i * mask.ndim + k)];
-    const Dim size = count;
+  const auto columns = static_cast<size_t>(std::max(mask.ndim, 1));
+  std::vector<Offsets> found(columns);
+  each_nonzero(
+      mask, [&](int64_t count) { for (Offsets& column : found) column.resize(static_cast<size_t>(count)); },
+      [&](int64_t number, const Cursor& row, int64_t last) {
+        for (size_t k = 0; k < row.index().size(); ++k) found[k][static_cast<size_t>(number)] = row.index()[k];
+        found.back()[static_cast<size_t>(number)] = last;
+      });
+  for (size_t k = 0; k < columns; ++k) {
+    Offsets& column = positions_.emplace_back(std::move(found[k]));
+    const Dim size = static_cast<int64_t>(column.size());
     const int64_t step = 1;
     tensors_.emplace_back(column.data(), DType::Int64, Dims(&size, 1), Ints(&step, 1));
     entries_.push_back({static_cast<int64_t>(sizes_.size()), &tensors_.back()});
     if (mask.ndim == 0) add_axis(1, 0);
-    else add_axis(shape[first + static_cast<size_t>(k)].word(), strides[first + static_cast<size_t>(k)]);
+    else add_axis(shape[first + k].word(), strides[first + k]);
   }
 }
 
-std::vector<int64_t> Places::offsets(Ints steps) const {
-  std::vector<int64_t> sums(static_cast<size_t>(index_.numel().word()), 0);
+Offsets Places::offsets(Ints steps) const {
+  Offsets sums(static_cast<size_t>(index_.numel().word()), 0);
   const auto row_major = contiguous_strides(index_);
   const LocalTensor target(sums.data(), DType::Int64, index_, {row_major.data(), row_major.size()});
   for (const Entry& entry : entries_) {
@@ -70,32 +68,57 @@ std::vector<int64_t> Places::offsets(Ints steps) const {
   return sums;
 }
 
-void find_nonzero(const oar_tensor& x, const std::function<int64_t*(int64_t)>& make) {
-  constexpr int64_t kChunk = 1 << 15;
-  const int64_t chunks = (x.numel + kChunk - 1) / kChunk;
-  std::vector<int64_t> starts(static_cast<size_t>(chunks) + 1, 0);
+void each_nonzero(const oar_tensor& x, FunctionRef<void(int64_t)> start, NonzeroFound found) {
+  constexpr int64_t kPiece = 1 << 16;
+  const int64_t length = x.ndim > 0 ? x.shape[x.ndim - 1] : 1, step = x.ndim > 0 ? x.strides[x.ndim - 1] : 0;
+  const LocalTensor rows(x.data, dtype_of(x), dims_of(x).first(static_cast<size_t>(std::max(x.ndim - 1, 0))),
+                         strides_of(x).first(static_cast<size_t>(std::max(x.ndim - 1, 0))));
+  const int64_t pieces = (x.numel + kPiece - 1) / kPiece;
+  std::vector<int64_t> starts(static_cast<size_t>(pieces) + 1, 0);
   visit_dtype(dtype_of(x), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const auto* data = static_cast<const T*>(x.data);
-    const auto walk = [&](int64_t chunk, auto&& found) {
-      Cursor cursor(x, chunk * kChunk);
-      for (int64_t i = chunk * kChunk; i < std::min(x.numel, (chunk + 1) * kChunk); ++i, cursor.next())
-        if (convert_element<bool>(data[cursor.offset()])) found(cursor);
+    // body(row, first, last) over the parts of rows in a piece.
+    const auto walk = [&](int64_t piece, auto&& body) {
+      int64_t at = piece * kPiece;
+      const int64_t end = std::min(x.numel, at + kPiece);
+      for (Cursor row(rows, at / length); at < end; row.next()) {
+        const int64_t first = at % length, last = std::min(length, first + end - at);
+        body(row, first, last);
+        at += last - first;
+      }
     };
-    parallel_chunks(chunks, [&](int64_t chunk) {
+    const auto* data = static_cast<const T*>(x.data);
+    const auto is_set = [&](const Cursor& row, int64_t i) {
+      return convert_element<bool>(data[row.offset() + i * step]);
+    };
+    parallel_chunks(pieces, [&](int64_t piece) {
       int64_t count = 0;
-      walk(chunk, [&](const Cursor&) { ++count; });
-      starts[static_cast<size_t>(chunk) + 1] = count;
+      walk(piece, [&](const Cursor& row, int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) count += is_set(row, i);
+      });
+      starts[static_cast<size_t>(piece) + 1] = count;
     });
     for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-    int64_t* out = make(starts.back());
-    parallel_chunks(chunks, [&](int64_t chunk) {
-      int64_t* row = out + starts[static_cast<size_t>(chunk)] * x.ndim;
-      walk(chunk, [&](const Cursor& cursor) {
-        for (int64_t i : cursor.index()) *row++ = i;
+    start(starts.back());
+    parallel_chunks(pieces, [&](int64_t piece) {
+      int64_t number = starts[static_cast<size_t>(piece)];
+      walk(piece, [&](const Cursor& row, int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i)
+          if (is_set(row, i)) found(number++, row, i);
       });
     });
   });
+}
+
+void find_nonzero(const oar_tensor& x, FunctionRef<int64_t*(int64_t)> make) {
+  int64_t* out = nullptr;
+  each_nonzero(
+      x, [&](int64_t count) { out = make(count); },
+      [&](int64_t number, const Cursor& row, int64_t last) {
+        int64_t* to = out + number * x.ndim;
+        for (int64_t i : row.index()) *to++ = i;
+        if (x.ndim > 0) *to = last;
+      });
 }
 
 }  // namespace oar::cpu

@@ -6,9 +6,28 @@
 
 #include "oar/backend/cpu/copy.h"
 #include "oar/backend/cpu/loops.h"
+#include "oar/base/function_ref.h"
+#include "oar/tensor/allocator.h"
 #include "oar/ops/index_layout.h"
 
 namespace oar::cpu {
+
+// Memory of the caching allocator for a vector: fresh pages would cost more than filling them.
+template <class T>
+struct CachedMemory {
+  using value_type = T;
+  CachedMemory() = default;
+  template <class U>
+  CachedMemory(const CachedMemory<U>&) {}  // NOLINT
+  T* allocate(size_t n) {
+    void* data = cpu_allocator::allocate(n * sizeof(T));
+    if (!data) throw std::bad_alloc();
+    return static_cast<T*>(data);
+  }
+  void deallocate(T* data, size_t n) { cpu_allocator::free(data, n * sizeof(T)); }
+  bool operator==(const CachedMemory&) const { return true; }
+};
+using Offsets = std::vector<int64_t, CachedMemory<int64_t>>;
 
 // Axes walked together over N operands, with byte strides, merged where all of them continue.
 template <size_t N>
@@ -111,7 +130,7 @@ class Places {
   Ints strides() const { return {strides_.data(), strides_.size()}; }
   Shape result_shape() const { return indexed_shape(layout_, sizes_, index_); }
   // For each element of the indices, the sum of index times step over the taken axes, checked.
-  std::vector<int64_t> offsets(Ints steps) const;
+  Offsets offsets(Ints steps) const;
 
  private:
   struct Entry {
@@ -127,13 +146,18 @@ class Places {
   Shape sizes_, index_;
   SmallVector<int64_t, 6> strides_;
   std::vector<Entry> entries_;
-  std::deque<std::vector<int64_t>> positions_;  // of masks
+  std::deque<Offsets> positions_;  // of masks
   std::deque<LocalTensor> tensors_;
   IndexLayout layout_;
 };
 
-// The positions of the elements that are not zero, one column per axis; calls make(count) for the
-// memory of [count, rank].
-void find_nonzero(const oar_tensor& x, const std::function<int64_t*(int64_t count)>& make);
+// Visits the elements that are not zero, in order, in two passes over fixed pieces of the tensor:
+// after the first, start(count); in the second, found(number of the element among them, its index on
+// the leading axes, its index on the last one). Pieces run in parallel.
+using NonzeroFound = FunctionRef<void(int64_t number, const Cursor& row, int64_t last)>;
+void each_nonzero(const oar_tensor& x, FunctionRef<void(int64_t count)> start, NonzeroFound found);
+
+// Row-major coordinates of the elements that are not zero; make(count) gives memory for [count, rank].
+void find_nonzero(const oar_tensor& x, FunctionRef<int64_t*(int64_t count)> make);
 
 }  // namespace oar::cpu

@@ -1,8 +1,343 @@
+// Random numbers from the counter-based stream: element i takes the same numbers however the work is
+// cut.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/kernels.h"
-#include "oar/backend/cpu/loops.h"
+#include "oar/device/generator.h"
 
 namespace oar::cpu {
+namespace {
 
-KernelList random_kernels() { return {}; }
+using Block = std::array<uint32_t, 4>;
+
+// A place in the stream; blocks of four numbers follow it.
+struct Stream {
+  uint64_t seed = 0, offset = 0;
+  Block block(uint64_t i) const { return philox(seed, offset + i); }
+};
+
+// The next `numbers` of the common stream, or the start of the one that a seed names.
+Stream take(KernelCall& call, uint64_t numbers, int64_t seed = 0) {
+  if (seed != 0) return {static_cast<uint64_t>(seed), 0};
+  Stream stream;
+  call.reserve_random(numbers, &stream.seed, &stream.offset);
+  return stream;
+}
+
+// In [0, 1), with as many bits as the type holds.
+float unit_float(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+double unit_double(uint32_t low, uint32_t high) {
+  return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
+}
+uint64_t joined(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
+
+// Elements that one block yields: 64-bit types take two numbers each.
+template <class C>
+constexpr int64_t kPerBlock = sizeof(C) == 8 ? 2 : 4;
+
+// values(block, out) makes the elements of one block as C; they are stored as T.
+template <class T, class C, class Values>
+void fill_blocks(const oar_tensor& out, const Stream& stream, Values&& values) {
+  constexpr int64_t per = kPerBlock<C>;
+  auto* o = static_cast<T*>(out.data);
+  parallel_for(0, (out.numel + per - 1) / per, kGrain / 8, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      C made[per];
+      values(stream.block(static_cast<uint64_t>(b)), made);
+      const int64_t count = std::min(per, out.numel - b * per);
+      for (int64_t k = 0; k < count; ++k) o[b * per + k] = convert_element<T>(made[k]);
+    }
+  });
+}
+
+// The largest value of T below `limit`, which rounding must not reach.
+template <class T>
+T below(T value, double limit, double low) {
+  if (static_cast<double>(static_cast<compute_t<T>>(value)) < limit) return value;
+  if constexpr (is_small_float<T>) {
+    if (sizeof(T) == 2) {  // one step towards zero or away from it, whichever is down
+      T next = value;
+      const float as_float = value;
+      next.bits = static_cast<decltype(next.bits)>(as_float > 0 ? value.bits - 1 : value.bits + 1);
+      if (as_float != 0) return next;
+    }
+    return T(static_cast<float>(low));
+  } else {
+    return std::nextafter(static_cast<T>(limit), static_cast<T>(low));
+  }
+}
+
+void uniform(KernelCall& call) {
+  const oar_tensor& out = call.out();
+  const double low = call.arg(2).as_double(), high = call.arg(3).as_double();
+  visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const auto numbers = static_cast<uint64_t>(out.numel) * (sizeof(C) / 4);
+    const Stream stream = take(call, numbers, call.arg(4).as_int());
+    const C from = static_cast<C>(low), width = static_cast<C>(high - low);
+    fill_blocks<T, C>(out, stream, [&](const Block& bits, C* made) {
+      for (int64_t k = 0; k < kPerBlock<C>; ++k) {
+        C unit;
+        if constexpr (sizeof(C) == 8) unit = unit_double(bits[2 * k], bits[2 * k + 1]);
+        else unit = unit_float(bits[k]);
+        const C value = from + unit * width;
+        made[k] = low < high ? static_cast<C>(below(convert_element<T>(value), high, low)) : from;
+      }
+    });
+  });
+}
+
+// Two normal numbers from two uniform ones (Box and Muller, 1958).
+template <class C>
+void normal_pair(C first, C second, C* made) {
+  const C radius = std::sqrt(-2 * std::log(1 - first));  // 1 - u is never 0
+  const C angle = 2 * std::numbers::pi_v<C> * second;
+  made[0] = radius * std::cos(angle);
+  made[1] = radius * std::sin(angle);
+}
+
+void gaussian(KernelCall& call) {
+  const oar_tensor& out = call.out();
+  visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const C mean = static_cast<C>(call.arg(1).as_double()), std = static_cast<C>(call.arg(2).as_double());
+    const auto numbers = static_cast<uint64_t>(out.numel) * (sizeof(C) / 4);
+    const Stream stream = take(call, numbers, call.arg(3).as_int());
+    fill_blocks<T, C>(out, stream, [&](const Block& bits, C* made) {
+      if constexpr (sizeof(C) == 8) {
+        normal_pair(unit_double(bits[0], bits[1]), unit_double(bits[2], bits[3]), made);
+      } else {
+        normal_pair(unit_float(bits[0]), unit_float(bits[1]), made);
+        normal_pair(unit_float(bits[2]), unit_float(bits[3]), made + 2);
+      }
+      for (int64_t k = 0; k < kPerBlock<C>; ++k) made[k] = made[k] * std + mean;
+    });
+  });
+}
+
+// An integer below `width` from 64 random bits: the high half of the product.
+uint64_t scaled(uint64_t bits, uint64_t width) {
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * width) >> 64);
+}
+
+void randint(KernelCall& call) {
+  const oar_tensor& out = call.out();
+  const bool bounded = call.has(1);
+  const int64_t low = bounded ? call.arg(0).as_int() : 0;
+  const int64_t high = bounded ? call.arg(1).as_int() : call.arg(0).as_int();
+  const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * 2);
+  visit<kAllTypes>(static_cast<DType>(out.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    fill_blocks<T, int64_t>(out, stream, [&](const Block& bits, int64_t* made) {
+      for (int64_t k = 0; k < 2; ++k)
+        made[k] = static_cast<int64_t>(static_cast<uint64_t>(low) +
+                                       scaled(joined(bits[2 * k], bits[2 * k + 1]), width));
+    });
+  });
+}
+
+void randperm(KernelCall& call) {
+  const oar_tensor& out = call.out();
+  const int64_t n = out.numel;
+  const Stream stream = take(call, static_cast<uint64_t>(n) * 2);
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  for (int64_t i = n - 1; i > 0; --i) {
+    const Block bits = stream.block(static_cast<uint64_t>(i / 2));
+    const size_t half = i % 2 ? 2 : 0;
+    const uint64_t k = scaled(joined(bits[half], bits[half + 1]), static_cast<uint64_t>(i) + 1);
+    std::swap(order[static_cast<size_t>(i)], order[k]);
+  }
+  visit<kNumbers>(static_cast<DType>(out.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::transform(order.begin(), order.end(), static_cast<T*>(out.data),
+                   [](int64_t v) { return convert_element<T>(v); });
+  });
+}
+
+void dropout_mask(KernelCall& call) {
+  const oar_tensor& out = call.out();
+  const Stream stream = take(call, static_cast<uint64_t>(out.numel));
+  const double p = call.arg(1).as_double();
+  // Dropped where the 32 random bits lie below p; 2^32 of them exist, so that p = 1 drops all.
+  const auto limit = static_cast<uint64_t>(std::llround(p * 0x1p32));
+  visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto kept = static_cast<float>(call.arg(2).as_double());
+    if constexpr (std::is_same_v<T, double>) {
+      auto* o = static_cast<double*>(out.data);
+      const double value = call.arg(2).as_double();
+      parallel_for(0, (out.numel + 3) / 4, kGrain / 8, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+          const Block bits = stream.block(static_cast<uint64_t>(b));
+          for (int64_t k = 0; k < std::min<int64_t>(4, out.numel - 4 * b); ++k)
+            o[4 * b + k] = bits[static_cast<size_t>(k)] < limit ? 0.0 : value;
+        }
+      });
+    } else {
+      fill_blocks<T, float>(out, stream, [&](const Block& bits, float* made) {
+        for (size_t k = 0; k < 4; ++k) made[k] = bits[k] < limit ? 0.0f : kept;
+      });
+    }
+  });
+}
+
+void bernoulli(KernelCall& call) {
+  const oar_tensor& out = call.out();
+  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * 2);
+  const Converted<double> p(&call.in(0));
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    auto* o = static_cast<T*>(out.data);
+    parallel_for(0, out.numel, kGrain / 8, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        user_check(p[i] >= 0 && p[i] <= 1, ErrorKind::InvalidArgument,
+                   "x holds {}; a probability lies between 0 and 1.", p[i]);
+        const Block bits = stream.block(static_cast<uint64_t>(i / 2));
+        const size_t half = i % 2 ? 2 : 0;
+        o[i] = convert_element<T>(unit_double(bits[half], bits[half + 1]) < p[i]);
+      }
+    });
+  });
+}
+
+// Numbers one after the other for an element whose appetite is not known beforehand: each element has
+// its own part of the stream.
+class Supply {
+ public:
+  Supply(const Stream& stream, uint64_t first, uint64_t blocks)
+      : stream_(stream), next_(first), end_(first + blocks) {}
+  double unit() {
+    if (half_ == 0) block_ = stream_.block(next_ < end_ ? next_++ : end_ - 1);
+    half_ = 2 - half_;
+    const size_t at = half_ == 2 ? 0 : 2;
+    return unit_double(block_[at], block_[at + 1]);
+  }
+
+ private:
+  const Stream& stream_;
+  uint64_t next_, end_;
+  Block block_{};
+  size_t half_ = 0;
+};
+
+// Small means by multiplying uniform numbers (Knuth); large ones by rejection from a transformed
+// uniform ("PTRS", Hormann 1993).
+double poisson_number(double mean, Supply& supply) {
+  if (mean <= 0) return 0;
+  if (mean < 10) {
+    const double limit = std::exp(-mean);
+    double product = supply.unit();
+    int64_t count = 0;
+    for (; product > limit && count < 200; ++count) product *= supply.unit();
+    return static_cast<double>(count);
+  }
+  const double root = std::sqrt(mean), b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
+  const double inv_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
+  double k = mean;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const double u = supply.unit() - 0.5, v = supply.unit(), us = 0.5 - std::fabs(u);
+    k = std::floor((2 * a / us + b) * u + mean + 0.43);
+    if (us >= 0.07 && v <= v_r) return k;
+    if (k < 0 || (us < 0.013 && v > us)) continue;
+    if (std::log(v) + std::log(inv_alpha) - std::log(a / (us * us) + b) <=
+        -mean + k * std::log(mean) - std::lgamma(k + 1))
+      return k;
+  }
+  return std::max(k, 0.0);
+}
+
+void poisson(KernelCall& call) {
+  constexpr uint64_t kBlocks = 101;  // the most that an element takes
+  const oar_tensor& out = call.out();
+  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * kBlocks * 4);
+  const Converted<double> mean(&call.in(0));
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    auto* o = static_cast<T*>(out.data);
+    parallel_for(0, out.numel, kGrain / 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        user_check(mean[i] >= 0, ErrorKind::InvalidArgument, "x holds {}; a mean is not negative.", mean[i]);
+        Supply supply(stream, static_cast<uint64_t>(i) * kBlocks, kBlocks);
+        o[i] = convert_element<T>(poisson_number(mean[i], supply));
+      }
+    });
+  });
+}
+
+// With replacement: where a random share of the total falls. Without: the smallest of exponential
+// numbers divided by the weights, which draws one after the other (Efraimidis and Spirakis, 2006).
+void draw(const double* weights, int64_t n, int64_t count, bool replacement, Supply& supply, int64_t* to) {
+  double total = 0;
+  int64_t positive = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    user_check(weights[i] >= 0 && std::isfinite(weights[i]), ErrorKind::InvalidArgument,
+               "x holds {}; a weight is finite and not negative.", weights[i]);
+    total += weights[i];
+    positive += weights[i] > 0;
+  }
+  user_check(positive >= (replacement ? 1 : count), ErrorKind::InvalidArgument,
+             "a row of x has {} positive weights; {} are needed.\nhint: Pass replacement=True, or "
+             "fewer num_samples.",
+             positive, replacement ? 1 : count);
+  if (replacement) {
+    std::vector<double> sums(static_cast<size_t>(n));
+    std::partial_sum(weights, weights + n, sums.begin());
+    for (int64_t k = 0; k < count; ++k) {
+      const auto place = std::upper_bound(sums.begin(), sums.end(), supply.unit() * total);
+      int64_t i = std::min<int64_t>(place - sums.begin(), n - 1);
+      while (weights[i] == 0) --i;  // rounding may lead past the last one
+      to[k] = i;
+    }
+    return;
+  }
+  std::vector<std::pair<double, int64_t>> keys;
+  for (int64_t i = 0; i < n; ++i) {
+    const double e = -std::log(1 - supply.unit());
+    if (weights[i] > 0) keys.emplace_back(e / weights[i], i);
+  }
+  std::partial_sort(keys.begin(), keys.begin() + count, keys.end());
+  for (int64_t k = 0; k < count; ++k) to[k] = keys[static_cast<size_t>(k)].second;
+}
+
+void multinomial(KernelCall& call) {
+  const oar_tensor& x = call.in(0);
+  const int64_t n = x.shape[x.ndim - 1], rows = n ? x.numel / n : 0, count = call.arg(1).as_int();
+  const bool replacement = call.arg(2).as_bool();
+  const uint64_t blocks = static_cast<uint64_t>(replacement ? count : n) / 2 + 1;
+  const Stream stream = take(call, static_cast<uint64_t>(rows) * blocks * 4);
+  const Converted<double> weights(&x);
+  auto* o = static_cast<int64_t*>(call.out().data);
+  parallel_for(0, rows, std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(n, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) {
+                   Supply supply(stream, static_cast<uint64_t>(r) * blocks, blocks);
+                   draw(weights.data() + r * n, n, count, replacement, supply, o + r * count);
+                 }
+               });
+}
+
+}  // namespace
+
+KernelList random_kernels() {
+  static const oar_kernel list[] = {
+      {"uniform", 1, "cpu:ref", nullptr, kernel_entry<uniform>},
+      {"gaussian", 1, "cpu:ref", nullptr, kernel_entry<gaussian>},
+      {"randint", 1, "cpu:ref", nullptr, kernel_entry<randint>},
+      {"randperm", 1, "cpu:ref", nullptr, kernel_entry<randperm>},
+      {"bernoulli", 1, "cpu:ref", nullptr, kernel_entry<bernoulli>},
+      {"poisson", 1, "cpu:ref", nullptr, kernel_entry<poisson>},
+      {"multinomial", 1, "cpu:ref", nullptr, kernel_entry<multinomial>},
+      {"dropout_mask", 1, "cpu:ref", nullptr, kernel_entry<dropout_mask>},
+  };
+  return list;
+}
 
 }  // namespace oar::cpu

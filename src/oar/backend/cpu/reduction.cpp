@@ -1,4 +1,5 @@
 // Sums and products. Small floats accumulate in float32, integers in 64 bits.
+#include "oar/backend/cpu/compact.h"
 #include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
 
@@ -8,9 +9,6 @@ namespace {
 // What a sum is carried in.
 template <class T>
 using sum_t = std::conditional_t<std::is_integral_v<T>, int64_t, compute_t<T>>;
-template <class T>
-using wide_t = std::conditional_t<is_complex_type<T>, std::complex<double>, double>;
-
 template <class T, class Acc>
 struct ProductReducer {
   Acc identity() const { return Acc(1); }
@@ -21,32 +19,45 @@ struct ProductReducer {
   Acc finish(Acc acc, int64_t) const { return acc; }
 };
 
-// Calls body(T, Acc) with what the element type is and what it is carried in, given what is to come
-// out: as in Paddle, the elements are cast to the result's dtype before they are summed.
-template <class Body>
-void visit_sum(DType in, DType out, Body&& body) {
-  visit<kAllTypes>(in, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (!std::is_integral_v<T>) {
-      if (is_integral(out)) return body(tag, TypeTag<int64_t>{});
-      if (out == DType::Float64 || out == DType::Complex128) return body(tag, TypeTag<wide_t<T>>{});
-    }
-    body(tag, TypeTag<sum_t<T>>{});
+// As in Paddle, elements are cast to the result's dtype before they are summed. Where that is more than
+// a wider accumulator, it is done in front; this says to what.
+std::optional<DType> cast_first(DType in, DType out) {
+  if (is_integral(out) || is_bool(out))
+    return is_differentiable(in) ? std::optional(DType::Int64) : std::nullopt;
+  if (is_complex(out))
+    return out != in && out == DType::Complex128 ? std::optional(out) : std::nullopt;
+  const bool widens = out == DType::Float64 && in != DType::Float64;
+  return !is_floating(in) || widens ? std::optional(DType::Float64) : std::nullopt;
+}
+
+template <template <class, class> class Reducer>
+void fold_as_is(const oar_tensor& out, const oar_tensor& x, Ints axes) {
+  visit<kAllTypes>(static_cast<DType>(x.dtype), [&](auto in) {
+    using T = typename decltype(in)::type;
+    using Acc = sum_t<T>;
+    reduce_into<T, Acc>(out, x, axes, Reducer<T, Acc>{});
   });
 }
 
 template <template <class, class> class Reducer>
-void fold(KernelCall& call, int axis_argument) {
-  const auto axes = reduced_axes(call, axis_argument);
-  visit_sum(call.dtype(), static_cast<DType>(call.out().dtype), [&](auto in, auto carried) {
+void fold(KernelCall& call) {
+  const auto axes = reduced_axes(call, 1);
+  const oar_tensor& x = call.in(0);
+  const auto wanted = cast_first(call.dtype(), static_cast<DType>(call.out().dtype));
+  if (!wanted) return fold_as_is<Reducer>(call.out(), x, Ints(axes));
+  const Scratch<std::complex<double>> memory(std::max<int64_t>(x.numel, 1));
+  const FlatTensor flat(x, memory.data(), *wanted);
+  visit_dtype(call.dtype(), [&](auto in) {
     using T = typename decltype(in)::type;
-    using Acc = typename decltype(carried)::type;
-    reduce_into<T, Acc>(call.out(), call.in(0), Ints(axes), Reducer<T, Acc>{});
+    if (*wanted == DType::Int64) convert_elements<int64_t, T>(flat.get(), x);
+    else if (*wanted == DType::Float64) convert_elements<double, T>(flat.get(), x);
+    else convert_elements<std::complex<double>, T>(flat.get(), x);
   });
+  fold_as_is<Reducer>(call.out(), flat.get(), Ints(axes));
 }
 
-void sum(KernelCall& call) { fold<SumReducer>(call, 1); }
-void prod(KernelCall& call) { fold<ProductReducer>(call, 1); }
+void sum(KernelCall& call) { fold<SumReducer>(call); }
+void prod(KernelCall& call) { fold<ProductReducer>(call); }
 
 void mean(KernelCall& call) {
   const auto axes = reduced_axes(call, 1);

@@ -9,23 +9,75 @@ namespace {
 
 constexpr unsigned kMath = kFloats | kComplexes;
 
-struct Sin { template <class T> T operator()(T v) const { return std::sin(v); } };
-struct Cos { template <class T> T operator()(T v) const { return std::cos(v); } };
-struct Tan { template <class T> T operator()(T v) const { return std::tan(v); } };
-struct Asin { template <class T> T operator()(T v) const { return std::asin(v); } };
-struct Acos { template <class T> T operator()(T v) const { return std::acos(v); } };
-struct Atan { template <class T> T operator()(T v) const { return std::atan(v); } };
-struct Sinh { template <class T> T operator()(T v) const { return std::sinh(v); } };
-struct Cosh { template <class T> T operator()(T v) const { return std::cosh(v); } };
-struct Tanh { template <class T> T operator()(T v) const { return std::tanh(v); } };
+struct Sin {
+  template <class T>
+  T operator()(T v) const {
+    return std::sin(v);
+  }
+};
+struct Cos {
+  template <class T>
+  T operator()(T v) const {
+    return std::cos(v);
+  }
+};
+struct Tan {
+  template <class T>
+  T operator()(T v) const {
+    return std::tan(v);
+  }
+};
+struct Asin {
+  template <class T>
+  T operator()(T v) const {
+    return std::asin(v);
+  }
+};
+struct Acos {
+  template <class T>
+  T operator()(T v) const {
+    return std::acos(v);
+  }
+};
+struct Atan {
+  template <class T>
+  T operator()(T v) const {
+    return std::atan(v);
+  }
+};
+struct Sinh {
+  template <class T>
+  T operator()(T v) const {
+    return std::sinh(v);
+  }
+};
+struct Cosh {
+  template <class T>
+  T operator()(T v) const {
+    return std::cosh(v);
+  }
+};
+struct Tanh {
+  template <class T>
+  T operator()(T v) const {
+    return std::tanh(v);
+  }
+};
 struct TanhGrad {
   template <class T>
   T operator()(T out, T grad) const {
-    if constexpr (is_complex_type<T>) return grad * std::conj(T(1) - out * out);
-    else return grad * (1 - out * out);
+    if constexpr (is_complex_type<T>)
+      return grad * std::conj(T(1) - out * out);
+    else
+      return grad * (1 - out * out);
   }
 };
-struct Atan2 { template <class T> T operator()(T x, T y) const { return std::atan2(x, y); } };
+struct Atan2 {
+  template <class T>
+  T operator()(T x, T y) const {
+    return std::atan2(x, y);
+  }
+};
 
 }  // namespace
 

@@ -30,7 +30,10 @@ void take_history(const Tensor& x, const Tensor& r) {
     return;
   }
   x->flags &= ~uint32_t{kRecording};
-  if (History* h = maybe_history(x)) h->node = {};
+  if (History* h = maybe_history(x)) {
+    h->forget_retained();
+    h->node = {};
+  }
 }
 
 // The sizes that only a run will tell: those for which the rule made a symbol that no operand has, or

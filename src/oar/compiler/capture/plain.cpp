@@ -130,9 +130,13 @@ std::vector<std::string> PlainTensors::restore() {
     if (History* h = maybe_history(t)) {
       if (h->grad.defined() && h->grad.kind() == Kind::Symbolic)
         leaking.push_back(h->name.empty() ? t.describe() : h->name);
-      h->node = std::move(entry.node);
-      h->index = entry.index;
       h->grad = std::move(entry.grad);
+      if (h->node != entry.node || h->index != entry.index) {
+        h->forget_retained();
+        h->node = std::move(entry.node);
+        h->index = entry.index;
+        if (h->retains && h->node) h->node->extras().retained.emplace_back(h->index, h->retains);
+      }
     }
   }
   return leaking;

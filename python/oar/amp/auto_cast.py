@@ -1,0 +1,44 @@
+"""Casting by op: matrix products in the low type, delicate ops in float32."""
+
+from __future__ import annotations
+
+import functools
+
+from oar import _C
+
+_LEVELS = ("O0", "OD", "O1", "O2")
+
+
+class auto_cast:  # noqa: N801
+    """Within it, each op's operands are cast as its record says. A context manager and decorator."""
+
+    def __init__(self, enable: bool = True, custom_white_list=None, custom_black_list=None, level: str = "O1",
+                 dtype: str = "float16", use_promote: bool = True):
+        if level not in _LEVELS:
+            raise ValueError(f"[auto_cast] level must be one of {', '.join(_LEVELS)}, not {level!r}.")
+        name = _C.dtype(dtype).name
+        if name not in ("float16", "bfloat16"):
+            raise ValueError(f"[auto_cast] dtype must be 'float16' or 'bfloat16', not {name!r}.")
+        low, full = sorted(custom_white_list or ()), sorted(custom_black_list or ())
+        if set(low) & set(full):
+            raise ValueError(f"[auto_cast] {sorted(set(low) & set(full))} are in both lists.")
+        self._state = (enable and level != "O0", name, low, full)
+        self._before: list[tuple] = []
+
+    def __enter__(self):
+        self._before.append(_C.set_autocast(*self._state))
+        return self
+
+    def __exit__(self, *exc) -> bool:
+        _C.set_autocast(*self._before.pop())
+        return False
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+        return wrapper
+
+
+amp_guard = auto_cast

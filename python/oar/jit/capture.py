@@ -1,0 +1,93 @@
+"""Capture of straight-line functions."""
+
+from __future__ import annotations
+
+import inspect
+
+from oar import _C
+from oar._C import Tensor
+from oar.static.input_spec import InputSpec
+
+
+class Program:
+    """A captured function. Call it with tensors; ``str()`` shows it."""
+
+    def __init__(self, native, single: bool, outputs: int):
+        self._native, self._single, self._outputs = native, single, outputs
+
+    def __call__(self, *inputs: Tensor):
+        results = self._native.run(list(inputs))
+        return results[0] if self._single else tuple(results)
+
+    def __str__(self) -> str:
+        return self._native.text()
+
+    @property
+    def input_names(self) -> list[str]:
+        """The inputs, in order."""
+        return self._native.input_names
+
+    @property
+    def state_names(self) -> list[str]:
+        """The tensors that live on between runs: parameters, buffers, moments."""
+        return self._native.state_names
+
+    @property
+    def op_names(self) -> list[str]:
+        """The ops, in order."""
+        return self._native.op_names
+
+    def verify(self) -> list[str]:
+        """What is wrong with the program: empty if nothing."""
+        return self._native.verify()
+
+    def differentiate(self, with_respect_to: list[str], output: int = 0) -> Program:
+        """The program that also gives the gradients of a scalar output for these inputs or states."""
+        native = self._native.differentiate(list(with_respect_to), output)
+        return Program(native, False, self._outputs + len(with_respect_to))
+
+
+def capture(function, input_spec, name: str | None = None) -> Program:
+    """Runs the function once on symbolic tensors and writes its calls down as a program.
+
+    Open sizes (None, -1 or a name) stay open: one program serves every batch size. Parameters and other tensors that
+    the function changes in place become states of the program, so that a whole training step can be captured.
+    """
+    symbols: dict[str, object] = {}
+    rows = []
+    names = _parameter_names(function, len(input_spec))
+    for i, spec in enumerate(input_spec):
+        if isinstance(spec, Tensor):
+            spec = InputSpec.from_tensor(spec)
+        label = spec.name or names[i]
+        shape = [_size(d, f"{label}_{axis}", symbols) for axis, d in enumerate(spec.shape)]
+        rows.append((shape, spec.dtype, label, spec.stop_gradient))
+    single = []
+
+    def run(inputs):
+        result = function(*inputs)
+        single.append(isinstance(result, Tensor))
+        if result is None:
+            return []
+        return [result] if single[-1] else list(result)
+
+    native = _C.capture(run, rows, name or getattr(function, "__name__", "main"))
+    return Program(native, single[-1], -1)
+
+
+def _size(size, label: str, symbols: dict):
+    if isinstance(size, str) or size is None:
+        key = size or label
+        if key not in symbols:
+            symbols[key] = _C.Dim(key, 4 + len(symbols))
+        return symbols[key]
+    return size
+
+
+def _parameter_names(function, count: int) -> list[str]:
+    try:
+        names = [p.name for p in inspect.signature(function).parameters.values()
+                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        names = []
+    return [names[i] if i < len(names) else f"x{i}" for i in range(count)]

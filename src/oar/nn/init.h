@@ -1,0 +1,25 @@
+// First values for parameters, written into a tensor that is there. They follow the random seed,
+// and with the same seed give the same values as the Python initialisers.
+#pragma once
+
+#include "oar/tensor/tensor.h"
+
+namespace oar::nn::init {
+
+void constant(const Tensor& t, double value);
+void uniform(const Tensor& t, double low = -1, double high = 1);
+void normal(const Tensor& t, double mean = 0, double std = 1);
+// After Glorot and Bengio: the variance is 2 / (fan_in + fan_out).
+void xavier_uniform(const Tensor& t, double gain = 1);
+void xavier_normal(const Tensor& t, double gain = 1);
+// After He et al., for layers in front of a ReLU: the variance is 2 / fan_in.
+void kaiming_uniform(const Tensor& t);
+void kaiming_normal(const Tensor& t);
+
+// Inputs and outputs of one unit: a weight is [in, out] or [out, in, kernel...].
+struct Fans {
+  double in, out;
+};
+Fans fans_of(const Tensor& t);
+
+}  // namespace oar::nn::init

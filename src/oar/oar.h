@@ -1,0 +1,23 @@
+// All of Oar for a C++ program: #include "oar/oar.h".
+#pragma once
+
+#include "oar/autograd/engine.h"
+#include "oar/autograd/record.h"
+#include "oar/base/error.h"
+#include "oar/base/flags.h"
+#include "oar/base/parallel.h"
+#include "oar/base/version.h"
+#include "oar/device/device.h"
+#include "oar/device/generator.h"
+#include "oar/nn/init.h"
+#include "oar/nn/layers.h"
+#include "oar/nn/module.h"
+#include "oar/nn/norm.h"
+#include "oar/nn/optimizer.h"
+#include "oar/nn/safetensors.h"
+#include "oar/ops/gen/all.h"
+#include "oar/ops/operators.h"
+#include "oar/ops/registry.h"
+#include "oar/tensor/allocator.h"
+#include "oar/tensor/dlpack.h"
+#include "oar/tensor/tensor.h"

@@ -1,0 +1,15 @@
+// What normalisations share.
+#pragma once
+
+#include <string_view>
+
+#include "oar/tensor/tensor.h"
+
+namespace oar {
+
+// The dtype that statistics of x are kept in: at least float32.
+DType wide_type(DType dtype);
+// Where the channels of x stand under a format such as NCHW or NLC.
+int64_t channel_axis_of(const Tensor& x, std::string_view data_format);
+
+}  // namespace oar

@@ -1,0 +1,148 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "oar/base/error.h"
+#include "oar/base/flags.h"
+#include "oar/base/scope_guard.h"
+#include "oar/tensor/allocator.h"
+#include "oar/tensor/tensor.h"
+
+namespace oar {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+ErrorKind kind_of_failure(int64_t bytes) {
+  try {
+    Tensor::empty({bytes}, DType::UInt8);
+  } catch (const Error& error) {
+    EXPECT_FALSE(error.hint().empty());
+    return error.kind();
+  }
+  return ErrorKind::Internal;
+}
+
+TEST(Allocator, CountsLiveAndPeakBytes) {
+  const int64_t before = cpu_allocator::stats().allocated;
+  cpu_allocator::reset_peak();
+  for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{1000}, int64_t{5000}, 3 * kMiB}) {
+    {
+      const Tensor t = Tensor::empty({bytes}, DType::UInt8);
+      EXPECT_EQ(cpu_allocator::stats().allocated, before + bytes);
+      if (bytes > 0) std::memset(t->data, 1, static_cast<size_t>(bytes));
+    }
+    EXPECT_EQ(cpu_allocator::stats().allocated, before);
+  }
+  EXPECT_EQ(cpu_allocator::stats().peak_allocated, before + 3 * kMiB);
+  cpu_allocator::reset_peak();
+  EXPECT_EQ(cpu_allocator::stats().peak_allocated, before);
+}
+
+TEST(Allocator, ReusesAndReleasesLargeBlocks) {
+  cpu_allocator::release_cached();
+  const void* first = nullptr;
+  {
+    const Tensor t = Tensor::empty({4 * kMiB}, DType::UInt8);
+    first = t->data;
+  }
+  const int64_t reserved = cpu_allocator::stats().reserved;
+  EXPECT_GE(reserved, 4 * kMiB);
+  {
+    // A little less needs the same block.
+    const Tensor t = Tensor::empty({4 * kMiB - 1000}, DType::UInt8);
+    EXPECT_EQ(t->data, first);
+    EXPECT_EQ(cpu_allocator::stats().reserved, reserved);
+  }
+  const int64_t released = cpu_allocator::release_cached();
+  EXPECT_GE(released, 4 * kMiB);
+  EXPECT_EQ(cpu_allocator::stats().reserved, reserved - released);
+  EXPECT_EQ(cpu_allocator::release_cached(), 0);
+}
+
+TEST(Allocator, BlocksAreAlignedAndDoNotOverlap) {
+  std::vector<Tensor> tensors;
+  for (int64_t bytes = 1; bytes < 3 * kMiB; bytes = bytes * 5 / 3 + 1) {
+    tensors.push_back(Tensor::empty({bytes}, DType::UInt8));
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(tensors.back()->data) % cpu_allocator::kAlignment, 0U);
+    std::memset(tensors.back()->data, static_cast<int>(tensors.size()), static_cast<size_t>(bytes));
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto* bytes = tensors[i].data<uint8_t>();
+    ASSERT_EQ(bytes[0], i + 1);
+    ASSERT_EQ(bytes[tensors[i]->numel - 1], i + 1);
+  }
+}
+
+TEST(Allocator, ALimitIsAnErrorAndTheProcessGoesOn) {
+  const int64_t live = cpu_allocator::stats().allocated;
+  cpu_allocator::set_limit(live + 8 * kMiB);
+  const ScopeGuard lift([] { cpu_allocator::set_limit(0); });
+  EXPECT_EQ(kind_of_failure(9 * kMiB), ErrorKind::OutOfMemory);
+  EXPECT_EQ(cpu_allocator::stats().allocated, live) << "what failed must not be counted";
+  std::vector<Tensor> kept;
+  for (int i = 0; i < 8; ++i) kept.push_back(Tensor::empty({kMiB}, DType::UInt8));
+  EXPECT_EQ(kind_of_failure(1), ErrorKind::OutOfMemory) << "small blocks count too";
+  kept.pop_back();
+  EXPECT_NO_THROW(Tensor::empty({kMiB}, DType::UInt8));
+}
+
+TEST(Allocator, AnImpossibleSizeIsAnErrorAndTheProcessGoesOn) {
+  const MemoryStats before = cpu_allocator::stats();
+  EXPECT_EQ(kind_of_failure(int64_t{1} << 60), ErrorKind::OutOfMemory);
+  EXPECT_EQ(kind_of_failure((int64_t{1} << 62) + 5), ErrorKind::OutOfMemory);
+  EXPECT_EQ(kind_of_failure(INT64_MAX), ErrorKind::OutOfMemory);
+  EXPECT_EQ(cpu_allocator::stats().allocated, before.allocated);
+  EXPECT_EQ(cpu_allocator::stats().peak_allocated, before.peak_allocated);
+  EXPECT_NO_THROW(Tensor::empty({kMiB}, DType::UInt8));
+}
+
+// The flag can change while blocks are out: neither list nor figures may get confused.
+TEST(Allocator, TheCacheCanBeSwitchedAtAnyTime) {
+  const ScopeGuard restore([] { set_flag("cache_allocator", "true"); });
+  cpu_allocator::release_cached();
+  const int64_t reserved = cpu_allocator::stats().reserved;
+  constexpr int64_t kOdd = 64 * 1024 + 1;
+  set_flag("cache_allocator", "false");
+  {
+    const Tensor made_without = Tensor::empty({kOdd}, DType::UInt8);
+    set_flag("cache_allocator", "true");
+  }
+  {
+    // Of the same size class, but larger than the block above was asked to be.
+    const Tensor larger = Tensor::empty({kOdd + 5000}, DType::UInt8);
+    std::memset(larger->data, 1, static_cast<size_t>(kOdd + 5000));
+    set_flag("cache_allocator", "false");
+  }
+  set_flag("cache_allocator", "true");
+  cpu_allocator::release_cached();
+  EXPECT_EQ(cpu_allocator::stats().reserved, reserved);
+}
+
+TEST(Allocator, ThreadsShareTheFigures) {
+  const int64_t before = cpu_allocator::stats().allocated;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([i] {
+      for (int k = 0; k < 300; ++k) {
+        const Tensor t = Tensor::empty({(k % 7) * 50000 + i}, DType::UInt8);
+        if (t->numel > 0) std::memset(t->data, i, static_cast<size_t>(t->numel));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cpu_allocator::stats().allocated, before);
+}
+
+TEST(Allocator, TheFlagSetsTheLimit) {
+  const ScopeGuard lift([] { set_flag("memory_limit_mb", "0"); });
+  set_flag("memory_limit_mb", "64");
+  EXPECT_EQ(cpu_allocator::limit(), 64 * kMiB);
+  EXPECT_EQ(kind_of_failure(80 * kMiB), ErrorKind::OutOfMemory);
+  set_flag("memory_limit_mb", "0");
+  EXPECT_EQ(cpu_allocator::limit(), 0);
+}
+
+}  // namespace
+}  // namespace oar

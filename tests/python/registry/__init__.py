@@ -1,0 +1,1 @@
+"""Helpers of the registry-driven tests: records, samples, references, comparisons."""

@@ -1,0 +1,146 @@
+"""What the tests read from an op's record."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+from dataclasses import dataclass
+
+import pytest
+
+import oar
+
+INTS = ("uint8", "int8", "int16", "int32", "int64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+COMPLEX = ("complex64", "complex128")
+DTYPES = ("bool", *INTS, *FLOATS, *COMPLEX)
+_CATEGORIES = {"bool": ("bool",), "int": INTS, "float": FLOATS, "complex": COMPLEX}
+
+
+def category(dtype: str) -> str:
+    """Which of the words in a record's `dtypes` stands for a dtype."""
+    return next(word for word, names in _CATEGORIES.items() if dtype in names)
+
+
+class Trait(enum.IntFlag):
+    """As in src/oar/ops/op_def.h."""
+
+    ELEMENTWISE = 1 << 0
+    BROADCAST = 1 << 1
+    PROMOTE = 1 << 2
+    FLOAT_MATH = 1 << 3
+    LINEAR = 1 << 4
+    REDUCTION = 1 << 5
+    RANDOM = 1 << 6
+    VIEW = 1 << 7
+    INPLACE = 1 << 8
+    DATA_DEPENDENT = 1 << 9
+    NO_GRAD = 1 << 10
+    ROWWISE = 1 << 11
+    SELECTED_ROWS = 1 << 12
+    SMOOTH = 1 << 13
+    HAS_INPLACE = 1 << 14
+
+
+@dataclass(frozen=True)
+class Record:
+    """One op."""
+
+    name: str
+    family: str
+    schema: str
+    brief: str | None
+    python: str
+    traits: Trait
+    numpy: str | None
+    dtypes: str
+    inplace_of: str | None
+    has_vjp: bool
+    has_decompose: bool
+
+    @property
+    def function(self):
+        return getattr(oar._C.ops, self.name)
+
+    @functools.cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The schema's names, without the `name` that every op takes last."""
+        return tuple(inspect.signature(self.function).parameters)[:-1]
+
+    @functools.cached_property
+    def types(self) -> tuple[str, ...]:
+        """The schema's types, such as "Tensor", "Tensor(a!)", "int[]?"."""
+        from oar._signature import _split
+        inner = self.schema[self.schema.index("(") + 1:self.schema.rindex(") ->")]
+        return tuple(part.split(" ")[0] for part in _split(inner))
+
+    @functools.cached_property
+    def written(self) -> int | None:
+        """The position of the argument that the op writes and gives back, if any."""
+        if "!" not in self.schema.rsplit("->", 1)[1] or self.schema.endswith("[]"):
+            return None  # statistics that are written on the side, or lists of tensors
+        return next((i for i, t in enumerate(self.types) if "!" in t), None)
+
+    @property
+    def writes_aside(self) -> bool:
+        """Writes arguments that it does not give back one by one: running statistics, lists of parameters."""
+        return self.written is None and any("!" in t for t in self.types)
+
+    def allowed(self) -> tuple[str, ...]:
+        if not self.dtypes:
+            return DTYPES
+        return tuple(d for d in DTYPES if any(d in _CATEGORIES[c] for c in self.dtypes.split()))
+
+    def samples(self, dtype: str) -> list[list]:
+        return oar._C.op_samples(self.name, dtype)
+
+    def has(self, trait: Trait) -> bool:
+        return bool(self.traits & trait)
+
+    def call(self, args) -> list:
+        """The results as a list, whatever the op returns."""
+        result = self.function(*args)
+        return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+RECORDS = [Record(**{**r, "traits": Trait(r["traits"])}) for r in oar._C.op_records()
+           if r["family"] not in ("user", "")]
+BY_NAME = {r.name: r for r in RECORDS}
+
+
+def each(records) -> pytest.MarkDecorator:
+    """Parametrises a test by records, named family-op so that -k finds either."""
+    records = list(records)
+    return pytest.mark.parametrize("record", records, ids=[f"{r.family}-{r.name}" for r in records])
+
+
+def tensors_of(args) -> list:
+    """The tensors in an argument list, lists flattened."""
+    found = []
+    for a in args:
+        if isinstance(a, oar.Tensor):
+            found.append(a)
+        elif isinstance(a, list):
+            found += [t for t in a if isinstance(t, oar.Tensor)]
+    return found
+
+
+def replaced(args, tensors) -> list:
+    """The argument list with other tensors in the places of its own."""
+    source = iter(tensors)
+    return [next(source) if isinstance(a, oar.Tensor)
+            else [next(source) if isinstance(t, oar.Tensor) else t for t in a] if isinstance(a, list) else a
+            for a in args]
+
+
+def describe(record: Record, number: int, args) -> str:
+    shown = []
+    for name, a in zip(record.parameters, args):
+        if isinstance(a, oar.Tensor):
+            shown.append(f"{name}: {a.dtype.name}{list(a.shape)}")
+        elif isinstance(a, list) and any(isinstance(t, oar.Tensor) for t in a):
+            shown.append(f"{name}: [{', '.join(f'{t.dtype.name}{list(t.shape)}' if isinstance(t, oar.Tensor) else 'None' for t in a)}]")
+        else:
+            shown.append(f"{name}={a!r}")
+    return f"{record.name}, sample {number}: {', '.join(shown)}"

@@ -1,0 +1,153 @@
+"""Programs written for Paddle, run with Oar in its place."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import oar
+
+
+def run(*arguments, cwd=None, code=0):
+    process = subprocess.run(
+        [sys.executable, "-m", "oar.as_paddle", *map(str, arguments)], cwd=cwd, capture_output=True, text=True
+    )
+    assert process.returncode == code, process.stderr
+    return process.stdout if code == 0 else process.stderr
+
+
+def run_code(code, *arguments, **options):
+    return run("-c", textwrap.dedent(code), *arguments, **options)
+
+
+def test_modules_are_the_same_objects():
+    out = run_code(
+        """
+        import paddle, oar, sys
+        import paddle.nn.functional as F
+        from paddle.optimizer import lr
+        import paddle.nn.layer.layers
+        assert paddle.nn is oar.nn and F is oar.nn.functional and lr is oar.optimizer.lr
+        assert sys.modules["paddle.nn.layer.layers"] is sys.modules["oar.nn.layer.layers"]
+        assert paddle.Tensor is oar.Tensor and isinstance(paddle.nn.Linear(1, 1), oar.nn.Layer)
+        assert oar.nn.__spec__.name == "oar.nn"
+        print(paddle.__version__, oar.__version__)
+        """
+    )
+    assert out.split() == ["3.0.0", oar.__version__]
+
+
+def test_writing_to_paddle_is_seen_in_oar():
+    run_code("import paddle, oar; paddle.answer = 42; assert oar.answer == 42")
+    run_code("import paddle, oar; paddle.answer = 42; del paddle.answer; assert not hasattr(oar, 'answer')")
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "name"),
+    [
+        ("import paddle.foo.bar", "ModuleNotFoundError", "paddle.foo"),
+        ("import paddle.nn.bar", "ModuleNotFoundError", "paddle.nn.bar"),
+        ("from paddle.nn import Foo", "ImportError", "paddle.nn.Foo"),
+        ("from paddle import foo", "ImportError", "paddle.foo"),
+        ("import paddle; paddle.foo", "AttributeError", "paddle.foo"),
+        ("import paddle; paddle.nn.Foo", "AttributeError", "paddle.nn.Foo"),
+    ],
+)
+def test_missing_names_are_named(code, error, name):
+    text = run("-c", code, code=1)
+    assert f"{error}: Oar does not have {name} yet" in text
+
+
+def test_hasattr_still_works():
+    run_code("import paddle; assert hasattr(paddle, 'nn') and not hasattr(paddle, 'foo')")
+    run_code("import paddle; assert hasattr(paddle.nn, 'Linear') and not hasattr(paddle.nn, 'Foo')")
+
+
+def test_script_sees_itself(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import sys, os, helper, paddle\n"
+        "assert __name__ == '__main__' and sys.modules['__main__'].__file__ == __file__\n"
+        "assert os.path.samefile(__file__, sys.argv[0])\n"
+        "print(sys.argv[1:], helper.value)\n"
+        "sys.exit(3)\n"
+    )
+    (tmp_path / "helper.py").write_text("value = 'helped'\n")
+    process = subprocess.run(
+        [sys.executable, "-m", "oar.as_paddle", str(script), "--a", "b"], capture_output=True, text=True
+    )
+    assert process.returncode == 3 and process.stdout == "['--a', 'b'] helped\n"
+
+
+def test_module_and_code(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "tool.py").write_text("import sys, paddle\nprint(__name__, __spec__.name, sys.argv[1:])\n")
+    assert run("-m", "package.tool", "x", cwd=tmp_path) == "__main__ package.tool ['x']\n"
+    assert run("-c", "import sys; print(sys.argv)", "x") == "['-c', 'x']\n"
+    assert "cannot open" in run(tmp_path / "nothing.py", code=1)
+    assert "usage" in run("--help")
+
+
+def test_tracebacks_show_the_program(tmp_path):
+    script = tmp_path / "broken.py"
+    script.write_text("import paddle\n\nraise ValueError('here')\n")
+    text = run(script, code=1)
+    assert f'File "{script}", line 3' in text and "ValueError: here" in text
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_child_processes(tmp_path, method):
+    script = tmp_path / "parallel.py"
+    script.write_text(
+        textwrap.dedent(
+            f"""
+            import multiprocessing, paddle
+
+            class Net(paddle.nn.Layer):
+                pass
+
+            def child(layer_class):
+                import oar, paddle
+                return paddle.nn is oar.nn and layer_class is oar.nn.Linear and issubclass(Net, oar.nn.Layer)
+
+            if __name__ == "__main__":
+                context = multiprocessing.get_context({method!r})
+                with context.Pool(1) as pool:
+                    print(pool.map(child, [paddle.nn.Linear]))
+            """
+        )
+    )
+    assert run(script) == "[True]\n"
+
+
+def test_subprocesses_find_paddle():
+    out = run_code(
+        """
+        import subprocess, sys, os, paddle
+        code = "import paddle.nn, oar; print(paddle.nn is oar.nn, paddle.__version__)"
+        print(subprocess.check_output([sys.executable, "-c", code], text=True, cwd="/").strip())
+        """
+    )
+    assert out == "True 3.0.0\n"
+
+
+def test_pickles_agree(tmp_path):
+    run_code(
+        """
+        import paddle, pickle
+        pickle.dump(paddle.nn.Linear(2, 2), open("layer.pkl", "wb"))
+        """,
+        cwd=tmp_path,
+    )
+    code = "import pickle, oar; print(type(pickle.load(open('layer.pkl', 'rb'))) is oar.nn.Linear)"
+    out = subprocess.check_output([sys.executable, "-c", code], cwd=tmp_path, text=True, env=os.environ.copy())
+    assert out == "True\n"
+
+
+def test_oar_is_untouched_without_the_command():
+    code = "import oar, sys; assert 'paddle' not in sys.modules and not hasattr(oar, 'nothing')"
+    subprocess.run([sys.executable, "-c", code], check=True)

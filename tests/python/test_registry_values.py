@@ -1,0 +1,102 @@
+"""Values, shapes and dtypes of every op, in every dtype, against its record's NumPy expression."""
+
+import numpy as np
+import pytest
+
+import oar
+from registry.compare import SMALLEST, TOLERANCE, check_close, expected_dtype, reference, values
+from registry.records import BY_NAME, RECORDS, Trait, category, describe, each
+
+# Ops whose rounding errors add up more than usual, as a factor on the tolerance of 16-bit floats.
+FACTORS: dict[str, float] = {}
+# Ops that take a dtype only with the attribute `dtype`, into which they cast it.
+ONLY_WITH_DTYPE = {"softmax": "bool int", "log_softmax": "bool int"}
+
+
+def test_registry_is_valid():
+    assert oar._C.validate_registry() == []
+
+
+@each(RECORDS)
+def test_reference_and_samples_exist(record):
+    assert record.samples("float32"), "no samples"
+    assert record.numpy or record.has(Trait.RANDOM) or record.written is not None, "no NumPy reference"
+
+
+def _fits(wanted: np.ndarray, dtype: str) -> np.ndarray:
+    """What a narrow float makes of large numbers: infinity."""
+    if dtype != "float16" or wanted.dtype.kind != "f":
+        return wanted
+    with np.errstate(all="ignore"):
+        return np.where(np.isinf(wanted.astype(np.float16)), np.sign(wanted) * np.inf, wanted)
+
+
+@each(r for r in RECORDS if r.numpy and r.written is None)
+def test_values(record):
+    failures = []
+    for dtype in record.allowed():
+        for number, args in enumerate(record.samples(dtype)):
+            what = f"[{dtype}] {describe(record, number, args)}"
+            stated = any(isinstance(a, oar.dtype) for a in args)
+            if record.name in ONLY_WITH_DTYPE and not stated and category(dtype) in ONLY_WITH_DTYPE[record.name]:
+                continue
+            try:
+                wanted = reference(record, args)
+                dtypes = [expected_dtype(record, args, dtype, i) for i in range(len(wanted))]
+                results = record.call(args)
+                assert len(results) == len(wanted), f"{what}: {len(results)} results, expected {len(wanted)}"
+                for i, (result, want) in enumerate(zip(results, wanted)):
+                    part = what if len(results) == 1 else f"{what}, result {i}"
+                    tolerance = TOLERANCE.get(result.dtype.name, 0.0) * FACTORS.get(record.name, 1.0)
+                    check_close(values(result), _fits(want, result.dtype.name), tolerance, part,
+                                SMALLEST.get(result.dtype.name, 0.0))
+                    assert not dtypes[i] or result.dtype.name in dtypes[i], \
+                        f"{part}: dtype {result.dtype.name}, expected {' or '.join(dtypes[i])}"
+            except Exception as error:  # noqa: BLE001  (collected, so that one run shows every dtype)
+                failures.append(str(error) if isinstance(error, AssertionError) else f"{what}: {error!r}")
+    assert not failures, f"{len(failures)} failures\n" + "\n".join(failures[:12])
+
+
+@each(r for r in RECORDS if r.written is not None)
+def test_inplace(record):
+    """The same tensor comes back, written, its version raised, with the values of the functional op."""
+    for dtype in record.allowed():
+        for number, args in enumerate(record.samples(dtype)):
+            what = f"[{dtype}] {describe(record, number, args)}"
+            target = args[record.written]
+            before, place = target.inplace_version, target.data_ptr()
+            functional = None
+            if record.inplace_of:
+                functional = BY_NAME[record.inplace_of].call(record.samples(dtype)[number])[0]
+            try:
+                result = record.function(*args)
+            except (ValueError, TypeError) as error:
+                # Right only where the result does not fit into the written operand; and the op says its own name.
+                assert functional is not None, f"{what}: {error}"
+                assert functional.shape != target.shape or functional.dtype != target.dtype, f"{what}: {error}"
+                assert f"[{record.name}]" in str(error), f"{what}: the error does not name the op: {error}"
+                continue
+            assert result is target, f"{what}: another object came back"
+            assert target.data_ptr() == place, f"{what}: the memory moved"
+            assert target.inplace_version > before or target.size == 0, f"{what}: the version did not change"
+            if functional is not None:
+                wanted = functional if functional.dtype == target.dtype else oar._C.ops.cast(functional, target.dtype)
+                check_close(values(target), values(wanted), TOLERANCE.get(dtype, 0.0), what)
+
+
+@each(r for r in RECORDS if r.has(Trait.RANDOM) and not r.numpy)
+def test_random_shape_and_dtype(record):
+    for number, args in enumerate(record.samples("float32")):
+        oar.seed(7)
+        first = record.call(args)
+        oar.seed(7)
+        second = record.call(record.samples("float32")[number])
+        for a, b in zip(first, second):
+            assert a.dtype == b.dtype and a.shape == b.shape
+            np.testing.assert_array_equal(values(a), values(b), err_msg=describe(record, number, args))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_samples_are_the_same_every_time(dtype):
+    a, b = (oar._C.op_samples("add", dtype)[0][0].numpy() for _ in range(2))
+    np.testing.assert_array_equal(a, b)

@@ -1,0 +1,65 @@
+"""vmap over every op equals a loop."""
+
+import numpy as np
+
+import oar
+from registry.compare import TOLERANCE, check_close, values
+from registry.records import RECORDS, Trait, describe, each, replaced, tensors_of
+
+BATCH = 3
+
+
+def turned(t, by):
+    """The same values in another order: other data that is as legal as the sample's own."""
+    flat = np.roll(t.numpy().ravel(), by).reshape(t.shape)
+    return oar.to_tensor(flat, dtype=t.dtype)
+
+
+def batches(args):
+    """For each tensor argument a stack of three variants; a loop's inputs beside it."""
+    tensors = tensors_of(args)
+    variants = [[turned(t, i) for i in range(BATCH)] for t in tensors]
+    stacked = [oar._C.ops.stack(v, 0) for v in variants]
+    return tensors, variants, stacked
+
+
+def check(record, args, chosen, what):
+    tensors, variants, stacked = batches(args)
+    inputs = [s if i in chosen else t for i, (s, t) in enumerate(zip(stacked, tensors))]
+    axes = [0 if i in chosen else None for i in range(len(tensors))]
+
+    def function(*given):
+        results = record.call(replaced(args, list(given)))
+        return tuple(results)
+
+    found = oar.func.vmap(function, in_axes=axes)(*inputs)
+    wanted = []
+    for b in range(BATCH):
+        given = [oar._C.ops.assign(v[b] if i in chosen else t)
+                 for i, (v, t) in enumerate(zip(variants, tensors))]
+        wanted.append(record.call(replaced(args, given)))
+    for k, result in enumerate(found):
+        loop = np.stack([values(w[k]) for w in wanted])
+        assert result.dtype == wanted[0][k].dtype, f"{what}: {result.dtype}, a loop gives {wanted[0][k].dtype}"
+        check_close(values(result), loop, TOLERANCE.get(result.dtype.name, 0.0), f"{what}, result {k}")
+
+
+@each(r for r in RECORDS if not r.traits & (Trait.RANDOM | Trait.DATA_DEPENDENT) and not r.writes_aside)
+def test_vmap(record):
+    failures, tested = [], 0
+    dtype = next(d for d in ("float32", "complex64", "int64", "bool") if d in record.allowed())
+    for number, args in enumerate(record.samples(dtype)):
+        count = len(tensors_of(args))
+        written = record.written is not None
+        for chosen in sorted({tuple(range(count)), (0,), (count - 1,)} - {()}):
+            if count == 0 or (written and record.written not in chosen):
+                continue
+            what = f"[{dtype}] {describe(record, number, args)}, batched {list(chosen)}"
+            try:
+                tested += 1
+                check(record, record.samples(dtype)[number], chosen, what)
+            except Exception as error:  # noqa: BLE001
+                if written and "[" + record.name + "]" in str(error):
+                    continue  # the sample's result does not fit into its operand
+                failures.append(str(error) if isinstance(error, AssertionError) else f"{what}: {error!r}")
+    assert not failures, f"{len(failures)} of {tested} failed\n" + "\n".join(failures[:10])
