@@ -68,9 +68,9 @@ int run() {
   }
 
   // Captured once, with a number of points that is left open.
-  const oar::Executor classify(oar::capture(
-      [&](const std::vector<Tensor>& in) { return std::vector<Tensor>{net(in[0])}; },
-      {{oar::DType::Float32, {oar::Dim::symbol("points"), 2}, "places"}}, "classify"));
+  const oar::Executor classify(
+      oar::capture([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{net(in[0])}; },
+                   {{oar::DType::Float32, {oar::Dim::symbol("points"), 2}, "places"}}, "classify"));
   std::printf("\n%s\n", oar::to_text(classify.program()).c_str());
 
   double worst = 1;

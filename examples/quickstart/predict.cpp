@@ -35,8 +35,8 @@ struct DigitNet : nn::Module {
     register_module("fc2", fc2);
   }
 
-  oar::Tensor forward(oar::Tensor x) {
-    x = oar::relu(conv1(x));
+  oar::Tensor forward(const oar::Tensor& images) override {
+    oar::Tensor x = oar::relu(conv1(images));
     x = pool(oar::relu(conv2(x)));
     x = oar::relu(fc1(oar::flatten(x, 1, -1)));
     return oar::softmax(fc2(x), -1);

@@ -3,6 +3,8 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
+#include <unistd.h>
 
 #include <memory>
 #include <optional>
@@ -75,10 +77,25 @@ int guarded_int(F&& body) noexcept {
   }
 }
 
+// At exit Python ends the other threads within its locking calls, by unwinding their stacks. C++ frames
+// with destructors do not survive that, so such a thread sleeps until the process is gone.
+template <class F>
+auto unless_exiting(F&& lock) {
+#if defined(__GLIBCXX__)
+  try {
+    return lock();
+  } catch (abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+#else
+  return lock();
+#endif
+}
+
 class GilRelease {
  public:
   GilRelease() : state_(PyEval_SaveThread()) {}
-  ~GilRelease() { PyEval_RestoreThread(state_); }
+  ~GilRelease() { unless_exiting([&] { PyEval_RestoreThread(state_); }); }
   GilRelease(const GilRelease&) = delete;
   GilRelease& operator=(const GilRelease&) = delete;
 
@@ -87,7 +104,7 @@ class GilRelease {
 };
 class GilHold {
  public:
-  GilHold() : state_(PyGILState_Ensure()) {}
+  GilHold() : state_(unless_exiting(PyGILState_Ensure)) {}
   ~GilHold() { PyGILState_Release(state_); }
   GilHold(const GilHold&) = delete;
   GilHold& operator=(const GilHold&) = delete;

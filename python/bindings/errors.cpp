@@ -56,6 +56,7 @@ void set_python_error() {
   } catch (const CarriedError& error) {
     error.restore();
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Interrupted && PyErr_Occurred()) return;  // Python's own exception
     PyErr_SetString(class_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();

@@ -2,6 +2,7 @@
 #include "common.h"
 #include "oar/base/crash_handler.h"
 #include "oar/base/flags.h"
+#include "oar/base/interrupt.h"
 #include "oar/base/parallel.h"
 #include "oar/base/version.h"
 #include "oar/device/device.h"
@@ -249,6 +250,12 @@ void print_python_lines(int fd) {
   if (PyThreadState* state = PyGILState_GetThisThreadState()) _Py_DumpTraceback(fd, state);
 }
 
+// Only Python's main thread sees signals; elsewhere the answer is no.
+bool user_interrupted() {
+  const GilHold gil;
+  return PyErr_CheckSignals() < 0;
+}
+
 PyMethodDef kFunctions[] = {
     {"get_flag", get_flag, METH_O, nullptr},
     {"set_flag", put_flag, METH_VARARGS, nullptr},
@@ -282,6 +289,7 @@ void init_framework(PyObject* module) {
   check(PyModule_AddFunctions(module, kFunctions));
   check(PyModule_AddStringConstant(module, "version", version()));
   set_crash_python_hook(print_python_lines);
+  set_interrupt_check(user_interrupted);
 }
 
 }  // namespace oar::python

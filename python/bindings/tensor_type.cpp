@@ -183,7 +183,8 @@ PyObject* nb_int(PyObject* self) {
   return number ? PyNumber_Long(number.get()) : nullptr;
 }
 PyObject* nb_float(PyObject* self) {
-  return guarded([&] { return PyFloat_FromDouble(tensor_of(self).item_double()); });
+  const Ref number(item(tensor_of(self)));  // of a complex one Python refuses to drop a part
+  return number ? PyNumber_Float(number.get()) : nullptr;
 }
 PyObject* nb_index(PyObject* self) {
   return guarded([&]() -> PyObject* {

@@ -124,6 +124,9 @@ def set_flags(flags: dict) -> None:
     if not isinstance(flags, dict):
         raise TypeError(f"set_flags takes a dict, not {type(flags).__name__}.")
     for name, value in flags.items():
+        known = [row[0] for row in _C.list_flags()]
+        if _flag_name(name) not in known:
+            raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
         _C.set_flag(_flag_name(name), value)
 
 

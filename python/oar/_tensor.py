@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 
-from oar import _C
+from oar import _C, _printing
 from oar._C import Tensor, ops
-from oar._framework import place_of, print_options
+from oar._framework import place_of
 
 
 class TensorHookRemoveHelper:
@@ -161,6 +161,10 @@ def contains(self, value) -> builtins.bool:
     return builtins.bool(ops.any(ops.equal(self, value)))
 
 
+def as_complex_number(self) -> complex:
+    return complex(self.item())
+
+
 def array(self, dtype=None, copy=None):
     import numpy
     if copy is False:
@@ -231,13 +235,7 @@ def show(self) -> str:
             ("Parameter", "ParamBase")) else head.replace("Tensor(", f"{type(self).__name__}(", 1)
     if self._kind not in ("dense",):
         return f"{head}, kind={self._kind})"
-    import numpy
-    options = print_options
-    suppress = None if options["sci_mode"] is None else not options["sci_mode"]
-    with numpy.printoptions(precision=options["precision"], threshold=options["threshold"],
-                            edgeitems=options["edgeitems"], linewidth=options["linewidth"], suppress=suppress,
-                            floatmode="fixed" if self.dtype.name.startswith("float") else None):
-        body = numpy.array2string(summarised(self.detach()), separator=", ", prefix="       ")
+    body = _printing.body(summarised(self.detach()), 7)
     return f"{head},\n       {body})"
 
 
@@ -252,7 +250,8 @@ _METHODS = {
     "copy_": copy_, "dim": dim, "rank": dim, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
     "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense, "__iter__": iterate,
-    "__contains__": contains, "__array__": array, "__format__": format_value, "__copy__": copy_shallow,
+    "__pos__": lambda self: self, "__complex__": as_complex_number, "__contains__": contains, "__array__": array,
+    "__format__": format_value, "__copy__": copy_shallow,
     "__deepcopy__": copy_deep, "__reduce_ex__": reduce, "__repr__": show, "__str__": show,
     "_share_data_with": share_data_with,
 }

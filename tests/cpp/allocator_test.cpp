@@ -1,3 +1,5 @@
+#include "oar/tensor/allocator.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -7,8 +9,12 @@
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
 #include "oar/base/scope_guard.h"
-#include "oar/tensor/allocator.h"
 #include "oar/tensor/tensor.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+// The sanitizer's own allocator must refuse as the system does, instead of ending the process.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+#endif
 
 namespace oar {
 namespace {

@@ -79,7 +79,8 @@ int64_t resident_pages() {
 struct Model {
   Tensor w1, w2;
   explicit Model(double seed)
-      : w1(leaf({0.1 * seed, -0.2, 0.3, 0.4, -0.5, 0.6}, Shape{2, 3})), w2(leaf({0.7, -0.8, 0.9}, Shape{3, 1})) {}
+      : w1(leaf({0.1 * seed, -0.2, 0.3, 0.4, -0.5, 0.6}, Shape{2, 3})),
+        w2(leaf({0.7, -0.8, 0.9}, Shape{3, 1})) {}
 
   double step(const Tensor& x, const Tensor& target) {
     const Tensor error = matmul(tanh(matmul(x, w1)), w2) - target;
@@ -95,7 +96,8 @@ struct Model {
 };
 
 const Tensor& inputs() {
-  static const Tensor x = Tensor::from_vector(Values{0, 0, 0, 1, 1, 0, 1, 1}, Shape{4, 2}, DType::Float64);
+  static const Tensor x =
+      Tensor::from_vector(Values{0, 0, 0, 1, 1, 0, 1, 1}, Shape{4, 2}, DType::Float64);
   return x;
 }
 const Tensor& targets() {

@@ -41,7 +41,8 @@ TEST(Backward, ReachesALeafThatIsARoot) {
 }
 
 TEST(Backward, BroadcastOperandsGetTheirShapeBack) {
-  const Tensor x = leaf({1, 2, 3, 4, 5, 6}, Shape{2, 3}), row = leaf({1, 2, 3}), one = leaf({2}, Shape{1});
+  const Tensor x = leaf({1, 2, 3, 4, 5, 6}, Shape{2, 3}), row = leaf({1, 2, 3}),
+               one = leaf({2}, Shape{1});
   run_backward(sum(x * row * one));
   EXPECT_EQ(grad_of(row), (Values{10, 14, 18}));
   EXPECT_EQ(grad_of(one), (Values{46}));
@@ -57,8 +58,9 @@ TEST(Backward, MistakesAreNamed) {
   EXPECT_EQ(error_of([&] { backward(TensorList(&y, 1), two); }).kind(), ErrorKind::InvalidArgument);
   const Tensor none;
   EXPECT_EQ(error_of([&] { backward(TensorList(&none, 1)); }).kind(), ErrorKind::InvalidType);
-  EXPECT_EQ(error_of([&] { set_stop_gradient(Tensor::scalar(int64_t{1}, DType::Int64), false); }).kind(),
-            ErrorKind::InvalidArgument);
+  EXPECT_EQ(
+      error_of([&] { set_stop_gradient(Tensor::scalar(int64_t{1}, DType::Int64), false); }).kind(),
+      ErrorKind::InvalidArgument);
 }
 
 TEST(Backward, FreesTheGraphUnlessTold) {
@@ -86,8 +88,7 @@ TEST(Grad, LeavesLeavesAlone) {
   const Tensor x = leaf({2, 3}), w = leaf({5, 7});
   const Tensor hidden = x * w, out = hidden * hidden;
   const Tensor inputs[] = {x, hidden, w};
-  const std::vector<Tensor> grads =
-      grad(TensorList(&out, 1), inputs, {}, {.retain_graph = true});
+  const std::vector<Tensor> grads = grad(TensorList(&out, 1), inputs, {}, {.retain_graph = true});
   EXPECT_EQ(values_of(grads[0]), (Values{2 * 10 * 5, 2 * 21 * 7}));
   EXPECT_EQ(values_of(grads[1]), (Values{20, 42}));
   EXPECT_EQ(values_of(grads[2]), (Values{2 * 10 * 2, 2 * 21 * 3}));
@@ -115,8 +116,8 @@ TEST(Grad, AnInputMayBeAnOutputOrUnused) {
 TEST(Grad, StopsAtNoGradVars) {
   const Tensor x = leaf({2});
   const Tensor a = x * 3, b = x * 5, out = a * b;
-  const std::vector<Tensor> grads =
-      grad(TensorList(&out, 1), TensorList(&x, 1), {}, {.retain_graph = true}, false, TensorList(&b, 1));
+  const std::vector<Tensor> grads = grad(TensorList(&out, 1), TensorList(&x, 1), {},
+                                         {.retain_graph = true}, false, TensorList(&b, 1));
   EXPECT_EQ(values_of(grads[0]), (Values{30})) << "only by way of a: 3 * b";
   EXPECT_EQ(values_of(grad_wrt(out, x)), (Values{60}));
 }
@@ -130,7 +131,8 @@ TEST(Grad, SeveralOutputsAddUp) {
 TEST(Grad, AnyOrderUpToFour) {
   const Tensor x = leaf({0.5, 2});
   Tensor y = x * x * x * x * x;
-  const Values expected[] = {{5 * 0.0625, 5 * 16.0}, {20 * 0.125, 20 * 8.0}, {60 * 0.25, 60 * 4.0}, {60, 240}};
+  const Values expected[] = {
+      {5 * 0.0625, 5 * 16.0}, {20 * 0.125, 20 * 8.0}, {60 * 0.25, 60 * 4.0}, {60, 240}};
   for (const Values& order : expected) {
     y = grad_wrt(y, x, {.create_graph = true});
     EXPECT_EQ(values_of(y), order);
@@ -184,16 +186,29 @@ TEST(Hooks, SeeAndReplaceGradients) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2, z = y * y;
   std::vector<std::string> order;
-  add_tensor_hook(z, [&](const Tensor&) { order.push_back("z"); return Tensor(); });
-  add_tensor_hook(y, [&](const Tensor& g) { order.push_back("y"); return g * 10; });
-  const uint64_t removed = add_tensor_hook(y, [&](const Tensor&) { order.push_back("gone"); return Tensor(); });
-  add_tensor_hook(x, [&](const Tensor& g) { order.push_back("x"); return g + 1; });
+  add_tensor_hook(z, [&](const Tensor&) {
+    order.push_back("z");
+    return Tensor();
+  });
+  add_tensor_hook(y, [&](const Tensor& g) {
+    order.push_back("y");
+    return g * 10;
+  });
+  const uint64_t removed = add_tensor_hook(y, [&](const Tensor&) {
+    order.push_back("gone");
+    return Tensor();
+  });
+  add_tensor_hook(x, [&](const Tensor& g) {
+    order.push_back("x");
+    return g + 1;
+  });
   EXPECT_TRUE(remove_tensor_hook(y, removed));
   EXPECT_FALSE(remove_tensor_hook(y, removed));
   run_backward(z, {.retain_graph = true});
   EXPECT_EQ(order, (std::vector<std::string>{"z", "y", "x"}));
   EXPECT_EQ(grad_of(x), (Values{81, 161}));
-  EXPECT_EQ(values_of(grad_wrt(z, y, {.retain_graph = true})), (Values{40, 80})) << "after y's hook";
+  EXPECT_EQ(values_of(grad_wrt(z, y, {.retain_graph = true})), (Values{40, 80}))
+      << "after y's hook";
   EXPECT_EQ(error_of([&] { add_tensor_hook(constant({1}), {}); }).kind(), ErrorKind::Runtime);
 }
 
@@ -211,9 +226,8 @@ TEST(Hooks, OfNodesSeeWhatGoesInAndOut) {
 TEST(Hooks, AnErrorLeavesEverythingUsable) {
   const Tensor x = leaf({2});
   const Tensor y = x * x;
-  const uint64_t id = add_tensor_hook(y, [](const Tensor&) -> Tensor {
-    fail(ErrorKind::Runtime, "the hook says no.");
-  });
+  const uint64_t id = add_tensor_hook(
+      y, [](const Tensor&) -> Tensor { fail(ErrorKind::Runtime, "the hook says no."); });
   EXPECT_EQ(error_of([&] { run_backward(y); }).text(), "the hook says no.");
   EXPECT_TRUE(grad_enabled());
   EXPECT_EQ(current_op(), nullptr);
@@ -270,7 +284,9 @@ TEST(CustomFunction, BringsItsOwnDerivative) {
     EXPECT_FALSE(grad_enabled());
     return {in[0] * in[1], in[0]};
   };
-  const auto reverse = [x, w](TensorList g) -> std::vector<Tensor> { return {g[0] * w * 1000 + g[1], g[0] * x}; };
+  const auto reverse = [x, w](TensorList g) -> std::vector<Tensor> {
+    return {g[0] * w * 1000 + g[1], g[0] * x};
+  };
   const std::vector<Tensor> out = custom_function(inputs, forward, reverse, "mine");
   EXPECT_FALSE(out[1].is_same(x)) << "an input handed through is a result of its own";
   EXPECT_EQ(history_of(out[0]).node->name(), "mine");
@@ -286,9 +302,11 @@ TEST(CustomFunction, MistakesAreNamed) {
   const Tensor x = leaf({1});
   const auto same = [](TensorList in) -> std::vector<Tensor> { return {in[0] * 2}; };
   const auto none = [](TensorList) -> std::vector<Tensor> { return {}; };
-  const std::vector<Tensor> out = custom_function(TensorList(&x, 1), same, none, "a_function_with_a_long_name");
+  const std::vector<Tensor> out =
+      custom_function(TensorList(&x, 1), same, none, "a_function_with_a_long_name");
   const Error error = error_of([&] { run_backward(out[0]); });
-  EXPECT_EQ(error.text(), "the backward of a_function_with_a_long_name gave 0 gradients for 1 tensor inputs.");
+  EXPECT_EQ(error.text(),
+            "the backward of a_function_with_a_long_name gave 0 gradients for 1 tensor inputs.");
   EXPECT_EQ(error.op(), "a_function_with_a_long_name");
   const Tensor plain = constant({1});
   EXPECT_TRUE(stop_gradient(custom_function(TensorList(&plain, 1), same, none)[0]));

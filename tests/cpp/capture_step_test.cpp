@@ -287,7 +287,7 @@ struct Network {
   Tensors step(const Tensors& in) {
     Tensor h = linear(in[0], parameters[0]);
     h = batch_norm(h, mean, variance, parameters[1], parameters[2], true, 0.9, 1e-5, "NC");
-    h = gelu(h) * dropout_mask(h.dims(), 0.25, 1 / 0.75, DType::Float32);
+    h = dropout(gelu(h), 0.25);
     const Tensor loss = cross_entropy(linear(h, parameters[3], parameters[4]), in[1]);
     backward({&loss, 1});
     const GradMode off(false);

@@ -146,7 +146,7 @@ TEST(CaptureWrite, ExplicitWrites) {
         const Tensor y = in[0] * 1;
         slice_put_(y, literal(4.0), rows(0, 2));
         const Tensor x = in[0] * 1;
-        where_(greater_than(y, zeros_like(y)), x, y * 2);
+        index_put_(x, {range(0, 2, 1, DType::Int64)}, slice_view(y, rows(1, 3)), true);
         return Tensors{y, x};
       },
       square(), runs());

@@ -14,7 +14,8 @@ using cts::Finding;
 using cts::Outcome;
 
 int64_t count(const std::vector<Finding>& findings, Outcome outcome) {
-  return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.outcome == outcome; });
+  return std::count_if(findings.begin(), findings.end(),
+                       [&](const Finding& f) { return f.outcome == outcome; });
 }
 
 bool passes(const std::vector<Finding>& findings, std::string_view op) {
@@ -33,14 +34,16 @@ TEST(Conformance, CpuAgreesWithItself) {
 TEST(Conformance, AsyncPlugin) {
   const std::vector<Finding> findings = cts::run_conformance(async_device());
   EXPECT_EQ(count(findings, Outcome::Fail), 0) << cts::summary(findings);
-  for (const char* op : {"add", "exp", "sum", "cast", "full"}) EXPECT_TRUE(passes(findings, op)) << op;
+  for (const char* op : {"add", "exp", "sum", "cast", "full"})
+    EXPECT_TRUE(passes(findings, op)) << op;
   for (const char* composite : {"matmul", "linear", "zeros_like", "einsum"})  // by decomposition
     EXPECT_TRUE(passes(findings, composite)) << composite;
   EXPECT_GT(count(findings, Outcome::Unsupported), 0);
 }
 
 TEST(Conformance, NullFindsTheWrongNumbers) {
-  const std::vector<Finding> findings = cts::run_conformance(devices::parse("null"), {.only_op = "exp"});
+  const std::vector<Finding> findings =
+      cts::run_conformance(devices::parse("null"), {.only_op = "exp"});
   EXPECT_GT(count(findings, Outcome::Fail), 0);
   EXPECT_NE(cts::summary(findings).find("FAILED exp sample 0"), std::string::npos);
 }

@@ -52,7 +52,8 @@ TEST(DevicePlugin, AnotherAbiVersion) {
 }
 
 TEST(DevicePlugin, ALibraryThatIsNone) {
-  expect_text(error_of([] { devices::load_plugin(plugin_path("not_a_plugin")); }), "oar_plugin_init");
+  expect_text(error_of([] { devices::load_plugin(plugin_path("not_a_plugin")); }),
+              "oar_plugin_init");
 }
 
 TEST(DevicePlugin, RefusesToStart) {
@@ -61,7 +62,8 @@ TEST(DevicePlugin, RefusesToStart) {
 
 TEST(DevicePlugin, TwiceIsAnError) {
   async_device();
-  expect_text(error_of([] { devices::load_plugin(plugin_path("async_device")); }), "registered already");
+  expect_text(error_of([] { devices::load_plugin(plugin_path("async_device")); }),
+              "registered already");
 }
 
 TEST(DevicePlugin, NamesItsDevices) {
@@ -84,7 +86,8 @@ TEST(DeviceTransfer, ThereAndBack) {
 
 TEST(DeviceTransfer, ViewsAreMadeContiguous) {
   const Tensor x = matrix({1, 2, 3, 4, 5, 6}, 2, 3);
-  EXPECT_EQ(values(to_device(transpose(x, {1, 0}), async_device())), (std::vector<double>{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(values(to_device(transpose(x, {1, 0}), async_device())),
+            (std::vector<double>{1, 4, 2, 5, 3, 6}));
   const Tensor there = to_device(x, async_device());
   EXPECT_EQ(values(transpose(there, {1, 0})), (std::vector<double>{1, 4, 2, 5, 3, 6}));
 }
@@ -94,13 +97,15 @@ TEST(DeviceTransfer, BetweenDevices) {
   const Tensor second = to_device(first, async_device(1));
   EXPECT_EQ(second.device(), async_device(1));
   EXPECT_EQ(values(second), (std::vector<double>{1, 1, 1}));
-  const Tensor null = to_device(second, devices::parse("null"));  // another type, by way of the host
+  const Tensor null =
+      to_device(second, devices::parse("null"));  // another type, by way of the host
   EXPECT_EQ(values(null), (std::vector<double>{1, 1, 1}));
 }
 
 TEST(DeviceTransfer, EmptyAndZeroDimensional) {
   EXPECT_EQ(values(to_device(numbers({}), async_device())), std::vector<double>{});
-  EXPECT_EQ(values(to_device(Tensor::scalar(2.5, DType::Float64), async_device())), std::vector<double>{2.5});
+  EXPECT_EQ(values(to_device(Tensor::scalar(2.5, DType::Float64), async_device())),
+            std::vector<double>{2.5});
 }
 
 TEST(DeviceTransfer, AutogradGoesThrough) {
@@ -141,7 +146,8 @@ TEST(DeviceCall, OpsWithoutAKernelDecompose) {
   EXPECT_EQ(values(matmul(x, x, true, false)), (std::vector<double>{10, 14, 14, 20}));
   EXPECT_EQ(values(ones_like(x)), (std::vector<double>{1, 1, 1, 1}));
   EXPECT_EQ(ones_like(x).device(), async_device());
-  EXPECT_EQ(values(linear(x, x, to_device(numbers({1, 1}), async_device()))), (std::vector<double>{8, 11, 16, 23}));
+  EXPECT_EQ(values(linear(x, x, to_device(numbers({1, 1}), async_device()))),
+            (std::vector<double>{8, 11, 16, 23}));
 }
 
 TEST(DeviceCall, OpsWithNeitherSaySo) {
@@ -161,7 +167,8 @@ TEST(DeviceCall, DeclinedDtypesSaySo) {
 
 TEST(DeviceCall, MixedDevicesAreAnError) {
   const Tensor here = numbers({1, 2, 3});
-  const Tensor there = to_device(here, async_device(0)), elsewhere = to_device(here, async_device(1));
+  const Tensor there = to_device(here, async_device(0)),
+               elsewhere = to_device(here, async_device(1));
   for (const Tensor& other : {here, elsewhere}) {
     const Error error = error_of([&] { there + other; });
     EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
@@ -259,7 +266,9 @@ TEST(DeviceMemory, FreedBehindQueuedWorkAndIntact) {
 }
 
 TEST(DeviceMemory, TooMuchIsAnError) {
-  const Error error = error_of([] { Tensor::empty(std::vector<Dim>{Dim(int64_t{1} << 45)}, DType::Float64, async_device()); });
+  const Error error = error_of([] {
+    Tensor::empty(std::vector<Dim>{Dim(int64_t{1} << 45)}, DType::Float64, async_device());
+  });
   EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
 }
 

@@ -9,7 +9,9 @@
 
 namespace oar {
 
-inline std::string plugin_path(const std::string& name) { return std::string(OAR_TEST_PLUGINS) + "/" + name + ".so"; }
+inline std::string plugin_path(const std::string& name) {
+  return std::string(OAR_TEST_PLUGINS) + "/" + name + ".so";
+}
 
 // Loads the plug-in at first use.
 inline Device async_device(int index = 0) {
@@ -24,9 +26,15 @@ F* async_function(const char* name) {
   static void* library = dlopen(plugin_path("async_device").c_str(), RTLD_NOW | RTLD_NOLOAD);
   return reinterpret_cast<F*>(dlsym(library, name));
 }
-inline void async_pause(bool paused) { async_function<void(int)>("oar_async_pause")(paused ? 1 : 0); }
-inline void async_fail_next(const char* text) { async_function<void(const char*)>("oar_async_fail_next")(text); }
+inline void async_pause(bool paused) {
+  async_function<void(int)>("oar_async_pause")(paused ? 1 : 0);
+}
+inline void async_fail_next(const char* text) {
+  async_function<void(const char*)>("oar_async_fail_next")(text);
+}
 inline int64_t async_live_blocks() { return async_function<int64_t()>("oar_async_live_blocks")(); }
-inline int64_t async_damaged_blocks() { return async_function<int64_t()>("oar_async_damaged_blocks")(); }
+inline int64_t async_damaged_blocks() {
+  return async_function<int64_t()>("oar_async_damaged_blocks")();
+}
 
 }  // namespace oar

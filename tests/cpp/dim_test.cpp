@@ -1,10 +1,11 @@
+#include "oar/tensor/dim.h"
+
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <random>
 
 #include "oar/base/error.h"
-#include "oar/tensor/dim.h"
 
 namespace oar {
 namespace {
@@ -21,8 +22,8 @@ TEST(Dim, KnownNumbersAreTheirWords) {
   EXPECT_EQ(floor_div(-7, 2), Dim(-4));
   EXPECT_EQ(floor_mod(-7, 2), Dim(1));
   EXPECT_EQ(ceil_div(seven, 2), Dim(4));
-  EXPECT_EQ(min_of(3, 5), Dim(3));
-  EXPECT_EQ(max_of(3, 5), Dim(5));
+  EXPECT_EQ(min_of(Dim(3), 5), Dim(3));
+  EXPECT_EQ(max_of(Dim(3), 5), Dim(5));
   EXPECT_TRUE(seven.symbols().empty());
   EXPECT_EQ(seven.str(), "7");
 }
@@ -98,8 +99,11 @@ TEST(Dim, EvaluatesAndSubstitutes) {
 // expression as written.
 TEST(Dim, SimplificationKeepsTheValue) {
   std::mt19937_64 random(11);
-  const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
-  const std::vector<Dim> symbols = {Dim::symbol("x", 4), Dim::symbol("y", 6, 1), Dim::symbol("z", 0)};
+  const auto below = [&](int64_t n) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
+  };
+  const std::vector<Dim> symbols = {Dim::symbol("x", 4), Dim::symbol("y", 6, 1),
+                                    Dim::symbol("z", 0)};
   using Eval = std::function<int64_t(const std::vector<int64_t>&)>;
   struct Pair {
     Dim dim;
@@ -117,11 +121,16 @@ TEST(Dim, SimplificationKeepsTheValue) {
     const Pair l = make(depth - 1), r = make(depth - 1);
     const Eval a = l.eval, b = r.eval;
     switch (below(7)) {
-      case 0: return {l.dim + r.dim, [=](auto& v) { return a(v) + b(v); }};
-      case 1: return {l.dim - r.dim, [=](auto& v) { return a(v) - b(v); }};
-      case 2: return {l.dim * r.dim, [=](auto& v) { return a(v) * b(v); }};
-      case 3: return {min_of(l.dim, r.dim), [=](auto& v) { return std::min(a(v), b(v)); }};
-      case 4: return {max_of(l.dim, r.dim), [=](auto& v) { return std::max(a(v), b(v)); }};
+      case 0:
+        return {l.dim + r.dim, [=](auto& v) { return a(v) + b(v); }};
+      case 1:
+        return {l.dim - r.dim, [=](auto& v) { return a(v) - b(v); }};
+      case 2:
+        return {l.dim * r.dim, [=](auto& v) { return a(v) * b(v); }};
+      case 3:
+        return {min_of(l.dim, r.dim), [=](auto& v) { return std::min(a(v), b(v)); }};
+      case 4:
+        return {max_of(l.dim, r.dim), [=](auto& v) { return std::max(a(v), b(v)); }};
       default: {
         const int64_t k = (1 + below(4)) * (below(4) == 0 ? -1 : 1);
         const auto quotient = [k](int64_t n) {

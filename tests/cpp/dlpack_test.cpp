@@ -1,3 +1,5 @@
+#include "oar/tensor/dlpack.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -6,7 +8,6 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/operators.h"
-#include "oar/tensor/dlpack.h"
 
 namespace oar {
 namespace {
@@ -23,8 +24,8 @@ struct Foreign {
   Foreign() {
     managed.manager_ctx = this;
     managed.deleter = [](Managed* self) { ++static_cast<Foreign*>(self->manager_ctx)->deleted; };
-    managed.dl_tensor = {memory.data(), {dlpack::kCpu, 0}, 2, {dlpack::kFloat, 32, 1}, shape.data(),
-                         strides.data(), 0};
+    managed.dl_tensor = {memory.data(), {dlpack::kCpu, 0}, 2, {dlpack::kFloat, 32, 1},
+                         shape.data(),  strides.data(),    0};
     if constexpr (requires { managed.version; })
       managed.version = {dlpack::kMajorVersion, dlpack::kMinorVersion};
   }
@@ -34,7 +35,8 @@ using Legacy = Foreign<DLManagedTensor>;
 using Versioned = Foreign<DLManagedTensorVersioned>;
 
 TEST(DLPack, HandsOutWithoutACopy) {
-  const Tensor t = Tensor::from_vector(std::vector<double>{1, 2, 3, 4, 5, 6}, Shape{2, 3}, DType::Float32);
+  const Tensor t =
+      Tensor::from_vector(std::vector<double>{1, 2, 3, 4, 5, 6}, Shape{2, 3}, DType::Float32);
   const StoragePtr storage = t->storage;
   DLManagedTensor* managed = to_dlpack(t);
   EXPECT_EQ(managed->dl_tensor.data, t->data);
@@ -80,9 +82,9 @@ TEST(DLPack, EveryDTypeRoundTrips) {
   EXPECT_EQ(managed->dl_tensor.dtype.code, 5);
   EXPECT_EQ(managed->dl_tensor.dtype.bits, 64);
   managed->deleter(managed);
-  const std::pair<DType, int> codes[] = {{DType::Bool, 6},          {DType::UInt8, 1},
-                                         {DType::BFloat16, 4},      {DType::Float8E4M3FN, 10},
-                                         {DType::Float8E5M2, 12},   {DType::Int64, 0}};
+  const std::pair<DType, int> codes[] = {{DType::Bool, 6},        {DType::UInt8, 1},
+                                         {DType::BFloat16, 4},    {DType::Float8E4M3FN, 10},
+                                         {DType::Float8E5M2, 12}, {DType::Int64, 0}};
   for (const auto& [dtype, code] : codes) {
     managed = to_dlpack(Tensor::empty({2}, dtype));
     EXPECT_EQ(managed->dl_tensor.dtype.code, code) << name_of(dtype);
@@ -91,7 +93,8 @@ TEST(DLPack, EveryDTypeRoundTrips) {
 }
 
 TEST(DLPack, StridedViewsRoundTrip) {
-  const Tensor base = Tensor::from_vector(std::vector<double>{0, 1, 2, 3, 4, 5}, Shape{2, 3}, DType::Float32);
+  const Tensor base =
+      Tensor::from_vector(std::vector<double>{0, 1, 2, 3, 4, 5}, Shape{2, 3}, DType::Float32);
   const Tensor turned = transpose(base, {1, 0});
   const Tensor back = from_dlpack(to_dlpack(turned));
   EXPECT_EQ(back->data, base->data);
@@ -181,18 +184,23 @@ void expect_refused(ErrorKind kind, const F& spoil) {
 TEST(DLPack, RefusesWhatItCannotHold) {
   expect_refused(ErrorKind::Unsupported, [](Versioned& f) { f.managed.version.major = 2; });
   expect_refused(ErrorKind::Unsupported, [](Versioned& f) { f.tensor().device = {2, 0}; });
-  expect_refused(ErrorKind::InvalidType, [](Versioned& f) { f.tensor().dtype = {dlpack::kUInt, 16, 1}; });
-  expect_refused(ErrorKind::InvalidType, [](Versioned& f) { f.tensor().dtype = {dlpack::kFloat, 32, 4}; });
+  expect_refused(ErrorKind::InvalidType,
+                 [](Versioned& f) { f.tensor().dtype = {dlpack::kUInt, 16, 1}; });
+  expect_refused(ErrorKind::InvalidType,
+                 [](Versioned& f) { f.tensor().dtype = {dlpack::kFloat, 32, 4}; });
   expect_refused(ErrorKind::InvalidType, [](Versioned& f) { f.tensor().dtype = {17, 4, 1}; });
-  expect_refused(ErrorKind::InvalidType, [](Versioned& f) { f.tensor().dtype = {dlpack::kComplex, 32, 1}; });
+  expect_refused(ErrorKind::InvalidType,
+                 [](Versioned& f) { f.tensor().dtype = {dlpack::kComplex, 32, 1}; });
   expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.tensor().ndim = -1; });
   expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.tensor().ndim = 1000; });
   expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.tensor().shape = nullptr; });
   expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.tensor().data = nullptr; });
   expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.tensor().byte_offset = 2; });
   expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.shape = {2, -3}; });
-  expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.shape = {int64_t{1} << 40, int64_t{1} << 40}; });
-  expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.strides = {int64_t{1} << 62, 1}; });
+  expect_refused(ErrorKind::InvalidArgument,
+                 [](Versioned& f) { f.shape = {int64_t{1} << 40, int64_t{1} << 40}; });
+  expect_refused(ErrorKind::InvalidArgument,
+                 [](Versioned& f) { f.strides = {int64_t{1} << 62, 1}; });
   expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.strides = {INT64_MIN, 1}; });
 }
 

@@ -1,10 +1,10 @@
 // Conversions of elements, against values worked out by hand from the formats' definitions.
+#include "oar/tensor/element.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-
-#include "oar/tensor/element.h"
 
 namespace oar {
 namespace {
@@ -65,7 +65,8 @@ TEST(Element, EveryFloat8E5M2CodeRoundTrips) {
 
 TEST(Element, Float8RoundsToNearestEven) {
   EXPECT_EQ(float8_e4m3fn(448.0f).bits, 0x7e);
-  EXPECT_EQ(float8_e4m3fn(464.0f).bits, 0x7e) << "halfway to the code that would be 480: the even one";
+  EXPECT_EQ(float8_e4m3fn(464.0f).bits, 0x7e)
+      << "halfway to the code that would be 480: the even one";
   EXPECT_EQ(float8_e4m3fn(464.1f).bits, 0x7f) << "beyond it there is no infinity, only NaN";
   EXPECT_EQ(float8_e4m3fn(-kInf).bits, 0xff);
   EXPECT_EQ(float8_e4m3fn(1.0625f).bits, 0x38) << "halfway between 1 and 1.125";
@@ -141,7 +142,8 @@ TEST(Element, DoublesAreRoundedOnce) {
   EXPECT_EQ(convert_element<float16>(above_half).bits, 0x3c01);
   const double below_half = 1.0 + std::ldexp(3.0, -11) - std::ldexp(1.0, -40);
   EXPECT_EQ(convert_element<float16>(below_half).bits, 0x3c01);
-  EXPECT_EQ(convert_element<bfloat16>(1.0 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40)).bits, 0x3f81);
+  EXPECT_EQ(convert_element<bfloat16>(1.0 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40)).bits,
+            0x3f81);
   EXPECT_EQ(convert_element<float8_e4m3fn>(464.0 + 1e-9).bits, 0x7f);
   EXPECT_EQ(convert_element<float8_e5m2>(61440.0 - 1e-9).bits, 0x7b);
   EXPECT_EQ(convert_element<float16>(1e300).bits, 0x7c00);

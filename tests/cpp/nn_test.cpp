@@ -27,9 +27,7 @@ struct Net : nn::Module {
     register_module("norm", norm);
     register_module("head", head);
   }
-  Tensor forward(const Tensor& x) override {
-    return head(max_pool2d(relu(norm(conv(x))), {2}));
-  }
+  Tensor forward(const Tensor& x) override { return head(max_pool2d(relu(norm(conv(x))), {2})); }
 };
 
 std::vector<std::string> names_of(const std::vector<std::pair<std::string, Tensor>>& named) {
@@ -41,9 +39,10 @@ std::vector<std::string> names_of(const std::vector<std::pair<std::string, Tenso
 TEST(Module, NamesItsPartsAsPythonDoes) {
   const Net net;
   EXPECT_EQ(names_of(net.named_parameters()),
-            (std::vector<std::string>{"conv.weight", "conv.bias", "norm.weight", "norm.bias", "head.1.weight",
-                                      "head.1.bias"}));
-  EXPECT_EQ(names_of(net.named_buffers()), (std::vector<std::string>{"norm._mean", "norm._variance"}));
+            (std::vector<std::string>{"conv.weight", "conv.bias", "norm.weight", "norm.bias",
+                                      "head.1.weight", "head.1.bias"}));
+  EXPECT_EQ(names_of(net.named_buffers()),
+            (std::vector<std::string>{"norm._mean", "norm._variance"}));
   const NamedTensors state = net.state_dict();
   EXPECT_EQ(state.size(), 8U);
   EXPECT_EQ(state.at("conv.weight").shape(), (Shape{4, 1, 3, 3}));
@@ -68,7 +67,8 @@ TEST(Module, SavesAndLoads) {
   const Tensor kept = second.conv.weight;
   second.load(path);
   EXPECT_EQ(values_of(first(x)), values_of(second(x)));
-  EXPECT_TRUE(kept.is_same(second.conv.weight)) << "loading writes into the parameters that are there";
+  EXPECT_TRUE(kept.is_same(second.conv.weight))
+      << "loading writes into the parameters that are there";
   std::filesystem::remove(path);
 }
 
@@ -78,13 +78,15 @@ TEST(Module, LoadingChecksNamesAndShapes) {
   state.erase("norm._mean");
   state["extra"] = tensor({1}, {1});
   const Error names = error_of([&] { net.load_state_dict(state); });
-  EXPECT_EQ(names.text(), "the names do not fit the module: missing [norm._mean], unexpected [extra].");
+  EXPECT_EQ(names.text(),
+            "the names do not fit the module: missing [norm._mean], unexpected [extra].");
   EXPECT_NO_THROW(net.load_state_dict(state, false));
   state = Net().state_dict();
   state["conv.bias"] = tensor({1, 2, 3}, {3});
   nn::init::constant(net.conv.weight, 7);
   const Error shape = error_of([&] { net.load_state_dict(state); });
-  EXPECT_EQ(shape.text(), "'conv.bias' is float32[4] in the module but float32[3] in what is loaded.");
+  EXPECT_EQ(shape.text(),
+            "'conv.bias' is float32[4] in the module but float32[3] in what is loaded.");
   EXPECT_EQ(values_of(net.conv.weight)[0], 7) << "an error leaves the module as it was";
   state = Net().state_dict();
   for (auto& [name, value] : state) value = cast(value, DType::Float64);
@@ -200,14 +202,16 @@ TEST(Layers, EmbeddingDropoutAndActivations) {
   EXPECT_NEAR(values_of(nn::Sigmoid()(x))[0], 1 / (1 + std::exp(1.0)), 1e-6);
   EXPECT_NEAR(values_of(nn::Tanh()(x))[2], std::tanh(2.0), 1e-6);
   EXPECT_NEAR(values_of(nn::Silu()(x))[2], 2 / (1 + std::exp(-2.0)), 1e-6);
-  EXPECT_NEAR(values_of(nn::Softmax()(x))[2], std::exp(2.0) / (std::exp(-1.0) + 1 + std::exp(2.0)), 1e-6);
+  EXPECT_NEAR(values_of(nn::Softmax()(x))[2], std::exp(2.0) / (std::exp(-1.0) + 1 + std::exp(2.0)),
+              1e-6);
   EXPECT_EQ(nn::Flatten()(randn({2, 3, 4})).shape(), (Shape{2, 12}));
 }
 
 // ---- Initialisers and optimisers ---------------------------------------------------------------
 
 TEST(Init, FollowsTheSeedAndItsDistribution) {
-  const Tensor a = Tensor::empty({200, 100}, DType::Float32), b = Tensor::empty({200, 100}, DType::Float32);
+  const Tensor a = Tensor::empty({200, 100}, DType::Float32),
+               b = Tensor::empty({200, 100}, DType::Float32);
   generator::seed(5);
   nn::init::xavier_uniform(a);
   generator::seed(5);
@@ -314,7 +318,8 @@ TEST(Training, LearnsWithConvolutionAndBatchNorm) {
   generator::seed(4);
   Net net;
   const Tensor x = randn({6, 1, 4, 4});
-  const Tensor labels = Tensor::from_vector(std::vector<int64_t>{0, 1, 2, 0, 1, 2}, Shape{6}, DType::Int64);
+  const Tensor labels =
+      Tensor::from_vector(std::vector<int64_t>{0, 1, 2, 0, 1, 2}, Shape{6}, DType::Int64);
   nn::Momentum optimizer(net.parameters(), {.learning_rate = 0.1});
   double first = 0, last = 0;
   for (int i = 0; i < 60; ++i) {

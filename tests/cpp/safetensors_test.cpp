@@ -1,3 +1,5 @@
+#include "oar/nn/safetensors.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -6,7 +8,6 @@
 #include "oar/base/error.h"
 #include "oar/base/file.h"
 #include "oar/nn/json_reader.h"
-#include "oar/nn/safetensors.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 
@@ -21,7 +22,9 @@ class Safetensors : public testing::Test {
     directory_ = pattern;
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
-  std::string path(const std::string& name = "a.safetensors") const { return directory_ + "/" + name; }
+  std::string path(const std::string& name = "a.safetensors") const {
+    return directory_ + "/" + name;
+  }
 
   std::string directory_;
 };
@@ -52,12 +55,14 @@ TEST_F(Safetensors, EveryDTypeRoundTrips) {
   NamedTensors tensors;
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
-    tensors[name_of(dtype)] = Tensor::from_vector(std::vector<double>{0, 1, 1, 0, 1}, Shape{5}, dtype);
+    tensors[name_of(dtype)] =
+        Tensor::from_vector(std::vector<double>{0, 1, 1, 0, 1}, Shape{5}, dtype);
   }
   tensors["0-d"] = Tensor::scalar(2.5, DType::Float64);
   tensors["none"] = Tensor::empty({0, 3}, DType::Float32);
-  tensors["turned"] =
-      transpose(Tensor::from_vector(std::vector<double>{1, 2, 3, 4, 5, 6}, Shape{2, 3}, DType::Float32), {1, 0});
+  tensors["turned"] = transpose(
+      Tensor::from_vector(std::vector<double>{1, 2, 3, 4, 5, 6}, Shape{2, 3}, DType::Float32),
+      {1, 0});
   tensors["ünï \"quoted\"\n\\"] = Tensor::scalar(int64_t{7}, DType::Int64);
   save_safetensors(path(), tensors, {{"format", "oar"}, {"note", "a\tb"}});
 
@@ -74,12 +79,12 @@ TEST_F(Safetensors, EveryDTypeRoundTrips) {
 }
 
 TEST_F(Safetensors, WritesTheBytesOfTheFormat) {
-  save_safetensors(path(), {{"b", Tensor::scalar(1.0, DType::Float32)}, {"a", Tensor::scalar(2.0, DType::Float64)},
+  save_safetensors(path(), {{"b", Tensor::scalar(1.0, DType::Float32)},
+                            {"a", Tensor::scalar(2.0, DType::Float64)},
                             {"c", Tensor::scalar(int64_t{3}, DType::UInt8)}});
-  const std::string header =
-      R"({"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]},)"
-      R"("b":{"dtype":"F32","shape":[],"data_offsets":[8,12]},)"
-      R"("c":{"dtype":"U8","shape":[],"data_offsets":[12,13]}})";
+  const std::string header = R"({"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]},)"
+                             R"("b":{"dtype":"F32","shape":[],"data_offsets":[8,12]},)"
+                             R"("c":{"dtype":"U8","shape":[],"data_offsets":[12,13]}})";
   std::string padded = header;
   padded.append((8 - header.size() % 8) % 8, ' ');
   const double a = 2;
@@ -123,8 +128,10 @@ TEST_F(Safetensors, UnalignedTensorsAreCopied) {
 }
 
 TEST_F(Safetensors, DamagedFilesAreRefused) {
-  const auto entry = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
-    return R"({"x":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
+  const auto entry = [](const std::string& dtype, const std::string& shape,
+                        const std::string& offsets) {
+    return R"({"x":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" +
+           offsets + "}}";
   };
   expect_refused("", "0 bytes, not even");
   expect_refused("1234567", "not even");
@@ -146,12 +153,16 @@ TEST_F(Safetensors, DamagedFilesAreRefused) {
   expect_refused(file_of(entry("F32", "[1.0]", "[0,4]"), "1234"), "an integer of at least 0");
   expect_refused(file_of(entry("F32", "[01]", "[0,4]"), "1234"), "an integer of at least 0");
   expect_refused(file_of(entry("F32", "[9223372036854775808]", "[0,4]"), "1234"), "below 2^63");
-  expect_refused(file_of(entry("F32", "[4611686018427387904,4]", "[0,0]")), "larger than any memory");
-  expect_refused(file_of(entry("F32", "[0,4611686018427387904,4]", "[0,0]")), "larger than any memory");
-  expect_refused(file_of(entry("U16", "[1]", "[0,2]"), "12"), "dtype 'U16', which Oar does not have");
+  expect_refused(file_of(entry("F32", "[4611686018427387904,4]", "[0,0]")),
+                 "larger than any memory");
+  expect_refused(file_of(entry("F32", "[0,4611686018427387904,4]", "[0,0]")),
+                 "larger than any memory");
+  expect_refused(file_of(entry("U16", "[1]", "[0,2]"), "12"),
+                 "dtype 'U16', which Oar does not have");
   expect_refused(file_of(entry("FOO", "[1]", "[0,2]"), "12"), "dtype 'FOO'");
-  expect_refused(file_of(R"({"x":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}})", "1"),
-                 "a key that is not there yet");
+  expect_refused(
+      file_of(R"({"x":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}})", "1"),
+      "a key that is not there yet");
   expect_refused(file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
                          R"("b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
                          "123"),
@@ -178,13 +189,15 @@ TEST_F(Safetensors, ErrorsNameTheFile) {
     }
     return "nothing was thrown";
   };
-  EXPECT_EQ(error_of(path("none")), "Cannot open \"" + path("none") + "\": No such file or directory.");
+  EXPECT_EQ(error_of(path("none")),
+            "Cannot open \"" + path("none") + "\": No such file or directory.");
   EXPECT_NE(error_of(directory_).find("is not a file"), std::string::npos);
   write_file_atomic(path(), "12345");
   EXPECT_EQ(error_of(path()).find("Cannot load \"" + path() + "\": the file has 5 bytes"), 0U);
   write_file_atomic(path(), "");
   EXPECT_NE(error_of(path()).find("0 bytes"), std::string::npos);
-  write_file_atomic(path(), file_of(R"({"x":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})", "\2"));
+  write_file_atomic(path(),
+                    file_of(R"({"x":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})", "\2"));
   EXPECT_NE(error_of(path()).find("other bytes than 0 and 1"), std::string::npos);
 }
 
@@ -199,7 +212,8 @@ TEST_F(Safetensors, RefusesToWriteWhatTheFormatCannotHold) {
 }
 
 TEST(JsonReader, ReadsEscapesAndSkipsAnything) {
-  JsonReader json(R"( { "a\u00e9\n\/\ud83d\ude00" : [1, -2.5e+3, 0.1, true, false, null, {"b": []}], "n": 17 } )");
+  JsonReader json(
+      R"( { "a\u00e9\n\/\ud83d\ude00" : [1, -2.5e+3, 0.1, true, false, null, {"b": []}], "n": 17 } )");
   std::string first;
   int64_t number = 0;
   json.object([&](const std::string& key) {
@@ -213,9 +227,9 @@ TEST(JsonReader, ReadsEscapesAndSkipsAnything) {
   json.end();
   EXPECT_EQ(first, "aé\n/😀");
   EXPECT_EQ(number, 17);
-  for (const char* bad : {"\"\\x\"", "\"\\u12g4\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"a",
-                          "\"\n\"", "tru", "-", "1.", "1e", ".5", "[1,]", "[1 2]", "{\"a\"}", "{\"a\":1,}", "",
-                          "\"\\"}) {
+  for (const char* bad : {"\"\\x\"", "\"\\u12g4\"", "\"\\ud800\"", "\"\\ud800\\u0041\"",
+                          "\"\\udc00\"", "\"a", "\"\n\"", "tru", "-", "1.", "1e", ".5", "[1,]",
+                          "[1 2]", "{\"a\"}", "{\"a\":1,}", "", "\"\\"}) {
     JsonReader reader(bad);
     EXPECT_THROW(reader.skip(), Error) << bad;
   }
@@ -224,7 +238,8 @@ TEST(JsonReader, ReadsEscapesAndSkipsAnything) {
 
 TEST(JsonReader, KnowsUtf8) {
   EXPECT_TRUE(is_utf8("aé€😀"));
-  for (const char* bad : {"\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8"})
+  for (const char* bad :
+       {"\x80", "\xc0\x80", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8"})
     EXPECT_FALSE(is_utf8(bad));
 }
 

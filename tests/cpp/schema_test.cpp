@@ -1,8 +1,9 @@
+#include "oar/ops/schema.h"
+
 #include <gtest/gtest.h>
 
 #include "oar/base/error.h"
 #include "oar/ops/registry.h"
-#include "oar/ops/schema.h"
 
 namespace oar {
 namespace {
@@ -56,14 +57,15 @@ TEST(Schema, ReadsAliases) {
 }
 
 TEST(Schema, PrintsWhatItReads) {
-  for (const char* text : {
-           "softmax(Tensor x, int axis = -1) -> Tensor",
-           "topk(Tensor x, int k, int axis = -1, bool largest = True) -> (Tensor values, Tensor indices)",
-           "add_(Tensor(a!) x, Tensor y) -> Tensor(a!)",
-           "conv2d@2(Tensor x, Tensor? bias = None, int[] stride = [1]) -> Tensor",
-           "index(Tensor x, Tensor?[] indices) -> Tensor",
-           "step_(Tensor(a!)[] params, Tensor[]? masters = None, float lr = 0.1) -> Tensor(a!)[]",
-       })
+  for (
+      const char* text : {
+          "softmax(Tensor x, int axis = -1) -> Tensor",
+          "topk(Tensor x, int k, int axis = -1, bool largest = True) -> (Tensor values, Tensor indices)",
+          "add_(Tensor(a!) x, Tensor y) -> Tensor(a!)",
+          "conv2d@2(Tensor x, Tensor? bias = None, int[] stride = [1]) -> Tensor",
+          "index(Tensor x, Tensor?[] indices) -> Tensor",
+          "step_(Tensor(a!)[] params, Tensor[]? masters = None, float lr = 0.1) -> Tensor(a!)[]",
+      })
     EXPECT_EQ(Schema::parse(text).str(), text);
   const Schema spaced = Schema::parse("  f ( Tensor  x ,int k=3 )->Tensor  ");
   EXPECT_EQ(spaced.str(), "f(Tensor x, int k = 3) -> Tensor");
@@ -119,15 +121,17 @@ TEST(Schema, MalformedOnesAreErrorsThatShowThePlace) {
     Schema::parse("f(Tensor x, integer k) -> Tensor");
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_EQ(error.text(),
-              "the schema 'f(Tensor x, integer k) -> Tensor' is malformed at character 19: expected a "
-              "type: Tensor, bool, int, float, Scalar, str, dtype or shape.");
+    EXPECT_EQ(
+        error.text(),
+        "the schema 'f(Tensor x, integer k) -> Tensor' is malformed at character 19: expected a "
+        "type: Tensor, bool, int, float, Scalar, str, dtype or shape.");
   }
 }
 
 // Whatever a user's package passes: an error or a schema, never a crash.
 TEST(Schema, AnyTextIsSurvived) {
-  const std::string good = "f(Tensor(a!) x, int[] k = [1, 2], str s = 'x', dtype? t = None) -> (Tensor a, Tensor b)";
+  const std::string good =
+      "f(Tensor(a!) x, int[] k = [1, 2], str s = 'x', dtype? t = None) -> (Tensor a, Tensor b)";
   const std::string letters = "()[]{}'\",.=?!@-> aTensorint0129\n";
   uint64_t state = 5;
   const auto below = [&](size_t n) {
@@ -138,9 +142,12 @@ TEST(Schema, AnyTextIsSurvived) {
     std::string text = good;
     for (size_t k = 1 + below(3); k > 0; --k) {
       const size_t at = below(text.size());
-      if (below(3) == 0) text.erase(at, 1 + below(5));
-      else if (below(2) == 0) text.insert(at, 1, letters[below(letters.size())]);
-      else text[at] = letters[below(letters.size())];
+      if (below(3) == 0)
+        text.erase(at, 1 + below(5));
+      else if (below(2) == 0)
+        text.insert(at, 1, letters[below(letters.size())]);
+      else
+        text[at] = letters[below(letters.size())];
       if (text.empty()) text = " ";
     }
     try {

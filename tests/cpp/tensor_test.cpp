@@ -1,9 +1,10 @@
+#include "oar/tensor/tensor.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 
 #include "oar/base/error.h"
-#include "oar/tensor/tensor.h"
 #include "oar/tensor/value.h"
 
 namespace oar {
@@ -35,7 +36,8 @@ TEST(DType, PromotesAsPaddle) {
     expect(t, Complex128, Complex128);
     if (!is_complex(t) && t != Float64) expect(t, Complex64, Complex64);
     if (is_bool(t) || is_integral(t))
-      for (DType f : {Float8E4M3FN, Float8E5M2, Float16, BFloat16, Float32, Float64}) expect(t, f, f);
+      for (DType f : {Float8E4M3FN, Float8E5M2, Float16, BFloat16, Float32, Float64})
+        expect(t, f, f);
   }
   expect(UInt8, Int8, Int16);
   expect(UInt8, Int16, Int16);
@@ -81,7 +83,8 @@ TEST(DType, DefaultIsAFloat) {
 // ---- Tensors -----------------------------------------------------------------------------------
 
 TEST(Tensor, HasShapeStridesAndValues) {
-  const Tensor t = Tensor::from_vector(std::vector<double>{1, 2, 3, 4, 5, 6}, Shape{2, 3}, DType::Float32);
+  const Tensor t =
+      Tensor::from_vector(std::vector<double>{1, 2, 3, 4, 5, 6}, Shape{2, 3}, DType::Float32);
   EXPECT_EQ(t.rank(), 2);
   EXPECT_EQ(t.shape(), (Shape{2, 3}));
   EXPECT_EQ(t.dim(-1), Dim(3));
@@ -104,14 +107,17 @@ TEST(Tensor, ZeroDimAndZeroSize) {
   EXPECT_EQ(none.numel(), Dim(0));
   EXPECT_TRUE(none.to_vector<double>().empty());
   EXPECT_TRUE(none.is_contiguous());
-  EXPECT_EQ(Tensor::scalar(int64_t{(int64_t{1} << 53) + 1}, DType::Int64).item_int(), (int64_t{1} << 53) + 1);
+  EXPECT_EQ(Tensor::scalar(int64_t{(int64_t{1} << 53) + 1}, DType::Int64).item_int(),
+            (int64_t{1} << 53) + 1);
   EXPECT_EQ(error_of([&] { none.item_double(); }).kind(), ErrorKind::InvalidArgument);
 }
 
 TEST(Tensor, ViewsShareMemory) {
-  const Tensor base = Tensor::from_vector(std::vector<int64_t>{0, 1, 2, 3, 4, 5}, Shape{2, 3}, DType::Int64);
+  const Tensor base =
+      Tensor::from_vector(std::vector<int64_t>{0, 1, 2, 3, 4, 5}, Shape{2, 3}, DType::Int64);
   const int64_t strides[] = {1, 3};
-  const Tensor turned = Tensor::view_of(base->storage, Shape{3, 2}, strides, base->data, DType::Int64);
+  const Tensor turned =
+      Tensor::view_of(base->storage, Shape{3, 2}, strides, base->data, DType::Int64);
   EXPECT_FALSE(turned.is_contiguous());
   EXPECT_EQ(turned.to_vector<int64_t>(), (std::vector<int64_t>{0, 3, 1, 4, 2, 5}));
   const int64_t back[] = {-1};
@@ -119,7 +125,8 @@ TEST(Tensor, ViewsShareMemory) {
       Tensor::view_of(base->storage, Shape{3}, back, base.data<int64_t>() + 2, DType::Int64);
   EXPECT_EQ(reversed.to_vector<int64_t>(), (std::vector<int64_t>{2, 1, 0}));
   const int64_t repeat[] = {0, 1};
-  const Tensor repeated = Tensor::view_of(base->storage, Shape{2, 2}, repeat, base->data, DType::Int64);
+  const Tensor repeated =
+      Tensor::view_of(base->storage, Shape{2, 2}, repeat, base->data, DType::Int64);
   EXPECT_EQ(repeated.to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 0, 1}));
   base.data<int64_t>()[1] = 77;
   EXPECT_EQ(turned.to_vector<int64_t>()[2], 77);
@@ -130,10 +137,13 @@ TEST(Tensor, ViewsShareMemory) {
 TEST(Tensor, ContiguityIgnoresStridesThatAreNotUsed) {
   const Tensor base = Tensor::empty({6}, DType::Float32);
   const int64_t odd[] = {99, 1};
-  EXPECT_TRUE(Tensor::view_of(base->storage, Shape{1, 6}, odd, base->data, DType::Float32).is_contiguous());
+  EXPECT_TRUE(
+      Tensor::view_of(base->storage, Shape{1, 6}, odd, base->data, DType::Float32).is_contiguous());
   const int64_t gaps[] = {5, 2};
-  EXPECT_TRUE(Tensor::view_of(base->storage, Shape{0, 3}, gaps, base->data, DType::Float32).is_contiguous());
-  EXPECT_FALSE(Tensor::view_of(base->storage, Shape{2, 1}, gaps, base->data, DType::Float32).is_contiguous());
+  EXPECT_TRUE(Tensor::view_of(base->storage, Shape{0, 3}, gaps, base->data, DType::Float32)
+                  .is_contiguous());
+  EXPECT_FALSE(Tensor::view_of(base->storage, Shape{2, 1}, gaps, base->data, DType::Float32)
+                   .is_contiguous());
 }
 
 TEST(Tensor, HoldsMoreAxesThanFitInline) {
@@ -165,12 +175,14 @@ TEST(Tensor, MetaTensorsHaveSymbolicShapes) {
   EXPECT_EQ(t.numel(), 3 * n);
   EXPECT_EQ(t.describe(), "float16[n, 3]");
   EXPECT_EQ(error_of([&] { t.to_vector<double>(); }).kind(), ErrorKind::Runtime);
-  EXPECT_EQ(error_of([&] { Tensor::empty(Shape{n}, DType::Float32); }).kind(), ErrorKind::Unsupported);
+  EXPECT_EQ(error_of([&] { Tensor::empty(Shape{n}, DType::Float32); }).kind(),
+            ErrorKind::Unsupported);
 }
 
 TEST(Tensor, ImpossibleSizesAreErrors) {
   const int64_t large = int64_t{1} << 40;
-  EXPECT_EQ(error_of([] { Tensor::empty({2, -1}, DType::Float32); }).kind(), ErrorKind::InvalidArgument);
+  EXPECT_EQ(error_of([] { Tensor::empty({2, -1}, DType::Float32); }).kind(),
+            ErrorKind::InvalidArgument);
   EXPECT_EQ(error_of([&] { Tensor::empty({large, large}, DType::Float32); }).kind(),
             ErrorKind::InvalidArgument);
   EXPECT_EQ(error_of([] { Tensor::empty({int64_t{1} << 62}, DType::Float64); }).kind(),
@@ -242,9 +254,14 @@ TEST(Frame, OwnsWhatItsValuesPointTo) {
     const std::vector<double> reals = {0.5};
     const std::string text = "mode";
     const Scalar number(std::complex<double>(1, 2));
-    const Value values[] = {Value(t), Value(TensorList(list)), Value(Ints(ints)),
-                            Value(std::span<const double>(reals)), Value(std::string_view(text)),
-                            Value(number), Value(DType::Int8), Value()};
+    const Value values[] = {Value(t),
+                            Value(TensorList(list)),
+                            Value(Ints(ints)),
+                            Value(std::span<const double>(reals)),
+                            Value(std::string_view(text)),
+                            Value(number),
+                            Value(DType::Int8),
+                            Value()};
     frame = Frame(Args(values, 8));
   }
   EXPECT_EQ(frame[0].as_tensor().item_double(), 3);

@@ -45,15 +45,25 @@ class Mutator {
       case 1:
         if (at < s.size()) s[at] = static_cast<char>(s[at] ^ (1 << below(8)));
         break;
-      case 2: s.erase(at, 1 + below(16)); break;
-      case 3: s.insert(at, s.substr(below(s.size() + 1), below(32))); break;
-      case 4: s.resize(at); break;
-      case 5: s.insert(at, words_[below(words_.size())]); break;
+      case 2:
+        s.erase(at, 1 + below(16));
+        break;
+      case 3:
+        s.insert(at, s.substr(below(s.size() + 1), below(32)));
+        break;
+      case 4:
+        s.resize(at);
+        break;
+      case 5:
+        s.insert(at, words_[below(words_.size())]);
+        break;
       case 6: {  // a number, changed in one digit or made long
         const size_t digit = s.find_first_of("0123456789", at);
         if (digit == std::string::npos) break;
-        if (below(2) == 0) s[digit] = static_cast<char>('0' + below(10));
-        else s.insert(digit, std::to_string(random_() >> below(64)));
+        if (below(2) == 0)
+          s[digit] = static_cast<char>('0' + below(10));
+        else
+          s.insert(digit, std::to_string(random_() >> below(64)));
         break;
       }
       default: {  // the tail of another input
@@ -79,8 +89,10 @@ int main(int argc, char** argv) {
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
     // Mutants of mutants reach further; the seeds themselves stay in the pool.
     if (input.size() < 4096 && mutator.below(16) == 0) {
-      if (pool.size() < 256) pool.push_back(std::move(input));
-      else pool[pool.size() - 1 - mutator.below(128)] = std::move(input);
+      if (pool.size() < 256)
+        pool.push_back(std::move(input));
+      else
+        pool[pool.size() - 1 - mutator.below(128)] = std::move(input);
     }
   }
   std::printf("%ld inputs, no failure\n", iterations);

@@ -65,19 +65,40 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 std::vector<std::string> seeds() {
   return {
       file_of("{}", ""),
-      file_of(R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}   )", std::string(24, 'x')),
+      file_of(R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}   )",
+              std::string(24, 'x')),
       file_of(R"({"__metadata__":{"format":"pt","é":"\u00e9\n\ud83d\ude00"},)"
               R"("w":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},)"
               R"("b":{"dtype":"BOOL","shape":[],"data_offsets":[8,9]},)"
               R"("h":{"dtype":"BF16","shape":[0,7],"data_offsets":[9,9]}})",
               std::string(9, '\1')),
-      file_of(R"({"x":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3],"more":[1.5e-3,null,{"a":true}]}})",
-              "abc"),
+      file_of(
+          R"({"x":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[0,3],"more":[1.5e-3,null,{"a":true}]}})",
+          "abc"),
   };
 }
 
 std::vector<std::string> dictionary() {
-  return {"\"dtype\":", "\"shape\":", "\"data_offsets\":", "\"__metadata__\":", "F64", "C128", "I8", "U16",
-          "BOOL", "[0,0]", "[]", "{}", "18446744073709551615", "9223372036854775807",
-          "4611686018427387904", "\\ud800", "\\u0000", "\"", "1e400", "-1", "null", "[[[[[[[["};
+  return {"\"dtype\":",
+          "\"shape\":",
+          "\"data_offsets\":",
+          "\"__metadata__\":",
+          "F64",
+          "C128",
+          "I8",
+          "U16",
+          "BOOL",
+          "[0,0]",
+          "[]",
+          "{}",
+          "18446744073709551615",
+          "9223372036854775807",
+          "4611686018427387904",
+          "\\ud800",
+          "\\u0000",
+          "\"",
+          "1e400",
+          "-1",
+          "null",
+          "[[[[[[[["};
 }

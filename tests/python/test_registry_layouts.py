@@ -5,7 +5,7 @@ import pytest
 
 import oar
 from registry.compare import TOLERANCE, check_close, values
-from registry.records import RECORDS, Trait, describe, each, replaced, tensors_of
+from registry.records import RECORDS, Trait, describe, each, fits, replaced, tensors_of
 
 ops = oar._C.ops
 
@@ -40,7 +40,7 @@ def spread(t):
 LAYOUTS = {"transposed": transposed, "strided": strided, "reversed": reversed_steps}
 
 
-def same(record, plain, laid_out, what, dtype):
+def same(record, plain, laid_out, what):
     for a, b in zip(record.call(laid_out), record.call(plain)):
         assert a.shape == b.shape and a.dtype == b.dtype, f"{what}: {a.dtype}{a.shape}, expected {b.dtype}{b.shape}"
         check_close(values(a), values(b), TOLERANCE.get(a.dtype.name, 0.0), what)
@@ -61,14 +61,8 @@ def test_layout(record, layout):
         for number, args in enumerate(record.samples(dtype)):
             what = f"[{dtype}] {layout} {describe(record, number, args)}"
             laid_out = replaced(args, [LAYOUTS[layout](t) for t in tensors_of(args)])
-            try:
-                same(record, args, laid_out, what, dtype)
-            except TypeError:
-                if record.written is None:
-                    raise
-            except ValueError:
-                if record.written is None:
-                    raise
+            if fits(record, dtype, number):
+                same(record, args, laid_out, what)
 
 
 @each(r for r in RECORDS if not r.has(Trait.RANDOM) and r.written is None and not r.writes_aside
@@ -78,4 +72,4 @@ def test_broadcast_operands(record):
     for number, args in enumerate(record.samples(dtype)):
         shown = [spread(t) for t in tensors_of(args)]
         copies = [oar.to_tensor(t.numpy(), dtype=t.dtype) for t in shown]
-        same(record, replaced(args, copies), replaced(args, shown), describe(record, number, args), dtype)
+        same(record, replaced(args, copies), replaced(args, shown), describe(record, number, args))

@@ -14,7 +14,8 @@ ONLY_WITH_DTYPE = {"softmax": "bool int", "log_softmax": "bool int"}
 
 
 def test_registry_is_valid():
-    assert oar._C.validate_registry() == []
+    # Ops that other tests register are none of ours.
+    assert [line for line in oar._C.validate_registry() if line.split(":")[0] in BY_NAME] == []
 
 
 @each(RECORDS)
@@ -66,6 +67,7 @@ def test_inplace(record):
             target = args[record.written]
             before, place = target.inplace_version, target.data_ptr()
             functional = None
+            wanted = reference(record, args)[0] if record.numpy and not record.inplace_of else None
             if record.inplace_of:
                 functional = BY_NAME[record.inplace_of].call(record.samples(dtype)[number])[0]
             try:
@@ -80,8 +82,10 @@ def test_inplace(record):
             assert target.data_ptr() == place, f"{what}: the memory moved"
             assert target.inplace_version > before or target.size == 0, f"{what}: the version did not change"
             if functional is not None:
-                wanted = functional if functional.dtype == target.dtype else oar._C.ops.cast(functional, target.dtype)
-                check_close(values(target), values(wanted), TOLERANCE.get(dtype, 0.0), what)
+                cast = functional if functional.dtype == target.dtype else oar._C.ops.cast(functional, target.dtype)
+                check_close(values(target), values(cast), TOLERANCE.get(dtype, 0.0), what)
+            elif wanted is not None:
+                check_close(values(target), wanted, TOLERANCE.get(dtype, 0.0), what)
 
 
 @each(r for r in RECORDS if r.has(Trait.RANDOM) and not r.numpy)

@@ -4,7 +4,7 @@ import numpy as np
 
 import oar
 from registry.compare import TOLERANCE, check_close, values
-from registry.records import RECORDS, Trait, describe, each, replaced, tensors_of
+from registry.records import RECORDS, Trait, describe, each, fits, replaced, tensors_of
 
 BATCH = 3
 
@@ -52,14 +52,16 @@ def test_vmap(record):
         count = len(tensors_of(args))
         written = record.written is not None
         for chosen in sorted({tuple(range(count)), (0,), (count - 1,)} - {()}):
-            if count == 0 or (written and record.written not in chosen):
+            if count == 0 or not fits(record, dtype, number) or (written and record.written not in chosen):
                 continue
             what = f"[{dtype}] {describe(record, number, args)}, batched {list(chosen)}"
             try:
                 tested += 1
                 check(record, record.samples(dtype)[number], chosen, what)
+            except NotImplementedError as error:
+                # A write by its own schema may say that it has no functional form; a derived `name_` may not.
+                if not (written and record.inplace_of is None and "no functional form" in str(error)):
+                    failures.append(f"{what}: {error!r}")
             except Exception as error:  # noqa: BLE001
-                if written and "[" + record.name + "]" in str(error):
-                    continue  # the sample's result does not fit into its operand
                 failures.append(str(error) if isinstance(error, AssertionError) else f"{what}: {error!r}")
     assert not failures, f"{len(failures)} of {tested} failed\n" + "\n".join(failures[:10])

@@ -15,6 +15,15 @@ def _listed(value) -> list:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
+def _marked(x: Tensor) -> Tensor:
+    """A copy to differentiate by; recorded where x is, so that derivatives of the derivative reach the caller's x."""
+    if not x.stop_gradient and _C.is_grad_enabled():
+        return _C.ops.assign(x)
+    leaf = x.detach()
+    leaf.stop_gradient = False
+    return leaf
+
+
 class _Shape:
     """Remembers whether a function returned one tensor or several."""
 
@@ -41,15 +50,15 @@ def jvp(func, xs, v=None):
 
 def vjp(func, xs, v=None):
     """(func(xs), gradient of xs for the cotangent v); v defaults to ones."""
-    inputs = []
-    for x in _listed(xs):
-        leaf = x.detach()
-        leaf.stop_gradient = False
-        inputs.append(leaf)
+    inputs = [_marked(x) for x in _listed(xs)]
     call = _Shape(func)
-    outputs = call(inputs)
-    cotangents = None if v is None else _listed(v)
-    grads = _grad(outputs, inputs, cotangents, create_graph=_C.is_grad_enabled(), allow_unused=True)
+    before = _C.set_grad_enabled(True)
+    try:
+        outputs = call(inputs)
+        cotangents = None if v is None else _listed(v)
+        grads = _grad(outputs, inputs, cotangents, create_graph=True, allow_unused=True)
+    finally:
+        _C.set_grad_enabled(before)
     grads = [_C.ops.zeros_like(x) if g is None else g for g, x in zip(grads, inputs)]
     return call.restore(outputs), grads if isinstance(xs, (list, tuple)) else grads[0]
 
@@ -62,15 +71,13 @@ def grad(func, argnums=0):
     def gradient(*args):
         args = list(args)
         for i in positions:
-            # Through a recorded copy, so that gradients of this gradient reach the caller's tensor.
-            if args[i].stop_gradient:
-                args[i] = args[i].detach()
-                args[i].stop_gradient = False
-            else:
-                args[i] = _C.ops.assign(args[i])
+            args[i] = _marked(args[i])
         with_grad = _C.set_grad_enabled(True)
         try:
             out = func(*args)
+            if out.ndim and out.size != 1:
+                raise ValueError(f"[grad] the function must give a scalar, not a tensor of shape {out.shape}. "
+                                 "Sum its result, or use vjp.")
             found = _grad([out], [args[i] for i in positions], create_graph=True, allow_unused=True)
         finally:
             _C.set_grad_enabled(with_grad)

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "oar/base/interrupt.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
 
@@ -40,6 +41,8 @@ class Run {
   };
   void give(const Edge& edge, Tensor cotangent);
   void give_leaf(const Tensor& leaf, Tensor cotangent);
+  void keep_leaf(const Tensor& leaf, Tensor cotangent);
+  void run_leaf_hooks();
   void run_node(Pending& pending);
   static void accumulate(Tensor& into, Tensor more) {
     into = into.defined() ? add(into, more) : std::move(more);
@@ -59,6 +62,9 @@ class Run {
   std::unordered_map<Place, std::vector<size_t>, PlaceHash> wanted_;
   std::unordered_set<Place, PlaceHash> blocked_;
   std::unordered_set<const Node*> useful_;
+  // Leaves with hooks, which see the whole gradient once: they wait for the end.
+  std::vector<std::pair<Tensor, Tensor>> hooked_;
+  std::unordered_map<const TensorImpl*, size_t> hooked_places_;
 };
 
 void Run::restrict_to_wanted(const std::vector<Edge>& roots) {
@@ -106,9 +112,23 @@ Tensor owned(Tensor g, bool create_graph) {
 
 void Run::give_leaf(const Tensor& leaf, Tensor cotangent) {
   const GradMode mode(options_.create_graph);
-  if (History* h = maybe_history(leaf))
-    for (size_t i = 0; i < h->leaf_hooks.size(); ++i)
-      if (Tensor replaced = h->leaf_hooks[i].function(cotangent); replaced.defined()) cotangent = replaced;
+  if (History* h = maybe_history(leaf); !h || h->leaf_hooks.empty())
+    return keep_leaf(leaf, std::move(cotangent));
+  auto [it, fresh] = hooked_places_.try_emplace(leaf.impl(), hooked_.size());
+  if (fresh) hooked_.emplace_back(leaf, Tensor());
+  accumulate(hooked_[it->second].second, std::move(cotangent));
+}
+
+void Run::run_leaf_hooks() {
+  for (auto& [leaf, cotangent] : hooked_) {
+    const History& h = *maybe_history(leaf);
+    for (size_t i = 0; i < h.leaf_hooks.size(); ++i)
+      if (Tensor replaced = h.leaf_hooks[i].function(cotangent); replaced.defined()) cotangent = replaced;
+    keep_leaf(leaf, std::move(cotangent));
+  }
+}
+
+void Run::keep_leaf(const Tensor& leaf, Tensor cotangent) {
   note_wanted({leaf.impl(), 0}, cotangent);
   if (!into_leaves_) return;
   Tensor& grad = history_of(leaf).grad;
@@ -159,12 +179,14 @@ void Run::run_node(Pending& pending) {
 
 void Run::execute() {
   const GradMode mode(options_.create_graph);
-  while (!ready_.empty()) {
+  for (uint32_t count = 1; !ready_.empty(); ++count) {
+    if (count % 256 == 0) poll_interrupt();
     Node* node = ready_.top().second;
     ready_.pop();
     auto entry = pending_.extract(node);
     run_node(entry.mapped());
   }
+  run_leaf_hooks();
 }
 
 Tensor first_cotangent(const Tensor& root, TensorList cotangents, size_t i) {

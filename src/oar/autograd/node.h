@@ -119,6 +119,7 @@ class GradMode {
   uint32_t outer_;
 };
 
+// Within its life, nothing is recorded.
 class NoGrad : public GradMode {
  public:
   NoGrad() : GradMode(false) {}

@@ -86,9 +86,8 @@ void report_machine(Report& report) {
   }
 
   std::string cores = format("{} of {} processors", machine.usable, machine.processors);
-  const double allowed = machine.quota > 0
-                             ? std::min<double>(machine.quota, machine.usable)
-                             : static_cast<double>(machine.usable);
+  const double allowed = machine.quota > 0 ? std::min<double>(machine.quota, machine.usable)
+                                           : static_cast<double>(machine.usable);
   if (machine.quota > 0) cores += format(", time for {:.1f}", machine.quota);
   const int threads = num_threads();
   cores += format("; an op uses up to {} {}", threads, threads == 1 ? "thread" : "threads");
@@ -216,7 +215,8 @@ void check_registry(Report& report) {
   if (problems.empty()) {
     report.good("ops", count);
   } else {
-    report.wrong("ops", format("{}; {} have a gap, the first: {}", count, problems.size(), problems[0]),
+    report.wrong("ops",
+                 format("{}; {} have a gap, the first: {}", count, problems.size(), problems[0]),
                  "Update the plug-in or the package that registers the op.");
   }
 }
@@ -232,12 +232,14 @@ void report_python(Report& report) {
       break;
     case PythonCheck::NotInstalled:
       report.note("python", format("{} does not find the package", check.interpreter),
-                  staged.empty() ? format("Only needed to use Oar from Python: {} -m pip install oar",
-                                          check.interpreter)
-                                 : format("It lies in the build tree: export PYTHONPATH={}", staged));
+                  staged.empty()
+                      ? format("Only needed to use Oar from Python: {} -m pip install oar",
+                               check.interpreter)
+                      : format("It lies in the build tree: export PYTHONPATH={}", staged));
       break;
     case PythonCheck::Broken:
-      report.wrong("python", format("{} cannot import the package: {}", check.interpreter, check.detail),
+      report.wrong("python",
+                   format("{} cannot import the package: {}", check.interpreter, check.detail),
                    "Rebuild with `make build`, or reinstall with pip, for this interpreter.");
       break;
     case PythonCheck::Works:

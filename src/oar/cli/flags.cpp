@@ -1,6 +1,7 @@
+#include "oar/base/flags.h"
+
 #include <ostream>
 
-#include "oar/base/flags.h"
 #include "oar/base/format.h"
 #include "oar/cli/commands.h"
 #include "oar/cli/terminal.h"
@@ -9,7 +10,9 @@ namespace oar::cli {
 
 int show_flags(std::ostream& out, bool color) {
   const std::size_t width = terminal_width();
-  const auto shown = [](std::string_view text) { return text.empty() ? std::string_view("\"\"") : text; };
+  const auto shown = [](std::string_view text) {
+    return text.empty() ? std::string_view("\"\"") : text;
+  };
   for (const FlagInfo& info : list_flags()) {
     const Flag& flag = info.flag;
     const bool changed = info.value != flag.default_value;

@@ -82,8 +82,7 @@ void inspect_memory(Machine& machine) {
   machine.memory_available = leading_number(field(info, "MemAvailable")).value_or(0) * 1024;
   machine.memory_limit = leading_number(read_if_there("/sys/fs/cgroup/memory.max")).value_or(0);
   if (machine.memory_limit > 0) {
-    const int64_t used =
-        leading_number(read_if_there("/sys/fs/cgroup/memory.current")).value_or(0);
+    const int64_t used = leading_number(read_if_there("/sys/fs/cgroup/memory.current")).value_or(0);
     machine.memory_available = std::min(machine.memory_available, machine.memory_limit - used);
   }
 }

@@ -16,8 +16,8 @@ struct Machine {
   double quota = 0;                   // processors' worth of time its container may use; 0: any
   int64_t memory = 0;                 // bytes
   int64_t memory_available = 0;
-  int64_t memory_limit = 0;           // of the container; 0: none
-  std::string system;                 // kernel name, release and architecture
+  int64_t memory_limit = 0;  // of the container; 0: none
+  std::string system;        // kernel name, release and architecture
 };
 
 Machine inspect_machine();

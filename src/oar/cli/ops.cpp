@@ -111,7 +111,9 @@ int show_ops(std::ostream& out, bool color, const OpsQuery& query) {
     table.print(out, color);
     count += ops.size();
   }
-  out << '\n' << count << " ops. (_) marks those with an in-place form. `oar ops NAME` shows one in full.\n";
+  out << '\n'
+      << count
+      << " ops. (_) marks those with an in-place form. `oar ops NAME` shows one in full.\n";
   return 0;
 }
 

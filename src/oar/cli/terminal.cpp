@@ -14,8 +14,9 @@ namespace {
 
 // Columns that a text takes: bytes that continue a UTF-8 character take none.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 std::string padded(std::string_view text, std::size_t width) {
@@ -78,7 +79,8 @@ void Table::print(std::ostream& out, bool color) const {
     for (std::size_t i = 1; i < lines.size(); ++i)
       out << std::string(indent, ' ') << styled(lines[i], style, color) << '\n';
   };
-  const bool titled = std::any_of(titles_.begin(), titles_.end(), [](auto& t) { return !t.empty(); });
+  const bool titled =
+      std::any_of(titles_.begin(), titles_.end(), [](auto& t) { return !t.empty(); });
   if (titled) print_row(titles_, Style::Dim);
   for (const auto& row : rows_) print_row(row, Style::Plain);
 }

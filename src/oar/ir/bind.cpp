@@ -119,15 +119,16 @@ SymbolValues InputBinder::bind(const Program& program, TensorList inputs) const 
                  "with an input that has the symbol itself as a size.",
                  wanted.str(), program.label(program.inputs[i]).substr(1));
       user_check(same(values.evaluate(wanted), given), ErrorKind::InvalidArgument,
-                 "input '{}' of the program {} is {} and was given {}: axis {} should be {}, not {}.",
+                 "input '{}' of the program {} is {} and was given {}: axis {} should be {}, not "
+                 "{}.",
                  program.label(program.inputs[i]).substr(1), program.name, type.str(),
                  inputs[i].describe(), axis, values.evaluate(wanted).str(), given.str());
     }
   }
   for (const auto& [symbol, bound] : at_least_)
     user_check(!known_less(values.evaluate(symbol), Dim(bound)), ErrorKind::InvalidArgument,
-               "the program {} was captured for {} >= {}; {} is {} here.\nhint: Capture the function "
-               "for this size too.",
+               "the program {} was captured for {} >= {}; {} is {} here.\nhint: Capture the "
+               "function for this size too.",
                program.name, symbol.str(), bound, symbol.str(), values.evaluate(symbol).str());
   check_assumptions(program, values, nullptr);
   return values;
@@ -140,8 +141,8 @@ void InputBinder::check_assumptions(const Program& program, SymbolValues& values
     if (!values.covers(a.left) || !values.covers(a.right)) continue;
     if (before && before->covers(a.left) && before->covers(a.right)) continue;
     user_check(holds(a, values), ErrorKind::InvalidArgument,
-               "the program {} was captured for sizes with {}; here this is {} and {}.\nhint: Capture "
-               "the function for these sizes too, with inputs of such sizes as hints.",
+               "the program {} was captured for sizes with {}; here this is {} and {}.\nhint: "
+               "Capture the function for these sizes too, with inputs of such sizes as hints.",
                program.name, to_string(a), values.evaluate(a.left).str(),
                values.evaluate(a.right).str());
   }

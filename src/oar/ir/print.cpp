@@ -28,7 +28,8 @@ std::string quoted(std::string_view text) {
 std::string attribute_text(const Value& v) {
   switch (v.tag) {
     case OAR_TAG_DOUBLE: return float_text(v.as_double());
-    case OAR_TAG_COMPLEX: return format("({}, {}j)", float_text(v.doubles[0]), float_text(v.doubles[1]));
+    case OAR_TAG_COMPLEX:
+      return format("({}, {}j)", float_text(v.doubles[0]), float_text(v.doubles[1]));
     case OAR_TAG_STRING: return quoted(v.as_string());
     case OAR_TAG_DOUBLES: {
       std::vector<std::string> items;
@@ -40,7 +41,8 @@ std::string attribute_text(const Value& v) {
 }
 
 std::string operand_text(const Program& program, const Operand& operand) {
-  if (operand.kind == Operand::One) return operand.ids.empty() ? "None" : program.label(operand.ids[0]);
+  if (operand.kind == Operand::One)
+    return operand.ids.empty() ? "None" : program.label(operand.ids[0]);
   std::vector<std::string> items;
   for (ValueId id : operand.ids) items.push_back(program.label(id));
   return "[" + join(items, ", ") + "]";

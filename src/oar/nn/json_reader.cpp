@@ -55,8 +55,8 @@ void JsonReader::error(std::string_view expected) const {
 }
 
 char JsonReader::peek() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' ||
-                                text_[at_] == '\r'))
+  while (at_ < text_.size() &&
+         (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
     ++at_;
   return at_ < text_.size() ? text_[at_] : '\0';
 }
@@ -214,13 +214,21 @@ void JsonReader::skip_number() {
 
 void JsonReader::skip() {
   switch (peek()) {
-    case '{': return object([&](const std::string&) { skip(); });
-    case '[': return array([&] { skip(); });
-    case '"': static_cast<void>(string()); return;
-    case 't': return literal("true");
-    case 'f': return literal("false");
-    case 'n': return literal("null");
-    default: return skip_number();
+    case '{':
+      return object([&](const std::string&) { skip(); });
+    case '[':
+      return array([&] { skip(); });
+    case '"':
+      static_cast<void>(string());
+      return;
+    case 't':
+      return literal("true");
+    case 'f':
+      return literal("false");
+    case 'n':
+      return literal("null");
+    default:
+      return skip_number();
   }
 }
 

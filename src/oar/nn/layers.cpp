@@ -21,7 +21,8 @@ namespace {
 Tensor unfilled(const Shape& shape) { return Tensor::empty(shape, default_dtype()); }
 
 void check_positive(const char* what, int64_t size) {
-  user_check(size > 0, ErrorKind::InvalidArgument, "{} must be greater than 0, but is {}.", what, size);
+  user_check(size > 0, ErrorKind::InvalidArgument, "{} must be greater than 0, but is {}.", what,
+             size);
 }
 
 }  // namespace
@@ -86,7 +87,8 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim,
   const int64_t strides[] = {1};
   char* row = static_cast<char*>(weight->data) +
               *padding_idx_ * embedding_dim * static_cast<int64_t>(size_of(weight.dtype()));
-  init::constant(Tensor::view_of(weight->storage, Shape{embedding_dim}, strides, row, weight.dtype()), 0);
+  init::constant(
+      Tensor::view_of(weight->storage, Shape{embedding_dim}, strides, row, weight.dtype()), 0);
 }
 
 Tensor Embedding::forward(const Tensor& ids) {

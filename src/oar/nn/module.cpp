@@ -17,7 +17,8 @@ Tensor Module::forward(const Tensor&) {
 
 void Module::check_name(const std::string& name) const {
   user_check(!name.empty() && name.find('.') == std::string::npos, ErrorKind::InvalidArgument,
-             "'{}' cannot name a part of a module.\nhint: A name is not empty and has no dot.", name);
+             "'{}' cannot name a part of a module.\nhint: A name is not empty and has no dot.",
+             name);
   const auto taken = [&](const auto& entry) { return entry.first == name; };
   user_check(std::none_of(parameters_.begin(), parameters_.end(), taken) &&
                  std::none_of(buffers_.begin(), buffers_.end(), taken) &&
@@ -56,7 +57,7 @@ Module& Module::register_module(std::string name, std::unique_ptr<Module> module
   return *owned_.back();
 }
 
-void Module::collect(const std::string& prefix, Named Module::*what, Named& into) const {
+void Module::collect(const std::string& prefix, Named Module::* what, Named& into) const {
   for (const auto& [name, tensor] : this->*what) into.emplace_back(prefix + name, tensor);
   for (const auto& [name, module] : submodules_) module->collect(prefix + name + ".", what, into);
 }

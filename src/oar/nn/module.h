@@ -69,7 +69,7 @@ class Module {
  private:
   using Named = std::vector<std::pair<std::string, Tensor>>;
   void check_name(const std::string& name) const;
-  void collect(const std::string& prefix, Named Module::*what, Named& into) const;
+  void collect(const std::string& prefix, Named Module::* what, Named& into) const;
 
   Named parameters_;
   Named buffers_;

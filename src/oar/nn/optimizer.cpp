@@ -24,7 +24,8 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, double learning_rate)
              "there are no parameters to optimise.\nhint: Pass module.parameters().");
   for (const Tensor& parameter : parameters_)
     user_check(parameter.defined() && is_floating(parameter.dtype()), ErrorKind::InvalidArgument,
-               "{} cannot be optimised.\nhint: Parameters are float tensors.", parameter.describe());
+               "{} cannot be optimised.\nhint: Parameters are float tensors.",
+               parameter.describe());
   set_learning_rate(learning_rate);
 }
 

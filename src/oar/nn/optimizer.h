@@ -33,7 +33,8 @@ class Optimizer {
  protected:
   Optimizer(std::vector<Tensor> parameters, double learning_rate);
   // `which` are the places of the parameters in the list; they and their gradients are given.
-  virtual void update(const std::vector<size_t>& which, TensorList parameters, TensorList grads) = 0;
+  virtual void update(const std::vector<size_t>& which, TensorList parameters,
+                      TensorList grads) = 0;
 
   const Tensor& rate() const { return rate_; }
   // Zeros, one tensor for each parameter.

@@ -29,14 +29,20 @@ constexpr size_t kMaxHeader = size_t{100} << 20;  // the reference implementatio
 constexpr int kMaxRank = 64;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
-constexpr std::pair<DType, std::string_view> kDTypeNames[] = {
-    {DType::Bool, "BOOL"},         {DType::UInt8, "U8"},
-    {DType::Int8, "I8"},           {DType::Int16, "I16"},
-    {DType::Int32, "I32"},         {DType::Int64, "I64"},
-    {DType::Float16, "F16"},       {DType::BFloat16, "BF16"},
-    {DType::Float32, "F32"},       {DType::Float64, "F64"},
-    {DType::Complex64, "C64"},     {DType::Complex128, "C128"},
-    {DType::Float8E4M3FN, "F8_E4M3"}, {DType::Float8E5M2, "F8_E5M2"}};
+constexpr std::pair<DType, std::string_view> kDTypeNames[] = {{DType::Bool, "BOOL"},
+                                                              {DType::UInt8, "U8"},
+                                                              {DType::Int8, "I8"},
+                                                              {DType::Int16, "I16"},
+                                                              {DType::Int32, "I32"},
+                                                              {DType::Int64, "I64"},
+                                                              {DType::Float16, "F16"},
+                                                              {DType::BFloat16, "BF16"},
+                                                              {DType::Float32, "F32"},
+                                                              {DType::Float64, "F64"},
+                                                              {DType::Complex64, "C64"},
+                                                              {DType::Complex128, "C128"},
+                                                              {DType::Float8E4M3FN, "F8_E4M3"},
+                                                              {DType::Float8E5M2, "F8_E5M2"}};
 static_assert(std::size(kDTypeNames) == kDTypeCount);
 
 std::string_view file_name_of(DType dtype) {
@@ -98,12 +104,13 @@ void check_entry(const SafetensorsIndex::Entry& entry, size_t room) {
   user_check(fits, ErrorKind::InvalidArgument, "tensor '{}' of shape {} is larger than any memory.",
              entry.name, entry.shape.str());
   if (empty) bytes = 0;
-  user_check(entry.begin <= entry.end && entry.end <= room &&
-                 entry.end - entry.begin == static_cast<size_t>(bytes),
-             ErrorKind::InvalidArgument,
-             "tensor '{}' ({}{}) needs {} bytes, but lies at {} to {} of {} bytes of data.\nhint: The "
-             "file is cut off or damaged; fetch it again.",
-             entry.name, name_of(entry.dtype), entry.shape.str(), bytes, entry.begin, entry.end, room);
+  user_check(
+      entry.begin <= entry.end && entry.end <= room &&
+          entry.end - entry.begin == static_cast<size_t>(bytes),
+      ErrorKind::InvalidArgument,
+      "tensor '{}' ({}{}) needs {} bytes, but lies at {} to {} of {} bytes of data.\nhint: The "
+      "file is cut off or damaged; fetch it again.",
+      entry.name, name_of(entry.dtype), entry.shape.str(), bytes, entry.begin, entry.end, room);
 }
 
 void check_cover(std::vector<SafetensorsIndex::Entry>& entries, size_t room) {
@@ -169,8 +176,8 @@ Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const SafetensorsIndex
   const size_t bytes = entry.end - entry.begin;
   if (entry.dtype == DType::Bool)
     user_check(std::all_of(data, data + bytes, [](char c) { return c == 0 || c == 1; }),
-               ErrorKind::InvalidArgument, "tensor '{}' is BOOL but holds other bytes than 0 and 1.",
-               entry.name);
+               ErrorKind::InvalidArgument,
+               "tensor '{}' is BOOL but holds other bytes than 0 and 1.", entry.name);
   // The format does not promise alignment. Complex numbers are aligned as their parts.
   const size_t alignment = size_of(real_type_of(entry.dtype));
   if (bytes == 0 || reinterpret_cast<uintptr_t>(data) % alignment != 0) {
@@ -187,10 +194,11 @@ Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const SafetensorsIndex
 
 // The same values, contiguous and on the CPU.
 Tensor ready_to_write(const std::string& name, const Tensor& t) {
-  user_check(t.defined() && t.is_dense(), ErrorKind::InvalidArgument,
-             "'{}' has no values to write: it is {}.\nhint: Save dense tensors, outside of capture, "
-             "jvp and vmap.",
-             name, t.defined() ? "not dense" : "undefined");
+  user_check(
+      t.defined() && t.is_dense(), ErrorKind::InvalidArgument,
+      "'{}' has no values to write: it is {}.\nhint: Save dense tensors, outside of capture, "
+      "jvp and vmap.",
+      name, t.defined() ? "not dense" : "undefined");
   const Tensor compact = t.is_contiguous() ? t : assign(t);
   if (compact.device().is_cpu()) return compact;
   Tensor host = Tensor::empty(compact.dims(), compact.dtype());
@@ -216,17 +224,19 @@ std::string metadata_text(const Metadata& metadata) {
 }  // namespace
 
 SafetensorsIndex parse_safetensors(std::string_view file) {
-  user_check(file.size() >= kSizeBytes, ErrorKind::InvalidArgument,
-             "the file has {} bytes, not even a header's size.\nhint: Is it a safetensors file, and "
-             "complete?",
-             file.size());
+  user_check(
+      file.size() >= kSizeBytes, ErrorKind::InvalidArgument,
+      "the file has {} bytes, not even a header's size.\nhint: Is it a safetensors file, and "
+      "complete?",
+      file.size());
   uint64_t header_size = 0;
   std::memcpy(&header_size, file.data(), kSizeBytes);
   const size_t rest = file.size() - kSizeBytes;
-  user_check(header_size <= rest && header_size <= kMaxHeader, ErrorKind::InvalidArgument,
-             "the header claims {} bytes; {} follow, and {} are allowed.\nhint: Is it a safetensors "
-             "file, and complete?",
-             header_size, rest, kMaxHeader);
+  user_check(
+      header_size <= rest && header_size <= kMaxHeader, ErrorKind::InvalidArgument,
+      "the header claims {} bytes; {} follow, and {} are allowed.\nhint: Is it a safetensors "
+      "file, and complete?",
+      header_size, rest, kMaxHeader);
   SafetensorsIndex index;
   JsonReader json(file.substr(kSizeBytes, header_size));
   json.object([&](const std::string& name) {

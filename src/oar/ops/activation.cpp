@@ -194,7 +194,7 @@ const OpDef sigmoid_grad_op = {
     .brief = "grad * out * (1 - out): the derivative of sigmoid.",
     .infer = infer::same_as_first,
     .decompose = [](const args::sigmoid_grad& a) -> Made {
-      return a.grad * conj(a.out * (1 - a.out));
+      return a.grad * conjugate(a.out * (1 - a.out));
     },
     .shard = "..., ... -> ...",
     .traits = kSmooth,
@@ -224,7 +224,7 @@ const OpDef silu_grad_op = {
     .infer = infer::same_as_first,
     .decompose = [](const args::silu_grad& a) -> Made {
       const Tensor s = sigmoid(a.x);
-      return a.grad * conj(s * (1 + a.x * (1 - s)));
+      return a.grad * conjugate(s * (1 + a.x * (1 - s)));
     },
     .shard = "..., ... -> ...",
     .traits = kSmooth,

@@ -95,9 +95,9 @@ Grads multiply_gradient(const vjp::put_along& v) {
   const Tensor x_zero = cast(is_zero(v.x), count), value_zero = cast(is_zero(v.value), count);
   const Tensor zeros_met = put_along(x_zero, v.index, value_zero, v.axis, "add", v.include_self);
   const auto none_but = [](const Tensor& met, const Tensor& own) { return equal(met, own); };
-  const Tensor gx = v.include_self ? zero_unless(none_but(zeros_met, x_zero), v.grad * conj(product / x))
+  const Tensor gx = v.include_self ? zero_unless(none_but(zeros_met, x_zero), v.grad * conjugate(product / x))
                                    : untouched(v.grad, v);
-  const Tensor gv = zero_unless(none_but(along(zeros_met), value_zero), along(v.grad) * conj(along(product) / value));
+  const Tensor gv = zero_unless(none_but(along(zeros_met), value_zero), along(v.grad) * conjugate(along(product) / value));
   return {gx, Tensor(), gv};
 }
 

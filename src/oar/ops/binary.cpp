@@ -56,8 +56,8 @@ const OpDef multiply_op = {
     .brief = "x * y, element by element.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::multiply& v) -> Grads {
-      return {v.needs(0) ? v.grad * conj(v.y) : Tensor(),
-              v.needs(1) ? v.grad * conj(v.x) : Tensor()};
+      return {v.needs(0) ? v.grad * conjugate(v.y) : Tensor(),
+              v.needs(1) ? v.grad * conjugate(v.x) : Tensor()};
     },
     .saves = "x y",
     .shard = "..., ... -> ...",
@@ -73,8 +73,8 @@ const OpDef divide_op = {
     .brief = "x / y; integers become floats first.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::divide& v) -> Grads {
-      const Tensor gx = v.grad / conj(v.y);
-      return {gx, v.needs(1) ? -gx * conj(v.out) : Tensor()};
+      const Tensor gx = v.grad / conjugate(v.y);
+      return {gx, v.needs(1) ? -gx * conjugate(v.out) : Tensor()};
     },
     .saves = "y out",
     .shard = "..., ... -> ...",
@@ -142,7 +142,7 @@ const OpDef floor_mod_op = {
 Tensor pow_y_grad(const Tensor& x, const Tensor& out, const Tensor& grad) {
   const Tensor zero = equal(x, literal(0));
   const Tensor logarithm = log(where(zero, literal(1), x));
-  return zero_where(zero, grad * conj(out * logarithm));
+  return zero_where(zero, grad * conjugate(out * logarithm));
 }
 
 TensorSpec constant(double value) {
@@ -186,7 +186,7 @@ const OpDef pow_grad_op = {
     .decompose = [](const args::pow_grad& a) -> Made {
       const Tensor both_zero = logical_and(equal(a.x, literal(0)), equal(a.y, literal(0)));
       const Tensor exponent = where(both_zero, literal(0), a.y - 1);
-      return a.grad * conj(a.y * pow(a.x, exponent));
+      return a.grad * conjugate(a.y * pow(a.x, exponent));
     },
     .shard = "..., ..., ... -> ...",
     .traits = Trait::Elementwise | Trait::Smooth,

@@ -145,6 +145,10 @@ const OpDef copy_into_op = {
     .infer = infer::same_as_first,
     .vjp = [](const vjp::copy_into& v) -> Grads { return {zeros_like(v.grad), v.grad}; },
     .traits = Trait::Broadcast,
+    .numpy = "np.broadcast_to(value, x.shape).astype(x.dtype)",
+    .samples = [] {
+      return Samples().add(t({2, 3}), t({2, 3})).add(t({2, 3}), t({3})).add(t({}), t({})).add(t({0, 3}), t({3}));
+    },
 };
 
 }  // namespace

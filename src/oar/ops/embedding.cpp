@@ -155,6 +155,12 @@ const OpDef embedding_renorm_op = {
       return infer::like(a.weight);
     },
     .traits = Trait::NoGrad,
+    .dtypes = "float",
+    .numpy = "(lambda out, norm: ([out.__setitem__(i, out[i] * (max_norm / (norm(out[i]) + 1e-7) if norm(out[i]) > max_norm else 1)) "
+             "for i in set(x.ravel().tolist())], out)[1])(weight.copy(), lambda r: np.sum(np.abs(r) ** norm_type) ** (1 / norm_type))",
+    .samples = [] {
+      return Samples().add(t({5, 3}), ints(0, 5, {4}), 1.0).add(t({5, 3}), ints(0, 5, {2, 2}), 0.5, 1.0);
+    },
 };
 
 const OpDef embedding_op = {

@@ -227,6 +227,8 @@ const OpDef index_put_inplace_op = {
     .infer = [](const args::index_put_& a) { return infer_index_put(a.x, a.indices, a.value); },
     .vjp = index_put_vjp<vjp::index_put_>,
     .saves = "indices value:shape",
+    .numpy = index_put_op.numpy,
+    .samples = index_put_op.samples,
     .python = "oar Tensor",
 };
 

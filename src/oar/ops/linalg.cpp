@@ -1,12 +1,12 @@
 // Products of matrices and vectors. One primitive, matmul_core; the rest are ways to it.
 #include "oar/ops/gen/linalg.h"
 
+#include "oar/ops/batching.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/complex.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
-#include "oar/ops/batching.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
@@ -14,7 +14,6 @@
 namespace oar {
 namespace {
 
-Tensor conjugate(const Tensor& t) { return is_complex(t.dtype()) ? conj(t) : t; }
 
 Tensor swap_last_two(const Tensor& x) {
   SmallVector<int64_t, 6> perm;
@@ -50,21 +49,23 @@ Shape batch_of(const Tensor& t) {
 }
 
 ProductShape product_shape(const Tensor& x, const Tensor& y, bool transpose_x, bool transpose_y) {
-  user_check(x.rank() > 0 && y.rank() > 0, ErrorKind::InvalidArgument,
-             "x has shape {} and y {}; a product needs at least one axis on both sides.\nhint: Multiply "
-             "by a 0-d tensor with x * y.",
-             to_string(x.dims()), to_string(y.dims()));
+  user_check(
+      x.rank() > 0 && y.rank() > 0, ErrorKind::InvalidArgument,
+      "x has shape {} and y {}; a product needs at least one axis on both sides.\nhint: Multiply "
+      "by a 0-d tensor with x * y.",
+      to_string(x.dims()), to_string(y.dims()));
   ProductShape p;
   p.has_row = x.rank() > 1;
   p.has_column = y.rank() > 1;
   const Dim x_sum = p.has_row && transpose_x ? x.dim(-2) : x.dim(-1);
   const Dim y_sum = p.has_column && !transpose_y ? y.dim(-2) : y.dim(-1);
-  user_check(same(x_sum, y_sum), ErrorKind::InvalidArgument,
-             "the sizes that are summed differ: x of shape {}{} has {}, y of shape {}{} has {}.\nhint: "
-             "The last axis of x must match the last but one of y; transpose_x and transpose_y turn "
-             "them.",
-             to_string(x.dims()), transpose_x ? " (transposed)" : "", x_sum.str(),
-             to_string(y.dims()), transpose_y ? " (transposed)" : "", y_sum.str());
+  user_check(
+      same(x_sum, y_sum), ErrorKind::InvalidArgument,
+      "the sizes that are summed differ: x of shape {}{} has {}, y of shape {}{} has {}.\nhint: "
+      "The last axis of x must match the last but one of y; transpose_x and transpose_y turn "
+      "them.",
+      to_string(x.dims()), transpose_x ? " (transposed)" : "", x_sum.str(), to_string(y.dims()),
+      transpose_y ? " (transposed)" : "", y_sum.str());
   if (p.has_row) p.m = transpose_x ? x.dim(-1) : x.dim(-2);
   if (p.has_column) p.n = transpose_y ? y.dim(-2) : y.dim(-1);
   if (x.rank() > 2 || y.rank() > 2) p.batch = broadcast_shapes(batch_of(x), batch_of(y));
@@ -107,10 +108,14 @@ const OpDef matmul_core_op = {
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = "np.matmul(x, y)",
-    .samples = [] {
-      return Samples().add(t({3, 4}), t({4, 5})).add(t({2, 3, 4}), t({2, 4, 2}))
-          .add(t({2, 0}), t({0, 3})).add(t({0, 2, 3}), t({0, 3, 1}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), t({4, 5}))
+              .add(t({2, 3, 4}), t({2, 4, 2}))
+              .add(t({2, 0}), t({0, 3}))
+              .add(t({0, 2, 3}), t({0, 3, 1}));
+        },
     .onnx = "MatMul",
 };
 
@@ -131,7 +136,8 @@ Grads matmul_vjp(const vjp::matmul& v) {
   Grads grads{Tensor(), Tensor()};
   if (v.needs(0)) {
     const Tensor other = conjugate(y);
-    grads[0] = fit(tx ? matmul(other, grad, ty, true) : matmul(grad, other, false, !ty), v.x, x.shape());
+    grads[0] =
+        fit(tx ? matmul(other, grad, ty, true) : matmul(grad, other, false, !ty), v.x, x.shape());
   }
   if (!v.needs(1)) return grads;
   Tensor other = conjugate(x), rows = grad;
@@ -139,16 +145,20 @@ Grads matmul_vjp(const vjp::matmul& v) {
     other = as_rows(other);
     rows = as_rows(rows);
   }
-  grads[1] = fit(ty ? matmul(rows, other, true, tx) : matmul(other, rows, !tx, false), v.y, y.shape());
+  grads[1] =
+      fit(ty ? matmul(rows, other, true, tx) : matmul(other, rows, !tx, false), v.y, y.shape());
   return grads;
 }
 
 const OpDef matmul_op = {
-    .schema = "matmul(Tensor x, Tensor y, bool transpose_x = False, bool transpose_y = False) -> Tensor",
-    .brief = "The matrix product. Leading axes are batches and broadcast; a vector is a row on the left "
-             "and a column on the right, and its axis is dropped from the result.",
+    .schema =
+        "matmul(Tensor x, Tensor y, bool transpose_x = False, bool transpose_y = False) -> Tensor",
+    .brief =
+        "The matrix product. Leading axes are batches and broadcast; a vector is a row on the left "
+        "and a column on the right, and its axis is dropped from the result.",
     .infer = [](const args::matmul& a) -> Metas {
-      return TensorMeta{a.x.dtype(), product_shape(a.x, a.y, a.transpose_x, a.transpose_y).result()};
+      return TensorMeta{a.x.dtype(),
+                        product_shape(a.x, a.y, a.transpose_x, a.transpose_y).result()};
     },
     .decompose = [](const args::matmul& a) -> Made {
       const ProductShape p = product_shape(a.x, a.y, a.transpose_x, a.transpose_y);
@@ -166,101 +176,28 @@ const OpDef matmul_op = {
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
-    .numpy = "np.matmul(np.swapaxes(x, -1, -2) if transpose_x and x.ndim > 1 else x, "
-             "np.swapaxes(y, -1, -2) if transpose_y and y.ndim > 1 else y)",
-    .samples = [] {
-      return Samples().add(t({3, 4}), t({4, 5})).add(t({4, 3}), t({5, 4}), true, true)
-          .add(t({4}), t({4})).add(t({4}), t({4, 2})).add(t({3, 4}), t({4}))
-          .add(t({2, 3, 4}), t({4, 2})).add(t({3}), t({2, 4, 3}), false, true)
-          .add(t({2, 4, 3}), t({4}), true).add(t({2, 1, 3, 2}), t({4, 2, 3}))
-          .add(t({2, 2, 3}), t({4, 2}), true, true).add(t({0, 3}), t({3, 2})).add(t({2, 0}), t({0, 3}))
-          .add(t({17, 9}), t({9, 19}));
-    },
+    .numpy =
+        "np.matmul(np.swapaxes(x, -1, -2) if transpose_x and x.ndim > 1 else x, "
+        "np.swapaxes(y, -1, -2) if transpose_y and y.ndim > 1 else y)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), t({4, 5}))
+              .add(t({4, 3}), t({5, 4}), true, true)
+              .add(t({4}), t({4}))
+              .add(t({4}), t({4, 2}))
+              .add(t({3, 4}), t({4}))
+              .add(t({2, 3, 4}), t({4, 2}))
+              .add(t({3}), t({2, 4, 3}), false, true)
+              .add(t({2, 4, 3}), t({4}), true)
+              .add(t({2, 1, 3, 2}), t({4, 2, 3}))
+              .add(t({2, 2, 3}), t({4, 2}), true, true)
+              .add(t({0, 3}), t({3, 2}))
+              .add(t({2, 0}), t({0, 3}))
+              .add(t({17, 9}), t({9, 19}));
+        },
     .python = "oar Tensor",
     .onnx = "MatMul",
-};
-
-void check_rank(const Tensor& x, int rank, const char* name) {
-  user_check(x.rank() == rank, ErrorKind::InvalidArgument,
-             "{} must have {} axes, but its shape is {}.\nhint: matmul takes any rank.", name, rank,
-             to_string(x.dims()));
-}
-
-const OpDef mm_op = {
-    .schema = "mm(Tensor input, Tensor mat2) -> Tensor",
-    .brief = "The matrix product, without transposition.",
-    .decompose = [](const args::mm& a) -> Made { return matmul(a.input, a.mat2); },
-    .dtypes = "int float complex",
-    .numpy = "np.matmul(input, mat2)",
-    .samples = [] { return Samples().add(t({2, 3}), t({3, 4})).add(t({2, 2, 3}), t({2, 3, 1})).add(t({0, 3}), t({3, 2})); },
-    .python = "oar Tensor",
-};
-
-const OpDef bmm_op = {
-    .schema = "bmm(Tensor x, Tensor y) -> Tensor",
-    .brief = "The products of two equally long lists of matrices.",
-    .decompose = [](const args::bmm& a) -> Made {
-      check_rank(a.x, 3, "x");
-      check_rank(a.y, 3, "y");
-      user_check(same(a.x.dim(0), a.y.dim(0)), ErrorKind::InvalidArgument,
-                 "x of shape {} holds {} matrices and y of shape {} holds {}.\nhint: matmul broadcasts "
-                 "a single one.",
-                 to_string(a.x.dims()), a.x.dim(0).str(), to_string(a.y.dims()), a.y.dim(0).str());
-      return matmul(a.x, a.y);
-    },
-    .dtypes = "int float complex",
-    .numpy = "np.matmul(x, y)",
-    .samples = [] { return Samples().add(t({2, 3, 4}), t({2, 4, 2})).add(t({0, 2, 3}), t({0, 3, 2})); },
-    .python = "oar Tensor",
-};
-
-const OpDef dot_op = {
-    .schema = "dot(Tensor x, Tensor y) -> Tensor",
-    .brief = "The sum of x * y along the last axis: of two vectors, or of the rows of two matrices.",
-    .decompose = [](const args::dot& a) -> Made {
-      user_check((a.x.rank() == 1 || a.x.rank() == 2) && same(a.x.shape(), a.y.shape()),
-                 ErrorKind::InvalidArgument,
-                 "x of shape {} and y of shape {} must be two vectors, or two matrices, of one "
-                 "shape.\nhint: For other shapes use matmul or (x * y).sum(-1).",
-                 to_string(a.x.dims()), to_string(a.y.dims()));
-      if (a.x.rank() == 1) return matmul(a.x, a.y);
-      const Tensor rows = reshape(a.x, {a.x.dim(0), 1, a.x.dim(1)});
-      const Tensor columns = reshape(a.y, {a.y.dim(0), a.y.dim(1), 1});
-      return reshape(matmul(rows, columns), {a.x.dim(0)});
-    },
-    .traits = Trait::Promote,
-    .dtypes = "int float complex",
-    .numpy = "np.einsum('...i,...i->...', x, y)",
-    .samples = [] {
-      return Samples().add(t({5}), t({5})).add(t({3, 4}), t({3, 4})).add(t({0}), t({0})).add(t({2, 0}), t({2, 0}));
-    },
-    .python = "oar Tensor",
-};
-
-const OpDef mv_op = {
-    .schema = "mv(Tensor x, Tensor vec) -> Tensor",
-    .brief = "A matrix times a vector.",
-    .decompose = [](const args::mv& a) -> Made {
-      check_rank(a.x, 2, "x");
-      check_rank(a.vec, 1, "vec");
-      return matmul(a.x, a.vec);
-    },
-    .dtypes = "int float complex",
-    .numpy = "np.matmul(x, vec)",
-    .samples = [] { return Samples().add(t({3, 4}), t({4})).add(t({0, 3}), t({3})).add(t({2, 0}), t({0})); },
-    .python = "oar Tensor",
-};
-
-const OpDef outer_op = {
-    .schema = "outer(Tensor x, Tensor y) -> Tensor",
-    .brief = "Every element of x times every element of y; both are flattened first.",
-    .decompose = [](const args::outer& a) -> Made {
-      return multiply(reshape(a.x, {a.x.numel(), 1}), reshape(a.y, {1, a.y.numel()}));
-    },
-    .traits = Trait::Promote,
-    .numpy = "np.outer(x, y)",
-    .samples = [] { return Samples().add(t({3}), t({4})).add(t({2, 2}), t({3})).add(t({}), t({2})).add(t({0}), t({3})); },
-    .python = "oar Tensor",
 };
 
 // All axes but the last as one.
@@ -271,85 +208,18 @@ Tensor last_axis_rows(const Tensor& x) {
   return reshape(x, {rows, last});
 }
 
-const OpDef inner_op = {
-    .schema = "inner(Tensor x, Tensor y) -> Tensor",
-    .brief = "The sums over the last axis of x and y, for every pair of their other indices.",
-    .decompose = [](const args::inner& a) -> Made {
-      if (a.x.rank() == 0 || a.y.rank() == 0) return multiply(a.x, a.y);
-      user_check(same(a.x.dim(-1), a.y.dim(-1)), ErrorKind::InvalidArgument,
-                 "the last axes of x (shape {}) and y (shape {}) differ in size.",
-                 to_string(a.x.dims()), to_string(a.y.dims()));
-      Shape shape;
-      for (const Tensor* t : {&a.x, &a.y})
-        for (int i = 0; i + 1 < t->rank(); ++i) shape.push_back(t->dims()[static_cast<size_t>(i)]);
-      return reshape(matmul(last_axis_rows(a.x), last_axis_rows(a.y), false, true), shape);
-    },
-    .traits = Trait::Promote,
-    .dtypes = "int float complex",
-    .numpy = "np.inner(x, y)",
-    .samples = [] {
-      return Samples().add(t({4}), t({4})).add(t({2, 3}), t({2, 2, 3})).add(t({}), t({3})).add(t({2, 0}), t({3, 0}));
-    },
-    .python = "oar Tensor",
-};
-
-Tensor scaled(const Tensor& x, double factor) { return factor == 1.0 ? x : x * factor; }
-
-const OpDef addmm_op = {
-    .schema = "addmm(Tensor input, Tensor x, Tensor y, float beta = 1.0, float alpha = 1.0) -> Tensor",
-    .brief = "beta * input + alpha * (x @ y), with input broadcast to the product's shape.",
-    .decompose = [](const args::addmm& a) -> Made {
-      check_rank(a.x, 2, "x");
-      check_rank(a.y, 2, "y");
-      const Tensor product = matmul(a.x, a.y);
-      user_check(a.input.rank() <= 2 && broadcast_shapes(a.input.shape(), product.shape()) == product.shape(),
-                 ErrorKind::InvalidArgument,
-                 "input of shape {} does not broadcast to the shape {} of the product.",
-                 to_string(a.input.dims()), to_string(product.dims()));
-      return scaled(a.input, a.beta) + scaled(product, a.alpha);
-    },
-    .traits = Trait::Promote,
-    .dtypes = "float complex",
-    .numpy = "(beta * input + alpha * (x @ y)).astype(input.dtype)",
-    .samples = [] {
-      return Samples().add(t({2, 4}), t({2, 3}), t({3, 4})).add(t({4}), t({2, 3}), t({3, 4}), 2.0, 3.0)
-          .add(t({2, 1}), t({2, 0}), t({0, 4}), 2.0);
-    },
-    .python = "oar Tensor",
-    .onnx = "Gemm",
-};
-
-const OpDef kron_op = {
-    .schema = "kron(Tensor x, Tensor y) -> Tensor",
-    .brief = "The Kronecker product: every element of x times the whole of y, laid out as blocks.",
-    .decompose = [](const args::kron& a) -> Made {
-      const int rank = std::max(a.x.rank(), a.y.rank());
-      Shape left, right, joined;
-      for (int i = 0; i < rank; ++i) {
-        const int xi = i - (rank - a.x.rank()), yi = i - (rank - a.y.rank());
-        const Dim x = xi < 0 ? Dim(1) : a.x.dims()[static_cast<size_t>(xi)];
-        const Dim y = yi < 0 ? Dim(1) : a.y.dims()[static_cast<size_t>(yi)];
-        for (const Dim d : {x, Dim(1)}) left.push_back(d);
-        for (const Dim d : {Dim(1), y}) right.push_back(d);
-        joined.push_back(x * y);
-      }
-      return reshape(multiply(reshape(a.x, left), reshape(a.y, right)), joined);
-    },
-    .traits = Trait::Promote,
-    .numpy = "np.kron(x, y)",
-    .samples = [] { return Samples().add(t({2, 3}), t({3, 2})).add(t({2}), t({2, 2, 1})).add(t({}), t({3})).add(t({0, 2}), t({3})); },
-    .python = "oar Tensor",
-};
-
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_rank(weight, 2, "weight");
+  user_check(weight.rank() == 2, ErrorKind::InvalidArgument,
+             "weight must be [in_features, out_features], but its shape is {}.",
+             to_string(weight.dims()));
   user_check(x.rank() >= 1 && same(x.dim(-1), weight.dim(0)), ErrorKind::InvalidArgument,
              "weight of shape {} takes {} features, but the last axis of x (shape {}) has another "
              "size.\nhint: weight is [in_features, out_features].",
              to_string(weight.dims()), weight.dim(0).str(), to_string(x.dims()));
   user_check(!bias.defined() || (bias.rank() == 1 && same(bias.dim(0), weight.dim(1))) ||
-                 (bias.rank() == 1 && bias.dim(0) == Dim(1)),
-             ErrorKind::InvalidArgument, "bias of shape {} must have one number for each of {} features.",
+                 (bias.rank() == 1 && same(bias.dim(0), 1)),
+             ErrorKind::InvalidArgument,
+             "bias of shape {} must have one number for each of {} features.",
              bias.defined() ? to_string(bias.dims()) : "", weight.dim(1).str());
 }
 
@@ -368,7 +238,8 @@ const OpDef linear_op = {
     .vjp = [](const vjp::linear& v) -> Grads {
       Grads grads{Tensor(), Tensor(), Tensor()};
       if (v.needs(0)) grads[0] = matmul(v.grad, conjugate(v.weight), false, true);
-      if (v.needs(1)) grads[1] = matmul(last_axis_rows(conjugate(v.x)), last_axis_rows(v.grad), true, false);
+      if (v.needs(1))
+        grads[1] = matmul(last_axis_rows(conjugate(v.x)), last_axis_rows(v.grad), true, false);
       if (v.needs(2) && v.bias.defined()) grads[2] = sum_to(v.grad, v.bias.dims());
       return grads;
     },
@@ -377,17 +248,21 @@ const OpDef linear_op = {
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = "np.matmul(x, weight) + (0 if bias is None else bias)",
-    .samples = [] {
-      return Samples().add(t({3, 4}), t({4, 5}), t({5})).add(t({2, 3, 4}), t({4, 2})).add(t({4}), t({4, 3}), t({3}))
-          .add(t({0, 4}), t({4, 2}), t({2})).add(t({2, 3}), t({3, 4}), t({1}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), t({4, 5}), t({5}))
+              .add(t({2, 3, 4}), t({4, 2}))
+              .add(t({4}), t({4, 3}), t({3}))
+              .add(t({0, 4}), t({4, 2}), t({2}))
+              .add(t({2, 3}), t({3, 4}), t({1}));
+        },
     .python = "oar.nn.functional",
     .onnx = "Gemm",
 };
 
 }  // namespace
 
-OAR_FAMILY(linalg, &matmul_core_op, &matmul_op, &mm_op, &bmm_op, &dot_op, &mv_op, &outer_op, &inner_op,
-           &addmm_op, &kron_op, &linear_op)
+OAR_FAMILY(linalg, &matmul_core_op, &matmul_op, &linear_op)
 
 }  // namespace oar

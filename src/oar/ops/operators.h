@@ -4,6 +4,7 @@
 
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/complex.h"
+#include "oar/ops/gen/complex.h"
 #include "oar/ops/gen/elementwise.h"
 
 namespace oar {
@@ -16,6 +17,9 @@ inline Tensor operator-(const Tensor& a, const Tensor& b) { return subtract(a, b
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return multiply(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return divide(a, b); }
 inline Tensor operator-(const Tensor& a) { return neg(a); }
+
+// What a derivative multiplies by. Real tensors pass as they are, without a call.
+inline Tensor conjugate(const Tensor& t) { return is_complex(t.dtype()) ? conj(t) : t; }
 
 template <class N>
 concept Number = std::is_arithmetic_v<N>;

@@ -157,7 +157,7 @@ const OpDef prod_op = {
     .vjp = [](const vjp::prod& v) -> Grads {
       const Rows rows(v.x, v.axis);
       const Tensor others = product_of_others(rows.gather(narrowed(v.x, v.grad.dtype())));
-      return narrowed(stretch(v.grad, v.x, v.axis) * conj(rows.spread(others)), v.x.dtype());
+      return narrowed(stretch(v.grad, v.x, v.axis) * conjugate(rows.spread(others)), v.x.dtype());
     },
     .saves = "x",
     .shard = "...a... -> ...... ; a@axis whole",

@@ -72,7 +72,7 @@ const OpDef cumprod_along_op = {
     .vjp = [](const vjp::cumprod_along& v) -> Grads {
       const Tensor before = v.exclusive ? v.out : cumprod_along(v.x, v.axis, true);
       const Tensor g = v.exclusive ? shift_along(v.grad, v.axis, -1) : v.grad;
-      return conj(before) * linear_recurrence(conj(v.x), g, v.axis, /*reverse=*/true);
+      return conjugate(before) * linear_recurrence(conjugate(v.x), g, v.axis, /*reverse=*/true);
     },
     .saves = "x out",
     .shard = "...a... -> ...a... ; a@axis whole",
@@ -112,9 +112,9 @@ const OpDef linear_recurrence_op = {
       return infer_scan(a.a, a.axis);
     },
     .vjp = [](const vjp::linear_recurrence& v) -> Grads {
-      const Tensor gb = linear_recurrence(conj(v.a), v.grad, v.axis, !v.reverse);
+      const Tensor gb = linear_recurrence(conjugate(v.a), v.grad, v.axis, !v.reverse);
       if (!v.needs(0)) return {Tensor(), gb};
-      const Tensor h = conj(v.out);
+      const Tensor h = conjugate(v.out);
       return {v.reverse ? shift_along(gb, v.axis, 1) * h : gb * shift_along(h, v.axis, 1), gb};
     },
     .saves = "a out",

@@ -107,6 +107,8 @@ const OpDef slice_put_inplace_op = {
     .vjp = slice_put_vjp<vjp::slice_put_>,
     .saves = "x:shape value:shape",
     .traits = Trait::Linear,
+    .numpy = slice_put_op.numpy,
+    .samples = slice_put_op.samples,
 };
 
 // Quadruples from Paddle's lists per axis.

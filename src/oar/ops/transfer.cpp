@@ -20,10 +20,11 @@ Tensor copied(const Tensor& x, Device device) {
 }
 
 Tensor moved(const Tensor& x, Device device) {
-  user_check(x.is_dense(), ErrorKind::Unsupported,
-             "only dense tensors are moved between devices, not {}.\nhint: Move it before the capture or "
-             "transformation, or make it dense first.",
-             x.describe());
+  user_check(
+      x.is_dense(), ErrorKind::Unsupported,
+      "only dense tensors are moved between devices, not {}.\nhint: Move it before the capture or "
+      "transformation, or make it dense first.",
+      x.describe());
   if (x.device() == device) return assign(x);
   const Tensor whole = x.is_contiguous() ? x : assign(x);
   if (!x.device().is_cpu() && !device.is_cpu()) {
@@ -40,7 +41,9 @@ const OpDef copy_to_device_op = {
     .schema = "copy_to_device(Tensor x, str device) -> Tensor",
     .brief = "A copy of x in the memory of another device, such as 'cpu' or 'npu:1'.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::copy_to_device& a) -> Made { return moved(a.x, devices::parse(a.device)); },
+    .decompose = [](const args::copy_to_device& a) -> Made {
+      return moved(a.x, devices::parse(a.device));
+    },
     .vjp = [](const vjp::copy_to_device& v) -> Grads {
       return copy_to_device(v.grad, devices::to_string(v.x.device()));
     },
@@ -48,7 +51,8 @@ const OpDef copy_to_device_op = {
     .shard = "... -> ...",
     .traits = Trait::Linear,
     .numpy = "x.copy()",
-    .samples = [] { return Samples().add(t({2, 3}), "cpu").add(t({}), "cpu").add(t({0, 2}), "cpu"); },
+    .samples =
+        [] { return Samples().add(t({2, 3}), "cpu").add(t({}), "cpu").add(t({0, 2}), "cpu"); },
 };
 
 }  // namespace

@@ -9,8 +9,8 @@ bool is_channels_last(std::string_view data_format) {
 }
 
 void check_windows(Ints numbers, const char* argument) {
-  user_check(numbers.size() == 2, ErrorKind::InvalidArgument, "{} {} must have two numbers.", argument,
-             to_string(numbers));
+  user_check(numbers.size() == 2, ErrorKind::InvalidArgument, "{} {} must have two numbers.",
+             argument, to_string(numbers));
   for (int64_t n : numbers)
     user_check(n >= 1, ErrorKind::InvalidArgument, "{} must be at least 1, not {}.", argument, n);
 }
@@ -29,21 +29,23 @@ Dim window_count(Dim size, Dim window, int64_t stride, Dim padding, int64_t dila
              "the window has {} {}; it needs at least 1.", axis, window.str());
   const Dim reach = (window - Dim(1)) * Dim(dilation) + Dim(1);
   const Dim room = size + padding - reach;
-  user_check(!(room.is_known() && room.word() < 0), ErrorKind::InvalidArgument,
-             "a window of {} {} (dilation included) does not fit into {}, padding included.\nhint: Pad "
-             "the input, or use a smaller window.",
-             axis, reach.str(), (size + padding).str());
+  user_check(
+      !(room.is_known() && room.word() < 0), ErrorKind::InvalidArgument,
+      "a window of {} {} (dilation included) does not fit into {}, padding included.\nhint: Pad "
+      "the input, or use a smaller window.",
+      axis, reach.str(), (size + padding).str());
   return floor_div(ceil ? room + Dim(stride - 1) : room, Dim(stride)) + Dim(1);
 }
 
-Shape resolve_padding(std::string_view algorithm, Ints given, const Shape& image, const Shape& window,
-                      Ints stride) {
+Shape resolve_padding(std::string_view algorithm, Ints given, const Shape& image,
+                      const Shape& window, Ints stride) {
   if (algorithm == "VALID") return {0, 0, 0, 0};
   if (algorithm == "SAME") {
     Shape pads;
     for (size_t i = 0; i < 2; ++i) {
       const Dim step(stride[i]);
-      const Dim total = max_of((ceil_div(image[i], step) - Dim(1)) * step + window[i] - image[i], Dim(0));
+      const Dim total =
+          max_of((ceil_div(image[i], step) - Dim(1)) * step + window[i] - image[i], Dim(0));
       const Dim before = floor_div(total, Dim(2));
       pads.push_back(before);
       pads.push_back(total - before);
@@ -52,9 +54,10 @@ Shape resolve_padding(std::string_view algorithm, Ints given, const Shape& image
   }
   user_check(algorithm == "EXPLICIT", ErrorKind::InvalidArgument,
              "padding must be numbers, 'SAME' or 'VALID', not '{}'.", algorithm);
-  user_check(given.size() == 1 || given.size() == 2 || given.size() == 4, ErrorKind::InvalidArgument,
-             "padding {} has {} numbers.\nhint: Pass one, [height, width] or [top, bottom, left, right].",
-             to_string(given), given.size());
+  user_check(
+      given.size() == 1 || given.size() == 2 || given.size() == 4, ErrorKind::InvalidArgument,
+      "padding {} has {} numbers.\nhint: Pass one, [height, width] or [top, bottom, left, right].",
+      to_string(given), given.size());
   if (given.size() == 4) return Shape(given);
   return {given[0], given[0], given.back(), given.back()};
 }

@@ -18,7 +18,7 @@ void check_padding(Dims padding);
 Dim window_count(Dim size, Dim window, int64_t stride, Dim padding, int64_t dilation, bool ceil,
                  const char* axis);
 // [top, bottom, left, right] from the public forms: EXPLICIT with 1, 2 or 4 numbers, SAME or VALID.
-Shape resolve_padding(std::string_view algorithm, Ints given, const Shape& image, const Shape& window,
-                      Ints stride);
+Shape resolve_padding(std::string_view algorithm, Ints given, const Shape& image,
+                      const Shape& window, Ints stride);
 
 }  // namespace oar

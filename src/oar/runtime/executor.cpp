@@ -72,8 +72,8 @@ class Executor::Run {
     for (ValueId id : executor_.last_uses_[index]) at(id) = Tensor();
   }
 
-  // New contents may lie in the memory that they are written to, or in that of another state (a view
-  // of it, or two states that change places); so may outputs. Those are copied before.
+  // New contents may lie in the memory that they are written to, or in that of another state (a
+  // view of it, or two states that change places); so may outputs. Those are copied before.
   void write_states(std::vector<Tensor>& outputs) {
     std::vector<const Storage*> targets;
     for (const State& s : program_.states)

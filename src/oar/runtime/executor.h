@@ -14,8 +14,8 @@ class Executor {
  public:
   explicit Executor(Program program);
 
-  // Without gradients. States are written at the end, all or, where an instruction fails, none. Inside
-  // a capture or a transform the program's calls take part in it instead.
+  // Without gradients. States are written at the end, all or, where an instruction fails, none.
+  // Inside a capture or a transform the program's calls take part in it instead.
   std::vector<Tensor> run(TensorList inputs) const;
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const { return run(inputs); }
 

@@ -23,20 +23,28 @@ dlpack::DataType type_of(DType dtype) {
   const auto bits = static_cast<uint8_t>(8 * size_of(dtype));
   const auto with = [&](dlpack::TypeCode code) { return dlpack::DataType{code, bits, 1}; };
   switch (dtype) {
-    case DType::Bool: return with(dlpack::kBool);
-    case DType::UInt8: return with(dlpack::kUInt);
+    case DType::Bool:
+      return with(dlpack::kBool);
+    case DType::UInt8:
+      return with(dlpack::kUInt);
     case DType::Int8:
     case DType::Int16:
     case DType::Int32:
-    case DType::Int64: return with(dlpack::kInt);
+    case DType::Int64:
+      return with(dlpack::kInt);
     case DType::Float16:
     case DType::Float32:
-    case DType::Float64: return with(dlpack::kFloat);
-    case DType::BFloat16: return with(dlpack::kBfloat);
+    case DType::Float64:
+      return with(dlpack::kFloat);
+    case DType::BFloat16:
+      return with(dlpack::kBfloat);
     case DType::Complex64:
-    case DType::Complex128: return with(dlpack::kComplex);
-    case DType::Float8E4M3FN: return with(dlpack::kFloat8E4M3FN);
-    case DType::Float8E5M2: return with(dlpack::kFloat8E5M2);
+    case DType::Complex128:
+      return with(dlpack::kComplex);
+    case DType::Float8E4M3FN:
+      return with(dlpack::kFloat8E4M3FN);
+    case DType::Float8E5M2:
+      return with(dlpack::kFloat8E5M2);
   }
   fail(ErrorKind::Internal, "dtype {} has no DLPack code.", static_cast<int>(dtype));
 }
@@ -47,11 +55,13 @@ DType dtype_of(dlpack::DataType type) {
     const dlpack::DataType known = type_of(dtype);
     if (known.code == type.code && known.bits == type.bits && type.lanes == 1) return dtype;
   }
-  static constexpr const char* kNames[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+  static constexpr const char* kNames[] = {"int",    "uint",    "float", "handle",
+                                           "bfloat", "complex", "bool"};
   fail(ErrorKind::InvalidType,
        "the DLPack tensor has elements of type {}{} with {} lanes, which Oar does not have.\nhint: "
        "Convert it in the library it comes from.",
-       type.code < std::size(kNames) ? kNames[type.code] : format("code {}, bits ", type.code).c_str(),
+       type.code < std::size(kNames) ? kNames[type.code]
+                                     : format("code {}, bits ", type.code).c_str(),
        type.bits, type.lanes);
 }
 
@@ -66,13 +76,15 @@ struct Handout {
 template <class Managed>
 std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
   user_check(t.defined(), ErrorKind::InvalidType, "None cannot be handed to another library.");
-  user_check(t.is_dense(), ErrorKind::Unsupported,
-             "{} has no memory of its own to hand to another library.\nhint: Only dense tensors do, "
-             "outside of capture, jvp and vmap.",
-             t.describe());
-  user_check(t.device().is_cpu(), ErrorKind::Unsupported,
-             "a tensor on another device than the CPU cannot be handed over by DLPack.\nhint: Copy it "
-             "first: x.cpu().");
+  user_check(
+      t.is_dense(), ErrorKind::Unsupported,
+      "{} has no memory of its own to hand to another library.\nhint: Only dense tensors do, "
+      "outside of capture, jvp and vmap.",
+      t.describe());
+  user_check(
+      t.device().is_cpu(), ErrorKind::Unsupported,
+      "a tensor on another device than the CPU cannot be handed over by DLPack.\nhint: Copy it "
+      "first: x.cpu().");
   auto handout = std::make_unique<Handout<Managed>>();
   handout->storage = t->storage;
   handout->shape.assign(t->shape, t->shape + t.rank());
@@ -136,14 +148,14 @@ Tensor take_over(Managed* managed, bool readonly) {
   ScopeGuard on_error([&] { give_back(managed, nullptr, 0); });
 
   const dlpack::DLTensor& source = managed->dl_tensor;
-  user_check(source.device.device_type == dlpack::kCpu, ErrorKind::Unsupported,
-             "the DLPack tensor is on a device of type {}; Oar takes those of the CPU (1).\nhint: Copy "
-             "it to the CPU in the library it comes from.",
-             source.device.device_type);
-  user_check(source.ndim >= 0 && source.ndim <= kMaxRank &&
-                 (source.ndim == 0 || source.shape != nullptr),
-             ErrorKind::InvalidArgument,
-             "the DLPack tensor has {} axes, or no shape.", source.ndim);
+  user_check(
+      source.device.device_type == dlpack::kCpu, ErrorKind::Unsupported,
+      "the DLPack tensor is on a device of type {}; Oar takes those of the CPU (1).\nhint: Copy "
+      "it to the CPU in the library it comes from.",
+      source.device.device_type);
+  user_check(
+      source.ndim >= 0 && source.ndim <= kMaxRank && (source.ndim == 0 || source.shape != nullptr),
+      ErrorKind::InvalidArgument, "the DLPack tensor has {} axes, or no shape.", source.ndim);
   const DType dtype = dtype_of(source.dtype);
   const auto rank = static_cast<size_t>(source.ndim);
   const Ints shape = rank == 0 ? Ints() : Ints(source.shape, rank);
@@ -151,13 +163,16 @@ Tensor take_over(Managed* managed, bool readonly) {
   SmallVector<int64_t, 6> strides = contiguous_strides(as_dims(shape));
   if (source.strides != nullptr && !empty) strides.assign(source.strides, source.strides + rank);
 
-  char* data = source.data == nullptr ? nullptr : static_cast<char*>(source.data) + source.byte_offset;
-  user_check(empty || data != nullptr, ErrorKind::InvalidArgument, "the DLPack tensor has no memory.");
+  char* data =
+      source.data == nullptr ? nullptr : static_cast<char*>(source.data) + source.byte_offset;
+  user_check(empty || data != nullptr, ErrorKind::InvalidArgument,
+             "the DLPack tensor has no memory.");
   // Complex numbers are aligned as their parts.
-  user_check(reinterpret_cast<uintptr_t>(data) % size_of(real_type_of(dtype)) == 0,
-             ErrorKind::InvalidArgument,
-             "the DLPack tensor's memory is not aligned to its elements.\nhint: Copy it in the library "
-             "it comes from.");
+  user_check(
+      reinterpret_cast<uintptr_t>(data) % size_of(real_type_of(dtype)) == 0,
+      ErrorKind::InvalidArgument,
+      "the DLPack tensor's memory is not aligned to its elements.\nhint: Copy it in the library "
+      "it comes from.");
   const Ints steps(strides.data(), strides.size());
   const Extent extent = empty ? Extent{} : extent_of(shape, steps, dtype);
   StoragePtr storage =
@@ -172,9 +187,10 @@ Tensor take_over(Managed* managed, bool readonly) {
 
 DLManagedTensor* to_dlpack(const Tensor& t) {
   auto handout = hand_out<DLManagedTensor>(t);
-  user_check(!t->storage->is_readonly(), ErrorKind::InvalidArgument,
-             "the tensor's memory is read-only, which DLPack can say from version 1 on only.\nhint: "
-             "Ask for a versioned capsule, or hand over a copy: x.clone().");
+  user_check(
+      !t->storage->is_readonly(), ErrorKind::InvalidArgument,
+      "the tensor's memory is read-only, which DLPack can say from version 1 on only.\nhint: "
+      "Ask for a versioned capsule, or hand over a copy: x.clone().");
   return &handout.release()->managed;
 }
 

@@ -99,7 +99,9 @@ void TensorImpl::set_layout(Dims dims, Ints new_strides) {
   for (int i = 0; i < ndim; ++i) {
     sizes_[i] = dims[static_cast<size_t>(i)].word();
     mutable_strides()[i] = new_strides[static_cast<size_t>(i)];
-    numel *= sizes_[i];
+    // A broadcast view may show more elements than there is memory, but not more than can be counted.
+    user_check(!__builtin_mul_overflow(numel, sizes_[i], &numel), ErrorKind::InvalidArgument,
+               "a tensor of shape {} has too many elements.", to_string(dims));
   }
   contiguous = is_contiguous_layout(shape, strides, ndim);
 }

@@ -1,278 +1,39 @@
 // A device plug-in written against the C interface alone, for tests: two devices with memory that the
 // host cannot read, streams that are worker threads, and kernels that fail late. It knows a handful
 // of ops; the others run through their decompositions or are declined.
-#include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <condition_variable>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "oar/device/abi.h"
+#include "async_queues.h"
 
 namespace {
-
-constexpr int kDevices = 2;
-
-// ---- Memory: malloc with a canary on both sides. Addresses are shifted out of the range that a
-// processor can follow, so that a host that reads them crashes at once.
-
-constexpr uint64_t kShift = uint64_t{1} << 62;
-constexpr uint64_t kCanary = 0x0a0b0c0d5eed1234;
-struct Header {
-  uint64_t bytes;
-  uint64_t canary;
-};
-std::atomic<int64_t> g_live_blocks{0};
-std::atomic<int64_t> g_damaged_blocks{0};
-
-char* real(const void* address) {
-  return address == nullptr ? nullptr : reinterpret_cast<char*>(reinterpret_cast<uint64_t>(address) - kShift);
-}
-
-void* allocate(int32_t, size_t bytes) {
-  if (bytes > (size_t{1} << 40)) return nullptr;
-  auto* block = static_cast<char*>(std::malloc(sizeof(Header) + bytes + sizeof(kCanary)));
-  if (block == nullptr) return nullptr;
-  const Header header{bytes, kCanary};
-  std::memcpy(block, &header, sizeof(header));
-  std::memset(block + sizeof(Header), 0xcd, bytes);
-  std::memcpy(block + sizeof(Header) + bytes, &kCanary, sizeof(kCanary));
-  ++g_live_blocks;
-  return reinterpret_cast<void*>(reinterpret_cast<uint64_t>(block + sizeof(Header)) + kShift);
-}
-
-void release_now(char* data, size_t bytes) {
-  Header header;
-  std::memcpy(&header, data - sizeof(Header), sizeof(header));
-  const bool intact = header.canary == kCanary && header.bytes == bytes &&
-                      std::memcmp(data + bytes, &kCanary, sizeof(kCanary)) == 0;
-  if (!intact) ++g_damaged_blocks;
-  --g_live_blocks;
-  std::free(data - sizeof(Header));
-}
-
-// ---- Streams.
-
-std::mutex g_pause_mutex;
-std::condition_variable g_pause_changed;
-bool g_paused = false;
-
-// A task answers an error, or nothing.
-using Task = std::function<std::string()>;
-
-class Worker {
- public:
-  Worker() : thread_([this] { run(); }) {}
-  ~Worker() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-  void push(Task task) {
-    {
-      const std::lock_guard lock(mutex_);
-      tasks_.push_back(std::move(task));
-      ++pending_;
-    }
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return pending_ == 0; });
-  }
-  const char* take_error() {
-    const std::lock_guard lock(mutex_);
-    if (error_.empty()) return nullptr;
-    taken_ = std::move(error_);
-    error_.clear();
-    return taken_.c_str();
-  }
-
- private:
-  void run() {
-    for (;;) {
-      Task task;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
-        if (tasks_.empty()) return;
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
-      }
-      {
-        std::unique_lock lock(g_pause_mutex);
-        g_pause_changed.wait(lock, [] { return !g_paused; });
-      }
-      std::string error = task();
-      task = nullptr;
-      const std::lock_guard lock(mutex_);
-      if (error_.empty()) error_ = std::move(error);
-      --pending_;
-      changed_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Task> tasks_;
-  int pending_ = 0;
-  bool stopping_ = false;
-  std::string error_, taken_;
-  std::thread thread_;
-};
-
-// Every stream there is, so that memory is freed behind the work of all of them.
-struct Streams {
-  std::mutex mutex;
-  std::set<Worker*> all;
-  Worker* defaults[kDevices] = {};
-};
-Streams& streams() {
-  static Streams* instance = new Streams;  // its threads may work until the process is gone
-  return *instance;
-}
-
-Worker& worker(int32_t index, oar_stream* stream) {
-  if (stream != nullptr) return *reinterpret_cast<Worker*>(stream);
-  Streams& s = streams();
-  const std::lock_guard lock(s.mutex);
-  Worker*& made = s.defaults[index];
-  if (made == nullptr) {
-    made = new Worker;
-    s.all.insert(made);
-  }
-  return *made;
-}
-
-oar_stream* stream_create(int32_t) {
-  auto* made = new Worker;
-  const std::lock_guard lock(streams().mutex);
-  streams().all.insert(made);
-  return reinterpret_cast<oar_stream*>(made);
-}
-void stream_destroy(oar_stream* stream) {
-  auto* old = reinterpret_cast<Worker*>(stream);
-  {
-    const std::lock_guard lock(streams().mutex);
-    streams().all.erase(old);
-  }
-  delete old;
-}
-int32_t stream_synchronize(int32_t index, oar_stream* stream) {
-  worker(index, stream).wait();
-  return OAR_OK;
-}
-const char* stream_take_error(int32_t index, oar_stream* stream) {
-  return worker(index, stream).take_error();
-}
-
-// Work that is queued may still use the block: it goes when every stream has come past this point.
-void release(int32_t, void* address, size_t bytes) {
-  char* data = real(address);
-  if (data == nullptr) return;
-  const std::shared_ptr<void> last(data, [bytes](void* block) { release_now(static_cast<char*>(block), bytes); });
-  const std::lock_guard lock(streams().mutex);
-  for (Worker* w : streams().all)
-    w->push([last] { return std::string(); });
-}
-
-int32_t copy(int32_t index, void* to, const void* from, size_t bytes, oar_copy_kind kind, oar_stream* stream) {
-  if (kind == OAR_HOST_TO_DEVICE) {  // the host may change its memory as soon as we return
-    auto staged = std::make_shared<std::vector<char>>(static_cast<const char*>(from),
-                                                      static_cast<const char*>(from) + bytes);
-    worker(index, stream).push([=] {
-      std::memcpy(real(to), staged->data(), bytes);
-      return std::string();
-    });
-    return OAR_OK;
-  }
-  char* target = kind == OAR_DEVICE_TO_HOST ? static_cast<char*>(to) : real(to);
-  worker(index, stream).push([=] {
-    std::memcpy(target, real(from), bytes);
-    return std::string();
-  });
-  return OAR_OK;
-}
-
-// ---- Events.
-
-struct Event {
-  int32_t device = 0;
-  std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t recorded = 0, reached = 0;
-};
-using SharedEvent = std::shared_ptr<Event>;
-SharedEvent& event_of(oar_event* event) { return *reinterpret_cast<SharedEvent*>(event); }
-
-oar_event* event_create(int32_t index) {
-  auto* event = new SharedEvent(std::make_shared<Event>());
-  (*event)->device = index;
-  return reinterpret_cast<oar_event*>(event);
-}
-void event_destroy(oar_event* event) { delete &event_of(event); }
-int32_t event_record(oar_event* event, oar_stream* stream) {
-  SharedEvent e = event_of(event);
-  uint64_t number;
-  {
-    const std::lock_guard lock(e->mutex);
-    number = ++e->recorded;
-  }
-  worker(e->device, stream).push([e, number] {
-    const std::lock_guard lock(e->mutex);
-    e->reached = std::max(e->reached, number);
-    e->changed.notify_all();
-    return std::string();
-  });
-  return OAR_OK;
-}
-int32_t event_query(oar_event* event) {
-  const SharedEvent& e = event_of(event);
-  const std::lock_guard lock(e->mutex);
-  return e->reached == e->recorded ? 1 : 0;
-}
-int32_t event_wait(oar_event* event, oar_stream* stream) {
-  SharedEvent e = event_of(event);
-  uint64_t number;
-  {
-    const std::lock_guard lock(e->mutex);
-    number = e->recorded;
-  }
-  worker(e->device, stream).push([e, number] {
-    std::unique_lock lock(e->mutex);
-    e->changed.wait(lock, [&] { return e->reached >= number; });
-    return std::string();
-  });
-  return OAR_OK;
-}
 
 // ---- Tensors, copied out of the call because it is gone when the work begins.
 
 template <class F>
 void with_type(int dtype, F&& f) {
   switch (dtype) {
-    case OAR_BOOL: return f(bool{});
-    case OAR_UINT8: return f(uint8_t{});
-    case OAR_INT8: return f(int8_t{});
-    case OAR_INT16: return f(int16_t{});
-    case OAR_INT32: return f(int32_t{});
-    case OAR_INT64: return f(int64_t{});
-    case OAR_FLOAT32: return f(float{});
-    case OAR_FLOAT64: return f(double{});
-    default: std::abort();  // `accepts` has seen to that
+    case OAR_BOOL:
+      return f(bool{});
+    case OAR_UINT8:
+      return f(uint8_t{});
+    case OAR_INT8:
+      return f(int8_t{});
+    case OAR_INT16:
+      return f(int16_t{});
+    case OAR_INT32:
+      return f(int32_t{});
+    case OAR_INT64:
+      return f(int64_t{});
+    case OAR_FLOAT32:
+      return f(float{});
+    case OAR_FLOAT64:
+      return f(double{});
+    default:
+      std::abort();  // `accepts` has seen to that
   }
 }
 size_t size_of(int dtype) {
@@ -284,7 +45,10 @@ bool is_float(int dtype) { return dtype == OAR_FLOAT32 || dtype == OAR_FLOAT64; 
 
 struct View {
   explicit View(const oar_tensor& t)
-      : shape(t.shape, t.shape + t.ndim), strides(t.strides, t.strides + t.ndim), numel(t.numel), dtype(t.dtype) {
+      : shape(t.shape, t.shape + t.ndim),
+        strides(t.strides, t.strides + t.ndim),
+        numel(t.numel),
+        dtype(t.dtype) {
     if (t.device_type == 0 && t.numel > 0) {  // a scalar of the host goes along by value
       std::memcpy(scalar, t.data, size_of(dtype));
       std::fill(strides.begin(), strides.end(), 0);
@@ -306,18 +70,22 @@ struct View {
     N value{};
     with_type(dtype, [&](auto zero) {
       decltype(zero) element;
-      std::memcpy(&element, start() + offset * static_cast<int64_t>(sizeof(element)), sizeof(element));
+      std::memcpy(&element, start() + offset * static_cast<int64_t>(sizeof(element)),
+                  sizeof(element));
       value = static_cast<N>(element);
     });
     return value;
   }
   template <class N>
-  N load(int64_t index) const { return load_at<N>(offset(index)); }
+  N load(int64_t index) const {
+    return load_at<N>(offset(index));
+  }
   template <class N>
   void store(int64_t index, N value) const {
     with_type(dtype, [&](auto zero) {
       const auto element = static_cast<decltype(zero)>(value);
-      std::memcpy(data + offset(index) * static_cast<int64_t>(sizeof(element)), &element, sizeof(element));
+      std::memcpy(data + offset(index) * static_cast<int64_t>(sizeof(element)), &element,
+                  sizeof(element));
     });
   }
 
@@ -339,10 +107,11 @@ std::string take_failure() {
 }
 
 int32_t enqueue(oar_kernel_call* call, std::function<void()> work) {
-  worker(call->outputs[0]->device_index, call->stream).push([work = std::move(work), failure = take_failure()] {
-    if (failure.empty()) work();
-    return failure;
-  });
+  worker(call->outputs[0]->device_index, call->stream)
+      .push([work = std::move(work), failure = take_failure()] {
+        if (failure.empty()) work();
+        return failure;
+      });
   return OAR_OK;
 }
 
@@ -362,16 +131,37 @@ const char* accepts_floats(const oar_kernel_call* call) {
 View input(const oar_kernel_call* call, int i) { return View(*call->inputs[i].tensor); }
 View output(const oar_kernel_call* call) { return View(*call->outputs[0]); }
 
-struct Add { template <class N> N operator()(N a, N b) const { return a + b; } };
-struct Subtract { template <class N> N operator()(N a, N b) const { return a - b; } };
-struct Multiply { template <class N> N operator()(N a, N b) const { return a * b; } };
-struct Divide { template <class N> N operator()(N a, N b) const { return a / b; } };
+struct Add {
+  template <class N>
+  N operator()(N a, N b) const {
+    return a + b;
+  }
+};
+struct Subtract {
+  template <class N>
+  N operator()(N a, N b) const {
+    return a - b;
+  }
+};
+struct Multiply {
+  template <class N>
+  N operator()(N a, N b) const {
+    return a * b;
+  }
+};
+struct Divide {
+  template <class N>
+  N operator()(N a, N b) const {
+    return a / b;
+  }
+};
 
 template <class F>
 int32_t binary(oar_kernel_call* call) {
   return enqueue(call, [a = input(call, 0), b = input(call, 1), out = output(call)] {
     for (int64_t i = 0; i < out.numel; ++i) {
-      if (is_float(a.dtype)) out.store(i, F{}(a.load<double>(i), b.load<double>(i)));
+      if (is_float(a.dtype))
+        out.store(i, F{}(a.load<double>(i), b.load<double>(i)));
       else if constexpr (!std::is_same_v<F, Divide>)
         out.store(i, static_cast<int64_t>(F{}(static_cast<uint64_t>(a.load<int64_t>(i)),
                                               static_cast<uint64_t>(b.load<int64_t>(i)))));
@@ -387,8 +177,10 @@ int32_t exp_kernel(oar_kernel_call* call) {
 
 void convert(const View& from, const View& to) {
   for (int64_t i = 0; i < to.numel; ++i) {
-    if (is_float(from.dtype)) to.store(i, from.load<double>(i));
-    else to.store(i, from.load<int64_t>(i));
+    if (is_float(from.dtype))
+      to.store(i, from.load<double>(i));
+    else
+      to.store(i, from.load<int64_t>(i));
   }
 }
 int32_t assign(oar_kernel_call* call) {  // and cast
@@ -401,12 +193,16 @@ int32_t copy_into(oar_kernel_call* call) {
 int32_t full(oar_kernel_call* call) {
   const oar_value& v = call->inputs[1];
   const bool integral = v.tag == OAR_TAG_INT || v.tag == OAR_TAG_BOOL;
-  const double number = v.tag == OAR_TAG_DOUBLE ? v.real : v.tag == OAR_TAG_COMPLEX ? v.doubles[0] : 0;
+  const double number = v.tag == OAR_TAG_DOUBLE    ? v.real
+                        : v.tag == OAR_TAG_COMPLEX ? v.doubles[0]
+                                                   : 0;
   const int64_t integer = integral ? v.integer : 0;
   return enqueue(call, [=, out = output(call)] {
     for (int64_t i = 0; i < out.numel; ++i) {
-      if (integral) out.store(i, integer);
-      else out.store(i, number);
+      if (integral)
+        out.store(i, integer);
+      else
+        out.store(i, number);
     }
   });
 }
@@ -436,8 +232,10 @@ int32_t sum(oar_kernel_call* call) {
   for (int i = 0; !all && ndim > 0 && i < axes.count; ++i)
     reduced[static_cast<size_t>((axes.integers[i] + ndim) % ndim)] = true;
   return enqueue(call, [reduced, x = input(call, 0), out = output(call)] {
-    if (is_float(out.dtype)) sum_into<double>(x, reduced, out);
-    else sum_into<int64_t>(x, reduced, out);  // elements are converted, then summed
+    if (is_float(out.dtype))
+      sum_into<double>(x, reduced, out);
+    else
+      sum_into<int64_t>(x, reduced, out);  // elements are converted, then summed
   });
 }
 
@@ -456,8 +254,10 @@ void multiply_matrices(const View& x, const View& y, const View& out) {
 
 int32_t matmul_core(oar_kernel_call* call) {
   return enqueue(call, [x = input(call, 0), y = input(call, 1), out = output(call)] {
-    if (is_float(x.dtype)) multiply_matrices<double>(x, y, out);
-    else multiply_matrices<int64_t>(x, y, out);
+    if (is_float(x.dtype))
+      multiply_matrices<double>(x, y, out);
+    else
+      multiply_matrices<int64_t>(x, y, out);
   });
 }
 

@@ -104,6 +104,17 @@ class Record:
         return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
+def fits(record: Record, dtype: str, number: int) -> bool:
+    """Whether a sample may be called at all: what an in-place op makes of it may not fit into its operand."""
+    if record.written is None:
+        return True
+    try:
+        record.call(record.samples(dtype)[number])
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 RECORDS = [Record(**{**r, "traits": Trait(r["traits"])}) for r in oar._C.op_records()
            if r["family"] not in ("user", "")]
 BY_NAME = {r.name: r for r in RECORDS}
@@ -140,7 +151,8 @@ def describe(record: Record, number: int, args) -> str:
         if isinstance(a, oar.Tensor):
             shown.append(f"{name}: {a.dtype.name}{list(a.shape)}")
         elif isinstance(a, list) and any(isinstance(t, oar.Tensor) for t in a):
-            shown.append(f"{name}: [{', '.join(f'{t.dtype.name}{list(t.shape)}' if isinstance(t, oar.Tensor) else 'None' for t in a)}]")
+            parts = [f"{t.dtype.name}{list(t.shape)}" if isinstance(t, oar.Tensor) else "None" for t in a]
+            shown.append(f"{name}: [{', '.join(parts)}]")
         else:
             shown.append(f"{name}={a!r}")
     return f"{record.name}, sample {number}: {', '.join(shown)}"

@@ -68,6 +68,16 @@ def _normal_cdf(x: float) -> float:
     return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
 
 
+def _erfinv(y: Tensor) -> Tensor:
+    """The inverse of erf: Winitzki's approximation, then Newton's method."""
+    log = oar.log1p(y * y * -1.0)
+    half = log * 0.5 + 2.0 / (math.pi * 0.147)
+    x = oar.sign(y) * oar.sqrt(oar.sqrt(half * half - log / 0.147) - half)
+    for _ in range(2):
+        x = x - (oar.erf(x) - y) * oar.exp(x * x) * (0.5 * math.sqrt(math.pi))
+    return x
+
+
 class TruncatedNormal(Initializer):
     """Values from a normal distribution, cut off at ``a`` and ``b`` standard deviations from the mean.
 
@@ -84,7 +94,7 @@ class TruncatedNormal(Initializer):
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
         low, high = 2.0 * _normal_cdf(self._a) - 1.0, 2.0 * _normal_cdf(self._b) - 1.0
         drawn = oar.uniform(list(shape), dtype=_draw_dtype(dtype), min=low, max=high)
-        values = oar.erfinv(drawn) * (self._std * math.sqrt(2.0)) + self._mean
+        values = _erfinv(drawn) * (self._std * math.sqrt(2.0)) + self._mean
         floor, ceiling = self._mean + self._std * self._a, self._mean + self._std * self._b
         return _rounded(oar.clip(values, floor, ceiling), dtype)
 

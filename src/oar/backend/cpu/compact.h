@@ -45,20 +45,34 @@ void convert_elements(const oar_tensor& to, const oar_tensor& from) {
   });
 }
 
-template <class T> inline constexpr DType dtype_of = DType::Float32;
-template <> inline constexpr DType dtype_of<bool> = DType::Bool;
-template <> inline constexpr DType dtype_of<float16> = DType::Float16;
-template <> inline constexpr DType dtype_of<bfloat16> = DType::BFloat16;
-template <> inline constexpr DType dtype_of<float8_e4m3fn> = DType::Float8E4M3FN;
-template <> inline constexpr DType dtype_of<float8_e5m2> = DType::Float8E5M2;
-template <> inline constexpr DType dtype_of<double> = DType::Float64;
-template <> inline constexpr DType dtype_of<uint8_t> = DType::UInt8;
-template <> inline constexpr DType dtype_of<int8_t> = DType::Int8;
-template <> inline constexpr DType dtype_of<int16_t> = DType::Int16;
-template <> inline constexpr DType dtype_of<int32_t> = DType::Int32;
-template <> inline constexpr DType dtype_of<int64_t> = DType::Int64;
-template <> inline constexpr DType dtype_of<std::complex<float>> = DType::Complex64;
-template <> inline constexpr DType dtype_of<std::complex<double>> = DType::Complex128;
+template <class T>
+inline constexpr DType dtype_of = DType::Float32;
+template <>
+inline constexpr DType dtype_of<bool> = DType::Bool;
+template <>
+inline constexpr DType dtype_of<float16> = DType::Float16;
+template <>
+inline constexpr DType dtype_of<bfloat16> = DType::BFloat16;
+template <>
+inline constexpr DType dtype_of<float8_e4m3fn> = DType::Float8E4M3FN;
+template <>
+inline constexpr DType dtype_of<float8_e5m2> = DType::Float8E5M2;
+template <>
+inline constexpr DType dtype_of<double> = DType::Float64;
+template <>
+inline constexpr DType dtype_of<uint8_t> = DType::UInt8;
+template <>
+inline constexpr DType dtype_of<int8_t> = DType::Int8;
+template <>
+inline constexpr DType dtype_of<int16_t> = DType::Int16;
+template <>
+inline constexpr DType dtype_of<int32_t> = DType::Int32;
+template <>
+inline constexpr DType dtype_of<int64_t> = DType::Int64;
+template <>
+inline constexpr DType dtype_of<std::complex<float>> = DType::Complex64;
+template <>
+inline constexpr DType dtype_of<std::complex<double>> = DType::Complex128;
 
 // Elements of type T read as `As`.
 template <class T, class As>

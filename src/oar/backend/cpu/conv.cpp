@@ -28,18 +28,22 @@ template <class T>
 void times_columns(const ConvShape& s, const T* weight, const T* image, T* out) {
   const Matrix<const T> a{weight, s.depth(), 1};
   const Matrix<T> c{out, s.pixels(), 1};
-  if (s.is_pointwise()) return gemm<T>(s.out_channels, s.pixels(), s.depth(), a, {image, s.pixels(), 1}, c);
+  if (s.is_pointwise())
+    return gemm<T>(s.out_channels, s.pixels(), s.depth(), a, {image, s.pixels(), 1}, c);
   if constexpr (std::is_floating_point_v<T>) {
-    gemm_panels<T>(s.out_channels, s.pixels(), s.depth(), a, [&](const Panels<T>& panels) {
-      T line[kMaxPanelColumns];
-      std::fill(line + panels.columns, line + panels.padded(), T(0));
-      for (int64_t r = 0; r < panels.rows; ++r) {
-        const int64_t row = panels.first_row + r, tap = row % s.taps();
-        im2col_row(s, image + row / s.taps() * s.plane(), tap / s.kernel_w, tap % s.kernel_w,
-                   panels.first_column, panels.columns, line);
-        panels.store_row(r, line);
-      }
-    }, c, false);
+    gemm_panels<T>(
+        s.out_channels, s.pixels(), s.depth(), a,
+        [&](const Panels<T>& panels) {
+          T line[kMaxPanelColumns];
+          std::fill(line + panels.columns, line + panels.padded(), T(0));
+          for (int64_t r = 0; r < panels.rows; ++r) {
+            const int64_t row = panels.first_row + r, tap = row % s.taps();
+            im2col_row(s, image + row / s.taps() * s.plane(), tap / s.kernel_w, tap % s.kernel_w,
+                       panels.first_column, panels.columns, line);
+            panels.store_row(r, line);
+          }
+        },
+        c, false);
   } else {
     Scratch<T> columns(s.depth() * s.pixels());
     im2col(s, image, columns.data());
@@ -93,9 +97,11 @@ void input_gradient(const ConvShape& s, const T* weight, const T* grad, T* out) 
     Scratch<T> columns(s.depth() * s.pixels());
     gemm<T>(s.depth(), s.pixels(), s.out_channels,
             {weight + g * s.out_channels * s.depth(), 1, s.depth()},
-            {grad + index * s.out_channels * s.pixels(), s.pixels(), 1}, {columns.data(), s.pixels(), 1});
+            {grad + index * s.out_channels * s.pixels(), s.pixels(), 1},
+            {columns.data(), s.pixels(), 1});
     T* image = out + index * s.channels * s.plane();
-    parallel_for(0, s.channels, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.taps() * s.pixels())),
+    parallel_for(0, s.channels,
+                 std::max<int64_t>(1, kGrain / std::max<int64_t>(1, s.taps() * s.pixels())),
                  [&](int64_t begin, int64_t end) { col2im(s, columns.data(), begin, end, image); });
   });
 }
@@ -133,9 +139,9 @@ void add_weight_gradient(const ConvShape& s, const T* image, const T* grad, T* o
   if (s.is_pointwise())
     return gemm<T>(s.out_channels, s.depth(), s.pixels(), a, {image, 1, s.pixels()}, c, true);
   if constexpr (std::is_floating_point_v<T>) {
-    gemm_panels<T>(s.out_channels, s.depth(), s.pixels(), a, [&](const Panels<T>& panels) {
-      pack_transposed_columns(s, image, panels);
-    }, c, true);
+    gemm_panels<T>(
+        s.out_channels, s.depth(), s.pixels(), a,
+        [&](const Panels<T>& panels) { pack_transposed_columns(s, image, panels); }, c, true);
   } else {
     Scratch<T> columns(s.depth() * s.pixels());
     im2col(s, image, columns.data());
@@ -158,8 +164,10 @@ void weight_gradient(const ConvShape& s, const T* x, const T* grad, T* out) {
                           grad + (n * s.groups + g) * s.out_channels * s.pixels(),
                           partial.data() + p * size + g * s.out_channels * s.depth());
   };
-  if (parts * s.groups == 1) part(0);
-  else parallel_chunks(parts * s.groups, part);
+  if (parts * s.groups == 1)
+    part(0);
+  else
+    parallel_chunks(parts * s.groups, part);
   parallel_for(0, size, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       T sum = partial[i];
@@ -170,14 +178,17 @@ void weight_gradient(const ConvShape& s, const T* x, const T* grad, T* out) {
 }
 
 // Arguments from `first` on: stride, padding, dilation, groups.
-ConvShape conv_shape(const KernelCall& call, int first, const oar_tensor& x, const oar_tensor& weight,
-                     const oar_tensor& out) {
+ConvShape conv_shape(const KernelCall& call, int first, const oar_tensor& x,
+                     const oar_tensor& weight, const oar_tensor& out) {
   const Ints stride = call.arg(first).as_ints(), padding = call.arg(first + 1).as_ints();
   const Ints dilation = call.arg(first + 2).as_ints();
   const int64_t groups = call.arg(first + 3).as_int();
-  return {x.shape[0], groups, x.shape[1] / groups, x.shape[2], x.shape[3],
-          out.shape[1] / groups, out.shape[2], out.shape[3], weight.shape[2], weight.shape[3],
-          stride[0], stride[1], dilation[0], dilation[1], padding[0], padding[2]};
+  return {x.shape[0],      groups,       x.shape[1] / groups,
+          x.shape[2],      x.shape[3],   out.shape[1] / groups,
+          out.shape[2],    out.shape[3], weight.shape[2],
+          weight.shape[3], stride[0],    stride[1],
+          dilation[0],     dilation[1],  padding[0],
+          padding[2]};
 }
 
 // Runs f(shape, left, right, out) with both operands compact and in the type sums are made in.
@@ -194,8 +205,9 @@ void with_operands(KernelCall& call, const ConvShape& shape, F f) {
 }
 
 void conv2d_core(KernelCall& call) {
-  with_operands(call, conv_shape(call, 2, call.in(0), call.in(1), call.out()),
-                [](const ConvShape& s, auto* x, auto* weight, auto* out) { forward(s, x, weight, out); });
+  with_operands(
+      call, conv_shape(call, 2, call.in(0), call.in(1), call.out()),
+      [](const ConvShape& s, auto* x, auto* weight, auto* out) { forward(s, x, weight, out); });
 }
 
 void conv2d_input_grad(KernelCall& call) {
@@ -206,10 +218,9 @@ void conv2d_input_grad(KernelCall& call) {
 }
 
 void conv2d_weight_grad(KernelCall& call) {
-  with_operands(call, conv_shape(call, 3, call.in(0), call.out(), call.in(1)),
-                [](const ConvShape& s, auto* x, auto* grad, auto* out) {
-                  weight_gradient(s, x, grad, out);
-                });
+  with_operands(
+      call, conv_shape(call, 3, call.in(0), call.out(), call.in(1)),
+      [](const ConvShape& s, auto* x, auto* grad, auto* out) { weight_gradient(s, x, grad, out); });
 }
 
 const char* real_floats(const oar_kernel_call* call) {

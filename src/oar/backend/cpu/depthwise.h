@@ -66,34 +66,36 @@ inline int64_t planes_per_thread(const ConvShape& s) {
 template <class T>
 void depthwise_forward(const ConvShape& s, const T* x, const T* weight, T* out) {
   const int64_t per_image = s.groups * s.out_channels;
-  parallel_for(0, s.batch * per_image, detail::planes_per_thread(s), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const T* from = x + i / s.out_channels * s.plane();
-      const T* kernel = weight + i % per_image * s.taps();
-      T* to = out + i * s.pixels();
-      std::fill(to, to + s.pixels(), T(0));
-      detail::for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t n) {
-        detail::add_scaled(n, kernel[tap], from + in_at, s.stride_w, to + out_at);
+  parallel_for(
+      0, s.batch * per_image, detail::planes_per_thread(s), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const T* from = x + i / s.out_channels * s.plane();
+          const T* kernel = weight + i % per_image * s.taps();
+          T* to = out + i * s.pixels();
+          std::fill(to, to + s.pixels(), T(0));
+          detail::for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t n) {
+            detail::add_scaled(n, kernel[tap], from + in_at, s.stride_w, to + out_at);
+          });
+        }
       });
-    }
-  });
 }
 
 template <class T>
 void depthwise_input_gradient(const ConvShape& s, const T* weight, const T* grad, T* out) {
-  parallel_for(0, s.batch * s.groups, detail::planes_per_thread(s), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      T* to = out + i * s.plane();
-      std::fill(to, to + s.plane(), T(0));
-      for (int64_t o = 0; o < s.out_channels; ++o) {
-        const T* kernel = weight + (i % s.groups * s.out_channels + o) * s.taps();
-        const T* from = grad + (i * s.out_channels + o) * s.pixels();
-        detail::for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t n) {
-          detail::add_scaled_into(n, kernel[tap], from + out_at, to + in_at, s.stride_w);
-        });
-      }
-    }
-  });
+  parallel_for(
+      0, s.batch * s.groups, detail::planes_per_thread(s), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          T* to = out + i * s.plane();
+          std::fill(to, to + s.plane(), T(0));
+          for (int64_t o = 0; o < s.out_channels; ++o) {
+            const T* kernel = weight + (i % s.groups * s.out_channels + o) * s.taps();
+            const T* from = grad + (i * s.out_channels + o) * s.pixels();
+            detail::for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t n) {
+              detail::add_scaled_into(n, kernel[tap], from + out_at, to + in_at, s.stride_w);
+            });
+          }
+        }
+      });
 }
 
 template <class T>
@@ -107,7 +109,8 @@ void depthwise_weight_gradient(const ConvShape& s, const T* x, const T* grad, T*
         const T* image = x + (n * s.groups + i / s.out_channels) * s.plane();
         const T* from = grad + (n * kernels + i) * s.pixels();
         detail::for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t count) {
-          to[tap] = plus(to[tap], detail::sum_of_products(count, image + in_at, s.stride_w, from + out_at));
+          to[tap] = plus(to[tap],
+                         detail::sum_of_products(count, image + in_at, s.stride_w, from + out_at));
         });
       }
     }

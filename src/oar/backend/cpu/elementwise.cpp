@@ -169,8 +169,8 @@ T round_integer(T v, int64_t unit) {
 }
 
 void round(KernelCall& call) {
-  const int64_t decimals = call.arg(1).as_int();
   constexpr int64_t kMostDigits = 308;  // of a double
+  const int64_t decimals = std::clamp(call.arg(1).as_int(), -kMostDigits - 1, kMostDigits + 1);
   const double power =
       std::pow(10.0, static_cast<double>(std::min(std::abs(decimals), kMostDigits)));
   apply_unary<kReals>(call, [=](auto v) {

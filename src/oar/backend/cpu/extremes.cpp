@@ -57,7 +57,7 @@ void logic(KernelCall& call) {
 template <class T, bool kLargest>
 class ArgExtreme {
  public:
-  using C = compute_t<T>;
+  using C = typename ExtremeReducer<T, kLargest>::Acc;
   ArgExtreme(const ReduceLayout& layout, const void* data, int64_t* where)
       : layout_(layout), data_(static_cast<const char*>(data)), where_(where) {}
 
@@ -95,8 +95,15 @@ class ArgExtreme {
     Found found{at(start + layout_.inner.offset(begin)), begin};
     int64_t index = begin;
     layout_.runs(start, begin, end, [&](const char* p, int64_t stride, int64_t n) {
-      for (int64_t i = 0; i < n; ++i, ++index)
-        if (const C v = at(p + i * stride); better(v, found.value)) found = {v, index};
+      // The value first, which vectorises, and only then its place.
+      const C best = reduce_strided<T, C>(ExtremeReducer<T, kLargest>{}, p, stride, n, row);
+      if (better(best, found.value)) {
+        const auto is_best = [&](C v) { return v == best || (v != v && best != best); };
+        int64_t i = 0;
+        while (!is_best(at(p + i * stride))) ++i;
+        found = {best, index + i};
+      }
+      index += n;
     });
     return found;
   }
@@ -117,17 +124,19 @@ class ArgExtreme {
     constexpr int64_t kWidth = 128;
     for (int64_t first = begin; first < end; first += kWidth) {
       const int64_t width = std::min(kWidth, end - first);
-      C best[kWidth];
+      C best[kWidth] = {};
+      int64_t place[kWidth] = {};
       const char* start = data_ + layout_.rows.offset(first);
       for (int64_t i = 0; i < layout_.inner.count; ++i) {
         const auto* p = reinterpret_cast<const T*>(start + layout_.inner.offset(i));
         for (int64_t c = 0; c < width; ++c) {
           const C v = static_cast<C>(p[c]);
-          if (i != 0 && !better(v, best[c])) continue;
-          best[c] = v;
-          where_[first + c] = i;
+          const bool takes = i == 0 || better(v, best[c]);
+          best[c] = takes ? v : best[c];
+          place[c] = takes ? i : place[c];
         }
       }
+      std::copy_n(place, width, where_ + first);
     }
   }
 

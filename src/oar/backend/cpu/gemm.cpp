@@ -35,8 +35,10 @@ bool use_avx512() {
 template <class T>
 const MicroTable<T>& table() {
   static const bool avx512 = use_avx512();
-  if constexpr (std::is_same_v<T, float>) return avx512 ? kAvx512Float : kBaseFloat;
-  else return avx512 ? kAvx512Double : kBaseDouble;
+  if constexpr (std::is_same_v<T, float>)
+    return avx512 ? kAvx512Float : kBaseFloat;
+  else
+    return avx512 ? kAvx512Double : kBaseDouble;
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -55,7 +57,8 @@ Cut cut_of(int64_t m, int64_t n, int64_t k, int64_t unit_rows, int64_t unit_colu
   static_assert(kColumns + 48 <= kMaxPanelColumns);
   Cut cut{even_share(m, kRows, unit_rows), even_share(n, kColumns, unit_columns)};
   const int64_t threads = in_parallel() ? 1 : num_threads();
-  const auto wanted = static_cast<int64_t>(std::min(static_cast<double>(threads), work_of(m, n, k) / kThreadWork));
+  const auto wanted =
+      static_cast<int64_t>(std::min(static_cast<double>(threads), work_of(m, n, k) / kThreadWork));
   while (ceil_div(m, cut.rows) * ceil_div(n, cut.columns) < wanted) {
     if (cut.columns >= 2 * unit_columns && cut.columns >= cut.rows)
       cut.columns = round_up(cut.columns / 2, unit_columns);
@@ -72,7 +75,12 @@ template <class T>
 class Product {
  public:
   Product(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<T> c, bool accumulate)
-      : m_(m), n_(n), k_(k), a_(a), c_(c), accumulate_(accumulate),
+      : m_(m),
+        n_(n),
+        k_(k),
+        a_(a),
+        c_(c),
+        accumulate_(accumulate),
         widest_(kMicroVectors * table_.lanes),
         cut_(cut_of(m, n, k, table_.rows, widest_)) {}
 
@@ -97,28 +105,35 @@ class Product {
     const int64_t height = even_share(rows, table_.rows, 1);
     const int64_t width = even_share(columns, widest_, table_.lanes);
     // Only the last panel of a B that is read in place may need a copy: the padded one.
-    const int64_t packed_from = direct.data ? columns / table_.lanes * table_.lanes / width * width : 0;
-    const bool packs_a = columns > 2 * width && rows * k_ * static_cast<int64_t>(sizeof(T)) > 128 << 10;
-    const int64_t packed_columns =
-        direct.data && columns % table_.lanes == 0 ? 0 : round_up(columns - packed_from, table_.lanes);
+    const int64_t packed_from =
+        direct.data ? columns / table_.lanes * table_.lanes / width * width : 0;
+    const bool packs_a =
+        columns > 2 * width && rows * k_ * static_cast<int64_t>(sizeof(T)) > 128 << 10;
+    const int64_t packed_columns = direct.data && columns % table_.lanes == 0
+                                       ? 0
+                                       : round_up(columns - packed_from, table_.lanes);
     Scratch<T> b(packed_columns * depth);
     Scratch<T> a(packs_a ? rows * depth : 0);
     for (int64_t p = 0; p < k_; p += kDepth) {
-      Panels<T> panels{p, std::min(kDepth, k_ - p), j0 + packed_from, columns - packed_from, width,
-                       table_.lanes, b.data()};
+      Panels<T> panels{p,
+                       std::min(kDepth, k_ - p),
+                       j0 + packed_from,
+                       columns - packed_from,
+                       width,
+                       table_.lanes,
+                       b.data()};
       if (packed_columns > 0) source(panels);
       if (packs_a) pack_a(i0, rows, height, p, panels.rows, a.data());
       for (int64_t j = 0; j < columns; j += width) {
         const bool packed = packed_columns > 0 && j >= packed_from;
         const int64_t w = packed ? panels.width_at(j - packed_from) : std::min(width, columns - j);
         MicroTile<T> tile{panels.rows, nullptr, 0, 0, nullptr, 0, nullptr, 0, accumulate_ || p > 0};
-        tile.b = packed ? panels.panel(j - packed_from)
-                        : direct.data + p * direct.row + (j0 + j);
+        tile.b = packed ? panels.panel(j - packed_from) : direct.data + p * direct.row + (j0 + j);
         tile.b_step = packed ? w : direct.row;
         for (int64_t i = 0; i < rows; i += height) {
           const int64_t h = std::min(height, rows - i);
-          tile.a = packs_a ? a.data() + i * panels.rows
-                           : a_.data + (i0 + i) * a_.row + p * a_.column;
+          tile.a =
+              packs_a ? a.data() + i * panels.rows : a_.data + (i0 + i) * a_.row + p * a_.column;
           tile.a_row = packs_a ? 1 : a_.row;
           tile.a_step = packs_a ? h : a_.column;
           store(tile, i0 + i, j0 + j, h, w, std::min(w, columns - j));
@@ -188,7 +203,8 @@ T dot(const T* x, const T* y, int64_t n) {
 }
 
 template <class T>
-void row_times_columns(int64_t n, int64_t k, const T* x, Matrix<const T> b, Matrix<T> c, bool accumulate) {
+void row_times_columns(int64_t n, int64_t k, const T* x, Matrix<const T> b, Matrix<T> c,
+                       bool accumulate) {
   parallel_for(0, n, std::max<int64_t>(1, kThreadWork / 2 / std::max<int64_t>(k, 1)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t j = begin; j < end; ++j) {
@@ -230,12 +246,14 @@ void gemm_real(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const 
                bool accumulate) {
   if (work_of(m, n, k) <= (b.column == 1 ? kTinyWork : kTinyWork / 4))
     return gemm_tiny(m, n, k, a, b, c, accumulate);
-  if (n == 1 && m > 1) return gemm_real<T>(n, m, k, b.transposed(), a.transposed(), c.transposed(), accumulate);
+  if (n == 1 && m > 1)
+    return gemm_real<T>(n, m, k, b.transposed(), a.transposed(), c.transposed(), accumulate);
   if (m == 1 && b.row == 1 && b.column != 1 && a.column == 1)
     return row_times_columns(n, k, a.data, b, c, accumulate);
   const Product<T> product(m, n, k, a, c, accumulate);
   const auto source = [&](const Panels<T>& panels) { pack_matrix(b, panels); };
-  product.run(source, b.column == 1 && product.reads_directly() ? b : Matrix<const T>{nullptr, 0, 0});
+  product.run(source,
+              b.column == 1 && product.reads_directly() ? b : Matrix<const T>{nullptr, 0, 0});
 }
 
 // 8- and 16-bit floats: both factors as float, the sums too, one rounding at the end.
@@ -243,20 +261,22 @@ template <class T>
 void gemm_small_float(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b,
                       Matrix<T> c, bool accumulate) {
   Scratch<float> wide_a(m * k), sums(m * n);
-  parallel_for(0, m, std::max<int64_t>(1, 32768 / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      pack_strided(a.data + i * a.row, a.column, a.row, k, 1, wide_a.data() + i * k, 1);
-  });
+  parallel_for(
+      0, m, std::max<int64_t>(1, 32768 / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          pack_strided(a.data + i * a.row, a.column, a.row, k, 1, wide_a.data() + i * k, 1);
+      });
   const auto source = [&](const Panels<float>& panels) { pack_matrix(b, panels); };
   gemm_panels<float>(m, n, k, {wide_a.data(), k, 1}, source, {sums.data(), n, 1}, false);
-  parallel_for(0, m, std::max<int64_t>(1, 32768 / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        T& element = c.data[i * c.row + j * c.column];
-        const float sum = sums[i * n + j];
-        element = T(accumulate ? static_cast<float>(element) + sum : sum);
-      }
-  });
+  parallel_for(0, m, std::max<int64_t>(1, 32768 / std::max<int64_t>(n, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                   for (int64_t j = 0; j < n; ++j) {
+                     T& element = c.data[i * c.row + j * c.column];
+                     const float sum = sums[i * n + j];
+                     element = T(accumulate ? static_cast<float>(element) + sum : sum);
+                   }
+               });
 }
 
 // Complex numbers lie in memory as pairs, so A with k columns is a real matrix with 2k and C one with
@@ -292,8 +312,9 @@ void gemm_complex(int64_t m, int64_t n, int64_t k, Matrix<const std::complex<R>>
 
 // What sums are carried in: integers wrap, so they are added as unsigned words.
 template <class T>
-using carrier_t = std::conditional_t<std::is_integral_v<T>,
-                                     std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>, compute_t<T>>;
+using carrier_t =
+    std::conditional_t<std::is_integral_v<T>,
+                       std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>, compute_t<T>>;
 
 }  // namespace
 
@@ -313,12 +334,14 @@ void gemm_reference(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<c
           const auto factor = static_cast<Sum>(a.data[i * a.row + p * a.column]);
           const T* line = b.data + p * b.row + j0 * b.column;
           if (b.column == 1)
-            for (int64_t j = 0; j < columns; ++j) sums[j] = static_cast<Sum>(sums[j] + factor * static_cast<Sum>(line[j]));
+            for (int64_t j = 0; j < columns; ++j)
+              sums[j] = static_cast<Sum>(sums[j] + factor * static_cast<Sum>(line[j]));
           else
             for (int64_t j = 0; j < columns; ++j)
               sums[j] = static_cast<Sum>(sums[j] + factor * static_cast<Sum>(line[j * b.column]));
         }
-        for (int64_t j = 0; j < columns; ++j) c.data[i * c.row + (j0 + j) * c.column] = static_cast<T>(sums[j]);
+        for (int64_t j = 0; j < columns; ++j)
+          c.data[i * c.row + (j0 + j) * c.column] = static_cast<T>(sums[j]);
       }
   };
   const int64_t per_row = std::max<int64_t>(n * k, 1);

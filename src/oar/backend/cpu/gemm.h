@@ -23,7 +23,7 @@ struct Matrix {
 // one behind the other. Columns past `columns` are zeros up to a multiple of `lanes`.
 template <class T>
 struct Panels {
-  int64_t first_row, rows;        // of B
+  int64_t first_row, rows;  // of B
   int64_t first_column, columns;
   int64_t width, lanes;
   T* data;

@@ -20,17 +20,18 @@ T plus(T a, T b) {
 template <class T>
 T plus_product(T sum, T a, T b) {
   if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    return static_cast<T>(static_cast<uint64_t>(sum) +
+                          static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   else
     return sum + a * b;
 }
 
 struct ConvShape {
   int64_t batch, groups;
-  int64_t channels, height, width;          // of the input, per group
+  int64_t channels, height, width;              // of the input, per group
   int64_t out_channels, out_height, out_width;  // of the result, per group
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
-  int64_t top, left;                        // padding; may be negative for a gradient
+  int64_t top, left;  // padding; may be negative for a gradient
 
   int64_t plane() const { return height * width; }
   int64_t pixels() const { return out_height * out_width; }
@@ -44,7 +45,8 @@ struct ConvShape {
 };
 
 // Places [first, second) of an axis of the result whose tap lies inside the input.
-inline std::pair<int64_t, int64_t> inside(int64_t size, int64_t out_size, int64_t stride, int64_t offset) {
+inline std::pair<int64_t, int64_t> inside(int64_t size, int64_t out_size, int64_t stride,
+                                          int64_t offset) {
   const auto ceil_at = [&](int64_t edge) {  // least i with i * stride + offset >= edge
     const int64_t distance = edge - offset;
     return distance <= 0 ? int64_t{0} : (distance + stride - 1) / stride;
@@ -85,8 +87,8 @@ template <class T>
 void im2col(const ConvShape& s, const T* image, T* columns) {
   for (int64_t row = 0; row < s.depth(); ++row) {
     const int64_t tap = row % s.taps();
-    im2col_row(s, image + row / s.taps() * s.plane(), tap / s.kernel_w, tap % s.kernel_w, 0, s.pixels(),
-               columns + row * s.pixels());
+    im2col_row(s, image + row / s.taps() * s.plane(), tap / s.kernel_w, tap % s.kernel_w, 0,
+               s.pixels(), columns + row * s.pixels());
   }
 }
 
@@ -100,7 +102,8 @@ void col2im(const ConvShape& s, const T* columns, int64_t begin, int64_t end, T*
       const int64_t ky = tap / s.kernel_w, kx = tap % s.kernel_w;
       const int64_t x_offset = kx * s.dilation_w - s.left;
       const auto [x_begin, x_end] = inside(s.width, s.out_width, s.stride_w, x_offset);
-      const auto [y_begin, y_end] = inside(s.height, s.out_height, s.stride_h, ky * s.dilation_h - s.top);
+      const auto [y_begin, y_end] =
+          inside(s.height, s.out_height, s.stride_h, ky * s.dilation_h - s.top);
       for (int64_t oy = y_begin; oy < y_end; ++oy) {
         const T* from = columns + (c * s.taps() + tap) * s.pixels() + oy * s.out_width;
         T* to = plane + (oy * s.stride_h + ky * s.dilation_h - s.top) * s.width + x_offset;

@@ -155,6 +155,14 @@ void put(const oar_tensor& tensor, const Value& indices, const oar_tensor& given
     });
 }
 
+// The element of x at the start of a run of the mask that covers its leading axes.
+template <class Word>
+Word* row_of(const oar_tensor& x, const MaskRun& run, const SmallVector<int64_t, 6>& steps) {
+  int64_t offset = steps.empty() ? 0 : run.first * steps.back();
+  for (size_t i = 0; i < run.row.index().size(); ++i) offset += run.row.index()[i] * steps[i];
+  return static_cast<Word*>(x.data) + offset;
+}
+
 // x[mask] = value without a list of positions. Answers false where the call is of another kind.
 bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tensor& value) {
   const TensorList list = indices.as_tensors();
@@ -163,17 +171,27 @@ bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tenso
   const int64_t size = element_size(tensor);
   Walk<1> behind;
   for (int i = mask.ndim; i < tensor.ndim; ++i) behind.push(tensor.shape[i], {tensor.strides[i] * size});
-  SmallVector<int64_t, 6> steps(tensor.strides, tensor.strides + mask.ndim);
+  const SmallVector<int64_t, 6> steps(tensor.strides, tensor.strides + mask.ndim);
   visit_width(tensor, [&](auto word) {
     using Word = decltype(word);
     const Word given = *static_cast<const Word*>(value.data);
-    each_nonzero(mask, [](int64_t) {}, [&](int64_t, const Cursor& row, int64_t last) {
-      int64_t offset = last * steps.back();
-      for (size_t i = 0; i < row.index().size(); ++i) offset += row.index()[i] * steps[i];
-      char* to = static_cast<char*>(tensor.data) + offset * size;
-      behind.runs([&](const auto& at, const auto& step, int64_t n) {
-        for (int64_t k = 0; k < n; ++k) *reinterpret_cast<Word*>(to + at[0] + k * step[0]) = given;
-      });
+    each_mask_run(mask, [](int64_t) {}, [&](const MaskRun& run) {
+      Word* row = row_of<Word>(tensor, run, steps);
+      const int64_t step = steps.back(), length = run.last - run.first;
+      if (behind.count() == 1) {  // without a branch that cannot be foretold
+        for (int64_t i = 0; i < length; ++i) {
+          const Word choice[] = {row[i * step], given};
+          row[i * step] = choice[run.flags[i * run.step]];
+        }
+        return;
+      }
+      for (int64_t i = 0; i < length; ++i) {
+        if (!run.flags[i * run.step]) continue;
+        behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+          for (int64_t k = 0; k < n; ++k)
+            *reinterpret_cast<Word*>(reinterpret_cast<char*>(row + i * step) + at[0] + k * steps[0]) = given;
+        });
+      }
     });
   });
   return true;
@@ -236,14 +254,20 @@ void masked_select(KernelCall& call) {
   const Shape shape = broadcast_shapes(Shape(dims_of(call.in(0))), Shape(dims_of(call.in(1))));
   const LocalTensor x = LocalTensor::broadcast(call.in(0), shape), mask = LocalTensor::broadcast(call.in(1), shape);
   const SmallVector<int64_t, 6> steps(x.strides, x.strides + x.ndim);
+  const int64_t step = steps.empty() ? 0 : steps.back();
   void* out = nullptr;
+  const auto start = [&](int64_t count) { out = call.allocate(0, Ints(&count, 1)).data; };
   visit_width(x, [&](auto word) {
     using Word = decltype(word);
-    each_nonzero(mask, [&](int64_t count) { out = call.allocate(0, Ints(&count, 1)).data; },
-                 [&](int64_t number, const Cursor& row, int64_t last) {
-      int64_t offset = x.ndim > 0 ? last * steps.back() : 0;
-      for (size_t i = 0; i < row.index().size(); ++i) offset += row.index()[i] * steps[i];
-      static_cast<Word*>(out)[number] = static_cast<const Word*>(x.data)[offset];
+    each_mask_run(mask, start, [&](const MaskRun& run) {
+      const Word* from = row_of<Word>(x, run, steps);
+      auto* to = static_cast<Word*>(out);
+      // Every element is written, and the next one over it unless it counts.
+      int64_t number = run.number;
+      for (int64_t i = 0; number < run.number + run.count; ++i) {
+        to[number] = from[i * step];
+        number += run.flags[i * run.step];
+      }
     });
   });
 }

@@ -99,7 +99,8 @@ void run(const Batched& p, const void* x, const void* y, void* out, bool accumul
             {c + at.c, p.c_row, 1}, accumulate);
   };
   if (p.count == 1) return one(0);
-  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double work =
+      static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   // Few large products: gemm itself brings the threads.
   if (p.count < num_threads() && work > (1 << 18)) {
     for (int64_t i = 0; i < p.count; ++i) one(i);

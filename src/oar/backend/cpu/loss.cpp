@@ -95,7 +95,7 @@ void softmax_cross_entropy_grad(KernelCall& call) {
       T* o = to + at;
       const int64_t step = span.inner;
       if (step == 1)
-        in_groups(span.length, [&](int64_t k) { o[k] = static_cast<T>(exp_of(line[k] - base) * all); });
+        fill_groups(o, span.length, [=](int64_t k) { return exp_of(line[k] - base) * all; });
       else
         for (int64_t k = 0; k < span.length; ++k)
           o[k * step] = static_cast<T>(exp_of(line[k] - base) * all);

@@ -22,14 +22,12 @@ struct RowSpan {
 
 template <class T, class C>
 void normalise_row(const T* x, T* out, int64_t n, C mean, C inv, const C* weight, const C* bias) {
-  const auto write = [&](auto affine) {
-    in_groups(n, [&](int64_t i) {
-      out[i] = static_cast<T>(affine((static_cast<C>(x[i]) - mean) * inv, i));
-    });
+  const auto write = [=](auto affine) {
+    fill_groups(out, n, [=](int64_t i) { return affine((static_cast<C>(x[i]) - mean) * inv, i); });
   };
-  if (weight && bias) write([&](C v, int64_t i) { return v * weight[i] + bias[i]; });
-  else if (weight) write([&](C v, int64_t i) { return v * weight[i]; });
-  else if (bias) write([&](C v, int64_t i) { return v + bias[i]; });
+  if (weight && bias) write([=](C v, int64_t i) { return v * weight[i] + bias[i]; });
+  else if (weight) write([=](C v, int64_t i) { return v * weight[i]; });
+  else if (bias) write([=](C v, int64_t i) { return v + bias[i]; });
   else write([](C v, int64_t) { return v; });
 }
 
@@ -68,46 +66,22 @@ struct RowsGrad {
   const C* weight;
   const C *mean, *inv;
   int64_t length;
-
-  // g and g * hat of element i, with the weight in g.
-  C g(int64_t at, int64_t i) const {
-    const C v = static_cast<C>(grad[at]);
-    return weight ? v * weight[i] : v;
-  }
-  C hat(int64_t at, int64_t row) const { return (static_cast<C>(x[at]) - mean[row]) * inv[row]; }
 };
 
-template <class T>
-struct LevelReducer : SumReducer<T, compute_t<T>> {
-  using C = compute_t<T>;
-  RowsGrad<T> of;
-  C step(C acc, const T* p, int64_t row) const {
-    const int64_t at = p - of.grad;
-    return acc + of.g(at, at - row * of.length);
-  }
-};
-template <class T>
-struct SlopeReducer : SumReducer<T, compute_t<T>> {
-  using C = compute_t<T>;
-  RowsGrad<T> of;
-  C step(C acc, const T* p, int64_t row) const {
-    const int64_t at = p - of.grad;
-    return acc + of.g(at, at - row * of.length) * of.hat(at, row);
-  }
-};
-
-template <class T, class C = compute_t<T>>
+template <bool kWeighted, class T, class C = compute_t<T>>
 void rows_grad_x(const RowsGrad<T>& of, int64_t row, C grad_mean, C grad_inv, T* to) {
-  const int64_t n = of.length, start = row * n;
-  const T* grad = of.grad + start;
-  const C inv = of.inv[row], count = static_cast<C>(n);
-  const C level = reduce_span<T, C>(LevelReducer<T>{{}, of}, grad, n, row) / count -
-                  grad_mean / (count * inv);
-  const C slope =
-      reduce_span<T, C>(SlopeReducer<T>{{}, of}, grad, n, row) / count + grad_inv * inv / count;
-  in_groups(n, [&](int64_t i) {
-    to[i] = static_cast<T>(inv * (of.g(start + i, i) - level - of.hat(start + i, row) * slope));
-  });
+  const int64_t n = of.length;
+  const T *grad = of.grad + row * n, *x = of.x + row * n;
+  const C* weight = of.weight;
+  const C mean = of.mean[row], inv = of.inv[row], count = static_cast<C>(n);
+  const auto g = [=](int64_t i) {
+    return kWeighted ? static_cast<C>(grad[i]) * weight[i] : static_cast<C>(grad[i]);
+  };
+  const auto distance = [=](int64_t i) { return static_cast<C>(x[i]) - mean; };
+  const C level = sum_of<C>(n, g) / count - grad_mean / (count * inv);
+  const C product = sum_of<C>(n, [=](int64_t i) { return g(i) * distance(i); });
+  const C slope = (product + grad_inv) * inv * inv / count;
+  fill_groups(to, n, [=](int64_t i) { return inv * (g(i) - level - distance(i) * slope); });
 }
 
 // Sums over rows of grad * hat and of grad. Rows are cut into pieces by the shape alone; a piece is
@@ -129,12 +103,15 @@ void rows_grad_affine(const RowsGrad<T>& of, int64_t rows, compute_t<T>* weight,
     for (int64_t first = k * piece; first < end; first += kBlock) {
       std::fill_n(block_w, 2 * n, C(0));
       for (int64_t row = first; row < std::min(end, first + kBlock); ++row)
-        in_groups(n, [&](int64_t i) {
-          const C g = static_cast<C>(of.grad[row * n + i]);
-          block_w[i] += g * of.hat(row * n + i, row);
-          block_b[i] += g;
-        });
-      in_groups(2 * n, [&](int64_t i) { sum_w[i] += block_w[i]; });
+{
+          const T *x = of.x + row * n, *grad = of.grad + row * n;
+          const C mean = of.mean[row], inv = of.inv[row];
+          fill_groups(block_w, n, [=](int64_t i) {
+            return block_w[i] + static_cast<C>(grad[i]) * ((static_cast<C>(x[i]) - mean) * inv);
+          });
+          fill_groups(block_b, n, [=](int64_t i) { return block_b[i] + static_cast<C>(grad[i]); });
+        }
+      fill_groups(sum_w, 2 * n, [=](int64_t i) { return sum_w[i] + block_w[i]; });
     }
   });
   for (int64_t i = 0; i < n; ++i) {
@@ -157,8 +134,11 @@ void layer_norm_rows_grad(KernelCall& call) {
     const RowsGrad<T> of{x.data(), grad.data(), weight.data(), mean.data(), inv.data(), span.length};
     auto* to = static_cast<T*>(call.out(0).data);
     parallel_for(0, span.rows, span.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r)
-        rows_grad_x(of, r, grad_mean[r], grad_inv[r], to + r * span.length);
+      for (int64_t r = begin; r < end; ++r) {
+        T* row = to + r * span.length;
+        if (of.weight) rows_grad_x<true>(of, r, grad_mean[r], grad_inv[r], row);
+        else rows_grad_x<false>(of, r, grad_mean[r], grad_inv[r], row);
+      }
     });
     if (call.arg(8).as_bool())
       rows_grad_affine(of, span.rows, static_cast<C*>(call.out(1).data),
@@ -190,11 +170,11 @@ struct ChannelSpan : AxisSpan {
 };
 
 // out[i] = f(i, its channel) for every element.
-template <class F>
-void for_channels(const ChannelSpan& span, F&& f) {
+template <class T, class F>
+void fill_channels(const ChannelSpan& span, T* out, F f) {
   span.runs([&](int64_t start, int64_t channel, int64_t count) {
-    if (span.inner == 1) in_groups(count, [&](int64_t i) { f(start + i, i); });
-    else in_groups(count, [&](int64_t i) { f(start + i, channel); });
+    if (span.inner == 1) fill_groups(out + start, count, [=](int64_t i) { return f(start + i, i); });
+    else fill_groups(out + start, count, [=](int64_t i) { return f(start + i, channel); });
   });
 }
 
@@ -218,8 +198,8 @@ void batch_norm_train(KernelCall& call) {
     }
     const T* in = x.data();
     const C *factor = scale.data(), *offset = shift.data();
-    for_channels(span, [=](int64_t i, int64_t c) {
-      out[i] = static_cast<T>((static_cast<C>(in[i]) - mean[c]) * factor[c] + offset[c]);
+    fill_channels(span, out, [=](int64_t i, int64_t c) {
+      return (static_cast<C>(in[i]) - mean[c]) * factor[c] + offset[c];
     });
   });
 }
@@ -228,11 +208,11 @@ void batch_norm_train(KernelCall& call) {
 template <class T>
 struct CovarianceReducer : SumReducer<T, compute_t<T>> {
   using C = compute_t<T>;
-  const T* grad;
-  const T* x;
+  int64_t to_x;  // bytes from an element of grad to that of x
   const C* mean;
   C step(C acc, const T* p, int64_t row) const {
-    return acc + static_cast<C>(*p) * (static_cast<C>(x[p - grad]) - mean[row]);
+    const T x = *reinterpret_cast<const T*>(reinterpret_cast<const char*>(p) + to_x);
+    return acc + static_cast<C>(*p) * (static_cast<C>(x) - mean[row]);
   }
 };
 
@@ -250,8 +230,8 @@ void batch_norm_train_grad(KernelCall& call) {
     auto *gw = static_cast<C*>(call.out(1).data), *gb = static_cast<C*>(call.out(2).data);
     const FlatTensor flat(call.in(4), const_cast<T*>(grad.data()), dtype_of<T>);
     reduce_rows<T, C>(flat.get(), span.axes(), SumReducer<T, C>{}, gb);
-    reduce_rows<T, C>(flat.get(), span.axes(),
-                      CovarianceReducer<T>{{}, grad.data(), x.data(), mean.data()}, gw);
+    const int64_t to_x = reinterpret_cast<const char*>(x.data()) - reinterpret_cast<const char*>(grad.data());
+    reduce_rows<T, C>(flat.get(), span.axes(), CovarianceReducer<T>{{}, to_x, mean.data()}, gw);
     // Everything that multiplies grad, x - mean and 1, per channel.
     const Scratch<C> of_grad(span.length), of_x(span.length), of_one(span.length);
     for (int64_t c = 0; c < span.length; ++c) {
@@ -263,9 +243,8 @@ void batch_norm_train_grad(KernelCall& call) {
     }
     const T *in = x.data(), *g = grad.data();
     const C *a = of_grad.data(), *b = of_x.data(), *d = of_one.data(), *m = mean.data();
-    for_channels(span, [=](int64_t i, int64_t c) {
-      const C v = static_cast<C>(g[i]) * a[c] + (static_cast<C>(in[i]) - m[c]) * b[c] + d[c];
-      gx[i] = static_cast<T>(v);
+    fill_channels(span, gx, [=](int64_t i, int64_t c) {
+      return static_cast<C>(g[i]) * a[c] + (static_cast<C>(in[i]) - m[c]) * b[c] + d[c];
     });
   });
 }

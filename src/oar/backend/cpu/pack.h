@@ -22,7 +22,8 @@ inline void transpose_block(const float* from, int64_t row, float* to, int64_t s
   for (int i = 0; i < 8; i += 4)
     for (int h = 0; h < 2; ++h) {
       r[i + 2 * h] = __builtin_shufflevector(s[i + h], s[i + h + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-      r[i + 2 * h + 1] = __builtin_shufflevector(s[i + h], s[i + h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+      r[i + 2 * h + 1] =
+          __builtin_shufflevector(s[i + h], s[i + h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     }
   for (int k = 0; k < 4; ++k) {
     *reinterpret_cast<U*>(to + k * step) =
@@ -42,13 +43,15 @@ inline void transpose_block(const double* from, int64_t row, double* to, int64_t
   }
   for (int k = 0; k < 2; ++k) {
     *reinterpret_cast<U*>(to + k * step) = __builtin_shufflevector(s[k], s[k + 2], 0, 1, 4, 5);
-    *reinterpret_cast<U*>(to + (k + 2) * step) = __builtin_shufflevector(s[k], s[k + 2], 2, 3, 6, 7);
+    *reinterpret_cast<U*>(to + (k + 2) * step) =
+        __builtin_shufflevector(s[k], s[k + 2], 2, 3, 6, 7);
   }
 }
 
 // The same for any number of rows and any type that converts.
 template <class To, class From>
-void transpose_into(const From* from, int64_t row, int64_t rows, int64_t depth, To* to, int64_t step) {
+void transpose_into(const From* from, int64_t row, int64_t rows, int64_t depth, To* to,
+                    int64_t step) {
   int64_t done_rows = 0;
   if constexpr (std::is_same_v<To, From>) {
     constexpr int64_t kBlock = 32 / sizeof(To);
@@ -68,8 +71,8 @@ void transpose_into(const From* from, int64_t row, int64_t rows, int64_t depth, 
 
 // to[k * step + i] = from[i * row + k * column].
 template <class To, class From>
-void pack_strided(const From* from, int64_t row, int64_t column, int64_t rows, int64_t depth, To* to,
-                  int64_t step) {
+void pack_strided(const From* from, int64_t row, int64_t column, int64_t rows, int64_t depth,
+                  To* to, int64_t step) {
   if (column == 1) return transpose_into(from, row, rows, depth, to, step);
   for (int64_t k = 0; k < depth; ++k) {
     const From* line = from + k * column;

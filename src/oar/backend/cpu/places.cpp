@@ -28,11 +28,15 @@ Places::Places(Dims shape, Ints strides, const Value& indices) {
 void Places::add_mask(const oar_tensor& mask, Dims shape, Ints strides, size_t first) {
   const auto columns = static_cast<size_t>(std::max(mask.ndim, 1));
   std::vector<Offsets> found(columns);
-  each_nonzero(
+  each_mask_run(
       mask, [&](int64_t count) { for (Offsets& column : found) column.resize(static_cast<size_t>(count)); },
-      [&](int64_t number, const Cursor& row, int64_t last) {
-        for (size_t k = 0; k < row.index().size(); ++k) found[k][static_cast<size_t>(number)] = row.index()[k];
-        found.back()[static_cast<size_t>(number)] = last;
+      [&](const MaskRun& run) {
+        auto at = static_cast<size_t>(run.number);
+        for (int64_t i = run.first; i < run.last; ++i) {
+          if (!run.flags[(i - run.first) * run.step]) continue;
+          for (size_t k = 0; k < run.row.index().size(); ++k) found[k][at] = run.row.index()[k];
+          found.back()[at++] = i;
+        }
       });
   for (size_t k = 0; k < columns; ++k) {
     Offsets& column = positions_.emplace_back(std::move(found[k]));
@@ -68,57 +72,61 @@ Offsets Places::offsets(Ints steps) const {
   return sums;
 }
 
-void each_nonzero(const oar_tensor& x, FunctionRef<void(int64_t)> start, NonzeroFound found) {
+void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t)> start, FunctionRef<void(const MaskRun&)> body) {
   constexpr int64_t kPiece = 1 << 16;
-  const int64_t length = x.ndim > 0 ? x.shape[x.ndim - 1] : 1, step = x.ndim > 0 ? x.strides[x.ndim - 1] : 0;
-  const LocalTensor rows(x.data, dtype_of(x), dims_of(x).first(static_cast<size_t>(std::max(x.ndim - 1, 0))),
-                         strides_of(x).first(static_cast<size_t>(std::max(x.ndim - 1, 0))));
-  const int64_t pieces = (x.numel + kPiece - 1) / kPiece;
+  const auto leading = static_cast<size_t>(std::max(mask.ndim - 1, 0));
+  const int64_t length = mask.ndim > 0 ? mask.shape[leading] : 1, step = mask.ndim > 0 ? mask.strides[leading] : 1;
+  const LocalTensor rows(mask.data, DType::Bool, dims_of(mask).first(leading), strides_of(mask).first(leading));
+  const int64_t pieces = (mask.numel + kPiece - 1) / kPiece;
+  const auto walk = [&](int64_t piece, auto&& run) {
+    int64_t at = piece * kPiece;
+    const int64_t end = std::min(mask.numel, at + kPiece);
+    for (Cursor row(rows, at / length); at < end; row.next()) {
+      const int64_t first = at % length, last = std::min(length, first + end - at);
+      run(row, first, last, static_cast<const bool*>(mask.data) + row.offset() + first * step);
+      at += last - first;
+    }
+  };
+  const auto count_of = [step](const bool* flags, int64_t n) {
+    int64_t count = 0;
+    if (step == 1) for (int64_t i = 0; i < n; ++i) count += flags[i];
+    else for (int64_t i = 0; i < n; ++i) count += flags[i * step];
+    return count;
+  };
   std::vector<int64_t> starts(static_cast<size_t>(pieces) + 1, 0);
-  visit_dtype(dtype_of(x), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    // body(row, first, last) over the parts of rows in a piece.
-    const auto walk = [&](int64_t piece, auto&& body) {
-      int64_t at = piece * kPiece;
-      const int64_t end = std::min(x.numel, at + kPiece);
-      for (Cursor row(rows, at / length); at < end; row.next()) {
-        const int64_t first = at % length, last = std::min(length, first + end - at);
-        body(row, first, last);
-        at += last - first;
-      }
-    };
-    const auto* data = static_cast<const T*>(x.data);
-    const auto is_set = [&](const Cursor& row, int64_t i) {
-      return convert_element<bool>(data[row.offset() + i * step]);
-    };
-    parallel_chunks(pieces, [&](int64_t piece) {
-      int64_t count = 0;
-      walk(piece, [&](const Cursor& row, int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i) count += is_set(row, i);
-      });
-      starts[static_cast<size_t>(piece) + 1] = count;
+  parallel_chunks(pieces, [&](int64_t piece) {
+    int64_t& count = starts[static_cast<size_t>(piece) + 1];
+    walk(piece, [&](const Cursor&, int64_t first, int64_t last, const bool* flags) {
+      count += count_of(flags, last - first);
     });
-    for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-    start(starts.back());
-    parallel_chunks(pieces, [&](int64_t piece) {
-      int64_t number = starts[static_cast<size_t>(piece)];
-      walk(piece, [&](const Cursor& row, int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; ++i)
-          if (is_set(row, i)) found(number++, row, i);
-      });
+  });
+  for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
+  start(starts.back());
+  parallel_chunks(pieces, [&](int64_t piece) {
+    int64_t number = starts[static_cast<size_t>(piece)];
+    walk(piece, [&](const Cursor& row, int64_t first, int64_t last, const bool* flags) {
+      const int64_t count = count_of(flags, last - first);
+      if (count > 0) body({number, count, row, first, last, flags, step});
+      number += count;
     });
   });
 }
 
 void find_nonzero(const oar_tensor& x, FunctionRef<int64_t*(int64_t)> make) {
+  if (dtype_of(x) != DType::Bool) {
+    const TemporaryTensor mask(dims_of(x), DType::Bool);
+    copy_elements(*mask, x);
+    return find_nonzero(*mask, make);
+  }
   int64_t* out = nullptr;
-  each_nonzero(
-      x, [&](int64_t count) { out = make(count); },
-      [&](int64_t number, const Cursor& row, int64_t last) {
-        int64_t* to = out + number * x.ndim;
-        for (int64_t i : row.index()) *to++ = i;
-        if (x.ndim > 0) *to = last;
-      });
+  each_mask_run(x, [&](int64_t count) { out = make(count); }, [&](const MaskRun& run) {
+    int64_t* to = out + run.number * x.ndim;
+    for (int64_t i = run.first; i < run.last; ++i) {
+      if (!run.flags[(i - run.first) * run.step]) continue;
+      for (int64_t place : run.row.index()) *to++ = place;
+      if (x.ndim > 0) *to++ = i;
+    }
+  });
 }
 
 }  // namespace oar::cpu

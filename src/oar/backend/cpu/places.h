@@ -151,11 +151,18 @@ class Places {
   IndexLayout layout_;
 };
 
-// Visits the elements that are not zero, in order, in two passes over fixed pieces of the tensor:
-// after the first, start(count); in the second, found(number of the element among them, its index on
-// the leading axes, its index on the last one). Pieces run in parallel.
-using NonzeroFound = FunctionRef<void(int64_t number, const Cursor& row, int64_t last)>;
-void each_nonzero(const oar_tensor& x, FunctionRef<void(int64_t count)> start, NonzeroFound found);
+// Goes through a mask in two passes over fixed pieces of it: after the first, start(how many elements
+// are set); in the second, body for each part of a row. Pieces run in parallel.
+struct MaskRun {
+  int64_t number;      // how many elements are set in front of the run
+  int64_t count;       // … and in it
+  const Cursor& row;   // its place on the leading axes
+  int64_t first, last; // its part of the last axis
+  const bool* flags;   // of the element `first`, then `step` apart
+  int64_t step;
+};
+void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t count)> start,
+                   FunctionRef<void(const MaskRun& run)> body);
 
 // Row-major coordinates of the elements that are not zero; make(count) gives memory for [count, rank].
 void find_nonzero(const oar_tensor& x, FunctionRef<int64_t*(int64_t count)> make);

@@ -13,7 +13,8 @@ struct Span {
 };
 using Spans = SmallVector<Span, 32>;
 
-Spans sliding(int64_t size, int64_t count, int64_t window, int64_t stride, int64_t before, int64_t after) {
+Spans sliding(int64_t size, int64_t count, int64_t window, int64_t stride, int64_t before,
+              int64_t after) {
   Spans spans;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t start = i * stride - before;
@@ -43,9 +44,10 @@ struct Windows {
   template <class Body>
   void for_each_plane(Body&& body) const {
     const int64_t work = std::max<int64_t>(1, std::max(image(), count()));
-    parallel_for(0, planes, std::max<int64_t>(1, kGrain / 4 / work), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) body(p);
-    });
+    parallel_for(0, planes, std::max<int64_t>(1, kGrain / 4 / work),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t p = begin; p < end; ++p) body(p);
+                 });
   }
   // body(index of the result, row span, column span).
   template <class Body>
@@ -57,7 +59,8 @@ struct Windows {
 };
 
 // Arguments from `first` on: kernel_size, stride, padding.
-Windows sliding_windows(const KernelCall& call, int first, const oar_tensor& image, const oar_tensor& out) {
+Windows sliding_windows(const KernelCall& call, int first, const oar_tensor& image,
+                        const oar_tensor& out) {
   const Ints window = call.arg(first).as_ints(), stride = call.arg(first + 1).as_ints();
   const Ints padding = call.arg(first + 2).as_ints();
   return {sliding(image.shape[2], out.shape[2], window[0], stride[0], padding[0], padding[1]),
@@ -73,39 +76,74 @@ Windows adaptive_windows(const oar_tensor& image, const oar_tensor& out) {
 // The lowest finite value: what a window without pixels answers, as in Paddle.
 template <class T>
 compute_t<T> lowest() {
-  if constexpr (std::is_same_v<T, float16>) return -65504.0f;
-  else if constexpr (std::is_same_v<T, bfloat16>) return -0x1.fep127f;
-  else if constexpr (std::is_same_v<T, float8_e4m3fn>) return -448.0f;
-  else if constexpr (std::is_same_v<T, float8_e5m2>) return -57344.0f;
-  else return std::numeric_limits<T>::lowest();
+  if constexpr (std::is_same_v<T, float16>)
+    return -65504.0f;
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    return -0x1.fep127f;
+  else if constexpr (std::is_same_v<T, float8_e4m3fn>)
+    return -448.0f;
+  else if constexpr (std::is_same_v<T, float8_e5m2>)
+    return -57344.0f;
+  else
+    return std::numeric_limits<T>::lowest();
 }
 
-// The largest element and its place in the plane; -1 where a window lies wholly in the padding. NaN
-// counts as larger than anything.
-template <class T>
-void max_window(const T* plane, int64_t width, const Span& y, const Span& x, T* value, int32_t* place) {
+// The largest elements of kCount windows of one size, side by side in a row, and their places in the
+// plane. NaN counts as larger than anything. There are no branches, since which element wins cannot be
+// predicted, and several windows, since each is a chain of comparisons.
+template <int kCount, class T>
+void max_windows(const T* plane, int64_t width, const Span& y, const Span* x, T* values,
+                 int32_t* places) {
   using C = compute_t<T>;
-  C best = lowest<T>();
-  int64_t at = -1;
+  C best[kCount];
+  int32_t at[kCount];
+  for (int i = 0; i < kCount; ++i) {
+    at[i] = static_cast<int32_t>(y.begin * width + x[i].begin);
+    best[i] = static_cast<C>(plane[at[i]]);
+  }
+  const auto columns = static_cast<int32_t>(x[0].end - x[0].begin);
   for (int64_t r = y.begin; r < y.end; ++r)
-    for (int64_t c = x.begin; c < x.end; ++c) {
-      const C v = static_cast<C>(plane[r * width + c]);
-      if (at >= 0 && !(v > best || v != v)) continue;
-      best = v;
-      at = r * width + c;
-      if (v != v) {
-        *value = static_cast<T>(v);
-        *place = static_cast<int32_t>(at);
-        return;
+    for (int32_t c = 0; c < columns; ++c)
+      for (int i = 0; i < kCount; ++i) {
+        const auto place = static_cast<int32_t>(r * width + x[i].begin) + c;
+        const C v = static_cast<C>(plane[place]);
+        const bool better =
+            static_cast<int>(!(v <= best[i])) & static_cast<int>(best[i] == best[i]);
+        best[i] = better ? v : best[i];
+        at[i] = better ? place : at[i];
       }
+  for (int i = 0; i < kCount; ++i) {
+    values[i] = static_cast<T>(best[i]);
+    places[i] = at[i];
+  }
+}
+
+// One row of the result. A window that lies wholly in the padding has no place: -1.
+template <class T>
+void max_row(const T* plane, int64_t width, const Span& y, const Spans& x, T* values,
+             int32_t* places) {
+  constexpr size_t kSide = 4;
+  const auto size = [&](size_t i) { return x[i].end - x[i].begin; };
+  for (size_t i = 0; i < x.size();) {
+    const bool alike = i + kSide <= x.size() && size(i) == size(i + 1) && size(i) == size(i + 2) &&
+                       size(i) == size(i + 3);
+    if (y.begin == y.end || size(i) == 0) {
+      values[i] = static_cast<T>(lowest<T>());
+      places[i++] = -1;
+    } else if (alike) {
+      max_windows<kSide>(plane, width, y, &x[i], values + i, places + i);
+      i += kSide;
+    } else {
+      max_windows<1>(plane, width, y, &x[i], values + i, places + i);
+      ++i;
     }
-  *value = static_cast<T>(best);
-  *place = static_cast<int32_t>(at);
+  }
 }
 
 void max_pool(KernelCall& call, const Windows& windows) {
   user_check(windows.image() <= std::numeric_limits<int32_t>::max(), ErrorKind::InvalidArgument,
-             "an image of {} x {} has more pixels than its mask can number.", windows.height, windows.width);
+             "an image of {} x {} has more pixels than its mask can number.", windows.height,
+             windows.width);
   auto* mask = static_cast<int32_t*>(call.out(1).data);
   visit<kIntegers | kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -113,9 +151,12 @@ void max_pool(KernelCall& call, const Windows& windows) {
     auto* out = static_cast<T*>(call.out(0).data);
     windows.for_each_plane([&](int64_t p) {
       const T* plane = x.data() + p * windows.image();
-      windows.for_each([&](int64_t i, const Span& y, const Span& c) {
-        max_window(plane, windows.width, y, c, out + p * windows.count() + i, mask + p * windows.count() + i);
-      });
+      const auto columns = static_cast<int64_t>(windows.columns.size());
+      int64_t at = p * windows.count();
+      for (const Span& y : windows.rows) {
+        max_row(plane, windows.width, y, windows.columns, out + at, mask + at);
+        at += columns;
+      }
     });
   });
 }
@@ -134,15 +175,17 @@ template <class Body>
 void for_each_place(const oar_tensor& mask, const int32_t* places, int64_t pixels, Body&& body) {
   const int64_t planes = mask.shape[0] * mask.shape[1];
   const int64_t count = planes == 0 ? 0 : mask.numel / planes;
-  parallel_for(0, planes, std::max<int64_t>(1, kGrain / std::max<int64_t>(count, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p)
-      for (int64_t i = p * count; i < (p + 1) * count; ++i) {
-        if (places[i] == -1) continue;
-        user_check(places[i] >= 0 && places[i] < pixels, ErrorKind::OutOfRange,
-                   "the mask names pixel {} of a plane with {} pixels.", places[i], pixels);
-        body(p, places[i], i);
-      }
-  });
+  parallel_for(0, planes, std::max<int64_t>(1, kGrain / std::max<int64_t>(count, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t p = begin; p < end; ++p)
+                   for (int64_t i = p * count; i < (p + 1) * count; ++i) {
+                     if (places[i] == -1) continue;
+                     user_check(places[i] >= 0 && places[i] < pixels, ErrorKind::OutOfRange,
+                                "the mask names pixel {} of a plane with {} pixels.", places[i],
+                                pixels);
+                     body(p, places[i], i);
+                   }
+               });
 }
 
 void max_pool2d_scatter(KernelCall& call) {
@@ -191,8 +234,14 @@ class Divisor {
   double fixed_;
 };
 
-template <class T> struct RealOf { using type = T; };
-template <class T> struct RealOf<std::complex<T>> { using type = T; };
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class T>
+struct RealOf<std::complex<T>> {
+  using type = T;
+};
 
 void average(KernelCall& call, const Windows& windows, Divisor divisor) {
   visit<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
@@ -209,7 +258,8 @@ void average(KernelCall& call, const Windows& windows, Divisor divisor) {
           for (int64_t s = c.begin; s < c.end; ++s) line += plane[r * windows.width + s];
           sum += line;
         }
-        out[p * windows.count() + i] = static_cast<T>(sum / divisor.of<typename RealOf<C>::type>(y, c));
+        out[p * windows.count() + i] =
+            static_cast<T>(sum / divisor.of<typename RealOf<C>::type>(y, c));
       });
     });
   });
@@ -227,7 +277,8 @@ void spread(KernelCall& call, const Windows& windows, Divisor divisor) {
       std::fill(plane, plane + windows.image(), C(0));
       windows.for_each([&](int64_t i, const Span& y, const Span& c) {
         if (y.begin == y.end || c.begin == c.end) return;
-        const C share = grad.data()[p * windows.count() + i] / divisor.of<typename RealOf<C>::type>(y, c);
+        const C share =
+            grad.data()[p * windows.count() + i] / divisor.of<typename RealOf<C>::type>(y, c);
         for (int64_t r = y.begin; r < y.end; ++r)
           for (int64_t s = c.begin; s < c.end; ++s) plane[r * windows.width + s] += share;
       });
@@ -260,7 +311,8 @@ void adaptive_avg_pool2d_grad(KernelCall& call) {
 KernelList pool_kernels() {
   static const oar_kernel list[] = {
       {"max_pool2d_with_index", 1, "cpu:ref", nullptr, kernel_entry<max_pool2d_with_index>},
-      {"adaptive_max_pool2d_with_index", 1, "cpu:ref", nullptr, kernel_entry<adaptive_max_pool2d_with_index>},
+      {"adaptive_max_pool2d_with_index", 1, "cpu:ref", nullptr,
+       kernel_entry<adaptive_max_pool2d_with_index>},
       {"max_pool2d_scatter", 1, "cpu:ref", nullptr, kernel_entry<max_pool2d_scatter>},
       {"max_pool2d_gather", 1, "cpu:ref", nullptr, kernel_entry<max_pool2d_gather>},
       {"avg_pool2d_core", 1, "cpu:ref", nullptr, kernel_entry<avg_pool2d_core>},

@@ -171,6 +171,9 @@ class RowReduction {
 
   Acc part(int64_t row, int64_t begin, int64_t end) const {
     const char* start = data_ + layout_.rows.offset(row);
+    if (end - begin <= kBlock && layout_.inner.shape.size() <= 1)
+      return reduce_strided<T, Acc>(reducer_, start + layout_.inner.offset(begin),
+                                    layout_.inner.run_stride(), end - begin, row);
     const auto leaf = [&](int64_t b, int64_t e) {
       Acc acc = reducer_.identity();
       layout_.runs(start, b, e, [&](const char* p, int64_t stride, int64_t n) {
@@ -194,7 +197,7 @@ class RowReduction {
 
   // acc[c] = the elements [begin, end) of rows first + c.
   void column_part(const char* start, int64_t first, int64_t width, int64_t begin, int64_t end,
-                   Acc* acc) const {
+                   Acc* __restrict acc) const {
     if (end - begin > kColumnBlock) {
       Acc right[kWidth];
       const int64_t middle = begin + (end - begin) / kColumnBlock / 2 * kColumnBlock;
@@ -208,7 +211,7 @@ class RowReduction {
     constexpr int64_t lanes = kLanes<Acc>;
     for (int64_t c = 0; c < width; ++c) acc[c] = reducer_.identity();
     for (int64_t i = begin; i < end; ++i) {
-      const auto* p = reinterpret_cast<const T*>(start + layout_.inner.offset(i));
+      const auto* __restrict p = reinterpret_cast<const T*>(start + layout_.inner.offset(i));
       int64_t c = 0;
       for (; c + lanes <= width; c += lanes)
         for (int64_t k = 0; k < lanes; ++k)
@@ -356,6 +359,23 @@ Acc reduce_span(const Reducer& reducer, const T* p, int64_t n, int64_t row = 0) 
     return reduce_run<T, Acc>(reducer, p + b, e - b, row);
   };
   return pairwise<Acc>(0, n, kBlock, leaf, [&](Acc a, Acc b) { return reducer.join(a, b); });
+}
+
+// f(0) + … + f(n - 1), pairwise.
+template <class Acc, class F>
+Acc sum_of(int64_t n, F f) {
+  constexpr int64_t kBlock = 1024, lanes = kLanes<Acc>;
+  const auto leaf = [&](int64_t begin, int64_t end) {
+    Acc acc[lanes] = {};
+    int64_t i = begin;
+    for (; i + lanes <= end; i += lanes)
+      for (int64_t k = 0; k < lanes; ++k) acc[k] += f(i + k);
+    for (int64_t k = 0; i < end; ++i, ++k) acc[k] += f(i);
+    for (int64_t width = lanes / 2; width > 0; width /= 2)
+      for (int64_t k = 0; k < width; ++k) acc[k] += acc[k + width];
+    return acc[0];
+  };
+  return pairwise<Acc>(0, n, kBlock, leaf, [](Acc a, Acc b) { return a + b; });
 }
 
 }  // namespace oar::cpu

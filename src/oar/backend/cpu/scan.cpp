@@ -3,8 +3,7 @@
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
-
-#include <cmath>
+#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
@@ -25,7 +24,17 @@ void for_lines(const AxisSpan& span, Body&& body) {
                });
 }
 
-// Walks the lines with one accumulator each: out = emit(acc before, acc after).
+template <class T, class Acc, class Step>
+void scan_line(const T* in, T* out, int64_t n, bool exclusive, bool reverse, Acc acc, Step step) {
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = reverse ? n - 1 - i : i;
+    const Acc next = step(acc, convert_element<Acc>(in[at]));
+    out[at] = convert_element<T>(exclusive ? acc : next);
+    acc = next;
+  }
+}
+
+// Lines that stand side by side are walked together, with one accumulator each.
 template <class T, class Acc, class Step>
 void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool exclusive, bool reverse,
                 Acc identity, Step step) {
@@ -33,15 +42,19 @@ void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool e
   const Contiguous<T> in(x);
   auto* o = static_cast<T*>(out.data);
   for_lines(span, [&](int64_t first, int64_t width) {
+    if (span.inner == 1)
+      return scan_line(in.data() + first, o + first, span.length, exclusive, reverse, identity, step);
     Acc acc[64];
     for (int64_t c = 0; c < width; ++c) acc[c] = identity;
     for (int64_t i = 0; i < span.length; ++i) {
       const int64_t at = first + (reverse ? span.length - 1 - i : i) * span.inner;
-      for (int64_t c = 0; c < width; ++c) {
-        const Acc next = step(acc[c], convert_element<Acc>(in.data()[at + c]));
-        o[at + c] = convert_element<T>(exclusive ? acc[c] : next);
-        acc[c] = next;
-      }
+      const T* line = in.data() + at;
+      T* to = o + at;
+      if (exclusive)
+        for (int64_t c = 0; c < width; ++c) to[c] = convert_element<T>(acc[c]);
+      fill_groups(acc, width, [&](int64_t c) { return step(acc[c], convert_element<Acc>(line[c])); });
+      if (!exclusive)
+        for (int64_t c = 0; c < width; ++c) to[c] = convert_element<T>(acc[c]);
     }
   });
 }

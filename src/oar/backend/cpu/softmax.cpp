@@ -13,21 +13,6 @@ struct MaxOf {
   C join(C a, C b) const { return b > a || b != b ? b : a; }
   C step(C acc, const T* p, int64_t) const { return join(acc, static_cast<C>(*p)); }
 };
-template <class T, class C>
-struct SumOf {
-  C identity() const { return 0; }
-  C join(C a, C b) const { return a + b; }
-  C step(C acc, const T* p, int64_t) const { return acc + static_cast<C>(*p); }
-};
-template <class T, class C>
-struct DotOf : SumOf<T, C> {
-  const T* from;
-  const T* other;
-  C step(C acc, const T* p, int64_t) const {
-    return acc + static_cast<C>(*p) * static_cast<C>(other[p - from]);
-  }
-};
-
 constexpr int64_t kWidth = 64;  // lines that stand side by side and are taken together
 
 // line(offset) where the axis is the last one; block(offset, width) where lines are interleaved, their
@@ -52,16 +37,14 @@ void for_each_line(const AxisSpan& span, Line&& line, Block&& block) {
 template <bool kLog, class In, class Out, class C = compute_t<Out>>
 void softmax_line(const In* x, Out* out, int64_t n, C* buffer) {
   const C high = reduce_span<In, C>(MaxOf<In, C>{}, x, n);
-  in_groups(n, [&](int64_t i) { buffer[i] = exp_of(static_cast<C>(x[i]) - high); });
-  const C total = reduce_span<C, C>(SumOf<C, C>{}, buffer, n);
+  fill_groups(buffer, n, [=](int64_t i) { return exp_of(static_cast<C>(x[i]) - high); });
+  const C total = sum_of<C>(n, [=](int64_t i) { return buffer[i]; });
   if constexpr (kLog) {
     const C log_total = std::log(total);
-    in_groups(n, [&](int64_t i) {
-      out[i] = static_cast<Out>((static_cast<C>(x[i]) - high) - log_total);
-    });
+    fill_groups(out, n, [=](int64_t i) { return (static_cast<C>(x[i]) - high) - log_total; });
   } else {
     const C scale = 1 / total;
-    in_groups(n, [&](int64_t i) { out[i] = static_cast<Out>(buffer[i] * scale); });
+    fill_groups(out, n, [=](int64_t i) { return buffer[i] * scale; });
   }
 }
 
@@ -70,18 +53,24 @@ void softmax_block(const In* x, Out* out, int64_t length, int64_t inner, int64_t
   C high[kWidth], total[kWidth];
   for (int64_t c = 0; c < kWidth; ++c) high[c] = -std::numeric_limits<C>::infinity(), total[c] = 0;
   const MaxOf<In, C> max_of;
-  for (int64_t i = 0; i < length; ++i)
-    in_groups(width, [&](int64_t c) { high[c] = max_of.step(high[c], x + i * inner + c, 0); });
-  for (int64_t i = 0; i < length; ++i)
-    in_groups(width, [&](int64_t c) {
-      total[c] += exp_of(static_cast<C>(x[i * inner + c]) - high[c]);
+  for (int64_t i = 0; i < length; ++i) {
+    const In* line = x + i * inner;
+    fill_groups(high, width, [&](int64_t c) { return max_of.step(high[c], line + c, 0); });
+  }
+  for (int64_t i = 0; i < length; ++i) {
+    const In* line = x + i * inner;
+    fill_groups(total, width, [&](int64_t c) {
+      return total[c] + exp_of(static_cast<C>(line[c]) - high[c]);
     });
+  }
   for (int64_t c = 0; c < width; ++c) total[c] = kLog ? std::log(total[c]) : 1 / total[c];
-  for (int64_t i = 0; i < length; ++i)
-    in_groups(width, [&](int64_t c) {
-      const C v = static_cast<C>(x[i * inner + c]) - high[c];
-      out[i * inner + c] = static_cast<Out>(kLog ? v - total[c] : exp_of(v) * total[c]);
+  for (int64_t i = 0; i < length; ++i) {
+    const In* line = x + i * inner;
+    fill_groups(out + i * inner, width, [&](int64_t c) {
+      const C v = static_cast<C>(line[c]) - high[c];
+      return kLog ? v - total[c] : exp_of(v) * total[c];
     });
+  }
 }
 
 template <bool kLog, class In, class Out>
@@ -119,12 +108,12 @@ void softmax_kernel(KernelCall& call) {
 template <bool kLog, class T>
 void grad_line(const T* out, const T* grad, T* to, int64_t n) {
   using C = compute_t<T>;
-  C total;
-  if constexpr (kLog) total = reduce_span<T, C>(SumOf<T, C>{}, grad, n);
-  else total = reduce_span<T, C>(DotOf<T, C>{{}, grad, out}, grad, n);
-  in_groups(n, [&](int64_t i) {
+  const C total = sum_of<C>(n, [=](int64_t i) {
+    return static_cast<C>(grad[i]) * (kLog ? C(1) : static_cast<C>(out[i]));
+  });
+  fill_groups(to, n, [=](int64_t i) {
     const C o = static_cast<C>(out[i]), g = static_cast<C>(grad[i]);
-    to[i] = static_cast<T>(kLog ? g - exp_of(o) * total : (g - total) * o);
+    return kLog ? g - exp_of(o) * total : (g - total) * o;
   });
 }
 
@@ -132,16 +121,19 @@ template <bool kLog, class T>
 void grad_block(const T* out, const T* grad, T* to, int64_t length, int64_t inner, int64_t width) {
   using C = compute_t<T>;
   C total[kWidth] = {};
-  for (int64_t i = 0; i < length; ++i)
-    in_groups(width, [&](int64_t c) {
-      const C g = static_cast<C>(grad[i * inner + c]);
-      total[c] += kLog ? g : g * static_cast<C>(out[i * inner + c]);
+  for (int64_t i = 0; i < length; ++i) {
+    const T *o = out + i * inner, *g = grad + i * inner;
+    fill_groups(total, width, [&](int64_t c) {
+      return total[c] + static_cast<C>(g[c]) * (kLog ? C(1) : static_cast<C>(o[c]));
     });
-  for (int64_t i = 0; i < length; ++i)
-    in_groups(width, [&](int64_t c) {
-      const C o = static_cast<C>(out[i * inner + c]), g = static_cast<C>(grad[i * inner + c]);
-      to[i * inner + c] = static_cast<T>(kLog ? g - exp_of(o) * total[c] : (g - total[c]) * o);
+  }
+  for (int64_t i = 0; i < length; ++i) {
+    const T *o = out + i * inner, *g = grad + i * inner;
+    fill_groups(to + i * inner, width, [&](int64_t c) {
+      const C y = static_cast<C>(o[c]), d = static_cast<C>(g[c]);
+      return kLog ? d - exp_of(y) * total[c] : (d - total[c]) * y;
     });
+  }
 }
 
 template <bool kLog>

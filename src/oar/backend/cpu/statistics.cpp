@@ -3,6 +3,7 @@
 
 #include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
@@ -37,7 +38,7 @@ struct LogSumExpReducer : SumReducer<T, compute_t<T>> {
   using C = compute_t<T>;
   const C* base;
   C step(C acc, const T* p, int64_t row) const {
-    return acc + std::exp(static_cast<C>(*p) - base[row]);
+    return acc + exp_of(static_cast<C>(*p) - base[row]);
   }
   C finish(C acc, int64_t row) const { return std::log(acc) + base[row]; }
 };

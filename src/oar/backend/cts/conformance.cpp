@@ -13,19 +13,28 @@
 namespace oar::cts {
 namespace {
 
-constexpr DType kTypes[] = {DType::Bool,     DType::UInt8,    DType::Int8,      DType::Int16,
-                            DType::Int32,    DType::Int64,    DType::Float16,   DType::BFloat16,
-                            DType::Float32,  DType::Float64,  DType::Complex64, DType::Complex128};
+constexpr DType kTypes[] = {DType::Bool,    DType::UInt8,   DType::Int8,      DType::Int16,
+                            DType::Int32,   DType::Int64,   DType::Float16,   DType::BFloat16,
+                            DType::Float32, DType::Float64, DType::Complex64, DType::Complex128};
 
 // Relative to the largest value of the result, since sums may cancel.
 double tolerance(DType dtype) {
   switch (dtype) {
-    case DType::BFloat16: return 2e-2;
-    case DType::Float16: return 4e-3;
-    case DType::Float32: case DType::Complex64: return 2e-5;
-    case DType::Float64: case DType::Complex128: return 1e-10;
-    case DType::Float8E4M3FN: case DType::Float8E5M2: return 0.3;
-    default: return 0;
+    case DType::BFloat16:
+      return 2e-2;
+    case DType::Float16:
+      return 4e-3;
+    case DType::Float32:
+    case DType::Complex64:
+      return 2e-5;
+    case DType::Float64:
+    case DType::Complex128:
+      return 1e-10;
+    case DType::Float8E4M3FN:
+    case DType::Float8E5M2:
+      return 0.3;
+    default:
+      return 0;
   }
 }
 
@@ -43,7 +52,8 @@ std::string complaint(const Tensor& expected, const Tensor& got, Device device, 
   if (expected.dtype() != got.dtype() || !(expected.shape() == got.shape()))
     return format("is {} instead of {}", got.describe(), expected.describe());
   if (got.device() != device)
-    return format("is on {} instead of {}", devices::to_string(got.device()), devices::to_string(device));
+    return format("is on {} instead of {}", devices::to_string(got.device()),
+                  devices::to_string(device));
   const auto b = to_device(got, Device{}).to_vector<std::complex<double>>();
   if (!values) return {};
   const auto a = expected.to_vector<std::complex<double>>();
@@ -53,8 +63,8 @@ std::string complaint(const Tensor& expected, const Tensor& got, Device device, 
   const double allowed = tolerance(expected.dtype()) * largest;
   for (size_t i = 0; i < a.size(); ++i)
     if (differ(a[i], b[i], allowed))
-      return format("element {} is {}{:+}i instead of {}{:+}i", i, b[i].real(), b[i].imag(), a[i].real(),
-                    a[i].imag());
+      return format("element {} is {}{:+}i instead of {}{:+}i", i, b[i].real(), b[i].imag(),
+                    a[i].real(), a[i].imag());
   return {};
 }
 
@@ -80,11 +90,13 @@ Outputs run_on(const Op& op, const Frame& frame, Device device) {
   return dispatch(op, frame.args());
 }
 
-Finding compare(const Op& op, const Frame& frame, const Outputs& expected, Device device, std::string what) {
+Finding compare(const Op& op, const Frame& frame, const Outputs& expected, Device device,
+                std::string what) {
   const Frame there = on_device(frame, device);
   const Outputs got = run_on(op, there, device);
   if (got.size() != expected.size())
-    return {what, Outcome::Fail, format("gives {} results instead of {}", got.size(), expected.size())};
+    return {what, Outcome::Fail,
+            format("gives {} results instead of {}", got.size(), expected.size())};
   for (size_t i = 0; i < got.size(); ++i) {
     const std::string text = complaint(expected[i], got[i], device, !op.has(Trait::Random));
     if (!text.empty()) return {what, Outcome::Fail, format("result {} {}", i, text)};
@@ -112,7 +124,8 @@ void run_op_samples(const Op& op, Device device, std::vector<Finding>& findings)
       try {
         findings.push_back(compare(op, frame, expected, device, what));
       } catch (const Error& error) {
-        const Outcome outcome = error.kind() == ErrorKind::Unsupported ? Outcome::Unsupported : Outcome::Fail;
+        const Outcome outcome =
+            error.kind() == ErrorKind::Unsupported ? Outcome::Unsupported : Outcome::Fail;
         findings.push_back({std::move(what), outcome, error.what()});
       }
     }
@@ -124,22 +137,26 @@ std::vector<Finding> run_conformance(Device device, const Options& options) {
   std::vector<Finding> findings;
   if (options.only_op.empty()) findings = check_services(device);
   for (const Op* op : Registry::get().all())
-    if (options.only_op.empty() || op->name() == options.only_op) run_op_samples(*op, device, findings);
+    if (options.only_op.empty() || op->name() == options.only_op)
+      run_op_samples(*op, device, findings);
   return findings;
 }
 
 std::string summary(const std::vector<Finding>& findings) {
   const auto count = [&](Outcome outcome) {
-    return std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.outcome == outcome; });
+    return std::count_if(findings.begin(), findings.end(),
+                         [&](const Finding& f) { return f.outcome == outcome; });
   };
-  std::string text = format("{} passed, {} failed, {} unsupported\n", count(Outcome::Pass), count(Outcome::Fail),
-                            count(Outcome::Unsupported));
+  std::string text = format("{} passed, {} failed, {} unsupported\n", count(Outcome::Pass),
+                            count(Outcome::Fail), count(Outcome::Unsupported));
   std::map<std::string, int> reasons;
   for (const Finding& f : findings) {
     if (f.outcome == Outcome::Fail) text += format("FAILED {}: {}\n", f.what, f.text);
-    if (f.outcome == Outcome::Unsupported) ++reasons[f.what.substr(0, f.what.find(' ')) + ": " + f.text];
+    if (f.outcome == Outcome::Unsupported)
+      ++reasons[f.what.substr(0, f.what.find(' ')) + ": " + f.text];
   }
-  for (const auto& [reason, calls] : reasons) text += format("unsupported ({} calls) {}\n", calls, reason);
+  for (const auto& [reason, calls] : reasons)
+    text += format("unsupported ({} calls) {}\n", calls, reason);
   return text;
 }
 

@@ -35,7 +35,8 @@ void host_memory_is_read_at_once(Device device) {
   Tensor source = host(1 << 16);
   const Tensor there = to_device(source, device);
   std::fill_n(source.data<int64_t>(), 1 << 16, int64_t{-1});
-  const bool intact = device.is_cpu() || to_device(there, Device{}).to_vector<int64_t>() == numbers(1 << 16, 1);
+  const bool intact =
+      device.is_cpu() || to_device(there, Device{}).to_vector<int64_t>() == numbers(1 << 16, 1);
   demand(intact, "a copy read the host's memory after it had returned");
 }
 
@@ -46,7 +47,8 @@ void memory_outlives_queued_work(Device device) {
     {
       const Tensor first = to_device(host(1 << 14, round), device);
       second = Tensor::empty(first.dims(), DType::Int64, device);
-      devices::copy(device, second->data, device, first->data, sizeof(int64_t) << 14, current_stream(device));
+      devices::copy(device, second->data, device, first->data, sizeof(int64_t) << 14,
+                    current_stream(device));
     }
     const Tensor other = to_device(host(1 << 14, -1000), device);
     demand(to_device(second, Device{}).to_vector<int64_t>() == numbers(1 << 14, round),

@@ -38,7 +38,8 @@ int32_t event_wait(oar_event* /*event*/, oar_stream* /*stream*/) { return OAR_OK
 // ---- Kernels.
 
 void clear(const oar_tensor& t) {
-  if (t.numel > 0) std::memset(t.data, 0, static_cast<size_t>(t.numel) * size_of(static_cast<DType>(t.dtype)));
+  if (t.numel > 0)
+    std::memset(t.data, 0, static_cast<size_t>(t.numel) * size_of(static_cast<DType>(t.dtype)));
 }
 
 // Outputs are contiguous and allocated, except where their size depends on the data: then `data` is
@@ -49,7 +50,8 @@ void zeros(KernelCall& call) {
     if (static_cast<Kind>(out.kind) == Kind::Meta) {
       SmallVector<int64_t, 6> shape;
       for (int axis = 0; axis < out.ndim; ++axis)
-        shape.push_back(Dim::from_word(out.shape[axis]).is_known() && axis > 0 ? out.shape[axis] : 0);
+        shape.push_back(Dim::from_word(out.shape[axis]).is_known() && axis > 0 ? out.shape[axis]
+                                                                               : 0);
       clear(call.allocate(i, {shape.data(), shape.size()}));
     } else {
       clear(out);
@@ -59,7 +61,8 @@ void zeros(KernelCall& call) {
 
 // Asked once per op. Null means yes.
 const char* supports(const char* op, uint32_t /*version*/) {
-  return std::strcmp(op, "copy_to_device") == 0 ? "the host moves tensors between devices" : nullptr;
+  return std::strcmp(op, "copy_to_device") == 0 ? "the host moves tensors between devices"
+                                                : nullptr;
 }
 
 // A real device lists the ops it knows by name, several candidates for one op in order of preference.
@@ -67,7 +70,8 @@ const char* supports(const char* op, uint32_t /*version*/) {
 constexpr size_t kVersions = 8;
 std::array<oar_kernel, kVersions> kernels() {
   std::array<oar_kernel, kVersions> list;
-  for (uint32_t i = 0; i < kVersions; ++i) list[i] = {"*", i + 1, "null:zeros", nullptr, kernel_entry<zeros>};
+  for (uint32_t i = 0; i < kVersions; ++i)
+    list[i] = {"*", i + 1, "null:zeros", nullptr, kernel_entry<zeros>};
   return list;
 }
 

@@ -17,8 +17,8 @@ std::atomic<SourceLocator> g_locator{nullptr};
 
 Capture* refuse_nested() {
   user_check(t_current == nullptr, ErrorKind::Unsupported,
-             "a capture is under way on this thread already.\nhint: Call the function directly: its "
-             "ops then become part of the capture that is under way.");
+             "a capture is under way on this thread already.\nhint: Call the function directly: "
+             "its ops then become part of the capture that is under way.");
   return nullptr;
 }
 
@@ -36,8 +36,8 @@ void take_history(const Tensor& x, const Tensor& r) {
   }
 }
 
-// The sizes that only a run will tell: those for which the rule made a symbol that no operand has, or
-// else the first (a rule may give an upper bound there).
+// The sizes that only a run will tell: those for which the rule made a symbol that no operand
+// has, or else the first (a rule may give an upper bound there).
 std::vector<size_t> unknown_axes(const Shape& shape, Args args) {
   std::vector<Dim> known;
   for_each_tensor(args, [&](const Tensor& t) {
@@ -80,8 +80,8 @@ Capture* Capture::current() { return t_current; }
 
 Capture& Capture::require() {
   user_check(t_current != nullptr, ErrorKind::Runtime,
-             "a tensor of a captured function is used after its capture has ended.\nhint: Return it "
-             "from the function, and take it from what the program's run gives back.");
+             "a tensor of a captured function is used after its capture has ended.\nhint: Return "
+             "it from the function, and take it from what the program's run gives back.");
   return *t_current;
 }
 
@@ -162,8 +162,8 @@ Intrusive<Cell> Capture::cell_of(const Tensor& t) {
     return symbolic_payload(t).cell;
   }
   user_check(t.is_dense(), ErrorKind::Unsupported,
-             "a tensor of this kind ({}) cannot take part in a capture.\nhint: Use dense tensors, for "
-             "example sparse=False for an embedding's gradient.",
+             "a tensor of this kind ({}) cannot take part in a capture.\nhint: Use dense tensors, "
+             "for example sparse=False for an embedding's gradient.",
              t.describe());
   Intrusive<Cell> cell = plain_.cell_of(t);
   rederive(*cell, nullptr);
@@ -184,8 +184,9 @@ void Capture::refresh(const Tensor& t) {
   // A handle that was not made here is an alias, saved by the tape or by detach(). Eager mode
   // refuses the former by its version; the latter would need to see the write.
   user_check(follows, ErrorKind::Unsupported,
-             "a tensor ({}) that was saved for the gradient, or detached, has been changed in place "
-             "since.\nhint: Use the out-of-place op, or clone() the tensor before changing it.",
+             "a tensor ({}) that was saved for the gradient, or detached, has been changed in "
+             "place since.\nhint: Use the out-of-place op, or clone() the tensor before changing "
+             "it.",
              t.describe());
   t->payload = make_intrusive<SymbolicPayload>(serial_, cell->value, cell);
 }

@@ -49,7 +49,8 @@ class Capture {
   static Capture& require();
 
   Tensor input(const InputSpec& spec);
-  // Ends the capture. The program must be the last holder of what the function made, hence the move.
+  // Ends the capture. Nothing but the program may hold on to what the function made, hence the
+  // move.
   Program finish(std::vector<Tensor>&& outputs);
 
   uint64_t serial() const { return serial_; }

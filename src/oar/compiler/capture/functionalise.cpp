@@ -8,7 +8,8 @@
 namespace oar {
 namespace {
 
-// The op that computes what `op` writes: one result for each of its results, from the same arguments.
+// The op that computes what `op` writes: one result for each of its results, from the same
+// arguments.
 const Op* functional_of(const Op& op) {
   if (op.inplace_of()) return op.inplace_of();
   const std::string& name = op.name();
@@ -48,8 +49,8 @@ Outputs results_of(const Op& op, Args args, const Outputs& made) {
 
 void write_result(Capture& capture, const Op& op, const Tensor& x, Tensor value) {
   user_check(value.shape() == x.shape(), ErrorKind::InvalidArgument,
-             "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
-             "written to.\nhint: Use {} without the underscore.",
+             "the result has shape {} and does not fit into the tensor of shape {} that it is to "
+             "be written to.\nhint: Use {} without the underscore.",
              to_string(value.dims()), to_string(x.dims()), op.name());
   if (value.dtype() != x.dtype()) value = cast(value, x.dtype());
   capture.write(x, value);

@@ -25,9 +25,9 @@ Tensor strided_layout(const Tensor& t) {
 
 [[noreturn]] void refuse_overlap(const Tensor& t) {
   fail(ErrorKind::Unsupported,
-       "a tensor outside the captured function ({}) shares part of its memory with another one that "
-       "the function has written.\nhint: Take the view inside the captured function, or clone() it "
-       "before.",
+       "a tensor outside the captured function ({}) shares part of its memory with another one "
+       "that the function has written.\nhint: Take the view inside the captured function, or "
+       "clone() it before.",
        t.describe());
 }
 

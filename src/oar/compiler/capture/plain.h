@@ -24,7 +24,8 @@ class PlainTensors {
   // unawares. `t` is the tensor that is written.
   void note_write(Cell& cell, const Tensor& t);
 
-  // Puts every tensor back, once. Answers the names of those that were left with a symbolic gradient.
+  // Puts every tensor back, once. Answers the names of those that were left with a symbolic
+  // gradient.
   std::vector<std::string> restore();
 
   struct Entry {

@@ -98,8 +98,8 @@ Program differentiate(const Program& program, const std::vector<ValueId>& wanted
              program.outputs.size());
   const ValueType& loss = program.type_of(program.outputs[output]);
   user_check(loss.shape.numel() == Dim(1), ErrorKind::InvalidArgument,
-             "only an output with one element can be differentiated; output {} is {}.\nhint: Sum it, "
-             "or capture the sum of its product with the direction you want.",
+             "only an output with one element can be differentiated; output {} is {}.\nhint: Sum "
+             "it, or capture the sum of its product with the direction you want.",
              output, loss.str());
   const auto is_wanted = [&](ValueId id) {
     return std::find(wanted.begin(), wanted.end(), id) != wanted.end();

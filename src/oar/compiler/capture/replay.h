@@ -5,12 +5,14 @@
 
 namespace oar {
 
-// The program's calls on these inputs, through every layer: inside a capture they are recorded, under
-// vmap batched, and the tape sees them. States are read from and written back to their tensors.
+// The program's calls on these inputs, through every layer: inside a capture they are recorded,
+// under vmap batched, and the tape sees them. States are read from and written back to their
+// tensors.
 std::vector<Tensor> replay(const Program& program, TensorList inputs);
 
 // The program and the derivatives of one of its outputs, which must have one element, with respect
-// to `wanted` inputs and states (by their values). Outputs: those of the program, then the gradients.
+// to `wanted` inputs and states (by their values). Outputs: those of the program, then the
+// gradients.
 Program differentiate(const Program& program, const std::vector<ValueId>& wanted,
                       size_t output = 0);
 

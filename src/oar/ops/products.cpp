@@ -1,0 +1,222 @@
+// Other ways to write a product: all of them lead to matmul or multiply.
+#include "oar/ops/gen/products.h"
+
+#include <algorithm>
+
+#include "oar/ops/gen/binary.h"
+#include "oar/ops/gen/linalg.h"
+#include "oar/ops/gen/shape.h"
+#include "oar/ops/infer.h"
+#include "oar/ops/operators.h"
+#include "oar/ops/registry.h"
+
+namespace oar {
+namespace {
+
+void check_rank(const Tensor& x, int rank, const char* name) {
+  user_check(x.rank() == rank, ErrorKind::InvalidArgument,
+             "{} must have {} axes, but its shape is {}.\nhint: matmul takes any rank.", name, rank,
+             to_string(x.dims()));
+}
+
+const OpDef mm_op = {
+    .schema = "mm(Tensor input, Tensor mat2) -> Tensor",
+    .brief = "The matrix product, without transposition.",
+    .decompose = [](const args::mm& a) -> Made { return matmul(a.input, a.mat2); },
+    .dtypes = "int float complex",
+    .numpy = "np.matmul(input, mat2)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3}), t({3, 4}))
+              .add(t({2, 2, 3}), t({2, 3, 1}))
+              .add(t({0, 3}), t({3, 2}));
+        },
+    .python = "oar Tensor",
+};
+
+const OpDef bmm_op = {
+    .schema = "bmm(Tensor x, Tensor y) -> Tensor",
+    .brief = "The products of two equally long lists of matrices.",
+    .decompose = [](const args::bmm& a) -> Made {
+      check_rank(a.x, 3, "x");
+      check_rank(a.y, 3, "y");
+      user_check(
+          same(a.x.dim(0), a.y.dim(0)), ErrorKind::InvalidArgument,
+          "x of shape {} holds {} matrices and y of shape {} holds {}.\nhint: matmul broadcasts "
+          "a single one.",
+          to_string(a.x.dims()), a.x.dim(0).str(), to_string(a.y.dims()), a.y.dim(0).str());
+      return matmul(a.x, a.y);
+    },
+    .dtypes = "int float complex",
+    .numpy = "np.matmul(x, y)",
+    .samples =
+        [] { return Samples().add(t({2, 3, 4}), t({2, 4, 2})).add(t({0, 2, 3}), t({0, 3, 2})); },
+    .python = "oar Tensor",
+};
+
+const OpDef dot_op = {
+    .schema = "dot(Tensor x, Tensor y) -> Tensor",
+    .brief =
+        "The sum of x * y along the last axis: of two vectors, or of the rows of two matrices.",
+    .decompose = [](const args::dot& a) -> Made {
+      user_check((a.x.rank() == 1 || a.x.rank() == 2) && same(a.x.shape(), a.y.shape()),
+                 ErrorKind::InvalidArgument,
+                 "x of shape {} and y of shape {} must be two vectors, or two matrices, of one "
+                 "shape.\nhint: For other shapes use matmul or (x * y).sum(-1).",
+                 to_string(a.x.dims()), to_string(a.y.dims()));
+      if (a.x.rank() == 1) return matmul(a.x, a.y);
+      const Tensor rows = reshape(a.x, {a.x.dim(0), 1, a.x.dim(1)});
+      const Tensor columns = reshape(a.y, {a.y.dim(0), a.y.dim(1), 1});
+      return reshape(matmul(rows, columns), {a.x.dim(0)});
+    },
+    .traits = Trait::Promote,
+    .dtypes = "int float complex",
+    .numpy = "np.einsum('...i,...i->...', x, y)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({5}), t({5}))
+              .add(t({3, 4}), t({3, 4}))
+              .add(t({0}), t({0}))
+              .add(t({2, 0}), t({2, 0}));
+        },
+    .python = "oar Tensor",
+};
+
+const OpDef mv_op = {
+    .schema = "mv(Tensor x, Tensor vec) -> Tensor",
+    .brief = "A matrix times a vector.",
+    .decompose = [](const args::mv& a) -> Made {
+      check_rank(a.x, 2, "x");
+      check_rank(a.vec, 1, "vec");
+      return matmul(a.x, a.vec);
+    },
+    .dtypes = "int float complex",
+    .numpy = "np.matmul(x, vec)",
+    .samples =
+        [] {
+          return Samples().add(t({3, 4}), t({4})).add(t({0, 3}), t({3})).add(t({2, 0}), t({0}));
+        },
+    .python = "oar Tensor",
+};
+
+const OpDef outer_op = {
+    .schema = "outer(Tensor x, Tensor y) -> Tensor",
+    .brief = "Every element of x times every element of y; both are flattened first.",
+    .decompose = [](const args::outer& a) -> Made {
+      return multiply(reshape(a.x, {a.x.numel(), 1}), reshape(a.y, {1, a.y.numel()}));
+    },
+    .traits = Trait::Promote,
+    .numpy = "np.outer(x, y)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3}), t({4}))
+              .add(t({2, 2}), t({3}))
+              .add(t({}), t({2}))
+              .add(t({0}), t({3}));
+        },
+    .python = "oar Tensor",
+};
+
+// All axes but the last as one.
+Tensor last_axis_rows(const Tensor& x) {
+  const Dim last = x.dim(-1);
+  Dim rows = 1;
+  for (int i = 0; i + 1 < x.rank(); ++i) rows = rows * x.dims()[static_cast<size_t>(i)];
+  return reshape(x, {rows, last});
+}
+
+const OpDef inner_op = {
+    .schema = "inner(Tensor x, Tensor y) -> Tensor",
+    .brief = "The sums over the last axis of x and y, for every pair of their other indices.",
+    .decompose = [](const args::inner& a) -> Made {
+      if (a.x.rank() == 0 || a.y.rank() == 0) return multiply(a.x, a.y);
+      user_check(same(a.x.dim(-1), a.y.dim(-1)), ErrorKind::InvalidArgument,
+                 "the last axes of x (shape {}) and y (shape {}) differ in size.",
+                 to_string(a.x.dims()), to_string(a.y.dims()));
+      Shape shape;
+      for (const Tensor* t : {&a.x, &a.y})
+        for (int i = 0; i + 1 < t->rank(); ++i) shape.push_back(t->dims()[static_cast<size_t>(i)]);
+      return reshape(matmul(last_axis_rows(a.x), last_axis_rows(a.y), false, true), shape);
+    },
+    .traits = Trait::Promote,
+    .dtypes = "int float complex",
+    .numpy = "np.inner(x, y)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4}), t({4}))
+              .add(t({2, 3}), t({2, 2, 3}))
+              .add(t({}), t({3}))
+              .add(t({2, 0}), t({3, 0}));
+        },
+    .python = "oar Tensor",
+};
+
+Tensor scaled(const Tensor& x, double factor) { return factor == 1.0 ? x : x * factor; }
+
+const OpDef addmm_op = {
+    .schema =
+        "addmm(Tensor input, Tensor x, Tensor y, float beta = 1.0, float alpha = 1.0) -> Tensor",
+    .brief = "beta * input + alpha * (x @ y), with input broadcast to the product's shape.",
+    .decompose = [](const args::addmm& a) -> Made {
+      check_rank(a.x, 2, "x");
+      check_rank(a.y, 2, "y");
+      const Tensor product = matmul(a.x, a.y);
+      user_check(a.input.rank() <= 2 &&
+                     same(broadcast_shapes(a.input.shape(), product.shape()), product.shape()),
+                 ErrorKind::InvalidArgument,
+                 "input of shape {} does not broadcast to the shape {} of the product.",
+                 to_string(a.input.dims()), to_string(product.dims()));
+      return scaled(a.input, a.beta) + scaled(product, a.alpha);
+    },
+    .traits = Trait::Promote,
+    .dtypes = "float complex",
+    .numpy = "(beta * input + alpha * (x @ y)).astype(input.dtype)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 4}), t({2, 3}), t({3, 4}))
+              .add(t({4}), t({2, 3}), t({3, 4}), 2.0, 3.0)
+              .add(t({2, 1}), t({2, 0}), t({0, 4}), 2.0);
+        },
+    .python = "oar Tensor",
+    .onnx = "Gemm",
+};
+
+const OpDef kron_op = {
+    .schema = "kron(Tensor x, Tensor y) -> Tensor",
+    .brief = "The Kronecker product: every element of x times the whole of y, laid out as blocks.",
+    .decompose = [](const args::kron& a) -> Made {
+      const int rank = std::max(a.x.rank(), a.y.rank());
+      Shape left, right, joined;
+      for (int i = 0; i < rank; ++i) {
+        const int xi = i - (rank - a.x.rank()), yi = i - (rank - a.y.rank());
+        const Dim x = xi < 0 ? Dim(1) : a.x.dims()[static_cast<size_t>(xi)];
+        const Dim y = yi < 0 ? Dim(1) : a.y.dims()[static_cast<size_t>(yi)];
+        for (const Dim d : {x, Dim(1)}) left.push_back(d);
+        for (const Dim d : {Dim(1), y}) right.push_back(d);
+        joined.push_back(x * y);
+      }
+      return reshape(multiply(reshape(a.x, left), reshape(a.y, right)), joined);
+    },
+    .traits = Trait::Promote,
+    .numpy = "np.kron(x, y)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3}), t({3, 2}))
+              .add(t({2}), t({2, 2, 1}))
+              .add(t({}), t({3}))
+              .add(t({0, 2}), t({3}));
+        },
+    .python = "oar Tensor",
+};
+
+}  // namespace
+
+OAR_FAMILY(products, &mm_op, &bmm_op, &dot_op, &mv_op, &outer_op, &inner_op, &addmm_op, &kron_op)
+
+}  // namespace oar
