@@ -5,10 +5,8 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 
-namespace oar {
+namespace oar::test {
 namespace {
-
-using namespace test;
 
 Tensor part(const Tensor& x, int64_t begin, int64_t end) { return slice(x, {0}, {begin}, {end}); }
 
@@ -191,6 +189,15 @@ TEST(Views, SecondDerivativesThroughAWrite) {
   EXPECT_EQ(values_of(grad_wrt(first, x)), (Values{12, 2}));
 }
 
+TEST(Views, AnOlderViewSeesAWriteThroughAnother) {
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor y = x * 2;
+  const Tensor s = part(y, 1, 2);
+  multiply_(part(y, 0, 2), constant({3, 3}));
+  run_backward(s * s * s);  // (6 x1)^3
+  EXPECT_EQ(grad_of(x), (Values{0, 3 * 6 * 12 * 12, 0}));
+}
+
 TEST(Views, ADetachedViewSharesMemoryButNoHistory) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * x;
@@ -202,4 +209,4 @@ TEST(Views, ADetachedViewSharesMemoryButNoHistory) {
 }
 
 }  // namespace
-}  // namespace oar
+}  // namespace oar::test

@@ -19,10 +19,8 @@
 #define OAR_SANITIZED 0
 #endif
 
-namespace oar {
+namespace oar::test {
 namespace {
-
-using namespace test;
 
 constexpr int kChain = OAR_SANITIZED ? 100'000 : 1'000'000;
 constexpr int kSteps = OAR_SANITIZED ? 1'000 : 10'000;
@@ -179,4 +177,4 @@ TEST(Threads, EachHasItsOwnGradMode) {
 }
 
 }  // namespace
-}  // namespace oar
+}  // namespace oar::test

@@ -3,10 +3,8 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/trigonometry.h"
 
-namespace oar {
+namespace oar::test {
 namespace {
-
-using namespace test;
 
 TEST(Backward, FillsTheLeavesAndAddsUp) {
   const Tensor x = leaf({1, 2, 3}), w = leaf({4, 5, 6});
@@ -313,4 +311,4 @@ TEST(CustomFunction, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace oar
+}  // namespace oar::test

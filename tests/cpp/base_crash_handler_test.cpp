@@ -41,6 +41,7 @@ class CrashHandlerDeathTest : public testing::Test {
  protected:
   void SetUp() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
+    remove_crash_handler();  // loading the library installed it
     // The sanitizers put their own handlers in place, which would end the process their way.
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
       std::signal(signal, SIG_DFL);

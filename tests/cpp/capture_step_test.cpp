@@ -158,7 +158,7 @@ TEST(CaptureStep, GradientsLeftBehindAreAnError) {
 
 // Waits for the tape: backward() hands a shared symbolic cotangent to both leaves, where it copies a
 // dense one.
-TEST(CaptureStep, DISABLED_GradientsOfTwoLeavesAreTwoTensors) {
+TEST(CaptureStep, GradientsOfTwoLeavesAreTwoTensors) {
   // y = a + b gives both leaves the same cotangent; changing one must not change the other.
   const auto f = [](const Tensor& a, const Tensor& b, const Tensor& x) {
     const Tensor l = sum((a + b) * x);

@@ -6,10 +6,8 @@
 #include "autograd_util.h"
 #include "oar/oar.h"
 
-namespace oar {
+namespace oar::test {
 namespace {
-
-using namespace test;
 
 Tensor tensor(const Values& values, const Shape& shape) {
   return Tensor::from_vector(values, shape, DType::Float32);
@@ -334,4 +332,4 @@ TEST(Training, LearnsWithConvolutionAndBatchNorm) {
 }
 
 }  // namespace
-}  // namespace oar
+}  // namespace oar::test

@@ -134,7 +134,9 @@ bool needs_a_number(const Op& op) {
 }
 
 TEST(Registry, RecordsAreComplete) {
-  const Problems problems = Registry::get().validate();
+  Problems problems = Registry::get().validate();
+  // Ops that other tests have registered need no samples.
+  std::erase_if(problems, [](const std::string& line) { return line.starts_with("test_"); });
   EXPECT_TRUE(problems.empty()) << listed(problems);
 }
 

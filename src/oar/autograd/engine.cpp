@@ -105,7 +105,9 @@ void Run::give(const Edge& edge, Tensor cotangent) {
 // A gradient that nobody else holds is kept as it is; a shared or strided one is copied, because
 // users change gradients in place.
 Tensor owned(Tensor g, bool create_graph) {
-  if (create_graph || !g.is_dense()) return g;
+  if (create_graph) return g;
+  if (g.kind() == Kind::Symbolic) return assign(g);
+  if (!g.is_dense()) return g;
   if (g->reference_count() == 1 && g->storage->reference_count() == 1 && g.is_contiguous()) return g;
   return assign(g);
 }

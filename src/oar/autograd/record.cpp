@@ -308,6 +308,8 @@ Outputs autograd_layer(const Op& op, Args args) {
   const bool writes = op.has(Trait::Inplace);
   if (writes) check_leaf_write(args[0].as_tensor());
   OpScope scope(op.name().c_str());
+  // Before this call takes its number: a view's new node must come before what is made from the view.
+  for_each_tensor(args, refresh_view_history);
   auto node = make_intrusive<OpNode>(op, args);
   Outputs outputs;
   {
@@ -380,6 +382,8 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
     outputs = forward(inputs);
   }
   if (!recorded) return outputs;
+  for (const Tensor& t : inputs)
+    if (t.defined()) refresh_view_history(t);
   auto node = make_intrusive<CustomNode>(std::move(name), std::move(backward), materialise_grads);
   for (const Tensor& t : inputs) node->edges.push_back(t.defined() ? edge_of(t) : Edge{});
   for (size_t i = 0; i < outputs.size(); ++i) {

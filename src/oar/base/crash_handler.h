@@ -8,6 +8,9 @@ namespace oar {
 // "crash_handler" is off. Calling it again never displaces a handler that others installed since.
 void install_crash_handler();
 
+// Puts back what was there before, where ours still stands.
+void remove_crash_handler();
+
 // Prints the Python line to fd. Called inside the signal handler: it must not allocate or lock.
 void set_crash_python_hook(void (*hook)(int fd));
 

@@ -11,34 +11,38 @@
 
 namespace {
 
+namespace cli = oar::cli;
+
 int run(int argc, char** argv) {
-  using namespace oar::cli;
   CLI::App app{"Oar: train, compile, distribute, deploy and serve.", "oar"};
   app.set_version_flag("--version,-V", std::string("oar ") + oar::version());
   app.require_subcommand(1);
 
   int status = 0;
-  const bool color = wants_color();
+  const bool color = cli::wants_color();
   CLI::App* doctor_command =
       app.add_subcommand("doctor", "Check this machine and this installation.");
-  doctor_command->callback([&] { status = doctor(std::cout, color); });
+  doctor_command->callback([&] { status = cli::doctor(std::cout, color); });
 
   CLI::App* flags_command =
       app.add_subcommand("flags", "List the flags, their values and how to set them.");
-  flags_command->callback([&] { status = show_flags(std::cout, color); });
+  flags_command->callback([&] { status = cli::show_flags(std::cout, color); });
 
-  OpsQuery query;
+  cli::OpsQuery query;
   CLI::App* ops_command = app.add_subcommand("ops", "List the ops, or show one in full.");
   ops_command->add_option("name", query.name, "The op to show");
   ops_command->add_option("--family", query.family, "List this family only");
-  ops_command->callback([&] { status = show_ops(std::cout, color, query); });
+  ops_command->callback([&] { status = cli::show_ops(std::cout, color, query); });
 
   if (argc == 1) {
     std::cout << app.help();
     return 0;
   }
-  CLI11_PARSE(app, argc, argv);
-  std::cout.flush();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {  // --help and --version come this way too
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   return status;
 }
 

@@ -40,7 +40,7 @@ Linear::Linear(int64_t in_features, int64_t out_features, bool has_bias) {
 Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias); }
 
 Conv2D::Conv2D(int64_t in_channels, int64_t out_channels, Size2 kernel_size, Conv2DOptions options)
-    : options_(std::move(options)) {
+    : options_(options) {
   check_positive("in_channels", in_channels);
   check_positive("out_channels", out_channels);
   check_positive("groups", options_.groups);
@@ -64,7 +64,7 @@ Tensor Conv2D::forward(const Tensor& x) {
 }
 
 MaxPool2D::MaxPool2D(Size2 kernel_size, MaxPool2DOptions options)
-    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+    : kernel_size_(kernel_size), options_(options) {}
 
 Tensor MaxPool2D::forward(const Tensor& x) {
   const Size2& stride = options_.stride ? *options_.stride : kernel_size_;

@@ -1,8 +1,8 @@
 // The everyday layers. Arguments and defaults are those of the Python layers of the same name.
 #pragma once
 
+#include <array>
 #include <optional>
-#include <vector>
 
 #include "oar/nn/module.h"
 
@@ -15,10 +15,10 @@ class Size2 {
   Size2(int64_t height, int64_t width) : values_{height, width} {}
   int64_t height() const { return values_[0]; }
   int64_t width() const { return values_[1]; }
-  const std::vector<int64_t>& list() const { return values_; }
+  Ints list() const { return values_; }
 
  private:
-  std::vector<int64_t> values_;
+  std::array<int64_t, 2> values_;
 };
 
 // x @ weight + bias; the weight is [in_features, out_features].

@@ -129,6 +129,7 @@ Module& Module::to(DType dtype) {
     for (const auto& [name, tensor] : named)
       // The tensor stays the one that members and optimisers hold; only its content is replaced.
       if (is_floating(tensor.dtype())) tensor->become(*cast(tensor, dtype).impl());
+  zero_grad();  // they have the old dtype
   return *this;
 }
 

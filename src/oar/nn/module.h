@@ -52,7 +52,7 @@ class Module {
   Module& train(bool on = true);
   Module& eval() { return train(false); }
   bool is_training() const { return training_; }
-  // Casts parameters and buffers of float types, in place.
+  // Casts parameters and buffers of float types, in place, and forgets the gradients.
   Module& to(DType dtype);
   // Forgets the gradients.
   void zero_grad();

@@ -199,7 +199,7 @@ Tensor ready_to_write(const std::string& name, const Tensor& t) {
       "'{}' has no values to write: it is {}.\nhint: Save dense tensors, outside of capture, "
       "jvp and vmap.",
       name, t.defined() ? "not dense" : "undefined");
-  const Tensor compact = t.is_contiguous() ? t : assign(t);
+  Tensor compact = t.is_contiguous() ? t : assign(t);
   if (compact.device().is_cpu()) return compact;
   Tensor host = Tensor::empty(compact.dims(), compact.dtype());
   devices::copy(Device{}, host->data, compact.device(), compact->data,

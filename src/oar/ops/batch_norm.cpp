@@ -49,8 +49,12 @@ Tensor fitted(const Tensor& grad, const Tensor& like) {
 }
 
 const OpDef batch_norm_train_op = {
-    .schema = "batch_norm_train(Tensor x, Tensor? weight, Tensor? bias, float epsilon, int channel_axis) -> (Tensor out, Tensor mean, Tensor var)",
-    .brief = "Each channel less its mean, divided by sqrt(variance + epsilon), times weight plus bias; with the mean and the (biased) variance.",
+    .schema =
+        "batch_norm_train(Tensor x, Tensor? weight, Tensor? bias, float epsilon, int "
+        "channel_axis) -> (Tensor out, Tensor mean, Tensor var)",
+    .brief =
+        "Each channel less its mean, divided by sqrt(variance + epsilon), times weight plus "
+        "bias; with the mean and the (biased) variance.",
     .infer = [](const args::batch_norm_train& a) -> Metas {
       const Channels c(a.x, a.channel_axis);
       c.check(a.weight, "weight");
@@ -68,25 +72,36 @@ const OpDef batch_norm_train_op = {
       return {narrowed(out, a.x.dtype()), centre, variance};
     },
     .vjp = [](const vjp::batch_norm_train& v) -> Grads {
-      const auto [gx, gw, gb] = batch_norm_train_grad(v.x, v.weight, v.mean, v.var, v.grad_out,
-                                                      v.grad_mean, v.grad_var, v.epsilon, v.channel_axis);
+      const auto [gx, gw, gb] =
+          batch_norm_train_grad(v.x, v.weight, v.mean, v.var, v.grad_out, v.grad_mean, v.grad_var,
+                                v.epsilon, v.channel_axis);
       return {gx, fitted(gw, v.weight), fitted(gb, v.bias)};
     },
     .saves = "x weight bias:shape mean var",
     .dtypes = "float",
     .promotes = "x",
     .amp = Amp::Full,
-    .numpy = "(lambda ax, k: (lambda m, v: ((x - m) / np.sqrt(v + epsilon) * (1 if weight is None else weight.reshape(k)) + (0 if bias is None else bias.reshape(k)), m.reshape(-1).astype('float64'), v.reshape(-1).astype('float64')))(np.mean(x, ax, keepdims=True), np.var(x, ax, keepdims=True)))(tuple(i for i in range(x.ndim) if i != channel_axis % x.ndim), [-1 if i == channel_axis % x.ndim else 1 for i in range(x.ndim)])",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 3}), t({3}), t({3}), 1e-5, 1)
-          .add(t({2, 3, 4}), t({3}), std::nullopt, 1e-3, 1)
-          .add(t({3, 2, 2}), std::nullopt, t({2}), 1e-3, -1);
-    },
+    .numpy =
+        "(lambda ax, k: (lambda m, v: ((x - m) / np.sqrt(v + epsilon) * (1 if weight is "
+        "None else weight.reshape(k)) + (0 if bias is None else bias.reshape(k)), "
+        "m.reshape(-1).astype('float64'), v.reshape(-1).astype('float64')))(np.mean(x, ax, "
+        "keepdims=True), np.var(x, ax, keepdims=True)))(tuple(i for i in range(x.ndim) if i != "
+        "channel_axis % x.ndim), [-1 if i == channel_axis % x.ndim else 1 for i in "
+        "range(x.ndim)])",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), t({3}), t({3}), 1e-5, 1)
+              .add(t({2, 3, 4}), t({3}), std::nullopt, 1e-3, 1)
+              .add(t({3, 2, 2}), std::nullopt, t({2}), 1e-3, -1);
+        },
 };
 
 const OpDef batch_norm_train_grad_op = {
-    .schema = "batch_norm_train_grad(Tensor x, Tensor? weight, Tensor mean, Tensor var, Tensor grad, Tensor grad_mean, Tensor grad_var, float epsilon, int channel_axis) -> (Tensor grad_x, Tensor grad_weight, Tensor grad_bias)",
+    .schema =
+        "batch_norm_train_grad(Tensor x, Tensor? weight, Tensor mean, Tensor var, Tensor "
+        "grad, Tensor grad_mean, Tensor grad_var, float epsilon, int channel_axis) -> (Tensor "
+        "grad_x, Tensor grad_weight, Tensor grad_bias)",
     .brief = "The derivative of batch_norm_train.",
     .infer = [](const args::batch_norm_train_grad& a) -> Metas {
       const Channels c(a.x, a.channel_axis);
@@ -107,12 +122,21 @@ const OpDef batch_norm_train_grad_op = {
     },
     .dtypes = "float",
     .promotes = "x",
-    .numpy = "(lambda ax, k: (lambda m, s, n: (lambda h: (s * (1 if weight is None else weight.reshape(k)) * (grad - grad.mean(ax, keepdims=True) - h * (grad * h).mean(ax, keepdims=True)) + grad_mean.reshape(k) / n + (x - m) * 2 * grad_var.reshape(k) / n, (grad * h).sum(ax, 'float64'), grad.sum(ax, 'float64')))((x - m) * s))(mean.reshape(k), 1 / np.sqrt(var.reshape(k) + epsilon), x.size // mean.size))(tuple(i for i in range(x.ndim) if i != channel_axis % x.ndim), [-1 if i == channel_axis % x.ndim else 1 for i in range(x.ndim)])",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 3}), t({3}), t({3}), positive({3}), t({4, 3}), t({3}), t({3}), 1e-5, 1)
-          .add(t({2, 2, 3}), std::nullopt, t({3}), positive({3}), t({2, 2, 3}), t({3}), t({3}), 1e-3, -1);
-    },
+    .numpy =
+        "(lambda ax, k: (lambda m, s, n: (lambda h: (s * (1 if weight is None else "
+        "weight.reshape(k)) * (grad - grad.mean(ax, keepdims=True) - h * (grad * h).mean(ax, "
+        "keepdims=True)) + grad_mean.reshape(k) / n + (x - m) * 2 * grad_var.reshape(k) / n, "
+        "(grad * h).sum(ax, 'float64'), grad.sum(ax, 'float64')))((x - m) * s))(mean.reshape(k), "
+        "1 / np.sqrt(var.reshape(k) + epsilon), x.size // mean.size))(tuple(i for i in "
+        "range(x.ndim) if i != channel_axis % x.ndim), [-1 if i == channel_axis % x.ndim else 1 "
+        "for i in range(x.ndim)])",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), t({3}), t({3}), positive({3}), t({4, 3}), t({3}), t({3}), 1e-5, 1)
+              .add(t({2, 2, 3}), std::nullopt, t({3}), positive({3}), t({2, 2, 3}), t({3}), t({3}),
+                   1e-3, -1);
+        },
 };
 
 // Channels normalised by statistics that are given: one scale and one shift each.
@@ -136,8 +160,13 @@ TensorSpec fixed(TensorSpec spec) {
 }
 
 const OpDef batch_norm_op = {
-    .schema = "batch_norm(Tensor x, Tensor(a!) running_mean, Tensor(b!) running_var, Tensor? weight = None, Tensor? bias = None, bool training = False, float momentum = 0.9, float epsilon = 1e-05, str data_format = 'NCHW', bool? use_global_stats = None) -> Tensor",
-    .brief = "Normalises channels: in training by the batch's statistics, which the running ones then follow, otherwise by the running ones. use_global_stats overrides training.",
+    .schema =
+        "batch_norm(Tensor x, Tensor(a!) running_mean, Tensor(b!) running_var, Tensor? "
+        "weight = None, Tensor? bias = None, bool training = False, float momentum = 0.9, float "
+        "epsilon = 1e-05, str data_format = 'NCHW', bool? use_global_stats = None) -> Tensor",
+    .brief =
+        "Normalises channels: in training by the batch's statistics, which the running ones "
+        "then follow, otherwise by the running ones. use_global_stats overrides training.",
     .decompose = [](const args::batch_norm& a) -> Made {
       const Channels c(a.x, channel_axis_of(a.x, a.data_format));
       c.check(a.running_mean, "running_mean");
@@ -147,21 +176,31 @@ const OpDef batch_norm_op = {
       if (a.use_global_stats.value_or(!a.training)) return by_running(a, c);
       // One element has no variance; as in Paddle it passes, and leaves no trace.
       if (c.rest.numel() == Dim(1)) return a.x;
-      const auto [out, centre, variance] = batch_norm_train(a.x, a.weight, a.bias, a.epsilon, c.axis);
+      const auto [out, centre, variance] =
+          batch_norm_train(a.x, a.weight, a.bias, a.epsilon, c.axis);
       move_on(a.running_mean, centre, a.momentum);
       move_on(a.running_var, variance, a.momentum);
       return out;
     },
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "[(x - (np.mean(x, ax, keepdims=True) if own else running_mean.reshape(k))) / np.sqrt((np.var(x, ax, keepdims=True) if own else running_var.reshape(k)) + epsilon) * (1 if weight is None else weight.reshape(k)) + (0 if bias is None else bias.reshape(k)) for c in [1 if data_format[1] == 'C' else x.ndim - 1] for ax in [tuple(i for i in range(x.ndim) if i != c)] for k in [[-1 if i == c else 1 for i in range(x.ndim)]] for own in [training if use_global_stats is None else not use_global_stats]][0]",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 3}), t({3}), positive({3}), t({3}), t({3}))
-          .add(t({2, 3, 4}), fixed(t({3})), fixed(positive({3})), t({3}), std::nullopt, true)
-          .add(t({2, 4, 3}), fixed(t({3})), fixed(positive({3})), std::nullopt, t({3}), true, 0.8, 1e-3, "NLC")
-          .add(t({2, 3, 4}), t({3}), positive({3}), std::nullopt, std::nullopt, true, 0.9, 1e-5, "NCL", true);
-    },
+    .numpy =
+        "[(x - (np.mean(x, ax, keepdims=True) if own else running_mean.reshape(k))) / "
+        "np.sqrt((np.var(x, ax, keepdims=True) if own else running_var.reshape(k)) + epsilon) * "
+        "(1 if weight is None else weight.reshape(k)) + (0 if bias is None else bias.reshape(k)) "
+        "for c in [1 if data_format[1] == 'C' else x.ndim - 1] for ax in [tuple(i for i in "
+        "range(x.ndim) if i != c)] for k in [[-1 if i == c else 1 for i in range(x.ndim)]] for "
+        "own in [training if use_global_stats is None else not use_global_stats]][0]",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), t({3}), positive({3}), t({3}), t({3}))
+              .add(t({2, 3, 4}), fixed(t({3})), fixed(positive({3})), t({3}), std::nullopt, true)
+              .add(t({2, 4, 3}), fixed(t({3})), fixed(positive({3})), std::nullopt, t({3}), true,
+                   0.8, 1e-3, "NLC")
+              .add(t({2, 3, 4}), t({3}), positive({3}), std::nullopt, std::nullopt, true, 0.9, 1e-5,
+                   "NCL", true);
+        },
     .python = "oar.nn.functional",
 };
 

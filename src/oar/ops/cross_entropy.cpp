@@ -42,8 +42,12 @@ struct HardLabel {
 };
 
 const OpDef softmax_cross_entropy_op = {
-    .schema = "softmax_cross_entropy(Tensor logits, Tensor label, int axis = -1, int ignore_index = -100) -> (Tensor loss, Tensor log_total)",
-    .brief = "log(sum(exp(logits))) - logits[label] along an axis, 0 where label is ignore_index; and the first of the two terms.",
+    .schema =
+        "softmax_cross_entropy(Tensor logits, Tensor label, int axis = -1, int "
+        "ignore_index = -100) -> (Tensor loss, Tensor log_total)",
+    .brief =
+        "log(sum(exp(logits))) - logits[label] along an axis, 0 where label is "
+        "ignore_index; and the first of the two terms.",
     .infer = [](const args::softmax_cross_entropy& a) -> Metas {
       check_hard_label(a.logits, a.label, normalise_axis(a.axis, a.logits.rank()));
       const DType dtype = a.logits.dtype();
@@ -65,19 +69,28 @@ const OpDef softmax_cross_entropy_op = {
     .saves = "logits label log_total",
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda m: (lambda z: (np.where(label == ignore_index, 0, z - np.take_along_axis(logits, np.where(label == ignore_index, 0, label), axis)), z.astype('float64')))(m + np.log(np.sum(np.exp(logits - m), axis, keepdims=True))))(np.max(logits, axis, keepdims=True))",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 5}), ints(0, 5, {4, 1}))
-          .add(t({2, 3, 4}), ints(0, 3, {2, 1, 4}, DType::Int32), 1)
-          .add(t({4, 3}), ints(0, 3, {4, 1}), -1, 1)
-          .add(t({3}), ints(0, 3, {1}), 0);
-    },
+    .numpy =
+        "(lambda m: (lambda z: (np.where(label == ignore_index, 0, z - "
+        "np.take_along_axis(logits, np.where(label == ignore_index, 0, label), axis)), "
+        "z.astype('float64')))(m + np.log(np.sum(np.exp(logits - m), axis, "
+        "keepdims=True))))(np.max(logits, axis, keepdims=True))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 5}), ints(0, 5, {4, 1}))
+              .add(t({2, 3, 4}), ints(0, 3, {2, 1, 4}, DType::Int32), 1)
+              .add(t({4, 3}), ints(0, 3, {4, 1}), -1, 1)
+              .add(t({3}), ints(0, 3, {1}), 0);
+        },
 };
 
 const OpDef softmax_cross_entropy_grad_op = {
-    .schema = "softmax_cross_entropy_grad(Tensor logits, Tensor label, Tensor log_total, Tensor grad_loss, Tensor grad_log_total, int axis = -1, int ignore_index = -100) -> Tensor",
-    .brief = "The derivative of softmax_cross_entropy: softmax(logits) less the labelled class, times the gradient.",
+    .schema =
+        "softmax_cross_entropy_grad(Tensor logits, Tensor label, Tensor log_total, Tensor "
+        "grad_loss, Tensor grad_log_total, int axis = -1, int ignore_index = -100) -> Tensor",
+    .brief =
+        "The derivative of softmax_cross_entropy: softmax(logits) less the labelled class, "
+        "times the gradient.",
     .infer = [](const args::softmax_cross_entropy_grad& a) -> Metas {
       check_hard_label(a.logits, a.label, normalise_axis(a.axis, a.logits.rank()));
       return infer::like(a.logits);
@@ -87,16 +100,22 @@ const OpDef softmax_cross_entropy_grad_op = {
       const HardLabel label(a.label, a.ignore_index);
       const Tensor grad = zero_unless(label.valid, widened(a.grad_loss));
       const Tensor all = exp(logits - a.log_total) * (grad + a.grad_log_total);
-      const Tensor one = put_along(zeros(logits.dims(), grad.dtype()), label.safe, grad, a.axis, "add");
+      const Tensor one =
+          put_along(zeros(logits.dims(), grad.dtype()), label.safe, grad, a.axis, "add");
       return narrowed(all - one, a.logits.dtype());
     },
     .dtypes = "float",
-    .numpy = "(lambda g: np.exp(logits - log_total) * (g + grad_log_total) - g * (np.arange(logits.shape[axis]).reshape([-1 if i == axis % logits.ndim else 1 for i in range(logits.ndim)]) == label))(np.where(label == ignore_index, 0, grad_loss))",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 5}), ints(0, 5, {4, 1}), t({4, 1}), t({4, 1}), t({4, 1}))
-          .add(t({2, 3, 4}), ints(0, 3, {2, 1, 4}), t({2, 1, 4}), t({2, 1, 4}), t({2, 1, 4}), 1, 2);
-    },
+    .numpy =
+        "(lambda g: np.exp(logits - log_total) * (g + grad_log_total) - g * "
+        "(np.arange(logits.shape[axis]).reshape([-1 if i == axis % logits.ndim else 1 for i in "
+        "range(logits.ndim)]) == label))(np.where(label == ignore_index, 0, grad_loss))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 5}), ints(0, 5, {4, 1}), t({4, 1}), t({4, 1}), t({4, 1}))
+              .add(t({2, 3, 4}), ints(0, 3, {2, 1, 4}), t({2, 1, 4}), t({2, 1, 4}), t({2, 1, 4}), 1,
+                   2);
+        },
 };
 
 // What a cross entropy needs to know besides the scores.
@@ -170,7 +189,8 @@ Tensor reduce_weighted(const Weighted& w, std::string_view reduction, bool count
   if (reduction == "sum") return sum(loss);
   if (!w.weight.defined() && !count_valid) return mean(loss);
   const Tensor wide = widened(loss);
-  const Tensor total = w.weight.defined() ? sum(widened(w.weight)) : cast(sum(w.valid), wide.dtype());
+  const Tensor total =
+      w.weight.defined() ? sum(widened(w.weight)) : cast(sum(w.valid), wide.dtype());
   return narrowed(sum(wide) / divisor(total), loss.dtype());
 }
 
@@ -182,24 +202,37 @@ void check_weight(const Tensor& weight, Dim classes) {
 }
 
 constexpr const char* kCrossEntropy =
-    "[(o if reduction == 'none' else o.sum() if reduction == 'sum' else o.mean() if weight is None and (soft or ignore_index < 0) else o.sum() / ((v * w).sum() or 1)) "
-    "for ax in [axis % input.ndim] for n in [input.shape[ax]] for soft in [label.ndim == input.ndim and label.shape[ax] != 1] "
+    "[(o if reduction == 'none' else o.sum() if reduction == 'sum' else o.mean() if weight is "
+    "None and (soft or ignore_index < 0) else o.sum() / ((v * w).sum() or 1)) "
+    "for ax in [axis % input.ndim] for n in [input.shape[ax]] for soft in [label.ndim == "
+    "input.ndim and label.shape[ax] != 1] "
     "for lab in [label if label.ndim == input.ndim else np.expand_dims(label, ax)] "
     "for cls in [np.arange(n).reshape([-1 if i == ax else 1 for i in range(input.ndim)])] "
     "for q0 in [lab if soft else (lab == cls).astype('float64')] "
     "for q in [q0 * (1 - label_smoothing) + label_smoothing / n] "
-    "for lp in [input - np.log(np.sum(np.exp(input), ax, keepdims=True)) if use_softmax else np.log(input)] "
-    "for v in [np.ones_like(lp.sum(ax, keepdims=True)) if soft else (lab != ignore_index).astype(lp.dtype)] "
-    "for w in [np.ones_like(v) if weight is None else np.sum(q * np.expand_dims(weight, [i for i in range(input.ndim) if i != ax]), ax, keepdims=True)] "
+    "for lp in [input - np.log(np.sum(np.exp(input), ax, keepdims=True)) if use_softmax else "
+    "np.log(input)] "
+    "for v in [np.ones_like(lp.sum(ax, keepdims=True)) if soft else (lab != "
+    "ignore_index).astype(lp.dtype)] "
+    "for w in [np.ones_like(v) if weight is None else np.sum(q * np.expand_dims(weight, [i for i "
+    "in range(input.ndim) if i != ax]), ax, keepdims=True)] "
     "for e in [-np.sum(q * lp, ax, keepdims=True) * v * w] "
-    "for o in [np.squeeze(e, ax) if reduction == 'none' and label.ndim < input.ndim and not label_smoothing else e]][0]";
+    "for o in [np.squeeze(e, ax) if reduction == 'none' and label.ndim < input.ndim and not "
+    "label_smoothing else e]][0]";
 
 const OpDef cross_entropy_op = {
-    .schema = "cross_entropy(Tensor input, Tensor label, Tensor? weight = None, int ignore_index = -100, str reduction = 'mean', bool soft_label = False, int axis = -1, bool use_softmax = True, float label_smoothing = 0.0) -> Tensor",
-    .brief = "The cross entropy of class scores (or, without use_softmax, probabilities) and labels: class numbers, with or without an axis of size 1, or probabilities if soft_label. A weighted mean is divided by the sum of the weights.",
+    .schema =
+        "cross_entropy(Tensor input, Tensor label, Tensor? weight = None, int ignore_index "
+        "= -100, str reduction = 'mean', bool soft_label = False, int axis = -1, bool "
+        "use_softmax = True, float label_smoothing = 0.0) -> Tensor",
+    .brief =
+        "The cross entropy of class scores (or, without use_softmax, probabilities) and "
+        "labels: class numbers, with or without an axis of size 1, or probabilities if "
+        "soft_label. A weighted mean is divided by the sum of the weights.",
     .decompose = [](const args::cross_entropy& a) -> Made {
       check_reduction(a.reduction);
-      user_check(a.input.rank() > 0, ErrorKind::InvalidArgument, "input is 0-d; it needs an axis of classes.");
+      user_check(a.input.rank() > 0, ErrorKind::InvalidArgument,
+                 "input is 0-d; it needs an axis of classes.");
       user_check(a.label_smoothing >= 0 && a.label_smoothing <= 1, ErrorKind::InvalidArgument,
                  "label_smoothing is {}; it must lie between 0 and 1.", a.label_smoothing);
       const bool given_axis = a.label.rank() == a.input.rank();
@@ -208,7 +241,8 @@ const OpDef cross_entropy_op = {
                  to_string(a.label.dims()), to_string(a.input.dims()));
       user_check(!(a.ignore_index > 0 && a.soft_label), ErrorKind::InvalidArgument,
                  "ignore_index is {}, but soft labels have no class numbers that could be ignored."
-                 "\nhint: Leave ignore_index out.", a.ignore_index);
+                 "\nhint: Leave ignore_index out.",
+                 a.ignore_index);
       const Options o{normalise_axis(a.axis, a.input.rank()), a.ignore_index, a.use_softmax,
                       a.label_smoothing};
       check_weight(a.weight, a.input.dim(o.axis));
@@ -225,29 +259,35 @@ const OpDef cross_entropy_op = {
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy = kCrossEntropy,
-    .samples = [] {
-      const auto none = std::nullopt;
-      return Samples()
-          .add(t({4, 3}), ints(0, 3, {4}))
-          .add(t({4, 3}), ints(0, 3, {4, 1}), positive({3}), 1)
-          .add(t({4, 3}), ints(0, 3, {4}), none, 2, "none")
-          .add(t({2, 3, 2}), ints(0, 3, {2, 2}), positive({3}), -100, "mean", false, 1)
-          .add(t({4, 3}), positive({4, 3}), positive({3}), -100, "mean", true)
-          .add(t({4, 3}), positive({4, 3}), none, -100, "none", true)
-          .add(positive({4, 3}), ints(0, 3, {4}), none, -100, "sum", false, -1, false)
-          .add(t({4, 3}), ints(0, 3, {4}), positive({3}), -100, "mean", false, -1, true, 0.1)
-          .add(t({4, 3}), ints(0, 3, {4}), none, -100, "none", false, -1, true, 0.1);
-    },
+    .samples =
+        [] {
+          const auto none = std::nullopt;
+          return Samples()
+              .add(t({4, 3}), ints(0, 3, {4}))
+              .add(t({4, 3}), ints(0, 3, {4, 1}), positive({3}), 1)
+              .add(t({4, 3}), ints(0, 3, {4}), none, 2, "none")
+              .add(t({2, 3, 2}), ints(0, 3, {2, 2}), positive({3}), -100, "mean", false, 1)
+              .add(t({4, 3}), positive({4, 3}), positive({3}), -100, "mean", true)
+              .add(t({4, 3}), positive({4, 3}), none, -100, "none", true)
+              .add(positive({4, 3}), ints(0, 3, {4}), none, -100, "sum", false, -1, false)
+              .add(t({4, 3}), ints(0, 3, {4}), positive({3}), -100, "mean", false, -1, true, 0.1)
+              .add(t({4, 3}), ints(0, 3, {4}), none, -100, "none", false, -1, true, 0.1);
+        },
     .python = "oar.nn.functional",
 };
 
 const OpDef nll_loss_op = {
-    .schema = "nll_loss(Tensor input, Tensor label, Tensor? weight = None, int ignore_index = -100, str reduction = 'mean') -> Tensor",
-    .brief = "-input[label] along axis 1 of log-probabilities. The mean is divided by the sum of the weights of those that are not ignored.",
+    .schema =
+        "nll_loss(Tensor input, Tensor label, Tensor? weight = None, int ignore_index = "
+        "-100, str reduction = 'mean') -> Tensor",
+    .brief =
+        "-input[label] along axis 1 of log-probabilities. The mean is divided by the sum of "
+        "the weights of those that are not ignored.",
     .decompose = [](const args::nll_loss& a) -> Made {
       check_reduction(a.reduction);
       user_check(a.input.rank() >= 2, ErrorKind::InvalidArgument,
-                 "input has shape {}; it needs a batch and an axis of classes.", to_string(a.input.dims()));
+                 "input has shape {}; it needs a batch and an axis of classes.",
+                 to_string(a.input.dims()));
       const bool given_axis = a.label.rank() == a.input.rank();
       user_check(given_axis || a.label.rank() == a.input.rank() - 1, ErrorKind::InvalidArgument,
                  "label has shape {} and input {}; label must have as many axes or one less.",
@@ -256,21 +296,28 @@ const OpDef nll_loss_op = {
       const Tensor label = given_axis ? a.label : unsqueeze(a.label, {1});
       check_hard_label(a.input, label, 1);
       const HardLabel hard(label, a.ignore_index);
-      Weighted w{.loss = zero_unless(hard.valid, -take_along(a.input, hard.safe, 1)), .valid = hard.valid};
+      Weighted w{.loss = zero_unless(hard.valid, -take_along(a.input, hard.safe, 1)),
+                 .valid = hard.valid};
       if (a.weight.defined()) w.weight = zero_unless(hard.valid, take(a.weight, hard.safe));
       const Tensor loss = reduce_weighted(w, a.reduction, true);
       return a.reduction == "none" ? squeeze(loss, IntArgs{1}) : loss;
     },
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "[(e if reduction == 'none' else e.sum() if reduction == 'sum' else e.sum() / ((v * w).sum() or 1)) for lab in [label if label.ndim < input.ndim else np.squeeze(label, 1)] for v in [(lab != ignore_index).astype(input.dtype)] for s in [np.where(lab == ignore_index, 0, lab)] for w in [np.ones_like(v) if weight is None else weight[s]] for e in [-np.squeeze(np.take_along_axis(input, np.expand_dims(s, 1), 1), 1) * w * v]][0]",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 3}), ints(0, 3, {4}))
-          .add(t({4, 3}), ints(0, 3, {4}), positive({3}), 1)
-          .add(t({2, 3, 4}), ints(0, 3, {2, 4}), std::nullopt, -100, "none")
-          .add(t({2, 3, 2, 2}), ints(0, 3, {2, 2, 2}), positive({3}), -100, "sum");
-    },
+    .numpy =
+        "[(e if reduction == 'none' else e.sum() if reduction == 'sum' else e.sum() / ((v * "
+        "w).sum() or 1)) for lab in [label if label.ndim < input.ndim else np.squeeze(label, 1)] "
+        "for v in [(lab != ignore_index).astype(input.dtype)] for s in [np.where(lab == "
+        "ignore_index, 0, lab)] for w in [np.ones_like(v) if weight is None else weight[s]] for "
+        "e in [-np.squeeze(np.take_along_axis(input, np.expand_dims(s, 1), 1), 1) * w * v]][0]",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), ints(0, 3, {4}))
+              .add(t({4, 3}), ints(0, 3, {4}), positive({3}), 1)
+              .add(t({2, 3, 4}), ints(0, 3, {2, 4}), std::nullopt, -100, "none")
+              .add(t({2, 3, 2, 2}), ints(0, 3, {2, 2, 2}), positive({3}), -100, "sum");
+        },
     .python = "oar.nn.functional",
 };
 

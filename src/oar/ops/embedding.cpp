@@ -1,12 +1,12 @@
 // Embedding: rows of a table by number. Its gradient is dense, or holds the touched rows only.
 #include "oar/ops/gen/embedding.h"
 
+#include "oar/ops/batching.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/index.h"
 #include "oar/ops/gen/shape.h"
-#include "oar/ops/batching.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/masks.h"
 #include "oar/ops/operators.h"
@@ -16,17 +16,18 @@ namespace oar {
 namespace {
 
 void check_numbers(const Tensor& x) {
-  user_check(is_integral(x.dtype()), ErrorKind::InvalidType, "x has dtype {}; it must hold row numbers as integers.",
-             name_of(x.dtype()));
+  user_check(is_integral(x.dtype()), ErrorKind::InvalidType,
+             "x has dtype {}; it must hold row numbers as integers.", name_of(x.dtype()));
 }
 
 // The row that is to stay zero, or -1.
 int64_t padding_row(std::optional<int64_t> given, Dim rows) {
   if (!given) return -1;
   const int64_t row = *given < 0 ? (Dim(*given) + rows).word() : *given;
-  user_check(rows.is_symbolic() || (row >= 0 && row < rows.word()), ErrorKind::InvalidArgument,
-             "padding_idx {} is not a row of the weight, which has {}.\nhint: Pass a value from {} to {}.", *given,
-             rows.str(), -rows.hint(), rows.hint() - 1);
+  user_check(
+      rows.is_symbolic() || (row >= 0 && row < rows.word()), ErrorKind::InvalidArgument,
+      "padding_idx {} is not a row of the weight, which has {}.\nhint: Pass a value from {} to {}.",
+      *given, rows.str(), -rows.hint(), rows.hint() - 1);
   return row;
 }
 
@@ -68,12 +69,14 @@ Shape looked_up(const Tensor& x, Dims weight) {
 }
 
 const OpDef embedding_lookup_op = {
-    .schema = "embedding_lookup(Tensor x, Tensor weight, int padding_idx = -1, bool sparse = False, "
-              "bool scale_grad_by_freq = False) -> Tensor",
+    .schema =
+        "embedding_lookup(Tensor x, Tensor weight, int padding_idx = -1, bool sparse = False, "
+        "bool scale_grad_by_freq = False) -> Tensor",
     .brief = "weight[x], with zeros where x is padding_idx.",
     .infer = [](const args::embedding_lookup& a) -> Metas {
       check_numbers(a.x);
-      user_check(a.weight.rank() >= 1, ErrorKind::InvalidArgument, "weight is 0-d and has no rows.");
+      user_check(a.weight.rank() >= 1, ErrorKind::InvalidArgument,
+                 "weight is 0-d and has no rows.");
       return TensorMeta{a.weight.dtype(), looked_up(a.x, a.weight.dims())};
     },
     .decompose = [](const args::embedding_lookup& a) -> Made {
@@ -85,43 +88,55 @@ const OpDef embedding_lookup_op = {
       const Tensor grad = v.scale_grad_by_freq ? shared_by_frequency(v.grad, v.x, rows) : v.grad;
       // A gradient that is differentiated again, or captured, stays an ordinary tensor.
       if (v.sparse && grad.is_dense() && !grad.has(kRecording))
-        return {Tensor(), sparse_gradient(without_padding(grad, v.x, v.padding_idx), v.x, v.weight)};
+        return {Tensor(),
+                sparse_gradient(without_padding(grad, v.x, v.padding_idx), v.x, v.weight)};
       return {Tensor(), embedding_grad(v.x, grad, rows.word(), v.padding_idx)};
     },
     .saves = "x weight:shape",
     .batch = [](const BatchCall& c) -> Made {
       const args::embedding_lookup a(c.args);
-      if (!c.batched[1]) return embedding_lookup(a.x, a.weight, a.padding_idx, a.sparse, a.scale_grad_by_freq);
+      if (!c.batched[1])
+        return embedding_lookup(a.x, a.weight, a.padding_idx, a.sparse, a.scale_grad_by_freq);
       const Tensor x = with_batch(c, 0);
-      return without_padding(index_take(a.weight, {slice_numbers(c.size, x.rank()), x}), x, a.padding_idx);
+      return without_padding(index_take(a.weight, {slice_numbers(c.size, x.rank()), x}), x,
+                             a.padding_idx);
     },
     .shard = "..., vd -> ...d ; v masked sum",
-    .numpy = "np.where((x == padding_idx).reshape(x.shape + (1,) * (weight.ndim - 1)), np.zeros_like(weight[:1]), weight[x]) "
-             "if padding_idx >= 0 else weight[x]",
-    .samples = [] {
-      return Samples().add(ints(0, 5, {3, 2}), t({5, 4})).add(ints(0, 4, {6}), t({4, 3}), 2).add(ints(0, 3, {}), t({3, 2}))
-          .add(ints(0, 3, {0}), t({3, 2})).add(ints(0, 4, {5}, DType::Int32), t({4, 2, 2}), 0);
-    },
+    .numpy =
+        "np.where((x == padding_idx).reshape(x.shape + (1,) * (weight.ndim - 1)), np.zeros_like(weight[:1]), weight[x]) "
+        "if padding_idx >= 0 else weight[x]",
+    .samples =
+        [] {
+          return Samples()
+              .add(ints(0, 5, {3, 2}), t({5, 4}))
+              .add(ints(0, 4, {6}), t({4, 3}), 2)
+              .add(ints(0, 3, {}), t({3, 2}))
+              .add(ints(0, 3, {0}), t({3, 2}))
+              .add(ints(0, 4, {5}, DType::Int32), t({4, 2, 2}), 0);
+        },
     .onnx = "Gather",
 };
 
 const OpDef embedding_grad_op = {
-    .schema = "embedding_grad(Tensor x, Tensor value, int num_rows, int padding_idx = -1) -> Tensor",
-    .brief = "The sum of the slices of `value` for each row number in x, but none for padding_idx: the reverse of "
-             "embedding_lookup.",
+    .schema =
+        "embedding_grad(Tensor x, Tensor value, int num_rows, int padding_idx = -1) -> Tensor",
+    .brief =
+        "The sum of the slices of `value` for each row number in x, but none for padding_idx: the reverse of "
+        "embedding_lookup.",
     .infer = [](const args::embedding_grad& a) -> Metas {
       check_numbers(a.x);
       Shape shape{Dim::from_word(a.num_rows)};
       for (Dim d : a.value.dims().subspan(static_cast<size_t>(a.x.rank()))) shape.push_back(d);
       user_check(same(looked_up(a.x, shape), a.value.shape()), ErrorKind::InvalidArgument,
-                 "value has shape {}; with x of shape {} it must start with those sizes.", to_string(a.value.dims()),
-                 to_string(a.x.dims()));
+                 "value has shape {}; with x of shape {} it must start with those sizes.",
+                 to_string(a.value.dims()), to_string(a.x.dims()));
       return TensorMeta{a.value.dtype(), shape};
     },
     .decompose = [](const args::embedding_grad& a) -> Made {
       Shape shape{Dim::from_word(a.num_rows)};
       for (Dim d : a.value.dims().subspan(static_cast<size_t>(a.x.rank()))) shape.push_back(d);
-      return index_put(zeros(shape, a.value.dtype()), {a.x}, without_padding(a.value, a.x, a.padding_idx), true);
+      return index_put(zeros(shape, a.value.dtype()), {a.x},
+                       without_padding(a.value, a.x, a.padding_idx), true);
     },
     .vjp = [](const vjp::embedding_grad& v) -> Grads {
       return {Tensor(), embedding_lookup(v.x, v.grad, v.padding_idx)};
@@ -135,41 +150,55 @@ const OpDef embedding_grad_op = {
       return index_put(zeros(shape, value.dtype()), {slice_numbers(c.size, x.rank()), x},
                        without_padding(value, x, a.padding_idx), true);
     },
-    .numpy = "(lambda out: (np.add.at(out, x[x != padding_idx], value[x != padding_idx]), out)[1])("
-             "np.zeros((num_rows,) + value.shape[x.ndim:], value.dtype))",
-    .samples = [] {
-      return Samples().add(ints(0, 5, {3, 2}), t({3, 2, 4}), 5).add(ints(0, 4, {6}), t({6, 3}), 4, 2)
-          .add(ints(0, 3, {}), t({2}), 3).add(ints(0, 3, {0}), t({0, 2}), 3);
-    },
+    .numpy =
+        "(lambda out: (np.add.at(out, x[x != padding_idx], value[x != padding_idx]), out)[1])("
+        "np.zeros((num_rows,) + value.shape[x.ndim:], value.dtype))",
+    .samples =
+        [] {
+          return Samples()
+              .add(ints(0, 5, {3, 2}), t({3, 2, 4}), 5)
+              .add(ints(0, 4, {6}), t({6, 3}), 4, 2)
+              .add(ints(0, 3, {}), t({2}), 3)
+              .add(ints(0, 3, {0}), t({0, 2}), 3);
+        },
 };
 
 const OpDef embedding_renorm_op = {
-    .schema = "embedding_renorm_(Tensor(a!) weight, Tensor x, float max_norm, float norm_type = 2.0) -> Tensor(a!)",
+    .schema =
+        "embedding_renorm_(Tensor(a!) weight, Tensor x, float max_norm, float norm_type = 2.0) -> Tensor(a!)",
     .brief = "Scales the rows of weight that x names down to max_norm where their norm exceeds it.",
     .infer = [](const args::embedding_renorm_& a) -> Metas {
       check_numbers(a.x);
       user_check(a.weight.rank() == 2 && is_floating(a.weight.dtype()), ErrorKind::InvalidArgument,
                  "weight must be a matrix of floats, not {}.", a.weight.describe());
       user_check(a.max_norm >= 0 && a.norm_type > 0, ErrorKind::InvalidArgument,
-                 "max_norm {} must not be negative and norm_type {} must be positive.", a.max_norm, a.norm_type);
+                 "max_norm {} must not be negative and norm_type {} must be positive.", a.max_norm,
+                 a.norm_type);
       return infer::like(a.weight);
     },
     .traits = Trait::NoGrad,
     .dtypes = "float",
-    .numpy = "(lambda out, norm: ([out.__setitem__(i, out[i] * (max_norm / (norm(out[i]) + 1e-7) if norm(out[i]) > max_norm else 1)) "
-             "for i in set(x.ravel().tolist())], out)[1])(weight.copy(), lambda r: np.sum(np.abs(r) ** norm_type) ** (1 / norm_type))",
-    .samples = [] {
-      return Samples().add(t({5, 3}), ints(0, 5, {4}), 1.0).add(t({5, 3}), ints(0, 5, {2, 2}), 0.5, 1.0);
-    },
+    .numpy =
+        "(lambda out, norm: ([out.__setitem__(i, out[i] * (max_norm / (norm(out[i]) + 1e-7) if norm(out[i]) > max_norm else 1)) "
+        "for i in set(x.ravel().tolist())], out)[1])(weight.copy(), lambda r: np.sum(np.abs(r) ** norm_type) ** (1 / norm_type))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({5, 3}), ints(0, 5, {4}), 1.0)
+              .add(t({5, 3}), ints(0, 5, {2, 2}), 0.5, 1.0);
+        },
 };
 
 const OpDef embedding_op = {
-    .schema = "embedding(Tensor x, Tensor weight, int? padding_idx = None, float? max_norm = None, "
-              "float norm_type = 2.0, bool sparse = False, bool scale_grad_by_freq = False) -> Tensor",
-    .brief = "The rows of weight that x names; zeros for padding_idx. With max_norm the rows are first scaled down "
-             "to it, in place; with sparse the gradient of weight holds only the rows that were used.",
+    .schema =
+        "embedding(Tensor x, Tensor weight, int? padding_idx = None, float? max_norm = None, "
+        "float norm_type = 2.0, bool sparse = False, bool scale_grad_by_freq = False) -> Tensor",
+    .brief =
+        "The rows of weight that x names; zeros for padding_idx. With max_norm the rows are first scaled down "
+        "to it, in place; with sparse the gradient of weight holds only the rows that were used.",
     .decompose = [](const args::embedding& a) -> Made {
-      user_check(a.weight.rank() >= 1, ErrorKind::InvalidArgument, "weight is 0-d and has no rows.");
+      user_check(a.weight.rank() >= 1, ErrorKind::InvalidArgument,
+                 "weight is 0-d and has no rows.");
       if (a.max_norm) {
         const LayersOff no_recording(kRecording);
         embedding_renorm_(a.weight, a.x, *a.max_norm, a.norm_type);
@@ -177,11 +206,13 @@ const OpDef embedding_op = {
       return embedding_lookup(a.x, a.weight, padding_row(a.padding_idx, a.weight.dim(0)), a.sparse,
                               a.scale_grad_by_freq);
     },
-    .numpy = "np.where((x == (padding_idx % len(weight) if padding_idx is not None else -1)).reshape(x.shape + (1,) * "
-             "(weight.ndim - 1)), np.zeros_like(weight[:1]), weight[x])",
-    .samples = [] {
-      return Samples().add(ints(0, 5, {3, 2}), t({5, 4})).add(ints(0, 4, {6}), t({4, 3}), -1);
-    },
+    .numpy =
+        "np.where((x == (padding_idx % len(weight) if padding_idx is not None else -1)).reshape(x.shape + (1,) * "
+        "(weight.ndim - 1)), np.zeros_like(weight[:1]), weight[x])",
+    .samples =
+        [] {
+          return Samples().add(ints(0, 5, {3, 2}), t({5, 4})).add(ints(0, 4, {6}), t({4, 3}), -1);
+        },
     .python = "oar.nn.functional",
 };
 

@@ -54,7 +54,9 @@ const OpDef max_op = {
 
 const OpDef min_op = {
     .schema = "min(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
-    .brief = "The smallest element along axes; NaN if there is one. Ties share the gradient evenly.",
+    .brief =
+        "The smallest element along axes; NaN if there is one. Ties share the gradient "
+        "evenly.",
     .infer = [](const args::min& a) { return infer_extreme(a.x, a.axis, a.keepdim); },
     .vjp = [](const vjp::min& v) -> Grads { return shared_gradient(v); },
     .saves = "x out",
@@ -109,8 +111,12 @@ Samples place_samples() {
 }
 
 const OpDef argmax_op = {
-    .schema = "argmax(Tensor x, int? axis = None, bool keepdim = False, dtype dtype = int64) -> Tensor",
-    .brief = "Where the largest element stands: the first of equals, NaN above all. Without an axis it is the place in the flattened tensor.",
+    .schema =
+        "argmax(Tensor x, int? axis = None, bool keepdim = False, dtype dtype = int64) -> "
+        "Tensor",
+    .brief =
+        "Where the largest element stands: the first of equals, NaN above all. Without an "
+        "axis it is the place in the flattened tensor.",
     .infer = [](const args::argmax& a) { return infer_place(a.x, a.axis, a.keepdim, a.dtype); },
     .shard = "...a... -> ...... ; a@axis whole",
     .traits = Trait::Reduction | Trait::NoGrad,
@@ -122,8 +128,12 @@ const OpDef argmax_op = {
 };
 
 const OpDef argmin_op = {
-    .schema = "argmin(Tensor x, int? axis = None, bool keepdim = False, dtype dtype = int64) -> Tensor",
-    .brief = "Where the smallest element stands: the first of equals, NaN below all. Without an axis it is the place in the flattened tensor.",
+    .schema =
+        "argmin(Tensor x, int? axis = None, bool keepdim = False, dtype dtype = int64) -> "
+        "Tensor",
+    .brief =
+        "Where the smallest element stands: the first of equals, NaN below all. Without an "
+        "axis it is the place in the flattened tensor.",
     .infer = [](const args::argmin& a) { return infer_place(a.x, a.axis, a.keepdim, a.dtype); },
     .shard = "...a... -> ...... ; a@axis whole",
     .traits = Trait::Reduction | Trait::NoGrad,

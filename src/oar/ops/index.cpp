@@ -33,7 +33,8 @@ Shape indexed_shape(const IndexLayout& layout, Dims x, const Shape& index) {
 }
 
 void fail_out_of_range(int64_t index, int64_t axis, int64_t size) {
-  fail(ErrorKind::OutOfRange, "index {} is out of range for axis {} of size {}.", index, axis, size);
+  fail(ErrorKind::OutOfRange, "index {} is out of range for axis {} of size {}.", index, axis,
+       size);
 }
 
 namespace {
@@ -51,7 +52,8 @@ void check_entries(Dims x, TensorList indices) {
                "the indices speak of {} axes; the tensor has {}.", axis + count, x.size());
     if (entry.defined())
       user_check(is_bool(entry.dtype()) || is_integral(entry.dtype()), ErrorKind::InvalidType,
-                 "an index has dtype {}; it must be an integer or bool tensor.", name_of(entry.dtype()));
+                 "an index has dtype {}; it must be an integer or bool tensor.",
+                 name_of(entry.dtype()));
     for (int64_t i = 0; is_mask(entry) && i < count; ++i)
       user_check(same(entry.dim(i), x[static_cast<size_t>(axis + i)]), ErrorKind::OutOfRange,
                  "a mask of shape {} does not fit axes {} to {} of a tensor of shape {}.",
@@ -95,7 +97,8 @@ Resolved resolve_positions(Dims x, TensorList indices) {
     taken.push_back(static_cast<int64_t>(i));
     index = broadcast_shapes(index, indices[i].shape());
   }
-  user_check(!taken.empty(), ErrorKind::InvalidArgument, "there is no index tensor among the indices.");
+  user_check(!taken.empty(), ErrorKind::InvalidArgument,
+             "there is no index tensor among the indices.");
   return {index_layout(std::move(taken), static_cast<int64_t>(x.size())), index};
 }
 
@@ -111,20 +114,26 @@ bool any_mask(TensorList indices) { return std::any_of(indices.begin(), indices.
 
 const OpDef index_get_op = {
     .schema = "index_get(Tensor x, Tensor?[] indices) -> Tensor",
-    .brief = "x[indices] for tensors of positions or masks, one per axis (a mask: one per its axes) from the "
-             "first on; None is a whole axis.",
+    .brief =
+        "x[indices] for tensors of positions or masks, one per axis (a mask: one per its axes) from the "
+        "first on; None is a whole axis.",
     .decompose = [](const args::index_get& a) -> Made {
       check_entries(a.x.dims(), a.indices);
-      if (a.indices.size() == 1 && is_mask(a.indices[0]) && a.indices[0].rank() == a.x.rank() && a.x.rank() > 0)
+      if (a.indices.size() == 1 && is_mask(a.indices[0]) && a.indices[0].rank() == a.x.rank() &&
+          a.x.rank() > 0)
         return masked_select(a.x, a.indices[0]);
       const Positions p = positions_of(a.x, a.indices);
       return any_defined(p.indices) ? index_take(p.x, p.indices) : assign(a.x);
     },
     .numpy = "x[tuple(slice(None) if i is None else i for i in indices)]",
-    .samples = [] {
-      return Samples().add(t({4, 3}), Specs{ints(-4, 4, {5})}).add(t({4, 3}), Specs{ints(0, 4, {2, 1}), ints(-3, 3, {3})})
-          .add(t({3, 2, 2}), Specs{ints(0, 3, {})}).add(t({3, 2}), Specs{ints(0, 3, {0})});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), Specs{ints(-4, 4, {5})})
+              .add(t({4, 3}), Specs{ints(0, 4, {2, 1}), ints(-3, 3, {3})})
+              .add(t({3, 2, 2}), Specs{ints(0, 3, {})})
+              .add(t({3, 2}), Specs{ints(0, 3, {0})});
+        },
 };
 
 const OpDef index_take_op = {
@@ -141,31 +150,41 @@ const OpDef index_take_op = {
     },
     .saves = "x:shape indices",
     .numpy = "x[tuple(slice(None) if i is None else i for i in indices)]",
-    .samples = [] {
-      return Samples().add(t({4, 3}), Specs{ints(-4, 4, {5})}).add(t({4, 3}), Specs{ints(0, 4, {2, 1}), ints(-3, 3, {3})})
-          .add(t({3, 2, 2}), Specs{ints(0, 3, {}, DType::Int32)}).add(t({3, 2}), Specs{ints(0, 3, {0})})
-          .add(t({2, 0}), Specs{ints(0, 2, {3})});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), Specs{ints(-4, 4, {5})})
+              .add(t({4, 3}), Specs{ints(0, 4, {2, 1}), ints(-3, 3, {3})})
+              .add(t({3, 2, 2}), Specs{ints(0, 3, {}, DType::Int32)})
+              .add(t({3, 2}), Specs{ints(0, 3, {0})})
+              .add(t({2, 0}), Specs{ints(0, 2, {3})});
+        },
 };
 
 const OpDef last_writes_op = {
     .schema = "last_writes(Tensor?[] indices, shape shape) -> Tensor",
-    .brief = "Which of the positions that `indices` name in a tensor of the given shape are not named again "
-             "later: the writes that last.",
+    .brief =
+        "Which of the positions that `indices` name in a tensor of the given shape are not named again "
+        "later: the writes that last.",
     .infer = [](const args::last_writes& a) -> Metas {
       return TensorMeta{DType::Bool, resolve_positions(a.shape, a.indices).index};
     },
     .traits = Trait::NoGrad,
-    .numpy = "(lambda p: np.array([q not in p[i + 1:] for i, q in enumerate(p)], bool).reshape("
-             "np.broadcast_shapes(*[i.shape for i in indices])))(list(zip(*[np.broadcast_to(i % n, "
-             "np.broadcast_shapes(*[j.shape for j in indices])).ravel().tolist() for i, n in zip(indices, shape)])))",
-    .samples = [] {
-      return Samples().add(Specs{ints(-4, 4, {6})}, IntVector{4}).add(Specs{ints(0, 2, {2, 1}), ints(0, 2, {3})}, IntVector{2, 2});
-    },
+    .numpy =
+        "(lambda p: np.array([q not in p[i + 1:] for i, q in enumerate(p)], bool).reshape("
+        "np.broadcast_shapes(*[i.shape for i in indices])))(list(zip(*[np.broadcast_to(i % n, "
+        "np.broadcast_shapes(*[j.shape for j in indices])).ravel().tolist() for i, n in zip(indices, shape)])))",
+    .samples =
+        [] {
+          return Samples()
+              .add(Specs{ints(-4, 4, {6})}, IntVector{4})
+              .add(Specs{ints(0, 2, {2, 1}), ints(0, 2, {3})}, IntVector{2, 2});
+        },
 };
 
 // The gradient of what was written, for each write that lasted.
-Tensor gathered_gradient(const Tensor& grad, TensorList indices, const Tensor& value, bool accumulate) {
+Tensor gathered_gradient(const Tensor& grad, TensorList indices, const Tensor& value,
+                         bool accumulate) {
   const Positions p = positions_of(grad, indices);
   Tensor part = index_take(p.x, p.indices);
   const bool repeats = std::any_of(indices.begin(), indices.end(), [](const Tensor& t) {
@@ -183,7 +202,8 @@ Tensor gathered_gradient(const Tensor& grad, TensorList indices, const Tensor& v
 
 Metas infer_index_put(const Tensor& x, TensorList indices, const Tensor& value) {
   check_entries(x.dims(), indices);
-  user_check(any_defined(indices), ErrorKind::InvalidArgument, "there is no index tensor among the indices.");
+  user_check(any_defined(indices), ErrorKind::InvalidArgument,
+             "there is no index tensor among the indices.");
   if (!any_mask(indices)) {
     const Resolved r = resolve_positions(x.dims(), indices);
     static_cast<void>(broadcast_target(value, indexed_shape(r.layout, x.dims(), r.index)));
@@ -193,7 +213,7 @@ Metas infer_index_put(const Tensor& x, TensorList indices, const Tensor& value) 
 
 template <class Call>
 Grads index_put_vjp(const Call& v) {
-  Grads grads(!v.needs(0)  ? Tensor()
+  Grads grads(!v.needs(0)    ? Tensor()
               : v.accumulate ? v.grad
                              : index_put(v.grad, v.indices, zeros({}, v.grad.dtype())));
   for (size_t i = 0; i < v.indices.size(); ++i) grads.push_back(Tensor());
@@ -203,26 +223,34 @@ Grads index_put_vjp(const Call& v) {
 }
 
 const OpDef index_put_op = {
-    .schema = "index_put(Tensor x, Tensor?[] indices, Tensor value, bool accumulate = False) -> Tensor",
-    .brief = "A copy of x in which the places x[indices] hold `value`, broadcast and cast; or, with accumulate, "
-             "have it added. The last of several writes to a place lasts.",
+    .schema =
+        "index_put(Tensor x, Tensor?[] indices, Tensor value, bool accumulate = False) -> Tensor",
+    .brief =
+        "A copy of x in which the places x[indices] hold `value`, broadcast and cast; or, with accumulate, "
+        "have it added. The last of several writes to a place lasts.",
     .infer = [](const args::index_put& a) { return infer_index_put(a.x, a.indices, a.value); },
     .vjp = index_put_vjp<vjp::index_put>,
     .saves = "indices value:shape",
-    .numpy = "(lambda out, at: ((np.add.at(out, at, value) if accumulate else out.__setitem__(at, value)), out)[1])("
-             "x.copy(), tuple(slice(None) if i is None else i for i in indices))",
-    .samples = [] {
-      return Samples().add(t({4, 3}), Specs{ints(-4, 4, {5})}, t({5, 3}))
-          .add(t({4, 3}), Specs{ints(-4, 4, {5})}, t({5, 3}), true).add(t({4, 3}), Specs{bools({4})}, t({3}))
-          .add(t({4, 3}), Specs{bools({4, 3})}, t({}), true)
-          .add(t({4, 3}), Specs{ints(0, 4, {2, 1}), ints(-3, 3, {3})}, t({2, 3}), true)
-          .add(t({4, 3}), Specs{ints(0, 4, {6}), ints(0, 3, {6})}, t({6})).add(t({3, 2}), Specs{ints(0, 3, {0})}, t({2}));
-    },
+    .numpy =
+        "(lambda out, at: ((np.add.at(out, at, value) if accumulate else out.__setitem__(at, value)), out)[1])("
+        "x.copy(), tuple(slice(None) if i is None else i for i in indices))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), Specs{ints(-4, 4, {5})}, t({5, 3}))
+              .add(t({4, 3}), Specs{ints(-4, 4, {5})}, t({5, 3}), true)
+              .add(t({4, 3}), Specs{bools({4})}, t({3}))
+              .add(t({4, 3}), Specs{bools({4, 3})}, t({}), true)
+              .add(t({4, 3}), Specs{ints(0, 4, {2, 1}), ints(-3, 3, {3})}, t({2, 3}), true)
+              .add(t({4, 3}), Specs{ints(0, 4, {6}), ints(0, 3, {6})}, t({6}))
+              .add(t({3, 2}), Specs{ints(0, 3, {0})}, t({2}));
+        },
     .python = "oar Tensor",
 };
 
 const OpDef index_put_inplace_op = {
-    .schema = "index_put_(Tensor(a!) x, Tensor?[] indices, Tensor value, bool accumulate = False) -> Tensor(a!)",
+    .schema =
+        "index_put_(Tensor(a!) x, Tensor?[] indices, Tensor value, bool accumulate = False) -> Tensor(a!)",
     .brief = "Writes `value`, broadcast and cast, to the places x[indices], or adds it to them.",
     .infer = [](const args::index_put_& a) { return infer_index_put(a.x, a.indices, a.value); },
     .vjp = index_put_vjp<vjp::index_put_>,
@@ -234,7 +262,8 @@ const OpDef index_put_inplace_op = {
 
 const OpDef nonzero_op = {
     .schema = "nonzero(Tensor x) -> Tensor",
-    .brief = "The positions of the elements that are not zero: one row per element, one column per axis.",
+    .brief =
+        "The positions of the elements that are not zero: one row per element, one column per axis.",
     .infer = [](const args::nonzero& a) -> Metas {
       // The kernel finds the number; only a program needs a name for it.
       const Dim count = a.x.is_dense() ? a.x.numel() : Dim::symbol("nonzero", a.x.numel().hint());
@@ -242,9 +271,15 @@ const OpDef nonzero_op = {
     },
     .traits = Trait::DataDependent | Trait::NoGrad,
     .numpy = "np.argwhere(x)",
-    .samples = [] {
-      return Samples().add(bools({3, 4})).add(ints(0, 2, {2, 2, 3})).add(t({5})).add(bools({})).add(t({0, 3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(bools({3, 4}))
+              .add(ints(0, 2, {2, 2, 3}))
+              .add(t({5}))
+              .add(bools({}))
+              .add(t({0, 3}));
+        },
 };
 
 const OpDef masked_select_op = {
@@ -264,12 +299,18 @@ const OpDef masked_select_op = {
       return index_take(p.x, p.indices);
     },
     .traits = Trait::DataDependent,
-    .numpy = "np.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape))[np.broadcast_to(mask, "
-             "np.broadcast_shapes(x.shape, mask.shape))]",
-    .samples = [] {
-      return Samples().add(t({3, 4}), bools({3, 4})).add(t({3, 4}), bools({4})).add(t({5}), bools({5}))
-          .add(t({0, 2}), bools({0, 2})).add(t({}), bools({}));
-    },
+    .numpy =
+        "np.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape))[np.broadcast_to(mask, "
+        "np.broadcast_shapes(x.shape, mask.shape))]",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), bools({3, 4}))
+              .add(t({3, 4}), bools({4}))
+              .add(t({5}), bools({5}))
+              .add(t({0, 2}), bools({0, 2}))
+              .add(t({}), bools({}));
+        },
     .python = "oar Tensor",
 };
 
@@ -278,14 +319,19 @@ const OpDef masked_fill_op = {
     .brief = "x with `value` where the mask holds. Shapes are broadcast; x keeps its dtype.",
     .decompose = [](const args::masked_fill& a) -> Made {
       check_mask(a.mask);
-      return where(a.mask, a.value.dtype() == a.x.dtype() ? a.value : cast(a.value, a.x.dtype()), a.x);
+      return where(a.mask, a.value.dtype() == a.x.dtype() ? a.value : cast(a.value, a.x.dtype()),
+                   a.x);
     },
     .traits = Trait::Broadcast | Trait::HasInplace,
     .numpy = "np.where(mask, value.astype(x.dtype), x)",
-    .samples = [] {
-      return Samples().add(t({3, 4}), bools({3, 4}), t({})).add(t({3, 4}), bools({4}), t({}))
-          .add(t({1, 4}), bools({3, 1}), t({})).add(t({0, 2}), bools({2}), t({}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), bools({3, 4}), t({}))
+              .add(t({3, 4}), bools({4}), t({}))
+              .add(t({1, 4}), bools({3, 1}), t({}))
+              .add(t({0, 2}), bools({2}), t({}));
+        },
     .python = "oar Tensor",
 };
 
@@ -296,16 +342,21 @@ const OpDef masked_scatter_op = {
       const Tensor mask = broadcast_to(a.mask, a.x.dims());
       const Dim count = nonzero(mask).dim(0);
       user_check(!known_less(a.value.numel(), count), ErrorKind::InvalidArgument,
-                 "value has {} elements for the {} places of the mask.", a.value.numel().str(), count.str());
+                 "value has {} elements for the {} places of the mask.", a.value.numel().str(),
+                 count.str());
       const Tensor flat = reshape(a.value, {a.value.numel()});
       return index_put(a.x, {mask}, slice_view(flat, SliceIndex().range(0, count)));
     },
     .traits = Trait::DataDependent | Trait::HasInplace,
-    .numpy = "(lambda out, m: (out.__setitem__(m, value.ravel()[:m.sum()]), out)[1])(x.copy(), np.broadcast_to(mask, x.shape))",
-    .samples = [] {
-      return Samples().add(t({3, 4}), bools({3, 4}), t({12})).add(t({2, 3}), bools({3}), t({3, 2}))
-          .add(t({0}), bools({0}), t({2}));
-    },
+    .numpy =
+        "(lambda out, m: (out.__setitem__(m, value.ravel()[:m.sum()]), out)[1])(x.copy(), np.broadcast_to(mask, x.shape))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), bools({3, 4}), t({12}))
+              .add(t({2, 3}), bools({3}), t({3, 2}))
+              .add(t({0}), bools({0}), t({2}));
+        },
     .python = "oar Tensor",
 };
 
@@ -318,22 +369,27 @@ const OpDef one_hot_op = {
                  "num_classes must be positive, not {}.", a.num_classes);
       Shape shape = a.x.shape();
       shape.push_back(classes);
-      return TensorMeta{default_dtype(), shape};
+      return TensorMeta{DType::Float32, shape};
     },
     .shard = "... -> ...c ; c whole",
     .traits = Trait::NoGrad,
     .dtypes = "int",
     .numpy = "np.eye(num_classes, dtype='float32')[x]",
-    .samples = [] {
-      return Samples().add(ints(0, 5, {3, 2}), 5).add(ints(0, 3, {}, DType::Int32), 3).add(ints(0, 3, {0, 2}), 4);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(ints(0, 5, {3, 2}), 5)
+              .add(ints(0, 3, {}, DType::Int32), 3)
+              .add(ints(0, 3, {0, 2}), 4);
+        },
     .python = "oar.nn.functional",
     .onnx = "OneHot",
 };
 
 }  // namespace
 
-OAR_FAMILY(index, &index_get_op, &index_take_op, &last_writes_op, &index_put_op, &index_put_inplace_op,
-           &nonzero_op, &masked_select_op, &masked_fill_op, &masked_scatter_op, &one_hot_op)
+OAR_FAMILY(index, &index_get_op, &index_take_op, &last_writes_op, &index_put_op,
+           &index_put_inplace_op, &nonzero_op, &masked_select_op, &masked_fill_op,
+           &masked_scatter_op, &one_hot_op)
 
 }  // namespace oar

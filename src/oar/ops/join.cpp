@@ -1,10 +1,10 @@
 // Joining tensors and taking them apart: concat, stack, split and their kin.
 #include "oar/ops/gen/join.h"
 
+#include "oar/ops/batching.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
-#include "oar/ops/batching.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
 #include "oar/ops/view.h"
@@ -17,7 +17,8 @@ Tensor range_of(const Tensor& x, int64_t axis, Dim start, Dim stop) {
 }
 
 void check_some(TensorList x) {
-  user_check(!x.empty(), ErrorKind::InvalidArgument, "the list of tensors is empty.\nhint: Pass at least one.");
+  user_check(!x.empty(), ErrorKind::InvalidArgument,
+             "the list of tensors is empty.\nhint: Pass at least one.");
 }
 
 // The operands' common shape but for `axis`, where the sizes add up.
@@ -32,8 +33,10 @@ Metas infer_concat(TensorList x, int64_t given_axis) {
     bool fits = x[k].rank() == x[0].rank();
     for (int64_t i = 0; fits && i < x[0].rank(); ++i) {
       Dim& size = meta.shape[static_cast<size_t>(i)];
-      if (i == axis) size = size + x[k].dim(i);
-      else if ((fits = same(size, x[k].dim(i))) && x[k].dim(i).is_known()) size = x[k].dim(i);
+      if (i == axis)
+        size = size + x[k].dim(i);
+      else if ((fits = same(size, x[k].dim(i))) && x[k].dim(i).is_known())
+        size = x[k].dim(i);
     }
     user_check(fits, ErrorKind::InvalidArgument,
                "x[0] has shape {} and x[{}] has shape {}; they may differ only at axis {}.",
@@ -66,16 +69,22 @@ const OpDef concat_op = {
       for (const Tensor& part : a.x) rank = std::max(rank, part.rank());
       std::vector<Tensor> parts;
       for (const Tensor& part : a.x)
-        parts.push_back(part.rank() == rank ? part : broadcast_to(part, behind_batch(c.size, part.dims())));
+        parts.push_back(
+            part.rank() == rank ? part : broadcast_to(part, behind_batch(c.size, part.dims())));
       return concat(parts, behind_batch(a.axis, rank - 1));
     },
     .shard = "...a... -> ...a... ; a@axis whole",
     .traits = Trait::Linear,
     .numpy = "np.concatenate(x, axis)",
-    .samples = [] {
-      return Samples().add(Specs{t({2, 3}), t({4, 3})}).add(Specs{t({2, 3}), t({2, 1}), t({2, 2})}, 1)
-          .add(Specs{t({2, 1, 3}), t({2, 2, 3})}, -2).add(Specs{t({4})}).add(Specs{t({0, 3}), t({2, 3})});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(Specs{t({2, 3}), t({4, 3})})
+              .add(Specs{t({2, 3}), t({2, 1}), t({2, 2})}, 1)
+              .add(Specs{t({2, 1, 3}), t({2, 2, 3})}, -2)
+              .add(Specs{t({4})})
+              .add(Specs{t({0, 3}), t({2, 3})});
+        },
     .python = "oar",
     .onnx = "Concat",
 };
@@ -88,19 +97,24 @@ const OpDef stack_op = {
       const int64_t axis = normalise_axis(a.axis, a.x[0].rank() + 1);
       std::vector<Tensor> parts;
       for (size_t k = 0; k < a.x.size(); ++k) {
-        user_check(same(a.x[k].shape(), a.x[0].shape()), ErrorKind::InvalidArgument,
-                   "x[0] has shape {} and x[{}] has shape {}; only tensors of one shape are stacked.",
-                   to_string(a.x[0].dims()), k, to_string(a.x[k].dims()));
+        user_check(
+            same(a.x[k].shape(), a.x[0].shape()), ErrorKind::InvalidArgument,
+            "x[0] has shape {} and x[{}] has shape {}; only tensors of one shape are stacked.",
+            to_string(a.x[0].dims()), k, to_string(a.x[k].dims()));
         parts.push_back(unsqueeze(a.x[k], {axis}));
       }
       return concat(parts, axis);
     },
     .traits = Trait::Linear,
     .numpy = "np.stack(x, axis)",
-    .samples = [] {
-      return Samples().add(Specs{t({2, 3}), t({2, 3})}).add(Specs{t({2, 3}), t({2, 3}), t({2, 3})}, -1)
-          .add(Specs{t({}), t({})}).add(Specs{t({0, 2})}, 1);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(Specs{t({2, 3}), t({2, 3})})
+              .add(Specs{t({2, 3}), t({2, 3}), t({2, 3})}, -1)
+              .add(Specs{t({}), t({})})
+              .add(Specs{t({0, 2})}, 1);
+        },
     .python = "oar",
 };
 
@@ -111,8 +125,8 @@ Shape checked_sections(Dim size, Ints sections, int64_t axis) {
   int open = -1;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == Dim(-1)) {
-      user_check(open < 0, ErrorKind::InvalidArgument, "sections {} leave two sizes open; only one may be -1.",
-                 to_string(sections));
+      user_check(open < 0, ErrorKind::InvalidArgument,
+                 "sections {} leave two sizes open; only one may be -1.", to_string(sections));
       open = static_cast<int>(i);
       continue;
     }
@@ -121,10 +135,11 @@ Shape checked_sections(Dim size, Ints sections, int64_t axis) {
     total = total + sizes[i];
   }
   const bool fits = open < 0 ? same(total, size) : !known_less(size, total);
-  user_check(fits, ErrorKind::InvalidArgument,
-             "sections {} add up to {}; axis {} of x has size {}.\nhint: One section may be -1 for what "
-             "is left.",
-             to_string(sections), total.str(), axis, size.str());
+  user_check(
+      fits, ErrorKind::InvalidArgument,
+      "sections {} add up to {}; axis {} of x has size {}.\nhint: One section may be -1 for what "
+      "is left.",
+      to_string(sections), total.str(), axis, size.str());
   if (open >= 0) sizes[static_cast<size_t>(open)] = size - total;
   return sizes;
 }
@@ -142,11 +157,13 @@ Made sections_of(const Tensor& x, const Shape& sizes, int64_t axis) {
 // `count` parts of one size.
 Made equal_parts(const Tensor& x, int64_t count, int64_t axis, const char* argument) {
   const Dim size = x.dim(axis);
-  user_check(count > 0, ErrorKind::InvalidArgument, "{} must be positive, not {}.", argument, count);
-  user_check(same(floor_mod(size, count), 0), ErrorKind::InvalidArgument,
-             "axis {} of x has size {}, which {} equal parts do not fill.\nhint: Give the sizes as a "
-             "list, or use tensor_split.",
-             axis, size.str(), count);
+  user_check(count > 0, ErrorKind::InvalidArgument, "{} must be positive, not {}.", argument,
+             count);
+  user_check(
+      same(floor_mod(size, count), 0), ErrorKind::InvalidArgument,
+      "axis {} of x has size {}, which {} equal parts do not fill.\nhint: Give the sizes as a "
+      "list, or use tensor_split.",
+      axis, size.str(), count);
   return sections_of(x, Shape(static_cast<size_t>(count), floor_div(size, count)), axis);
 }
 
@@ -158,29 +175,41 @@ const OpDef split_sections_op = {
       return sections_of(a.x, checked_sections(a.x.dim(axis), a.sections, axis), axis);
     },
     .traits = Trait::Linear,
-    .numpy = "np.split(x, np.cumsum([s if s >= 0 else x.shape[axis] + sum(-t for t in sections if t >= 0) "
-             "for s in sections])[:-1], axis)",
-    .samples = [] {
-      return Samples().add(t({6, 2}), IntVector{1, 2, 3}).add(t({2, 5}), IntVector{2, -1}, 1).add(t({4}), IntVector{4})
-          .add(t({0, 3}), IntVector{0, 0});
-    },
+    .numpy =
+        "np.split(x, np.cumsum([s if s >= 0 else x.shape[axis] + sum(-t for t in sections if t >= 0) "
+        "for s in sections])[:-1], axis)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({6, 2}), IntVector{1, 2, 3})
+              .add(t({2, 5}), IntVector{2, -1}, 1)
+              .add(t({4}), IntVector{4})
+              .add(t({0, 3}), IntVector{0, 0});
+        },
 };
 
 const OpDef split_op = {
     .schema = "split(Tensor(a) x, int[] num_or_sections, int axis = 0) -> Tensor(a)[]",
-    .brief = "Equal parts along an axis, given their number; or, given a list, pieces of those sizes. Views.",
+    .brief =
+        "Equal parts along an axis, given their number; or, given a list, pieces of those sizes. Views.",
     .decompose = [](const args::split& a) -> Made {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       if (a.num_or_sections.size() == 1)
-        return equal_parts(a.x, Dim::from_word(a.num_or_sections[0]).value(), axis, "num_or_sections");
+        return equal_parts(a.x, Dim::from_word(a.num_or_sections[0]).value(), axis,
+                           "num_or_sections");
       return sections_of(a.x, checked_sections(a.x.dim(axis), a.num_or_sections, axis), axis);
     },
     .traits = Trait::Linear,
-    .numpy = "np.split(x, num_or_sections[0], axis) if len(num_or_sections) == 1 else "
-             "np.split(x, np.cumsum(num_or_sections)[:-1], axis)",
-    .samples = [] {
-      return Samples().add(t({6, 2}), IntVector{3}).add(t({2, 5}), IntVector{2, 3}, -1).add(t({0, 3}), IntVector{2});
-    },
+    .numpy =
+        "np.split(x, num_or_sections[0], axis) if len(num_or_sections) == 1 else "
+        "np.split(x, np.cumsum(num_or_sections)[:-1], axis)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({6, 2}), IntVector{3})
+              .add(t({2, 5}), IntVector{2, 3}, -1)
+              .add(t({0, 3}), IntVector{2});
+        },
     .python = "oar Tensor",
     .onnx = "Split",
 };
@@ -213,30 +242,42 @@ const OpDef tensor_split_at_op = {
     },
     .traits = Trait::Linear,
     .numpy = "np.array_split(x, indices, axis)",
-    .samples = [] {
-      return Samples().add(t({6, 2}), IntVector{2, 5}).add(t({2, 5}), IntVector{3}, -1).add(t({4}), IntVector{2, 9});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({6, 2}), IntVector{2, 5})
+              .add(t({2, 5}), IntVector{3}, -1)
+              .add(t({4}), IntVector{2, 9});
+        },
 };
 
 const OpDef tensor_split_op = {
     .schema = "tensor_split(Tensor(a) x, int[] num_or_indices, int axis = 0) -> Tensor(a)[]",
-    .brief = "Nearly equal parts along an axis, given their number; or, given several indices, x cut in "
-             "front of each. Views.",
+    .brief =
+        "Nearly equal parts along an axis, given their number; or, given several indices, x cut in "
+        "front of each. Views.",
     .decompose = [](const args::tensor_split& a) -> Made {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       if (a.num_or_indices.size() != 1) return tensor_split_at(a.x, a.num_or_indices, axis);
       const int64_t count = Dim::from_word(a.num_or_indices[0]).value();
-      user_check(count > 0, ErrorKind::InvalidArgument, "num_or_indices must be positive, not {}.", count);
+      user_check(count > 0, ErrorKind::InvalidArgument, "num_or_indices must be positive, not {}.",
+                 count);
       // The first (size mod count) parts are one longer: part i is the i-th rounding up.
       Shape sizes;
-      for (int64_t i = 0; i < count; ++i) sizes.push_back(floor_div(a.x.dim(axis) + (count - 1 - i), count));
+      for (int64_t i = 0; i < count; ++i)
+        sizes.push_back(floor_div(a.x.dim(axis) + (count - 1 - i), count));
       return sections_of(a.x, sizes, axis);
     },
     .traits = Trait::Linear,
-    .numpy = "np.array_split(x, num_or_indices[0] if len(num_or_indices) == 1 else num_or_indices, axis)",
-    .samples = [] {
-      return Samples().add(t({7, 2}), IntVector{3}).add(t({2, 5}), IntVector{1, 3}, 1).add(t({2}), IntVector{4});
-    },
+    .numpy =
+        "np.array_split(x, num_or_indices[0] if len(num_or_indices) == 1 else num_or_indices, axis)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({7, 2}), IntVector{3})
+              .add(t({2, 5}), IntVector{1, 3}, 1)
+              .add(t({2}), IntVector{4});
+        },
     .python = "oar Tensor",
 };
 
@@ -255,7 +296,8 @@ const OpDef unbind_op = {
     },
     .traits = Trait::Linear,
     .numpy = "[np.take(input, i, axis) for i in range(input.shape[axis])]",
-    .samples = [] { return Samples().add(t({3, 2})).add(t({2, 3, 2}), -1).add(t({2, 0})).add(t({3})); },
+    .samples =
+        [] { return Samples().add(t({3, 2})).add(t({2, 3, 2}), -1).add(t({2, 0})).add(t({3})); },
     .python = "oar Tensor",
 };
 
@@ -265,7 +307,8 @@ const OpDef unstack_op = {
     .decompose = [](const args::unstack& a) -> Made {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       user_check(!a.num || same(a.x.dim(axis), *a.num), ErrorKind::InvalidArgument,
-                 "num is {}; axis {} of x has size {}.", a.num.value_or(0), axis, a.x.dim(axis).str());
+                 "num is {}; axis {} of x has size {}.", a.num.value_or(0), axis,
+                 a.x.dim(axis).str());
       return slices_along(a.x, axis);
     },
     .traits = Trait::Linear,
@@ -276,7 +319,7 @@ const OpDef unstack_op = {
 
 }  // namespace
 
-OAR_FAMILY(join, &concat_op, &stack_op, &split_sections_op, &split_op, &chunk_op, &tensor_split_at_op,
-           &tensor_split_op, &unbind_op, &unstack_op)
+OAR_FAMILY(join, &concat_op, &stack_op, &split_sections_op, &split_op, &chunk_op,
+           &tensor_split_at_op, &tensor_split_op, &unbind_op, &unstack_op)
 
 }  // namespace oar

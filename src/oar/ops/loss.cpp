@@ -56,7 +56,9 @@ const OpDef mse_loss_op = {
     },
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else v.sum())((input - label) ** 2)",
+    .numpy =
+        "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
+        "v.sum())((input - label) ** 2)",
     .samples = pair_samples,
     .python = "oar.nn.functional",
 };
@@ -69,13 +71,17 @@ const OpDef l1_loss_op = {
     },
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else v.sum())(np.abs(input - label))",
+    .numpy =
+        "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
+        "v.sum())(np.abs(input - label))",
     .samples = pair_samples,
     .python = "oar.nn.functional",
 };
 
 const OpDef smooth_l1_loss_op = {
-    .schema = "smooth_l1_loss(Tensor input, Tensor label, str reduction = 'mean', float delta = 1.0) -> Tensor",
+    .schema =
+        "smooth_l1_loss(Tensor input, Tensor label, str reduction = 'mean', float delta = "
+        "1.0) -> Tensor",
     .brief = "d² / 2 for differences up to delta, delta * (|d| - delta / 2) beyond (Huber's loss).",
     .decompose = [](const args::smooth_l1_loss& a) -> Made {
       const Tensor d = a.input - a.label, size = abs(d);
@@ -84,7 +90,10 @@ const OpDef smooth_l1_loss_op = {
     },
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else v.sum())((lambda d: np.where(np.abs(d) <= delta, 0.5 * d * d, delta * (np.abs(d) - 0.5 * delta)))(input - label))",
+    .numpy =
+        "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
+        "v.sum())((lambda d: np.where(np.abs(d) <= delta, 0.5 * d * d, delta * (np.abs(d) - 0.5 "
+        "* delta)))(input - label))",
     .samples = [] { return pair_samples().add(t({4, 3}), t({4, 3}), "none", 0.5); },
     .python = "oar.nn.functional",
 };
@@ -94,7 +103,9 @@ Tensor bounded_log(const Tensor& x) { return maximum(log(x), literal(-100.0)); }
 
 const OpDef bce_loss_op = {
     .schema = "bce_loss(Tensor input, Tensor label) -> Tensor",
-    .brief = "-(label * log(input) + (1 - label) * log(1 - input)) with logarithms of at least -100; input lies in [0, 1].",
+    .brief =
+        "-(label * log(input) + (1 - label) * log(1 - input)) with logarithms of at least "
+        "-100; input lies in [0, 1].",
     .infer = infer::same_as_first,
     .decompose = [](const args::bce_loss& a) -> Made {
       return (a.label - 1) * bounded_log(1 - a.input) - a.label * bounded_log(a.input);
@@ -109,33 +120,55 @@ const OpDef bce_loss_op = {
     .traits = Trait::Elementwise | Trait::Promote,
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(label - 1) * np.maximum(np.log(1 - input), -100) - label * np.maximum(np.log(input), -100)",
-    .samples = [] {
-      const auto p = [](Shape shape) { return uniform_in(0.1, 0.9, shape); };
-      return Samples().add(p({4, 3}), p({4, 3})).add(p({2, 1}), p({3})).add(p({}), p({})).add(p({0, 3}), p({0, 3}));
-    },
+    .numpy =
+        "(label - 1) * np.maximum(np.log(1 - input), -100) - label * "
+        "np.maximum(np.log(input), -100)",
+    .samples =
+        [] {
+          const auto p = [](Shape shape) { return uniform_in(0.1, 0.9, shape); };
+          return Samples()
+              .add(p({4, 3}), p({4, 3}))
+              .add(p({2, 1}), p({3}))
+              .add(p({}), p({}))
+              .add(p({0, 3}), p({0, 3}));
+        },
 };
 
 const OpDef binary_cross_entropy_op = {
-    .schema = "binary_cross_entropy(Tensor input, Tensor label, Tensor? weight = None, str reduction = 'mean') -> Tensor",
-    .brief = "The cross entropy of probabilities and labels in [0, 1], times a weight if one is given.",
+    .schema =
+        "binary_cross_entropy(Tensor input, Tensor label, Tensor? weight = None, str "
+        "reduction = 'mean') -> Tensor",
+    .brief =
+        "The cross entropy of probabilities and labels in [0, 1], times a weight if one is "
+        "given.",
     .decompose = [](const args::binary_cross_entropy& a) -> Made {
       const Tensor loss = bce_loss(a.input, a.label);
       return reduce_loss(a.weight.defined() ? loss * a.weight : loss, a.reduction);
     },
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else v.sum())(-(label * np.log(input) + (1 - label) * np.log(1 - input)) * (1 if weight is None else weight))",
-    .samples = [] {
-      const auto p = [](Shape shape) { return uniform_in(0.1, 0.9, shape); };
-      return Samples().add(p({4, 3}), p({4, 3})).add(p({4, 3}), p({4, 3}), p({3}), "none").add(p({3}), p({3}), p({3}), "sum");
-    },
+    .numpy =
+        "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
+        "v.sum())(-(label * np.log(input) + (1 - label) * np.log(1 - input)) * (1 if weight is "
+        "None else weight))",
+    .samples =
+        [] {
+          const auto p = [](Shape shape) { return uniform_in(0.1, 0.9, shape); };
+          return Samples()
+              .add(p({4, 3}), p({4, 3}))
+              .add(p({4, 3}), p({4, 3}), p({3}), "none")
+              .add(p({3}), p({3}), p({3}), "sum");
+        },
     .python = "oar.nn.functional",
 };
 
 const OpDef binary_cross_entropy_with_logits_op = {
-    .schema = "binary_cross_entropy_with_logits(Tensor logit, Tensor label, Tensor? weight = None, str reduction = 'mean', Tensor? pos_weight = None) -> Tensor",
-    .brief = "The cross entropy of sigmoid(logit) and labels in [0, 1], without overflow; pos_weight weighs the positive labels.",
+    .schema =
+        "binary_cross_entropy_with_logits(Tensor logit, Tensor label, Tensor? weight = "
+        "None, str reduction = 'mean', Tensor? pos_weight = None) -> Tensor",
+    .brief =
+        "The cross entropy of sigmoid(logit) and labels in [0, 1], without overflow; "
+        "pos_weight weighs the positive labels.",
     .decompose = [](const args::binary_cross_entropy_with_logits& a) -> Made {
       // log_sigmoid is exact for large arguments of either sign.
       Tensor logs = -log_sigmoid(a.logit);
@@ -145,19 +178,28 @@ const OpDef binary_cross_entropy_with_logits_op = {
     },
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else v.sum())(((1 - label) * logit + (np.log1p(np.exp(-np.abs(logit))) + np.maximum(-logit, 0)) * (1 if pos_weight is None else label * (pos_weight - 1) + 1)) * (1 if weight is None else weight))",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 3}), uniform_in(0, 1, {4, 3}))
-          .add(t({4, 3}), uniform_in(0, 1, {4, 3}), positive({3}), "none")
-          .add(t({3}), uniform_in(0, 1, {3}), std::nullopt, "sum", positive({3}));
-    },
+    .numpy =
+        "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
+        "v.sum())(((1 - label) * logit + (np.log1p(np.exp(-np.abs(logit))) + np.maximum(-logit, "
+        "0)) * (1 if pos_weight is None else label * (pos_weight - 1) + 1)) * (1 if weight is "
+        "None else weight))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), uniform_in(0, 1, {4, 3}))
+              .add(t({4, 3}), uniform_in(0, 1, {4, 3}), positive({3}), "none")
+              .add(t({3}), uniform_in(0, 1, {3}), std::nullopt, "sum", positive({3}));
+        },
     .python = "oar.nn.functional",
 };
 
 const OpDef kl_div_op = {
-    .schema = "kl_div(Tensor input, Tensor label, str reduction = 'mean', bool log_target = False) -> Tensor",
-    .brief = "label * (log(label) - input), nothing where label is not positive; with log_target label holds logarithms already. 'batchmean' divides the sum by the first size.",
+    .schema =
+        "kl_div(Tensor input, Tensor label, str reduction = 'mean', bool log_target = "
+        "False) -> Tensor",
+    .brief =
+        "label * (log(label) - input), nothing where label is not positive; with log_target "
+        "label holds logarithms already. 'batchmean' divides the sum by the first size.",
     .decompose = [](const args::kl_div& a) -> Made {
       Tensor loss;
       if (a.log_target) {
@@ -172,14 +214,19 @@ const OpDef kl_div_op = {
     },
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else v.sum() / (v.shape[0] if reduction == 'batchmean' else 1))(np.exp(label) * (label - input) if log_target else np.where(label > 0, label * (np.log(np.where(label > 0, label, 1)) - input), 0))",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 3}), positive({4, 3}))
-          .add(t({4, 3}), t({4, 3}), "sum", true)
-          .add(t({4, 3}), positive({4, 3}), "batchmean")
-          .add(t({2, 2}), t({2, 2}), "none");
-    },
+    .numpy =
+        "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
+        "v.sum() / (v.shape[0] if reduction == 'batchmean' else 1))(np.exp(label) * (label - "
+        "input) if log_target else np.where(label > 0, label * (np.log(np.where(label > 0, "
+        "label, 1)) - input), 0))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), positive({4, 3}))
+              .add(t({4, 3}), t({4, 3}), "sum", true)
+              .add(t({4, 3}), positive({4, 3}), "batchmean")
+              .add(t({2, 2}), t({2, 2}), "none");
+        },
     .python = "oar.nn.functional",
 };
 
@@ -197,14 +244,23 @@ const OpDef log_loss_op = {
 };
 
 const OpDef margin_ranking_loss_op = {
-    .schema = "margin_ranking_loss(Tensor input, Tensor other, Tensor label, float margin = 0.0, str reduction = 'mean') -> Tensor",
+    .schema =
+        "margin_ranking_loss(Tensor input, Tensor other, Tensor label, float margin = 0.0, "
+        "str reduction = 'mean') -> Tensor",
     .brief = "max(0, margin - label * (input - other)).",
     .decompose = [](const args::margin_ranking_loss& a) -> Made {
       return reduce_loss(relu(a.label * (a.other - a.input) + a.margin), a.reduction);
     },
     .dtypes = "float",
-    .numpy = "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else v.sum())(np.maximum(label * (other - input) + margin, 0))",
-    .samples = [] { return Samples().add(t({4}), t({4}), t({4}), 0.3).add(t({2, 3}), t({2, 3}), t({2, 3}), 0.1, "none"); },
+    .numpy =
+        "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
+        "v.sum())(np.maximum(label * (other - input) + margin, 0))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4}), t({4}), t({4}), 0.3)
+              .add(t({2, 3}), t({2, 3}), t({2, 3}), 0.1, "none");
+        },
     .python = "oar.nn.functional",
 };
 
@@ -215,7 +271,9 @@ const OpDef soft_margin_loss_op = {
       return reduce_loss(-log_sigmoid(narrowed(a.label, a.input.dtype()) * a.input), a.reduction);
     },
     .dtypes = "float",
-    .numpy = "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else v.sum())(np.log1p(np.exp(-label * input)))",
+    .numpy =
+        "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
+        "v.sum())(np.log1p(np.exp(-label * input)))",
     .samples = pair_samples,
     .python = "oar.nn.functional",
 };

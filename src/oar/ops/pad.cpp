@@ -13,19 +13,21 @@ namespace oar {
 namespace {
 
 void check_paddings(const Tensor& x, Ints paddings) {
-  user_check(static_cast<int>(paddings.size()) == 2 * x.rank(), ErrorKind::InvalidArgument,
-             "paddings {} has {} numbers; x has shape {} and needs {}: one before and one after each axis.",
-             to_string(paddings), paddings.size(), to_string(x.dims()), 2 * x.rank());
+  user_check(
+      static_cast<int>(paddings.size()) == 2 * x.rank(), ErrorKind::InvalidArgument,
+      "paddings {} has {} numbers; x has shape {} and needs {}: one before and one after each axis.",
+      to_string(paddings), paddings.size(), to_string(x.dims()), 2 * x.rank());
 }
 
 Shape padded_shape(const Tensor& x, Ints paddings) {
   check_paddings(x, paddings);
   Shape shape;
   for (size_t i = 0; i < static_cast<size_t>(x.rank()); ++i) {
-    const Dim size = x.dims()[i] + Dim::from_word(paddings[2 * i]) + Dim::from_word(paddings[2 * i + 1]);
+    const Dim size =
+        x.dims()[i] + Dim::from_word(paddings[2 * i]) + Dim::from_word(paddings[2 * i + 1]);
     user_check(size.is_symbolic() || size.word() >= 0, ErrorKind::InvalidArgument,
-               "paddings {} cut off more of axis {} than x of shape {} has.", to_string(paddings), i,
-               to_string(x.dims()));
+               "paddings {} cut off more of axis {} than x of shape {} has.", to_string(paddings),
+               i, to_string(x.dims()));
     shape.push_back(size);
   }
   return shape;
@@ -33,8 +35,9 @@ Shape padded_shape(const Tensor& x, Ints paddings) {
 
 const OpDef pad_constant_op = {
     .schema = "pad_constant(Tensor x, int[] paddings, Scalar value = 0.0) -> Tensor",
-    .brief = "x with elements of one value put around it, paddings[2 i] before and paddings[2 i + 1] after "
-             "axis i; negative numbers cut off.",
+    .brief =
+        "x with elements of one value put around it, paddings[2 i] before and paddings[2 i + 1] after "
+        "axis i; negative numbers cut off.",
     .infer = [](const args::pad_constant& a) -> Metas {
       return TensorMeta{a.x.dtype(), padded_shape(a.x, a.paddings)};
     },
@@ -49,13 +52,19 @@ const OpDef pad_constant_op = {
       for (int64_t p : a.paddings) paddings.push_back(p);
       return pad_constant(a.x, paddings, a.value);
     },
-    .numpy = "(lambda y, p: np.pad(y, [(max(b, 0), max(a, 0)) for b, a in p], constant_values=value) if p else y)("
-             "x[tuple(slice(max(-b, 0), n - max(-a, 0)) for n, b, a in zip(x.shape, paddings[::2], paddings[1::2]))], "
-             "list(zip(paddings[::2], paddings[1::2])))",
-    .samples = [] {
-      return Samples().add(t({2, 3}), IntVector{1, 0, 0, 2}).add(t({3}), IntVector{2, 1}, 1.5)
-          .add(t({4, 3}), IntVector{-1, 1, 1, -2}, 2).add(t({}), IntVector{}).add(t({0, 2}), IntVector{1, 1, 0, 0}, 1.0);
-    },
+    .numpy =
+        "(lambda y, p: np.pad(y, [(max(b, 0), max(a, 0)) for b, a in p], constant_values=value) if p else y)("
+        "x[tuple(slice(max(-b, 0), n - max(-a, 0)) for n, b, a in zip(x.shape, paddings[::2], paddings[1::2]))], "
+        "list(zip(paddings[::2], paddings[1::2])))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3}), IntVector{1, 0, 0, 2})
+              .add(t({3}), IntVector{2, 1}, 1.5)
+              .add(t({4, 3}), IntVector{-1, 1, 1, -2}, 2)
+              .add(t({}), IntVector{})
+              .add(t({0, 2}), IntVector{1, 1, 0, 0}, 1.0);
+        },
 };
 
 Tensor part(const Tensor& x, int64_t axis, Dim start, Dim stop) {
@@ -65,7 +74,8 @@ Tensor part(const Tensor& x, int64_t axis, Dim start, Dim stop) {
 // The elements in front of (or behind) x along one axis.
 Tensor border(const Tensor& x, int64_t axis, Dim size, bool before, std::string_view mode) {
   const Dim n = x.dim(axis);
-  if (mode == "circular") return before ? part(x, axis, n - size, kOpenHigh) : part(x, axis, 0, size);
+  if (mode == "circular")
+    return before ? part(x, axis, n - size, kOpenHigh) : part(x, axis, 0, size);
   if (mode == "reflect") {
     const Tensor inner = before ? part(x, axis, 1, size + 1) : part(x, axis, n - 1 - size, n - 1);
     return flip(inner, {axis});
@@ -75,14 +85,17 @@ Tensor border(const Tensor& x, int64_t axis, Dim size, bool before, std::string_
   return broadcast_to(before ? part(x, axis, 0, 1) : part(x, axis, n - 1, kOpenHigh), shape);
 }
 
-Tensor padded_along(const Tensor& whole, int64_t axis, Dim before, Dim after, std::string_view mode) {
+Tensor padded_along(const Tensor& whole, int64_t axis, Dim before, Dim after,
+                    std::string_view mode) {
   const auto cut = [](Dim d) { return d.is_known() && d.word() < 0 ? -d.word() : 0; };
   const Tensor x = cut(before) || cut(after)
-                       ? part(whole, axis, cut(before), whole.dim(axis) - cut(after)) : whole;
+                       ? part(whole, axis, cut(before), whole.dim(axis) - cut(after))
+                       : whole;
   const Dim limit = mode == "reflect" ? x.dim(axis) - 1 : x.dim(axis);
   const auto adds = [&](Dim d) {
     if (d.is_known() && d.word() <= 0) return false;
-    user_check(mode == "replicate" ? !same(limit, 0) : !known_less(limit, d), ErrorKind::InvalidArgument,
+    user_check(mode == "replicate" ? !same(limit, 0) : !known_less(limit, d),
+               ErrorKind::InvalidArgument,
                "mode '{}' cannot put {} elements beside axis {} of size {}.", mode, d.str(), axis,
                x.dim(axis).str());
     return true;
@@ -96,12 +109,14 @@ Tensor padded_along(const Tensor& whole, int64_t axis, Dim before, Dim after, st
 
 const OpDef pad_edges_op = {
     .schema = "pad_edges(Tensor x, int[] paddings, str mode) -> Tensor",
-    .brief = "x continued beyond its edges: mode 'reflect' mirrors it, 'replicate' repeats the last element, "
-             "'circular' starts again from the other side.",
+    .brief =
+        "x continued beyond its edges: mode 'reflect' mirrors it, 'replicate' repeats the last element, "
+        "'circular' starts again from the other side.",
     .decompose = [](const args::pad_edges& a) -> Made {
       check_paddings(a.x, a.paddings);
       user_check(a.mode == "reflect" || a.mode == "replicate" || a.mode == "circular",
-                 ErrorKind::InvalidArgument, "mode is '{}'; it can be reflect, replicate or circular.", a.mode);
+                 ErrorKind::InvalidArgument,
+                 "mode is '{}'; it can be reflect, replicate or circular.", a.mode);
       Tensor y = a.x;
       for (int64_t axis = 0; axis < a.x.rank(); ++axis)
         y = padded_along(y, axis, Dim::from_word(a.paddings[static_cast<size_t>(2 * axis)]),
@@ -109,12 +124,17 @@ const OpDef pad_edges_op = {
       return y.is_same(a.x) ? assign(y) : y;
     },
     .traits = Trait::Linear,
-    .numpy = "np.pad(x, list(zip(paddings[::2], paddings[1::2])), {'reflect': 'reflect', 'replicate': 'edge', "
-             "'circular': 'wrap'}[mode])",
-    .samples = [] {
-      return Samples().add(t({3, 4}), IntVector{1, 2, 0, 3}, "reflect").add(t({3, 2}), IntVector{0, 1, 2, 2}, "replicate")
-          .add(t({2, 4}), IntVector{0, 0, 3, 1}, "circular").add(t({2}), IntVector{0, 0}, "reflect");
-    },
+    .numpy =
+        "np.pad(x, list(zip(paddings[::2], paddings[1::2])), {'reflect': 'reflect', 'replicate': 'edge', "
+        "'circular': 'wrap'}[mode])",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), IntVector{1, 2, 0, 3}, "reflect")
+              .add(t({3, 2}), IntVector{0, 1, 2, 2}, "replicate")
+              .add(t({2, 4}), IntVector{0, 0, 3, 1}, "circular")
+              .add(t({2}), IntVector{0, 0}, "reflect");
+        },
 };
 
 }  // namespace

@@ -200,10 +200,9 @@ const OpDef max_pool2d_gather_op = {
 
 const OpDef avg_pool2d_core_op = {
     .schema =
-        "avg_pool2d_core(Tensor x, int[] kernel_size, int[] stride, shape padding, bool ceil_mode = False, bool exclusive = True, float divisor = 0) -> Tensor",
+        "avg_pool2d_core(Tensor x, int[] kernel_size, int[] stride, shape padding, bool ceil_mode = False, bool exclusive = True) -> Tensor",
     .brief =
-        "The mean of each window. Exclusive means do not count padding; a divisor other than 0 replaces "
-        "the count.",
+        "The mean of each window; padding [top, bottom, left, right] counts unless it is exclusive.",
     .infer = [](const args::avg_pool2d_core& a) -> Metas {
       check_image(a.x);
       return TensorMeta{a.x.dtype(),
@@ -211,20 +210,20 @@ const OpDef avg_pool2d_core_op = {
     },
     .vjp = [](const vjp::avg_pool2d_core& v) -> Grads {
       return avg_pool2d_grad(v.grad, v.x.dims(), v.kernel_size, v.stride, v.padding, v.ceil_mode,
-                             v.exclusive, v.divisor);
+                             v.exclusive);
     },
     .saves = "x:shape",
     .batch = [](const BatchCall& c) -> Made {
       const args::avg_pool2d_core a(c.args);
       return unfold_batch(avg_pool2d_core(fold_batch(c, 0), a.kernel_size, a.stride, a.padding,
-                                          a.ceil_mode, a.exclusive, a.divisor),
+                                          a.ceil_mode, a.exclusive),
                           c.size);
     },
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
-        "(lambda h, w: np.array([x[:, :, max(a, 0):b, max(c, 0):d].sum((2, 3)) / (divisor or ((min(b, "
-        "x.shape[2]) - max(a, 0)) * (min(d, x.shape[3]) - max(c, 0)) if exclusive else (b - a) * (d - c))) for "
+        "(lambda h, w: np.array([x[:, :, max(a, 0):b, max(c, 0):d].sum((2, 3)) / ((min(b, "
+        "x.shape[2]) - max(a, 0)) * (min(d, x.shape[3]) - max(c, 0)) if exclusive else (b - a) * (d - c)) for "
         "a, b in h for c, d in w]).reshape(len(h), len(w), *x.shape[:2]).transpose(2, 3, 0, 1))(*[[(i * s - a, "
         "min(i * s - a + k, n + b)) for i in range((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1)] for "
         "n, a, b, k, s in zip(x.shape[2:], padding[::2], padding[1::2], kernel_size, stride)])",
@@ -235,8 +234,6 @@ const OpDef avg_pool2d_core_op = {
               .add(t({1, 2, 5, 5}), IntVector{3, 3}, IntVector{2, 2}, IntVector{1, 0, 1, 1}, true)
               .add(t({1, 2, 5, 5}), IntVector{3, 2}, IntVector{2, 2}, IntVector{1, 1, 0, 1}, true,
                    false)
-              .add(t({1, 1, 4, 4}), IntVector{2, 2}, IntVector{2, 2}, IntVector{0, 0, 0, 0}, false,
-                   true, 3.0)
               .add(t({0, 2, 4, 4}), IntVector{2, 2}, IntVector{2, 2}, IntVector{0, 0, 0, 0});
         },
     .onnx = "AveragePool",
@@ -244,7 +241,7 @@ const OpDef avg_pool2d_core_op = {
 
 const OpDef avg_pool2d_grad_op = {
     .schema =
-        "avg_pool2d_grad(Tensor grad, shape x_shape, int[] kernel_size, int[] stride, shape padding, bool ceil_mode, bool exclusive, float divisor) -> Tensor",
+        "avg_pool2d_grad(Tensor grad, shape x_shape, int[] kernel_size, int[] stride, shape padding, bool ceil_mode, bool exclusive) -> Tensor",
     .brief =
         "Spreads each window's gradient evenly over its pixels: the reverse of avg_pool2d_core.",
     .infer = [](const args::avg_pool2d_grad& a) -> Metas {
@@ -257,20 +254,20 @@ const OpDef avg_pool2d_grad_op = {
     },
     .vjp = [](const vjp::avg_pool2d_grad& v) -> Grads {
       return avg_pool2d_core(v.call.cotangents[0], v.kernel_size, v.stride, v.padding, v.ceil_mode,
-                             v.exclusive, v.divisor);
+                             v.exclusive);
     },
     .batch = [](const BatchCall& c) -> Made {
       const args::avg_pool2d_grad a(c.args);
       return unfold_batch(
           avg_pool2d_grad(fold_batch(c, 0), folded_shape(c.size, a.x_shape), a.kernel_size,
-                          a.stride, a.padding, a.ceil_mode, a.exclusive, a.divisor),
+                          a.stride, a.padding, a.ceil_mode, a.exclusive),
           c.size);
     },
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
-        "(lambda z, h, w: ([z.__setitem__(k, z[k] + (grad[:, :, i, j] / (divisor or ((min(b, x_shape[2]) - "
-        "max(a, 0)) * (min(d, x_shape[3]) - max(c, 0)) if exclusive else (b - a) * (d - c))))[:, :, None, None]) "
+        "(lambda z, h, w: ([z.__setitem__(k, z[k] + (grad[:, :, i, j] / ((min(b, x_shape[2]) - "
+        "max(a, 0)) * (min(d, x_shape[3]) - max(c, 0)) if exclusive else (b - a) * (d - c)))[:, :, None, None]) "
         "for i, (a, b) in enumerate(h) for j, (c, d) in enumerate(w) for k in [(slice(None), slice(None), "
         "slice(max(a, 0), max(b, 0)), slice(max(c, 0), max(d, 0)))]], z)[1])(np.zeros(x_shape, grad.dtype), *[[(i "
         "* s - a, min(i * s - a + k, n + b)) for i in range((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + "
@@ -279,11 +276,11 @@ const OpDef avg_pool2d_grad_op = {
         [] {
           return Samples()
               .add(t({2, 2, 2, 4}), IntVector{2, 2, 5, 6}, IntVector{2, 3}, IntVector{2, 1},
-                   IntVector{0, 0, 0, 0}, false, true, 0.0)
+                   IntVector{0, 0, 0, 0}, false, true)
               .add(t({1, 2, 3, 3}), IntVector{1, 2, 5, 5}, IntVector{3, 3}, IntVector{2, 2},
-                   IntVector{1, 0, 1, 1}, true, false, 0.0)
+                   IntVector{1, 0, 1, 1}, true, false)
               .add(t({0, 2, 2, 2}), IntVector{0, 2, 4, 4}, IntVector{2, 2}, IntVector{2, 2},
-                   IntVector{0, 0, 0, 0}, false, true, 3.0);
+                   IntVector{0, 0, 0, 0}, false, true);
         },
 };
 

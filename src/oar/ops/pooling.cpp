@@ -5,6 +5,7 @@
 #include "oar/ops/gen/pool.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
 #include "oar/ops/window.h"
 
@@ -108,8 +109,12 @@ const OpDef avg_pool2d_op = {
                  "divisor_override must not be 0.");
       const Resolved r = resolve(a.x, a.kernel_size, a.stride, a.padding, a.ceil_mode,
                                  a.data_format, a.padding_algorithm);
-      return r.restore(avg_pool2d_core(r.image, r.window, r.stride, r.padding, a.ceil_mode,
-                                       a.exclusive, a.divisor_override.value_or(0.0)));
+      const Tensor mean =
+          avg_pool2d_core(r.image, r.window, r.stride, r.padding, a.ceil_mode, a.exclusive);
+      if (!a.divisor_override) return r.restore(mean);
+      // As in Paddle, windows at the edge are means of what they see, scaled like whole ones.
+      const auto area = static_cast<double>(r.window[0] * r.window[1]);
+      return r.restore(mean * (area / *a.divisor_override));
     },
     .traits = Trait::Linear,
     .dtypes = "float complex",

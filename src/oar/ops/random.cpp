@@ -1,5 +1,5 @@
-// Random numbers. An element's number depends on the seed, the place in the stream and its own place in
-// the tensor, never on the number of threads. A seed other than 0 is a stream of its own.
+// Random numbers. An element's number depends on the seed, the place in the stream and its own
+// place in the tensor, never on the number of threads. A seed other than 0 is a stream of its own.
 #include "oar/ops/gen/random.h"
 
 #include "oar/ops/gen/creation.h"
@@ -28,7 +28,9 @@ Metas random_floats(Dims shape, std::optional<DType> dtype) {
 constexpr Trait kRandom = Trait::Random | Trait::NoGrad;
 
 const OpDef uniform_op = {
-    .schema = "uniform(shape shape, dtype? dtype = None, float min = -1.0, float max = 1.0, int seed = 0) -> Tensor",
+    .schema =
+        "uniform(shape shape, dtype? dtype = None, float min = -1.0, float max = 1.0, int "
+        "seed = 0) -> Tensor",
     .brief = "Numbers spread evenly over [min, max).",
     .infer = [](const args::uniform& a) -> Metas {
       user_check(a.min <= a.max, ErrorKind::InvalidArgument,
@@ -36,18 +38,21 @@ const OpDef uniform_op = {
       return random_floats(a.shape, a.dtype);
     },
     .traits = kRandom,
-    .samples = [] {
-      return Samples()
-          .add(IntVector{4, 7})
-          .add(IntVector{}, DType::Float64, 0.0, 3.0)
-          .add(IntVector{0, 2}, DType::Float16)
-          .add(IntVector{5}, DType::BFloat16, -1.0, 1.0, 7);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(IntVector{4, 7})
+              .add(IntVector{}, DType::Float64, 0.0, 3.0)
+              .add(IntVector{0, 2}, DType::Float16)
+              .add(IntVector{5}, DType::BFloat16, -1.0, 1.0, 7);
+        },
     .python = "oar",
 };
 
 const OpDef gaussian_op = {
-    .schema = "gaussian(shape shape, float mean = 0.0, float std = 1.0, int seed = 0, dtype? dtype = None) -> Tensor",
+    .schema =
+        "gaussian(shape shape, float mean = 0.0, float std = 1.0, int seed = 0, dtype? "
+        "dtype = None) -> Tensor",
     .brief = "Numbers from a normal distribution.",
     .infer = [](const args::gaussian& a) -> Metas {
       user_check(a.std_ >= 0, ErrorKind::InvalidArgument,
@@ -55,13 +60,14 @@ const OpDef gaussian_op = {
       return random_floats(a.shape, a.dtype);
     },
     .traits = kRandom,
-    .samples = [] {
-      return Samples()
-          .add(IntVector{4, 7})
-          .add(IntVector{3}, 1.0, 2.0, 5, DType::Float64)
-          .add(IntVector{})
-          .add(IntVector{0, 2}, 0.0, 1.0, 0, DType::Float16);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(IntVector{4, 7})
+              .add(IntVector{3}, 1.0, 2.0, 5, DType::Float64)
+              .add(IntVector{})
+              .add(IntVector{0, 2}, 0.0, 1.0, 0, DType::Float16);
+        },
 };
 
 const OpDef rand_op = {
@@ -76,7 +82,9 @@ const OpDef rand_op = {
 const OpDef randn_op = {
     .schema = "randn(shape shape, dtype? dtype = None) -> Tensor",
     .brief = "Numbers from the standard normal distribution.",
-    .decompose = [](const args::randn& a) -> Made { return gaussian(a.shape, 0.0, 1.0, 0, a.dtype); },
+    .decompose = [](const args::randn& a) -> Made {
+      return gaussian(a.shape, 0.0, 1.0, 0, a.dtype);
+    },
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}).add(IntVector{}, DType::Float64); },
     .python = "oar",
@@ -92,36 +100,45 @@ const OpDef standard_normal_op = {
 };
 
 const OpDef randint_op = {
-    .schema = "randint(int low = 0, int? high = None, shape shape = [1], dtype? dtype = None) -> Tensor",
+    .schema =
+        "randint(int low = 0, int? high = None, shape shape = [1], dtype? dtype = None) -> "
+        "Tensor",
     .brief = "Integers spread evenly over [low, high), or [0, low) where high is not given.",
     .infer = [](const args::randint& a) -> Metas {
       check_shape(a.shape);
       const int64_t low = a.high ? a.low : 0, high = a.high.value_or(a.low);
       user_check(low < high, ErrorKind::InvalidArgument,
-                 "there is no integer from {} up to but without {}.\nhint: Pass low < high (low > 0 "
+                 "there is no integer from {} up to but without {}.\nhint: Pass low < high (low "
+                 "> 0 "
                  "where high is left out).",
                  low, high);
       return TensorMeta{a.dtype.value_or(DType::Int64), Shape(a.shape)};
     },
     .traits = kRandom,
-    .samples = [] {
-      return Samples()
-          .add(3, 9, IntVector{4, 7})
-          .add(5, std::nullopt, IntVector{6}, DType::Int32)
-          .add(-5, 5, IntVector{})
-          .add(0, 10, IntVector{3}, DType::Float32);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(3, 9, IntVector{4, 7})
+              .add(5, std::nullopt, IntVector{6}, DType::Int32)
+              .add(-5, 5, IntVector{})
+              .add(0, 10, IntVector{3}, DType::Float32);
+        },
     .python = "oar",
 };
 
 const OpDef randint_like_op = {
-    .schema = "randint_like(Tensor x, int low = 0, int? high = None, dtype? dtype = None) -> Tensor",
-    .brief = "Integers spread evenly over [low, high) in the shape of x (and its dtype, unless one is given).",
+    .schema =
+        "randint_like(Tensor x, int low = 0, int? high = None, dtype? dtype = None) -> "
+        "Tensor",
+    .brief =
+        "Integers spread evenly over [low, high) in the shape of x (and its dtype, unless "
+        "one is given).",
     .decompose = [](const args::randint_like& a) -> Made {
       return randint(a.low, a.high, a.x.dims(), a.dtype.value_or(a.x.dtype()));
     },
     .traits = kRandom,
-    .samples = [] { return Samples().add(t({4, 7}), 2, 5).add(t({2}), 4, std::nullopt, DType::Int64); },
+    .samples =
+        [] { return Samples().add(t({4, 7}), 2, 5).add(t({2}), 4, std::nullopt, DType::Int64); },
     .python = "oar",
 };
 
@@ -143,7 +160,13 @@ const OpDef bernoulli_op = {
     .infer = infer::same_as_first,
     .traits = kRandom,
     .dtypes = "float",
-    .samples = [] { return Samples().add(uniform_in(0, 1, {4, 7})).add(uniform_in(0, 1, {})).add(uniform_in(0, 1, {0, 2})); },
+    .samples =
+        [] {
+          return Samples()
+              .add(uniform_in(0, 1, {4, 7}))
+              .add(uniform_in(0, 1, {}))
+              .add(uniform_in(0, 1, {0, 2}));
+        },
     .python = "oar",
 };
 
@@ -153,7 +176,10 @@ const OpDef poisson_op = {
     .infer = infer::same_as_first,
     .traits = kRandom,
     .dtypes = "float",
-    .samples = [] { return Samples().add(positive({4, 7})).add(uniform_in(20, 50, {3})).add(positive({})); },
+    .samples =
+        [] {
+          return Samples().add(positive({4, 7})).add(uniform_in(20, 50, {3})).add(positive({}));
+        },
     .python = "oar",
 };
 
@@ -162,9 +188,11 @@ const OpDef multinomial_op = {
     .brief = "Places in the last axis of x, drawn in proportion to its elements.",
     .infer = [](const args::multinomial& a) -> Metas {
       user_check(a.x.rank() == 1 || a.x.rank() == 2, ErrorKind::InvalidArgument,
-                 "x has shape {}; it must be a vector or a matrix of weights.", to_string(a.x.dims()));
+                 "x has shape {}; it must be a vector or a matrix of weights.",
+                 to_string(a.x.dims()));
       const Dim size = a.x.dim(-1);
-      user_check(a.num_samples >= 1 && (a.replacement || size.is_symbolic() || a.num_samples <= size.word()),
+      user_check(a.num_samples >= 1 &&
+                     (a.replacement || size.is_symbolic() || a.num_samples <= size.word()),
                  ErrorKind::InvalidArgument,
                  "num_samples is {}; of {} elements without replacement it can be 1 to {}.\nhint: "
                  "Pass replacement=True to draw an element more than once.",
@@ -175,7 +203,13 @@ const OpDef multinomial_op = {
     },
     .traits = kRandom,
     .dtypes = "float",
-    .samples = [] { return Samples().add(positive({5})).add(positive({3, 4}), 2).add(positive({3, 4}), 6, true); },
+    .samples =
+        [] {
+          return Samples()
+              .add(positive({5}))
+              .add(positive({3, 4}), 2)
+              .add(positive({3, 4}), 6, true);
+        },
     .python = "oar Tensor",
 };
 
@@ -186,12 +220,22 @@ const OpDef dropout_mask_op = {
     .brief = "0 with probability p, else the value `kept`.",
     .infer = [](const args::dropout_mask& a) -> Metas { return random_floats(a.shape, a.dtype); },
     .traits = kRandom,
-    .samples = [] { return Samples().add(IntVector{4, 7}, 0.5, 2.0, DType::Float32).add(IntVector{}, 0.1, 1.0, DType::Float64); },
+    .samples =
+        [] {
+          return Samples()
+              .add(IntVector{4, 7}, 0.5, 2.0, DType::Float32)
+              .add(IntVector{}, 0.1, 1.0, DType::Float64);
+        },
 };
 
 const OpDef dropout_op = {
-    .schema = "dropout(Tensor x, float p = 0.5, int[]? axis = None, bool training = True, str mode = 'upscale_in_train') -> Tensor",
-    .brief = "Sets elements to 0 with probability p in training; the others grow by 1 / (1 - p), or all shrink by it later where mode is 'downscale_in_infer'. With axis, whole slices are dropped.",
+    .schema =
+        "dropout(Tensor x, float p = 0.5, int[]? axis = None, bool training = True, str "
+        "mode = 'upscale_in_train') -> Tensor",
+    .brief =
+        "Sets elements to 0 with probability p in training; the others grow by 1 / (1 - p), "
+        "or all shrink by it later where mode is 'downscale_in_infer'. With axis, whole slices "
+        "are dropped.",
     .decompose = [](const args::dropout& a) -> Made {
       user_check(a.p >= 0 && a.p <= 1, ErrorKind::InvalidArgument,
                  "p is {}; a probability lies between 0 and 1.", a.p);
@@ -211,13 +255,14 @@ const OpDef dropout_op = {
     },
     .traits = Trait::Random,
     .dtypes = "float",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 7}))
-          .add(t({4, 3}), 0.2, IntVector{1})
-          .add(t({4}), 0.5, std::nullopt, false, "downscale_in_infer")
-          .add(t({4}), 0.0);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}))
+              .add(t({4, 3}), 0.2, IntVector{1})
+              .add(t({4}), 0.5, std::nullopt, false, "downscale_in_infer")
+              .add(t({4}), 0.0);
+        },
     .python = "oar.nn.functional",
 };
 

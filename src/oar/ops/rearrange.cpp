@@ -13,13 +13,15 @@ namespace {
 
 const OpDef tile_op = {
     .schema = "tile(Tensor x, shape repeat_times) -> Tensor",
-    .brief = "x laid out side by side, repeat_times[i] times along axis i; missing axes or numbers are 1 at "
-             "the front.",
+    .brief =
+        "x laid out side by side, repeat_times[i] times along axis i; missing axes or numbers are 1 at "
+        "the front.",
     .decompose = [](const args::tile& a) -> Made {
       const size_t rank = std::max(a.repeat_times.size(), static_cast<size_t>(a.x.rank()));
       Shape apart, spread, joined;
       for (size_t i = 0; i < rank; ++i) {
-        const size_t short_x = rank - static_cast<size_t>(a.x.rank()), short_r = rank - a.repeat_times.size();
+        const size_t short_x = rank - static_cast<size_t>(a.x.rank()),
+                     short_r = rank - a.repeat_times.size();
         const Dim size = i < short_x ? Dim(1) : a.x.dims()[i - short_x];
         const Dim times = i < short_r ? Dim(1) : a.repeat_times[i - short_r];
         user_check(times.is_symbolic() || times.word() >= 0, ErrorKind::InvalidArgument,
@@ -32,10 +34,17 @@ const OpDef tile_op = {
     },
     .traits = Trait::Linear,
     .numpy = "np.tile(x, repeat_times)",
-    .samples = [] {
-      return Samples().add(t({2, 3}), IntVector{2, 1}).add(t({3}), IntVector{2, 2}).add(t({2, 1, 2}), IntVector{3})
-          .add(t({}), IntVector{2}).add(t({2}), IntVector{1}).add(t({0, 2}), IntVector{2, 2}).add(t({2}), IntVector{0});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3}), IntVector{2, 1})
+              .add(t({3}), IntVector{2, 2})
+              .add(t({2, 1, 2}), IntVector{3})
+              .add(t({}), IntVector{2})
+              .add(t({2}), IntVector{1})
+              .add(t({0, 2}), IntVector{2, 2})
+              .add(t({2}), IntVector{0});
+        },
     .python = "oar Tensor",
     .onnx = "Tile",
 };
@@ -56,9 +65,15 @@ const OpDef repeat_interleave_op = {
     },
     .traits = Trait::Linear,
     .numpy = "np.repeat(x, repeats, axis)",
-    .samples = [] {
-      return Samples().add(t({2, 3}), 2).add(t({2, 3}), 3, -1).add(t({}), 2).add(t({0, 2}), 2, 1).add(t({2}), 0, 0);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3}), 2)
+              .add(t({2, 3}), 3, -1)
+              .add(t({}), 2)
+              .add(t({0, 2}), 2, 1)
+              .add(t({2}), 0, 0);
+        },
 };
 
 const OpDef repeat_positions_op = {
@@ -67,13 +82,20 @@ const OpDef repeat_positions_op = {
     .infer = [](const args::repeat_positions& a) -> Metas {
       user_check(a.repeats.rank() == 1, ErrorKind::InvalidArgument,
                  "repeats must be a vector; it has shape {}.", to_string(a.repeats.dims()));
-      const Dim count = a.repeats.is_dense() ? Dim(0) : Dim::symbol("repeats", a.repeats.dim(0).hint());
+      const Dim count =
+          a.repeats.is_dense() ? Dim(0) : Dim::symbol("repeats", a.repeats.dim(0).hint());
       return TensorMeta{DType::Int64, Shape{count}, true};
     },
     .traits = Trait::DataDependent | Trait::NoGrad,
     .dtypes = "int",
     .numpy = "np.repeat(np.arange(len(repeats)), repeats)",
-    .samples = [] { return Samples().add(ints(0, 4, {5})).add(ints(0, 4, {0})).add(ints(0, 3, {4}, DType::Int32)); },
+    .samples =
+        [] {
+          return Samples()
+              .add(ints(0, 4, {5}))
+              .add(ints(0, 4, {0}))
+              .add(ints(0, 3, {4}, DType::Int32));
+        },
 };
 
 const OpDef repeat_interleave_by_op = {
@@ -83,42 +105,61 @@ const OpDef repeat_interleave_by_op = {
       const Tensor x = a.axis ? a.x : reshape(a.x, {a.x.numel()});
       const int64_t axis = normalise_axis(a.axis.value_or(0), x.rank());
       const Tensor repeats = a.repeats.rank() == 1 && a.repeats.dim(0) == Dim(1)
-                                 ? broadcast_to(a.repeats, {x.dim(axis)}) : a.repeats;
-      user_check(repeats.rank() == 1 && same(repeats.dim(0), x.dim(axis)), ErrorKind::InvalidArgument,
+                                 ? broadcast_to(a.repeats, {x.dim(axis)})
+                                 : a.repeats;
+      user_check(repeats.rank() == 1 && same(repeats.dim(0), x.dim(axis)),
+                 ErrorKind::InvalidArgument,
                  "repeats has shape {}; axis {} of x has size {}, and each slice needs its number.",
                  to_string(a.repeats.dims()), axis, x.dim(axis).str());
       return index_select(x, repeat_positions(repeats), axis);
     },
     .traits = Trait::DataDependent,
     .numpy = "np.repeat(x, repeats, axis)",
-    .samples = [] {
-      return Samples().add(t({4, 2}), ints(0, 3, {4}), 0).add(t({2, 3}), ints(0, 3, {3}), -1).add(t({2, 2}), ints(0, 3, {4}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 2}), ints(0, 3, {4}), 0)
+              .add(t({2, 3}), ints(0, 3, {3}), -1)
+              .add(t({2, 2}), ints(0, 3, {4}));
+        },
 };
 
 const OpDef rot90_op = {
     .schema = "rot90(Tensor x, int k = 1, int[] axes = [0, 1]) -> Tensor",
-    .brief = "x turned by k times 90 degrees in the plane of two axes, from the first towards the second.",
+    .brief =
+        "x turned by k times 90 degrees in the plane of two axes, from the first towards the second.",
     .decompose = [](const args::rot90& a) -> Made {
-      user_check(a.axes.size() == 2, ErrorKind::InvalidArgument, "axes {} must name two axes.", to_string(a.axes));
+      user_check(a.axes.size() == 2, ErrorKind::InvalidArgument, "axes {} must name two axes.",
+                 to_string(a.axes));
       const int64_t first = normalise_axis(a.axes[0], a.x.rank(), "axes");
       const int64_t second = normalise_axis(a.axes[1], a.x.rank(), "axes");
-      user_check(first != second, ErrorKind::InvalidArgument, "axes {} name one axis twice.", to_string(a.axes));
+      user_check(first != second, ErrorKind::InvalidArgument, "axes {} name one axis twice.",
+                 to_string(a.axes));
       SmallVector<int64_t, 6> perm;
-      for (int64_t i = 0; i < a.x.rank(); ++i) perm.push_back(i == first ? second : i == second ? first : i);
+      for (int64_t i = 0; i < a.x.rank(); ++i)
+        perm.push_back(i == first ? second : i == second ? first : i);
       switch (((a.k % 4) + 4) % 4) {
-        case 0: return assign(a.x);
-        case 1: return flip(transpose(a.x, perm), {first});
-        case 2: return flip(a.x, {first, second});
-        default: return flip(transpose(a.x, perm), {second});
+        case 0:
+          return assign(a.x);
+        case 1:
+          return flip(transpose(a.x, perm), {first});
+        case 2:
+          return flip(a.x, {first, second});
+        default:
+          return flip(transpose(a.x, perm), {second});
       }
     },
     .traits = Trait::Linear,
     .numpy = "np.rot90(x, k, axes)",
-    .samples = [] {
-      return Samples().add(t({2, 3})).add(t({2, 3, 2}), 3, IntVector{-1, 1}).add(t({2, 3}), 2).add(t({2, 3}), -4)
-          .add(t({0, 3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3}))
+              .add(t({2, 3, 2}), 3, IntVector{-1, 1})
+              .add(t({2, 3}), 2)
+              .add(t({2, 3}), -4)
+              .add(t({0, 3}));
+        },
     .python = "oar Tensor",
 };
 
@@ -128,7 +169,13 @@ Metas infer_triangle(const Tensor& x) {
   return infer::like(x);
 }
 Samples triangles() {
-  return Samples().add(t({3, 4})).add(t({4, 3}), 1).add(t({2, 3, 3}), -1).add(t({0, 3})).add(t({2, 2}), 9).add(t({2, 2}), -9);
+  return Samples()
+      .add(t({3, 4}))
+      .add(t({4, 3}), 1)
+      .add(t({2, 3, 3}), -1)
+      .add(t({0, 3}))
+      .add(t({2, 2}), 9)
+      .add(t({2, 2}), -9);
 }
 
 const OpDef tril_op = {
@@ -157,7 +204,7 @@ const OpDef triu_op = {
 
 }  // namespace
 
-OAR_FAMILY(rearrange, &tile_op, &repeat_interleave_op, &repeat_positions_op, &repeat_interleave_by_op,
-           &rot90_op, &tril_op, &triu_op)
+OAR_FAMILY(rearrange, &tile_op, &repeat_interleave_op, &repeat_positions_op,
+           &repeat_interleave_by_op, &rot90_op, &tril_op, &triu_op)
 
 }  // namespace oar

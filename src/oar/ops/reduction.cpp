@@ -4,9 +4,9 @@
 #include "oar/ops/count.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/slice.h"
 #include "oar/ops/gen/scan.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/slice.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/reduce_rules.h"
@@ -53,7 +53,9 @@ Samples reduction_samples(TensorSpec (*spec)(Shape)) {
 namespace {
 
 const OpDef sum_op = {
-    .schema = "sum(Tensor x, int[]? axis = None, dtype? dtype = None, bool keepdim = False) -> Tensor",
+    .schema =
+        "sum(Tensor x, int[]? axis = None, dtype? dtype = None, bool keepdim = False) -> "
+        "Tensor",
     .brief = "The sum over axes. Integers and bools are summed as int64.",
     .infer = [](const args::sum& a) -> Metas {
       const DType natural = is_differentiable(a.x.dtype()) ? a.x.dtype() : DType::Int64;
@@ -66,30 +68,36 @@ const OpDef sum_op = {
     .shard = "...a... -> ...... ; a@axis sum",
     .traits = Trait::Reduction | Trait::Linear,
     .amp = Amp::Full,
-    .numpy = "np.sum(x.astype(dtype or ('int64' if x.dtype.kind in 'biu' else x.dtype)), axis=tuple(axis) if axis else None, keepdims=keepdim)",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 7}))
-          .add(t({2, 3, 5}), IntVector{1}, std::nullopt, true)
-          .add(t({2, 3, 5}), IntVector{0, -1})
-          .add(t({}))
-          .add(t({0, 3}), IntVector{0})
-          .add(t({2, 4}), IntVector{0}, DType::Float64)
-          .add(t({2, 4}), IntVector{}, DType::Int64);
-    },
+    .numpy =
+        "np.sum(x.astype(dtype or ('int64' if x.dtype.kind in 'biu' else x.dtype)), "
+        "axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}))
+              .add(t({2, 3, 5}), IntVector{1}, std::nullopt, true)
+              .add(t({2, 3, 5}), IntVector{0, -1})
+              .add(t({}))
+              .add(t({0, 3}), IntVector{0})
+              .add(t({2, 4}), IntVector{0}, DType::Float64)
+              .add(t({2, 4}), IntVector{}, DType::Int64);
+        },
     .python = "oar Tensor",
     .onnx = "ReduceSum",
 };
 
 const OpDef product_of_op = {
     .schema = "product_of(shape sizes, dtype dtype) -> Tensor",
-    .brief = "The product of sizes as a 0-d tensor: a count that is only known when the program runs.",
+    .brief =
+        "The product of sizes as a 0-d tensor: a count that is only known when the program "
+        "runs.",
     .infer = [](const args::product_of& a) -> Metas { return TensorMeta{a.dtype, Shape{}}; },
     .traits = Trait::NoGrad,
     .numpy = "np.array(np.prod(np.array(sizes, 'int64')), dtype)",
-    .samples = [] {
-      return Samples().add(IntVector{2, 3}, DType::Float32).add(IntVector{}, DType::Int64);
-    },
+    .samples =
+        [] {
+          return Samples().add(IntVector{2, 3}, DType::Float32).add(IntVector{}, DType::Int64);
+        },
 };
 
 const OpDef mean_op = {
@@ -148,7 +156,9 @@ Tensor product_of_others(const Tensor& rows) {
 }
 
 const OpDef prod_op = {
-    .schema = "prod(Tensor x, int[]? axis = None, bool keepdim = False, dtype? dtype = None) -> Tensor",
+    .schema =
+        "prod(Tensor x, int[]? axis = None, bool keepdim = False, dtype? dtype = None) -> "
+        "Tensor",
     .brief = "The product over axes. Integers keep their dtype and wrap; bools multiply as int64.",
     .infer = [](const args::prod& a) -> Metas {
       const DType natural = is_bool(a.x.dtype()) ? DType::Int64 : a.x.dtype();
@@ -163,12 +173,17 @@ const OpDef prod_op = {
     .shard = "...a... -> ...... ; a@axis whole",
     .traits = Trait::Reduction,
     .amp = Amp::Full,
-    .numpy = "np.prod(x.astype(dtype or (x.dtype if x.dtype != np.bool_ else 'int64')), axis=tuple(axis) if axis else None, keepdims=keepdim, dtype=dtype or (x.dtype if x.dtype != np.bool_ else 'int64'))",
-    .samples = [] {
-      return reduction_samples(positive)
-          .add(t({2, 3}), IntVector{1}, false, DType::Float64)
-          .add(TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {2, 0, 3, 0, 0, 4}}, IntVector{1});
-    },
+    .numpy =
+        "np.prod(x.astype(dtype or (x.dtype if x.dtype != np.bool_ else 'int64')), "
+        "axis=tuple(axis) if axis else None, keepdims=keepdim, dtype=dtype or (x.dtype if "
+        "x.dtype != np.bool_ else 'int64'))",
+    .samples =
+        [] {
+          return reduction_samples(positive)
+              .add(t({2, 3}), IntVector{1}, false, DType::Float64)
+              .add(TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {2, 0, 3, 0, 0, 4}},
+                   IntVector{1});
+        },
     .python = "oar Tensor",
     .onnx = "ReduceProd",
 };
@@ -211,22 +226,28 @@ const OpDef count_nonzero_op = {
     .python = "oar Tensor",
 };
 
-Tensor without_nan(const Tensor& x) {
-  return where(isnan(x), literal(0.0), x);
-}
+Tensor without_nan(const Tensor& x) { return where(isnan(x), literal(0.0), x); }
 
 const OpDef nansum_op = {
-    .schema = "nansum(Tensor x, int[]? axis = None, dtype? dtype = None, bool keepdim = False) -> Tensor",
+    .schema =
+        "nansum(Tensor x, int[]? axis = None, dtype? dtype = None, bool keepdim = False) "
+        "-> Tensor",
     .brief = "The sum over axes in which NaN counts as zero.",
     .decompose = [](const args::nansum& a) -> Made {
       return sum(without_nan(a.x), a.axis, a.dtype, a.keepdim);
     },
     .dtypes = "float complex",
     .numpy = "np.nansum(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
-    .samples = [] {
-      const auto spec = TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {1, NAN, 3, NAN, NAN, 2}};
-      return Samples().add(spec).add(spec, IntVector{0}, std::nullopt, true).add(t({})).add(t({0, 2}));
-    },
+    .samples =
+        [] {
+          const auto spec =
+              TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {1, NAN, 3, NAN, NAN, 2}};
+          return Samples()
+              .add(spec)
+              .add(spec, IntVector{0}, std::nullopt, true)
+              .add(t({}))
+              .add(t({0, 2}));
+        },
     .python = "oar Tensor",
 };
 
@@ -239,10 +260,12 @@ const OpDef nanmean_op = {
     },
     .dtypes = "float",
     .numpy = "np.nanmean(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
-    .samples = [] {
-      const auto spec = TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {1, NAN, 3, NAN, 5, 2}};
-      return Samples().add(spec).add(spec, IntVector{1}, true).add(t({}));
-    },
+    .samples =
+        [] {
+          const auto spec =
+              TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {1, NAN, 3, NAN, 5, 2}};
+          return Samples().add(spec).add(spec, IntVector{1}, true).add(t({}));
+        },
     .python = "oar Tensor",
 };
 

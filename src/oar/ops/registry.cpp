@@ -97,7 +97,10 @@ const Op& Registry::add(OpDef def, std::string family) {
   for (const char** text : {&def.schema, &def.brief, &def.saves, &def.shard, &def.dtypes,
                             &def.promotes, &def.numpy, &def.python, &def.onnx})
     if (*text) *text = copy_text(texts_, *text);
-  return add_locked(std::move(def), std::move(family));
+  const size_t before = ops_.size();
+  const Op& op = add_locked(std::move(def), std::move(family));
+  for (size_t i = before; i < ops_.size(); ++i) ops_[i]->built_in_ = false;
+  return op;
 }
 
 const Op& Registry::add_locked(OpDef def, std::string family) {
@@ -153,6 +156,7 @@ std::vector<const Op*> Registry::all() const {
 std::vector<std::string> Registry::validate() const {
   std::vector<std::string> problems;
   for (const Op* op : all()) {
+    if (!op->is_built_in()) continue;
     const OpDef& def = op->def();
     const auto demand = [&](bool ok, const char* what) {
       if (!ok) problems.push_back(format("{}: {}", op->name(), what));

@@ -22,6 +22,8 @@ class Op {
   const Schema& schema() const { return schema_; }
   const std::string& name() const { return schema_.name; }
   const std::string& family() const { return family_; }
+  // Of a family in this folder, and not registered at run time.
+  bool is_built_in() const { return built_in_; }
   bool has(Trait t) const { return def_.traits & t; }
   // The op whose result this one writes into its first argument, for derived in-place ops.
   const Op* inplace_of() const { return inplace_of_; }
@@ -58,6 +60,7 @@ class Op {
   const Op* inplace_ = nullptr;
   uint32_t saved_inputs_ = 0, saved_shapes_ = 0, saved_outputs_ = 0, promotes_ = 0;
   bool prepares_ = false;
+  bool built_in_ = true;
   uint32_t accepted_dtypes_ = ~0u;
   mutable std::atomic<const KernelTable*> kernel_table_{nullptr};
   mutable std::vector<std::unique_ptr<KernelTable>> kernel_tables_;  // old ones may be in use
@@ -75,7 +78,7 @@ class Registry {
   const Op& at(std::string_view name) const;
   std::vector<const Op*> all() const;
 
-  // What is wrong or missing in the records: one line each. Empty is the test's demand.
+  // What is wrong or missing in the built-in records: one line each. Empty is the test's demand.
   std::vector<std::string> validate() const;
   // Rules marked Unsupported: "op: rule: why".
   std::vector<std::string> unsupported() const;

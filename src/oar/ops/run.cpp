@@ -250,17 +250,18 @@ Metas infer_results(const Op& op, Args args) {
 }
 
 namespace {
+// Is there a tensor without content, or a size without a number? Then the call asks about shapes. A
+// dense tensor can be among them: a literal that is stretched to an operand's shape.
 bool any_meta(Args args) {
-  bool found = false, tensors = false;
-  for_each_tensor(args, [&](const Tensor& t) {
-    tensors = true;
-    found |= t.kind() == Kind::Meta;
-  });
-  if (found || tensors) return found;
-  // A tensor out of nothing, in the decomposition of an op that is being inferred.
-  for (const Value& v : args)
-    if (v.tag == OAR_TAG_INTS)
+  bool found = false;
+  for (const Value& v : args) {
+    if (v.is_tensor())
+      found |= v.as_tensor().kind() == Kind::Meta;
+    else if (v.is_tensors())
+      for_each_tensor(Args(&v, 1), [&](const Tensor& t) { found |= t.kind() == Kind::Meta; });
+    else if (v.tag == OAR_TAG_INTS)
       for (Dim d : v.as_dim_list()) found |= d.is_symbolic();
+  }
   return found;
 }
 

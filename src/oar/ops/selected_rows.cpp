@@ -107,6 +107,7 @@ Outputs selected_rows_layer(const Op& op, Args args) {
 
 void install_selected_rows_layer() { install_layer(kSelectedRows, selected_rows_layer); }
 
-OAR_FAMILY(selected_rows, &selected_rows_to_dense_op, &selected_rows_values_op, &selected_rows_rows_op)
+OAR_FAMILY(selected_rows, &selected_rows_to_dense_op, &selected_rows_values_op,
+           &selected_rows_rows_op)
 
 }  // namespace oar

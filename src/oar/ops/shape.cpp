@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "oar/ops/batching.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
-#include "oar/ops/batching.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
 #include "oar/ops/view.h"
@@ -13,11 +13,14 @@
 namespace oar {
 namespace {
 
-Metas first_with_shape(const Tensor& x, Shape shape) { return TensorMeta{x.dtype(), std::move(shape)}; }
+Metas first_with_shape(const Tensor& x, Shape shape) {
+  return TensorMeta{x.dtype(), std::move(shape)};
+}
 
 const OpDef broadcast_to_op = {
     .schema = "broadcast_to(Tensor(a) x, shape shape) -> Tensor(a)",
-    .brief = "x repeated along axes of size 1 and new leading axes, without a copy; -1 keeps a size.",
+    .brief =
+        "x repeated along axes of size 1 and new leading axes, without a copy; -1 keeps a size.",
     .infer = [](const args::broadcast_to& a) -> Metas {
       return first_with_shape(a.x, broadcast_target(a.x, a.shape));
     },
@@ -25,7 +28,8 @@ const OpDef broadcast_to_op = {
       ViewSpec spec{broadcast_target(a.x, a.shape), {}, 0};
       const size_t added = spec.shape.size() - static_cast<size_t>(a.x.rank());
       for (size_t i = 0; i < spec.shape.size(); ++i) {
-        const bool stretched = i < added || (a.x.dims()[i - added] == Dim(1) && !(spec.shape[i] == Dim(1)));
+        const bool stretched =
+            i < added || (a.x.dims()[i - added] == Dim(1) && !(spec.shape[i] == Dim(1)));
         spec.strides.push_back(stretched ? 0 : a.x.strides()[i - added]);
       }
       return spec;
@@ -34,55 +38,77 @@ const OpDef broadcast_to_op = {
     .saves = "x:shape",
     .batch = [](const BatchCall& c) -> Made {
       const args::broadcast_to a(c.args);
-      return broadcast_to(with_batch(c, 0, static_cast<int>(a.shape.size())), behind_batch(-1, a.shape));
+      return broadcast_to(with_batch(c, 0, static_cast<int>(a.shape.size())),
+                          behind_batch(-1, a.shape));
     },
     .traits = Trait::Linear,
     .numpy = "np.broadcast_to(x, shape).copy()",
-    .samples = [] {
-      return Samples().add(t({3, 1}), IntVector{2, 3, 4}).add(t({}), IntVector{2}).add(t({1, 0}), IntVector{3, 0});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 1}), IntVector{2, 3, 4})
+              .add(t({}), IntVector{2})
+              .add(t({1, 0}), IntVector{3, 0});
+        },
     .python = "oar Tensor",
 };
 
 const OpDef sum_to_op = {
     .schema = "sum_to(Tensor x, shape shape) -> Tensor",
-    .brief = "Sums the axes that broadcasting from `shape` had stretched: the reverse of broadcast_to.",
+    .brief =
+        "Sums the axes that broadcasting from `shape` had stretched: the reverse of broadcast_to.",
     .decompose = [](const args::sum_to& a) -> Made {
       SmallVector<int64_t, 6> axes;
       const int64_t added = a.x.rank() - static_cast<int64_t>(a.shape.size());
       for (int64_t i = 0; i < a.x.rank(); ++i)
-        if (i < added || !same(a.shape[static_cast<size_t>(i - added)], a.x.dim(i))) axes.push_back(i);
+        if (i < added || !same(a.shape[static_cast<size_t>(i - added)], a.x.dim(i)))
+          axes.push_back(i);
       if (axes.empty()) return a.x;
       return reshape(sum(a.x, IntArgs(axes), a.x.dtype(), true), a.shape);
     },
     .traits = Trait::Linear,
-    .numpy = "x.sum(axis=tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or "
-             "(shape[i - x.ndim + len(shape)] == 1)), keepdims=True, dtype=x.dtype).reshape(shape)",
-    .samples = [] {
-      return Samples().add(t({2, 3, 4}), IntVector{3, 1}).add(t({2}), IntVector{}).add(t({3, 2}), IntVector{3, 2});
-    },
+    .numpy =
+        "x.sum(axis=tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or "
+        "(shape[i - x.ndim + len(shape)] == 1)), keepdims=True, dtype=x.dtype).reshape(shape)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3, 4}), IntVector{3, 1})
+              .add(t({2}), IntVector{})
+              .add(t({3, 2}), IntVector{3, 2});
+        },
 };
 
 const OpDef reshape_op = {
     .schema = "reshape(Tensor(a) x, shape shape) -> Tensor(a)",
-    .brief = "The same elements in the same order under another shape: a view where the layout allows "
-             "it. One size may be -1 (what is left), 0 keeps the size at its place.",
+    .brief =
+        "The same elements in the same order under another shape: a view where the layout allows "
+        "it. One size may be -1 (what is left), 0 keeps the size at its place.",
     .infer = [](const args::reshape& a) -> Metas {
       return first_with_shape(a.x, resolve_reshape(a.x.shape(), a.shape));
     },
-    .view = [](const args::reshape& a) { return reshape_view(a.x, resolve_reshape(a.x.shape(), a.shape)); },
+    .view =
+        [](const args::reshape& a) {
+          return reshape_view(a.x, resolve_reshape(a.x.shape(), a.shape));
+        },
     .vjp = [](const vjp::reshape& v) -> Grads { return reshape(v.grad, v.x.dims()); },
     .saves = "x:shape",
     .batch = [](const BatchCall& c) -> Made {
       const args::reshape a(c.args);
-      return reshape(a.x, behind_batch(c.size, resolve_reshape(Shape(a.x.dims().subspan(1)), a.shape)));
+      return reshape(a.x,
+                     behind_batch(c.size, resolve_reshape(Shape(a.x.dims().subspan(1)), a.shape)));
     },
     .traits = Trait::Linear,
     .numpy = "x.reshape([x.shape[i] if d == 0 and x.size else d for i, d in enumerate(shape)])",
-    .samples = [] {
-      return Samples().add(t({4, 6}), IntVector{2, -1}).add(t({2, 3, 4}), IntVector{0, 12}).add(t({1}), IntVector{})
-          .add(t({0, 3}), IntVector{3, 0}).add(t({}), IntVector{1, 1});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 6}), IntVector{2, -1})
+              .add(t({2, 3, 4}), IntVector{0, 12})
+              .add(t({1}), IntVector{})
+              .add(t({0, 3}), IntVector{3, 0})
+              .add(t({}), IntVector{1, 1});
+        },
     .python = "oar Tensor",
     .onnx = "Reshape",
 };
@@ -107,7 +133,8 @@ const OpDef transpose_op = {
       const auto perm = checked_permutation(v.perm, static_cast<int>(v.perm.size()));
       SmallVector<int64_t, 6> inverse;
       inverse.resize(perm.size());
-      for (size_t i = 0; i < perm.size(); ++i) inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+      for (size_t i = 0; i < perm.size(); ++i)
+        inverse[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
       return transpose(v.grad, inverse);
     },
     .batch = [](const BatchCall& c) -> Made {
@@ -118,10 +145,14 @@ const OpDef transpose_op = {
     },
     .traits = Trait::Linear,
     .numpy = "np.transpose(x, perm)",
-    .samples = [] {
-      return Samples().add(t({2, 3, 4}), IntVector{2, 0, 1}).add(t({3, 5}), IntVector{-1, 0}).add(t({}), IntVector{})
-          .add(t({0, 3}), IntVector{1, 0});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3, 4}), IntVector{2, 0, 1})
+              .add(t({3, 5}), IntVector{-1, 0})
+              .add(t({}), IntVector{})
+              .add(t({0, 3}), IntVector{1, 0});
+        },
     .python = "oar Tensor",
     .onnx = "Transpose",
 };
@@ -131,10 +162,15 @@ const OpDef expand_op = {
     .brief = "broadcast_to under its other name.",
     .decompose = [](const args::expand& a) -> Made { return broadcast_to(a.x, a.shape); },
     .traits = Trait::Linear,
-    .numpy = "np.broadcast_to(x, [x.shape[i - len(shape)] if d == -1 else d for i, d in enumerate(shape)]).copy()",
-    .samples = [] {
-      return Samples().add(t({3, 1}), IntVector{2, -1, 4}).add(t({}), IntVector{2}).add(t({1, 0}), IntVector{3, 0});
-    },
+    .numpy =
+        "np.broadcast_to(x, [x.shape[i - len(shape)] if d == -1 else d for i, d in enumerate(shape)]).copy()",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 1}), IntVector{2, -1, 4})
+              .add(t({}), IntVector{2})
+              .add(t({1, 0}), IntVector{3, 0});
+        },
     .python = "oar Tensor",
     .onnx = "Expand",
 };
@@ -144,7 +180,13 @@ const OpDef expand_as_op = {
     .brief = "x broadcast to the shape of y.",
     .decompose = [](const args::expand_as& a) -> Made { return broadcast_to(a.x, a.y.dims()); },
     .numpy = "np.broadcast_to(x, y.shape).copy()",
-    .samples = [] { return Samples().add(t({3, 1}), t({2, 3, 4})).add(t({}), t({2})).add(t({1, 0}), t({3, 0})); },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 1}), t({2, 3, 4}))
+              .add(t({}), t({2}))
+              .add(t({1, 0}), t({3, 0}));
+        },
     .python = "oar Tensor",
 };
 
@@ -153,7 +195,10 @@ const OpDef view_as_op = {
     .brief = "x in the shape of another tensor.",
     .decompose = [](const args::view_as& a) -> Made { return reshape(a.x, a.other.dims()); },
     .numpy = "x.reshape(other.shape)",
-    .samples = [] { return Samples().add(t({3, 4}), t({2, 6})).add(t({1}), t({})).add(t({0, 3}), t({3, 0})); },
+    .samples =
+        [] {
+          return Samples().add(t({3, 4}), t({2, 6})).add(t({1}), t({})).add(t({0, 3}), t({3, 0}));
+        },
     .python = "oar Tensor",
 };
 
@@ -174,13 +219,21 @@ Shape squeezed_shape(const Tensor& x, std::optional<Ints> axis) {
 const OpDef squeeze_op = {
     .schema = "squeeze(Tensor(a) x, int[]? axis = None) -> Tensor(a)",
     .brief = "Without the axes of size 1, or without those of them that `axis` names.",
-    .decompose = [](const args::squeeze& a) -> Made { return reshape(a.x, squeezed_shape(a.x, a.axis)); },
-    .traits = Trait::Linear,
-    .numpy = "x.reshape([d for i, d in enumerate(x.shape) if d != 1 or not (not axis or i in axis or i - x.ndim in axis)])",
-    .samples = [] {
-      return Samples().add(t({1, 3, 1, 2})).add(t({1, 3, 1}), IntVector{0, -1}).add(t({2, 1}), IntVector{0})
-          .add(t({})).add(t({0, 1}));
+    .decompose = [](const args::squeeze& a) -> Made {
+      return reshape(a.x, squeezed_shape(a.x, a.axis));
     },
+    .traits = Trait::Linear,
+    .numpy =
+        "x.reshape([d for i, d in enumerate(x.shape) if d != 1 or not (not axis or i in axis or i - x.ndim in axis)])",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({1, 3, 1, 2}))
+              .add(t({1, 3, 1}), IntVector{0, -1})
+              .add(t({2, 1}), IntVector{0})
+              .add(t({}))
+              .add(t({0, 1}));
+        },
     .python = "oar Tensor",
     .onnx = "Squeeze",
 };
@@ -196,10 +249,14 @@ const OpDef unsqueeze_op = {
     },
     .traits = Trait::Linear,
     .numpy = "__import__('functools').reduce(np.expand_dims, axis, x)",
-    .samples = [] {
-      return Samples().add(t({3, 2}), IntVector{1}).add(t({3, 2}), IntVector{-1, 0}).add(t({}), IntVector{0})
-          .add(t({0, 2}), IntVector{0, 2});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 2}), IntVector{1})
+              .add(t({3, 2}), IntVector{-1, 0})
+              .add(t({}), IntVector{0})
+              .add(t({0, 2}), IntVector{0, 2});
+        },
     .python = "oar Tensor",
     .onnx = "Unsqueeze",
 };
@@ -216,19 +273,28 @@ const OpDef flatten_op = {
                  a.stop_axis, a.x.rank());
       Shape shape;
       for (int64_t i = 0; i < a.x.rank(); ++i) {
-        if (i > start && i <= stop) shape.back() = shape.back() * a.x.dim(i);
-        else shape.push_back(a.x.dim(i));
+        if (i > start && i <= stop)
+          shape.back() = shape.back() * a.x.dim(i);
+        else
+          shape.push_back(a.x.dim(i));
       }
       return reshape(a.x, shape);
     },
     .traits = Trait::Linear,
-    .numpy = "x.reshape(x.shape[:start_axis % max(x.ndim, 1)] + "
-             "(int(np.prod(x.shape[start_axis % max(x.ndim, 1):stop_axis % max(x.ndim, 1) + 1])),) + "
-             "x.shape[stop_axis % max(x.ndim, 1) + 1:])",
-    .samples = [] {
-      return Samples().add(t({2, 3, 4})).add(t({2, 3, 4}), 1).add(t({2, 3, 4, 2}), 1, 2).add(t({})).add(t({0, 3}))
-          .add(t({2, 0, 3}), -3, -2);
-    },
+    .numpy =
+        "x.reshape(x.shape[:start_axis % max(x.ndim, 1)] + "
+        "(int(np.prod(x.shape[start_axis % max(x.ndim, 1):stop_axis % max(x.ndim, 1) + 1])),) + "
+        "x.shape[stop_axis % max(x.ndim, 1) + 1:])",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3, 4}))
+              .add(t({2, 3, 4}), 1)
+              .add(t({2, 3, 4, 2}), 1, 2)
+              .add(t({}))
+              .add(t({0, 3}))
+              .add(t({2, 0, 3}), -3, -2);
+        },
     .python = "oar Tensor",
 };
 
@@ -239,18 +305,25 @@ const OpDef unflatten_op = {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       Shape shape;
       for (int64_t i = 0; i < a.x.rank(); ++i) {
-        if (i != axis) { shape.push_back(a.x.dim(i)); continue; }
+        if (i != axis) {
+          shape.push_back(a.x.dim(i));
+          continue;
+        }
         for (Dim d : resolve_reshape(Shape{a.x.dim(i)}, a.shape)) shape.push_back(d);
       }
       return reshape(a.x, shape);
     },
     .traits = Trait::Linear,
-    .numpy = "x.reshape(x.shape[:axis % x.ndim] + np.empty(x.shape[axis]).reshape(shape).shape + "
-             "x.shape[axis % x.ndim + 1:])",
-    .samples = [] {
-      return Samples().add(t({2, 6}), 1, IntVector{2, 3}).add(t({6, 2}), 0, IntVector{-1, 3})
-          .add(t({0, 4}), -1, IntVector{2, 2});
-    },
+    .numpy =
+        "x.reshape(x.shape[:axis % x.ndim] + np.empty(x.shape[axis]).reshape(shape).shape + "
+        "x.shape[axis % x.ndim + 1:])",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 6}), 1, IntVector{2, 3})
+              .add(t({6, 2}), 0, IntVector{-1, 3})
+              .add(t({0, 4}), -1, IntVector{2, 2});
+        },
     .python = "oar Tensor",
 };
 
@@ -259,13 +332,14 @@ const OpDef moveaxis_op = {
     .brief = "Axes moved to new places; the others keep their order. A view.",
     .decompose = [](const args::moveaxis& a) -> Made {
       user_check(a.source.size() == a.destination.size(), ErrorKind::InvalidArgument,
-                 "source {} and destination {} name different numbers of axes.", to_string(a.source),
-                 to_string(a.destination));
+                 "source {} and destination {} name different numbers of axes.",
+                 to_string(a.source), to_string(a.destination));
       const int64_t rank = a.x.rank();
       SmallVector<int64_t, 6> perm(static_cast<size_t>(rank), -1), moved;
       for (size_t i = 0; i < a.source.size(); ++i) {
         const int64_t from = normalise_axis(a.source[i], rank, "source");
-        int64_t& slot = perm[static_cast<size_t>(normalise_axis(a.destination[i], rank, "destination"))];
+        int64_t& slot =
+            perm[static_cast<size_t>(normalise_axis(a.destination[i], rank, "destination"))];
         user_check(slot < 0 && std::find(moved.begin(), moved.end(), from) == moved.end(),
                    ErrorKind::InvalidArgument, "source {} or destination {} names an axis twice.",
                    to_string(a.source), to_string(a.destination));
@@ -282,16 +356,20 @@ const OpDef moveaxis_op = {
     },
     .traits = Trait::Linear,
     .numpy = "np.moveaxis(x, source, destination)",
-    .samples = [] {
-      return Samples().add(t({2, 3, 4}), IntVector{0}, IntVector{2}).add(t({2, 3, 4}), IntVector{0, -1}, IntVector{-1, 0})
-          .add(t({0, 2}), IntVector{1}, IntVector{0});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3, 4}), IntVector{0}, IntVector{2})
+              .add(t({2, 3, 4}), IntVector{0, -1}, IntVector{-1, 0})
+              .add(t({0, 2}), IntVector{1}, IntVector{0});
+        },
     .python = "oar Tensor",
 };
 
 }  // namespace
 
-OAR_FAMILY(shape, &broadcast_to_op, &sum_to_op, &reshape_op, &transpose_op, &expand_op, &expand_as_op,
-           &view_as_op, &squeeze_op, &unsqueeze_op, &flatten_op, &unflatten_op, &moveaxis_op)
+OAR_FAMILY(shape, &broadcast_to_op, &sum_to_op, &reshape_op, &transpose_op, &expand_op,
+           &expand_as_op, &view_as_op, &squeeze_op, &unsqueeze_op, &flatten_op, &unflatten_op,
+           &moveaxis_op)
 
 }  // namespace oar

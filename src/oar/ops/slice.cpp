@@ -1,12 +1,12 @@
 // Basic indexing: slices, integers, new axes. ops/view.h describes the index.
-#include <algorithm>
-
 #include "oar/ops/gen/slice.h"
 
+#include <algorithm>
+
+#include "oar/ops/batching.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/join.h"
 #include "oar/ops/gen/shape.h"
-#include "oar/ops/batching.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
 #include "oar/ops/view.h"
@@ -24,7 +24,8 @@ SliceIndex behind_batch(Ints index) {
 
 const OpDef slice_view_op = {
     .schema = "slice_view(Tensor(a) x, int[] index) -> Tensor(a)",
-    .brief = "x[index] for slices, integers, None and `...`, given as (kind, start, stop, step) each. A view.",
+    .brief =
+        "x[index] for slices, integers, None and `...`, given as (kind, start, stop, step) each. A view.",
     .infer = [](const args::slice_view& a) -> Metas {
       return TensorMeta{a.x.dtype(), sliced_shape(a.x.dims(), a.index)};
     },
@@ -40,21 +41,23 @@ const OpDef slice_view_op = {
       return slice_view(a.x, behind_batch(a.index));
     },
     .traits = Trait::Linear,
-    .numpy = "x[tuple(slice(a, b, c) if k == 0 else a if k == 1 else None if k == 2 else Ellipsis "
-             "for k, a, b, c in zip(*[iter(index)] * 4))].copy()",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 7}), SliceIndex().range(1, kOpenHigh))
-          .add(t({4, 7}), SliceIndex().all().range(0, -1))
-          .add(t({5, 3}), SliceIndex().reversed().at(-1))
-          .add(t({2, 3, 8}), SliceIndex().rest().fresh().range(1, 7, 3))
-          .add(t({2, 3, 4}), SliceIndex().fresh().at(1).rest().range(-2, kOpenHigh))
-          .add(t({6}), SliceIndex().range(-2, 0, -2))
-          .add(t({6}), SliceIndex().range(4, 2))
-          .add(t({6}), SliceIndex().range(2, 100, 3))
-          .add(t({}), SliceIndex().fresh().rest())
-          .add(t({0, 3}), SliceIndex().range(1, kOpenHigh).at(0));
-    },
+    .numpy =
+        "x[tuple(slice(a, b, c) if k == 0 else a if k == 1 else None if k == 2 else Ellipsis "
+        "for k, a, b, c in zip(*[iter(index)] * 4))].copy()",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}), SliceIndex().range(1, kOpenHigh))
+              .add(t({4, 7}), SliceIndex().all().range(0, -1))
+              .add(t({5, 3}), SliceIndex().reversed().at(-1))
+              .add(t({2, 3, 8}), SliceIndex().rest().fresh().range(1, 7, 3))
+              .add(t({2, 3, 4}), SliceIndex().fresh().at(1).rest().range(-2, kOpenHigh))
+              .add(t({6}), SliceIndex().range(-2, 0, -2))
+              .add(t({6}), SliceIndex().range(4, 2))
+              .add(t({6}), SliceIndex().range(2, 100, 3))
+              .add(t({}), SliceIndex().fresh().rest())
+              .add(t({0, 3}), SliceIndex().range(1, kOpenHigh).at(0));
+        },
 };
 
 // The gradient of what was written: the view's part, undone of broadcasting and the cast.
@@ -76,7 +79,8 @@ Grads slice_put_vjp(const Call& v) {
 
 const OpDef slice_put_op = {
     .schema = "slice_put(Tensor x, Tensor value, int[] index) -> Tensor",
-    .brief = "A copy of x in which the part that slice_view gives holds `value`, broadcast and cast.",
+    .brief =
+        "A copy of x in which the part that slice_view gives holds `value`, broadcast and cast.",
     .infer = [](const args::slice_put& a) { return infer_slice_put(a.x, a.value, a.index); },
     .vjp = slice_put_vjp<vjp::slice_put>,
     .saves = "x:shape value:shape",
@@ -84,20 +88,24 @@ const OpDef slice_put_op = {
       const args::slice_put a(c.args);
       const Tensor x = with_batch(c, 0);
       const SliceIndex index = behind_batch(a.index);
-      return slice_put(x, c.batched[1] ? with_batch(c, 1, sliced_shape(x.dims(), index).rank() - 1) : a.value, index);
+      return slice_put(
+          x, c.batched[1] ? with_batch(c, 1, sliced_shape(x.dims(), index).rank() - 1) : a.value,
+          index);
     },
     .traits = Trait::Linear,
-    .numpy = "(lambda out: (out.__setitem__(tuple(slice(a, b, c) if k == 0 else a if k == 1 else None if k == 2 else Ellipsis "
-             "for k, a, b, c in zip(*[iter(index)] * 4)), value), out)[1])(x.copy())",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 5}), t({5}), SliceIndex().range(1, 3))
-          .add(t({4, 5}), t({}), SliceIndex().rest().at(2))
-          .add(t({6}), t({3}), SliceIndex().range(-1, kOpenLow, -2))
-          .add(t({2, 3}), t({2, 1, 3}), SliceIndex().all().fresh())
-          .add(t({}), t({}), SliceIndex().rest())
-          .add(t({0, 3}), t({3}), SliceIndex().all());
-    },
+    .numpy =
+        "(lambda out: (out.__setitem__(tuple(slice(a, b, c) if k == 0 else a if k == 1 else None if k == 2 else Ellipsis "
+        "for k, a, b, c in zip(*[iter(index)] * 4)), value), out)[1])(x.copy())",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 5}), t({5}), SliceIndex().range(1, 3))
+              .add(t({4, 5}), t({}), SliceIndex().rest().at(2))
+              .add(t({6}), t({3}), SliceIndex().range(-1, kOpenLow, -2))
+              .add(t({2, 3}), t({2, 1, 3}), SliceIndex().all().fresh())
+              .add(t({}), t({}), SliceIndex().rest())
+              .add(t({0, 3}), t({3}), SliceIndex().all());
+        },
 };
 
 const OpDef slice_put_inplace_op = {
@@ -112,7 +120,8 @@ const OpDef slice_put_inplace_op = {
 };
 
 // Quadruples from Paddle's lists per axis.
-SliceIndex index_of_axes(const Tensor& x, Ints axes, Ints starts, Ints ends, std::optional<Ints> strides) {
+SliceIndex index_of_axes(const Tensor& x, Ints axes, Ints starts, Ints ends,
+                         std::optional<Ints> strides) {
   user_check(axes.size() == starts.size() && axes.size() == ends.size() &&
                  (!strides || strides->size() == axes.size()),
              ErrorKind::InvalidArgument,
@@ -144,76 +153,97 @@ const OpDef slice_op = {
       return slice_view(a.input, index_of_axes(a.input, a.axes, a.starts, a.ends, std::nullopt));
     },
     .traits = Trait::Linear,
-    .numpy = "input[tuple(slice(starts[axes.index(i)], ends[axes.index(i)]) if i in axes else "
-             "slice(starts[axes.index(i - input.ndim)], ends[axes.index(i - input.ndim)]) if i - input.ndim in axes "
-             "else slice(None) for i in range(input.ndim))].copy()",
-    .samples = [] {
-      return Samples().add(t({4, 5, 6}), IntVector{0, 2}, IntVector{1, -4}, IntVector{3, 100})
-          .add(t({4, 5}), IntVector{-1}, IntVector{-100}, IntVector{-1}).add(t({0, 3}), IntVector{0}, IntVector{0}, IntVector{1});
-    },
+    .numpy =
+        "input[tuple(slice(starts[axes.index(i)], ends[axes.index(i)]) if i in axes else "
+        "slice(starts[axes.index(i - input.ndim)], ends[axes.index(i - input.ndim)]) if i - input.ndim in axes "
+        "else slice(None) for i in range(input.ndim))].copy()",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 5, 6}), IntVector{0, 2}, IntVector{1, -4}, IntVector{3, 100})
+              .add(t({4, 5}), IntVector{-1}, IntVector{-100}, IntVector{-1})
+              .add(t({0, 3}), IntVector{0}, IntVector{0}, IntVector{1});
+        },
     .python = "oar Tensor",
     .onnx = "Slice",
 };
 
 const OpDef strided_slice_op = {
-    .schema = "strided_slice(Tensor(a) x, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor(a)",
-    .brief = "x[…, start:end:stride, …] on each of the given axes; with a negative stride an end of -1 "
-             "means up to the first element. A view.",
+    .schema =
+        "strided_slice(Tensor(a) x, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor(a)",
+    .brief =
+        "x[…, start:end:stride, …] on each of the given axes; with a negative stride an end of -1 "
+        "means up to the first element. A view.",
     .decompose = [](const args::strided_slice& a) -> Made {
       return slice_view(a.x, index_of_axes(a.x, a.axes, a.starts, a.ends, a.strides));
     },
     .traits = Trait::Linear,
-    .numpy = "x[tuple(slice(starts[axes.index(i)], None if strides[axes.index(i)] < 0 and ends[axes.index(i)] == -1 "
-             "else ends[axes.index(i)], strides[axes.index(i)]) if i in axes else slice(None) for i in range(x.ndim))].copy()",
-    .samples = [] {
-      return Samples().add(t({4, 9}), IntVector{0, 1}, IntVector{0, 1}, IntVector{4, 8}, IntVector{2, 3})
-          .add(t({3, 7}), IntVector{1}, IntVector{5}, IntVector{-1}, IntVector{-2})
-          .add(t({7}), IntVector{0}, IntVector{-1}, IntVector{-6}, IntVector{-1});
-    },
+    .numpy =
+        "x[tuple(slice(starts[axes.index(i)], None if strides[axes.index(i)] < 0 and ends[axes.index(i)] == -1 "
+        "else ends[axes.index(i)], strides[axes.index(i)]) if i in axes else slice(None) for i in range(x.ndim))].copy()",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 9}), IntVector{0, 1}, IntVector{0, 1}, IntVector{4, 8}, IntVector{2, 3})
+              .add(t({3, 7}), IntVector{1}, IntVector{5}, IntVector{-1}, IntVector{-2})
+              .add(t({7}), IntVector{0}, IntVector{-1}, IntVector{-6}, IntVector{-1});
+        },
     .python = "oar Tensor",
 };
 
 const OpDef crop_op = {
     .schema = "crop(Tensor(a) x, shape? shape = None, int[]? offsets = None) -> Tensor(a)",
-    .brief = "The part of x with the given shape that starts at `offsets` (at 0, if left out); -1 takes what is left "
-             "of an axis. A view.",
+    .brief =
+        "The part of x with the given shape that starts at `offsets` (at 0, if left out); -1 takes what is left "
+        "of an axis. A view.",
     .decompose = [](const args::crop& a) -> Made {
       const auto rank = static_cast<size_t>(a.x.rank());
       user_check((!a.shape || a.shape->size() == rank) && (!a.offsets || a.offsets->size() == rank),
-                 ErrorKind::InvalidArgument, "shape and offsets need one number for each of the {} axes of x.", rank);
+                 ErrorKind::InvalidArgument,
+                 "shape and offsets need one number for each of the {} axes of x.", rank);
       SliceIndex index;
       for (size_t i = 0; i < rank; ++i) {
         const Dim start = a.offsets ? Dim::from_word((*a.offsets)[i]) : Dim(0);
         const Dim size = a.shape ? (*a.shape)[i] : Dim(-1);
         const Dim stop = size == Dim(-1) ? a.x.dims()[i] : start + size;
-        user_check(!known_less(start, 0) && !known_less(stop, start) && !known_less(a.x.dims()[i], stop),
-                   ErrorKind::InvalidArgument, "axis {} of x has size {} and no elements from {} to {}.", i,
-                   a.x.dims()[i].str(), start.str(), stop.str());
+        user_check(
+            !known_less(start, 0) && !known_less(stop, start) && !known_less(a.x.dims()[i], stop),
+            ErrorKind::InvalidArgument, "axis {} of x has size {} and no elements from {} to {}.",
+            i, a.x.dims()[i].str(), start.str(), stop.str());
         index.range(start, stop);
       }
       return slice_view(a.x, index);
     },
     .traits = Trait::Linear,
-    .numpy = "x[tuple(slice(o, None if s == -1 else o + s) for o, s in zip(offsets or [0] * x.ndim, shape or [-1] * x.ndim))].copy()",
-    .samples = [] {
-      return Samples().add(t({4, 5}), IntVector{2, -1}, IntVector{1, 2}).add(t({3}), IntVector{2}).add(t({0, 3}), IntVector{0, 1});
-    },
+    .numpy =
+        "x[tuple(slice(o, None if s == -1 else o + s) for o, s in zip(offsets or [0] * x.ndim, shape or [-1] * x.ndim))].copy()",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 5}), IntVector{2, -1}, IntVector{1, 2})
+              .add(t({3}), IntVector{2})
+              .add(t({0, 3}), IntVector{0, 1});
+        },
     .python = "oar",
 };
 
 const OpDef slice_scatter_op = {
-    .schema = "slice_scatter(Tensor x, Tensor value, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor",
+    .schema =
+        "slice_scatter(Tensor x, Tensor value, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor",
     .brief = "A copy of x in which the part that strided_slice gives holds `value`.",
     .decompose = [](const args::slice_scatter& a) -> Made {
       return slice_put(a.x, a.value, index_of_axes(a.x, a.axes, a.starts, a.ends, a.strides));
     },
     .traits = Trait::Linear,
-    .numpy = "(lambda out: (out.__setitem__(tuple(slice(starts[axes.index(i)], ends[axes.index(i)], strides[axes.index(i)]) "
-             "if i in axes else slice(None) for i in range(x.ndim)), value), out)[1])(x.copy())",
-    .samples = [] {
-      return Samples().add(t({4, 9}), t({2, 9}), IntVector{0}, IntVector{0}, IntVector{4}, IntVector{2})
-          .add(t({3, 7}), t({3, 1}), IntVector{1}, IntVector{2}, IntVector{6}, IntVector{2});
-    },
+    .numpy =
+        "(lambda out: (out.__setitem__(tuple(slice(starts[axes.index(i)], ends[axes.index(i)], strides[axes.index(i)]) "
+        "if i in axes else slice(None) for i in range(x.ndim)), value), out)[1])(x.copy())",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 9}), t({2, 9}), IntVector{0}, IntVector{0}, IntVector{4}, IntVector{2})
+              .add(t({3, 7}), t({3, 1}), IntVector{1}, IntVector{2}, IntVector{6}, IntVector{2});
+        },
     .python = "oar Tensor",
 };
 
@@ -225,10 +255,15 @@ const OpDef select_scatter_op = {
       return slice_put(a.x, a.values, SliceIndex().skip(axis).at(Dim::from_word(a.index)));
     },
     .traits = Trait::Linear,
-    .numpy = "(lambda out: (out.__setitem__((slice(None),) * (axis % x.ndim) + (index,), values), out)[1])(x.copy())",
-    .samples = [] {
-      return Samples().add(t({4, 5}), t({5}), 0, 2).add(t({2, 3, 4}), t({2, 3}), -1, -1).add(t({3}), t({}), 0, 1);
-    },
+    .numpy =
+        "(lambda out: (out.__setitem__((slice(None),) * (axis % x.ndim) + (index,), values), out)[1])(x.copy())",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 5}), t({5}), 0, 2)
+              .add(t({2, 3, 4}), t({2, 3}), -1, -1)
+              .add(t({3}), t({}), 0, 1);
+        },
     .python = "oar Tensor",
 };
 
@@ -245,10 +280,14 @@ const OpDef flip_op = {
     },
     .traits = Trait::Linear,
     .numpy = "np.flip(x, axis)",
-    .samples = [] {
-      return Samples().add(t({3, 4}), IntVector{0}).add(t({2, 3, 4}), IntVector{-1, 0}).add(t({5}), IntVector{0})
-          .add(t({0, 3}), IntVector{1});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), IntVector{0})
+              .add(t({2, 3, 4}), IntVector{-1, 0})
+              .add(t({5}), IntVector{0})
+              .add(t({0, 3}), IntVector{1});
+        },
     .python = "oar Tensor",
 };
 
@@ -259,14 +298,16 @@ bool roll_axis(Tensor& x, int64_t shift, int64_t axis) {
   const Dim cut = size - floor_mod(Dim::from_word(shift), size);
   if (cut == size) return false;
   x = concat({slice_view(x, SliceIndex().skip(axis).range(cut, kOpenHigh)),
-              slice_view(x, SliceIndex().skip(axis).range(0, cut))}, axis);
+              slice_view(x, SliceIndex().skip(axis).range(0, cut))},
+             axis);
   return true;
 }
 
 const OpDef roll_op = {
     .schema = "roll(Tensor x, int[] shifts, int[]? axis = None) -> Tensor",
-    .brief = "The elements moved on by `shifts` along the axes; what leaves at the end comes in at the "
-             "start. Without axes the tensor is rolled as a flat list.",
+    .brief =
+        "The elements moved on by `shifts` along the axes; what leaves at the end comes in at the "
+        "start. Without axes the tensor is rolled as a flat list.",
     .decompose = [](const args::roll& a) -> Made {
       const bool flat = !a.axis || a.axis->empty();
       user_check(flat || a.axis->size() == a.shifts.size(), ErrorKind::InvalidArgument,
@@ -281,16 +322,21 @@ const OpDef roll_op = {
     },
     .traits = Trait::Linear,
     .numpy = "np.roll(x, shifts if axis else sum(shifts), tuple(axis) if axis else None)",
-    .samples = [] {
-      return Samples().add(t({3, 4}), IntVector{1}).add(t({3, 4}), IntVector{-1, 6}, IntVector{0, -1})
-          .add(t({5}), IntVector{5}, IntVector{0}).add(t({0, 3}), IntVector{1}, IntVector{0}).add(t({}), IntVector{2});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}), IntVector{1})
+              .add(t({3, 4}), IntVector{-1, 6}, IntVector{0, -1})
+              .add(t({5}), IntVector{5}, IntVector{0})
+              .add(t({0, 3}), IntVector{1}, IntVector{0})
+              .add(t({}), IntVector{2});
+        },
     .python = "oar Tensor",
 };
 
 }  // namespace
 
-OAR_FAMILY(slice, &slice_view_op, &slice_put_op, &slice_put_inplace_op, &slice_op, &strided_slice_op, &crop_op,
-           &slice_scatter_op, &select_scatter_op, &flip_op, &roll_op)
+OAR_FAMILY(slice, &slice_view_op, &slice_put_op, &slice_put_inplace_op, &slice_op,
+           &strided_slice_op, &crop_op, &slice_scatter_op, &select_scatter_op, &flip_op, &roll_op)
 
 }  // namespace oar

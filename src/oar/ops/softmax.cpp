@@ -53,11 +53,14 @@ Samples grad_samples() {
 
 const OpDef softmax_op = {
     .schema = "softmax(Tensor x, int axis = -1, dtype? dtype = None) -> Tensor",
-    .brief = "exp(x) / sum(exp(x)) along an axis, without overflow. With a dtype, x is cast to it first.",
+    .brief =
+        "exp(x) / sum(exp(x)) along an axis, without overflow. With a dtype, x is cast to "
+        "it first.",
     .infer = [](const args::softmax& a) { return infer_softmax(a.x, a.axis, a.dtype); },
     .decompose = [](const args::softmax& a) -> Made {
       const Tensor e = exp(lowered(a.x, a.dtype, a.axis));
-      return narrowed(e / sum(e, IntArgs{a.axis}, std::nullopt, true), a.dtype.value_or(a.x.dtype()));
+      return narrowed(e / sum(e, IntArgs{a.axis}, std::nullopt, true),
+                      a.dtype.value_or(a.x.dtype()));
     },
     .vjp = [](const vjp::softmax& v) -> Grads {
       return narrowed(softmax_grad(v.out, v.grad, v.axis), v.x.dtype());
@@ -67,7 +70,10 @@ const OpDef softmax_op = {
     .traits = Trait::Rowwise | Trait::FloatMath | Trait::Smooth,
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda y: (lambda e: e / np.sum(e, axis, keepdims=True))(np.exp(y - np.max(y, axis, keepdims=True))) if y.size and y.ndim else np.ones_like(y))(x.astype(dtype or x.dtype))",
+    .numpy =
+        "(lambda y: (lambda e: e / np.sum(e, axis, keepdims=True))(np.exp(y - np.max(y, "
+        "axis, keepdims=True))) if y.size and y.ndim else np.ones_like(y))(x.astype(dtype or "
+        "x.dtype))",
     .samples = softmax_samples,
     .python = "oar.nn.functional",
     .onnx = "Softmax",
@@ -94,7 +100,9 @@ const OpDef softmax_grad_op = {
 
 const OpDef log_softmax_op = {
     .schema = "log_softmax(Tensor x, int axis = -1, dtype? dtype = None) -> Tensor",
-    .brief = "x - log(sum(exp(x))) along an axis, without overflow. With a dtype, x is cast to it first.",
+    .brief =
+        "x - log(sum(exp(x))) along an axis, without overflow. With a dtype, x is cast to "
+        "it first.",
     .infer = [](const args::log_softmax& a) { return infer_softmax(a.x, a.axis, a.dtype); },
     .decompose = [](const args::log_softmax& a) -> Made {
       const Tensor low = lowered(a.x, a.dtype, a.axis);
@@ -109,7 +117,10 @@ const OpDef log_softmax_op = {
     .traits = Trait::Rowwise | Trait::FloatMath | Trait::Smooth,
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "(lambda y: (lambda z: z - np.log(np.sum(np.exp(z), axis, keepdims=True)))(y - np.max(y, axis, keepdims=True)) if y.size and y.ndim else np.zeros_like(y))(x.astype(dtype or x.dtype))",
+    .numpy =
+        "(lambda y: (lambda z: z - np.log(np.sum(np.exp(z), axis, keepdims=True)))(y - "
+        "np.max(y, axis, keepdims=True)) if y.size and y.ndim else "
+        "np.zeros_like(y))(x.astype(dtype or x.dtype))",
     .samples = softmax_samples,
     .python = "oar.nn.functional",
     .onnx = "LogSoftmax",

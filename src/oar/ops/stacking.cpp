@@ -28,7 +28,10 @@ std::vector<Tensor> all_with_rank(TensorList list, int rank) {
 Tensor as_column(const Tensor& x) { return x.rank() >= 2 ? x : reshape(x, {x.numel(), 1}); }
 
 Samples lists() {
-  return Samples().add(Specs{t({2, 3}), t({2, 3})}).add(Specs{t({3}), t({3})}).add(Specs{t({}), t({})})
+  return Samples()
+      .add(Specs{t({2, 3}), t({2, 3})})
+      .add(Specs{t({3}), t({3})})
+      .add(Specs{t({}), t({})})
       .add(Specs{t({2, 3, 2})});
 }
 
@@ -128,15 +131,19 @@ const OpDef broadcast_tensors_op = {
     },
     .traits = Trait::Linear,
     .numpy = "[i.copy() for i in np.broadcast_arrays(*input)]",
-    .samples = [] {
-      return Samples().add(Specs{t({2, 1}), t({3})}).add(Specs{t({}), t({2, 2}), t({1, 2})}).add(Specs{t({0, 1}), t({3})});
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(Specs{t({2, 1}), t({3})})
+              .add(Specs{t({}), t({2, 2}), t({1, 2})})
+              .add(Specs{t({0, 1}), t({3})});
+        },
     .python = "oar",
 };
 
 }  // namespace
 
-OAR_FAMILY(stacking, &atleast_1d_op, &atleast_2d_op, &atleast_3d_op, &hstack_op, &vstack_op, &row_stack_op,
-           &dstack_op, &column_stack_op, &broadcast_tensors_op)
+OAR_FAMILY(stacking, &atleast_1d_op, &atleast_2d_op, &atleast_3d_op, &hstack_op, &vstack_op,
+           &row_stack_op, &dstack_op, &column_stack_op, &broadcast_tensors_op)
 
 }  // namespace oar

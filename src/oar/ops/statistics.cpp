@@ -26,7 +26,9 @@ Tensor degrees_of_freedom(const Tensor& x, std::optional<Ints> axis, bool unbias
 }
 
 constexpr const char* kVariance =
-    "(lambda n: (np.sum(np.abs(x - np.mean(x, axis=tuple(axis) if axis else None, keepdims=True)) ** 2, axis=tuple(axis) if axis else None, keepdims=keepdim) / np.float64(max(n - unbiased, 0))))"
+    "(lambda n: (np.sum(np.abs(x - np.mean(x, axis=tuple(axis) if axis else None, "
+    "keepdims=True)) ** 2, axis=tuple(axis) if axis else None, keepdims=keepdim) / "
+    "np.float64(max(n - unbiased, 0))))"
     "(int(np.prod([x.shape[i] for i in axis])) if axis else x.size)";
 
 Samples variance_samples() {
@@ -39,8 +41,12 @@ Samples variance_samples() {
 }
 
 const OpDef var_op = {
-    .schema = "var(Tensor x, int[]? axis = None, bool unbiased = True, bool keepdim = False) -> Tensor",
-    .brief = "The variance over axes: the squares of the distances from the mean, divided by n - 1, or by n where unbiased is off.",
+    .schema =
+        "var(Tensor x, int[]? axis = None, bool unbiased = True, bool keepdim = False) -> "
+        "Tensor",
+    .brief =
+        "The variance over axes: the squares of the distances from the mean, divided by n - "
+        "1, or by n where unbiased is off.",
     .infer = [](const args::var& a) -> Metas {
       return reduced(a.x, a.axis, a.keepdim, a.x.dtype());
     },
@@ -65,7 +71,9 @@ const OpDef var_op = {
 };
 
 const OpDef std_op = {
-    .schema = "std(Tensor x, int[]? axis = None, bool unbiased = True, bool keepdim = False) -> Tensor",
+    .schema =
+        "std(Tensor x, int[]? axis = None, bool unbiased = True, bool keepdim = False) -> "
+        "Tensor",
     .brief = "The standard deviation over axes: the square root of the variance.",
     .decompose = [](const args::std_& a) -> Made {
       return sqrt(var(a.x, a.axis, a.unbiased, a.keepdim));
@@ -73,14 +81,19 @@ const OpDef std_op = {
     .traits = Trait::FloatMath,
     .dtypes = "float",
     .amp = Amp::Full,
-    .numpy = "np.sqrt((lambda n: (np.sum((x - np.mean(x, axis=tuple(axis) if axis else None, keepdims=True)) ** 2, axis=tuple(axis) if axis else None, keepdims=keepdim) / np.float64(max(n - unbiased, 0))))(int(np.prod([x.shape[i] for i in axis])) if axis else x.size))",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 7}))
-          .add(t({2, 3, 5}), IntVector{1}, true, true)
-          .add(t({2, 3, 5}), IntVector{0, -1}, false)
-          .add(t({3, 0, 2}), IntVector{0});
-    },
+    .numpy =
+        "np.sqrt((lambda n: (np.sum((x - np.mean(x, axis=tuple(axis) if axis else None, "
+        "keepdims=True)) ** 2, axis=tuple(axis) if axis else None, keepdims=keepdim) / "
+        "np.float64(max(n - unbiased, 0))))(int(np.prod([x.shape[i] for i in axis])) if axis "
+        "else x.size))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}))
+              .add(t({2, 3, 5}), IntVector{1}, true, true)
+              .add(t({2, 3, 5}), IntVector{0, -1}, false)
+              .add(t({3, 0, 2}), IntVector{0});
+        },
     .python = "oar Tensor",
 };
 
@@ -128,13 +141,19 @@ const OpDef root_sum_square_op = {
     .traits = Trait::Reduction,
     .dtypes = "float complex",
     .amp = Amp::Full,
-    .numpy = "np.sqrt(np.sum(np.abs(x) ** 2, axis=tuple(axis) if axis else None, keepdims=keepdim))",
+    .numpy =
+        "np.sqrt(np.sum(np.abs(x) ** 2, axis=tuple(axis) if axis else None, "
+        "keepdims=keepdim))",
     .samples = [] { return reduction_samples(t); },
 };
 
 const OpDef p_norm_op = {
-    .schema = "p_norm(Tensor x, float porder = 2.0, int[]? axis = None, bool keepdim = False) -> Tensor",
-    .brief = "sum(|x|^p)^(1/p) over axes: p = 0 counts, infinity takes the largest, minus infinity the smallest magnitude.",
+    .schema =
+        "p_norm(Tensor x, float porder = 2.0, int[]? axis = None, bool keepdim = False) -> "
+        "Tensor",
+    .brief =
+        "sum(|x|^p)^(1/p) over axes: p = 0 counts, infinity takes the largest, minus "
+        "infinity the smallest magnitude.",
     .decompose = [](const args::p_norm& a) -> Made {
       const double p = a.porder;
       if (p == 2) return root_sum_square(a.x, a.axis, a.keepdim);
@@ -148,18 +167,23 @@ const OpDef p_norm_op = {
     },
     .dtypes = "float complex",
     .amp = Amp::Full,
-    .numpy = "(lambda s, ax: np.sum(s != 0, axis=ax, keepdims=keepdim).astype(s.dtype) if porder == 0 else np.max(s, axis=ax, keepdims=keepdim) if porder == np.inf else np.min(s, axis=ax, keepdims=keepdim) if porder == -np.inf else np.sum(s ** porder, axis=ax, keepdims=keepdim) ** (1 / porder))(np.abs(x), tuple(axis) if axis else None)",
-    .samples = [] {
-      return Samples()
-          .add(t({4, 3}))
-          .add(t({2, 3, 2}), 1.0, IntVector{1}, true)
-          .add(distinct({3, 4}), INFINITY, IntVector{-1})
-          .add(distinct({3, 4}), -INFINITY)
-          .add(positive({3, 4}), 3.0, IntVector{0})
-          .add(positive({2, 2}), 0.0)
-          .add(positive({}), 2.5)
-          .add(t({2, 0}), 2.0, IntVector{1});
-    },
+    .numpy =
+        "(lambda s, ax: np.sum(s != 0, axis=ax, keepdims=keepdim).astype(s.dtype) if porder "
+        "== 0 else np.max(s, axis=ax, keepdims=keepdim) if porder == np.inf else np.min(s, "
+        "axis=ax, keepdims=keepdim) if porder == -np.inf else np.sum(s ** porder, axis=ax, "
+        "keepdims=keepdim) ** (1 / porder))(np.abs(x), tuple(axis) if axis else None)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}))
+              .add(t({2, 3, 2}), 1.0, IntVector{1}, true)
+              .add(distinct({3, 4}), INFINITY, IntVector{-1})
+              .add(distinct({3, 4}), -INFINITY)
+              .add(positive({3, 4}), 3.0, IntVector{0})
+              .add(positive({2, 2}), 0.0)
+              .add(positive({}), 2.5)
+              .add(t({2, 0}), 2.0, IntVector{1});
+        },
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 // tensor's row-major order, whatever its layout in memory.
 #include "oar/ops/gen/strided.h"
 
-#include "oar/ops/gen/shape.h"
 #include "oar/ops/batching.h"
+#include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
 #include "oar/ops/view.h"
@@ -19,8 +19,9 @@ Shape batch_strides(Dim numel, Ints stride) { return behind_batch(numel, as_dims
 
 const OpDef as_strided_op = {
     .schema = "as_strided(Tensor(a) x, shape shape, int[] stride, int offset = 0) -> Tensor(a)",
-    .brief = "Element (i, j, …) of the result is element offset + i * stride[0] + j * stride[1] + … of x, "
-             "counted in row-major order. A view where x is contiguous.",
+    .brief =
+        "Element (i, j, …) of the result is element offset + i * stride[0] + j * stride[1] + … of x, "
+        "counted in row-major order. A view where x is contiguous.",
     .infer = [](const args::as_strided& a) -> Metas {
       check_strided_bounds(a.shape, a.stride, a.offset, a.x.numel());
       return TensorMeta{a.x.dtype(), Shape(a.shape)};
@@ -40,21 +41,28 @@ const OpDef as_strided_op = {
       return as_strided(a.x, behind_batch(c.size, a.shape), words(strides), a.offset);
     },
     .traits = Trait::Linear,
-    .numpy = "x.ravel()[offset + sum((np.arange(n).reshape([-1] + [1] * (len(shape) - 1 - i)) * stride[i] "
-             "for i, n in enumerate(shape)), np.zeros([1] * len(shape), 'int64')).reshape(shape)]",
-    .samples = [] {
-      return Samples().add(t({12}), IntVector{3, 2}, IntVector{4, 1}).add(t({3, 4}), IntVector{2, 3}, IntVector{1, 2}, 3)
-          .add(t({8}), IntVector{3, 4}, IntVector{2, 1}).add(t({2, 3}), IntVector{}, IntVector{}, 4)
-          .add(t({5}), IntVector{0, 2}, IntVector{1, 1}).add(t({5}), IntVector{5}, IntVector{-1}, 4)
-          .add(t({3}), IntVector{2, 3}, IntVector{0, 1});
-    },
+    .numpy =
+        "x.ravel()[offset + sum((np.arange(n).reshape([-1] + [1] * (len(shape) - 1 - i)) * stride[i] "
+        "for i, n in enumerate(shape)), np.zeros([1] * len(shape), 'int64')).reshape(shape)]",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({12}), IntVector{3, 2}, IntVector{4, 1})
+              .add(t({3, 4}), IntVector{2, 3}, IntVector{1, 2}, 3)
+              .add(t({8}), IntVector{3, 4}, IntVector{2, 1})
+              .add(t({2, 3}), IntVector{}, IntVector{}, 4)
+              .add(t({5}), IntVector{0, 2}, IntVector{1, 1})
+              .add(t({5}), IntVector{5}, IntVector{-1}, 4)
+              .add(t({3}), IntVector{2, 3}, IntVector{0, 1});
+        },
     .python = "oar Tensor",
 };
 
 const OpDef as_strided_grad_op = {
     .schema = "as_strided_grad(Tensor value, shape shape, int[] stride, int offset = 0) -> Tensor",
-    .brief = "The reverse of as_strided: adds each element of `value` to the place it was read from, in a "
-             "tensor of zeros of the given shape.",
+    .brief =
+        "The reverse of as_strided: adds each element of `value` to the place it was read from, in a "
+        "tensor of zeros of the given shape.",
     .infer = [](const args::as_strided_grad& a) -> Metas {
       check_strided_bounds(a.value.dims(), a.stride, a.offset, Shape(a.shape).numel());
       return TensorMeta{a.value.dtype(), Shape(a.shape)};
@@ -70,15 +78,21 @@ const OpDef as_strided_grad_op = {
     },
     .traits = Trait::Linear,
     .dtypes = "int float complex",
-    .numpy = "(lambda out, at: (np.add.at(out, at.ravel(), value.ravel()), out.reshape(shape))[1])("
-             "np.zeros(int(np.prod(shape)), value.dtype), offset + sum((np.arange(n).reshape([-1] + "
-             "[1] * (value.ndim - 1 - i)) * stride[i] for i, n in enumerate(value.shape)), "
-             "np.zeros(value.shape, 'int64')))",
-    .samples = [] {
-      return Samples().add(t({3, 2}), IntVector{12}, IntVector{4, 1}).add(t({2, 3}), IntVector{3, 4}, IntVector{1, 2}, 3)
-          .add(t({3, 4}), IntVector{8}, IntVector{2, 1}).add(t({}), IntVector{2, 3}, IntVector{}, 4)
-          .add(t({0, 2}), IntVector{5}, IntVector{1, 1}).add(t({2, 3}), IntVector{3}, IntVector{0, 1});
-    },
+    .numpy =
+        "(lambda out, at: (np.add.at(out, at.ravel(), value.ravel()), out.reshape(shape))[1])("
+        "np.zeros(int(np.prod(shape)), value.dtype), offset + sum((np.arange(n).reshape([-1] + "
+        "[1] * (value.ndim - 1 - i)) * stride[i] for i, n in enumerate(value.shape)), "
+        "np.zeros(value.shape, 'int64')))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 2}), IntVector{12}, IntVector{4, 1})
+              .add(t({2, 3}), IntVector{3, 4}, IntVector{1, 2}, 3)
+              .add(t({3, 4}), IntVector{8}, IntVector{2, 1})
+              .add(t({}), IntVector{2, 3}, IntVector{}, 4)
+              .add(t({0, 2}), IntVector{5}, IntVector{1, 1})
+              .add(t({2, 3}), IntVector{3}, IntVector{0, 1});
+        },
 };
 
 struct Diagonal {
@@ -90,7 +104,8 @@ Diagonal resolve_diagonal(const Tensor& x, int64_t offset, int64_t axis1, int64_
              "a diagonal needs a tensor of rank 2 or more; x has shape {}.", to_string(x.dims()));
   Diagonal d{normalise_axis(axis1, x.rank(), "axis1"), normalise_axis(axis2, x.rank(), "axis2"), 0,
              offset < 0 ? -offset : 0, offset > 0 ? offset : 0};
-  user_check(d.first != d.second, ErrorKind::InvalidArgument, "axis1 and axis2 are both axis {}.", d.first);
+  user_check(d.first != d.second, ErrorKind::InvalidArgument, "axis1 and axis2 are both axis {}.",
+             d.first);
   d.length = max_of(min_of(x.dim(d.first) - d.row, x.dim(d.second) - d.column), 0);
   return d;
 }
@@ -99,12 +114,14 @@ Diagonal resolve_diagonal(const Tensor& x, int64_t offset, int64_t axis1, int64_
 template <class List>
 void without_two(const Diagonal& d, List& from, List& to) {
   for (size_t i = 0; i < from.size(); ++i)
-    if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second) to.push_back(from[i]);
+    if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second)
+      to.push_back(from[i]);
 }
 
 const OpDef diagonal_op = {
     .schema = "diagonal(Tensor(a) x, int offset = 0, int axis1 = 0, int axis2 = 1) -> Tensor(a)",
-    .brief = "The elements where the indices of two axes differ by offset, as a new last axis. A view.",
+    .brief =
+        "The elements where the indices of two axes differ by offset, as a new last axis. A view.",
     .infer = [](const args::diagonal& a) -> Metas {
       const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
       Shape all = a.x.shape(), shape;
@@ -120,7 +137,8 @@ const OpDef diagonal_op = {
       ViewSpec spec;
       without_two(d, all, spec.shape);
       without_two(d, strides, spec.strides);
-      const int64_t down = s[static_cast<size_t>(d.first)], right = s[static_cast<size_t>(d.second)];
+      const int64_t down = s[static_cast<size_t>(d.first)],
+                    right = s[static_cast<size_t>(d.second)];
       spec.shape.push_back(d.length);
       spec.strides.push_back(down + right);
       if (d.length.value() > 0) spec.offset = d.row.value() * down + d.column.value() * right;
@@ -130,22 +148,31 @@ const OpDef diagonal_op = {
       const Diagonal d = resolve_diagonal(v.x, v.offset, v.axis1, v.axis2);
       Shape all = logical_strides(v.x.dims()), strides;
       without_two(d, all, strides);
-      const Dim down = all[static_cast<size_t>(d.first)], right = all[static_cast<size_t>(d.second)];
+      const Dim down = all[static_cast<size_t>(d.first)],
+                right = all[static_cast<size_t>(d.second)];
       strides.push_back(down + right);
-      return as_strided_grad(v.grad, v.x.dims(), words(strides), (d.row * down + d.column * right).word());
+      return as_strided_grad(v.grad, v.x.dims(), words(strides),
+                             (d.row * down + d.column * right).word());
     },
     .saves = "x:shape",
     .batch = [](const BatchCall& c) -> Made {
       const args::diagonal a(c.args);
       const int64_t rank = a.x.rank() - 1;
-      return diagonal(a.x, a.offset, behind_batch(a.axis1, rank, "axis1"), behind_batch(a.axis2, rank, "axis2"));
+      return diagonal(a.x, a.offset, behind_batch(a.axis1, rank, "axis1"),
+                      behind_batch(a.axis2, rank, "axis2"));
     },
     .traits = Trait::Linear,
     .numpy = "np.diagonal(x, offset, axis1, axis2).copy()",
-    .samples = [] {
-      return Samples().add(t({3, 4})).add(t({3, 4}), 1).add(t({2, 3, 4}), -1, 0, 2).add(t({2, 3, 4}), 0, -1, -2)
-          .add(t({3, 3}), 5).add(t({0, 3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}))
+              .add(t({3, 4}), 1)
+              .add(t({2, 3, 4}), -1, 0, 2)
+              .add(t({2, 3, 4}), 0, -1, -2)
+              .add(t({3, 3}), 5)
+              .add(t({0, 3}));
+        },
     .python = "oar Tensor",
 };
 
@@ -153,13 +180,15 @@ Dim window_count(const Tensor& x, int64_t axis, int64_t size, int64_t step) {
   user_check(size >= 0 && step > 0, ErrorKind::InvalidArgument,
              "size {} must not be negative and step {} must be positive.", size, step);
   user_check(!known_less(x.dim(axis), size), ErrorKind::InvalidArgument,
-             "size {} is larger than axis {} of x, which has shape {}.", size, axis, to_string(x.dims()));
+             "size {} is larger than axis {} of x, which has shape {}.", size, axis,
+             to_string(x.dims()));
   return floor_div(x.dim(axis) - size, step) + 1;
 }
 
 const OpDef unfold_op = {
     .schema = "unfold(Tensor(a) x, int axis, int size, int step) -> Tensor(a)",
-    .brief = "Every window of `size` elements along an axis, `step` apart, as a new last axis. A view.",
+    .brief =
+        "Every window of `size` elements along an axis, `step` apart, as a new last axis. A view.",
     .infer = [](const args::unfold& a) -> Metas {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       Shape shape = a.x.shape();
@@ -189,11 +218,17 @@ const OpDef unfold_op = {
       return unfold(a.x, behind_batch(a.axis, a.x.rank() - 1), a.size, a.step);
     },
     .traits = Trait::Linear,
-    .numpy = "np.take(np.lib.stride_tricks.sliding_window_view(x, size, axis), "
-             "range(0, x.shape[axis] - size + 1, step), axis if axis >= 0 else axis - 1)",
-    .samples = [] {
-      return Samples().add(t({9}), 0, 2, 4).add(t({3, 7}), 1, 3, 2).add(t({5, 2}), -2, 2, 1).add(t({0, 4}), 1, 2, 2);
-    },
+    .numpy =
+        "np.take(np.lib.stride_tricks.sliding_window_view(x, size, axis), "
+        "range(0, x.shape[axis] - size + 1, step), axis if axis >= 0 else axis - 1)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({9}), 0, 2, 4)
+              .add(t({3, 7}), 1, 3, 2)
+              .add(t({5, 2}), -2, 2, 1)
+              .add(t({0, 4}), 1, 2, 2);
+        },
     .python = "oar Tensor",
 };
 

@@ -8,10 +8,11 @@ namespace oar {
 Shape broadcast_target(const Tensor& x, Dims shape) {
   const size_t rank = static_cast<size_t>(x.rank());
   const auto refuse = [&] {
-    fail(ErrorKind::InvalidArgument,
-         "a tensor of shape {} does not broadcast to {}.\nhint: Sizes must be equal from the right, "
-         "or 1 in the tensor.",
-         to_string(x.dims()), to_string(shape));
+    fail(
+        ErrorKind::InvalidArgument,
+        "a tensor of shape {} does not broadcast to {}.\nhint: Sizes must be equal from the right, "
+        "or 1 in the tensor.",
+        to_string(x.dims()), to_string(shape));
   };
   if (shape.size() < rank) refuse();
   Shape out(shape);
@@ -107,10 +108,11 @@ void check_strided_bounds(Dims shape, Ints strides, int64_t offset, Dim numel) {
                to_string(strides));
   }
   if (!known || empty) return;
-  user_check(low >= 0 && high < numel.word(), ErrorKind::OutOfRange,
-             "shape {} with stride {} and offset {} reaches from element {} to {}; the tensor has {} "
-             "elements.",
-             to_string(shape), to_string(strides), offset, low, high, numel.word());
+  user_check(
+      low >= 0 && high < numel.word(), ErrorKind::OutOfRange,
+      "shape {} with stride {} and offset {} reaches from element {} to {}; the tensor has {} "
+      "elements.",
+      to_string(shape), to_string(strides), offset, low, high, numel.word());
 }
 
 int64_t specialised(Dim size) {
@@ -139,7 +141,8 @@ Dim clamped_end(int64_t word, Dim size, Dim low, Dim high, bool lower_end) {
 }
 
 SlicedAxis resolve_slice(int64_t axis, Dim size, Ints item) {
-  const int64_t step = std::clamp<int64_t>(Dim::from_word(item[3]).value(), -kOpenHigh / 4, kOpenHigh / 4);
+  const int64_t step =
+      std::clamp<int64_t>(Dim::from_word(item[3]).value(), -kOpenHigh / 4, kOpenHigh / 4);
   user_check(step != 0, ErrorKind::InvalidArgument, "the step of the slice of axis {} is 0.", axis);
   const bool forward = step > 0;
   const Dim low = forward ? 0 : -1, high = forward ? size : size - 1;
@@ -169,11 +172,13 @@ int64_t unnamed_axes(Ints index, int64_t rank) {
     named += index[i] <= kIntegerItem;
     ellipses += index[i] == kEllipsisItem;
   }
-  user_check(ellipses <= 1, ErrorKind::InvalidArgument, "an index has {} ellipses (...).\nhint: "
-             "Only one can be told from the rank; write out the others as ':'.", ellipses);
+  user_check(ellipses <= 1, ErrorKind::InvalidArgument,
+             "an index has {} ellipses (...).\nhint: "
+             "Only one can be told from the rank; write out the others as ':'.",
+             ellipses);
   user_check(named <= rank, ErrorKind::OutOfRange,
-             "an index names {} axes; the tensor has {}.\nhint: Leave out the last {} of them.", named,
-             rank, named - rank);
+             "an index names {} axes; the tensor has {}.\nhint: Leave out the last {} of them.",
+             named, rank, named - rank);
   return rank - named;
 }
 
@@ -194,11 +199,15 @@ SmallVector<SlicedAxis, 6> resolve_index(Dims shape, Ints index) {
         ++axis;
         break;
       case kIntegerItem:
-        axes.push_back(resolve_integer(axis, shape[static_cast<size_t>(axis)], Dim::from_word(item[1])));
+        axes.push_back(
+            resolve_integer(axis, shape[static_cast<size_t>(axis)], Dim::from_word(item[1])));
         ++axis;
         break;
-      case kNewAxisItem: axes.push_back({-1, true}); break;
-      default: whole(std::exchange(unnamed, 0));
+      case kNewAxisItem:
+        axes.push_back({-1, true});
+        break;
+      default:
+        whole(std::exchange(unnamed, 0));
     }
   }
   whole(unnamed);

@@ -56,8 +56,8 @@ class SliceIndex : public SmallVector<int64_t, 24> {
 
 // What an index does, axis by axis.
 struct SlicedAxis {
-  int64_t source;   // the axis of the tensor; -1 for a new one
-  bool kept;        // an integer drops its axis
+  int64_t source;  // the axis of the tensor; -1 for a new one
+  bool kept;       // an integer drops its axis
   Dim start = 0;
   int64_t step = 1;
   Dim length = 1;

@@ -15,7 +15,8 @@ int64_t checked(int64_t index, int64_t axis, int64_t size) {
 
 // The lines that `index` covers: body(byte offsets of the line's start in each operand).
 template <size_t N, class Body>
-void each_line(const oar_tensor& index, int64_t axis, const std::array<const oar_tensor*, N>& operands, Body&& body) {
+void each_line(const oar_tensor& index, int64_t axis,
+               const std::array<const oar_tensor*, N>& operands, Body&& body) {
   Walk<N> lines;
   for (int i = 0; i < index.ndim; ++i) {
     if (i == axis) continue;
@@ -24,9 +25,10 @@ void each_line(const oar_tensor& index, int64_t axis, const std::array<const oar
     lines.push(index.shape[i], steps);
   }
   if (index.numel == 0) return;
-  parallel_for(0, lines.count(), std::max<int64_t>(1, kGrain / index.shape[axis]), [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) body(lines.offsets(line));
-  });
+  parallel_for(0, lines.count(), std::max<int64_t>(1, kGrain / index.shape[axis]),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t line = begin; line < end; ++line) body(lines.offsets(line));
+               });
 }
 
 template <class T>
@@ -44,8 +46,10 @@ void take_along(KernelCall& call) {
       using Word = decltype(word);
       each_line<3>(index, axis, {&out, &index, &x}, [&](const std::array<int64_t, 3>& start) {
         for (int64_t j = 0; j < index.shape[axis]; ++j) {
-          const int64_t at = checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size);
-          element<Word>(out, start[0] + j * step_of(out, axis)) = element<Word>(x, start[2] + at * step_of(x, axis));
+          const int64_t at =
+              checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size);
+          element<Word>(out, start[0] + j * step_of(out, axis)) =
+              element<Word>(x, start[2] + at * step_of(x, axis));
         }
       });
     });
@@ -58,7 +62,10 @@ class Line {
  public:
   using C = compute_t<T>;
   Line(const oar_tensor& t, int64_t start, int64_t axis)
-      : tensor_(t), start_(start), step_(step_of(t, axis)), wide_(std::is_same_v<T, C> ? 0 : t.shape[axis]) {
+      : tensor_(t),
+        start_(start),
+        step_(step_of(t, axis)),
+        wide_(std::is_same_v<T, C> ? 0 : t.shape[axis]) {
     if constexpr (!std::is_same_v<T, C>)
       for (int64_t i = 0; i < t.shape[axis]; ++i) wide_[i] = static_cast<C>(at(i));
     length_ = t.shape[axis];
@@ -70,8 +77,10 @@ class Line {
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   C& operator[](int64_t i) {
-    if constexpr (std::is_same_v<T, C>) return at(i);
-    else return wide_[i];
+    if constexpr (std::is_same_v<T, C>)
+      return at(i);
+    else
+      return wide_[i];
   }
 
  private:
@@ -90,8 +99,10 @@ void put_lines(KernelCall& call, int64_t axis, bool include_self, Combine combin
     Scratch<bool, 1024> touched(include_self ? 0 : size);
     if (!include_self) std::fill_n(touched.data(), size, false);
     for (int64_t j = 0; j < index.shape[axis]; ++j) {
-      const int64_t at = checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size);
-      const auto given = static_cast<compute_t<T>>(element<T>(value, start[2] + j * step_of(value, axis)));
+      const int64_t at =
+          checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size);
+      const auto given =
+          static_cast<compute_t<T>>(element<T>(value, start[2] + j * step_of(value, axis)));
       const bool fresh = !include_self && !touched[at];
       if (fresh) touched[at] = true;
       line[at] = fresh ? given : static_cast<compute_t<T>>(combine(line[at], given));
@@ -108,37 +119,48 @@ void put_kind(KernelCall& call, Choose&& choose) {
     using I = typename decltype(index_tag)::type;
     visit<Types::value>(call.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const auto put = [&](auto combine) { put_lines<I, T>(call, axis, call.arg(5).as_bool(), combine); };
+      const auto put = [&](auto combine) {
+        put_lines<I, T>(call, axis, call.arg(5).as_bool(), combine);
+      };
       choose(put, call.arg(4).as_string());
     });
   });
 }
 
 void put_along(KernelCall& call) {
-  put_kind<std::integral_constant<unsigned, kAllTypes>>(call, [](const auto& put, std::string_view reduce) {
-    if (reduce == "assign") put([](auto, auto b) { return b; });
-    else if (reduce == "add") put([](auto a, auto b) { return a + b; });
-    else put([](auto a, auto b) { return a * b; });
-  });
+  put_kind<std::integral_constant<unsigned, kAllTypes>>(
+      call, [](const auto& put, std::string_view reduce) {
+        if (reduce == "assign")
+          put([](auto, auto b) { return b; });
+        else if (reduce == "add")
+          put([](auto a, auto b) { return a + b; });
+        else
+          put([](auto a, auto b) { return a * b; });
+      });
 }
 
 void put_along_extreme(KernelCall& call) {
-  put_kind<std::integral_constant<unsigned, kIntegers | kFloats>>(call, [](const auto& put, std::string_view reduce) {
-    // NaN wins, as in NumPy.
-    if (reduce == "amin") put([](auto a, auto b) { return a < b || a != a ? a : b; });
-    else put([](auto a, auto b) { return a > b || a != a ? a : b; });
-  });
+  put_kind<std::integral_constant<unsigned, kIntegers | kFloats>>(
+      call, [](const auto& put, std::string_view reduce) {
+        // NaN wins, as in NumPy.
+        if (reduce == "amin")
+          put([](auto a, auto b) { return a < b || a != a ? a : b; });
+        else
+          put([](auto a, auto b) { return a > b || a != a ? a : b; });
+      });
 }
 
 void last_writes_along(KernelCall& call) {
   const oar_tensor &index = call.in(0), &out = call.out();
-  const int64_t axis = normalise_axis(call.arg(1).as_int(), index.ndim), size = call.arg(2).as_int();
+  const int64_t axis = normalise_axis(call.arg(1).as_int(), index.ndim),
+                size = call.arg(2).as_int();
   visit<kIntegers>(dtype_of(index), [&](auto tag) {
     using I = typename decltype(tag)::type;
     each_line<2>(index, axis, {&out, &index}, [&](const std::array<int64_t, 2>& start) {
       std::vector<bool> named(static_cast<size_t>(size), false);
       for (int64_t j = index.shape[axis]; j-- > 0;) {
-        const auto at = static_cast<size_t>(checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size));
+        const auto at = static_cast<size_t>(
+            checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size));
         element<bool>(out, start[0] + j * step_of(out, axis)) = !named[at];
         named[at] = true;
       }

@@ -1,5 +1,5 @@
-// Kernels that go along one axis: the tensor as outer x length x inner, and operands made contiguous
-// so that they can count on it.
+// Kernels that go along one axis: the tensor as outer x length x inner, and operands made
+// contiguous so that they can count on it.
 #pragma once
 
 #include "oar/backend/cpu/compact.h"
@@ -13,8 +13,7 @@ struct AxisSpan {
   AxisSpan(const oar_tensor& x, int64_t axis) {
     if (x.ndim == 0) return;
     axis = normalise_axis(axis, x.ndim);
-    for (int i = 0; i < x.ndim; ++i)
-      (i < axis ? outer : i > axis ? inner : length) *= x.shape[i];
+    for (int i = 0; i < x.ndim; ++i) (i < axis ? outer : i > axis ? inner : length) *= x.shape[i];
   }
   int64_t lines() const { return outer * inner; }
 };

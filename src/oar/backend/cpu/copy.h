@@ -27,7 +27,8 @@ class LocalTensor : public oar_tensor {
   LocalTensor(const oar_tensor& base, const ViewSpec& spec)
       : LocalTensor(static_cast<char*>(base.data) +
                         spec.offset * static_cast<int64_t>(size_of(static_cast<DType>(base.dtype))),
-                    static_cast<DType>(base.dtype), spec.shape, {spec.strides.data(), spec.strides.size()}) {}
+                    static_cast<DType>(base.dtype), spec.shape,
+                    {spec.strides.data(), spec.strides.size()}) {}
   // `x` broadcast to a shape.
   static LocalTensor broadcast(const oar_tensor& x, Dims shape) {
     SmallVector<int64_t, 6> steps(shape.size(), 0);
@@ -47,7 +48,9 @@ class LocalTensor : public oar_tensor {
 inline Dims dims_of(const oar_tensor& t) { return as_dims({t.shape, static_cast<size_t>(t.ndim)}); }
 inline Ints strides_of(const oar_tensor& t) { return {t.strides, static_cast<size_t>(t.ndim)}; }
 inline DType dtype_of(const oar_tensor& t) { return static_cast<DType>(t.dtype); }
-inline int64_t element_size(const oar_tensor& t) { return static_cast<int64_t>(size_of(dtype_of(t))); }
+inline int64_t element_size(const oar_tensor& t) {
+  return static_cast<int64_t>(size_of(dtype_of(t)));
+}
 
 // A contiguous tensor for the length of a kernel.
 class TemporaryTensor {
@@ -58,7 +61,9 @@ class TemporaryTensor {
         tensor_(memory_.data(), dtype, dims, {steps_.data(), steps_.size()}) {}
   const oar_tensor& operator*() const { return tensor_; }
   template <class T>
-  T* data() const { return static_cast<T*>(tensor_.data); }
+  T* data() const {
+    return static_cast<T*>(tensor_.data);
+  }
 
  private:
   SmallVector<int64_t, 6> steps_;
@@ -70,15 +75,22 @@ class TemporaryTensor {
 bool ranges_meet(const oar_tensor& a, const oar_tensor& b);
 
 // Calls body with an integer type as wide as the element: for kernels that only move elements.
-struct Wide { uint64_t words[2]; };
+struct Wide {
+  uint64_t words[2];
+};
 template <class F>
 void visit_width(const oar_tensor& t, F&& body) {
   switch (element_size(t)) {
-    case 1: return body(uint8_t{});
-    case 2: return body(uint16_t{});
-    case 4: return body(uint32_t{});
-    case 8: return body(uint64_t{});
-    default: return body(Wide{});
+    case 1:
+      return body(uint8_t{});
+    case 2:
+      return body(uint16_t{});
+    case 4:
+      return body(uint32_t{});
+    case 8:
+      return body(uint64_t{});
+    default:
+      return body(Wide{});
   }
 }
 

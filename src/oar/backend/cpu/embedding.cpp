@@ -11,11 +11,13 @@ namespace {
 // Row numbers, checked. A negative number is a mistake here, not a count from the end.
 class RowNumbers {
  public:
-  RowNumbers(const oar_tensor& x, int64_t rows) : count_(x.numel), numbers_(dims_of(x), DType::Int64) {
+  RowNumbers(const oar_tensor& x, int64_t rows)
+      : count_(x.numel), numbers_(dims_of(x), DType::Int64) {
     copy_elements(*numbers_, x);
     for (int64_t i = 0; i < count_; ++i)
       user_check((*this)[i] >= 0 && (*this)[i] < rows, ErrorKind::OutOfRange,
-                 "x holds the row number {}; weight has {} rows (0 to {}).", (*this)[i], rows, rows - 1);
+                 "x holds the row number {}; weight has {} rows (0 to {}).", (*this)[i], rows,
+                 rows - 1);
   }
   int64_t operator[](int64_t i) const { return numbers_.data<int64_t>()[i]; }
   int64_t count() const { return count_; }
@@ -43,36 +45,42 @@ void embedding_lookup(KernelCall& call) {
   const int64_t length = row.count(), stride = weight.strides[0] * size;
   const bool packed = row.is_run({size, size});
   if (length == 0) return;
-  parallel_for(0, rows.count(), std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      char* to = static_cast<char*>(out.data) + i * length * size;
-      const char* from = static_cast<const char*>(weight.data) + rows[i] * stride;
-      if (rows[i] == padding) {
-        std::memset(to, 0, static_cast<size_t>(length * size));
-      } else if (packed) {
-        std::memcpy(to, from, static_cast<size_t>(length * size));
-      } else {
-        row.runs([&](const auto& at, const auto& steps, int64_t n) {
-          for (int64_t k = 0; k < n; ++k)
-            std::memcpy(to + at[0] + k * steps[0], from + at[1] + k * steps[1], static_cast<size_t>(size));
-        });
-      }
-    }
-  });
+  parallel_for(0, rows.count(), std::max<int64_t>(1, kGrain / length),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   char* to = static_cast<char*>(out.data) + i * length * size;
+                   const char* from = static_cast<const char*>(weight.data) + rows[i] * stride;
+                   if (rows[i] == padding) {
+                     std::memset(to, 0, static_cast<size_t>(length * size));
+                   } else if (packed) {
+                     std::memcpy(to, from, static_cast<size_t>(length * size));
+                   } else {
+                     row.runs([&](const auto& at, const auto& steps, int64_t n) {
+                       for (int64_t k = 0; k < n; ++k)
+                         std::memcpy(to + at[0] + k * steps[0], from + at[1] + k * steps[1],
+                                     static_cast<size_t>(size));
+                     });
+                   }
+                 }
+               });
 }
 
 // Each thread owns a range of rows of the table, so the order of additions does not depend on them.
 template <class T>
-void sum_rows(const oar_tensor& out, const RowNumbers& rows, const oar_tensor& value, int64_t padding) {
+void sum_rows(const oar_tensor& out, const RowNumbers& rows, const oar_tensor& value,
+              int64_t padding) {
   const Walk<2> row = row_walk(out, value, out.ndim - 1);
-  const int64_t total = out.shape[0], length = row.count(), stride = length * static_cast<int64_t>(sizeof(T));
+  const int64_t total = out.shape[0], length = row.count(),
+                stride = length * static_cast<int64_t>(sizeof(T));
   Walk<1> starts;
   for (int i = 0; i < value.ndim - (out.ndim - 1); ++i)
     starts.push(value.shape[i], {value.strides[i] * static_cast<int64_t>(sizeof(T))});
-  const int64_t parts = rows.count() * length <= kGrain ? 1 : std::min<int64_t>(num_threads(), total);
+  const int64_t parts =
+      rows.count() * length <= kGrain ? 1 : std::min<int64_t>(num_threads(), total);
   parallel_chunks(parts, [&](int64_t part) {
     const int64_t first = total * part / parts, last = total * (part + 1) / parts;
-    std::fill(static_cast<T*>(out.data) + first * length, static_cast<T*>(out.data) + last * length, T(0));
+    std::fill(static_cast<T*>(out.data) + first * length, static_cast<T*>(out.data) + last * length,
+              T(0));
     int64_t i = 0;
     starts.runs([&](const auto& at, const auto& steps, int64_t n) {
       for (int64_t k = 0; k < n; ++k, ++i) {
@@ -102,7 +110,8 @@ void embedding_grad(KernelCall& call) {
     sum_rows<float>(*sums, rows, *wide, padding);
     return copy_elements(out, *sums);
   }
-  visit_dtype(dtype, [&](auto tag) { sum_rows<typename decltype(tag)::type>(out, rows, value, padding); });
+  visit_dtype(dtype,
+              [&](auto tag) { sum_rows<typename decltype(tag)::type>(out, rows, value, padding); });
 }
 
 template <class T>
@@ -119,7 +128,8 @@ void renorm_row(const oar_tensor& weight, int64_t row, double max_norm, double o
   if (!(norm > max_norm)) return;
   const double scale = max_norm / (norm + 1e-7);
   for (int64_t i = 0; i < weight.shape[1]; ++i)
-    at(i) = static_cast<T>(static_cast<compute_t<T>>(static_cast<double>(static_cast<compute_t<T>>(at(i))) * scale));
+    at(i) = static_cast<T>(
+        static_cast<compute_t<T>>(static_cast<double>(static_cast<compute_t<T>>(at(i))) * scale));
 }
 
 void embedding_renorm(KernelCall& call) {
@@ -131,10 +141,12 @@ void embedding_renorm(KernelCall& call) {
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   visit<kFloats>(dtype_of(weight), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    parallel_for(0, static_cast<int64_t>(rows.size()), std::max<int64_t>(1, kGrain / std::max<int64_t>(weight.shape[1], 1)),
+    parallel_for(0, static_cast<int64_t>(rows.size()),
+                 std::max<int64_t>(1, kGrain / std::max<int64_t>(weight.shape[1], 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
-                     renorm_row<T>(weight, rows[static_cast<size_t>(i)], call.arg(2).as_double(), call.arg(3).as_double());
+                     renorm_row<T>(weight, rows[static_cast<size_t>(i)], call.arg(2).as_double(),
+                                   call.arg(3).as_double());
                  });
   });
 }

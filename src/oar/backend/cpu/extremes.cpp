@@ -11,8 +11,10 @@ struct ExtremeReducer {
   using Acc = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
   Acc identity() const {
     using Limits = std::numeric_limits<Acc>;
-    if constexpr (Limits::has_infinity) return kLargest ? -Limits::infinity() : Limits::infinity();
-    else return kLargest ? Limits::lowest() : Limits::max();
+    if constexpr (Limits::has_infinity)
+      return kLargest ? -Limits::infinity() : Limits::infinity();
+    else
+      return kLargest ? Limits::lowest() : Limits::max();
   }
   Acc join(Acc a, Acc b) const {
     const bool better = kLargest ? b > a : b < a;
@@ -149,8 +151,10 @@ template <bool kLargest>
 void arg_extreme(KernelCall& call) {
   const oar_tensor &x = call.in(0), &out = call.out();
   SmallVector<int64_t, 6> axes;
-  if (call.has(1) && x.ndim > 0) axes.push_back(normalise_axis(call.arg(1).as_int(), x.ndim));
-  else for (int i = 0; i < x.ndim; ++i) axes.push_back(i);
+  if (call.has(1) && x.ndim > 0)
+    axes.push_back(normalise_axis(call.arg(1).as_int(), x.ndim));
+  else
+    for (int i = 0; i < x.ndim; ++i) axes.push_back(i);
   if (out.numel == 0) return;
   const ReduceLayout layout(x, Ints(axes.data(), axes.size()), /*ordered=*/true);
   const bool direct = static_cast<DType>(out.dtype) == DType::Int64;

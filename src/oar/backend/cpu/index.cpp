@@ -24,7 +24,8 @@ struct Beside {
     size_t axis = 0;
     const auto push = [&](Walk<2>& walk, int64_t source) {
       const auto s = static_cast<size_t>(source);
-      walk.push(places.sizes()[s].word(), {places.strides()[s] * tensor_element, result_steps[axis++]});
+      walk.push(places.sizes()[s].word(),
+                {places.strides()[s] * tensor_element, result_steps[axis++]});
     };
     for (int64_t source : layout.before) push(before, source);
     axis += places.index_shape().size();
@@ -33,33 +34,36 @@ struct Beside {
 };
 
 template <class Word>
-void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside, const Offsets& from) {
+void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside,
+               const Offsets& from) {
   const auto count = static_cast<int64_t>(from.size());
   const int64_t length = beside.behind.count(), size = sizeof(Word);
   const bool packed = beside.behind.is_run({size, size});
-  parallel_for(0, beside.before.count() * count, std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1)),
+  parallel_for(0, beside.before.count() * count,
+               std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1)),
                [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t first = begin % count, rows = std::min(end - begin, count - first);
-      const char* base = static_cast<const char*>(x.data) + beside.before.offsets(begin / count)[0];
-      char* to = static_cast<char*>(out.data) + begin * length * size;
-      for (int64_t i = 0; i < rows; ++i, to += length * size) {
-        const char* row = base + from[static_cast<size_t>(first + i)];
-        if (length == 1) {
-          *reinterpret_cast<Word*>(to) = *reinterpret_cast<const Word*>(row);
-        } else if (packed) {
-          std::memcpy(to, row, static_cast<size_t>(length * size));
-        } else {
-          beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
-            for (int64_t k = 0; k < n; ++k)
-              *reinterpret_cast<Word*>(to + at[1] + k * steps[1]) =
-                  *reinterpret_cast<const Word*>(row + at[0] + k * steps[0]);
-          });
-        }
-      }
-      begin += rows;
-    }
-  });
+                 while (begin < end) {
+                   const int64_t first = begin % count, rows = std::min(end - begin, count - first);
+                   const char* base =
+                       static_cast<const char*>(x.data) + beside.before.offsets(begin / count)[0];
+                   char* to = static_cast<char*>(out.data) + begin * length * size;
+                   for (int64_t i = 0; i < rows; ++i, to += length * size) {
+                     const char* row = base + from[static_cast<size_t>(first + i)];
+                     if (length == 1) {
+                       *reinterpret_cast<Word*>(to) = *reinterpret_cast<const Word*>(row);
+                     } else if (packed) {
+                       std::memcpy(to, row, static_cast<size_t>(length * size));
+                     } else {
+                       beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+                         for (int64_t k = 0; k < n; ++k)
+                           *reinterpret_cast<Word*>(to + at[1] + k * steps[1]) =
+                               *reinterpret_cast<const Word*>(row + at[0] + k * steps[0]);
+                       });
+                     }
+                   }
+                   begin += rows;
+                 }
+               });
 }
 
 void index_take(KernelCall& call) {
@@ -81,19 +85,22 @@ void in_order(const Offsets& to, int64_t work, Write&& write) {
   const int64_t parts = count * work <= kGrain || work < 8 ? 1 : num_threads();
   parallel_chunks(parts, [&](int64_t part) {
     for (int64_t row = 0; row < count; ++row) {
-      const uint64_t mixed = static_cast<uint64_t>(to[static_cast<size_t>(row)]) * 0x9e3779b97f4a7c15u;
-      if (static_cast<int64_t>((mixed >> 32) * static_cast<uint64_t>(parts) >> 32) == part) write(row);
+      const uint64_t mixed =
+          static_cast<uint64_t>(to[static_cast<size_t>(row)]) * 0x9e3779b97f4a7c15u;
+      if (static_cast<int64_t>((mixed >> 32) * static_cast<uint64_t>(parts) >> 32) == part)
+        write(row);
     }
   });
 }
 
 // Combine(to, from) on elements of type T at (tensor + to[row]) and (value + from[row]).
 template <class T, class Combine>
-void write_rows(void* tensor, const void* value, const Beside& beside, const Offsets& to, const Offsets& from,
-                Combine combine) {
+void write_rows(void* tensor, const void* value, const Beside& beside, const Offsets& to,
+                const Offsets& from, Combine combine) {
   const auto write = [&](const std::array<int64_t, 2>& base, int64_t row) {
     char* at_tensor = static_cast<char*>(tensor) + base[0] + to[static_cast<size_t>(row)];
-    const char* at_value = static_cast<const char*>(value) + base[1] + from[static_cast<size_t>(row)];
+    const char* at_value =
+        static_cast<const char*>(value) + base[1] + from[static_cast<size_t>(row)];
     beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
       for (int64_t k = 0; k < n; ++k)
         combine(*reinterpret_cast<T*>(at_tensor + at[0] + k * steps[0]),
@@ -101,14 +108,16 @@ void write_rows(void* tensor, const void* value, const Beside& beside, const Off
     });
   };
   const int64_t outer = beside.before.count(), rows = static_cast<int64_t>(to.size());
-  if (outer == 1) return in_order(to, beside.behind.count(), [&](int64_t row) { write({0, 0}, row); });
-  parallel_for(0, outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * beside.behind.count())),
+  if (outer == 1)
+    return in_order(to, beside.behind.count(), [&](int64_t row) { write({0, 0}, row); });
+  parallel_for(0, outer,
+               std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * beside.behind.count())),
                [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const auto base = beside.before.offsets(p);
-      for (int64_t row = 0; row < rows; ++row) write(base, row);
-    }
-  });
+                 for (int64_t p = begin; p < end; ++p) {
+                   const auto base = beside.before.offsets(p);
+                   for (int64_t row = 0; row < rows; ++row) write(base, row);
+                 }
+               });
 }
 
 // The offset of each indexed row in the (broadcast) value.
@@ -131,8 +140,10 @@ void put(const oar_tensor& tensor, const Value& indices, const oar_tensor& given
   const Shape shape = places.result_shape();
   bool fits = given.ndim <= shape.rank();
   for (int i = 0; fits && i < given.ndim; ++i)
-    fits = given.shape[i] == 1 || Dim(given.shape[i]) == shape[static_cast<size_t>(i + shape.rank() - given.ndim)];
-  user_check(fits, ErrorKind::InvalidArgument, "value has shape {} and does not broadcast to the indexed shape {}.",
+    fits = given.shape[i] == 1 ||
+           Dim(given.shape[i]) == shape[static_cast<size_t>(i + shape.rank() - given.ndim)];
+  user_check(fits, ErrorKind::InvalidArgument,
+             "value has shape {} and does not broadcast to the indexed shape {}.",
              to_string(dims_of(given)), shape.str());
   const int64_t size = element_size(tensor);
   Offsets to = places.offsets(places.strides());
@@ -146,12 +157,14 @@ void put(const oar_tensor& tensor, const Value& indices, const oar_tensor& given
   if (accumulate)
     visit_dtype(dtype_of(tensor), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      write_rows<T>(tensor.data, value.data, beside, to, from, [](T& a, const T& b) { a = static_cast<T>(a + b); });
+      write_rows<T>(tensor.data, value.data, beside, to, from,
+                    [](T& a, const T& b) { a = static_cast<T>(a + b); });
     });
   else
     visit_width(tensor, [&](auto word) {
       using Word = decltype(word);
-      write_rows<Word>(tensor.data, value.data, beside, to, from, [](Word& a, const Word& b) { a = b; });
+      write_rows<Word>(tensor.data, value.data, beside, to, from,
+                       [](Word& a, const Word& b) { a = b; });
     });
 }
 
@@ -166,38 +179,44 @@ Word* row_of(const oar_tensor& x, const MaskRun& run, const SmallVector<int64_t,
 // x[mask] = value without a list of positions. Answers false where the call is of another kind.
 bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tensor& value) {
   const TensorList list = indices.as_tensors();
-  if (list.size() != 1 || !is_bool(list[0].dtype()) || list[0].rank() == 0 || value.ndim > 0) return false;
+  if (list.size() != 1 || !is_bool(list[0].dtype()) || list[0].rank() == 0 || value.ndim > 0)
+    return false;
   const oar_tensor& mask = *list[0].impl();
   const int64_t size = element_size(tensor);
   Walk<1> behind;
-  for (int i = mask.ndim; i < tensor.ndim; ++i) behind.push(tensor.shape[i], {tensor.strides[i] * size});
+  for (int i = mask.ndim; i < tensor.ndim; ++i)
+    behind.push(tensor.shape[i], {tensor.strides[i] * size});
   const SmallVector<int64_t, 6> steps(tensor.strides, tensor.strides + mask.ndim);
   visit_width(tensor, [&](auto word) {
     using Word = decltype(word);
     const Word given = *static_cast<const Word*>(value.data);
-    each_mask_run(mask, [](int64_t) {}, [&](const MaskRun& run) {
-      Word* row = row_of<Word>(tensor, run, steps);
-      const int64_t step = steps.back(), length = run.last - run.first;
-      if (behind.count() == 1) {  // without a branch that cannot be foretold
-        for (int64_t i = 0; i < length; ++i) {
-          const Word choice[] = {row[i * step], given};
-          row[i * step] = choice[run.flags[i * run.step]];
-        }
-        return;
-      }
-      for (int64_t i = 0; i < length; ++i) {
-        if (!run.flags[i * run.step]) continue;
-        behind.runs([&](const auto& at, const auto& steps, int64_t n) {
-          for (int64_t k = 0; k < n; ++k)
-            *reinterpret_cast<Word*>(reinterpret_cast<char*>(row + i * step) + at[0] + k * steps[0]) = given;
+    each_mask_run(
+        mask, [](int64_t) {},
+        [&](const MaskRun& run) {
+          Word* row = row_of<Word>(tensor, run, steps);
+          const int64_t step = steps.back(), length = run.last - run.first;
+          if (behind.count() == 1) {  // without a branch that cannot be foretold
+            for (int64_t i = 0; i < length; ++i) {
+              const Word choice[] = {row[i * step], given};
+              row[i * step] = choice[run.flags[i * run.step]];
+            }
+            return;
+          }
+          for (int64_t i = 0; i < length; ++i) {
+            if (!run.flags[i * run.step]) continue;
+            behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+              for (int64_t k = 0; k < n; ++k)
+                *reinterpret_cast<Word*>(reinterpret_cast<char*>(row + i * step) + at[0] +
+                                         k * steps[0]) = given;
+            });
+          }
         });
-      }
-    });
   });
   return true;
 }
 
-void put_any(const oar_tensor& tensor, const Value& indices, const oar_tensor& value, bool accumulate) {
+void put_any(const oar_tensor& tensor, const Value& indices, const oar_tensor& value,
+             bool accumulate) {
   const DType dtype = dtype_of(tensor);
   // Sums of small floats are kept in float until the end.
   const bool widens = accumulate && is_floating(dtype) && size_of(dtype) < 4;
@@ -211,7 +230,8 @@ void put_any(const oar_tensor& tensor, const Value& indices, const oar_tensor& v
     own_tensor.emplace(dims_of(tensor), working);
     copy_elements(**own_tensor, tensor);
   }
-  const oar_tensor &to = own_tensor ? **own_tensor : tensor, &from = own_value ? **own_value : value;
+  const oar_tensor &to = own_tensor ? **own_tensor : tensor,
+                   &from = own_value ? **own_value : value;
   if (accumulate || !put_by_mask(to, indices, from)) put(to, indices, from, accumulate);
   if (own_tensor) copy_elements(tensor, **own_tensor);
 }
@@ -237,9 +257,11 @@ void last_writes(KernelCall& call) {
   }
   const Offsets at = places.offsets({steps.data(), steps.size()});
   std::vector<int64_t> writer(static_cast<size_t>(total), -1);
-  for (size_t i = 0; i < at.size(); ++i) writer[static_cast<size_t>(at[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < at.size(); ++i)
+    writer[static_cast<size_t>(at[i])] = static_cast<int64_t>(i);
   auto* out = static_cast<bool*>(call.out().data);
-  for (size_t i = 0; i < at.size(); ++i) out[i] = writer[static_cast<size_t>(at[i])] == static_cast<int64_t>(i);
+  for (size_t i = 0; i < at.size(); ++i)
+    out[i] = writer[static_cast<size_t>(at[i])] == static_cast<int64_t>(i);
 }
 
 void nonzero(KernelCall& call) {
@@ -252,7 +274,8 @@ void nonzero(KernelCall& call) {
 
 void masked_select(KernelCall& call) {
   const Shape shape = broadcast_shapes(Shape(dims_of(call.in(0))), Shape(dims_of(call.in(1))));
-  const LocalTensor x = LocalTensor::broadcast(call.in(0), shape), mask = LocalTensor::broadcast(call.in(1), shape);
+  const LocalTensor x = LocalTensor::broadcast(call.in(0), shape),
+                    mask = LocalTensor::broadcast(call.in(1), shape);
   const SmallVector<int64_t, 6> steps(x.strides, x.strides + x.ndim);
   const int64_t step = steps.empty() ? 0 : steps.back();
   void* out = nullptr;
@@ -279,7 +302,8 @@ void repeat_positions(KernelCall& call) {
   int64_t total = 0;
   for (int64_t i = 0; i < repeats.numel; ++i) {
     const int64_t count = counts.data<int64_t>()[i];
-    user_check(count >= 0, ErrorKind::InvalidArgument, "repeats[{}] is {}; it must not be negative.", i, count);
+    user_check(count >= 0, ErrorKind::InvalidArgument,
+               "repeats[{}] is {}; it must not be negative.", i, count);
     total += count;
   }
   auto* out = static_cast<int64_t*>(call.allocate(0, Ints(&total, 1)).data);
@@ -294,15 +318,17 @@ void one_hot(KernelCall& call) {
   visit<kFloats>(dtype_of(out), [&](auto tag) {
     using T = typename decltype(tag)::type;
     auto* o = static_cast<T*>(out.data);
-    parallel_for(0, x.numel, std::max<int64_t>(1, kGrain / classes), [&](int64_t begin, int64_t end) {
-      std::fill(o + begin * classes, o + end * classes, T(0));
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t place = at.data<int64_t>()[i];
-        user_check(place >= 0 && place < classes, ErrorKind::OutOfRange,
-                   "x holds {}, which is not one of {} classes (0 to {}).", place, classes, classes - 1);
-        o[i * classes + place] = T(1);
-      }
-    });
+    parallel_for(0, x.numel, std::max<int64_t>(1, kGrain / classes),
+                 [&](int64_t begin, int64_t end) {
+                   std::fill(o + begin * classes, o + end * classes, T(0));
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t place = at.data<int64_t>()[i];
+                     user_check(place >= 0 && place < classes, ErrorKind::OutOfRange,
+                                "x holds {}, which is not one of {} classes (0 to {}).", place,
+                                classes, classes - 1);
+                     o[i * classes + place] = T(1);
+                   }
+                 });
   });
 }
 

@@ -40,12 +40,13 @@ const C* load_line(const T* x, int64_t n, int64_t stride, C* buffer) {
 // body(line number, first element, buffer) for every line of scores.
 template <class C, class Body>
 void for_each_sample(const AxisSpan& span, Body&& body) {
-  parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(span.length, 1)),
-               [&](int64_t begin, int64_t end) {
-                 const Scratch<C> buffer(span.length);
-                 for (int64_t i = begin; i < end; ++i)
-                   body(i, i / span.inner * span.length * span.inner + i % span.inner, buffer.data());
-               });
+  parallel_for(
+      0, span.lines(), std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(span.length, 1)),
+      [&](int64_t begin, int64_t end) {
+        const Scratch<C> buffer(span.length);
+        for (int64_t i = begin; i < end; ++i)
+          body(i, i / span.inner * span.length * span.inner + i % span.inner, buffer.data());
+      });
 }
 
 void check_label(int64_t label, int64_t classes) {
@@ -114,7 +115,8 @@ void bce_loss(KernelCall& call) {
     using C = compute_t<T>;
     map_binary<T, T>(call.out(), call.in(0), call.in(1), [](C p, C label) -> C {
       user_check(!(p < 0 || p > 1), ErrorKind::InvalidArgument,
-                 "input holds {}; probabilities lie between 0 and 1.\nhint: Pass it through sigmoid, "
+                 "input holds {}; probabilities lie between 0 and 1.\nhint: Pass it through "
+                 "sigmoid, "
                  "or use binary_cross_entropy_with_logits.",
                  static_cast<double>(p));
       const C no = std::max(std::log(1 - p), C(-100)), yes = std::max(std::log(p), C(-100));

@@ -25,10 +25,14 @@ void normalise_row(const T* x, T* out, int64_t n, C mean, C inv, const C* weight
   const auto write = [=](auto affine) {
     fill_groups(out, n, [=](int64_t i) { return affine((static_cast<C>(x[i]) - mean) * inv, i); });
   };
-  if (weight && bias) write([=](C v, int64_t i) { return v * weight[i] + bias[i]; });
-  else if (weight) write([=](C v, int64_t i) { return v * weight[i]; });
-  else if (bias) write([=](C v, int64_t i) { return v + bias[i]; });
-  else write([](C v, int64_t) { return v; });
+  if (weight && bias)
+    write([=](C v, int64_t i) { return v * weight[i] + bias[i]; });
+  else if (weight)
+    write([=](C v, int64_t i) { return v * weight[i]; });
+  else if (bias)
+    write([=](C v, int64_t i) { return v + bias[i]; });
+  else
+    write([](C v, int64_t) { return v; });
 }
 
 void layer_norm_rows(KernelCall& call) {
@@ -49,7 +53,8 @@ void layer_norm_rows(KernelCall& call) {
         const SpreadReducer<T, C> squares{{}, &mean, n};
         const C variance = reduce_span<T, C>(squares, row, span.length, 0) / n;
         const C inv = 1 / std::sqrt(variance + epsilon);
-        normalise_row(row, out + r * span.length, span.length, mean, inv, weight.data(), bias.data());
+        normalise_row(row, out + r * span.length, span.length, mean, inv, weight.data(),
+                      bias.data());
         means[r] = mean;
         invs[r] = inv;
       }
@@ -87,7 +92,8 @@ void rows_grad_x(const RowsGrad<T>& of, int64_t row, C grad_mean, C grad_inv, T*
 // Sums over rows of grad * hat and of grad. Rows are cut into pieces by the shape alone; a piece is
 // summed in blocks, so that no chain of additions is long.
 template <class T>
-void rows_grad_affine(const RowsGrad<T>& of, int64_t rows, compute_t<T>* weight, compute_t<T>* bias) {
+void rows_grad_affine(const RowsGrad<T>& of, int64_t rows, compute_t<T>* weight,
+                      compute_t<T>* bias) {
   using C = compute_t<T>;
   constexpr int64_t kBlock = 64;
   const int64_t n = of.length;
@@ -102,15 +108,14 @@ void rows_grad_affine(const RowsGrad<T>& of, int64_t rows, compute_t<T>* weight,
     const int64_t end = std::min(rows, (k + 1) * piece);
     for (int64_t first = k * piece; first < end; first += kBlock) {
       std::fill_n(block_w, 2 * n, C(0));
-      for (int64_t row = first; row < std::min(end, first + kBlock); ++row)
-{
-          const T *x = of.x + row * n, *grad = of.grad + row * n;
-          const C mean = of.mean[row], inv = of.inv[row];
-          fill_groups(block_w, n, [=](int64_t i) {
-            return block_w[i] + static_cast<C>(grad[i]) * ((static_cast<C>(x[i]) - mean) * inv);
-          });
-          fill_groups(block_b, n, [=](int64_t i) { return block_b[i] + static_cast<C>(grad[i]); });
-        }
+      for (int64_t row = first; row < std::min(end, first + kBlock); ++row) {
+        const T *x = of.x + row * n, *grad = of.grad + row * n;
+        const C mean = of.mean[row], inv = of.inv[row];
+        fill_groups(block_w, n, [=](int64_t i) {
+          return block_w[i] + static_cast<C>(grad[i]) * ((static_cast<C>(x[i]) - mean) * inv);
+        });
+        fill_groups(block_b, n, [=](int64_t i) { return block_b[i] + static_cast<C>(grad[i]); });
+      }
       fill_groups(sum_w, 2 * n, [=](int64_t i) { return sum_w[i] + block_w[i]; });
     }
   });
@@ -131,13 +136,16 @@ void layer_norm_rows_grad(KernelCall& call) {
     const Contiguous<T> x(call.in(0)), grad(call.in(4));
     const Converted<C> weight(optional_in(call, 1)), mean(&call.in(2)), inv(&call.in(3)),
         grad_mean(&call.in(5)), grad_inv(&call.in(6));
-    const RowsGrad<T> of{x.data(), grad.data(), weight.data(), mean.data(), inv.data(), span.length};
+    const RowsGrad<T> of{x.data(),    grad.data(), weight.data(),
+                         mean.data(), inv.data(),  span.length};
     auto* to = static_cast<T*>(call.out(0).data);
     parallel_for(0, span.rows, span.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         T* row = to + r * span.length;
-        if (of.weight) rows_grad_x<true>(of, r, grad_mean[r], grad_inv[r], row);
-        else rows_grad_x<false>(of, r, grad_mean[r], grad_inv[r], row);
+        if (of.weight)
+          rows_grad_x<true>(of, r, grad_mean[r], grad_inv[r], row);
+        else
+          rows_grad_x<false>(of, r, grad_mean[r], grad_inv[r], row);
       }
     });
     if (call.arg(8).as_bool())
@@ -156,8 +164,8 @@ struct ChannelSpan : AxisSpan {
   }
   int64_t count() const { return outer * inner; }
   Ints axes() const { return {others.data(), others.size()}; }
-  // body(first element, channel, count) over runs of one channel; with the channels last, over runs of
-  // all channels, from the first one on, in steps of one.
+  // body(first element, channel, count) over runs of one channel; with the channels last, over runs
+  // of all channels, from the first one on, in steps of one.
   template <class Body>
   void runs(Body&& body) const {
     const int64_t pieces = inner == 1 ? outer : outer * length, size = inner == 1 ? length : inner;
@@ -173,8 +181,10 @@ struct ChannelSpan : AxisSpan {
 template <class T, class F>
 void fill_channels(const ChannelSpan& span, T* out, F f) {
   span.runs([&](int64_t start, int64_t channel, int64_t count) {
-    if (span.inner == 1) fill_groups(out + start, count, [=](int64_t i) { return f(start + i, i); });
-    else fill_groups(out + start, count, [=](int64_t i) { return f(start + i, channel); });
+    if (span.inner == 1)
+      fill_groups(out + start, count, [=](int64_t i) { return f(start + i, i); });
+    else
+      fill_groups(out + start, count, [=](int64_t i) { return f(start + i, channel); });
   });
 }
 
@@ -230,7 +240,8 @@ void batch_norm_train_grad(KernelCall& call) {
     auto *gw = static_cast<C*>(call.out(1).data), *gb = static_cast<C*>(call.out(2).data);
     const FlatTensor flat(call.in(4), const_cast<T*>(grad.data()), dtype_of<T>);
     reduce_rows<T, C>(flat.get(), span.axes(), SumReducer<T, C>{}, gb);
-    const int64_t to_x = reinterpret_cast<const char*>(x.data()) - reinterpret_cast<const char*>(grad.data());
+    const int64_t to_x =
+        reinterpret_cast<const char*>(x.data()) - reinterpret_cast<const char*>(grad.data());
     reduce_rows<T, C>(flat.get(), span.axes(), CovarianceReducer<T>{{}, to_x, mean.data()}, gw);
     // Everything that multiplies grad, x - mean and 1, per channel.
     const Scratch<C> of_grad(span.length), of_x(span.length), of_one(span.length);

@@ -17,9 +17,9 @@ struct Transfer {
 };
 
 template <class C, class T>
-void load_block(const char* from, int64_t stride, int64_t n, C* to) {
+void load_block(const char* from, int64_t stride, int64_t n, C* __restrict to) {
   if (stride == sizeof(T) && n == kBlock) {
-    const auto* p = reinterpret_cast<const T*>(from);
+    const auto* __restrict p = reinterpret_cast<const T*>(from);
     for (int64_t i = 0; i < kBlock; ++i) to[i] = convert_element<C>(p[i]);
     return;
   }
@@ -27,9 +27,9 @@ void load_block(const char* from, int64_t stride, int64_t n, C* to) {
     to[i] = convert_element<C>(*reinterpret_cast<const T*>(from + i * stride));
 }
 template <class C, class T>
-void store_block(char* to, int64_t stride, int64_t n, const C* from) {
+void store_block(char* to, int64_t stride, int64_t n, const C* __restrict from) {
   if (stride == sizeof(T) && n == kBlock) {
-    auto* p = reinterpret_cast<T*>(to);
+    auto* __restrict p = reinterpret_cast<T*>(to);
     for (int64_t i = 0; i < kBlock; ++i) p[i] = convert_element<T>(from[i]);
     return;
   }
@@ -47,8 +47,8 @@ Transfer<C> transfer_of(const oar_tensor& t) {
   return transfer;
 }
 
-// update(blocks) changes blocks of kBlock elements of N tensors of one shape; the first `kWritten` of
-// them are written back. Behind the end of a tensor a block holds zeros.
+// update(blocks) changes blocks of kBlock elements of N tensors of one shape; the first `kWritten`
+// of them are written back. Behind the end of a tensor a block holds zeros.
 template <size_t kWritten, class C, size_t N, class Update>
 void update_blocks(const std::array<const oar_tensor*, N>& tensors, Update&& update) {
   std::array<Transfer<C>, N> transfer;
@@ -68,8 +68,10 @@ void update_blocks(const std::array<const oar_tensor*, N>& tensors, Update&& upd
 // Double where the parameter is, else float.
 template <class Body>
 void in_precision_of(const Tensor& param, Body&& body) {
-  if (param.dtype() == DType::Float64) body(double{});
-  else body(float{});
+  if (param.dtype() == DType::Float64)
+    body(double{});
+  else
+    body(float{});
 }
 
 double scalar_of(const oar_tensor& t) {
@@ -83,9 +85,10 @@ void sgd_rows(const Tensor& param, const SelectedRows& grad, C lr) {
   const int64_t height = param->shape[0], width = height ? param->numel / height : 0;
   const auto size = static_cast<int64_t>(size_of(param.dtype()));
   for (int64_t i = 0; i < rows->numel; ++i) {
-    const int64_t row = load_integer(static_cast<char*>(rows->data) +
-                                         i * rows->strides[0] * static_cast<int64_t>(size_of(rows.dtype())),
-                                     rows.dtype());
+    const int64_t row =
+        load_integer(static_cast<char*>(rows->data) +
+                         i * rows->strides[0] * static_cast<int64_t>(size_of(rows.dtype())),
+                     rows.dtype());
     user_check(row >= 0 && row < height, ErrorKind::OutOfRange,
                "a gradient names row {} of a parameter with {} rows.", row, height);
     oar_tensor p = *param.impl(), g = *values.impl();
@@ -131,16 +134,17 @@ void momentum(KernelCall& call) {
   for (size_t i = 0; i < params.size(); ++i)
     in_precision_of(params[i], [&](auto zero) {
       using C = decltype(zero);
-      const C lr = static_cast<C>(scalar_of(call.in(3))), mu = static_cast<C>(call.arg(4).as_double()),
+      const C lr = static_cast<C>(scalar_of(call.in(3))),
+              mu = static_cast<C>(call.arg(4).as_double()),
               decay = static_cast<C>(call.arg(6).as_double());
-      update_blocks<2, C, 3>(
-          {params[i].impl(), velocities[i].impl(), grads[i].impl()}, [=](C(*b)[kBlock]) {
-            for (int64_t k = 0; k < kBlock; ++k) {
-              const C grad = b[2][k] + decay * b[0][k];
-              b[1][k] = mu * b[1][k] + grad;
-              b[0][k] -= lr * (nesterov ? grad + mu * b[1][k] : b[1][k]);
-            }
-          });
+      update_blocks<2, C, 3>({params[i].impl(), velocities[i].impl(), grads[i].impl()},
+                             [=](C(*b)[kBlock]) {
+                               for (int64_t k = 0; k < kBlock; ++k) {
+                                 const C grad = b[2][k] + decay * b[0][k];
+                                 b[1][k] = mu * b[1][k] + grad;
+                                 b[0][k] -= lr * (nesterov ? grad + mu * b[1][k] : b[1][k]);
+                               }
+                             });
     });
 }
 
@@ -172,9 +176,12 @@ void adamw(KernelCall& call) {
   for (size_t i = 0; i < params.size(); ++i)
     in_precision_of(params[i], [&](auto zero) {
       using C = decltype(zero);
-      const AdamStep<C> step{static_cast<C>(1 - lr * decay), static_cast<C>(lr / bias1),
-                             static_cast<C>(beta1),          static_cast<C>(beta2),
-                             static_cast<C>(call.arg(8).as_double()), static_cast<C>(1 / bias2)};
+      const AdamStep<C> step{static_cast<C>(1 - lr * decay),
+                             static_cast<C>(lr / bias1),
+                             static_cast<C>(beta1),
+                             static_cast<C>(beta2),
+                             static_cast<C>(call.arg(8).as_double()),
+                             static_cast<C>(1 / bias2)};
       if (masters.empty())
         update_blocks<3, C, 4>(
             {params[i].impl(), moments1[i].impl(), moments2[i].impl(), grads[i].impl()},

@@ -29,7 +29,10 @@ void Places::add_mask(const oar_tensor& mask, Dims shape, Ints strides, size_t f
   const auto columns = static_cast<size_t>(std::max(mask.ndim, 1));
   std::vector<Offsets> found(columns);
   each_mask_run(
-      mask, [&](int64_t count) { for (Offsets& column : found) column.resize(static_cast<size_t>(count)); },
+      mask,
+      [&](int64_t count) {
+        for (Offsets& column : found) column.resize(static_cast<size_t>(count));
+      },
       [&](const MaskRun& run) {
         auto at = static_cast<size_t>(run.number);
         for (int64_t i = run.first; i < run.last; ++i) {
@@ -44,8 +47,10 @@ void Places::add_mask(const oar_tensor& mask, Dims shape, Ints strides, size_t f
     const int64_t step = 1;
     tensors_.emplace_back(column.data(), DType::Int64, Dims(&size, 1), Ints(&step, 1));
     entries_.push_back({static_cast<int64_t>(sizes_.size()), &tensors_.back()});
-    if (mask.ndim == 0) add_axis(1, 0);
-    else add_axis(shape[first + k].word(), strides[first + k]);
+    if (mask.ndim == 0)
+      add_axis(1, 0);
+    else
+      add_axis(shape[first + k].word(), strides[first + k]);
   }
 }
 
@@ -54,7 +59,8 @@ Offsets Places::offsets(Ints steps) const {
   const auto row_major = contiguous_strides(index_);
   const LocalTensor target(sums.data(), DType::Int64, index_, {row_major.data(), row_major.size()});
   for (const Entry& entry : entries_) {
-    const int64_t size = sizes_[static_cast<size_t>(entry.axis)].word(), step = steps[static_cast<size_t>(entry.axis)];
+    const int64_t size = sizes_[static_cast<size_t>(entry.axis)].word(),
+                  step = steps[static_cast<size_t>(entry.axis)];
     const LocalTensor index = LocalTensor::broadcast(*entry.index, index_);
     visit<kIntegers>(dtype_of(index), [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -72,11 +78,14 @@ Offsets Places::offsets(Ints steps) const {
   return sums;
 }
 
-void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t)> start, FunctionRef<void(const MaskRun&)> body) {
+void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t)> start,
+                   FunctionRef<void(const MaskRun&)> body) {
   constexpr int64_t kPiece = 1 << 16;
   const auto leading = static_cast<size_t>(std::max(mask.ndim - 1, 0));
-  const int64_t length = mask.ndim > 0 ? mask.shape[leading] : 1, step = mask.ndim > 0 ? mask.strides[leading] : 1;
-  const LocalTensor rows(mask.data, DType::Bool, dims_of(mask).first(leading), strides_of(mask).first(leading));
+  const int64_t length = mask.ndim > 0 ? mask.shape[leading] : 1,
+                step = mask.ndim > 0 ? mask.strides[leading] : 1;
+  const LocalTensor rows(mask.data, DType::Bool, dims_of(mask).first(leading),
+                         strides_of(mask).first(leading));
   const int64_t pieces = (mask.numel + kPiece - 1) / kPiece;
   const auto walk = [&](int64_t piece, auto&& run) {
     int64_t at = piece * kPiece;
@@ -89,8 +98,10 @@ void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t)> start, Fun
   };
   const auto count_of = [step](const bool* flags, int64_t n) {
     int64_t count = 0;
-    if (step == 1) for (int64_t i = 0; i < n; ++i) count += flags[i];
-    else for (int64_t i = 0; i < n; ++i) count += flags[i * step];
+    if (step == 1)
+      for (int64_t i = 0; i < n; ++i) count += flags[i];
+    else
+      for (int64_t i = 0; i < n; ++i) count += flags[i * step];
     return count;
   };
   std::vector<int64_t> starts(static_cast<size_t>(pieces) + 1, 0);
@@ -119,14 +130,16 @@ void find_nonzero(const oar_tensor& x, FunctionRef<int64_t*(int64_t)> make) {
     return find_nonzero(*mask, make);
   }
   int64_t* out = nullptr;
-  each_mask_run(x, [&](int64_t count) { out = make(count); }, [&](const MaskRun& run) {
-    int64_t* to = out + run.number * x.ndim;
-    for (int64_t i = run.first; i < run.last; ++i) {
-      if (!run.flags[(i - run.first) * run.step]) continue;
-      for (int64_t place : run.row.index()) *to++ = place;
-      if (x.ndim > 0) *to++ = i;
-    }
-  });
+  each_mask_run(
+      x, [&](int64_t count) { out = make(count); },
+      [&](const MaskRun& run) {
+        int64_t* to = out + run.number * x.ndim;
+        for (int64_t i = run.first; i < run.last; ++i) {
+          if (!run.flags[(i - run.first) * run.step]) continue;
+          for (int64_t place : run.row.index()) *to++ = place;
+          if (x.ndim > 0) *to++ = i;
+        }
+      });
 }
 
 }  // namespace oar::cpu

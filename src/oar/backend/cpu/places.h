@@ -7,8 +7,8 @@
 #include "oar/backend/cpu/copy.h"
 #include "oar/backend/cpu/loops.h"
 #include "oar/base/function_ref.h"
-#include "oar/tensor/allocator.h"
 #include "oar/ops/index_layout.h"
+#include "oar/tensor/allocator.h"
 
 namespace oar::cpu {
 
@@ -154,11 +154,11 @@ class Places {
 // Goes through a mask in two passes over fixed pieces of it: after the first, start(how many elements
 // are set); in the second, body for each part of a row. Pieces run in parallel.
 struct MaskRun {
-  int64_t number;      // how many elements are set in front of the run
-  int64_t count;       // … and in it
-  const Cursor& row;   // its place on the leading axes
-  int64_t first, last; // its part of the last axis
-  const bool* flags;   // of the element `first`, then `step` apart
+  int64_t number;       // how many elements are set in front of the run
+  int64_t count;        // … and in it
+  const Cursor& row;    // its place on the leading axes
+  int64_t first, last;  // its part of the last axis
+  const bool* flags;    // of the element `first`, then `step` apart
   int64_t step;
 };
 void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t count)> start,

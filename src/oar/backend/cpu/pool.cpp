@@ -219,20 +219,11 @@ void max_pool2d_gather(KernelCall& call) {
   });
 }
 
-// What a window's sum is divided by.
-class Divisor {
- public:
-  Divisor(bool exclusive, double fixed) : exclusive_(exclusive), fixed_(fixed) {}
-  template <class R>
-  R of(const Span& y, const Span& x) const {
-    if (fixed_ != 0) return static_cast<R>(fixed_);
-    return static_cast<R>(exclusive_ ? (y.end - y.begin) * (x.end - x.begin) : y.extent * x.extent);
-  }
-
- private:
-  bool exclusive_;
-  double fixed_;
-};
+// What a window's sum is divided by: its pixels, or its pixels and the padding.
+template <class R>
+R divisor(const Span& y, const Span& x, bool exclusive) {
+  return static_cast<R>(exclusive ? (y.end - y.begin) * (x.end - x.begin) : y.extent * x.extent);
+}
 
 template <class T>
 struct RealOf {
@@ -243,7 +234,7 @@ struct RealOf<std::complex<T>> {
   using type = T;
 };
 
-void average(KernelCall& call, const Windows& windows, Divisor divisor) {
+void average(KernelCall& call, const Windows& windows, bool exclusive) {
   visit<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -259,14 +250,14 @@ void average(KernelCall& call, const Windows& windows, Divisor divisor) {
           sum += line;
         }
         out[p * windows.count() + i] =
-            static_cast<T>(sum / divisor.of<typename RealOf<C>::type>(y, c));
+            static_cast<T>(sum / divisor<typename RealOf<C>::type>(y, c, exclusive));
       });
     });
   });
 }
 
 // Every window's cotangent, divided, goes to each of its pixels.
-void spread(KernelCall& call, const Windows& windows, Divisor divisor) {
+void spread(KernelCall& call, const Windows& windows, bool exclusive) {
   visit<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -277,8 +268,8 @@ void spread(KernelCall& call, const Windows& windows, Divisor divisor) {
       std::fill(plane, plane + windows.image(), C(0));
       windows.for_each([&](int64_t i, const Span& y, const Span& c) {
         if (y.begin == y.end || c.begin == c.end) return;
-        const C share =
-            grad.data()[p * windows.count() + i] / divisor.of<typename RealOf<C>::type>(y, c);
+        const C share = grad.data()[p * windows.count() + i] /
+                        divisor<typename RealOf<C>::type>(y, c, exclusive);
         for (int64_t r = y.begin; r < y.end; ++r)
           for (int64_t s = c.begin; s < c.end; ++s) plane[r * windows.width + s] += share;
       });
@@ -289,21 +280,19 @@ void spread(KernelCall& call, const Windows& windows, Divisor divisor) {
 
 void avg_pool2d_core(KernelCall& call) {
   if (call.out().numel == 0) return;
-  average(call, sliding_windows(call, 1, call.in(0), call.out()),
-          {call.arg(5).as_bool(), call.arg(6).as_double()});
+  average(call, sliding_windows(call, 1, call.in(0), call.out()), call.arg(5).as_bool());
 }
 void avg_pool2d_grad(KernelCall& call) {
   if (call.out().numel == 0) return;
-  spread(call, sliding_windows(call, 2, call.out(), call.in(0)),
-         {call.arg(6).as_bool(), call.arg(7).as_double()});
+  spread(call, sliding_windows(call, 2, call.out(), call.in(0)), call.arg(6).as_bool());
 }
 void adaptive_avg_pool2d_core(KernelCall& call) {
   if (call.out().numel == 0) return;
-  average(call, adaptive_windows(call.in(0), call.out()), {true, 0});
+  average(call, adaptive_windows(call.in(0), call.out()), true);
 }
 void adaptive_avg_pool2d_grad(KernelCall& call) {
   if (call.out().numel == 0) return;
-  spread(call, adaptive_windows(call.out(), call.in(0)), {true, 0});
+  spread(call, adaptive_windows(call.out(), call.in(0)), true);
 }
 
 }  // namespace

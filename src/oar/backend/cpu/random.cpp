@@ -1,5 +1,5 @@
-// Random numbers from the counter-based stream: element i takes the same numbers however the work is
-// cut.
+// Random numbers from the counter-based stream: element i takes the same numbers however the work
+// is cut.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -117,8 +117,10 @@ void uniform(KernelCall& call) {
     fill_blocks<T, C>(out, stream, [&](const Block& bits, C* made) {
       for (int64_t k = 0; k < kPerBlock<C>; ++k) {
         C unit;
-        if constexpr (sizeof(C) == 8) unit = unit_double(bits[2 * k], bits[2 * k + 1]);
-        else unit = unit_float(bits[k]);
+        if constexpr (sizeof(C) == 8)
+          unit = unit_double(bits[2 * k], bits[2 * k + 1]);
+        else
+          unit = unit_float(bits[k]);
         const C value = from + unit * width;
         made[k] = low < high ? static_cast<C>(below(convert_element<T>(value), high, low)) : from;
       }
@@ -140,7 +142,8 @@ void gaussian(KernelCall& call) {
   visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const C mean = static_cast<C>(call.arg(1).as_double()), std = static_cast<C>(call.arg(2).as_double());
+    const C mean = static_cast<C>(call.arg(1).as_double()),
+            std = static_cast<C>(call.arg(2).as_double());
     const auto numbers = static_cast<uint64_t>(out.numel) * (sizeof(C) / 4);
     const Stream stream = take(call, numbers, call.arg(3).as_int());
     fill_blocks<T, C>(out, stream, [&](const Block& bits, C* made) {
@@ -242,8 +245,8 @@ void bernoulli(KernelCall& call) {
   });
 }
 
-// Numbers one after the other for an element whose appetite is not known beforehand: each element has
-// its own part of the stream.
+// Numbers one after the other for an element whose appetite is not known beforehand: each element
+// has its own part of the stream.
 class Supply {
  public:
   Supply(const Stream& stream, uint64_t first, uint64_t blocks)
@@ -298,7 +301,8 @@ void poisson(KernelCall& call) {
     auto* o = static_cast<T*>(out.data);
     parallel_for(0, out.numel, kGrain / 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        user_check(mean[i] >= 0, ErrorKind::InvalidArgument, "x holds {}; a mean is not negative.", mean[i]);
+        user_check(mean[i] >= 0, ErrorKind::InvalidArgument, "x holds {}; a mean is not negative.",
+                   mean[i]);
         Supply supply(stream, static_cast<uint64_t>(i) * kBlocks, kBlocks);
         o[i] = convert_element<T>(poisson_number(mean[i], supply));
       }
@@ -308,7 +312,8 @@ void poisson(KernelCall& call) {
 
 // With replacement: where a random share of the total falls. Without: the smallest of exponential
 // numbers divided by the weights, which draws one after the other (Efraimidis and Spirakis, 2006).
-void draw(const double* weights, int64_t n, int64_t count, bool replacement, Supply& supply, int64_t* to) {
+void draw(const double* weights, int64_t n, int64_t count, bool replacement, Supply& supply,
+          int64_t* to) {
   double total = 0;
   int64_t positive = 0;
   for (int64_t i = 0; i < n; ++i) {

@@ -1,10 +1,10 @@
 // Reductions over any axes and strides.
 //
 // The elements of x fall into rows, one per element of the result. Where the elements of a row lie
-// side by side, rows are reduced one by one; where instead neighbouring rows lie side by side (a sum
-// over the first axis), a block of rows is reduced together, so that memory is read in order either
-// way. Sums are pairwise: the error grows with the logarithm of the length. How the work is cut
-// depends on the shape only, never on the number of threads.
+// side by side, rows are reduced one by one; where instead neighbouring rows lie side by side (a
+// sum over the first axis), a block of rows is reduced together, so that memory is read in order
+// either way. Sums are pairwise: the error grows with the logarithm of the length. How the work is
+// cut depends on the shape only, never on the number of threads.
 //
 // A reducer says what is computed:
 //   Acc identity() const;
@@ -82,8 +82,8 @@ class ReduceLayout {
   AxisList rows, inner;
 };
 
-// Several sums side by side: independent chains keep the adders busy and vectorise, and shorten each
-// chain for accuracy.
+// Several sums side by side: independent chains keep the adders busy and vectorise, and shorten
+// each chain for accuracy.
 template <class Acc>
 inline constexpr int64_t kLanes = std::max<int64_t>(4, 128 / static_cast<int64_t>(sizeof(Acc)));
 
@@ -114,8 +114,7 @@ Acc reduce_strided(const Reducer& reducer, const char* p, int64_t stride, int64_
   Acc acc[lanes];
   for (Acc& a : acc) a = reducer.identity();
   for (int64_t i = 0; i < n; ++i)
-    acc[i % lanes] =
-        reducer.step(acc[i % lanes], reinterpret_cast<const T*>(p + i * stride), row);
+    acc[i % lanes] = reducer.step(acc[i % lanes], reinterpret_cast<const T*>(p + i * stride), row);
   return reducer.join(reducer.join(acc[0], acc[1]), reducer.join(acc[2], acc[3]));
 }
 
@@ -158,10 +157,10 @@ class RowReduction {
 
  private:
   static constexpr int64_t kFewRows = 16;
-  static constexpr int64_t kChunk = 1 << 16;       // elements of a long row that one task takes
-  static constexpr int64_t kBlock = 1024;          // elements that one leaf takes
-  static constexpr int64_t kWidth = 256;           // rows that are reduced side by side
-  static constexpr int64_t kColumnBlock = 64;      // their elements that one leaf takes
+  static constexpr int64_t kChunk = 1 << 16;   // elements of a long row that one task takes
+  static constexpr int64_t kBlock = 1024;      // elements that one leaf takes
+  static constexpr int64_t kWidth = 256;       // rows that are reduced side by side
+  static constexpr int64_t kColumnBlock = 64;  // their elements that one leaf takes
 
   bool by_columns() const {
     return layout_.rows.run_stride() == sizeof(T) && layout_.rows.run_length() > 1 &&
@@ -235,8 +234,7 @@ class RowReduction {
            std::min(kWidth, run - task % blocks * kWidth));
     };
     const auto store = [&](const Acc* acc, int64_t first, int64_t width) {
-      for (int64_t c = 0; c < width; ++c)
-        results_[first + c] = reducer_.finish(acc[c], first + c);
+      for (int64_t c = 0; c < width; ++c) results_[first + c] = reducer_.finish(acc[c], first + c);
     };
     const int64_t work = std::min(run, kWidth) * piece;
     parallel_for(0, tasks * pieces, std::max<int64_t>(1, kGrain / std::max<int64_t>(work, 1)),
@@ -280,7 +278,8 @@ template <class Acc>
 
 // results[row] for every row of x.
 template <class T, class Acc, class Reducer>
-[[gnu::noinline]] void reduce_rows(const oar_tensor& x, Ints axes, const Reducer& reducer, Acc* results) {
+[[gnu::noinline]] void reduce_rows(const oar_tensor& x, Ints axes, const Reducer& reducer,
+                                   Acc* results) {
   const ReduceLayout layout(x, axes);
   RowReduction<T, Acc, Reducer>(layout, x.data, reducer, results).run();
 }
@@ -289,8 +288,8 @@ template <class T, class Acc, class Reducer>
 template <class T, class Acc, class Reducer>
 void reduce_into(const oar_tensor& out, const oar_tensor& x, Ints axes, const Reducer& reducer) {
   const auto dtype = static_cast<DType>(out.dtype);
-  const bool direct = visit_dtype(
-      dtype, [](auto to) { return std::is_same_v<typename decltype(to)::type, Acc>; });
+  const bool direct =
+      visit_dtype(dtype, [](auto to) { return std::is_same_v<typename decltype(to)::type, Acc>; });
   const Scratch<Acc> results(direct ? 1 : std::max<int64_t>(out.numel, 1));
   reduce_rows<T, Acc>(x, axes, reducer, direct ? static_cast<Acc*>(out.data) : results.data());
   if (!direct) convert_results(out, results.data());
@@ -324,7 +323,9 @@ Acc wrapping_multiply(Acc a, Acc b) {
 template <class T, class Acc>
 struct SumReducer {
   Acc identity() const { return Acc(0); }
-  Acc step(Acc acc, const T* p, int64_t) const { return wrapping_add(acc, convert_element<Acc>(*p)); }
+  Acc step(Acc acc, const T* p, int64_t) const {
+    return wrapping_add(acc, convert_element<Acc>(*p));
+  }
   Acc join(Acc a, Acc b) const { return wrapping_add(a, b); }
   Acc finish(Acc acc, int64_t) const { return acc; }
 };
@@ -333,9 +334,12 @@ template <class T, class Acc>
 struct MeanReducer : SumReducer<T, Acc> {
   int64_t count;
   Acc finish(Acc acc, int64_t) const {
-    if constexpr (std::is_integral_v<Acc>) return acc / count;
-    else if constexpr (is_complex_type<Acc>) return acc / static_cast<typename Acc::value_type>(count);
-    else return acc / static_cast<Acc>(count);
+    if constexpr (std::is_integral_v<Acc>)
+      return acc / count;
+    else if constexpr (is_complex_type<Acc>)
+      return acc / static_cast<typename Acc::value_type>(count);
+    else
+      return acc / static_cast<Acc>(count);
   }
 };
 

@@ -19,8 +19,8 @@ struct ProductReducer {
   Acc finish(Acc acc, int64_t) const { return acc; }
 };
 
-// As in Paddle, elements are cast to the result's dtype before they are summed. Where that is more than
-// a wider accumulator, it is done in front; this says to what.
+// As in Paddle, elements are cast to the result's dtype before they are summed. Where that is more
+// than a wider accumulator, it is done in front; this says to what.
 std::optional<DType> cast_first(DType in, DType out) {
   if (is_integral(out) || is_bool(out))
     return is_differentiable(in) ? std::optional(DType::Int64) : std::nullopt;
@@ -49,9 +49,12 @@ void fold(KernelCall& call) {
   const FlatTensor flat(x, memory.data(), *wanted);
   visit_dtype(call.dtype(), [&](auto in) {
     using T = typename decltype(in)::type;
-    if (*wanted == DType::Int64) convert_elements<int64_t, T>(flat.get(), x);
-    else if (*wanted == DType::Float64) convert_elements<double, T>(flat.get(), x);
-    else convert_elements<std::complex<double>, T>(flat.get(), x);
+    if (*wanted == DType::Int64)
+      convert_elements<int64_t, T>(flat.get(), x);
+    else if (*wanted == DType::Float64)
+      convert_elements<double, T>(flat.get(), x);
+    else
+      convert_elements<std::complex<double>, T>(flat.get(), x);
   });
   fold_as_is<Reducer>(call.out(), flat.get(), Ints(axes));
 }
@@ -67,7 +70,8 @@ void mean(KernelCall& call) {
     const int64_t count = ReduceLayout(call.in(0), Ints(axes)).inner.count;
     user_check(count > 0 || !std::is_integral_v<T> || call.out().numel == 0,
                ErrorKind::InvalidArgument,
-               "the mean of no integers is no integer (x has no elements along axis).\nhint: Cast x "
+               "the mean of no integers is no integer (x has no elements along axis).\nhint: "
+               "Cast x "
                "to a float first; its mean is then NaN.");
     reduce_into<T, Acc>(call.out(), call.in(0), Ints(axes), MeanReducer<T, Acc>{{}, count});
   });

@@ -1,5 +1,5 @@
-// Running sums, products and recurrences along an axis. Lines are independent: they run in parallel,
-// and neighbouring ones together, so that memory is read in order.
+// Running sums, products and recurrences along an axis. Lines are independent: they run in
+// parallel, and neighbouring ones together, so that memory is read in order.
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
@@ -8,20 +8,21 @@
 namespace oar::cpu {
 namespace {
 
-// body(first element, count) over groups of neighbouring lines; elements of a line are `inner` apart.
+// body(first element, count) over groups of neighbouring lines; elements of a line are `inner`
+// apart.
 template <class Body>
 void for_lines(const AxisSpan& span, Body&& body) {
   constexpr int64_t kWidth = 64;
   const int64_t blocks = (span.inner + kWidth - 1) / kWidth;
   const int64_t work = std::max<int64_t>(1, std::min(kWidth, span.inner) * span.length);
   if (span.length == 0) return;
-  parallel_for(0, span.outer * blocks, std::max<int64_t>(1, kGrain / work),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t b = begin; b < end; ++b) {
-                   const int64_t at = b % blocks * kWidth;
-                   body(b / blocks * span.length * span.inner + at, std::min(kWidth, span.inner - at));
-                 }
-               });
+  parallel_for(
+      0, span.outer * blocks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+          const int64_t at = b % blocks * kWidth;
+          body(b / blocks * span.length * span.inner + at, std::min(kWidth, span.inner - at));
+        }
+      });
 }
 
 template <class T, class Acc, class Step>
@@ -36,14 +37,15 @@ void scan_line(const T* in, T* out, int64_t n, bool exclusive, bool reverse, Acc
 
 // Lines that stand side by side are walked together, with one accumulator each.
 template <class T, class Acc, class Step>
-void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool exclusive, bool reverse,
-                Acc identity, Step step) {
+void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool exclusive,
+                bool reverse, Acc identity, Step step) {
   const AxisSpan span(x, axis);
   const Contiguous<T> in(x);
   auto* o = static_cast<T*>(out.data);
   for_lines(span, [&](int64_t first, int64_t width) {
     if (span.inner == 1)
-      return scan_line(in.data() + first, o + first, span.length, exclusive, reverse, identity, step);
+      return scan_line(in.data() + first, o + first, span.length, exclusive, reverse, identity,
+                       step);
     Acc acc[64];
     for (int64_t c = 0; c < width; ++c) acc[c] = identity;
     for (int64_t i = 0; i < span.length; ++i) {
@@ -52,7 +54,8 @@ void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool e
       T* to = o + at;
       if (exclusive)
         for (int64_t c = 0; c < width; ++c) to[c] = convert_element<T>(acc[c]);
-      fill_groups(acc, width, [&](int64_t c) { return step(acc[c], convert_element<Acc>(line[c])); });
+      fill_groups(acc, width,
+                  [&](int64_t c) { return step(acc[c], convert_element<Acc>(line[c])); });
       if (!exclusive)
         for (int64_t c = 0; c < width; ++c) to[c] = convert_element<T>(acc[c]);
     }
@@ -61,9 +64,9 @@ void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool e
 
 // float32 carries its running sum in double: a chain cannot be summed pairwise.
 template <class T>
-using scan_t = std::conditional_t<
-    std::is_integral_v<T>, int64_t,
-    std::conditional_t<is_complex_type<T>, std::complex<double>, double>>;
+using scan_t =
+    std::conditional_t<std::is_integral_v<T>, int64_t,
+                       std::conditional_t<is_complex_type<T>, std::complex<double>, double>>;
 
 void cumsum_along(KernelCall& call) {
   visit<kNumbers>(call.dtype(), [&](auto tag) {

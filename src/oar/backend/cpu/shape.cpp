@@ -45,7 +45,9 @@ void slice_put(KernelCall& call) {
   write_slice(call.out(), call.in(1), call.arg(2).as_ints());
 }
 
-void slice_put_inplace(KernelCall& call) { write_slice(call.in(0), call.in(1), call.arg(2).as_ints()); }
+void slice_put_inplace(KernelCall& call) {
+  write_slice(call.in(0), call.in(1), call.arg(2).as_ints());
+}
 
 void concat(KernelCall& call) {
   const oar_tensor& out = call.out();
@@ -60,7 +62,8 @@ void concat(KernelCall& call) {
 
 template <class T>
 T element_of(const Scalar& value) {
-  return value.kind() <= Scalar::Int ? convert_element<T>(value.to_int()) : convert_element<T>(value.to_complex());
+  return value.kind() <= Scalar::Int ? convert_element<T>(value.to_int())
+                                     : convert_element<T>(value.to_complex());
 }
 
 void pad_constant(KernelCall& call) {
@@ -71,12 +74,15 @@ void pad_constant(KernelCall& call) {
     using T = typename decltype(tag)::type;
     auto* o = static_cast<T*>(out.data);
     const T element = element_of<T>(value);
-    parallel_for(0, out.numel, kGrain, [&](int64_t b, int64_t e) { std::fill(o + b, o + e, element); });
+    parallel_for(0, out.numel, kGrain,
+                 [&](int64_t b, int64_t e) { std::fill(o + b, o + e, element); });
   });
   // What is cut off of x is also where it would not fit.
-  ViewSpec from{{}, {x.strides, x.strides + x.ndim}, 0}, to{{}, {out.strides, out.strides + out.ndim}, 0};
+  ViewSpec from{{}, {x.strides, x.strides + x.ndim}, 0},
+      to{{}, {out.strides, out.strides + out.ndim}, 0};
   for (int i = 0; i < x.ndim; ++i) {
-    const int64_t before = paddings[static_cast<size_t>(2 * i)], after = paddings[static_cast<size_t>(2 * i + 1)];
+    const int64_t before = paddings[static_cast<size_t>(2 * i)],
+                  after = paddings[static_cast<size_t>(2 * i + 1)];
     const int64_t kept = x.shape[i] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
     if (kept <= 0) return;
     from.shape.push_back(kept);
@@ -95,16 +101,20 @@ void triangle(KernelCall& call) {
   const int64_t rows = out.shape[out.ndim - 2], columns = out.shape[out.ndim - 1];
   copy_elements(out, x);
   const int64_t size = element_size(out);
-  parallel_for(0, columns ? out.numel / columns : 0, std::max<int64_t>(1, kGrain / std::max<int64_t>(columns, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r) {
-                   auto* row = static_cast<char*>(out.data) + r * columns * size;
-                   const int64_t from = diagonal > columns ? columns : diagonal < -rows ? -rows : diagonal;
-                   const int64_t edge = std::clamp<int64_t>(r % rows + from + (kLower ? 1 : 0), 0, columns);
-                   if (kLower) std::memset(row + edge * size, 0, static_cast<size_t>((columns - edge) * size));
-                   else std::memset(row, 0, static_cast<size_t>(edge * size));
-                 }
-               });
+  parallel_for(
+      0, columns ? out.numel / columns : 0,
+      std::max<int64_t>(1, kGrain / std::max<int64_t>(columns, 1)),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+          auto* row = static_cast<char*>(out.data) + r * columns * size;
+          const int64_t from = diagonal > columns ? columns : diagonal < -rows ? -rows : diagonal;
+          const int64_t edge = std::clamp<int64_t>(r % rows + from + (kLower ? 1 : 0), 0, columns);
+          if (kLower)
+            std::memset(row + edge * size, 0, static_cast<size_t>((columns - edge) * size));
+          else
+            std::memset(row, 0, static_cast<size_t>(edge * size));
+        }
+      });
 }
 
 // No element of the view is met twice if each step is longer than all smaller ones reach.

@@ -15,8 +15,8 @@ struct MaxOf {
 };
 constexpr int64_t kWidth = 64;  // lines that stand side by side and are taken together
 
-// line(offset) where the axis is the last one; block(offset, width) where lines are interleaved, their
-// elements `inner` apart.
+// line(offset) where the axis is the last one; block(offset, width) where lines are interleaved,
+// their elements `inner` apart.
 template <class Line, class Block>
 void for_each_line(const AxisSpan& span, Line&& line, Block&& block) {
   if (span.length == 0 || span.inner == 0) return;
@@ -27,8 +27,10 @@ void for_each_line(const AxisSpan& span, Line&& line, Block&& block) {
                  for (int64_t b = begin; b < end; ++b) {
                    const int64_t start = b / blocks * span.length * span.inner;
                    const int64_t at = b % blocks * kWidth;
-                   if (span.inner == 1) line(start);
-                   else block(start + at, std::min(kWidth, span.inner - at));
+                   if (span.inner == 1)
+                     line(start);
+                   else
+                     block(start + at, std::min(kWidth, span.inner - at));
                  }
                });
 }
@@ -59,9 +61,8 @@ void softmax_block(const In* x, Out* out, int64_t length, int64_t inner, int64_t
   }
   for (int64_t i = 0; i < length; ++i) {
     const In* line = x + i * inner;
-    fill_groups(total, width, [&](int64_t c) {
-      return total[c] + exp_of(static_cast<C>(line[c]) - high[c]);
-    });
+    fill_groups(total, width,
+                [&](int64_t c) { return total[c] + exp_of(static_cast<C>(line[c]) - high[c]); });
   }
   for (int64_t c = 0; c < width; ++c) total[c] = kLog ? std::log(total[c]) : 1 / total[c];
   for (int64_t i = 0; i < length; ++i) {
@@ -145,9 +146,12 @@ void softmax_grad_kernel(KernelCall& call) {
     auto* to = static_cast<T*>(call.out().data);
     for_each_line(
         span,
-        [&](int64_t at) { grad_line<kLog>(out.data() + at, grad.data() + at, to + at, span.length); },
+        [&](int64_t at) {
+          grad_line<kLog>(out.data() + at, grad.data() + at, to + at, span.length);
+        },
         [&](int64_t at, int64_t width) {
-          grad_block<kLog>(out.data() + at, grad.data() + at, to + at, span.length, span.inner, width);
+          grad_block<kLog>(out.data() + at, grad.data() + at, to + at, span.length, span.inner,
+                           width);
         });
   });
 }

@@ -1,6 +1,6 @@
 // Sorting along an axis. An element becomes an unsigned key whose order is the wanted one (NaN on
-// top, equal numbers equal keys); keys are sorted together with their places, by radix where a line is
-// long. Equal keys keep their order, so results are the same everywhere.
+// top, equal numbers equal keys); keys are sorted together with their places, by radix where a line
+// is long. Equal keys keep their order, so results are the same everywhere.
 #include <algorithm>
 #include <cstring>
 
@@ -11,10 +11,10 @@ namespace oar::cpu {
 namespace {
 
 template <class T>
-using key_t = std::conditional_t<
-    sizeof(T) == 8, uint64_t,
-    std::conditional_t<sizeof(T) == 4, uint32_t,
-                       std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
+using key_t =
+    std::conditional_t<sizeof(T) == 8, uint64_t,
+                       std::conditional_t<sizeof(T) == 4, uint32_t,
+                                          std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
 
 template <class T>
 key_t<T> key_of(T value, bool descending) {
@@ -62,13 +62,21 @@ void make_item(PackedPair<Key>& item, Key key, int64_t place) {
   item.word = uint64_t{key} << 32 | static_cast<uint64_t>(place);
 }
 template <class Key>
-int64_t place_in(const Pair<Key>& item) { return item.place; }
+int64_t place_in(const Pair<Key>& item) {
+  return item.place;
+}
 template <class Key>
-int64_t place_in(const PackedPair<Key>& item) { return static_cast<int64_t>(item.word & 0xffffffff); }
+int64_t place_in(const PackedPair<Key>& item) {
+  return static_cast<int64_t>(item.word & 0xffffffff);
+}
 template <class Key>
-unsigned digit(const Pair<Key>& item, int byte) { return item.key >> (8 * byte) & 0xff; }
+unsigned digit(const Pair<Key>& item, int byte) {
+  return item.key >> (8 * byte) & 0xff;
+}
 template <class Key>
-unsigned digit(const PackedPair<Key>& item, int byte) { return item.word >> (32 + 8 * byte) & 0xff; }
+unsigned digit(const PackedPair<Key>& item, int byte) {
+  return item.word >> (32 + 8 * byte) & 0xff;
+}
 
 // Items come with rising places, so a stable sort by key is all that is needed.
 template <class Item>
@@ -105,7 +113,8 @@ class LineSorter {
   // A heap of the best `count` so far, its worst on top.
   const Item* select(const T* line, int64_t stride, int64_t count) {
     Item* heap = items_.data();
-    for (int64_t i = 0; i < count; ++i) make_item(heap[i], key_of(line[i * stride], descending_), i);
+    for (int64_t i = 0; i < count; ++i)
+      make_item(heap[i], key_of(line[i * stride], descending_), i);
     std::make_heap(heap, heap + count);
     for (int64_t i = count; i < length_; ++i) {
       Item item;

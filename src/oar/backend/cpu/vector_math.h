@@ -31,8 +31,8 @@ inline float exp_of(float x) {
 }
 inline double exp_of(double x) { return std::exp(x); }
 
-// out[i] = f(i) for i in [0, n), in groups of constant size that the compiler vectorises. A group is
-// made in registers before it is stored, so that `out` may be what f reads.
+// out[i] = f(i) for i in [0, n), in groups of constant size that the compiler vectorises. A group
+// is made in registers before it is stored, so that `out` may be what f reads.
 template <class Out, class F>
 inline void fill_groups(Out* out, int64_t n, F&& f) {
   constexpr int64_t kGroup = 16;

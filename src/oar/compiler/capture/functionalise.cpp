@@ -70,6 +70,26 @@ Frame frozen(Capture& capture, const Op& op, Args args) {
   return frame;
 }
 
+// A copy is no instruction: the target takes over the value. On the tape it is a node, since the
+// content before has a gradient too, if only zeros.
+void copy_value(Capture& capture, const Op& copy_into_op, const Tensor& x, const Tensor& given) {
+  Tensor value = given.shape() == x.shape() ? given : broadcast_to(given, x.dims());
+  if (value.dtype() != x.dtype()) value = cast(value, x.dtype());
+  if (!grad_enabled() || !x.has(kRecording)) return capture.write(x, value);
+  const Tensor before = capture.snapshot(x);
+  const Value args[] = {Value(before), Value(value)};
+  auto node = make_intrusive<OpNode>(copy_into_op, Args(args, 2));
+  const Tensor after = [&] {
+    const GradMode off(false);
+    return capture.snapshot(value);
+  }();
+  Outputs outputs;
+  outputs.push_back(after);
+  node->save_outputs(outputs);
+  set_history(after, node, 0);
+  capture.write(x, after);
+}
+
 bool has_single_results(const Op& op) {
   for (const Parameter& p : op.schema().parameters) {
     if (!p.written) continue;
@@ -92,9 +112,7 @@ Outputs functionalise_write(Capture& capture, const Op& op, Args args) {
   OpScope scope(op.name().c_str());
   static const Op& copy_into_op = get_op("copy_into");
   if (&op == &copy_into_op) {
-    const Tensor &x = args[0].as_tensor(), &value = args[1].as_tensor();
-    write_result(capture, op, x,
-                 value.shape() == x.shape() ? value : broadcast_to(value, x.dims()));
+    copy_value(capture, op, args[0].as_tensor(), args[1].as_tensor());
     return results_of(op, args, {});
   }
   const Op* functional = functional_of(op);
