@@ -264,6 +264,7 @@ Outputs record_expanded(const Op& op, Args args) {
   user_check(rules.decompose || rules.vjp, ErrorKind::Unsupported, "{} has no derivative: {}.",
              op.name(), rules.vjp.is_unsupported() ? rules.vjp.why() : "its record gives none");
   OpScope scope(op.name().c_str());
+  if (rules.infer) infer_results(op, args);  // checks the arguments, whatever mode the call is in
   if (!op.inplace_of()) return rules.decompose(args);
   const Tensor& x = args[0].as_tensor();
   check_leaf_write(x);

@@ -70,7 +70,9 @@ typedef struct oar_device_api {
   const char* (*describe)(int32_t index);
 
   void* (*allocate)(int32_t index, size_t bytes); /* null when there is no memory */
+  /* Work that is queued may still use the memory; the device keeps it until that is done. */
   void (*free)(int32_t index, void* data, size_t bytes);
+  /* May be queued, but host memory that is copied from has been read when it returns. */
   int32_t (*copy)(int32_t index, void* to, const void* from, size_t bytes, enum oar_copy_kind kind,
                   oar_stream* stream);
 

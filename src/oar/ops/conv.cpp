@@ -18,7 +18,6 @@
 namespace oar {
 namespace {
 
-
 // The result's shape, from the shapes of the input and the weight; every mistake is found here.
 Shape conv_result(const Shape& x, const Shape& weight, Ints stride, Dims padding, Ints dilation,
                   int64_t groups) {

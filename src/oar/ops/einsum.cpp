@@ -148,7 +148,8 @@ void settle_sizes(std::vector<Term>& terms, std::string_view equation) {
   for (Term& term : terms) {
     Shape shape = term.value.shape();
     for (size_t i = 0; i < term.labels.size(); ++i)
-      if (shape[i].is_symbolic() && !(shape[i] == sizes[term.labels[i]]) && same(shape[i], 1)) shape[i] = 1;
+      if (shape[i].is_symbolic() && !(shape[i] == sizes[term.labels[i]]) && same(shape[i], 1))
+        shape[i] = 1;
     if (!(shape == term.value.shape())) term.value = reshape(term.value, shape);
   }
 }

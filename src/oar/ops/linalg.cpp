@@ -14,7 +14,6 @@
 namespace oar {
 namespace {
 
-
 Tensor swap_last_two(const Tensor& x) {
   SmallVector<int64_t, 6> perm;
   for (int64_t i = 0; i < x.rank(); ++i) perm.push_back(i);

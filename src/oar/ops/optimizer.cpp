@@ -156,7 +156,7 @@ const OpDef adamw_op = {
       copy_into(a.step, a.step + 1.0);
       for (size_t i = 0; i < a.params.size(); ++i) {
         const Tensor param = widened(source(a.params, a.masters, i)), grad = plain(a.grads[i]);
-        const Tensor step = narrowed(a.step, param.dtype());
+        const Tensor step = narrowed(a.step, param.dtype()), lr = narrowed(a.lr, param.dtype());
         const Tensor bias1 = 1.0 - pow(literal(a.beta1), step),
                      bias2 = 1.0 - pow(literal(a.beta2), step);
         const Tensor mean = widened(a.moments1[i]) * a.beta1 + grad * (1 - a.beta1);
@@ -164,8 +164,8 @@ const OpDef adamw_op = {
         copy_into(a.moments1[i], mean);
         copy_into(a.moments2[i], square_mean);
         const Tensor ratio = mean / (sqrt(square_mean / bias2) + a.epsilon);
-        const Tensor kept = param * (1.0 - a.lr * a.weight_decay);
-        store(a.params, a.masters, i, kept - a.lr / bias1 * ratio);
+        const Tensor kept = param * (1.0 - lr * a.weight_decay);
+        store(a.params, a.masters, i, kept - lr / bias1 * ratio);
       }
       return written(a.params);
     },

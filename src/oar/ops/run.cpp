@@ -289,7 +289,8 @@ Outputs run_op(const Op& op, Args args) {
     return run_view(op, args);
   }
   if (op.kernels(device.type).empty()) {
-    check_dtypes(op, args);
+    if (op.def().infer) infer_results(op, args);  // checks the arguments, as for an op with a kernel
+    else check_dtypes(op, args);
     return decomposed(op, args, device);
   }
   Outputs outputs = allocate(infer_results(op, args), device);

@@ -149,6 +149,7 @@ class RowReduction {
       for (int64_t row = 0; row < rows; ++row) long_row(row);
     } else {
       parallel_for(0, rows, std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
+        if (length < kLanes<Acc> && layout_.inner.shape.size() <= 1) return short_rows(begin, end);
         for (int64_t row = begin; row < end; ++row)
           results_[row] = reducer_.finish(part(row, 0, length), row);
       });
@@ -181,6 +182,17 @@ class RowReduction {
       return acc;
     };
     return pairwise<Acc>(begin, end, kBlock, leaf, [&](Acc a, Acc b) { return join(a, b); });
+  }
+
+  void short_rows(int64_t begin, int64_t end) const {
+    const int64_t length = layout_.inner.count, stride = layout_.inner.run_stride();
+    for (int64_t row = begin; row < end; ++row) {
+      const char* p = data_ + layout_.rows.offset(row);
+      Acc acc = reducer_.identity();
+      for (int64_t i = 0; i < length; ++i, p += stride)
+        acc = reducer_.step(acc, reinterpret_cast<const T*>(p), row);
+      results_[row] = reducer_.finish(acc, row);
+    }
   }
 
   void long_row(int64_t row) const {
