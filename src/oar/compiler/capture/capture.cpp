@@ -307,7 +307,7 @@ void Capture::name_values() {
     for (char& c : wanted)
       if (!plain(static_cast<unsigned char>(c))) c = '_';
     if (wanted.empty()) wanted = format("{}{}", otherwise, index);
-    if (std::isdigit(static_cast<unsigned char>(wanted[0]))) wanted.insert(0, "_");
+    if (std::isdigit(static_cast<unsigned char>(wanted[0]))) wanted = format("_{}", wanted);
     std::string name = wanted;
     while (taken.contains(name)) name = format("{}_{}", wanted, ++taken[wanted]);
     taken.emplace(name, 0);
