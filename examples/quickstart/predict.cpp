@@ -80,14 +80,18 @@ int run(const std::string& weights_path, const std::string& test_path) {
     difference = std::max(difference, std::abs(found[i] - expected[i]));
   }
 
-  std::printf("C++ reads %zu of %zu held-out digits right (%.2f %%), in %.1f ms. The first:\n", right, labels.size(),
-              100.0 * static_cast<double>(right) / static_cast<double>(labels.size()), seconds.count() * 1e3);
+  std::printf("C++ reads %zu of %zu held-out digits right (%.2f %%), in %.1f ms. The first:\n",
+              right, labels.size(),
+              100.0 * static_cast<double>(right) / static_cast<double>(labels.size()),
+              seconds.count() * 1e3);
   draw_digit(images.to_vector<float>().data());
-  const int answer = static_cast<int>(std::max_element(found.begin(), found.begin() + 10) - found.begin());
-  std::printf("    a %d, with probability %.3f\n", answer, static_cast<double>(found[static_cast<size_t>(answer)]));
+  const int answer =
+      static_cast<int>(std::max_element(found.begin(), found.begin() + 10) - found.begin());
+  std::printf("    a %d, with probability %.3f\n", answer,
+              static_cast<double>(found[static_cast<size_t>(answer)]));
   const bool agree = found.size() == expected.size() && difference < 1e-4f;
-  std::printf("Largest difference to the probabilities from Python: %.1e: %s.\n", static_cast<double>(difference),
-              agree ? "they agree" : "THEY DIFFER");
+  std::printf("Largest difference to the probabilities from Python: %.1e: %s.\n",
+              static_cast<double>(difference), agree ? "they agree" : "THEY DIFFER");
   return agree ? 0 : 1;
 }
 

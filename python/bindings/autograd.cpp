@@ -1,7 +1,6 @@
 // backward, grad, PyLayer, jvp, vmap, and the switches.
-#include "oar/autograd/engine.h"
-
 #include "common.h"
+#include "oar/autograd/engine.h"
 #include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
 
@@ -10,8 +9,10 @@ namespace {
 
 PyObject* set_grad_enabled(PyObject*, PyObject* flag) {
   const bool before = grad_enabled();
-  if (PyObject_IsTrue(flag)) t_layers.off &= ~uint32_t{kRecording};
-  else t_layers.off |= kRecording;
+  if (PyObject_IsTrue(flag))
+    t_layers.off &= ~uint32_t{kRecording};
+  else
+    t_layers.off |= kRecording;
   return PyBool_FromLong(before);
 }
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(grad_enabled()); }
@@ -22,7 +23,8 @@ PyObject* backward_function(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OOp", &roots, &cotangents, &retain)) return nullptr;
   return guarded([&]() -> PyObject* {
     const std::vector<Tensor> outputs = tensors_of(roots);
-    const std::vector<Tensor> given = cotangents == Py_None ? std::vector<Tensor>() : tensors_of(cotangents, true);
+    const std::vector<Tensor> given =
+        cotangents == Py_None ? std::vector<Tensor>() : tensors_of(cotangents, true);
     {
       const GilRelease release;
       backward(outputs, given, {.retain_graph = retain != 0});
@@ -34,16 +36,20 @@ PyObject* backward_function(PyObject*, PyObject* args) {
 PyObject* grad_function(PyObject*, PyObject* args) {
   PyObject *outputs, *inputs, *cotangents, *blocked;
   int retain, create, unused;
-  if (!PyArg_ParseTuple(args, "OOOpppO", &outputs, &inputs, &cotangents, &retain, &create, &unused, &blocked))
+  if (!PyArg_ParseTuple(args, "OOOpppO", &outputs, &inputs, &cotangents, &retain, &create, &unused,
+                        &blocked))
     return nullptr;
   return guarded([&] {
     const std::vector<Tensor> from = tensors_of(outputs), to = tensors_of(inputs);
-    const std::vector<Tensor> given = cotangents == Py_None ? std::vector<Tensor>() : tensors_of(cotangents, true);
-    const std::vector<Tensor> stop = blocked == Py_None ? std::vector<Tensor>() : tensors_of(blocked);
+    const std::vector<Tensor> given =
+        cotangents == Py_None ? std::vector<Tensor>() : tensors_of(cotangents, true);
+    const std::vector<Tensor> stop =
+        blocked == Py_None ? std::vector<Tensor>() : tensors_of(blocked);
     std::vector<Tensor> found;
     {
       const GilRelease release;
-      found = grad(from, to, given, {.retain_graph = retain != 0, .create_graph = create != 0}, unused != 0, stop);
+      found = grad(from, to, given, {.retain_graph = retain != 0, .create_graph = create != 0},
+                   unused != 0, stop);
     }
     return wrap_list(found);
   });
@@ -75,7 +81,8 @@ PyObject* custom(PyObject*, PyObject* args) {
       return tensors_of(result.get(), true);
     };
     const std::vector<Tensor> outputs = custom_function(
-        tensors_of(inputs), [&](TensorList list) { return run({list.begin(), list.end()}); }, pull, name);
+        tensors_of(inputs), [&](TensorList list) { return run({list.begin(), list.end()}); }, pull,
+        name);
     return wrap_list(outputs);
   });
 }
@@ -84,7 +91,8 @@ PyObject* jvp_function(PyObject*, PyObject* args) {
   PyObject *function, *primals, *tangents;
   if (!PyArg_ParseTuple(args, "OOO", &function, &primals, &tangents)) return nullptr;
   return guarded([&]() -> PyObject* {
-    const auto [values, derivatives] = jvp(python_function(function), tensors_of(primals), tensors_of(tangents, true));
+    const auto [values, derivatives] =
+        jvp(python_function(function), tensors_of(primals), tensors_of(tangents, true));
     const Ref first(wrap_list(values)), second(wrap_list(derivatives));
     return PyTuple_Pack(2, first.get(), second.get());
   });
@@ -101,10 +109,12 @@ std::vector<int64_t> axes_of(PyObject* list) {
 
 PyObject* vmap_function(PyObject*, PyObject* args) {
   PyObject *function, *inputs, *in_axes, *out_axes;
-  if (!PyArg_ParseTuple(args, "OOO!O!", &function, &inputs, &PyList_Type, &in_axes, &PyList_Type, &out_axes))
+  if (!PyArg_ParseTuple(args, "OOO!O!", &function, &inputs, &PyList_Type, &in_axes, &PyList_Type,
+                        &out_axes))
     return nullptr;
   return guarded([&] {
-    return wrap_list(vmap(python_function(function), tensors_of(inputs), axes_of(in_axes), axes_of(out_axes)));
+    return wrap_list(
+        vmap(python_function(function), tensors_of(inputs), axes_of(in_axes), axes_of(out_axes)));
   });
 }
 

@@ -4,6 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cxxabi.h>
+#include <structmember.h>  // needs Python.h in front
 #include <unistd.h>
 
 #include <memory>
@@ -95,7 +96,9 @@ auto unless_exiting(F&& lock) {
 class GilRelease {
  public:
   GilRelease() : state_(PyEval_SaveThread()) {}
-  ~GilRelease() { unless_exiting([&] { PyEval_RestoreThread(state_); }); }
+  ~GilRelease() {
+    unless_exiting([&] { PyEval_RestoreThread(state_); });
+  }
   GilRelease(const GilRelease&) = delete;
   GilRelease& operator=(const GilRelease&) = delete;
 
@@ -131,15 +134,15 @@ bool is_tensor(PyObject* object);
 PyTypeObject* tensor_type();
 // The tensor behind a Python object; borrowed.
 const Tensor& tensor_of(PyObject* object);
-PyObject* wrap(Tensor t);                       // new reference; None for undefined
+PyObject* wrap(Tensor t);  // new reference; None for undefined
 PyObject* wrap_list(TensorList list);
 PyObject* wrap_tuple(TensorList list);
 std::vector<Tensor> tensors_of(PyObject* sequence, bool allow_none = false);
 void init_tensor_type(PyObject* module);
 
 // ---- dtype_type.cpp
-PyObject* wrap_dtype(DType t);                  // new reference
-bool to_dtype(PyObject* object, DType* out);    // dtype, name, NumPy dtype or Python type
+PyObject* wrap_dtype(DType t);                // new reference
+bool to_dtype(PyObject* object, DType* out);  // dtype, name, NumPy dtype or Python type
 void init_dtype_type(PyObject* module);
 
 // ---- convert.cpp

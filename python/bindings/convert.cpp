@@ -12,24 +12,38 @@ namespace {
 // PEP 3118 format characters; NumPy has no bfloat16 and float8, whose bits travel as integers.
 const char* format_of(DType t) {
   switch (t) {
-    case DType::Bool: return "?";
-    case DType::UInt8: return "B";
-    case DType::Int8: return "b";
-    case DType::Int16: return "h";
-    case DType::Int32: return "i";
-    case DType::Int64: return "q";
-    case DType::Float16: return "e";
-    case DType::BFloat16: return "H";
-    case DType::Float32: return "f";
-    case DType::Float64: return "d";
-    case DType::Complex64: return "Zf";
-    case DType::Complex128: return "Zd";
-    default: return "B";
+    case DType::Bool:
+      return "?";
+    case DType::UInt8:
+      return "B";
+    case DType::Int8:
+      return "b";
+    case DType::Int16:
+      return "h";
+    case DType::Int32:
+      return "i";
+    case DType::Int64:
+      return "q";
+    case DType::Float16:
+      return "e";
+    case DType::BFloat16:
+      return "H";
+    case DType::Float32:
+      return "f";
+    case DType::Float64:
+      return "d";
+    case DType::Complex64:
+      return "Zf";
+    case DType::Complex128:
+      return "Zd";
+    default:
+      return "B";
   }
 }
 
 std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
-  const std::string_view f = *format == '<' || *format == '=' || *format == '@' ? format + 1 : format;
+  const std::string_view f =
+      *format == '<' || *format == '=' || *format == '@' ? format + 1 : format;
   if (f == "?") return DType::Bool;
   if (f == "Zf") return DType::Complex64;
   if (f == "Zd") return DType::Complex128;
@@ -40,11 +54,16 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
   if (f == "B") return DType::UInt8;
   if (f == "b" || f == "h" || f == "i" || f == "l" || f == "q" || f == "n") {
     switch (size) {
-      case 1: return DType::Int8;
-      case 2: return DType::Int16;
-      case 4: return DType::Int32;
-      case 8: return DType::Int64;
-      default: return std::nullopt;
+      case 1:
+        return DType::Int8;
+      case 2:
+        return DType::Int16;
+      case 4:
+        return DType::Int32;
+      case 8:
+        return DType::Int64;
+      default:
+        return std::nullopt;
     }
   }
   return std::nullopt;
@@ -73,14 +92,17 @@ void drop_buffer(void* context, void*, size_t) {
 void measure(PyObject* object, std::vector<int64_t>& shape, size_t depth) {
   const bool nested = PyList_Check(object) || PyTuple_Check(object);
   const int64_t length = nested ? PySequence_Fast_GET_SIZE(object) : -1;
-  if (shape.size() == depth && nested) shape.push_back(length);
+  if (shape.size() == depth && nested)
+    shape.push_back(length);
   else
     user_check(nested ? shape.size() > depth && shape[depth] == length : shape.size() == depth,
                ErrorKind::InvalidArgument, "the nested lists are uneven at depth {}.", depth);
   if (!nested || (length > 0 && !PyList_Check(PySequence_Fast_GET_ITEM(object, 0)) &&
-                  !PyTuple_Check(PySequence_Fast_GET_ITEM(object, 0)) && depth + 1 == shape.size() && depth > 8))
+                  !PyTuple_Check(PySequence_Fast_GET_ITEM(object, 0)) &&
+                  depth + 1 == shape.size() && depth > 8))
     return;
-  for (int64_t i = 0; i < length; ++i) measure(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1);
+  for (int64_t i = 0; i < length; ++i)
+    measure(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1);
 }
 
 enum class NumberKind { Bool, Int, Float, Complex };
@@ -94,7 +116,8 @@ struct Leaves {
 
 void collect(PyObject* object, Leaves& leaves) {
   if (PyList_Check(object) || PyTuple_Check(object)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) collect(PySequence_Fast_GET_ITEM(object, i), leaves);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+      collect(PySequence_Fast_GET_ITEM(object, i), leaves);
     return;
   }
   const Scalar s = to_scalar(object);
@@ -122,10 +145,18 @@ Tensor from_lists(PyObject* object, std::optional<DType> dtype) {
   DType natural = default_dtype();
   if (!leaves.empty) {
     switch (leaves.kind) {
-      case NumberKind::Bool: natural = DType::Bool; break;
-      case NumberKind::Int: natural = DType::Int64; break;
-      case NumberKind::Float: natural = default_dtype(); break;
-      case NumberKind::Complex: natural = complex_type_of(default_dtype()); break;
+      case NumberKind::Bool:
+        natural = DType::Bool;
+        break;
+      case NumberKind::Int:
+        natural = DType::Int64;
+        break;
+      case NumberKind::Float:
+        natural = default_dtype();
+        break;
+      case NumberKind::Complex:
+        natural = complex_type_of(default_dtype());
+        break;
     }
   }
   const DType type = dtype.value_or(natural);
@@ -138,8 +169,8 @@ Tensor from_lists(PyObject* object, std::optional<DType> dtype) {
 
 bool is_number(PyObject* object) {
   return PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object) ||
-         (!is_tensor(object) && PyNumber_Check(object) && !PyObject_HasAttrString(object, "__len__") &&
-          PyObject_HasAttrString(object, "dtype"));
+         (!is_tensor(object) && PyNumber_Check(object) &&
+          !PyObject_HasAttrString(object, "__len__") && PyObject_HasAttrString(object, "dtype"));
 }
 
 Scalar to_scalar(PyObject* object) {
@@ -183,9 +214,10 @@ Tensor from_array(PyObject* array, bool copy) {
     const Ref dtype = checked(PyObject_GetAttrString(array, "dtype"));
     const Ref name = checked(PyObject_GetAttrString(dtype.get(), "name"));
     const auto type = dtype_from_name(PyUnicode_AsUTF8(name.get()));
-    user_check(type.has_value(), ErrorKind::InvalidType, "an array of dtype {} has no counterpart here.",
-               PyUnicode_AsUTF8(name.get()));
-    const Ref bits = checked(PyObject_CallMethod(array, "view", "s", size_of(*type) == 2 ? "uint16" : "uint8"));
+    user_check(type.has_value(), ErrorKind::InvalidType,
+               "an array of dtype {} has no counterpart here.", PyUnicode_AsUTF8(name.get()));
+    const Ref bits =
+        checked(PyObject_CallMethod(array, "view", "s", size_of(*type) == 2 ? "uint16" : "uint8"));
     Tensor raw = from_array(bits.get(), true);
     return Tensor::view_of(raw->storage, raw.dims(), raw.strides(), raw->data, *type);
   }
@@ -206,7 +238,8 @@ Tensor from_array(PyObject* array, bool copy) {
     even &= view.strides[i] % view.itemsize == 0;
     strides.push_back(view.strides[i] / view.itemsize);
   }
-  const bool aligned = reinterpret_cast<uintptr_t>(view.buf) % static_cast<uintptr_t>(view.itemsize) == 0;
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(view.buf) % static_cast<uintptr_t>(view.itemsize) == 0;
   if (!even || !aligned) {
     PyBuffer_Release(&hold->view);
     const Ref function(numpy_function("ascontiguousarray"));
@@ -215,7 +248,8 @@ Tensor from_array(PyObject* array, bool copy) {
   }
   const bool readonly = view.readonly;
   void* data = view.buf;
-  const StoragePtr storage = Storage::adopt(data, static_cast<size_t>(view.len), {}, drop_buffer, hold.release());
+  const StoragePtr storage =
+      Storage::adopt(data, static_cast<size_t>(view.len), {}, drop_buffer, hold.release());
   if (readonly) storage->set_readonly();
   Tensor t = Tensor::view_of(storage, as_dims(shape), strides, data, *type);
   return copy ? assign(t) : t;
@@ -224,8 +258,8 @@ Tensor from_array(PyObject* array, bool copy) {
 Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
   const auto cast_to = [&](Tensor t) { return dtype && t.dtype() != *dtype ? cast(t, *dtype) : t; };
   if (is_tensor(object)) return cast_to(assign(tensor_of(object)));
-  if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object) || PyList_Check(object) ||
-      PyTuple_Check(object)) {
+  if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object) ||
+      PyList_Check(object) || PyTuple_Check(object)) {
     if (!holds_arrays(object)) return from_lists(object, dtype);
   }
   const Ref function(numpy_function("asarray"));
@@ -277,10 +311,11 @@ PyObject* to_array(const Tensor& t, bool copy) {
 
 PyObject* item(const Tensor& t) {
   return guarded([&]() -> PyObject* {
-    user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
-               "the value of {} is not known here.\nhint: Inside capture, jvp or vmap a tensor has no "
-               "single value; keep the computation in tensors.",
-               t.describe());
+    user_check(
+        t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
+        "the value of {} is not known here.\nhint: Inside capture, jvp or vmap a tensor has no "
+        "single value; keep the computation in tensors.",
+        t.describe());
     user_check(t->numel == 1, ErrorKind::InvalidArgument,
                "only a tensor with one element becomes a number; this one is {}.", t.describe());
     if (is_bool(t.dtype())) return PyBool_FromLong(t.item_int() != 0);

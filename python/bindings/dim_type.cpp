@@ -5,8 +5,7 @@ namespace oar::python {
 namespace {
 
 struct PyDim {
-  PyObject_HEAD
-  int64_t word;
+  PyObject_HEAD int64_t word;
 };
 PyTypeObject* g_type = nullptr;
 
@@ -19,11 +18,21 @@ PyObject* arithmetic(PyObject* a, PyObject* b, F f) {
   if (!fits(a) || !fits(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&] { return from_dim(f(to_dim(a), to_dim(b))); });
 }
-PyObject* add(PyObject* a, PyObject* b) { return arithmetic(a, b, [](Dim x, Dim y) { return x + y; }); }
-PyObject* subtract(PyObject* a, PyObject* b) { return arithmetic(a, b, [](Dim x, Dim y) { return x - y; }); }
-PyObject* multiply(PyObject* a, PyObject* b) { return arithmetic(a, b, [](Dim x, Dim y) { return x * y; }); }
-PyObject* floordiv(PyObject* a, PyObject* b) { return arithmetic(a, b, [](Dim x, Dim y) { return floor_div(x, y); }); }
-PyObject* modulo(PyObject* a, PyObject* b) { return arithmetic(a, b, [](Dim x, Dim y) { return floor_mod(x, y); }); }
+PyObject* add(PyObject* a, PyObject* b) {
+  return arithmetic(a, b, [](Dim x, Dim y) { return x + y; });
+}
+PyObject* subtract(PyObject* a, PyObject* b) {
+  return arithmetic(a, b, [](Dim x, Dim y) { return x - y; });
+}
+PyObject* multiply(PyObject* a, PyObject* b) {
+  return arithmetic(a, b, [](Dim x, Dim y) { return x * y; });
+}
+PyObject* floordiv(PyObject* a, PyObject* b) {
+  return arithmetic(a, b, [](Dim x, Dim y) { return floor_div(x, y); });
+}
+PyObject* modulo(PyObject* a, PyObject* b) {
+  return arithmetic(a, b, [](Dim x, Dim y) { return floor_mod(x, y); });
+}
 PyObject* negative(PyObject* a) {
   return guarded([&] { return from_dim(Dim(0) - dim_of(a)); });
 }
@@ -33,17 +42,25 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
   return guarded([&]() -> PyObject* {
     const Dim x = to_dim(a), y = to_dim(b);
     switch (how) {
-      case Py_EQ: return PyBool_FromLong(same(x, y));
-      case Py_NE: return PyBool_FromLong(!same(x, y));
-      case Py_LT: return PyBool_FromLong(known_less(x, y));
-      case Py_GE: return PyBool_FromLong(!known_less(x, y));
-      case Py_GT: return PyBool_FromLong(known_less(y, x));
-      default: return PyBool_FromLong(!known_less(y, x));
+      case Py_EQ:
+        return PyBool_FromLong(same(x, y));
+      case Py_NE:
+        return PyBool_FromLong(!same(x, y));
+      case Py_LT:
+        return PyBool_FromLong(known_less(x, y));
+      case Py_GE:
+        return PyBool_FromLong(!known_less(x, y));
+      case Py_GT:
+        return PyBool_FromLong(known_less(y, x));
+      default:
+        return PyBool_FromLong(!known_less(y, x));
     }
   });
 }
 PyObject* repr(PyObject* self) { return PyUnicode_FromString(dim_of(self).str().c_str()); }
-Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<PyDim*>(self)->word); }
+Py_hash_t hash(PyObject* self) {
+  return static_cast<Py_hash_t>(reinterpret_cast<PyDim*>(self)->word);
+}
 // Lets a size go where an int is wanted; to_dim recognises the object before it is asked.
 PyObject* index(PyObject* self) {
   return guarded([&] { return PyLong_FromLongLong(dim_of(self).value()); });
@@ -54,7 +71,9 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* keywords) {
   static const char* names[] = {"name", "hint", nullptr};
   const char* name;
   long long size = 2;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|L:Dim", const_cast<char**>(names), &name, &size)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|L:Dim", const_cast<char**>(names), &name,
+                                   &size))
+    return nullptr;
   return guarded([&] { return from_dim(Dim::symbol(name, size)); });
 }
 
@@ -82,7 +101,8 @@ Dim to_dim(PyObject* object) {
   if (PyLong_Check(object)) [[likely]] {
     const long long value = PyLong_AsLongLong(object);
     if (value == -1 && PyErr_Occurred()) throw PythonError{};
-    user_check(value > -(int64_t{1} << 62), ErrorKind::InvalidArgument, "{} is too small a number here.", value);
+    user_check(value > -(int64_t{1} << 62), ErrorKind::InvalidArgument,
+               "{} is too small a number here.", value);
     return Dim(int64_t{value});
   }
   if (is_dim(object)) return dim_of(object);

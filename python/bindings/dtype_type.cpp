@@ -5,8 +5,7 @@ namespace oar::python {
 namespace {
 
 struct PyDType {
-  PyObject_HEAD
-  int code;
+  PyObject_HEAD int code;
 };
 
 PyTypeObject* g_type = nullptr;
@@ -23,16 +22,16 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (a == b) return PyBool_FromLong(op == Py_EQ);
   DType other;
   bool equal = false;
-  if (Py_TYPE(b) == g_type) equal = false;
-  else if (to_dtype(b, &other)) equal = other == code_of(a);
+  if (Py_TYPE(b) == g_type)
+    equal = false;
+  else if (to_dtype(b, &other))
+    equal = other == code_of(a);
   PyErr_Clear();
   return PyBool_FromLong(equal == (op == Py_EQ));
 }
 
 PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(name_of(code_of(self))); }
-PyObject* get_itemsize(PyObject* self, void*) {
-  return PyLong_FromSize_t(size_of(code_of(self)));
-}
+PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(size_of(code_of(self))); }
 PyObject* reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("O(s)", g_type, name_of(code_of(self)));
 }
@@ -45,9 +44,10 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject*) {
   return wrap_dtype(t);
 }
 
-PyGetSetDef kGetters[] = {{"name", get_name, nullptr, "The type's name, such as 'float32'.", nullptr},
-                          {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
-                          {}};
+PyGetSetDef kGetters[] = {
+    {"name", get_name, nullptr, "The type's name, such as 'float32'.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {}};
 PyMethodDef kMethods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
 PyType_Slot kSlots[] = {{Py_tp_repr, reinterpret_cast<void*>(repr)},
                         {Py_tp_str, reinterpret_cast<void*>(str)},
@@ -85,16 +85,18 @@ bool to_dtype(PyObject* object, DType* out) {
     found = DType::Bool;
   } else if (PyObject_HasAttrString(object, "__name__")) {  // NumPy's scalar types
     name = Ref(PyObject_GetAttrString(object, "__name__"));
-  } else if (PyObject_HasAttrString(object, "name")) {      // NumPy's dtypes
+  } else if (PyObject_HasAttrString(object, "name")) {  // NumPy's dtypes
     name = Ref(PyObject_GetAttrString(object, "name"));
   }
-  if (!found && name && PyUnicode_Check(name.get())) found = dtype_from_name(PyUnicode_AsUTF8(name.get()));
+  if (!found && name && PyUnicode_Check(name.get()))
+    found = dtype_from_name(PyUnicode_AsUTF8(name.get()));
   if (found) {
     *out = *found;
     return true;
   }
   PyErr_Clear();
-  PyErr_Format(PyExc_TypeError, "%R is not a dtype. Use one such as 'float32' or oar.int64.", object);
+  PyErr_Format(PyExc_TypeError, "%R is not a dtype. Use one such as 'float32' or oar.int64.",
+               object);
   return false;
 }
 

@@ -8,13 +8,20 @@ namespace {
 
 PyObject* class_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::InvalidArgument: return PyExc_ValueError;
-    case ErrorKind::InvalidType: return PyExc_TypeError;
-    case ErrorKind::OutOfRange: return PyExc_IndexError;
-    case ErrorKind::Unsupported: return PyExc_NotImplementedError;
-    case ErrorKind::OutOfMemory: return PyExc_MemoryError;
-    case ErrorKind::Interrupted: return PyExc_KeyboardInterrupt;
-    default: return PyExc_RuntimeError;
+    case ErrorKind::InvalidArgument:
+      return PyExc_ValueError;
+    case ErrorKind::InvalidType:
+      return PyExc_TypeError;
+    case ErrorKind::OutOfRange:
+      return PyExc_IndexError;
+    case ErrorKind::Unsupported:
+      return PyExc_NotImplementedError;
+    case ErrorKind::OutOfMemory:
+      return PyExc_MemoryError;
+    case ErrorKind::Interrupted:
+      return PyExc_KeyboardInterrupt;
+    default:
+      return PyExc_RuntimeError;
   }
 }
 
@@ -22,7 +29,8 @@ PyObject* class_of(ErrorKind kind) {
 class CarriedError : public std::exception {
  public:
   CarriedError() { PyErr_Fetch(&type_, &value_, &trace_); }
-  CarriedError(const CarriedError& other) : type_(other.type_), value_(other.value_), trace_(other.trace_) {
+  CarriedError(const CarriedError& other)
+      : type_(other.type_), value_(other.value_), trace_(other.trace_) {
     const GilHold gil;
     Py_XINCREF(type_);
     Py_XINCREF(value_);
@@ -56,7 +64,8 @@ void set_python_error() {
   } catch (const CarriedError& error) {
     error.restore();
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::Interrupted && PyErr_Occurred()) return;  // Python's own exception
+    if (error.kind() == ErrorKind::Interrupted && PyErr_Occurred())
+      return;  // Python's own exception
     PyErr_SetString(class_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();

@@ -16,7 +16,9 @@ extern "C" void _Py_DumpTraceback(int fd, PyThreadState* state);
 namespace oar::python {
 namespace {
 
-PyObject* text(std::string_view s) { return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())); }
+PyObject* text(std::string_view s) {
+  return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
+}
 
 PyObject* get_flag(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
@@ -24,10 +26,14 @@ PyObject* get_flag(PyObject*, PyObject* name) {
     for (const FlagInfo& info : list_flags()) {
       if (info.flag.name != wanted) continue;
       switch (info.flag.type) {
-        case FlagType::Bool: return PyBool_FromLong(flag<bool>(wanted));
-        case FlagType::Int: return PyLong_FromLong(flag<int>(wanted));
-        case FlagType::Double: return PyFloat_FromDouble(flag<double>(wanted));
-        case FlagType::String: return text(flag<std::string>(wanted));
+        case FlagType::Bool:
+          return PyBool_FromLong(flag<bool>(wanted));
+        case FlagType::Int:
+          return PyLong_FromLong(flag<int>(wanted));
+        case FlagType::Double:
+          return PyFloat_FromDouble(flag<double>(wanted));
+        case FlagType::String:
+          return text(flag<std::string>(wanted));
       }
     }
     flag_text(wanted);  // raises with the nearest name
@@ -49,7 +55,8 @@ PyObject* all_flags(PyObject*, PyObject*) {
     Ref list = checked(PyList_New(0));
     for (const FlagInfo& info : list_flags()) {
       const std::string name(info.flag.name), doc(info.flag.doc), initial(info.flag.default_value);
-      const Ref row = checked(Py_BuildValue("(ssss)", name.c_str(), info.value.c_str(), initial.c_str(), doc.c_str()));
+      const Ref row = checked(
+          Py_BuildValue("(ssss)", name.c_str(), info.value.c_str(), initial.c_str(), doc.c_str()));
       check(PyList_Append(list.get(), row.get()));
     }
     return list.release();
@@ -78,13 +85,16 @@ PyObject* put_threads(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
     const long n = PyLong_AsLong(value);
     if (n == -1 && PyErr_Occurred()) throw PythonError{};
-    user_check(n >= 1 && n < 100000, ErrorKind::InvalidArgument, "the number of threads must be at least 1, not {}.", n);
+    user_check(n >= 1 && n < 100000, ErrorKind::InvalidArgument,
+               "the number of threads must be at least 1, not {}.", n);
     set_num_threads(static_cast<int>(n));
     Py_RETURN_NONE;
   });
 }
 
-PyObject* get_default_dtype(PyObject*, PyObject*) { return PyUnicode_FromString(name_of(default_dtype())); }
+PyObject* get_default_dtype(PyObject*, PyObject*) {
+  return PyUnicode_FromString(name_of(default_dtype()));
+}
 PyObject* put_default_dtype(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
     DType t;
@@ -96,14 +106,17 @@ PyObject* put_default_dtype(PyObject*, PyObject* value) {
 
 PyObject* memory_stats(PyObject*, PyObject*) {
   const MemoryStats s = cpu_allocator::stats();
-  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L}", "allocated", s.allocated, "peak_allocated", s.peak_allocated, "reserved",
-                       s.reserved, "peak_reserved", s.peak_reserved, "allocations", s.allocations);
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L}", "allocated", s.allocated, "peak_allocated",
+                       s.peak_allocated, "reserved", s.reserved, "peak_reserved", s.peak_reserved,
+                       "allocations", s.allocations);
 }
 PyObject* reset_peak(PyObject*, PyObject*) {
   cpu_allocator::reset_peak();
   Py_RETURN_NONE;
 }
-PyObject* release_cached(PyObject*, PyObject*) { return PyLong_FromLongLong(cpu_allocator::release_cached()); }
+PyObject* release_cached(PyObject*, PyObject*) {
+  return PyLong_FromLongLong(cpu_allocator::release_cached());
+}
 
 PyObject* set_device(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
@@ -168,11 +181,11 @@ PyObject* op_records(PyObject*, PyObject*) {
     for (const Op* op : Registry::get().all()) {
       const OpDef& d = op->def();
       const Ref row = checked(Py_BuildValue(
-          "{s:s,s:s,s:s,s:z,s:z,s:I,s:z,s:z,s:z,s:O,s:O}", "name", op->name().c_str(), "family", op->family().c_str(),
-          "schema", op->schema().str().c_str(), "brief", d.brief, "python", d.python, "traits",
-          static_cast<unsigned>(d.traits), "numpy", d.numpy, "dtypes", d.dtypes, "inplace_of",
-          op->inplace_of() ? op->inplace_of()->name().c_str() : nullptr, "has_vjp", d.vjp ? Py_True : Py_False,
-          "has_decompose", d.decompose ? Py_True : Py_False));
+          "{s:s,s:s,s:s,s:z,s:z,s:I,s:z,s:z,s:z,s:O,s:O}", "name", op->name().c_str(), "family",
+          op->family().c_str(), "schema", op->schema().str().c_str(), "brief", d.brief, "python",
+          d.python, "traits", static_cast<unsigned>(d.traits), "numpy", d.numpy, "dtypes", d.dtypes,
+          "inplace_of", op->inplace_of() ? op->inplace_of()->name().c_str() : nullptr, "has_vjp",
+          d.vjp ? Py_True : Py_False, "has_decompose", d.decompose ? Py_True : Py_False));
       check(PyList_Append(list.get(), row.get()));
     }
     return list.release();
@@ -183,26 +196,38 @@ PyObject* op_records(PyObject*, PyObject*) {
 
 PyObject* from_value(const Value& v) {
   switch (v.tag) {
-    case OAR_TAG_NONE: Py_RETURN_NONE;
-    case OAR_TAG_TENSOR: return wrap(v.as_tensor());
-    case OAR_TAG_TENSORS: return wrap_list(v.as_tensors());
-    case OAR_TAG_BOOL: return PyBool_FromLong(v.as_bool());
-    case OAR_TAG_INT: return from_dim(Dim::from_word(v.as_int()));
-    case OAR_TAG_DOUBLE: return PyFloat_FromDouble(v.as_double());
-    case OAR_TAG_COMPLEX: return PyComplex_FromDoubles(v.doubles[0], v.doubles[1]);
-    case OAR_TAG_STRING: return text(v.as_string());
-    case OAR_TAG_DTYPE: return wrap_dtype(v.as_dtype());
+    case OAR_TAG_NONE:
+      Py_RETURN_NONE;
+    case OAR_TAG_TENSOR:
+      return wrap(v.as_tensor());
+    case OAR_TAG_TENSORS:
+      return wrap_list(v.as_tensors());
+    case OAR_TAG_BOOL:
+      return PyBool_FromLong(v.as_bool());
+    case OAR_TAG_INT:
+      return from_dim(Dim::from_word(v.as_int()));
+    case OAR_TAG_DOUBLE:
+      return PyFloat_FromDouble(v.as_double());
+    case OAR_TAG_COMPLEX:
+      return PyComplex_FromDoubles(v.doubles[0], v.doubles[1]);
+    case OAR_TAG_STRING:
+      return text(v.as_string());
+    case OAR_TAG_DTYPE:
+      return wrap_dtype(v.as_dtype());
     case OAR_TAG_INTS: {
       Ref list = checked(PyList_New(v.count));
-      for (int i = 0; i < v.count; ++i) PyList_SET_ITEM(list.get(), i, from_dim(Dim::from_word(v.integers[i])));
+      for (int i = 0; i < v.count; ++i)
+        PyList_SET_ITEM(list.get(), i, from_dim(Dim::from_word(v.integers[i])));
       return list.release();
     }
     case OAR_TAG_DOUBLES: {
       Ref list = checked(PyList_New(v.count));
-      for (int i = 0; i < v.count; ++i) PyList_SET_ITEM(list.get(), i, PyFloat_FromDouble(v.doubles[i]));
+      for (int i = 0; i < v.count; ++i)
+        PyList_SET_ITEM(list.get(), i, PyFloat_FromDouble(v.doubles[i]));
       return list.release();
     }
-    default: Py_RETURN_NONE;
+    default:
+      Py_RETURN_NONE;
   }
 }
 
@@ -256,32 +281,31 @@ bool user_interrupted() {
   return PyErr_CheckSignals() < 0;
 }
 
-PyMethodDef kFunctions[] = {
-    {"get_flag", get_flag, METH_O, nullptr},
-    {"set_flag", put_flag, METH_VARARGS, nullptr},
-    {"list_flags", all_flags, METH_NOARGS, nullptr},
-    {"seed", seed, METH_O, nullptr},
-    {"rng_state", rng_state, METH_NOARGS, nullptr},
-    {"set_rng_state", put_rng_state, METH_VARARGS, nullptr},
-    {"get_num_threads", get_threads, METH_NOARGS, nullptr},
-    {"set_num_threads", put_threads, METH_O, nullptr},
-    {"get_default_dtype", get_default_dtype, METH_NOARGS, nullptr},
-    {"set_default_dtype", put_default_dtype, METH_O, nullptr},
-    {"memory_stats", memory_stats, METH_NOARGS, nullptr},
-    {"reset_peak_memory", reset_peak, METH_NOARGS, nullptr},
-    {"release_cached_memory", release_cached, METH_NOARGS, nullptr},
-    {"set_device", set_device, METH_O, nullptr},
-    {"get_device", get_device, METH_NOARGS, nullptr},
-    {"device_types", device_names, METH_NOARGS, nullptr},
-    {"load_plugin", load_plugin, METH_O, nullptr},
-    {"make_tensor", make_tensor, METH_VARARGS, nullptr},
-    {"from_numpy", from_numpy, METH_O, nullptr},
-    {"from_dlpack_capsule", from_capsule, METH_O, nullptr},
-    {"op", op_by_name, METH_O, nullptr},
-    {"op_records", op_records, METH_NOARGS, nullptr},
-    {"op_samples", op_samples, METH_VARARGS, nullptr},
-    {"validate_registry", validate, METH_NOARGS, nullptr},
-    {}};
+PyMethodDef kFunctions[] = {{"get_flag", get_flag, METH_O, nullptr},
+                            {"set_flag", put_flag, METH_VARARGS, nullptr},
+                            {"list_flags", all_flags, METH_NOARGS, nullptr},
+                            {"seed", seed, METH_O, nullptr},
+                            {"rng_state", rng_state, METH_NOARGS, nullptr},
+                            {"set_rng_state", put_rng_state, METH_VARARGS, nullptr},
+                            {"get_num_threads", get_threads, METH_NOARGS, nullptr},
+                            {"set_num_threads", put_threads, METH_O, nullptr},
+                            {"get_default_dtype", get_default_dtype, METH_NOARGS, nullptr},
+                            {"set_default_dtype", put_default_dtype, METH_O, nullptr},
+                            {"memory_stats", memory_stats, METH_NOARGS, nullptr},
+                            {"reset_peak_memory", reset_peak, METH_NOARGS, nullptr},
+                            {"release_cached_memory", release_cached, METH_NOARGS, nullptr},
+                            {"set_device", set_device, METH_O, nullptr},
+                            {"get_device", get_device, METH_NOARGS, nullptr},
+                            {"device_types", device_names, METH_NOARGS, nullptr},
+                            {"load_plugin", load_plugin, METH_O, nullptr},
+                            {"make_tensor", make_tensor, METH_VARARGS, nullptr},
+                            {"from_numpy", from_numpy, METH_O, nullptr},
+                            {"from_dlpack_capsule", from_capsule, METH_O, nullptr},
+                            {"op", op_by_name, METH_O, nullptr},
+                            {"op_records", op_records, METH_NOARGS, nullptr},
+                            {"op_samples", op_samples, METH_VARARGS, nullptr},
+                            {"validate_registry", validate, METH_NOARGS, nullptr},
+                            {}};
 
 }  // namespace
 

@@ -1,10 +1,11 @@
 // x[...]: basic indexing becomes one slice_view, the rest index_get behind it.
+#include "oar/ops/gen/index.h"
+
 #include <climits>
 
 #include "common.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/index.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/view.h"
 
@@ -33,17 +34,22 @@ void add_slice(Index& index, PyObject* object) {
   const int64_t step = slice->step == Py_None ? 1 : to_dim(slice->step).value();
   user_check(step != 0, ErrorKind::InvalidArgument, "the step of a slice cannot be 0.");
   const bool forward = step > 0;
-  index.push(kSlice, bound(slice->start, forward ? 0 : INT64_MAX), bound(slice->stop, forward ? INT64_MAX : kOpenLow),
-             step);
+  index.push(kSlice, bound(slice->start, forward ? 0 : INT64_MAX),
+             bound(slice->stop, forward ? INT64_MAX : kOpenLow), step);
 }
 
 // One item of an index made of slices, ints, None and `...` only; false for anything else.
 bool add_basic(Index& index, PyObject* object) {
-  if (PySlice_Check(object)) add_slice(index, object);
-  else if (PyLong_CheckExact(object)) index.push(kInteger, to_dim(object).word());
-  else if (object == Py_None) index.push(kNewAxis);
-  else if (object == Py_Ellipsis) index.push(kEllipsis);
-  else return false;
+  if (PySlice_Check(object))
+    add_slice(index, object);
+  else if (PyLong_CheckExact(object))
+    index.push(kInteger, to_dim(object).word());
+  else if (object == Py_None)
+    index.push(kNewAxis);
+  else if (object == Py_Ellipsis)
+    index.push(kEllipsis);
+  else
+    return false;
   return true;
 }
 
@@ -65,7 +71,8 @@ bool is_integer(PyObject* object) {
 Tensor index_tensor(PyObject* object) {
   Tensor t = is_tensor(object) ? tensor_of(object) : to_tensor(object, std::nullopt);
   // An empty list is an index that takes nothing.
-  if (!is_tensor(object) && t.numel() == Dim(0) && is_floating(t.dtype())) t = cast(t, DType::Int64);
+  if (!is_tensor(object) && t.numel() == Dim(0) && is_floating(t.dtype()))
+    t = cast(t, DType::Int64);
   user_check(is_integral(t.dtype()) || is_bool(t.dtype()), ErrorKind::InvalidType,
              "an index must be made of integers or bools, not {}.", name_of(t.dtype()));
   return t;
@@ -93,10 +100,12 @@ Index parse(const Tensor& x, PyObject* key) {
   for (Py_ssize_t i = 0; i < count; ++i) {
     taken += axes_taken(items[i]);
     ellipsis |= items[i] == Py_Ellipsis;
-    any_tensor |= !(items[i] == Py_None || items[i] == Py_Ellipsis || is_integer(items[i]) || PySlice_Check(items[i]));
+    any_tensor |= !(items[i] == Py_None || items[i] == Py_Ellipsis || is_integer(items[i]) ||
+                    PySlice_Check(items[i]));
   }
-  user_check(taken <= x.rank(), ErrorKind::OutOfRange, "{} indices are given for a tensor of rank {} (shape {}).",
-             taken, x.rank(), to_string(x.dims()));
+  user_check(taken <= x.rank(), ErrorKind::OutOfRange,
+             "{} indices are given for a tensor of rank {} (shape {}).", taken, x.rank(),
+             to_string(x.dims()));
   int axis = 0;  // of the view
   const auto whole = [&](int64_t n) {
     for (int64_t k = 0; k < n; ++k) {
@@ -121,12 +130,14 @@ Index parse(const Tensor& x, PyObject* key) {
       ++axis;
     } else if (PyBool_Check(object)) {
       index.push(kNewAxis);
-      index.advanced.push_back(Tensor::from_vector(std::vector<int64_t>(object == Py_True ? 1 : 0, 0),
-                                                   Shape{object == Py_True ? 1 : 0}, DType::Int64));
+      index.advanced.push_back(
+          Tensor::from_vector(std::vector<int64_t>(object == Py_True ? 1 : 0, 0),
+                              Shape{object == Py_True ? 1 : 0}, DType::Int64));
       index.has_advanced = true;
     } else {
       // With index tensors around, an integer joins them, as NumPy has it.
-      const Tensor t = is_integer(object) ? Tensor::scalar(to_dim(object).value(), DType::Int64) : index_tensor(object);
+      const Tensor t = is_integer(object) ? Tensor::scalar(to_dim(object).value(), DType::Int64)
+                                          : index_tensor(object);
       const int64_t span = is_bool(t.dtype()) ? t.rank() : 1;
       for (int64_t k = 0; k < span; ++k) index.push(kSlice, 0, INT64_MAX, 1);
       index.advanced.push_back(t);
@@ -140,7 +151,8 @@ Index parse(const Tensor& x, PyObject* key) {
 
 bool only_whole_slices(const Index& index) {
   for (size_t i = 0; i < index.basic.size(); i += 4)
-    if (index.basic[i] != kSlice || index.basic[i + 1] != 0 || index.basic[i + 2] != INT64_MAX || index.basic[i + 3] != 1)
+    if (index.basic[i] != kSlice || index.basic[i + 1] != 0 || index.basic[i + 2] != INT64_MAX ||
+        index.basic[i + 3] != 1)
       return false;
   return true;
 }

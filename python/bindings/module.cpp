@@ -3,8 +3,15 @@
 
 namespace {
 
-PyModuleDef kModule = {PyModuleDef_HEAD_INIT, "oar._C", "The native part of Oar.", -1, nullptr, nullptr,
-                       nullptr, nullptr, nullptr};
+PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
+                       "oar._C",
+                       "The native part of Oar.",
+                       -1,
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       nullptr};
 
 }  // namespace
 

@@ -1,10 +1,7 @@
 // Ops as Python callables: arguments are read by schema, straight into the call's values.
-#include "common.h"
-
-#include <structmember.h>
-
 #include <unordered_map>
 
+#include "common.h"
 #include "oar/base/flags.h"
 #include "oar/base/string_util.h"
 #include "oar/ops/dispatcher.h"
@@ -13,8 +10,7 @@ namespace oar::python {
 namespace {
 
 struct PyOp {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   const Op* op;
   PyObject** names;  // interned parameter names
   PyObject* dict;    // __module__, __qualname__, __signature__, …
@@ -64,17 +60,20 @@ class CallFrame {
 void CallFrame::refuse(const Parameter& p, PyObject* object, const char* expected) const {
   const std::string type = object == Py_None ? "None" : Py_TYPE(object)->tp_name;
   OpScope scope(op_.name().c_str());
-  fail(ErrorKind::InvalidType, "argument '{}' must be {}, not {}.\nhint: The signature is {}.", p.name,
-       expected, type, op_.schema().str());
+  fail(ErrorKind::InvalidType, "argument '{}' must be {}, not {}.\nhint: The signature is {}.",
+       p.name, expected, type, op_.schema().str());
 }
 
 Value CallFrame::tensor(const Parameter& p, PyObject* object) {
   if (is_tensor(object)) [[likely]]
     return Value(tensor_of(object));
   if (!p.written && op_.has(Trait::Broadcast)) {
-    if (is_number(object)) made_.push_back(weak_scalar(object));
-    else if (PyObject_HasAttrString(object, "__array__")) made_.push_back(to_tensor(object, std::nullopt));
-    else refuse(p, object, "a tensor or a number");
+    if (is_number(object))
+      made_.push_back(weak_scalar(object));
+    else if (PyObject_HasAttrString(object, "__array__"))
+      made_.push_back(to_tensor(object, std::nullopt));
+    else
+      refuse(p, object, "a tensor or a number");
     return Value(made_.back());
   }
   refuse(p, object, "a tensor");
@@ -85,9 +84,12 @@ Value CallFrame::tensors(const Parameter& p, PyObject* object) {
   std::vector<Tensor> list;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     PyObject* element = PySequence_Fast_GET_ITEM(object, i);
-    if (is_tensor(element)) list.push_back(tensor_of(element));
-    else if (element == Py_None && p.optional_elements) list.emplace_back();
-    else refuse(p, element, "a list of tensors");
+    if (is_tensor(element))
+      list.push_back(tensor_of(element));
+    else if (element == Py_None && p.optional_elements)
+      list.emplace_back();
+    else
+      refuse(p, element, "a list of tensors");
   }
   lists_.push_back(std::move(list));
   return Value(TensorList(lists_.back()));
@@ -107,10 +109,12 @@ Value CallFrame::integers(const Parameter& p, PyObject* object) {
     std::copy(values.begin(), values.end(), copy);
     return Value(Ints(copy, values.size()));
   }
-  const Ref fast = Ref(PySequence_Check(object) && !PyUnicode_Check(object) ? PySequence_Fast(object, "") : nullptr);
+  const Ref fast = Ref(
+      PySequence_Check(object) && !PyUnicode_Check(object) ? PySequence_Fast(object, "") : nullptr);
   if (!fast) {
     PyErr_Clear();
-    refuse(p, object, p.type == ArgType::Shape ? "a shape (a list of ints)" : "an int or a list of ints");
+    refuse(p, object,
+           p.type == ArgType::Shape ? "a shape (a list of ints)" : "an int or a list of ints");
   }
   const auto n = static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.get()));
   int64_t* list = words(n);
@@ -183,10 +187,12 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
       PyErr_Clear();
       const Ref shown = checked(PyObject_Repr(object));
       OpScope scope(op_.name().c_str());
-      fail(ErrorKind::InvalidType, "argument '{}': {} is not a dtype.\nhint: Use one such as 'float32' or oar.int64.",
+      fail(ErrorKind::InvalidType,
+           "argument '{}': {} is not a dtype.\nhint: Use one such as 'float32' or oar.int64.",
            p.name, PyUnicode_AsUTF8(shown.get()));
     }
-    default: fail(ErrorKind::Internal, "unexpected parameter type");
+    default:
+      fail(ErrorKind::Internal, "unexpected parameter type");
   }
 }
 
@@ -232,8 +238,9 @@ size_t parameter_named(const PyOp* self, PyObject* name) {
   OpScope scope(self->op->name().c_str());
   const char* text = PyUnicode_AsUTF8(name);
   const std::string nearest = nearest_name(text, known);
-  fail(ErrorKind::InvalidType, "there is no argument '{}'{}.\nhint: The signature is {}.",
-       text, nearest.empty() ? "" : oar::format("; did you mean '{}'?", nearest), self->op->schema().str());
+  fail(ErrorKind::InvalidType, "there is no argument '{}'{}.\nhint: The signature is {}.", text,
+       nearest.empty() ? "" : oar::format("; did you mean '{}'?", nearest),
+       self->op->schema().str());
 }
 
 int64_t total_elements(Args args) {
@@ -247,7 +254,8 @@ Outputs run(const Op& op, Args args) {
   bool big = total_elements(args) >= threshold.get();
   if (!big)  // a creation op has no tensors; its shape tells
     for (const Value& v : args)
-      if (v.tag == OAR_TAG_INTS && v.count > 0 && v.count < 16 && !args.empty() && !args[0].is_tensor()) {
+      if (v.tag == OAR_TAG_INTS && v.count > 0 && v.count < 16 && !args.empty() &&
+          !args[0].is_tensor()) {
         double product = 1;
         for (int64_t d : v.as_ints()) product *= static_cast<double>(d);
         big |= product >= threshold.get();
@@ -274,11 +282,13 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
     const Op& op = *self->op;
     const auto& parameters = op.schema().parameters;
     auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
-    if (count > parameters.size() && !(count == parameters.size() + 1 &&
-        (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1])))) {
+    if (count > parameters.size() &&
+        !(count == parameters.size() + 1 &&
+          (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1])))) {
       OpScope scope(op.name().c_str());
-      fail(ErrorKind::InvalidType, "{} positional arguments are given, {} are taken.\nhint: The signature is {}.",
-           count, parameters.size(), op.schema().str());
+      fail(ErrorKind::InvalidType,
+           "{} positional arguments are given, {} are taken.\nhint: The signature is {}.", count,
+           parameters.size(), op.schema().str());
     }
     const size_t positional = std::min(count, parameters.size());
     CallFrame frame(op);
@@ -335,7 +345,8 @@ PyObject* get_schema(PyObject* self, void*) {
 }
 PyObject* get_doc(PyObject* self, void*) {
   const Op& op = *reinterpret_cast<PyOp*>(self)->op;
-  return PyUnicode_FromFormat("%s\n\nSchema: %s", op.def().brief ? op.def().brief : "", op.schema().str().c_str());
+  return PyUnicode_FromFormat("%s\n\nSchema: %s", op.def().brief ? op.def().brief : "",
+                              op.schema().str().c_str());
 }
 PyObject* get_signature(PyObject* self, void*) {
   return guarded([&] {
@@ -350,13 +361,14 @@ PyObject* op_reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("O(s)", getter.get(), reinterpret_cast<PyOp*>(self)->op->name().c_str());
 }
 
-PyGetSetDef kGetters[] = {{"__name__", get_op_name, nullptr, nullptr, nullptr},
-                          {"__doc__", get_doc, nullptr, nullptr, nullptr},
-                          {"__qualname__", get_op_name, nullptr, nullptr, nullptr},
-                          {"__signature__", get_signature, nullptr, nullptr, nullptr},
-                          {"schema", get_schema, nullptr, "The op's schema line.", nullptr},
-                          {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-                          {}};
+PyGetSetDef kGetters[] = {
+    {"__name__", get_op_name, nullptr, nullptr, nullptr},
+    {"__doc__", get_doc, nullptr, nullptr, nullptr},
+    {"__qualname__", get_op_name, nullptr, nullptr, nullptr},
+    {"__signature__", get_signature, nullptr, nullptr, nullptr},
+    {"schema", get_schema, nullptr, "The op's schema line.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {}};
 PyMethodDef kMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {}};
 PyMemberDef kMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyOp, vectorcall), READONLY, nullptr},
@@ -371,7 +383,8 @@ PyType_Slot kSlots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)}
                         {Py_tp_members, kMembers},
                         {0, nullptr}};
 PyType_Spec kSpec = {"oar._C.OpFunction", sizeof(PyOp), 0,
-                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, kSlots};
+                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                     kSlots};
 
 PyObject* make_op(const Op& op) {
   auto* self = PyObject_New(PyOp, g_type);

@@ -13,12 +13,13 @@ namespace oar::python {
 namespace {
 
 struct PyProgram {
-  PyObject_HEAD
-  std::shared_ptr<const Executor> executor;
+  PyObject_HEAD std::shared_ptr<const Executor> executor;
 };
 PyTypeObject* g_type = nullptr;
 
-const Executor& executor_of(PyObject* self) { return *reinterpret_cast<PyProgram*>(self)->executor; }
+const Executor& executor_of(PyObject* self) {
+  return *reinterpret_cast<PyProgram*>(self)->executor;
+}
 const Program& program_of(PyObject* self) { return executor_of(self).program(); }
 
 PyObject* wrap_program(Program program) {
@@ -77,7 +78,8 @@ PyObject* differentiate_method(PyObject* self, PyObject* args) {
       const char* name = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(list.get(), i));
       if (!name) throw PythonError{};
       const ValueId id = program.find(name);
-      user_check(id != kNoValue, ErrorKind::InvalidArgument, "the program has no value called '{}'.", name);
+      user_check(id != kNoValue, ErrorKind::InvalidArgument,
+                 "the program has no value called '{}'.", name);
       wanted.push_back(id);
     }
     return wrap_program(differentiate(program, wanted, static_cast<size_t>(output)));
@@ -120,7 +122,9 @@ std::vector<InputSpec> specs_of(PyObject* rows) {
     PyObject *shape, *dtype;
     const char* name;
     int stop;
-    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(list.get(), i), "OOsp", &shape, &dtype, &name, &stop)) throw PythonError{};
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(list.get(), i), "OOsp", &shape, &dtype, &name,
+                          &stop))
+      throw PythonError{};
     InputSpec spec;
     if (!to_dtype(dtype, &spec.dtype)) throw PythonError{};
     const Ref sizes = checked(PySequence_Fast(shape, "a shape is a list"));
@@ -190,7 +194,8 @@ PyObject* state_tuple(const AutocastState& s) {
     return list;
   };
   const Ref low = listed(s.low), full = listed(s.full);
-  return Py_BuildValue("(OsOO)", s.enabled ? Py_True : Py_False, name_of(s.dtype), low.get(), full.get());
+  return Py_BuildValue("(OsOO)", s.enabled ? Py_True : Py_False, name_of(s.dtype), low.get(),
+                       full.get());
 }
 
 // set_autocast(enabled, dtype, low, full) -> the state before, as the same tuple.
@@ -219,8 +224,8 @@ PyObject* profile_stop(PyObject*, PyObject*) {
   return guarded([&] {
     Ref list = checked(PyList_New(0));
     for (const ProfileEvent& e : stop_profile()) {
-      const Ref row = checked(Py_BuildValue("(sLLIIs)", e.op->name().c_str(), e.begin_ns, e.end_ns, e.thread, e.depth,
-                                            e.operands.c_str()));
+      const Ref row = checked(Py_BuildValue("(sLLIIs)", e.op->name().c_str(), e.begin_ns, e.end_ns,
+                                            e.thread, e.depth, e.operands.c_str()));
       check(PyList_Append(list.get(), row.get()));
     }
     return list.release();
@@ -241,7 +246,8 @@ PyType_Slot kSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                         {Py_tp_methods, kMethods},
                         {Py_tp_getset, kGetters},
                         {0, nullptr}};
-PyType_Spec kSpec = {"oar._C.Program", sizeof(PyProgram), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
+PyType_Spec kSpec = {"oar._C.Program", sizeof(PyProgram), 0,
+                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
 PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr},
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},

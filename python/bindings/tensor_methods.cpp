@@ -15,7 +15,8 @@ PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     Ref list = checked(PyList_New(t.rank()));
-    for (int i = 0; i < t.rank(); ++i) PyList_SET_ITEM(list.get(), i, from_dim(t.dims()[static_cast<size_t>(i)]));
+    for (int i = 0; i < t.rank(); ++i)
+      PyList_SET_ITEM(list.get(), i, from_dim(t.dims()[static_cast<size_t>(i)]));
     return list.release();
   });
 }
@@ -23,7 +24,8 @@ PyObject* get_strides(PyObject* self, void*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     Ref list = checked(PyList_New(t.rank()));
-    for (int i = 0; i < t.rank(); ++i) PyList_SET_ITEM(list.get(), i, PyLong_FromLongLong(t->strides[i]));
+    for (int i = 0; i < t.rank(); ++i)
+      PyList_SET_ITEM(list.get(), i, PyLong_FromLongLong(t->strides[i]));
     return list.release();
   });
 }
@@ -32,7 +34,9 @@ PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(tensor_of(sel
 PyObject* get_size(PyObject* self, void*) {
   return guarded([&] { return from_dim(tensor_of(self).numel()); });
 }
-PyObject* get_stop_gradient(PyObject* self, void*) { return PyBool_FromLong(stop_gradient(tensor_of(self))); }
+PyObject* get_stop_gradient(PyObject* self, void*) {
+  return PyBool_FromLong(stop_gradient(tensor_of(self)));
+}
 int put_stop_gradient(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     set_stop_gradient(tensor_of(self), PyObject_IsTrue(value) != 0);
@@ -79,19 +83,25 @@ int put_name(PyObject* self, PyObject* value, void*) {
     return 0;
   });
 }
-PyObject* get_persistable(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self).has(kPersistable)); }
+PyObject* get_persistable(PyObject* self, void*) {
+  return PyBool_FromLong(tensor_of(self).has(kPersistable));
+}
 int put_persistable(PyObject* self, PyObject* value, void*) {
   TensorImpl* impl = tensor_of(self).impl();
-  if (PyObject_IsTrue(value)) impl->flags |= kPersistable;
-  else impl->flags &= ~uint32_t{kPersistable};
+  if (PyObject_IsTrue(value))
+    impl->flags |= kPersistable;
+  else
+    impl->flags &= ~uint32_t{kPersistable};
   return 0;
 }
 PyObject* get_device(PyObject* self, void*) {
-  return guarded([&] { return PyUnicode_FromString(devices::to_string(tensor_of(self).device()).c_str()); });
+  return guarded(
+      [&] { return PyUnicode_FromString(devices::to_string(tensor_of(self).device()).c_str()); });
 }
 PyObject* get_kind(PyObject* self, void*) {
-  static constexpr const char* kNames[] = {"dense", "symbolic", "selected_rows", "dual", "batched",
-                                           "sparse_coo", "sparse_csr", "distributed", "meta"};
+  static constexpr const char* kNames[] = {"dense",      "symbolic",    "selected_rows",
+                                           "dual",       "batched",     "sparse_coo",
+                                           "sparse_csr", "distributed", "meta"};
   return PyUnicode_FromString(kNames[static_cast<int>(tensor_of(self).kind())]);
 }
 PyObject* get_inplace_version(PyObject* self, void*) {
@@ -118,7 +128,8 @@ PyObject* item_method(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     if (PyTuple_GET_SIZE(args) == 0) return item(t);
-    const Ref key = PyTuple_GET_SIZE(args) == 1 ? Ref::borrow(PyTuple_GET_ITEM(args, 0)) : Ref::borrow(args);
+    const Ref key =
+        PyTuple_GET_SIZE(args) == 1 ? Ref::borrow(PyTuple_GET_ITEM(args, 0)) : Ref::borrow(args);
     if (PyTuple_GET_SIZE(args) == 1 && PyLong_Check(key.get()) && t.rank() != 1) {
       const Tensor flat = Tensor(t->alias());
       static const Op& reshape = get_op("reshape");
@@ -145,7 +156,9 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
     return PyLong_FromVoidPtr(t->data);
   });
 }
-PyObject* is_contiguous(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self).is_contiguous()); }
+PyObject* is_contiguous(PyObject* self, PyObject*) {
+  return PyBool_FromLong(tensor_of(self).is_contiguous());
+}
 PyObject* contiguous(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
@@ -159,7 +172,8 @@ PyObject* backward_method(PyObject* self, PyObject* args, PyObject* keywords) {
   static const char* names[] = {"grad_tensor", "retain_graph", nullptr};
   PyObject* given = Py_None;
   int retain = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|Op:backward", const_cast<char**>(names), &given, &retain))
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|Op:backward", const_cast<char**>(names),
+                                   &given, &retain))
     return nullptr;
   return guarded([&]() -> PyObject* {
     const Tensor root = tensor_of(self);
@@ -180,7 +194,8 @@ PyObject* backward_method(PyObject* self, PyObject* args, PyObject* keywords) {
 PyObject* clear_gradient(PyObject* self, PyObject* args, PyObject* keywords) {
   static const char* names[] = {"set_to_zero", nullptr};
   int set_to_zero = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|p:clear_gradient", const_cast<char**>(names), &set_to_zero))
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|p:clear_gradient", const_cast<char**>(names),
+                                   &set_to_zero))
     return nullptr;
   return guarded([&]() -> PyObject* {
     History* h = maybe_history(tensor_of(self));
@@ -199,17 +214,22 @@ TensorHook python_hook(PyObject* function) {
     const Ref result(PyObject_CallOneArg(callable.get(), argument.get()));
     if (!result) throw_python_error();
     if (result.get() == Py_None) return {};
-    user_check(is_tensor(result.get()), ErrorKind::InvalidType, "a gradient hook must return a tensor or None, not {}.",
+    user_check(is_tensor(result.get()), ErrorKind::InvalidType,
+               "a gradient hook must return a tensor or None, not {}.",
                Py_TYPE(result.get())->tp_name);
     return tensor_of(result.get());
   };
 }
 
 PyObject* add_hook(PyObject* self, PyObject* function) {
-  return guarded([&] { return PyLong_FromUnsignedLongLong(add_tensor_hook(tensor_of(self), python_hook(function))); });
+  return guarded([&] {
+    return PyLong_FromUnsignedLongLong(add_tensor_hook(tensor_of(self), python_hook(function)));
+  });
 }
 PyObject* remove_hook(PyObject* self, PyObject* id) {
-  return guarded([&] { return PyBool_FromLong(remove_tensor_hook(tensor_of(self), PyLong_AsUnsignedLongLong(id))); });
+  return guarded([&] {
+    return PyBool_FromLong(remove_tensor_hook(tensor_of(self), PyLong_AsUnsignedLongLong(id)));
+  });
 }
 PyObject* retain_grads(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
@@ -221,7 +241,8 @@ PyObject* retain_grads(PyObject* self, PyObject*) {
 // Takes over content, shape and dtype of another tensor; identity and attributes stay.
 PyObject* become(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
-    user_check(is_tensor(other), ErrorKind::InvalidType, "a tensor is expected, not {}.", Py_TYPE(other)->tp_name);
+    user_check(is_tensor(other), ErrorKind::InvalidType, "a tensor is expected, not {}.",
+               Py_TYPE(other)->tp_name);
     tensor_of(self)->become(*tensor_of(other).impl());
     Py_RETURN_NONE;
   });
@@ -234,7 +255,8 @@ void drop_capsule(PyObject* capsule) {
     managed->deleter(managed);
   }
   if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
-    auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    auto* managed =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
     managed->deleter(managed);
   }
 }
@@ -242,24 +264,28 @@ void drop_capsule(PyObject* capsule) {
 PyObject* dlpack(PyObject* self, PyObject* args, PyObject* keywords) {
   static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
   PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", const_cast<char**>(names), &stream, &version,
-                                   &device, &copy))
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO:__dlpack__", const_cast<char**>(names),
+                                   &stream, &version, &device, &copy))
     return nullptr;
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     user_check(stop_gradient(t), ErrorKind::InvalidArgument,
                "a tensor that asks for its gradient is not exported.\nhint: Export x.detach().");
-    const bool versioned = version != Py_None && PyTuple_Check(version) && PyTuple_GET_SIZE(version) > 0 &&
+    const bool versioned = version != Py_None && PyTuple_Check(version) &&
+                           PyTuple_GET_SIZE(version) > 0 &&
                            PyLong_AsLong(PyTuple_GET_ITEM(version, 0)) >= 1;
     const Tensor exported = copy == Py_True ? assign(t) : t;
-    void* managed = versioned ? static_cast<void*>(to_dlpack_versioned(exported)) : to_dlpack(exported);
+    void* managed =
+        versioned ? static_cast<void*>(to_dlpack_versioned(exported)) : to_dlpack(exported);
     return PyCapsule_New(managed, versioned ? "dltensor_versioned" : "dltensor", drop_capsule);
   });
 }
 PyObject* dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", 1, 0); }
 
 template <class F>
-PyCFunction with_keywords(F f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)); }
+PyCFunction with_keywords(F f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
 
 }  // namespace
 
@@ -273,18 +299,21 @@ PyGetSetDef tensor_getters[] = {
     {"grad", get_grad, put_grad, "The accumulated gradient, or None.", nullptr},
     {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op made this tensor.", nullptr},
     {"name", get_name, put_name, "The tensor's name.", nullptr},
-    {"persistable", get_persistable, put_persistable, "Whether it belongs to a saved model.", nullptr},
+    {"persistable", get_persistable, put_persistable, "Whether it belongs to a saved model.",
+     nullptr},
     {"_device", get_device, nullptr, nullptr, nullptr},
     {"_kind", get_kind, nullptr, nullptr, nullptr},
     {"inplace_version", get_inplace_version, nullptr, "Counts in-place writes.", nullptr},
-    {"_grad_node", get_grad_node, nullptr, "The name of the op that made this tensor, or None.", nullptr},
+    {"_grad_node", get_grad_node, nullptr, "The name of the op that made this tensor, or None.",
+     nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 
 PyMethodDef tensor_methods[] = {
     {"numpy", numpy, METH_NOARGS, "A copy as a NumPy array."},
     {"_numpy_view", numpy_view, METH_NOARGS, "A NumPy array on the same memory."},
-    {"item", item_method, METH_VARARGS, "The element at an index, or the only one, as a Python number."},
+    {"item", item_method, METH_VARARGS,
+     "The element at an index, or the only one, as a Python number."},
     {"tolist", tolist, METH_NOARGS, "The values as nested lists."},
     {"detach", detach_method, METH_NOARGS, "The same memory without history."},
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
@@ -296,9 +325,11 @@ PyMethodDef tensor_methods[] = {
      "Sets the gradient to zero, or drops it."},
     {"_add_hook", add_hook, METH_O, nullptr},
     {"_remove_hook", remove_hook, METH_O, nullptr},
-    {"retain_grads", retain_grads, METH_NOARGS, "Keeps the gradient of a tensor that is not a leaf."},
+    {"retain_grads", retain_grads, METH_NOARGS,
+     "Keeps the gradient of a tensor that is not a leaf."},
     {"_become", become, METH_O, nullptr},
-    {"__dlpack__", with_keywords(dlpack), METH_VARARGS | METH_KEYWORDS, "Exports the memory as a DLPack capsule."},
+    {"__dlpack__", with_keywords(dlpack), METH_VARARGS | METH_KEYWORDS,
+     "Exports the memory as a DLPack capsule."},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
     {}};
 

@@ -4,9 +4,6 @@
 // code still holds the tensor, and the object has something to lose (attributes, a subclass, weak
 // references), ownership turns round: the native tensor keeps the object until it is asked for again.
 #include "common.h"
-
-#include <structmember.h>
-
 #include "oar/autograd/node.h"
 #include "oar/base/flags.h"
 #include "oar/device/device.h"
@@ -17,8 +14,7 @@ namespace oar::python {
 namespace {
 
 struct PyTensor {
-  PyObject_HEAD
-  Tensor tensor;
+  PyObject_HEAD Tensor tensor;
   PyObject* dict;
   PyObject* weakrefs;
 };
@@ -35,7 +31,8 @@ bool has_state(PyObject* self) {
 bool resurrect(PyObject* self) {
   PyTensor* t = as(self);
   TensorImpl* impl = t->tensor.impl();
-  if (!impl || impl->python != self || impl->reference_count() == 1 || !has_state(self)) return false;
+  if (!impl || impl->python != self || impl->reference_count() == 1 || !has_state(self))
+    return false;
   Py_SET_REFCNT(self, 1);
   impl->python_owned = true;
   new (&t->tensor) Tensor();  // the reference is given up below, so that there is no cycle
@@ -82,11 +79,13 @@ int tensor_setattr(PyObject* self, PyObject* name, PyObject* value) {
 
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    static const char* names[] = {"value", "dtype", "place", "stop_gradient", "persistable", "name", "zero_copy", nullptr};
-    PyObject *value = nullptr, *dtype = nullptr, *place = nullptr, *stop = nullptr, *persistable = nullptr,
-             *name = nullptr, *zero_copy = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OOOOOOO:Tensor", const_cast<char**>(names), &value, &dtype,
-                                     &place, &stop, &persistable, &name, &zero_copy))
+    static const char* names[] = {"value",       "dtype", "place",     "stop_gradient",
+                                  "persistable", "name",  "zero_copy", nullptr};
+    PyObject *value = nullptr, *dtype = nullptr, *place = nullptr, *stop = nullptr,
+             *persistable = nullptr, *name = nullptr, *zero_copy = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OOOOOOO:Tensor", const_cast<char**>(names),
+                                     &value, &dtype, &place, &stop, &persistable, &name,
+                                     &zero_copy))
       throw PythonError{};
     std::optional<DType> wanted;
     if (dtype && dtype != Py_None) {
@@ -94,9 +93,10 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
       if (!to_dtype(dtype, &t)) throw PythonError{};
       wanted = t;
     }
-    Tensor tensor = !value || value == Py_None ? Tensor::empty(Shape{0}, wanted.value_or(default_dtype()))
-                    : is_tensor(value)         ? detach(tensor_of(value))
-                                               : to_tensor(value, wanted);
+    Tensor tensor = !value || value == Py_None
+                        ? Tensor::empty(Shape{0}, wanted.value_or(default_dtype()))
+                    : is_tensor(value) ? detach(tensor_of(value))
+                                       : to_tensor(value, wanted);
     PyObject* self = type->tp_alloc(type, 0);
     if (!self) throw PythonError{};
     new (&as(self)->tensor) Tensor(std::move(tensor));
@@ -127,10 +127,10 @@ PyObject* binary(const Op& op, PyObject* a, PyObject* b) {
   return call_op(op, args, 2);
 }
 
-#define OAR_BINARY(slot, name)                         \
-  PyObject* slot(PyObject* a, PyObject* b) {           \
-    static const Op& op = get_op(name);                \
-    return binary(op, a, b);                           \
+#define OAR_BINARY(slot, name)               \
+  PyObject* slot(PyObject* a, PyObject* b) { \
+    static const Op& op = get_op(name);      \
+    return binary(op, a, b);                 \
   }
 OAR_BINARY(nb_add, "add")
 OAR_BINARY(nb_subtract, "subtract")
@@ -149,10 +149,10 @@ PyObject* nb_power(PyObject* a, PyObject* b, PyObject*) {
   return binary(op, a, b);
 }
 
-#define OAR_UNARY(slot, name)                          \
-  PyObject* slot(PyObject* a) {                        \
-    static const Op& op = get_op(name);                \
-    return call_op(op, &a, 1);                         \
+#define OAR_UNARY(slot, name)           \
+  PyObject* slot(PyObject* a) {         \
+    static const Op& op = get_op(name); \
+    return call_op(op, &a, 1);          \
   }
 OAR_UNARY(nb_negative, "neg")
 OAR_UNARY(nb_absolute, "abs")
@@ -160,8 +160,9 @@ OAR_UNARY(nb_invert, "bitwise_not")
 #undef OAR_UNARY
 
 PyObject* richcompare(PyObject* a, PyObject* b, int how) {
-  static const Op* ops[] = {&get_op("less_than"), &get_op("less_equal"), &get_op("equal"),
-                            &get_op("not_equal"), &get_op("greater_than"), &get_op("greater_equal")};
+  static const Op* ops[] = {&get_op("less_than"),    &get_op("less_equal"),
+                            &get_op("equal"),        &get_op("not_equal"),
+                            &get_op("greater_than"), &get_op("greater_equal")};
   if (b == Py_None && (how == Py_EQ || how == Py_NE)) return PyBool_FromLong(how == Py_NE);
   return binary(*ops[how], a, b);
 }
@@ -174,7 +175,8 @@ int nb_bool(PyObject* self) {
     const Tensor& t = tensor_of(self);
     user_check(t.numel() == Dim(1), ErrorKind::InvalidArgument,
                "the truth of {} is not one value.\nhint: Use x.any() or x.all().", t.describe());
-    return t.item_double() != 0 || (is_complex(t.dtype()) && t.to_vector<std::complex<double>>()[0].imag() != 0);
+    return t.item_double() != 0 ||
+           (is_complex(t.dtype()) && t.to_vector<std::complex<double>>()[0].imag() != 0);
   });
 }
 
@@ -248,9 +250,10 @@ PyType_Slot kSlots[] = {
     {Py_tp_methods, tensor_methods},
     {Py_tp_doc, const_cast<char*>("An n-dimensional array that can record how it came about.")},
     {0, nullptr}};
-PyMemberDef kMembers[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
-                          {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weakrefs), READONLY, nullptr},
-                          {}};
+PyMemberDef kMembers[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weakrefs), READONLY, nullptr},
+    {}};
 PyMethodDef kInitSubclass = {"__init_subclass__", reinterpret_cast<PyCFunction>(init_subclass),
                              METH_VARARGS | METH_KEYWORDS | METH_CLASS, nullptr};
 
@@ -324,7 +327,8 @@ void init_tensor_type(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).release());
   const Ref hook = checked(PyDescr_NewClassMethod(g_type, &kInitSubclass));
-  check(PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_type), "__init_subclass__", hook.get()));
+  check(
+      PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_type), "__init_subclass__", hook.get()));
   check(PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_type)));
   set_python_releaser(release_python);
 }

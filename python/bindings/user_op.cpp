@@ -8,7 +8,8 @@ namespace {
 
 Ref call_rule(const Callable& rule, Args args, const char* op) {
   Ref arguments = checked(PyTuple_New(static_cast<Py_ssize_t>(args.size())));
-  for (size_t i = 0; i < args.size(); ++i) PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), from_value(args[i]));
+  for (size_t i = 0; i < args.size(); ++i)
+    PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), from_value(args[i]));
   Ref result(PyObject_CallObject(rule.get(), arguments.get()));
   if (!result) throw_python_error();
   static_cast<void>(op);
@@ -31,7 +32,8 @@ VjpRule vjp_rule(PyObject* function) {
     const GilHold gil;
     const auto n = static_cast<Py_ssize_t>(call.args.size());
     Ref arguments = checked(PyTuple_New(n + 2));
-    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(arguments.get(), i, from_value(call.args[static_cast<size_t>(i)]));
+    for (Py_ssize_t i = 0; i < n; ++i)
+      PyTuple_SET_ITEM(arguments.get(), i, from_value(call.args[static_cast<size_t>(i)]));
     PyTuple_SET_ITEM(arguments.get(), n, wrap_list(call.outputs));
     PyTuple_SET_ITEM(arguments.get(), n + 1, wrap_list(call.cotangents));
     const Ref result(PyObject_CallObject(rule.get(), arguments.get()));
@@ -47,11 +49,13 @@ InferRule infer_rule(PyObject* function) {
   return [rule = Callable(function)](const Args& args) -> Metas {
     const GilHold gil;
     const Ref result = call_rule(rule, args, "");
-    const Ref rows = checked(PySequence_Fast(result.get(), "infer must return a list of (shape, dtype)"));
+    const Ref rows =
+        checked(PySequence_Fast(result.get(), "infer must return a list of (shape, dtype)"));
     Metas metas;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(rows.get()); ++i) {
       PyObject *shape, *dtype;
-      if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(rows.get(), i), "OO", &shape, &dtype)) throw_python_error();
+      if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(rows.get(), i), "OO", &shape, &dtype))
+        throw_python_error();
       TensorMeta meta;
       if (!to_dtype(dtype, &meta.dtype)) throw_python_error();
       const Ref sizes = checked(PySequence_Fast(shape, "a shape is a list"));
@@ -70,7 +74,8 @@ const char* text_or(PyObject* object, const char* otherwise) {
 // register_op(schema, brief, compute, infer, vjp, saves, shard, numpy, python)
 PyObject* register_op(PyObject*, PyObject* args) {
   PyObject *schema, *brief, *compute, *infer, *vjp, *saves, *shard, *numpy, *traits;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOO", &schema, &brief, &compute, &infer, &vjp, &saves, &shard, &numpy, &traits))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOO", &schema, &brief, &compute, &infer, &vjp, &saves, &shard,
+                        &numpy, &traits))
     return nullptr;
   return guarded([&] {
     OpDef def;

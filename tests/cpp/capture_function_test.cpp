@@ -114,12 +114,20 @@ TEST(Capture, ErrorsTellTheWayOut) {
   EXPECT_EQ(Capture::current(), nullptr);
 
   Tensor leaked;
-  capture([&](const Tensors& in) { leaked = in[0] + 1; return Tensors{leaked}; }, {spec({2})});
+  capture(
+      [&](const Tensors& in) {
+        leaked = in[0] + 1;
+        return Tensors{leaked};
+      },
+      {spec({2})});
   EXPECT_NE(error_of([&] { leaked + 1; }).find("after its capture has ended"), std::string::npos);
   const auto uses_leaked = [&](const Tensors& in) { return Tensors{in[0] + leaked}; };
   EXPECT_NE(error_of([&] { capture(uses_leaked, {spec({2})}); }).find("another captured function"),
             std::string::npos);
-  const auto reads = [](const Tensors& in) { in[0].item_double(); return in; };
+  const auto reads = [](const Tensors& in) {
+    in[0].item_double();
+    return in;
+  };
   EXPECT_NE(error_of([&] { capture(reads, {spec({})}); }).find("cannot be read here"),
             std::string::npos);
 }
@@ -130,14 +138,17 @@ TEST(Executor, ErrorsNameTheInput) {
                                   {spec({batch, 8}, "x"), spec({batch, 8}, "y")}, "net"));
   const auto message = [&](Tensors inputs) { return error_of([&] { executor.run(inputs); }); };
   EXPECT_EQ(message({numbers({2, 8})}), "the program net takes 2 inputs and was given 1.");
-  EXPECT_EQ(message({numbers({2, 7}), numbers({2, 8})}),
-            "input 'x' of the program net is float32[B, 8] and was given float32[2, 7]: axis 1 should "
-            "be 8, not 7.");
-  EXPECT_EQ(message({numbers({2, 8}), numbers({3, 8})}),
-            "input 'y' of the program net is float32[B, 8] and was given float32[3, 8]: axis 0 should "
-            "be 2, not 3.");
-  EXPECT_EQ(message({numbers({8}), numbers({3, 8})}),
-            "input 'x' of the program net is float32[B, 8] and was given float32[8]: the ranks differ.");
+  EXPECT_EQ(
+      message({numbers({2, 7}), numbers({2, 8})}),
+      "input 'x' of the program net is float32[B, 8] and was given float32[2, 7]: axis 1 should "
+      "be 8, not 7.");
+  EXPECT_EQ(
+      message({numbers({2, 8}), numbers({3, 8})}),
+      "input 'y' of the program net is float32[B, 8] and was given float32[3, 8]: axis 0 should "
+      "be 2, not 3.");
+  EXPECT_EQ(
+      message({numbers({8}), numbers({3, 8})}),
+      "input 'x' of the program net is float32[B, 8] and was given float32[8]: the ranks differ.");
   EXPECT_NE(message({numbers({2, 8}, 0, DType::Float64), numbers({2, 8})})
                 .find("is float32[B, 8] and was given float64[2, 8]"),
             std::string::npos);
@@ -148,12 +159,15 @@ TEST(Executor, ChecksWhatCaptureAssumed) {
   const Executor executor(capture([](const Tensors& in) { return Tensors{in[0] + in[1]}; },
                                   {spec({a}, "x"), spec({b}, "y")}, "net"));
   expect_same(executor.run(Tensors{numbers({5}), numbers({5})})[0], numbers({5}) + numbers({5}));
-  EXPECT_NE(error_of([&] { executor.run(Tensors{numbers({5}), numbers({4})}); })
-                .find("was captured for sizes with A == B; here this is 5 and 4"),
+  EXPECT_NE(error_of([&] {
+              executor.run(Tensors{numbers({5}), numbers({4})});
+            }).find("was captured for sizes with A == B; here this is 5 and 4"),
             std::string::npos);
   const Dim large = Dim::symbol("N", 8, 2);
-  const Executor bounded(capture([](const Tensors& in) { return Tensors{in[0] * 2}; }, {spec({large})}));
-  EXPECT_NE(error_of([&] { bounded.run(Tensors{numbers({1})}); }).find("N >= 2"), std::string::npos);
+  const Executor bounded(
+      capture([](const Tensors& in) { return Tensors{in[0] * 2}; }, {spec({large})}));
+  EXPECT_NE(error_of([&] { bounded.run(Tensors{numbers({1})}); }).find("N >= 2"),
+            std::string::npos);
 }
 
 TEST(Executor, RunsInSeveralThreads) {

@@ -70,7 +70,8 @@ bool equal_values(const Tensor& a, const Tensor& b) {
   if (a.describe() != b.describe()) return false;
   const auto x = a.to_vector<std::complex<double>>(), y = b.to_vector<std::complex<double>>();
   const auto close = [](double u, double v) {
-    return u == v || (std::isnan(u) && std::isnan(v)) || std::abs(u - v) <= 1e-5 * (1 + std::abs(v));
+    return u == v || (std::isnan(u) && std::isnan(v)) ||
+           std::abs(u - v) <= 1e-5 * (1 + std::abs(v));
   };
   for (size_t i = 0; i < x.size(); ++i)
     if (!close(x[i].real(), y[i].real()) || !close(x[i].imag(), y[i].imag())) return false;
@@ -103,7 +104,8 @@ std::string compare(const Call& call, Mode mode, Count& count) {
   for (const Tensor& t : call.inputs) {
     InputSpec spec{t.dtype(), t.shape(), "", !(gradients && is_differentiable(t.dtype()))};
     for (size_t i = 0; mode == Mode::Symbolic && i < spec.shape.size(); ++i)
-      if (spec.shape[i].value() > 1) spec.shape[i] = Dim::symbol(format("n{}", i), spec.shape[i].value());
+      if (spec.shape[i].value() > 1)
+        spec.shape[i] = Dim::symbol(format("n{}", i), spec.shape[i].value());
     specs.push_back(std::move(spec));
   }
   try {

@@ -172,8 +172,8 @@ TEST(CaptureStep, GradientsOfTwoLeavesAreTwoTensors) {
   const Tensor a = numbers({3}), b = numbers({3}, 0.5), x = numbers({3}, 0.9);
   set_stop_gradient(a, false);
   set_stop_gradient(b, false);
-  const Executor executor(capture([&](const Tensors& in) { return f(a, b, in[0]); },
-                                  {{DType::Float32, {3}, "x"}}));
+  const Executor executor(
+      capture([&](const Tensors& in) { return f(a, b, in[0]); }, {{DType::Float32, {3}, "x"}}));
   const Tensors got = executor.run(Tensors{x}), wanted = f(a, b, x);
   expect_same(got[0], wanted[0]);
   expect_same(got[1], wanted[1]);
@@ -243,19 +243,19 @@ TEST(CaptureStep, RandomNumbersAreDrawnByTheRun) {
 
 TEST(CaptureStep, NothingIsWrittenWhereAnInstructionFails) {
   const Tensor count = zeros({2});
-  static const Op& failing = Registry::get().add(
-      {.schema = "test_positive(Tensor x) -> Tensor",
-       .brief = "x, or an error where its first element is negative.",
-       .infer = [](const Args& a) -> Metas {
-         return TensorMeta{a[0].as_tensor().dtype(), a[0].as_tensor().shape()};
-       },
-       .decompose = [](const Args& a) -> Made {
-         user_check(a[0].as_tensor().to_vector<double>()[0] >= 0, ErrorKind::InvalidArgument,
-                    "x is negative.");
-         return assign(a[0].as_tensor());
-       },
-       .traits = Trait::NoGrad},
-      "test");
+  static const Op& failing =
+      Registry::get().add({.schema = "test_positive(Tensor x) -> Tensor",
+                           .brief = "x, or an error where its first element is negative.",
+                           .infer = [](const Args& a) -> Metas {
+                             return TensorMeta{a[0].as_tensor().dtype(), a[0].as_tensor().shape()};
+                           },
+                           .decompose = [](const Args& a) -> Made {
+                             user_check(a[0].as_tensor().to_vector<double>()[0] >= 0,
+                                        ErrorKind::InvalidArgument, "x is negative.");
+                             return assign(a[0].as_tensor());
+                           },
+                           .traits = Trait::NoGrad},
+                          "test");
   const Executor executor(capture(
       [&](const Tensors& in) {
         add_(count, literal(1.0));
@@ -263,8 +263,10 @@ TEST(CaptureStep, NothingIsWrittenWhereAnInstructionFails) {
         return Tensors{dispatch(failing, values)[0]};
       },
       {{DType::Float32, {1}, "x"}}));
-  EXPECT_NE(error_of([&] { executor.run(Tensors{Tensor::from_vector<double>({-1}, Shape{1}, DType::Float32)}); })
-                .find("x is negative"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              executor.run(Tensors{Tensor::from_vector<double>({-1}, Shape{1}, DType::Float32)});
+            }).find("x is negative"),
+            std::string::npos);
   EXPECT_EQ(count.to_vector<double>(), (std::vector<double>{0, 0}));
   const uint32_t version = count->storage->version();
   executor.run(Tensors{ones({1})});
@@ -318,7 +320,8 @@ TEST(CaptureStep, LayersAndOptimisersOfTheLibrary) {
     const RandomState start = generator::state();
     for (int i = 0; i < 5; ++i) {
       const int64_t n = 4 + i % 2;
-      const Tensors inputs = {numbers({n, 6}, 0.1 * i), range(Scalar(0), Scalar(n), Scalar(1), DType::Int64)};
+      const Tensors inputs = {numbers({n, 6}, 0.1 * i),
+                              range(Scalar(0), Scalar(n), Scalar(1), DType::Int64)};
       const Tensor label = remainder(inputs[1], Tensor::scalar(int64_t{3}, DType::Int64));
       generator::set_state({start.seed, start.offset + static_cast<uint64_t>(1000 * i)});
       const Tensor got = executor.run(Tensors{inputs[0], label})[0];
@@ -341,8 +344,8 @@ TEST(CaptureStep, LayersAndOptimisersOfTheLibrary) {
 
 TEST(CaptureStep, AStepCanBeDifferentiated) {
   Model model;
-  const Program p = capture(
-      [&](const Tensors& in) { return Tensors{model.loss(in[0], in[1])}; }, batch_specs(), "loss");
+  const Program p = capture([&](const Tensors& in) { return Tensors{model.loss(in[0], in[1])}; },
+                            batch_specs(), "loss");
   std::vector<ValueId> wanted;
   for (const State& s : p.states) wanted.push_back(s.value);
   ASSERT_EQ(wanted.size(), 3u);

@@ -14,7 +14,8 @@ std::vector<InputSpec> square(bool stop_gradient = true) {
   return {{DType::Float32, {kBatch, 6}, "x", stop_gradient}};
 }
 const std::vector<Tensors>& runs() {
-  static const std::vector<Tensors> list = {{numbers({4, 6})}, {numbers({3, 6}, 0.8)}, {numbers({9, 6})}};
+  static const std::vector<Tensors> list = {
+      {numbers({4, 6})}, {numbers({3, 6}, 0.8)}, {numbers({9, 6})}};
   return list;
 }
 SliceIndex rows(Dim from, Dim to) { return SliceIndex().range(from, to); }
@@ -248,7 +249,8 @@ TEST(CaptureWrite, AStaleSavedTensorIsAnErrorAsInEagerMode) {
   const Tensor x = numbers({4, 6});
   set_stop_gradient(x, false);
   EXPECT_NE(error_of([&] { f({x}); }).find("changed in place"), std::string::npos);
-  EXPECT_NE(error_of([&] { capture(f, square(false)); }).find("changed in place"), std::string::npos);
+  EXPECT_NE(error_of([&] { capture(f, square(false)); }).find("changed in place"),
+            std::string::npos);
 }
 
 TEST(CaptureWrite, LeavesAreRefused) {

@@ -79,12 +79,14 @@ void Run::restrict_to_wanted(const std::vector<Edge>& roots) {
     queue.pop();
     order.push_back(node);
     for (const Edge& e : node->edges)
-      if (e.node && seen.insert(e.node.get()).second) queue.emplace(e.node->sequence(), e.node.get());
+      if (e.node && seen.insert(e.node.get()).second)
+        queue.emplace(e.node->sequence(), e.node.get());
   }
   // Inputs come later in this order, so one pass from the back sees every path.
   for (auto it = order.rbegin(); it != order.rend(); ++it)
     for (const Edge& e : (*it)->edges)
-      if (e.valid() && (wanted_.contains(place_of(e)) || (e.node && useful_.contains(e.node.get()))))
+      if (e.valid() &&
+          (wanted_.contains(place_of(e)) || (e.node && useful_.contains(e.node.get()))))
         useful_.insert(*it);
 }
 
@@ -108,7 +110,8 @@ Tensor owned(Tensor g, bool create_graph) {
   if (create_graph) return g;
   if (g.kind() == Kind::Symbolic) return assign(g);
   if (!g.is_dense()) return g;
-  if (g->reference_count() == 1 && g->storage->reference_count() == 1 && g.is_contiguous()) return g;
+  if (g->reference_count() == 1 && g->storage->reference_count() == 1 && g.is_contiguous())
+    return g;
   return assign(g);
 }
 
@@ -125,7 +128,8 @@ void Run::run_leaf_hooks() {
   for (auto& [leaf, cotangent] : hooked_) {
     const History& h = *maybe_history(leaf);
     for (size_t i = 0; i < h.leaf_hooks.size(); ++i)
-      if (Tensor replaced = h.leaf_hooks[i].function(cotangent); replaced.defined()) cotangent = replaced;
+      if (Tensor replaced = h.leaf_hooks[i].function(cotangent); replaced.defined())
+        cotangent = replaced;
     keep_leaf(leaf, std::move(cotangent));
   }
 }
@@ -148,7 +152,8 @@ void Run::run_node(Pending& pending) {
     if (extras && g.defined())
       for (size_t k = 0; k < extras->tensor_hooks.size(); ++k)
         if (extras->tensor_hooks[k].index == i)
-          if (Tensor replaced = extras->tensor_hooks[k].function(g); replaced.defined()) g = replaced;
+          if (Tensor replaced = extras->tensor_hooks[k].function(g); replaced.defined())
+            g = replaced;
     if (g.defined()) note_wanted({&node, i}, g);
     if (extras && g.defined() && into_leaves_)
       for (const auto& [index, tensor] : extras->retained)
@@ -170,9 +175,11 @@ void Run::run_node(Pending& pending) {
   OpScope scope(name.c_str());
   Grads grads = node.apply(cotangents, {needed.data(), needed.size()});
   if (extras)
-    for (size_t k = 0; k < extras->node_hooks.size(); ++k) extras->node_hooks[k].second(cotangents, grads);
-  internal_check(grads.size() == node.edges.size(), "the vjp of {} gave {} gradients for {} operands",
-                 node.name(), grads.size(), node.edges.size());
+    for (size_t k = 0; k < extras->node_hooks.size(); ++k)
+      extras->node_hooks[k].second(cotangents, grads);
+  internal_check(grads.size() == node.edges.size(),
+                 "the vjp of {} gave {} gradients for {} operands", node.name(), grads.size(),
+                 node.edges.size());
   pending.cotangents.clear();
   for (size_t i = 0; i < grads.size(); ++i)
     if (needed[i]) give(node.edges[i], std::move(grads[i]));
@@ -196,7 +203,8 @@ Tensor first_cotangent(const Tensor& root, TensorList cotangents, size_t i) {
     user_check(same(cotangents[i].shape(), root.shape()), ErrorKind::InvalidArgument,
                "the gradient given for an output has shape {}, the output {}.",
                to_string(cotangents[i].dims()), to_string(root.dims()));
-    return cotangents[i].dtype() == root.dtype() ? cotangents[i] : cast(cotangents[i], root.dtype());
+    return cotangents[i].dtype() == root.dtype() ? cotangents[i]
+                                                 : cast(cotangents[i], root.dtype());
   }
   return ones_like(root);
 }

@@ -27,8 +27,10 @@ Frame tangent_frame(Args args, int level, bool zeros_for_none) {
   };
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i].is_tensor()) {
-      if (Tensor d = tangent(args[i].as_tensor()); d.defined()) frame.set_tensor(i, d);
-      else frame.set(i, Value());
+      if (Tensor d = tangent(args[i].as_tensor()); d.defined())
+        frame.set_tensor(i, d);
+      else
+        frame.set(i, Value());
     }
     if (args[i].is_tensors()) {
       std::vector<Tensor> list;
@@ -97,17 +99,21 @@ std::vector<Tensor> through_transpose(const Op& op, Args primals, TensorList out
     from.push_back(transposed[i]);
     along.push_back(slots[i]);
   }
-  const std::vector<Tensor> found = grad(from, inputs, along, {.retain_graph = true, .create_graph = recording}, true);
+  const std::vector<Tensor> found =
+      grad(from, inputs, along, {.retain_graph = true, .create_graph = recording}, true);
   std::vector<Tensor> tangents;
   size_t next = 0;
-  for (const Tensor& out : outputs) tangents.push_back(is_differentiable(out.dtype()) ? found[next++] : Tensor());
+  for (const Tensor& out : outputs)
+    tangents.push_back(is_differentiable(out.dtype()) ? found[next++] : Tensor());
   return tangents;
 }
 
-std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, const Outputs& outputs, int level) {
+std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, const Outputs& outputs,
+                                    int level) {
   const OpDef& rules = rules_of(op);
   const std::vector<Tensor> slots = tangent_slots(op, args, level);
-  const bool any = std::any_of(slots.begin(), slots.end(), [](const Tensor& t) { return t.defined(); });
+  const bool any =
+      std::any_of(slots.begin(), slots.end(), [](const Tensor& t) { return t.defined(); });
   if (!any || op.has(Trait::NoGrad)) return std::vector<Tensor>(outputs.size());
   const TensorList outs{outputs.data(), outputs.size()};
   if (rules.jvp) {
@@ -119,7 +125,8 @@ std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, const
     const Outputs made = dispatch(op, tangent_frame(args, level, true).args());
     return {made.begin(), made.end()};
   }
-  if (!rules.vjp) return std::vector<Tensor>(outputs.size());  // random: not a function of its operands
+  if (!rules.vjp)
+    return std::vector<Tensor>(outputs.size());  // random: not a function of its operands
   if (is_real_elementwise(op, outs, slots)) return through_diagonal(op, primals, outs, slots);
   return through_transpose(op, primals, outs, slots);
 }
@@ -141,8 +148,10 @@ Outputs write_dual(const Op& op, Args args, int level) {
   auto* dual = const_cast<Dual*>(static_cast<const Dual*>(target));
   copy_into(dual->value, made ? made->value : out);
   const Tensor tangent = made ? static_cast<const Dual*>(made)->tangent : Tensor();
-  if (dual->tangent.defined()) copy_into(dual->tangent, tangent.defined() ? tangent : zeros_like(dual->tangent));
-  else if (tangent.defined()) dual->tangent = assign(tangent);
+  if (dual->tangent.defined())
+    copy_into(dual->tangent, tangent.defined() ? tangent : zeros_like(dual->tangent));
+  else if (tangent.defined())
+    dual->tangent = assign(tangent);
   return outputs;
 }
 
@@ -170,9 +179,10 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f,
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < primals.size(); ++i) {
     const Tensor& d = tangents[i];
-    user_check(!d.defined() || (same(d.shape(), primals[i].shape()) && d.dtype() == primals[i].dtype()),
-               ErrorKind::InvalidArgument, "tangent {} is {}, its value {}; they must be alike.", i,
-               d.describe(), primals[i].describe());
+    user_check(
+        !d.defined() || (same(d.shape(), primals[i].shape()) && d.dtype() == primals[i].dtype()),
+        ErrorKind::InvalidArgument, "tangent {} is {}, its value {}; they must be alike.", i,
+        d.describe(), primals[i].describe());
     inputs.push_back(make_dual(primals[i], d, transform.level()));
   }
   std::pair<std::vector<Tensor>, std::vector<Tensor>> result;

@@ -62,7 +62,8 @@ void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index) {
   h.index = index;
   if (h.retains && h.node) h.node->extras().retained.emplace_back(index, h.retains);
   if (t->view_base)
-    if (const auto* base = static_cast<History*>(t->view_base->autograd.get())) h.seen_epoch = base->epoch;
+    if (const auto* base = static_cast<History*>(t->view_base->autograd.get()))
+      h.seen_epoch = base->epoch;
   t->flags |= kRecording;
 }
 
@@ -87,12 +88,15 @@ bool is_leaf(const Tensor& t) {
 Tensor detach(const Tensor& t) { return Tensor(t->alias()); }
 
 uint64_t add_tensor_hook(const Tensor& t, TensorHook hook) {
-  user_check(t.has(kRecording), ErrorKind::Runtime,
-             "a hook needs a tensor that asks for its gradient.\nhint: Set stop_gradient to False.");
+  user_check(
+      t.has(kRecording), ErrorKind::Runtime,
+      "a hook needs a tensor that asks for its gradient.\nhint: Set stop_gradient to False.");
   const uint64_t id = g_hook_id.fetch_add(1);
   History& h = history_of(t);
-  if (h.node) h.node->extras().tensor_hooks.push_back({id, h.index, std::move(hook)});
-  else h.leaf_hooks.push_back({id, 0, std::move(hook)});
+  if (h.node)
+    h.node->extras().tensor_hooks.push_back({id, h.index, std::move(hook)});
+  else
+    h.leaf_hooks.push_back({id, 0, std::move(hook)});
   return id;
 }
 

@@ -77,7 +77,7 @@ class History : public AutogradMeta, public FreeListed<History> {
   ~History() override;
   void forget_retained();
 
-  Intrusive<Node> node;   // none for a leaf
+  Intrusive<Node> node;  // none for a leaf
   uint32_t index = 0;
   uint32_t epoch = 0;       // of a base: counts writes through views
   uint32_t seen_epoch = 0;  // of a view: the base's epoch when its node was made
@@ -87,7 +87,7 @@ class History : public AutogradMeta, public FreeListed<History> {
   std::string name;
 };
 
-History& history_of(const Tensor& t);              // makes one where there is none
+History& history_of(const Tensor& t);  // makes one where there is none
 History* maybe_history(const Tensor& t);
 // The place the tensor's gradient goes to; invalid where it asks for none.
 Edge edge_of(const Tensor& t);

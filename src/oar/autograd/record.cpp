@@ -3,7 +3,6 @@
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/strided.h"
-#include "oar/ops/gen/strided.h"
 #include "oar/ops/operators.h"
 
 namespace oar {
@@ -32,7 +31,8 @@ bool overwritten(const Op& op, Args args, size_t parameter, const Tensor& t) {
   if (op.has(Trait::Inplace) && t.is_dense())
     for (size_t i = 0; i < args.size(); ++i)
       if (op.schema().parameters[i].written)
-        for_each_tensor(args.subspan(i, 1), [&](const Tensor& w) { found |= w->storage == t->storage; });
+        for_each_tensor(args.subspan(i, 1),
+                        [&](const Tensor& w) { found |= w->storage == t->storage; });
   return found;
 }
 
@@ -73,7 +73,8 @@ void OpNode::save_argument(size_t i, Args args) {
       return assign(t);
     }
     Tensor alias = saved(t);
-    if (t.is_dense()) versions_.push_back({alias.impl(), t->storage->version(), static_cast<int16_t>(i)});
+    if (t.is_dense())
+      versions_.push_back({alias.impl(), t->storage->version(), static_cast<int16_t>(i)});
     return alias;
   };
   if (v.is_tensors()) {
@@ -99,7 +100,8 @@ void OpNode::save_outputs(const Outputs& outputs) {
     }
     outputs_.push_back(saved(t));
     if (t.is_dense())
-      versions_.push_back({outputs_.back().impl(), t->storage->version(), static_cast<int16_t>(-1 - static_cast<int>(i))});
+      versions_.push_back({outputs_.back().impl(), t->storage->version(),
+                           static_cast<int16_t>(-1 - static_cast<int>(i))});
   }
 }
 
@@ -113,14 +115,16 @@ void OpNode::free_saved() {
 void OpNode::check_versions() const {
   for (const Version& v : versions_) {
     if (v.tensor->storage->version() == v.version) continue;
-    const std::string what = v.parameter >= 0
-                                 ? "operand " + op_.schema().parameters[static_cast<size_t>(v.parameter)].name
-                                 : "result " + op_.schema().results[static_cast<size_t>(-1 - v.parameter)].name;
-    fail(ErrorKind::Runtime,
-         "the gradient of {} needs its {} ({}), which has been changed in place since (version {} "
-         "instead of {}).\nhint: Use the out-of-place op, or clone() the tensor before changing it.",
-         op_.name(), what, Tensor::share(const_cast<TensorImpl*>(v.tensor)).describe(),
-         v.tensor->storage->version(), v.version);
+    const std::string what =
+        v.parameter >= 0
+            ? "operand " + op_.schema().parameters[static_cast<size_t>(v.parameter)].name
+            : "result " + op_.schema().results[static_cast<size_t>(-1 - v.parameter)].name;
+    fail(
+        ErrorKind::Runtime,
+        "the gradient of {} needs its {} ({}), which has been changed in place since (version {} "
+        "instead of {}).\nhint: Use the out-of-place op, or clone() the tensor before changing it.",
+        op_.name(), what, Tensor::share(const_cast<TensorImpl*>(v.tensor)).describe(),
+        v.tensor->storage->version(), v.version);
   }
 }
 
@@ -272,12 +276,14 @@ Outputs record_expanded(const Op& op, Args args) {
   Frame frame(args);
   frame.set_tensor(0, assign(x));
   const Outputs made = dispatch(*op.inplace_of(), frame.args());
-  user_check(made[0].shape() == x.shape(), ErrorKind::InvalidArgument,
-             "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
-             "written to.\nhint: Use {} without the underscore.",
-             made[0].shape().str(), to_string(x.dims()), op.inplace_of()->name());
+  user_check(
+      made[0].shape() == x.shape(), ErrorKind::InvalidArgument,
+      "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
+      "written to.\nhint: Use {} without the underscore.",
+      made[0].shape().str(), to_string(x.dims()), op.inplace_of()->name());
   Outputs outputs;
-  outputs.push_back(copy_into(x, made[0].dtype() == x.dtype() ? made[0] : cast(made[0], x.dtype())));
+  outputs.push_back(
+      copy_into(x, made[0].dtype() == x.dtype() ? made[0] : cast(made[0], x.dtype())));
   return outputs;
 }
 
@@ -286,8 +292,10 @@ Outputs record_expanded(const Op& op, Args args) {
 bool writes_another_dtype(const Op& op, Args args) {
   if (!op.inplace_of()) return false;
   const DType dtype = args[0].as_tensor().dtype();
-  bool mixed = is_complex(dtype) && op.has(Trait::Elementwise) && infer_results(*op.inplace_of(), args)[0].dtype != dtype;
-  for_each_tensor(args, [&](const Tensor& t) { mixed |= is_differentiable(t.dtype()) && t.dtype() != dtype; });
+  bool mixed = is_complex(dtype) && op.has(Trait::Elementwise) &&
+               infer_results(*op.inplace_of(), args)[0].dtype != dtype;
+  for_each_tensor(
+      args, [&](const Tensor& t) { mixed |= is_differentiable(t.dtype()) && t.dtype() != dtype; });
   return mixed;
 }
 
@@ -328,7 +336,8 @@ Outputs autograd_layer(const Op& op, Args args) {
     if (op.has(Trait::View) && outputs[i].is_dense() && !outputs[i]->view_base) {
       const Tensor& base = args[0].as_tensor();
       if (base.is_dense() && base->storage == outputs[i]->storage)
-        outputs[i]->view_base = base->view_base ? base->view_base : Intrusive<TensorImpl>(base.impl());
+        outputs[i]->view_base =
+            base->view_base ? base->view_base : Intrusive<TensorImpl>(base.impl());
     }
   }
   return outputs;
@@ -389,11 +398,15 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
   for (const Tensor& t : inputs) node->edges.push_back(t.defined() ? edge_of(t) : Edge{});
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor& t = outputs[i];
-    node->results.push_back(t.defined() ? Node::ResultMeta{t.shape(), t.dtype(), t.device()} : Node::ResultMeta{});
+    node->results.push_back(t.defined() ? Node::ResultMeta{t.shape(), t.dtype(), t.device()}
+                                        : Node::ResultMeta{});
     if (!t.defined() || !is_differentiable(t.dtype())) continue;
     // An input handed through is a result of its own, with its own history.
     for (const Tensor& input : inputs)
-      if (t.is_same(input)) { t = detach(t); break; }
+      if (t.is_same(input)) {
+        t = detach(t);
+        break;
+      }
     set_history(t, node, static_cast<uint32_t>(i));
   }
   return outputs;

@@ -6,7 +6,6 @@
 #include "oar/ops/gen/join.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
-#include "oar/ops/gen/slice.h"
 #include "oar/ops/shard_rule.h"
 
 namespace oar {
@@ -64,9 +63,12 @@ bool shift_axes(const Op& op, Frame& frame, Args args, const ShardRule& rule, in
     else
       axes.push_back(normalise_axis(v.as_int(), rank) + 1);
     const Parameter& p = op.schema().parameters[index];
-    if (p.list) frame.set(index, Ints(axes));
-    else if (axes.size() == 1) frame.set(index, axes[0]);
-    else return false;  // one axis is asked for, None would mean all
+    if (p.list)
+      frame.set(index, Ints(axes));
+    else if (axes.size() == 1)
+      frame.set(index, axes[0]);
+    else
+      return false;  // one axis is asked for, None would mean all
   }
   static_cast<void>(level);
   return true;
@@ -97,7 +99,8 @@ Outputs by_shard_rule(const Op& op, Args args, int level) {
   const auto like_first = [&](const ShardTerm& term) {
     return term.factors == rule.operands[0].factors && term.trailing == rule.operands[0].trailing;
   };
-  const bool alike = !op.has(Trait::Broadcast) && std::all_of(rule.operands.begin(), rule.operands.end(), like_first);
+  const bool alike = !op.has(Trait::Broadcast) &&
+                     std::all_of(rule.operands.begin(), rule.operands.end(), like_first);
   operand = 0;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!op.schema().parameters[i].is_tensor()) continue;
@@ -117,7 +120,8 @@ Outputs by_rule(const Op& op, Args args, int level) {
   const Frame frame = unwrapped(args, level);
   std::unique_ptr<bool[]> batched(new bool[args.size()]);
   for (size_t i = 0; i < args.size(); ++i) batched[i] = is_batched(args[i], level);
-  return rules_of(op).batch(BatchCall{frame.args(), batch_size(args, level), {batched.get(), args.size()}});
+  return rules_of(op).batch(
+      BatchCall{frame.args(), batch_size(args, level), {batched.get(), args.size()}});
 }
 
 Tensor slice_at(const Tensor& value, int64_t b) {
@@ -127,9 +131,10 @@ Tensor slice_at(const Tensor& value, int64_t b) {
 
 Outputs slice_by_slice(const Op& op, Args args, int level) {
   const Dim size = batch_size(args, level);
-  user_check(size.is_known() && size.word() > 0, ErrorKind::Unsupported,
-             "{} runs slice by slice under vmap, which needs a known batch of at least one, not {}.",
-             op.name(), size.str());
+  user_check(
+      size.is_known() && size.word() > 0, ErrorKind::Unsupported,
+      "{} runs slice by slice under vmap, which needs a known batch of at least one, not {}.",
+      op.name(), size.str());
   std::vector<std::vector<Tensor>> parts;
   for (int64_t b = 0; b < size.word(); ++b) {
     Frame frame(args);
@@ -152,10 +157,11 @@ Outputs slice_by_slice(const Op& op, Args args, int level) {
   Outputs stacked;
   for (const std::vector<Tensor>& part : parts) {
     for (const Tensor& t : part)
-      user_check(same(t.shape(), part[0].shape()), ErrorKind::InvalidArgument,
-                 "{} gives results of different shapes ({} and {}) for the slices of a batch, so it "
-                 "cannot run under vmap.",
-                 op.name(), to_string(t.dims()), to_string(part[0].dims()));
+      user_check(
+          same(t.shape(), part[0].shape()), ErrorKind::InvalidArgument,
+          "{} gives results of different shapes ({} and {}) for the slices of a batch, so it "
+          "cannot run under vmap.",
+          op.name(), to_string(t.dims()), to_string(part[0].dims()));
     stacked.push_back(stack(part, 0));
   }
   return stacked;
@@ -186,7 +192,8 @@ Outputs batched_call(const Op& op, Args args, int level) {
   const OpDef& rules = rules_of(op);
   if (op.has(Trait::Inplace)) return write_batched(op, args, level);
   if (rules.batch) return wrap_all(by_rule(op, args, level), level);
-  if (Outputs outputs = by_shard_rule(op, args, level); !outputs.empty()) return wrap_all(outputs, level);
+  if (Outputs outputs = by_shard_rule(op, args, level); !outputs.empty())
+    return wrap_all(outputs, level);
   if (rules.decompose) return rules.decompose(args);
   return wrap_all(slice_by_slice(op, args, level), level);
 }
@@ -226,7 +233,8 @@ std::vector<Tensor> vmap(const TensorFunction& f, TensorList inputs, Ints in_axe
       for (Dim d : results[i].dims()) shape.push_back(d);
       value = broadcast_to(results[i], shape);
     }
-    const int64_t axis = normalise_axis(out_axes.size() == 1 ? out_axes[0] : out_axes[i], value.rank(), "out_axes");
+    const int64_t axis =
+        normalise_axis(out_axes.size() == 1 ? out_axes[0] : out_axes[i], value.rank(), "out_axes");
     outputs.push_back(axis == 0 ? value : moveaxis(value, {0}, {axis}));
   }
   return outputs;

@@ -260,7 +260,8 @@ void install_crash_handler() {
 void remove_crash_handler() {
   for (Watched& entry : watched) {
     struct sigaction now = {};
-    if (entry.installed && sigaction(entry.signal, nullptr, &now) == 0 && now.sa_sigaction == handle) {
+    if (entry.installed && sigaction(entry.signal, nullptr, &now) == 0 &&
+        now.sa_sigaction == handle) {
       sigaction(entry.signal, &entry.previous, nullptr);
     }
     entry.installed = false;

@@ -104,17 +104,17 @@ template <class... A>
 // evaluated on failure only: checks stand on paths that count nanoseconds.
 
 // Throws an Error of the given kind unless the condition holds.
-#define user_check(condition, ...)                        \
-  do {                                                    \
-    if (!(condition)) [[unlikely]] {                      \
-      ::oar::fail(__VA_ARGS__);                           \
-    }                                                     \
+#define user_check(condition, ...)   \
+  do {                               \
+    if (!(condition)) [[unlikely]] { \
+      ::oar::fail(__VA_ARGS__);      \
+    }                                \
   } while (false)
 
 // For what cannot be false unless Oar itself is wrong; never for a user's mistake.
-#define internal_check(condition, ...)                          \
-  do {                                                          \
-    if (!(condition)) [[unlikely]] {                            \
-      ::oar::fail(::oar::ErrorKind::Internal, __VA_ARGS__);     \
-    }                                                           \
+#define internal_check(condition, ...)                      \
+  do {                                                      \
+    if (!(condition)) [[unlikely]] {                        \
+      ::oar::fail(::oar::ErrorKind::Internal, __VA_ARGS__); \
+    }                                                       \
   } while (false)

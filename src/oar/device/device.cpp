@@ -22,9 +22,9 @@ oar_tensor* allocate_output(oar_kernel_call* call, int32_t index, int32_t ndim,
                             const int64_t* shape) {
   try {
     auto* impl = static_cast<TensorImpl*>(call->outputs[index]);
-    Tensor fresh = Tensor::empty(as_dims({shape, static_cast<size_t>(ndim)}),
-                                 static_cast<DType>(impl->dtype),
-                                 {impl->device_type, impl->device_index});
+    Tensor fresh =
+        Tensor::empty(as_dims({shape, static_cast<size_t>(ndim)}), static_cast<DType>(impl->dtype),
+                      {impl->device_type, impl->device_index});
     impl->become(*fresh.impl());
     return impl;
   } catch (...) {
@@ -49,11 +49,16 @@ constexpr oar_host_api kHost = {OAR_ABI_VERSION, set_error, allocate_output, nex
 
 ErrorKind kind_of(int32_t status) {
   switch (status) {
-    case OAR_INVALID_ARGUMENT: return ErrorKind::InvalidArgument;
-    case OAR_OUT_OF_MEMORY: return ErrorKind::OutOfMemory;
-    case OAR_UNSUPPORTED: return ErrorKind::Unsupported;
-    case OAR_INDEX_OUT_OF_RANGE: return ErrorKind::OutOfRange;
-    default: return ErrorKind::Runtime;
+    case OAR_INVALID_ARGUMENT:
+      return ErrorKind::InvalidArgument;
+    case OAR_OUT_OF_MEMORY:
+      return ErrorKind::OutOfMemory;
+    case OAR_UNSUPPORTED:
+      return ErrorKind::Unsupported;
+    case OAR_INDEX_OUT_OF_RANGE:
+      return ErrorKind::OutOfRange;
+    default:
+      return ErrorKind::Runtime;
   }
 }
 
@@ -93,11 +98,16 @@ int32_t report_exception(oar_kernel_call*) {
   } catch (const Error& error) {
     t_error_text = error.text() + (error.hint().empty() ? "" : "\nhint: " + error.hint());
     switch (error.kind()) {
-      case ErrorKind::InvalidArgument: return OAR_INVALID_ARGUMENT;
-      case ErrorKind::OutOfMemory: return OAR_OUT_OF_MEMORY;
-      case ErrorKind::Unsupported: return OAR_UNSUPPORTED;
-      case ErrorKind::OutOfRange: return OAR_INDEX_OUT_OF_RANGE;
-      default: return OAR_FAILED;
+      case ErrorKind::InvalidArgument:
+        return OAR_INVALID_ARGUMENT;
+      case ErrorKind::OutOfMemory:
+        return OAR_OUT_OF_MEMORY;
+      case ErrorKind::Unsupported:
+        return OAR_UNSUPPORTED;
+      case ErrorKind::OutOfRange:
+        return OAR_INDEX_OUT_OF_RANGE;
+      default:
+        return OAR_FAILED;
     }
   } catch (const std::bad_alloc&) {
     t_error_text = "the system has no memory left.";
@@ -116,7 +126,8 @@ void check_status(int32_t status, const std::string& text) {
 }
 
 oar_tensor& KernelCall::allocate(int i, Ints shape) {
-  oar_tensor* made = api->allocate_output(this, i, static_cast<int32_t>(shape.size()), shape.data());
+  oar_tensor* made =
+      api->allocate_output(this, i, static_cast<int32_t>(shape.size()), shape.data());
   user_check(made != nullptr, ErrorKind::OutOfMemory, "{}", t_error_text);
   return *made;
 }
@@ -222,7 +233,8 @@ std::string to_string(Device device) {
 
 Device current() {
   const int32_t scope = t_scope;
-  const auto packed = scope >= 0 ? static_cast<uint16_t>(scope) : g_current.load(std::memory_order_relaxed);
+  const auto packed =
+      scope >= 0 ? static_cast<uint16_t>(scope) : g_current.load(std::memory_order_relaxed);
   return {static_cast<uint8_t>(packed >> 8), static_cast<uint8_t>(packed)};
 }
 
@@ -273,7 +285,8 @@ Stream::Stream(Device device) : device_(device) {
 }
 
 void Stream::synchronize() const {
-  check_status(devices::type(device_.type).api().stream_synchronize(device_.index, handle_.get()), {});
+  check_status(devices::type(device_.type).api().stream_synchronize(device_.index, handle_.get()),
+               {});
   devices::check_asynchronous(device_, handle_.get());
 }
 

@@ -25,7 +25,8 @@ RandomState reserve(uint64_t numbers);
 // 1, 2, 3", 2011).
 inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t offset) {
   auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
-  std::array<uint32_t, 4> c{static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32), 0, 0};
+  std::array<uint32_t, 4> c{static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32), 0,
+                            0};
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
     c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ key0, static_cast<uint32_t>(p1),

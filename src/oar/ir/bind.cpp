@@ -34,10 +34,14 @@ int64_t lower_bound_of(Dim symbol) {
 bool holds(const DimAssumption& a, SymbolValues& values) {
   const Dim left = values.evaluate(a.left), right = values.evaluate(a.right);
   switch (a.kind) {
-    case DimAssumption::Equal: return same(left, right);
-    case DimAssumption::NotEqual: return !same(left, right);
-    case DimAssumption::Less: return known_less(left, right);
-    case DimAssumption::NotLess: return !known_less(left, right);
+    case DimAssumption::Equal:
+      return same(left, right);
+    case DimAssumption::NotEqual:
+      return !same(left, right);
+    case DimAssumption::Less:
+      return known_less(left, right);
+    case DimAssumption::NotLess:
+      return !known_less(left, right);
   }
   return true;
 }
@@ -158,7 +162,8 @@ void InputBinder::bind_results(const Program& program, size_t instruction, Tenso
                    results[i].describe());
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const Dim d = shape[axis], given = results[i].dims()[axis];
-      if (is_symbol(d) && !values.has(d)) values.set(d, given);
+      if (is_symbol(d) && !values.has(d))
+        values.set(d, given);
       else
         internal_check(same(values.evaluate(d), given), "{} of type {} is {} at run time",
                        program.label(ids[i]), program.type_of(ids[i]).str(), results[i].describe());

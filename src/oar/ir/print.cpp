@@ -19,24 +19,29 @@ std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
   return out + '"';
 }
 
 std::string attribute_text(const Value& v) {
   switch (v.tag) {
-    case OAR_TAG_DOUBLE: return float_text(v.as_double());
+    case OAR_TAG_DOUBLE:
+      return float_text(v.as_double());
     case OAR_TAG_COMPLEX:
       return format("({}, {}j)", float_text(v.doubles[0]), float_text(v.doubles[1]));
-    case OAR_TAG_STRING: return quoted(v.as_string());
+    case OAR_TAG_STRING:
+      return quoted(v.as_string());
     case OAR_TAG_DOUBLES: {
       std::vector<std::string> items;
       for (double d : v.as_doubles()) items.push_back(float_text(d));
       return "[" + join(items, ", ") + "]";
     }
-    default: return v.str();
+    default:
+      return v.str();
   }
 }
 

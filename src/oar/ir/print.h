@@ -19,8 +19,8 @@
 namespace oar {
 
 struct PrintOptions {
-  bool locations = false;          // "  # file.py:12" behind an instruction
-  int64_t largest_constant = 8;    // elements; larger ones are shown by their type only
+  bool locations = false;        // "  # file.py:12" behind an instruction
+  int64_t largest_constant = 8;  // elements; larger ones are shown by their type only
 };
 
 std::string to_text(const Program& program, const PrintOptions& options = {});

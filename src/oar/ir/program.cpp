@@ -32,8 +32,7 @@ std::string Program::label(ValueId id) const {
 ValueId Program::find(std::string_view name) const {
   const auto it = std::find_if(values.begin(), values.end(),
                                [&](const ProgramValue& v) { return v.name == name; });
-  return it == values.end() || name.empty() ? kNoValue
-                                            : static_cast<ValueId>(it - values.begin());
+  return it == values.end() || name.empty() ? kNoValue : static_cast<ValueId>(it - values.begin());
 }
 
 bool has_symbolic_attributes(Args attributes) {
@@ -49,10 +48,18 @@ bool has_symbolic_attributes(Args attributes) {
 std::string to_string(const DimAssumption& assumption) {
   const char* relation = "==";
   switch (assumption.kind) {
-    case DimAssumption::Equal: relation = "=="; break;
-    case DimAssumption::NotEqual: relation = "!="; break;
-    case DimAssumption::Less: relation = "<"; break;
-    case DimAssumption::NotLess: relation = ">="; break;
+    case DimAssumption::Equal:
+      relation = "==";
+      break;
+    case DimAssumption::NotEqual:
+      relation = "!=";
+      break;
+    case DimAssumption::Less:
+      relation = "<";
+      break;
+    case DimAssumption::NotLess:
+      relation = ">=";
+      break;
   }
   return format("{} {} {}", assumption.left.str(), relation, assumption.right.str());
 }

@@ -52,7 +52,7 @@ struct Instruction {
   std::vector<Operand> operands;  // one per parameter
   Frame attributes;               // one per parameter; None in the tensors' places
   std::vector<ValueId> results;
-  std::string location;           // where the user's code made the call; may be empty
+  std::string location;  // where the user's code made the call; may be empty
 };
 
 // Instructions in order. A program has one; ops with regions will own more.
@@ -68,7 +68,7 @@ struct Constant {
 
 // A tensor outside the program that lives on between runs: a parameter, a buffer, a moment.
 struct State {
-  ValueId value = kNoValue;    // its content when a run starts
+  ValueId value = kNoValue;  // its content when a run starts
   Tensor tensor;
   ValueId written = kNoValue;  // what is written back when a run ends, if anything
 };

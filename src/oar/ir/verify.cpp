@@ -14,16 +14,23 @@ bool tag_fits(const Parameter& p, const Value& v) {
     return v.tag == OAR_TAG_INTS;
   }
   switch (p.type) {
-    case ArgType::Tensor: return false;
-    case ArgType::Bool: return v.tag == OAR_TAG_BOOL;
-    case ArgType::Int: return v.tag == OAR_TAG_INT;
-    case ArgType::Float: return v.tag == OAR_TAG_DOUBLE;
+    case ArgType::Tensor:
+      return false;
+    case ArgType::Bool:
+      return v.tag == OAR_TAG_BOOL;
+    case ArgType::Int:
+      return v.tag == OAR_TAG_INT;
+    case ArgType::Float:
+      return v.tag == OAR_TAG_DOUBLE;
     case ArgType::Scalar:
       return v.tag == OAR_TAG_BOOL || v.tag == OAR_TAG_INT || v.tag == OAR_TAG_DOUBLE ||
              v.tag == OAR_TAG_COMPLEX;
-    case ArgType::String: return v.tag == OAR_TAG_STRING;
-    case ArgType::DType: return v.tag == OAR_TAG_DTYPE;
-    case ArgType::Shape: return v.tag == OAR_TAG_INTS;
+    case ArgType::String:
+      return v.tag == OAR_TAG_STRING;
+    case ArgType::DType:
+      return v.tag == OAR_TAG_DTYPE;
+    case ArgType::Shape:
+      return v.tag == OAR_TAG_INTS;
   }
   return false;
 }
@@ -198,9 +205,8 @@ void Verifier::check_types(const Instruction& instruction, const std::string& wh
   for (size_t i = 0; i < metas.size(); ++i) {
     if (!exists(instruction.results[i])) continue;
     const ValueType& type = program_.type_of(instruction.results[i]);
-    const bool same_shape = metas[i].data_dependent
-                                ? metas[i].shape.size() == type.shape.size()
-                                : metas[i].shape == type.shape;
+    const bool same_shape = metas[i].data_dependent ? metas[i].shape.size() == type.shape.size()
+                                                    : metas[i].shape == type.shape;
     if (metas[i].dtype != type.dtype || !same_shape)
       problem("{}: result {} is {}{} by inference, but {} is written", where, i,
               name_of(metas[i].dtype), metas[i].shape.str(), type.str());

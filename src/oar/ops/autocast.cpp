@@ -52,8 +52,10 @@ const AutocastState& autocast_state() { return t_state; }
 
 AutocastState exchange_autocast(AutocastState state) {
   std::swap(t_state, state);
-  if (t_state.enabled) t_layers.on |= kAutocast;
-  else t_layers.on &= ~uint32_t{kAutocast};
+  if (t_state.enabled)
+    t_layers.on |= kAutocast;
+  else
+    t_layers.on &= ~uint32_t{kAutocast};
   return state;
 }
 

@@ -18,16 +18,21 @@ const OpDef full_op = {
       for (Dim d : a.shape)
         user_check(d.is_symbolic() || d.word() >= 0, ErrorKind::InvalidArgument,
                    "the shape {} has a negative size.", to_string(a.shape));
-      const DType natural = a.fill_value.kind() == Scalar::Complex ? a.fill_value.natural_dtype()
-                                                                    : default_dtype();
+      const DType natural =
+          a.fill_value.kind() == Scalar::Complex ? a.fill_value.natural_dtype() : default_dtype();
       return TensorMeta{a.dtype.value_or(natural), Shape(a.shape)};
     },
     .traits = Trait::NoGrad,
     .numpy = "np.full(shape, fill_value, dtype or 'float32')",
-    .samples = [] {
-      return Samples().add(IntVector{2, 3}, 1.5).add(IntVector{}, 2).add(IntVector{0, 4}, 1.0)
-          .add(IntVector{3}, 7, DType::Int32).add(IntVector{2}, true, DType::Bool);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(IntVector{2, 3}, 1.5)
+              .add(IntVector{}, 2)
+              .add(IntVector{0, 4}, 1.0)
+              .add(IntVector{3}, 7, DType::Int32)
+              .add(IntVector{2}, true, DType::Bool);
+        },
     .python = "oar",
     .onnx = "ConstantOfShape",
 };
@@ -52,7 +57,10 @@ const OpDef zeros_op = {
     },
     .traits = Trait::NoGrad,
     .numpy = "np.zeros(shape, dtype or 'float32')",
-    .samples = [] { return Samples().add(IntVector{2, 3}).add(IntVector{}).add(IntVector{0}, DType::Int64); },
+    .samples =
+        [] {
+          return Samples().add(IntVector{2, 3}).add(IntVector{}).add(IntVector{0}, DType::Int64);
+        },
     .python = "oar",
 };
 
@@ -64,14 +72,19 @@ const OpDef ones_op = {
     },
     .traits = Trait::NoGrad,
     .numpy = "np.ones(shape, dtype or 'float32')",
-    .samples = [] { return Samples().add(IntVector{2, 3}).add(IntVector{}).add(IntVector{0}, DType::Int64); },
+    .samples =
+        [] {
+          return Samples().add(IntVector{2, 3}).add(IntVector{}).add(IntVector{0}, DType::Int64);
+        },
     .python = "oar",
 };
 
 const OpDef zeros_like_op = {
     .schema = "zeros_like(Tensor x, dtype? dtype = None) -> Tensor",
     .brief = "Zeros with the shape of x.",
-    .decompose = [](const args::zeros_like& a) -> Made { return full_like(a.x, Scalar(0), a.dtype); },
+    .decompose = [](const args::zeros_like& a) -> Made {
+      return full_like(a.x, Scalar(0), a.dtype);
+    },
     .traits = Trait::NoGrad,
     .numpy = "np.zeros_like(x)",
     .samples = samples::unary,
@@ -81,7 +94,9 @@ const OpDef zeros_like_op = {
 const OpDef ones_like_op = {
     .schema = "ones_like(Tensor x, dtype? dtype = None) -> Tensor",
     .brief = "Ones with the shape of x.",
-    .decompose = [](const args::ones_like& a) -> Made { return full_like(a.x, Scalar(1), a.dtype); },
+    .decompose = [](const args::ones_like& a) -> Made {
+      return full_like(a.x, Scalar(1), a.dtype);
+    },
     .traits = Trait::NoGrad,
     .numpy = "np.ones_like(x)",
     .samples = samples::unary,
@@ -101,14 +116,19 @@ const OpDef range_op = {
     .schema = "range(Scalar start, Scalar end, Scalar step, dtype dtype) -> Tensor",
     .brief = "start, start + step, … up to but without end.",
     .infer = [](const args::range& a) -> Metas {
-      return TensorMeta{a.dtype, Shape{arange_length(a.start.to_double(), a.end.to_double(), a.step.to_double())}};
+      return TensorMeta{a.dtype, Shape{arange_length(a.start.to_double(), a.end.to_double(),
+                                                     a.step.to_double())}};
     },
     .traits = Trait::NoGrad,
     .numpy = "np.arange(start, end, step).astype(dtype)",
-    .samples = [] {
-      return Samples().add(0, 16, 1, DType::Int64).add(5, -3, -2, DType::Int32)
-          .add(0.0, 1.0, 0.25, DType::Float32).add(3, 3, 1, DType::Int64);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(0, 16, 1, DType::Int64)
+              .add(5, -3, -2, DType::Int32)
+              .add(0.0, 1.0, 0.25, DType::Float32)
+              .add(3, 3, 1, DType::Int64);
+        },
 };
 
 const OpDef cast_op = {
@@ -120,10 +140,15 @@ const OpDef cast_op = {
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::Linear,
     .numpy = "x.astype(dtype)",
-    .samples = [] {
-      return Samples().add(t({4, 7}), DType::Float64).add(t({3}), DType::Int32).add(t({}), DType::Bool)
-          .add(t({0, 3}), DType::Float16).add(t({2, 2}), DType::BFloat16);
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}), DType::Float64)
+              .add(t({3}), DType::Int32)
+              .add(t({}), DType::Bool)
+              .add(t({0, 3}), DType::Float16)
+              .add(t({2, 2}), DType::BFloat16);
+        },
     .python = "oar Tensor",
     .onnx = "Cast",
 };
@@ -146,9 +171,14 @@ const OpDef copy_into_op = {
     .vjp = [](const vjp::copy_into& v) -> Grads { return {zeros_like(v.grad), v.grad}; },
     .traits = Trait::Broadcast,
     .numpy = "np.broadcast_to(value, x.shape).astype(x.dtype)",
-    .samples = [] {
-      return Samples().add(t({2, 3}), t({2, 3})).add(t({2, 3}), t({3})).add(t({}), t({})).add(t({0, 3}), t({3}));
-    },
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3}), t({2, 3}))
+              .add(t({2, 3}), t({3}))
+              .add(t({}), t({}))
+              .add(t({0, 3}), t({3}));
+        },
 };
 
 }  // namespace

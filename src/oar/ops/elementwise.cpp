@@ -113,7 +113,9 @@ const OpDef rsqrt_op = {
     .brief = "1 / sqrt(x).",
     .infer = infer::same_as_first,
     .decompose = [](const args::rsqrt& a) -> Made { return 1 / sqrt(a.x); },
-    .vjp = [](const vjp::rsqrt& v) -> Grads { return v.grad * conjugate(v.out * v.out * v.out) * -0.5; },
+    .vjp = [](const vjp::rsqrt& v) -> Grads {
+      return v.grad * conjugate(v.out * v.out * v.out) * -0.5;
+    },
     .saves = "out",
     .shard = "... -> ...",
     .traits = kMath | Trait::HasInplace,
@@ -172,7 +174,9 @@ const OpDef log2_op = {
     .brief = "The logarithm of x to base 2.",
     .infer = infer::same_as_first,
     .decompose = [](const args::log2& a) -> Made { return log(a.x) * std::numbers::log2e; },
-    .vjp = [](const vjp::log2& v) -> Grads { return v.grad / conjugate(v.x) * std::numbers::log2e; },
+    .vjp = [](const vjp::log2& v) -> Grads {
+      return v.grad / conjugate(v.x) * std::numbers::log2e;
+    },
     .saves = "x",
     .shard = "... -> ...",
     .traits = kMath | Trait::HasInplace,
@@ -187,7 +191,9 @@ const OpDef log10_op = {
     .brief = "The logarithm of x to base 10.",
     .infer = infer::same_as_first,
     .decompose = [](const args::log10& a) -> Made { return log(a.x) * std::numbers::log10e; },
-    .vjp = [](const vjp::log10& v) -> Grads { return v.grad / conjugate(v.x) * std::numbers::log10e; },
+    .vjp = [](const vjp::log10& v) -> Grads {
+      return v.grad / conjugate(v.x) * std::numbers::log10e;
+    },
     .saves = "x",
     .shard = "... -> ...",
     .traits = kMath | Trait::HasInplace,

@@ -23,16 +23,22 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
     const Dim db = i < b.size() ? b[b.size() - 1 - i] : Dim(1);
     Dim& d = out[rank - 1 - i];
     // A known 1 stretches; of a symbolic and a known size the known one must hold.
-    if (da == Dim(1)) d = db;
-    else if (db == Dim(1)) d = da;
-    else if (same(da, db)) d = da.is_known() ? da : db;
-    else if (da.is_symbolic() && same(da, Dim(1))) d = db;
-    else if (db.is_symbolic() && same(db, Dim(1))) d = da;
+    if (da == Dim(1))
+      d = db;
+    else if (db == Dim(1))
+      d = da;
+    else if (same(da, db))
+      d = da.is_known() ? da : db;
+    else if (da.is_symbolic() && same(da, Dim(1)))
+      d = db;
+    else if (db.is_symbolic() && same(db, Dim(1)))
+      d = da;
     else
-      fail(ErrorKind::InvalidArgument,
-           "the shapes {} and {} do not broadcast: sizes {} and {} differ at axis -{} and neither is "
-           "1.\nhint: Reshape or transpose one of them so that the sizes line up from the right.",
-           a.str(), b.str(), da.str(), db.str(), i + 1);
+      fail(
+          ErrorKind::InvalidArgument,
+          "the shapes {} and {} do not broadcast: sizes {} and {} differ at axis -{} and neither is "
+          "1.\nhint: Reshape or transpose one of them so that the sizes line up from the right.",
+          a.str(), b.str(), da.str(), db.str(), i + 1);
   }
   return out;
 }
@@ -50,8 +56,8 @@ SmallVector<int64_t, 6> normalise_axes(std::optional<Ints> axes, int rank, const
   }
   std::sort(out.begin(), out.end());
   for (size_t i = 1; i < out.size(); ++i)
-    user_check(out[i] != out[i - 1], ErrorKind::InvalidArgument, "{} names axis {} twice.", argument,
-               out[i]);
+    user_check(out[i] != out[i - 1], ErrorKind::InvalidArgument, "{} names axis {} twice.",
+               argument, out[i]);
   return out;
 }
 
@@ -59,8 +65,10 @@ Shape reduced_shape(const Shape& shape, Ints axes, bool keepdim) {
   Shape out;
   for (size_t i = 0; i < shape.size(); ++i) {
     const bool reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
-    if (!reduced) out.push_back(shape[i]);
-    else if (keepdim) out.push_back(1);
+    if (!reduced)
+      out.push_back(shape[i]);
+    else if (keepdim)
+      out.push_back(1);
   }
   return out;
 }

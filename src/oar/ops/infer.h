@@ -9,7 +9,8 @@ namespace oar {
 Shape broadcast_shapes(const Shape& a, const Shape& b);
 
 // Axes as a user gives them (None: all), made positive, sorted, without repetition.
-SmallVector<int64_t, 6> normalise_axes(std::optional<Ints> axes, int rank, const char* argument = "axis");
+SmallVector<int64_t, 6> normalise_axes(std::optional<Ints> axes, int rank,
+                                       const char* argument = "axis");
 // The shape after reducing these axes.
 Shape reduced_shape(const Shape& shape, Ints axes, bool keepdim);
 // A list of `count` numbers from one number or a full list: stride=2 means (2, 2).

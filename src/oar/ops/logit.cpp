@@ -17,11 +17,13 @@ Tensor bounded(const Tensor& x, std::optional<double> eps) {
 
 const OpDef logit_op = {
     .schema = "logit(Tensor x, float? eps = None) -> Tensor",
-    .brief = "log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps].",
+    .brief =
+        "log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps].",
     .infer = [](const args::logit& a) -> Metas {
-      user_check(!a.eps || (*a.eps >= 0 && *a.eps <= 0.5), ErrorKind::InvalidArgument,
-                 "eps is {}, which is not in [0, 0.5]\nhint: x is limited to [eps, 1 - eps]; 1e-6 is usual",
-                 a.eps.value_or(0));
+      user_check(
+          !a.eps || (*a.eps >= 0 && *a.eps <= 0.5), ErrorKind::InvalidArgument,
+          "eps is {}, which is not in [0, 0.5]\nhint: x is limited to [eps, 1 - eps]; 1e-6 is usual",
+          a.eps.value_or(0));
       return {infer::like(a.x)};
     },
     .decompose = [](const args::logit& a) -> Made {
@@ -44,8 +46,8 @@ const OpDef logit_op = {
               .add(uniform_in(0.2, 0.8, {4, 7}))
               .add(uniform_in(0.2, 0.8, {}))
               .add(uniform_in(0.2, 0.8, {0, 3}), std::nullopt)
-              .add(uniform_in(0.35, 0.65, {2, 3, 2}), 0.25)    // inside the limits
-              .add(uniform_in(0.05, 0.15, {3}), 0.25);         // outside
+              .add(uniform_in(0.35, 0.65, {2, 3, 2}), 0.25)  // inside the limits
+              .add(uniform_in(0.05, 0.15, {3}), 0.25);       // outside
         },
     .python = "oar Tensor",
 };

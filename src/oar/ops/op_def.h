@@ -23,9 +23,13 @@ namespace detail {
 template <class F>
 struct ParameterOf : ParameterOf<decltype(&F::operator())> {};
 template <class C, class R, class P>
-struct ParameterOf<R (C::*)(P) const> { using type = std::remove_cvref_t<P>; };
+struct ParameterOf<R (C::*)(P) const> {
+  using type = std::remove_cvref_t<P>;
+};
 template <class R, class P>
-struct ParameterOf<R (*)(P)> { using type = std::remove_cvref_t<P>; };
+struct ParameterOf<R (*)(P)> {
+  using type = std::remove_cvref_t<P>;
+};
 }  // namespace detail
 
 // A rule: a function, an Unsupported, or nothing. A function takes the context itself or any type
@@ -138,21 +142,21 @@ using BatchRule = Rule<Made, BatchCall>;
 // What the dispatcher, the compiler and the tests may conclude about an op.
 enum class Trait : uint32_t {
   None = 0,
-  Elementwise = 1u << 0,   // out[i] depends on in[i] only; operands are broadcast in front
-  Broadcast = 1u << 1,     // tensor operands are broadcast to one shape in front of every rule
-  Promote = 1u << 2,       // … and cast to one dtype
-  FloatMath = 1u << 3,     // integers become the default float first (exp, divide)
-  Linear = 1u << 4,        // in its tensor operands together: jvp applies the op to the tangents
+  Elementwise = 1u << 0,  // out[i] depends on in[i] only; operands are broadcast in front
+  Broadcast = 1u << 1,    // tensor operands are broadcast to one shape in front of every rule
+  Promote = 1u << 2,      // … and cast to one dtype
+  FloatMath = 1u << 3,    // integers become the default float first (exp, divide)
+  Linear = 1u << 4,       // in its tensor operands together: jvp applies the op to the tangents
   Reduction = 1u << 5,
-  Random = 1u << 6,        // takes numbers from the random stream
-  View = 1u << 7,          // set by the registry where `view` is given
-  Inplace = 1u << 8,       // set by the registry where a result is written through an argument
-  DataDependent = 1u << 9, // result sizes depend on values
-  NoGrad = 1u << 10,       // piecewise constant or integer-valued: the derivative is zero
+  Random = 1u << 6,         // takes numbers from the random stream
+  View = 1u << 7,           // set by the registry where `view` is given
+  Inplace = 1u << 8,        // set by the registry where a result is written through an argument
+  DataDependent = 1u << 9,  // result sizes depend on values
+  NoGrad = 1u << 10,        // piecewise constant or integer-valued: the derivative is zero
   Rowwise = 1u << 11,
-  SelectedRows = 1u << 12, // takes selected-rows operands as they are
-  Smooth = 1u << 13,       // derivatives of order 3 are tested
-  HasInplace = 1u << 14,   // `name_` exists too and writes the first operand
+  SelectedRows = 1u << 12,  // takes selected-rows operands as they are
+  Smooth = 1u << 13,        // derivatives of order 3 are tested
+  HasInplace = 1u << 14,    // `name_` exists too and writes the first operand
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
@@ -167,22 +171,22 @@ enum class Amp : uint8_t { Follow, Low, Full };
 struct OpDef {
   const char* schema = nullptr;
   const char* brief = nullptr;
-  InferRule infer;                  // may be left out where `decompose` is given
+  InferRule infer;  // may be left out where `decompose` is given
   MakeRule decompose;
   ViewRule view;
   VjpRule vjp;
-  const char* saves = "";           // what vjp reads: "x out", "x:shape" for its shape only
-  JvpRule jvp;                      // derived where left out
-  BatchRule batch;                  // for vmap; derived from `shard` where left out
-  const char* shard = nullptr;      // index notation; see ops/shard_rule.h
+  const char* saves = "";       // what vjp reads: "x out", "x:shape" for its shape only
+  JvpRule jvp;                  // derived where left out
+  BatchRule batch;              // for vmap; derived from `shard` where left out
+  const char* shard = nullptr;  // index notation; see ops/shard_rule.h
   Trait traits = Trait::None;
-  const char* dtypes = "";          // of the first operands: "float complex int bool"; "" is any
-  const char* promotes = "";        // names of the operands that share a dtype; "" is all
+  const char* dtypes = "";    // of the first operands: "float complex int bool"; "" is any
+  const char* promotes = "";  // names of the operands that share a dtype; "" is all
   Amp amp = Amp::Follow;
-  const char* numpy = nullptr;      // reference: a NumPy expression in the parameter names
+  const char* numpy = nullptr;  // reference: a NumPy expression in the parameter names
   std::function<Samples()> samples;
-  const char* python = "";          // where Python shows it: "oar Tensor", "oar.nn.functional", …
-  const char* onnx = "";            // names in foreign formats
+  const char* python = "";  // where Python shows it: "oar Tensor", "oar.nn.functional", …
+  const char* onnx = "";    // names in foreign formats
 };
 
 }  // namespace oar

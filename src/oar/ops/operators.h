@@ -4,7 +4,6 @@
 
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/complex.h"
-#include "oar/ops/gen/complex.h"
 #include "oar/ops/gen/elementwise.h"
 
 namespace oar {
@@ -25,16 +24,42 @@ template <class N>
 concept Number = std::is_arithmetic_v<N>;
 template <Number N>
 auto number(N n) {
-  if constexpr (std::is_floating_point_v<N>) return literal(static_cast<double>(n));
-  else return literal(static_cast<int>(n));
+  if constexpr (std::is_floating_point_v<N>)
+    return literal(static_cast<double>(n));
+  else
+    return literal(static_cast<int>(n));
 }
-template <Number N> Tensor operator+(const Tensor& a, N b) { return add(a, number(b)); }
-template <Number N> Tensor operator+(N a, const Tensor& b) { return add(number(a), b); }
-template <Number N> Tensor operator-(const Tensor& a, N b) { return subtract(a, number(b)); }
-template <Number N> Tensor operator-(N a, const Tensor& b) { return subtract(number(a), b); }
-template <Number N> Tensor operator*(const Tensor& a, N b) { return multiply(a, number(b)); }
-template <Number N> Tensor operator*(N a, const Tensor& b) { return multiply(number(a), b); }
-template <Number N> Tensor operator/(const Tensor& a, N b) { return divide(a, number(b)); }
-template <Number N> Tensor operator/(N a, const Tensor& b) { return divide(number(a), b); }
+template <Number N>
+Tensor operator+(const Tensor& a, N b) {
+  return add(a, number(b));
+}
+template <Number N>
+Tensor operator+(N a, const Tensor& b) {
+  return add(number(a), b);
+}
+template <Number N>
+Tensor operator-(const Tensor& a, N b) {
+  return subtract(a, number(b));
+}
+template <Number N>
+Tensor operator-(N a, const Tensor& b) {
+  return subtract(number(a), b);
+}
+template <Number N>
+Tensor operator*(const Tensor& a, N b) {
+  return multiply(a, number(b));
+}
+template <Number N>
+Tensor operator*(N a, const Tensor& b) {
+  return multiply(number(a), b);
+}
+template <Number N>
+Tensor operator/(const Tensor& a, N b) {
+  return divide(a, number(b));
+}
+template <Number N>
+Tensor operator/(N a, const Tensor& b) {
+  return divide(number(a), b);
+}
 
 }  // namespace oar

@@ -27,7 +27,9 @@ DType common_dtype(const Op& op, Args args) {
   // A literal holds its number in full precision; the dtype it brings along is the default one.
   if (weak && is_floating(*weak)) weak = default_dtype();
   if (weak && is_complex(*weak)) weak = complex_type_of(strong.value_or(default_dtype()));
-  const auto rank = [](DType t) { return is_bool(t) ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3; };
+  const auto rank = [](DType t) {
+    return is_bool(t) ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3;
+  };
   DType dtype = strong.value_or(weak.value_or(default_dtype()));
   if (strong && weak && rank(*weak) > rank(*strong)) dtype = *weak;
   if (op.has(Trait::FloatMath) && !is_differentiable(dtype)) dtype = default_dtype();
@@ -41,9 +43,10 @@ Tensor converted(const Tensor& t, DType dtype) {
     if (is_integral(t.dtype())) {
       const int64_t number = load_integer(t->data, t.dtype());
       store_integer(made->data, dtype, number);
-      user_check(!is_integral(dtype) || load_integer(made->data, dtype) == number, ErrorKind::InvalidArgument,
-                 "the number {} does not fit into {}.\nhint: Cast the tensor to int64 first.", number,
-                 name_of(dtype));
+      user_check(!is_integral(dtype) || load_integer(made->data, dtype) == number,
+                 ErrorKind::InvalidArgument,
+                 "the number {} does not fit into {}.\nhint: Cast the tensor to int64 first.",
+                 number, name_of(dtype));
     } else {
       store_element(made->data, dtype, load_element(t->data, t.dtype()));
     }
@@ -103,7 +106,8 @@ bool prepare(const Op& op, Args args, Frame& frame) {
     // What is written in place keeps its dtype; the result is cast to it.
     const bool written = op.schema().parameters[i].written;
     if (casts && !written && (op.promotes() >> i & 1)) ready = converted(ready, dtype);
-    if (broadcasts && !(ready.shape() == shape)) ready = broadcast_to(beside(ready, op, args), shape);
+    if (broadcasts && !(ready.shape() == shape))
+      ready = broadcast_to(beside(ready, op, args), shape);
     if (ready.is_same(t)) continue;
     frame.set_tensor(i, ready);
     changed = true;

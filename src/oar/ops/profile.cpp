@@ -25,12 +25,14 @@ thread_local uint32_t t_thread = g_threads.fetch_add(1);
 thread_local uint32_t t_depth = 0;
 
 int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - profile().start).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - profile().start)
+      .count();
 }
 
 std::string operands_of(Args args) {
   std::string text;
-  for_each_tensor(args, [&](const Tensor& t) { text += (text.empty() ? "" : ", ") + t.describe(); });
+  for_each_tensor(args,
+                  [&](const Tensor& t) { text += (text.empty() ? "" : ", ") + t.describe(); });
   return text;
 }
 
@@ -38,7 +40,8 @@ std::string operands_of(Args args) {
 class Timed {
  public:
   Timed(const Op& op, Args args)
-      : event_{&op, now(), 0, t_thread, t_depth++, profile().shapes ? operands_of(args) : std::string()} {}
+      : event_{&op,      now(),     0,
+               t_thread, t_depth++, profile().shapes ? operands_of(args) : std::string()} {}
   ~Timed() {
     --t_depth;
     event_.end_ns = now();
@@ -62,8 +65,10 @@ Outputs profile_layer(const Op& op, Args args) {
 void install_profile_layer() { install_layer(kProfile, profile_layer); }
 
 void profile_this_thread(bool on) {
-  if (on) t_layers.on |= kProfile;
-  else t_layers.on &= ~uint32_t{kProfile};
+  if (on)
+    t_layers.on |= kProfile;
+  else
+    t_layers.on &= ~uint32_t{kProfile};
 }
 
 void start_profile(bool record_shapes) {

@@ -17,7 +17,8 @@ char category_letter(std::string_view word) {
   if (word == "int") return 'i';
   if (word == "float") return 'f';
   if (word == "complex") return 'c';
-  fail(ErrorKind::InvalidArgument, "'{}' is not a dtype category (bool, int, float, complex)", word);
+  fail(ErrorKind::InvalidArgument, "'{}' is not a dtype category (bool, int, float, complex)",
+       word);
 }
 
 // The schema of `name_`: first operand and result become Tensor(a!).
@@ -51,7 +52,10 @@ Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
     }
     bool found = false;
     for (size_t i = 0; i < schema_.results.size(); ++i)
-      if (schema_.results[i].name == what) { saved_outputs_ |= 1u << i; found = true; }
+      if (schema_.results[i].name == what) {
+        saved_outputs_ |= 1u << i;
+        found = true;
+      }
     user_check(found, ErrorKind::InvalidArgument, "{} saves '{}', which is no operand or result",
                name(), what);
   }
@@ -119,7 +123,8 @@ const Op& Registry::add_locked(OpDef def, std::string family) {
     derived.traits = static_cast<Trait>(static_cast<uint32_t>(derived.traits) &
                                         ~static_cast<uint32_t>(Trait::HasInplace));
     derived.jvp = {};
-    ops_.push_back(std::make_unique<Op>(std::move(derived), inplace_schema(op.schema()), family, &op));
+    ops_.push_back(
+        std::make_unique<Op>(std::move(derived), inplace_schema(op.schema()), family, &op));
     op.inplace_ = ops_.back().get();
   }
   return op;
@@ -143,7 +148,8 @@ const Op& Registry::at(std::string_view name) const {
   for (const Op* op : all()) names.push_back(op->name());
   const std::string nearest = nearest_name(name, names);
   fail(ErrorKind::NotFound, "there is no op called '{}'.\nhint: {}", name,
-       nearest.empty() ? "`oar ops` lists them." : oar::format("The nearest name is '{}'.", nearest));
+       nearest.empty() ? "`oar ops` lists them."
+                       : oar::format("The nearest name is '{}'.", nearest));
 }
 
 std::vector<const Op*> Registry::all() const {

@@ -29,11 +29,11 @@ class Op {
   const Op* inplace_of() const { return inplace_of_; }
   // `name_`, where the record asks for it.
   const Op* inplace() const { return inplace_; }
-  uint32_t saved_inputs() const { return saved_inputs_; }    // bit per parameter
+  uint32_t saved_inputs() const { return saved_inputs_; }  // bit per parameter
   uint32_t saved_shapes() const { return saved_shapes_; }
   uint32_t saved_outputs() const { return saved_outputs_; }
   bool prepares() const { return prepares_; }
-  uint32_t promotes() const { return promotes_; }            // bit per parameter
+  uint32_t promotes() const { return promotes_; }  // bit per parameter
   // A bit per dtype that the first operands may have.
   bool accepts(DType t) const { return accepted_dtypes_ >> static_cast<int>(t) & 1; }
 
@@ -94,10 +94,10 @@ class Registry {
 const Op& get_op(std::string_view name);
 
 // At the end of a family's file: the explicit list of its records.
-#define OAR_FAMILY(name, ...)                                       \
-  std::span<const OpDef* const> name##_family() {                   \
-    static const OpDef* const list[] = {__VA_ARGS__};               \
-    return list;                                                    \
+#define OAR_FAMILY(name, ...)                         \
+  std::span<const OpDef* const> name##_family() {     \
+    static const OpDef* const list[] = {__VA_ARGS__}; \
+    return list;                                      \
   }
 
 }  // namespace oar

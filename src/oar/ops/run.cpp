@@ -27,7 +27,9 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
   for (const oar_kernel* kernel : op.kernels(device.type)) {
     const char* declined = kernel->accepts ? kernel->accepts(&call) : nullptr;
     if (declined) {
-      if (trace) std::fprintf(stderr, "dispatch: %s: %s declined: %s\n", op.name().c_str(), kernel->name, declined);
+      if (trace)
+        std::fprintf(stderr, "dispatch: %s: %s declined: %s\n", op.name().c_str(), kernel->name,
+                     declined);
       reasons += format("{} ({}) ", kernel->name, declined);
       continue;
     }
@@ -35,13 +37,16 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
     check_status(kernel->run(&call), {});
     return true;
   }
-  if (trace && op.def().decompose) std::fprintf(stderr, "dispatch: %s: decomposed\n", op.name().c_str());
+  if (trace && op.def().decompose)
+    std::fprintf(stderr, "dispatch: %s: decomposed\n", op.name().c_str());
   return false;
 }
 
 [[noreturn]] void refuse_call(const std::string& reasons) {
-  fail(ErrorKind::Unsupported, "no kernel takes this call: {}.\nhint: Cast the operands to float32, or "
-       "see OAR_TRACE=dispatch.", reasons);
+  fail(ErrorKind::Unsupported,
+       "no kernel takes this call: {}.\nhint: Cast the operands to float32, or "
+       "see OAR_TRACE=dispatch.",
+       reasons);
 }
 
 Outputs allocate(const Metas& metas, Device device) {
@@ -53,8 +58,8 @@ Outputs allocate(const Metas& metas, Device device) {
 }
 
 Tensor view_on(const Tensor& base, const ViewSpec& spec) {
-  char* data = static_cast<char*>(base->data) +
-               spec.offset * static_cast<int64_t>(size_of(base.dtype()));
+  char* data =
+      static_cast<char*>(base->data) + spec.offset * static_cast<int64_t>(size_of(base.dtype()));
   Tensor view = Tensor::view_of(base->storage, spec.shape,
                                 {spec.strides.data(), spec.strides.size()}, data, base.dtype());
   if (!(t_layers.off & kRecording) && is_differentiable(base.dtype()))
@@ -84,10 +89,11 @@ void check_writable(const Tensor& x) {
              "the tensor's memory is read-only.\nhint: Write to a copy: x = x.clone().");
   if (x->numel == 0) return;
   for (int i = 0; i < x.rank(); ++i)
-    user_check(x->strides[i] != 0 || x->shape[i] <= 1, ErrorKind::InvalidArgument,
-               "a broadcast tensor of shape {} shares memory between elements and cannot be written "
-               "in place.\nhint: Write to a copy: x = x.clone().",
-               to_string(x.dims()));
+    user_check(
+        x->strides[i] != 0 || x->shape[i] <= 1, ErrorKind::InvalidArgument,
+        "a broadcast tensor of shape {} shares memory between elements and cannot be written "
+        "in place.\nhint: Write to a copy: x = x.clone().",
+        to_string(x.dims()));
 }
 
 // `name_`: the kernel of `name` with its output laid over the first operand.
@@ -101,15 +107,18 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
   const bool converted = prepare(functional, args, frame);
   if (converted) args = frame.args();
   const Metas metas = infer_results(functional, args);
-  const auto rank = [](DType t) { return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0; };
+  const auto rank = [](DType t) {
+    return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0;
+  };
   user_check(rank(metas[0].dtype) <= rank(x.dtype()), ErrorKind::InvalidType,
              "the result has dtype {} and cannot be written to a tensor of dtype {}.\nhint: Use {} "
              "without the underscore.",
              name_of(metas[0].dtype), name_of(x.dtype()), functional.name());
-  user_check(metas[0].shape == x.shape(), ErrorKind::InvalidArgument,
-             "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
-             "written to.\nhint: Use {} without the underscore.",
-             metas[0].shape.str(), to_string(x.dims()), functional.name());
+  user_check(
+      metas[0].shape == x.shape(), ErrorKind::InvalidArgument,
+      "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
+      "written to.\nhint: Use {} without the underscore.",
+      metas[0].shape.str(), to_string(x.dims()), functional.name());
   Outputs outputs;
   outputs.push_back(x);
   bool direct = !converted && metas[0].dtype == x.dtype() && !op.kernels(device.type).empty();
@@ -129,7 +138,8 @@ Outputs decomposed(const Op& op, Args args, Device device) {
   if (!op.def().decompose) [[unlikely]] {
     const auto supports = devices::type(device.type).api().supports;
     const char* why = supports ? supports(op.name().c_str(), op.schema().version) : nullptr;
-    fail(ErrorKind::Unsupported, "{} has no kernel for this op{}{}.\nhint: Move the operands to the CPU with x.cpu().",
+    fail(ErrorKind::Unsupported,
+         "{} has no kernel for this op{}{}.\nhint: Move the operands to the CPU with x.cpu().",
          devices::to_string(device), why ? ": " : "", why ? why : "");
   }
   const devices::Scope scope(device);
@@ -150,8 +160,7 @@ Outputs run_written(const Op& op, Args args, Device device) {
     }
   }
   for (size_t i = 0; i < args.size(); ++i)
-    if (op.schema().parameters[i].written)
-      for_each_tensor(args.subspan(i, 1), check_writable);
+    if (op.schema().parameters[i].written) for_each_tensor(args.subspan(i, 1), check_writable);
   if (op.def().infer) infer_results(op, args);  // checks the arguments
   std::string reasons;
   if (!run_kernel(op, args, outputs, device, reasons)) {
@@ -180,7 +189,10 @@ Device device_of(const Op& op, Args args) {
     } else if (t.device() != device) {
       // A 0-d CPU scalar goes along with tensors of any device.
       if (t.device().is_cpu() && t.rank() == 0) return;
-      if (device.is_cpu() && first->rank() == 0) { device = t.device(); return; }
+      if (device.is_cpu() && first->rank() == 0) {
+        device = t.device();
+        return;
+      }
       mixed = true;
     }
   });
@@ -195,11 +207,14 @@ void check_dtypes(const Op& op, Args args) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i].is_tensor() || !(op.promotes() >> i & 1)) continue;
     const DType dtype = args[i].as_tensor().dtype();
-    user_check(op.accepts(dtype), ErrorKind::InvalidType,
-               "{} has dtype {}; {} takes {} types.\nhint: Cast it first, for example {}.astype('{}').",
-               op.schema().parameters[i].name, name_of(dtype), op.name(), op.def().dtypes,
-               op.schema().parameters[i].name,
-               op.accepts(DType::Float32) ? "float32" : op.accepts(DType::Int64) ? "int64" : "bool");
+    user_check(
+        op.accepts(dtype), ErrorKind::InvalidType,
+        "{} has dtype {}; {} takes {} types.\nhint: Cast it first, for example {}.astype('{}').",
+        op.schema().parameters[i].name, name_of(dtype), op.name(), op.def().dtypes,
+        op.schema().parameters[i].name,
+        op.accepts(DType::Float32) ? "float32"
+        : op.accepts(DType::Int64) ? "int64"
+                                   : "bool");
     if (!op.has(Trait::Promote)) return;  // without promotion the list speaks of the first operand
   }
 }
@@ -270,9 +285,11 @@ Outputs run_meta(const Op& op, Args args) {
   Outputs outputs;
   Device device = device_of(op, args);
   if (op.def().view) {
-    internal_check(static_cast<bool>(op.def().infer), "the view {} needs an inference rule", op.name());
+    internal_check(static_cast<bool>(op.def().infer), "the view {} needs an inference rule",
+                   op.name());
   }
-  for (const TensorMeta& m : infer_results(op, args)) outputs.push_back(Tensor::meta(m.shape, m.dtype, device));
+  for (const TensorMeta& m : infer_results(op, args))
+    outputs.push_back(Tensor::meta(m.shape, m.dtype, device));
   return outputs;
 }
 }  // namespace
@@ -289,8 +306,10 @@ Outputs run_op(const Op& op, Args args) {
     return run_view(op, args);
   }
   if (op.kernels(device.type).empty()) {
-    if (op.def().infer) infer_results(op, args);  // checks the arguments, as for an op with a kernel
-    else check_dtypes(op, args);
+    if (op.def().infer)
+      infer_results(op, args);  // checks the arguments, as for an op with a kernel
+    else
+      check_dtypes(op, args);
     return decomposed(op, args, device);
   }
   Outputs outputs = allocate(infer_results(op, args), device);

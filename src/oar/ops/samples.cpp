@@ -16,7 +16,10 @@ class Stream {
  public:
   explicit Stream(uint64_t seed) : seed_(seed) {}
   double uniform() {  // in (0, 1)
-    if (left_ == 0) { block_ = philox(seed_, offset_++); left_ = 4; }
+    if (left_ == 0) {
+      block_ = philox(seed_, offset_++);
+      left_ = 4;
+    }
     return (static_cast<double>(block_[static_cast<size_t>(--left_)]) + 0.5) / 4294967296.0;
   }
   double normal() {
@@ -33,22 +36,32 @@ class Stream {
 std::vector<double> numbers_for(const TensorSpec& spec, int64_t n, Stream& random) {
   std::vector<double> values(static_cast<size_t>(n));
   switch (spec.fill) {
-    case Fill::Normal: for (double& v : values) v = random.normal(); break;
+    case Fill::Normal:
+      for (double& v : values) v = random.normal();
+      break;
     case Fill::Uniform:
       for (double& v : values) v = spec.low + (spec.high - spec.low) * random.uniform();
       break;
-    case Fill::Positive: for (double& v : values) v = 0.5 + random.uniform(); break;
+    case Fill::Positive:
+      for (double& v : values) v = 0.5 + random.uniform();
+      break;
     case Fill::Distinct: {
-      for (size_t i = 0; i < values.size(); ++i) values[i] = 0.25 * (static_cast<double>(i) - static_cast<double>(n) / 2);
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = 0.25 * (static_cast<double>(i) - static_cast<double>(n) / 2);
       for (size_t i = values.size(); i > 1; --i)
-        std::swap(values[i - 1], values[static_cast<size_t>(random.uniform() * static_cast<double>(i))]);
+        std::swap(values[i - 1],
+                  values[static_cast<size_t>(random.uniform() * static_cast<double>(i))]);
       break;
     }
     case Fill::Integers:
       for (double& v : values) v = std::floor(spec.low + (spec.high - spec.low) * random.uniform());
       break;
-    case Fill::Bools: for (double& v : values) v = random.uniform() < 0.5; break;
-    case Fill::Values: values = spec.values; break;
+    case Fill::Bools:
+      for (double& v : values) v = random.uniform() < 0.5;
+      break;
+    case Fill::Values:
+      values = spec.values;
+      break;
   }
   return values;
 }
@@ -67,7 +80,8 @@ Tensor TensorSpec::make(DType test_dtype, uint64_t seed) const {
     return Tensor::from_vector(both, shape, type);
   }
   if ((is_integral(type) || is_bool(type)) && !dtype)  // spread over a few integers
-    for (double& v : reals) v = type == DType::UInt8 ? std::floor(std::fabs(v) * 3) : std::round(v * 3);
+    for (double& v : reals)
+      v = type == DType::UInt8 ? std::floor(std::fabs(v) * 3) : std::round(v * 3);
   if ((is_integral(type)) && !dtype && fill == Fill::Positive)
     for (double& v : reals) v = std::max(v, 1.0);
   return Tensor::from_vector(reals, shape, type);
@@ -91,9 +105,12 @@ Frame Sample::make(const Schema& schema, DType dtype, uint64_t seed) const {
     } else if (const auto* integer = std::get_if<int64_t>(&arg)) {
       const Parameter& p = schema.parameters[i];
       const bool list = p.list || p.type == ArgType::Shape;
-      if (list) frame.set(i, Ints(integer, 1));
-      else if (p.type == ArgType::Float) frame.set(i, static_cast<double>(*integer));
-      else frame.set(i, *integer);
+      if (list)
+        frame.set(i, Ints(integer, 1));
+      else if (p.type == ArgType::Float)
+        frame.set(i, static_cast<double>(*integer));
+      else
+        frame.set(i, *integer);
     } else if (const auto* real = std::get_if<double>(&arg)) {
       frame.set(i, *real);
     } else if (const auto* text = std::get_if<std::string>(&arg)) {

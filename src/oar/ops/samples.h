@@ -16,9 +16,9 @@ enum class Fill { Normal, Uniform, Positive, Distinct, Integers, Bools, Values }
 struct TensorSpec {
   Shape shape;
   Fill fill = Fill::Normal;
-  double low = -1, high = 1;             // Uniform, Integers (high excluded)
-  std::optional<DType> dtype;            // fixed; otherwise the test's dtype
-  std::vector<double> values;            // Values
+  double low = -1, high = 1;   // Uniform, Integers (high excluded)
+  std::optional<DType> dtype;  // fixed; otherwise the test's dtype
+  std::vector<double> values;  // Values
   bool differentiable = true;
 
   Tensor make(DType test_dtype, uint64_t seed) const;
@@ -26,18 +26,28 @@ struct TensorSpec {
 
 // Short names, because records are full of them.
 inline TensorSpec t(Shape shape) { return {.shape = std::move(shape)}; }
-inline TensorSpec positive(Shape shape) { return {.shape = std::move(shape), .fill = Fill::Positive}; }
+inline TensorSpec positive(Shape shape) {
+  return {.shape = std::move(shape), .fill = Fill::Positive};
+}
 // All elements apart from each other, so that max and sort are smooth around them.
-inline TensorSpec distinct(Shape shape) { return {.shape = std::move(shape), .fill = Fill::Distinct}; }
+inline TensorSpec distinct(Shape shape) {
+  return {.shape = std::move(shape), .fill = Fill::Distinct};
+}
 inline TensorSpec uniform_in(double low, double high, Shape shape) {
   return {.shape = std::move(shape), .fill = Fill::Uniform, .low = low, .high = high};
 }
 inline TensorSpec ints(int64_t low, int64_t high, Shape shape, DType dtype = DType::Int64) {
-  return {.shape = std::move(shape), .fill = Fill::Integers, .low = static_cast<double>(low),
-          .high = static_cast<double>(high), .dtype = dtype, .differentiable = false};
+  return {.shape = std::move(shape),
+          .fill = Fill::Integers,
+          .low = static_cast<double>(low),
+          .high = static_cast<double>(high),
+          .dtype = dtype,
+          .differentiable = false};
 }
 inline TensorSpec bools(Shape shape) {
-  return {.shape = std::move(shape), .fill = Fill::Bools, .dtype = DType::Bool,
+  return {.shape = std::move(shape),
+          .fill = Fill::Bools,
+          .dtype = DType::Bool,
           .differentiable = false};
 }
 inline TensorSpec of_dtype(TensorSpec spec, DType dtype) {
@@ -91,17 +101,26 @@ inline Samples unary_positive() {
   return Samples().add(positive({4, 7})).add(positive({})).add(positive({0, 3}));
 }
 inline Samples unary_in(double low, double high) {
-  return Samples().add(uniform_in(low, high, {4, 7})).add(uniform_in(low, high, {})).add(
-      uniform_in(low, high, {0, 3}));
+  return Samples()
+      .add(uniform_in(low, high, {4, 7}))
+      .add(uniform_in(low, high, {}))
+      .add(uniform_in(low, high, {0, 3}));
 }
 // … and for two operands: equal shapes, broadcasting both ways, 0-d, zero-size.
 inline Samples binary() {
-  return Samples().add(t({4, 7}), t({4, 7})).add(t({2, 1, 5}), t({3, 1})).add(t({3}), t({}))
-      .add(t({}), t({})).add(t({0, 3}), t({3}));
+  return Samples()
+      .add(t({4, 7}), t({4, 7}))
+      .add(t({2, 1, 5}), t({3, 1}))
+      .add(t({3}), t({}))
+      .add(t({}), t({}))
+      .add(t({0, 3}), t({3}));
 }
 inline Samples binary_positive() {
-  return Samples().add(positive({4, 7}), positive({4, 7})).add(positive({2, 1, 5}), positive({3, 1}))
-      .add(positive({3}), positive({})).add(positive({0, 3}), positive({3}));
+  return Samples()
+      .add(positive({4, 7}), positive({4, 7}))
+      .add(positive({2, 1, 5}), positive({3, 1}))
+      .add(positive({3}), positive({}))
+      .add(positive({0, 3}), positive({3}));
 }
 }  // namespace samples
 

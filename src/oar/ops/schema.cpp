@@ -31,7 +31,8 @@ class Parser {
   std::string word(const char* what) {
     skip();
     const size_t start = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
       ++at_;
     if (start == at_ || std::isdigit(static_cast<unsigned char>(text_[start]))) error(what);
     return std::string(text_.substr(start, at_ - start));
@@ -40,7 +41,8 @@ class Parser {
     skip();
     uint32_t value = 0;
     const size_t start = at_;
-    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) && value < 100000)
+    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) &&
+           value < 100000)
       value = value * 10 + static_cast<uint32_t>(text_[at_++] - '0');
     if (start == at_) error("a number");
     return value;
@@ -143,8 +145,11 @@ Value default_value(const Parameter& p, std::vector<int64_t>& ints, std::vector<
   std::vector<std::string> items;
   std::string item;
   for (char c : text) {
-    if (c == ',' ) { items.push_back(item); item.clear(); }
-    else if (c != '[' && c != ']' && c != ' ') item += c;
+    if (c == ',') {
+      items.push_back(item);
+      item.clear();
+    } else if (c != '[' && c != ']' && c != ' ')
+      item += c;
   }
   if (!item.empty()) items.push_back(item);
   const bool list = p.list || p.type == ArgType::Shape;
@@ -152,13 +157,17 @@ Value default_value(const Parameter& p, std::vector<int64_t>& ints, std::vector<
   try {
     size_t used = 0;
     const auto number = [&](const std::string& word) {
-      const Value value = real ? Value(std::stod(word, &used)) : Value(int64_t{std::stoll(word, &used)});
+      const Value value =
+          real ? Value(std::stod(word, &used)) : Value(int64_t{std::stoll(word, &used)});
       if (used != word.size() || p.type == ArgType::Bool || p.type == ArgType::String) bad();
       return value;
     };
     if (!list) return number(text);
     for (const std::string& i : items) {
-      if (real) doubles.push_back(number(i).as_double()); else ints.push_back(number(i).as_int());
+      if (real)
+        doubles.push_back(number(i).as_double());
+      else
+        ints.push_back(number(i).as_int());
     }
   } catch (const std::logic_error&) {  // what stod and stoll throw
     bad();
@@ -169,8 +178,8 @@ Value default_value(const Parameter& p, std::vector<int64_t>& ints, std::vector<
 }  // namespace
 
 std::string Parameter::type_text() const {
-  static constexpr const char* kNames[] = {"Tensor", "bool",  "int",   "float",
-                                           "Scalar", "str",   "dtype", "shape"};
+  static constexpr const char* kNames[] = {"Tensor", "bool", "int",   "float",
+                                           "Scalar", "str",  "dtype", "shape"};
   std::string text = kNames[static_cast<int>(type)];
   if (alias) text += format("({}{})", alias, written ? "!" : "");
   if (optional_elements) text += "?";
@@ -189,7 +198,8 @@ Schema Schema::parse(std::string_view text) {
     if (!schema.parameters.empty()) p.expect(",");
     schema.parameters.push_back(parse_parameter(p));
     for (size_t i = 0; i + 1 < schema.parameters.size(); ++i)
-      if (schema.parameters[i].name == schema.parameters.back().name) p.error("a name not used yet");
+      if (schema.parameters[i].name == schema.parameters.back().name)
+        p.error("a name not used yet");
   }
   p.expect("->");
   if (p.accept("(")) {

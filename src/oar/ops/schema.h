@@ -25,10 +25,10 @@ struct Parameter {
   std::string name;
   ArgType type = ArgType::Tensor;
   bool list = false;
-  bool optional = false;          // None is accepted
-  bool optional_elements = false; // Tensor?[]
-  char alias = 0;                 // 'a' in Tensor(a)
-  bool written = false;           // Tensor(a!)
+  bool optional = false;           // None is accepted
+  bool optional_elements = false;  // Tensor?[]
+  char alias = 0;                  // 'a' in Tensor(a)
+  bool written = false;            // Tensor(a!)
   bool has_default = false;
   std::string default_text;
 

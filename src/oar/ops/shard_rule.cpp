@@ -43,7 +43,8 @@ ShardRule ShardRule::parse(std::string_view text, const Schema& schema) {
   const size_t arrow = equation.find("->");
   user_check(arrow != std::string_view::npos, ErrorKind::InvalidArgument,
              "the sharding rule '{}' of {} has no '->'.", text, schema.name);
-  if (!trim(equation.substr(0, arrow)).empty()) rule.operands = parse_terms(equation.substr(0, arrow), text);
+  if (!trim(equation.substr(0, arrow)).empty())
+    rule.operands = parse_terms(equation.substr(0, arrow), text);
   rule.results = parse_terms(equation.substr(arrow + 2), text);
   const auto tensors = std::count_if(schema.parameters.begin(), schema.parameters.end(),
                                      [](const Parameter& p) { return p.is_tensor(); });
@@ -56,14 +57,16 @@ ShardRule ShardRule::parse(std::string_view text, const Schema& schema) {
   if (semicolon == std::string_view::npos) return rule;
   for (std::string_view clause : split(text.substr(semicolon + 1), ',')) {
     const std::string s(trim(clause));
-    user_check(!s.empty(), ErrorKind::InvalidArgument, "the sharding rule '{}' ends in nothing.", text);
+    user_check(!s.empty(), ErrorKind::InvalidArgument, "the sharding rule '{}' ends in nothing.",
+               text);
     ShardFactor factor{s[0], {}, {}};
     const size_t space = s.find(' ');
-    if (s.size() > 1 && s[1] == '@') factor.attribute = s.substr(2, space == std::string::npos ? space : space - 2);
+    if (s.size() > 1 && s[1] == '@')
+      factor.attribute = s.substr(2, space == std::string::npos ? space : space - 2);
     if (space != std::string::npos) factor.combine = std::string(trim(s.substr(space)));
     user_check(factor.attribute.empty() || schema.index_of(factor.attribute) >= 0,
-               ErrorKind::InvalidArgument, "the sharding rule '{}' binds '{}', which {} lacks.", text,
-               factor.attribute, schema.name);
+               ErrorKind::InvalidArgument, "the sharding rule '{}' binds '{}', which {} lacks.",
+               text, factor.attribute, schema.name);
     rule.factors.push_back(factor);
   }
   return rule;

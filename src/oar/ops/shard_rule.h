@@ -28,8 +28,8 @@ struct ShardTerm {
 
 struct ShardFactor {
   char letter;
-  std::string attribute;   // bound axis, or empty
-  std::string combine;     // "", "whole", "sum", …
+  std::string attribute;  // bound axis, or empty
+  std::string combine;    // "", "whole", "sum", …
 };
 
 struct ShardRule {

@@ -145,7 +145,9 @@ const OpDef tanh_grad_op = {
     .schema = "tanh_grad(Tensor out, Tensor grad) -> Tensor",
     .brief = "grad * (1 - out * out): the derivative of tanh.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::tanh_grad& a) -> Made { return a.grad * conjugate(1 - a.out * a.out); },
+    .decompose = [](const args::tanh_grad& a) -> Made {
+      return a.grad * conjugate(1 - a.out * a.out);
+    },
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float complex",

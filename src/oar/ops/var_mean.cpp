@@ -11,8 +11,9 @@ namespace oar {
 namespace {
 
 const OpDef var_mean_op = {
-    .schema = "var_mean(Tensor x, int[]? axis = None, bool unbiased = True, bool keepdim = False) -> "
-              "(Tensor variance, Tensor average)",
+    .schema =
+        "var_mean(Tensor x, int[]? axis = None, bool unbiased = True, bool keepdim = False) -> "
+        "(Tensor variance, Tensor average)",
     .brief = "The variance and the mean over axes.",
     .infer = [](const args::var_mean& a) -> Metas {
       const Metas one = reduced(a.x, a.axis, a.keepdim, a.x.dtype());
@@ -24,8 +25,9 @@ const OpDef var_mean_op = {
     .shard = "...a... -> ......, ...... ; a@axis whole",
     .traits = Trait::FloatMath | Trait::Reduction | Trait::Smooth,
     .dtypes = "float",
-    .numpy = "(np.var(x, axis=tuple(axis) if axis else None, ddof=int(unbiased), keepdims=keepdim), "
-             "np.mean(x, axis=tuple(axis) if axis else None, keepdims=keepdim))",
+    .numpy =
+        "(np.var(x, axis=tuple(axis) if axis else None, ddof=int(unbiased), keepdims=keepdim), "
+        "np.mean(x, axis=tuple(axis) if axis else None, keepdims=keepdim))",
     .samples =
         [] {
           return Samples()

@@ -26,8 +26,8 @@ class Executor {
 
   Program program_;
   InputBinder binder_;
-  std::vector<bool> symbolic_;                  // per instruction: attributes to evaluate
-  std::vector<std::vector<ValueId>> last_uses_; // per instruction: values that end there
+  std::vector<bool> symbolic_;                   // per instruction: attributes to evaluate
+  std::vector<std::vector<ValueId>> last_uses_;  // per instruction: values that end there
 };
 
 }  // namespace oar

@@ -5,18 +5,16 @@
 #include "oar/backend/null/null.h"
 #include "oar/base/crash_handler.h"
 #include "oar/base/flags.h"
+#include "oar/compiler/capture/layers.h"
 #include "oar/ops/autocast.h"
 #include "oar/ops/profile.h"
-#include "oar/compiler/capture/layers.h"
 #include "oar/ops/selected_rows.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar {
 namespace {
 
-void apply_memory_limit() {
-  cpu_allocator::set_limit(int64_t{flag<int>("memory_limit_mb")} << 20);
-}
+void apply_memory_limit() { cpu_allocator::set_limit(int64_t{flag<int>("memory_limit_mb")} << 20); }
 
 __attribute__((constructor)) void start() {
   apply_memory_limit();

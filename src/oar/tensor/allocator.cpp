@@ -147,7 +147,8 @@ int64_t release_cached() {
   std::lock_guard lock(c.mutex);
   for (int bin = 0; bin < kBins; ++bin) {
     const size_t base = size_t{1} << (bin / kStepsPerDoubling);
-    const size_t bytes = base + base / kStepsPerDoubling * static_cast<size_t>(bin % kStepsPerDoubling);
+    const size_t bytes =
+        base + base / kStepsPerDoubling * static_cast<size_t>(bin % kStepsPerDoubling);
     for (void* data : c.bins[static_cast<size_t>(bin)]) {
       std::free(data);
       freed += static_cast<int64_t>(bytes);

@@ -12,7 +12,7 @@ struct MemoryStats {
   int64_t peak_allocated = 0;  // since the last reset
   int64_t reserved = 0;        // bytes held from the system, cached ones included
   int64_t peak_reserved = 0;
-  int64_t allocations = 0;     // calls since the start
+  int64_t allocations = 0;  // calls since the start
 };
 
 namespace cpu_allocator {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <optional>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "oar/base/error.h"
@@ -22,11 +22,11 @@ struct DimTable {
     Op op;
     std::string name;
     int64_t hint = 0;
-    int64_t at_least = 0;  // kUnbounded where no bound is seen
+    int64_t at_least = 0;         // kUnbounded where no bound is seen
     int64_t left = 0, right = 0;  // words
   };
-  using Product = std::vector<int>;            // atom ids, sorted
-  using Sum = std::map<Product, int64_t>;      // coefficient by product
+  using Product = std::vector<int>;        // atom ids, sorted
+  using Sum = std::map<Product, int64_t>;  // coefficient by product
   struct Node {
     Sum sum;
     int64_t hint;
@@ -227,8 +227,10 @@ Dim floor_div(Dim a, Dim b) {
   const auto numerator = t.lower_bound(a);
   const bool positive = t.lower_bound(b).value_or(0) > 0;
   int64_t bound = DimTable::kUnbounded;
-  if (numerator && positive && *numerator >= 0) bound = b.is_known() ? *numerator / b.word() : 0;
-  else if (numerator && positive) bound = *numerator;  // the quotient is nearer to zero
+  if (numerator && positive && *numerator >= 0)
+    bound = b.is_known() ? *numerator / b.word() : 0;
+  else if (numerator && positive)
+    bound = *numerator;  // the quotient is nearer to zero
   return t.of_atom(
       {DimTable::Op::Div, {}, floor_div_int(a.hint(), divisor_hint(b)), bound, a.word(), b.word()});
 }
@@ -242,8 +244,12 @@ Dim floor_mod(Dim a, Dim b) {
   if (exact_quotient(t, a, b)) return 0;
   const int64_t divisor = divisor_hint(b);
   const int64_t bound = t.lower_bound(b).value_or(0) > 0 ? 0 : DimTable::kUnbounded;
-  return t.of_atom({DimTable::Op::Mod, {}, a.hint() - floor_div_int(a.hint(), divisor) * divisor, bound,
-                    a.word(), b.word()});
+  return t.of_atom({DimTable::Op::Mod,
+                    {},
+                    a.hint() - floor_div_int(a.hint(), divisor) * divisor,
+                    bound,
+                    a.word(),
+                    b.word()});
 }
 
 Dim Dim::symbolic_min(Dim a, Dim b) {
@@ -254,7 +260,8 @@ Dim Dim::symbolic_min(Dim a, Dim b) {
   if (t.lower_bound(b - a).value_or(-1) >= 0) return a;
   const int64_t bound = std::min(t.lower_bound(a).value_or(DimTable::kUnbounded),
                                  t.lower_bound(b).value_or(DimTable::kUnbounded));
-  return t.of_atom({DimTable::Op::Min, {}, std::min(a.hint(), b.hint()), bound, a.word(), b.word()});
+  return t.of_atom(
+      {DimTable::Op::Min, {}, std::min(a.hint(), b.hint()), bound, a.word(), b.word()});
 }
 
 Dim Dim::symbolic_max(Dim a, Dim b) {
@@ -289,7 +296,8 @@ bool Dim::symbolic_less(Dim a, Dim b) {
     if (t.lower_bound(a - b).value_or(-1) >= 0) return false;
   }
   const bool less = a.hint() < b.hint();
-  if (t_assumptions) t_assumptions->add({less ? DimAssumption::Less : DimAssumption::NotLess, a, b});
+  if (t_assumptions)
+    t_assumptions->add({less ? DimAssumption::Less : DimAssumption::NotLess, a, b});
   return less;
 }
 
@@ -311,13 +319,24 @@ Dim Dim::substitute(std::span<const std::pair<Dim, Dim>> bindings) const {
         case DimTable::Op::Symbol: {
           value = t.intern({{DimTable::Product{id}, 1}});
           for (const auto& [symbol, bound] : bindings)
-            if (symbol == value) { value = bound; break; }
+            if (symbol == value) {
+              value = bound;
+              break;
+            }
           break;
         }
-        case DimTable::Op::Div: value = floor_div(left.substitute(bindings), right.substitute(bindings)); break;
-        case DimTable::Op::Mod: value = floor_mod(left.substitute(bindings), right.substitute(bindings)); break;
-        case DimTable::Op::Min: value = min_of(left.substitute(bindings), right.substitute(bindings)); break;
-        case DimTable::Op::Max: value = max_of(left.substitute(bindings), right.substitute(bindings)); break;
+        case DimTable::Op::Div:
+          value = floor_div(left.substitute(bindings), right.substitute(bindings));
+          break;
+        case DimTable::Op::Mod:
+          value = floor_mod(left.substitute(bindings), right.substitute(bindings));
+          break;
+        case DimTable::Op::Min:
+          value = min_of(left.substitute(bindings), right.substitute(bindings));
+          break;
+        case DimTable::Op::Max:
+          value = max_of(left.substitute(bindings), right.substitute(bindings));
+          break;
       }
       term = term * value;
     }
@@ -371,13 +390,24 @@ std::string Dim::str() const {
       const DimTable::Atom& atom = t.atoms[static_cast<size_t>(id)];
       if (!first) text += "*";
       first = false;
-      const std::string left = Dim::from_word(atom.left).str(), right = Dim::from_word(atom.right).str();
+      const std::string left = Dim::from_word(atom.left).str(),
+                        right = Dim::from_word(atom.right).str();
       switch (atom.op) {
-        case DimTable::Op::Symbol: text += atom.name; break;
-        case DimTable::Op::Div: text += format("floordiv({}, {})", left, right); break;
-        case DimTable::Op::Mod: text += format("mod({}, {})", left, right); break;
-        case DimTable::Op::Min: text += format("min({}, {})", left, right); break;
-        case DimTable::Op::Max: text += format("max({}, {})", left, right); break;
+        case DimTable::Op::Symbol:
+          text += atom.name;
+          break;
+        case DimTable::Op::Div:
+          text += format("floordiv({}, {})", left, right);
+          break;
+        case DimTable::Op::Mod:
+          text += format("mod({}, {})", left, right);
+          break;
+        case DimTable::Op::Min:
+          text += format("min({}, {})", left, right);
+          break;
+        case DimTable::Op::Max:
+          text += format("max({}, {})", left, right);
+          break;
       }
     }
   }

@@ -72,12 +72,14 @@ class Dim {
   // A sum that overflowed could be mistaken for a symbol.
   static Dim known_add(int64_t a, int64_t b) {
     int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum) || sum < kSymbolicBelow) [[unlikely]] throw_overflow(a, '+', b);
+    if (__builtin_add_overflow(a, b, &sum) || sum < kSymbolicBelow) [[unlikely]]
+      throw_overflow(a, '+', b);
     return Dim(sum);
   }
   static Dim known_sub(int64_t a, int64_t b) {
     int64_t rest;
-    if (__builtin_sub_overflow(a, b, &rest) || rest < kSymbolicBelow) [[unlikely]] throw_overflow(a, '-', b);
+    if (__builtin_sub_overflow(a, b, &rest) || rest < kSymbolicBelow) [[unlikely]]
+      throw_overflow(a, '-', b);
     return Dim(rest);
   }
   static Dim known_mul(int64_t a, int64_t b);
@@ -130,10 +132,16 @@ class Shape : public SmallVector<Dim, 6> {
  public:
   using Base = SmallVector<Dim, 6>;
   Shape() = default;
-  Shape(std::initializer_list<Dim> dims) { for (Dim d : dims) push_back(d); }
-  explicit Shape(Dims dims) { for (Dim d : dims) push_back(d); }
+  Shape(std::initializer_list<Dim> dims) {
+    for (Dim d : dims) push_back(d);
+  }
+  explicit Shape(Dims dims) {
+    for (Dim d : dims) push_back(d);
+  }
   explicit Shape(Ints dims) : Shape(as_dims(dims)) {}
-  Shape(size_t rank, Dim fill) { for (size_t i = 0; i < rank; ++i) push_back(fill); }
+  Shape(size_t rank, Dim fill) {
+    for (size_t i = 0; i < rank; ++i) push_back(fill);
+  }
 
   int rank() const { return static_cast<int>(size()); }
   Dim numel() const;

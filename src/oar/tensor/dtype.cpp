@@ -46,14 +46,15 @@ DType promote(DType a, DType b) {
 }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
-  if (const size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+  if (const size_t dot = name.rfind('.'); dot != std::string_view::npos)
+    name.remove_prefix(dot + 1);
   for (int i = 0; i < kDTypeCount; ++i)
     if (name == detail::kDTypes[i].name) return static_cast<DType>(i);
   static constexpr std::pair<std::string_view, DType> kAliases[] = {
-      {"bool_", DType::Bool},     {"uint16", DType::BFloat16}, {"fp16", DType::Float16},
-      {"half", DType::Float16},   {"bf16", DType::BFloat16},   {"fp32", DType::Float32},
-      {"float", DType::Float32},  {"fp64", DType::Float64},    {"double", DType::Float64},
-      {"int", DType::Int32},      {"long", DType::Int64},      {"cfloat", DType::Complex64},
+      {"bool_", DType::Bool},        {"uint16", DType::BFloat16}, {"fp16", DType::Float16},
+      {"half", DType::Float16},      {"bf16", DType::BFloat16},   {"fp32", DType::Float32},
+      {"float", DType::Float32},     {"fp64", DType::Float64},    {"double", DType::Float64},
+      {"int", DType::Int32},         {"long", DType::Int64},      {"cfloat", DType::Complex64},
       {"cdouble", DType::Complex128}};
   for (const auto& [alias, type] : kAliases)
     if (name == alias) return type;
@@ -64,7 +65,8 @@ DType default_dtype() { return g_default.load(std::memory_order_relaxed); }
 
 void set_default_dtype(DType t) {
   user_check(is_floating(t) && size_of(t) >= 2, ErrorKind::InvalidType,
-             "the default dtype must be float16, bfloat16, float32 or float64, not {}.", name_of(t));
+             "the default dtype must be float16, bfloat16, float32 or float64, not {}.",
+             name_of(t));
   g_default.store(t, std::memory_order_relaxed);
 }
 

@@ -27,8 +27,9 @@ uint8_t float_to_float8(float value, int exponent_bits, int mantissa_bits, bool 
   }
   const auto whole = static_cast<int>(units);
   const bool subnormal = whole < (1 << mantissa_bits);
-  const int code = subnormal ? whole
-                             : ((exponent + bias) << mantissa_bits | (whole & ((1 << mantissa_bits) - 1)));
+  const int code =
+      subnormal ? whole
+                : ((exponent + bias) << mantissa_bits | (whole & ((1 << mantissa_bits) - 1)));
   const int largest = finite_only ? nan - 1 : infinity - 1;
   return static_cast<uint8_t>(sign | (code > largest ? overflow : code));
 }

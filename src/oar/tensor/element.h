@@ -20,41 +20,44 @@ struct bfloat16 {
     bits = value != value ? static_cast<uint16_t>(word >> 16 | 0x40)
                           : static_cast<uint16_t>((word + 0x7fff + ((word >> 16) & 1)) >> 16);
   }
-  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }  // NOLINT
+  operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }  // NOLINT
 };
 
 struct float16 {
   uint16_t bits = 0;
   float16() = default;
-  float16(float value);             // NOLINT
-  operator float() const;           // NOLINT
+  float16(float value);    // NOLINT
+  operator float() const;  // NOLINT
 };
 
 struct float8_e4m3fn {
   uint8_t bits = 0;
   float8_e4m3fn() = default;
-  float8_e4m3fn(float value);       // NOLINT
-  operator float() const;           // NOLINT
+  float8_e4m3fn(float value);  // NOLINT
+  operator float() const;      // NOLINT
 };
 
 struct float8_e5m2 {
   uint8_t bits = 0;
   float8_e5m2() = default;
-  float8_e5m2(float value);         // NOLINT
-  operator float() const;           // NOLINT
+  float8_e5m2(float value);  // NOLINT
+  operator float() const;    // NOLINT
 };
 
 #if defined(__F16C__)
 inline float16::float16(float value) {
-  bits = static_cast<uint16_t>(__builtin_ia32_vcvtps2ph(
-      (__attribute__((vector_size(16))) float){value, 0, 0, 0}, 0)[0]);
+  bits = static_cast<uint16_t>(
+      __builtin_ia32_vcvtps2ph((__attribute__((vector_size(16))) float){value, 0, 0, 0}, 0)[0]);
 }
 inline float16::operator float() const {
   typedef short v8hi __attribute__((vector_size(16)));
   return __builtin_ia32_vcvtph2ps((v8hi){static_cast<short>(bits), 0, 0, 0, 0, 0, 0, 0})[0];
 }
 #else
-inline float16::float16(float value) : bits(std::bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
+inline float16::float16(float value)
+    : bits(std::bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
 inline float16::operator float() const { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
 #endif
 
@@ -77,20 +80,34 @@ struct TypeTag {
 template <class F>
 decltype(auto) visit_dtype(DType dtype, F&& body) {
   switch (dtype) {
-    case DType::Bool: return body(TypeTag<bool>{});
-    case DType::UInt8: return body(TypeTag<uint8_t>{});
-    case DType::Int8: return body(TypeTag<int8_t>{});
-    case DType::Int16: return body(TypeTag<int16_t>{});
-    case DType::Int32: return body(TypeTag<int32_t>{});
-    case DType::Int64: return body(TypeTag<int64_t>{});
-    case DType::Float16: return body(TypeTag<float16>{});
-    case DType::BFloat16: return body(TypeTag<bfloat16>{});
-    case DType::Float32: return body(TypeTag<float>{});
-    case DType::Float64: return body(TypeTag<double>{});
-    case DType::Complex64: return body(TypeTag<std::complex<float>>{});
-    case DType::Complex128: return body(TypeTag<std::complex<double>>{});
-    case DType::Float8E4M3FN: return body(TypeTag<float8_e4m3fn>{});
-    case DType::Float8E5M2: return body(TypeTag<float8_e5m2>{});
+    case DType::Bool:
+      return body(TypeTag<bool>{});
+    case DType::UInt8:
+      return body(TypeTag<uint8_t>{});
+    case DType::Int8:
+      return body(TypeTag<int8_t>{});
+    case DType::Int16:
+      return body(TypeTag<int16_t>{});
+    case DType::Int32:
+      return body(TypeTag<int32_t>{});
+    case DType::Int64:
+      return body(TypeTag<int64_t>{});
+    case DType::Float16:
+      return body(TypeTag<float16>{});
+    case DType::BFloat16:
+      return body(TypeTag<bfloat16>{});
+    case DType::Float32:
+      return body(TypeTag<float>{});
+    case DType::Float64:
+      return body(TypeTag<double>{});
+    case DType::Complex64:
+      return body(TypeTag<std::complex<float>>{});
+    case DType::Complex128:
+      return body(TypeTag<std::complex<double>>{});
+    case DType::Float8E4M3FN:
+      return body(TypeTag<float8_e4m3fn>{});
+    case DType::Float8E5M2:
+      return body(TypeTag<float8_e5m2>{});
   }
   fail(ErrorKind::Internal, "unknown dtype code {}", static_cast<int>(dtype));
 }
@@ -101,8 +118,8 @@ template <class T>
 inline constexpr bool is_complex_type<std::complex<T>> = true;
 template <class T>
 inline constexpr bool is_small_float =
-    std::is_same_v<T, float16> || std::is_same_v<T, bfloat16> ||
-    std::is_same_v<T, float8_e4m3fn> || std::is_same_v<T, float8_e5m2>;
+    std::is_same_v<T, float16> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float8_e4m3fn> ||
+    std::is_same_v<T, float8_e5m2>;
 
 // The type arithmetic is done in: 16- and 8-bit floats compute in float.
 template <class T>

@@ -18,9 +18,7 @@ constexpr size_t kHeader = (sizeof(Storage) + cpu_allocator::kAlignment - 1) /
 
 std::array<MemorySource, 256> g_sources{};
 
-void free_inline(void*, void*, size_t bytes) {
-  cpu_allocator::count(-static_cast<int64_t>(bytes));
-}
+void free_inline(void*, void*, size_t bytes) { cpu_allocator::count(-static_cast<int64_t>(bytes)); }
 
 void free_cpu(void*, void* data, size_t bytes) { cpu_allocator::free(data, bytes); }
 
@@ -32,14 +30,17 @@ void free_device(void* context, void* data, size_t bytes) {
 
 }  // namespace
 
-void set_memory_source(uint8_t device_type, MemorySource source) { g_sources[device_type] = source; }
+void set_memory_source(uint8_t device_type, MemorySource source) {
+  g_sources[device_type] = source;
+}
 
 StoragePtr Storage::allocate(size_t bytes, Device device) {
   if (!device.is_cpu()) {
     const MemorySource& source = g_sources[device.type];
     internal_check(source.allocate != nullptr, "device type {} has no memory source", device.type);
     void* data = source.allocate(bytes, device);
-    auto* context = reinterpret_cast<void*>(static_cast<uintptr_t>(device.type << 8 | device.index));
+    auto* context =
+        reinterpret_cast<void*>(static_cast<uintptr_t>(device.type << 8 | device.index));
     return StoragePtr::adopt(new Storage(data, bytes, device, free_device, context));
   }
   if (bytes <= kInlineBytes && cpu_allocator::limit() == 0) {

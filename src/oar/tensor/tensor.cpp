@@ -30,13 +30,15 @@ size_t bytes_for(Dims shape, DType dtype) {
     user_check(size >= 0, ErrorKind::InvalidArgument, "a size is negative in the shape {}.",
                to_string(shape));
     empty = empty || size == 0;
-    user_check(!__builtin_mul_overflow(n, std::max<int64_t>(size, 1), &n), ErrorKind::InvalidArgument,
-               "the shape {} has more elements than can be counted.", to_string(shape));
+    user_check(!__builtin_mul_overflow(n, std::max<int64_t>(size, 1), &n),
+               ErrorKind::InvalidArgument, "the shape {} has more elements than can be counted.",
+               to_string(shape));
   }
   int64_t bytes;
   user_check(!__builtin_mul_overflow(n, static_cast<int64_t>(size_of(dtype)), &bytes),
-             ErrorKind::InvalidArgument, "a tensor of shape {} and dtype {} is too large to address.",
-             to_string(shape), name_of(dtype));
+             ErrorKind::InvalidArgument,
+             "a tensor of shape {} and dtype {} is too large to address.", to_string(shape),
+             name_of(dtype));
   return empty ? 0 : static_cast<size_t>(bytes);
 }
 
@@ -107,8 +109,9 @@ void TensorImpl::set_layout(Dims dims, Ints new_strides) {
 }
 
 Intrusive<TensorImpl> TensorImpl::alias() const {
-  auto copy = make_intrusive<TensorImpl>(Dims{}, static_cast<DType>(dtype),
-                                         Device{device_type, device_index}, static_cast<Kind>(kind));
+  auto copy =
+      make_intrusive<TensorImpl>(Dims{}, static_cast<DType>(dtype),
+                                 Device{device_type, device_index}, static_cast<Kind>(kind));
   copy->reserve_rank(ndim);
   std::copy_n(shape, ndim, copy->sizes_);
   std::copy_n(strides, ndim, copy->mutable_strides());
@@ -207,9 +210,7 @@ Dim Tensor::dim(int64_t axis) const {
   return dims()[static_cast<size_t>(normalise_axis(axis, rank()))];
 }
 
-Dim Tensor::numel() const {
-  return impl_->numel >= 0 ? Dim(impl_->numel) : shape().numel();
-}
+Dim Tensor::numel() const { return impl_->numel >= 0 ? Dim(impl_->numel) : shape().numel(); }
 
 namespace {
 const char* element_at(const Tensor& t, int64_t index) {

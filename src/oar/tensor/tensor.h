@@ -26,15 +26,15 @@ enum class Kind : uint8_t {
   SparseCoo = 5,
   SparseCsr = 6,
   Distributed = 7,
-  Meta = 8,          // shape and dtype without content
+  Meta = 8,  // shape and dtype without content
 };
 
 // Bits of a tensor that make its calls leave the fast path. One bit per dispatcher layer.
 enum TensorFlag : uint32_t {
   kProfile = 1u << 0,
   kAutocast = 1u << 1,
-  kRecording = 1u << 2,   // autograd: the tensor asks for its gradient
-  kWrapped = 1u << 3,     // jvp or vmap
+  kRecording = 1u << 2,  // autograd: the tensor asks for its gradient
+  kWrapped = 1u << 3,    // jvp or vmap
   kDistributed = 1u << 4,
   kFunctionalise = 1u << 5,
   kCapture = 1u << 6,
@@ -74,7 +74,7 @@ class TensorImpl : public oar_tensor, public RefCounted, public FreeListed<Tenso
   }
   // The same content without autograd's and Python's part: a second handle on the same memory.
   Intrusive<TensorImpl> alias() const;
-  void set_sizes(Dims shape);                 // contiguous strides
+  void set_sizes(Dims shape);  // contiguous strides
   void set_layout(Dims shape, Ints strides);
   int64_t* mutable_strides() { return sizes_ + capacity_; }
   // Takes over content, shape and dtype of another tensor; identity, name and history stay.
@@ -117,7 +117,8 @@ class Tensor {
   }
   static Tensor meta(Dims shape, DType dtype, Device device = {});
   // A dense view on a storage.
-  static Tensor view_of(const StoragePtr& storage, Dims shape, Ints strides, void* data, DType dtype);
+  static Tensor view_of(const StoragePtr& storage, Dims shape, Ints strides, void* data,
+                        DType dtype);
   static Tensor with_payload(Kind kind, Dims shape, DType dtype, Device device, uint32_t flags,
                              Intrusive<Payload> payload);
   // A 0-d tensor; `weak` as for a literal.
@@ -148,7 +149,9 @@ class Tensor {
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
   template <class T>
-  T* data() const { return static_cast<T*>(impl_->data); }
+  T* data() const {
+    return static_cast<T*>(impl_->data);
+  }
   // The value of a one-element dense CPU tensor, in host precision.
   double item_double() const;
   int64_t item_int() const;

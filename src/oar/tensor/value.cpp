@@ -8,10 +8,14 @@ namespace oar {
 
 DType Scalar::natural_dtype() const {
   switch (kind_) {
-    case Bool: return DType::Bool;
-    case Int: return DType::Int64;
-    case Double: return default_dtype();
-    case Complex: return complex_type_of(default_dtype());
+    case Bool:
+      return DType::Bool;
+    case Int:
+      return DType::Int64;
+    case Double:
+      return default_dtype();
+    case Complex:
+      return complex_type_of(default_dtype());
   }
   return DType::Float32;
 }
@@ -19,9 +23,18 @@ DType Scalar::natural_dtype() const {
 Value::Value(const Scalar& s) {
   count = 0;
   switch (s.kind()) {
-    case Scalar::Bool: tag = OAR_TAG_BOOL; integer = s.to_int(); break;
-    case Scalar::Int: tag = OAR_TAG_INT; integer = s.to_int(); break;
-    case Scalar::Double: tag = OAR_TAG_DOUBLE; real = s.to_double(); break;
+    case Scalar::Bool:
+      tag = OAR_TAG_BOOL;
+      integer = s.to_int();
+      break;
+    case Scalar::Int:
+      tag = OAR_TAG_INT;
+      integer = s.to_int();
+      break;
+    case Scalar::Double:
+      tag = OAR_TAG_DOUBLE;
+      real = s.to_double();
+      break;
     case Scalar::Complex:
       // The parts stay in the scalar, which outlives the call as every borrowed argument does.
       tag = OAR_TAG_COMPLEX;
@@ -38,36 +51,51 @@ const Tensor& Value::undefined_tensor() {
 
 Scalar Value::as_scalar() const {
   switch (tag) {
-    case OAR_TAG_BOOL: return Scalar(integer != 0);
-    case OAR_TAG_INT: return Scalar(integer);
-    case OAR_TAG_DOUBLE: return Scalar(real);
-    case OAR_TAG_COMPLEX: return Scalar(std::complex<double>(doubles[0], doubles[1]));
-    default: fail(ErrorKind::Internal, "an argument is read as a number but holds tag {}", tag);
+    case OAR_TAG_BOOL:
+      return Scalar(integer != 0);
+    case OAR_TAG_INT:
+      return Scalar(integer);
+    case OAR_TAG_DOUBLE:
+      return Scalar(real);
+    case OAR_TAG_COMPLEX:
+      return Scalar(std::complex<double>(doubles[0], doubles[1]));
+    default:
+      fail(ErrorKind::Internal, "an argument is read as a number but holds tag {}", tag);
   }
 }
 
 std::string Value::str() const {
   switch (tag) {
-    case OAR_TAG_NONE: return "None";
-    case OAR_TAG_TENSOR: return as_tensor().describe();
+    case OAR_TAG_NONE:
+      return "None";
+    case OAR_TAG_TENSOR:
+      return as_tensor().describe();
     case OAR_TAG_TENSORS: {
       std::string text = "[";
       for (const Tensor& t : as_tensors()) text += (text.size() > 1 ? ", " : "") + t.describe();
       return text + "]";
     }
-    case OAR_TAG_BOOL: return as_bool() ? "True" : "False";
-    case OAR_TAG_INT: return Dim::from_word(integer).str();
-    case OAR_TAG_DOUBLE: return format("{}", real);
-    case OAR_TAG_COMPLEX: return format("({}, {}j)", doubles[0], doubles[1]);
-    case OAR_TAG_STRING: return format("\"{}\"", as_string());
-    case OAR_TAG_INTS: return to_string(as_ints());
+    case OAR_TAG_BOOL:
+      return as_bool() ? "True" : "False";
+    case OAR_TAG_INT:
+      return Dim::from_word(integer).str();
+    case OAR_TAG_DOUBLE:
+      return format("{}", real);
+    case OAR_TAG_COMPLEX:
+      return format("({}, {}j)", doubles[0], doubles[1]);
+    case OAR_TAG_STRING:
+      return format("\"{}\"", as_string());
+    case OAR_TAG_INTS:
+      return to_string(as_ints());
     case OAR_TAG_DOUBLES: {
       std::string text = "[";
       for (double d : as_doubles()) text += (text.size() > 1 ? ", " : "") + format("{}", d);
       return text + "]";
     }
-    case OAR_TAG_DTYPE: return name_of(as_dtype());
-    default: return "?";
+    case OAR_TAG_DTYPE:
+      return name_of(as_dtype());
+    default:
+      return "?";
   }
 }
 
@@ -100,7 +128,8 @@ Value Frame::own(const Value& v) {
       lists().words.push_back(std::move(copy));
       return owned;
     }
-    default: return v;
+    default:
+      return v;
   }
 }
 
@@ -115,7 +144,8 @@ void Frame::set_tensors(size_t i, std::vector<Tensor> list) {
 }
 
 Tensor make_selected_rows(const Tensor& rows, const Tensor& values, Dims full_shape) {
-  internal_check(rows.rank() == 1 && values.rank() >= 1, "selected rows need int64[n] and [n, ...]");
+  internal_check(rows.rank() == 1 && values.rank() >= 1,
+                 "selected rows need int64[n] and [n, ...]");
   return Tensor::with_payload(Kind::SelectedRows, full_shape, values.dtype(), values.device(),
                               kSelectedRows, make_intrusive<SelectedRows>(rows, values));
 }

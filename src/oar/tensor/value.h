@@ -16,10 +16,10 @@ class Scalar {
  public:
   enum Kind : uint8_t { Bool, Int, Double, Complex };
   Scalar() = default;
-  Scalar(bool v) : kind_(Bool), integer_(v) {}                                // NOLINT
-  Scalar(int v) : kind_(Int), integer_(v) {}                                  // NOLINT
-  Scalar(int64_t v) : kind_(Int), integer_(v) {}                              // NOLINT
-  Scalar(double v) : kind_(Double), real_(v) {}                               // NOLINT
+  Scalar(bool v) : kind_(Bool), integer_(v) {}                                          // NOLINT
+  Scalar(int v) : kind_(Int), integer_(v) {}                                            // NOLINT
+  Scalar(int64_t v) : kind_(Int), integer_(v) {}                                        // NOLINT
+  Scalar(double v) : kind_(Double), real_(v) {}                                         // NOLINT
   Scalar(std::complex<double> v) : kind_(Complex), real_(v.real()), imag_(v.imag()) {}  // NOLINT
 
   Kind kind() const { return kind_; }
@@ -40,37 +40,66 @@ class Scalar {
 // One argument, borrowed: whoever made it keeps what it points to alive for the call.
 class Value : public oar_value {
  public:
-  Value() { tag = OAR_TAG_NONE; count = 0; integer = 0; }
-  Value(std::nullopt_t) : Value() {}                                          // NOLINT
-  Value(const Tensor& t) : Value() {                                          // NOLINT
-    if (t.defined()) { tag = OAR_TAG_TENSOR; tensor = t.impl(); }
+  Value() {
+    tag = OAR_TAG_NONE;
+    count = 0;
+    integer = 0;
+  }
+  Value(std::nullopt_t) : Value() {}  // NOLINT
+  Value(const Tensor& t) : Value() {  // NOLINT
+    if (t.defined()) {
+      tag = OAR_TAG_TENSOR;
+      tensor = t.impl();
+    }
   }
   Value(Tensor&&) = delete;  // would dangle
-  Value(TensorList list) {                                                    // NOLINT
+  Value(TensorList list) {   // NOLINT
     tag = OAR_TAG_TENSORS;
     count = static_cast<int32_t>(list.size());
     tensors = reinterpret_cast<const oar_tensor* const*>(list.data());
   }
-  Value(bool v) { tag = OAR_TAG_BOOL; count = 0; integer = v; }               // NOLINT
-  Value(int v) : Value(static_cast<int64_t>(v)) {}                            // NOLINT
-  Value(int64_t v) { tag = OAR_TAG_INT; count = 0; integer = v; }             // NOLINT
-  Value(double v) { tag = OAR_TAG_DOUBLE; count = 0; real = v; }              // NOLINT
-  Value(DType t) { tag = OAR_TAG_DTYPE; count = 0; integer = static_cast<int64_t>(t); }  // NOLINT
-  Value(std::string_view s) {                                                 // NOLINT
-    tag = OAR_TAG_STRING; count = static_cast<int32_t>(s.size()); string = s.data();
+  Value(bool v) {
+    tag = OAR_TAG_BOOL;
+    count = 0;
+    integer = v;
+  }                                                 // NOLINT
+  Value(int v) : Value(static_cast<int64_t>(v)) {}  // NOLINT
+  Value(int64_t v) {
+    tag = OAR_TAG_INT;
+    count = 0;
+    integer = v;
+  }  // NOLINT
+  Value(double v) {
+    tag = OAR_TAG_DOUBLE;
+    count = 0;
+    real = v;
+  }  // NOLINT
+  Value(DType t) {
+    tag = OAR_TAG_DTYPE;
+    count = 0;
+    integer = static_cast<int64_t>(t);
+  }                            // NOLINT
+  Value(std::string_view s) {  // NOLINT
+    tag = OAR_TAG_STRING;
+    count = static_cast<int32_t>(s.size());
+    string = s.data();
   }
-  Value(const char* s) : Value(std::string_view(s)) {}                        // NOLINT
-  Value(Ints list) {                                                          // NOLINT
-    tag = OAR_TAG_INTS; count = static_cast<int32_t>(list.size()); integers = list.data();
+  Value(const char* s) : Value(std::string_view(s)) {}  // NOLINT
+  Value(Ints list) {                                    // NOLINT
+    tag = OAR_TAG_INTS;
+    count = static_cast<int32_t>(list.size());
+    integers = list.data();
   }
-  Value(Dims dims) : Value(as_words(dims)) {}                                 // NOLINT
-  Value(std::span<const double> list) {                                       // NOLINT
-    tag = OAR_TAG_DOUBLES; count = static_cast<int32_t>(list.size()); doubles = list.data();
+  Value(Dims dims) : Value(as_words(dims)) {}  // NOLINT
+  Value(std::span<const double> list) {        // NOLINT
+    tag = OAR_TAG_DOUBLES;
+    count = static_cast<int32_t>(list.size());
+    doubles = list.data();
   }
-  Value(const Scalar& s);                                                     // NOLINT
+  Value(const Scalar& s);  // NOLINT
   Value(Scalar&&) = delete;
   template <class T>
-  Value(const std::optional<T>& v) : Value() {                                // NOLINT
+  Value(const std::optional<T>& v) : Value() {  // NOLINT
     if (v) *this = Value(*v);
   }
 
@@ -78,9 +107,7 @@ class Value : public oar_value {
   bool is_tensor() const { return tag == OAR_TAG_TENSOR; }
   bool is_tensors() const { return tag == OAR_TAG_TENSORS; }
 
-  TensorImpl* impl() const {
-    return static_cast<TensorImpl*>(const_cast<oar_tensor*>(tensor));
-  }
+  TensorImpl* impl() const { return static_cast<TensorImpl*>(const_cast<oar_tensor*>(tensor)); }
   // A handle that lives inside this value; undefined for None.
   const Tensor& as_tensor() const {
     // A Tensor is one pointer, so the pointer in this value reads as a borrowed handle.

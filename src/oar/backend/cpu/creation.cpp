@@ -14,7 +14,8 @@ void full(KernelCall& call) {
     const T element = value.kind() <= Scalar::Int ? convert_element<T>(value.to_int())
                                                   : convert_element<T>(value.to_complex());
     auto* o = static_cast<T*>(out.data);
-    parallel_for(0, out.numel, kGrain, [&](int64_t b, int64_t e) { std::fill(o + b, o + e, element); });
+    parallel_for(0, out.numel, kGrain,
+                 [&](int64_t b, int64_t e) { std::fill(o + b, o + e, element); });
   });
 }
 
@@ -27,8 +28,10 @@ void range(KernelCall& call) {
     auto* o = static_cast<T*>(out.data);
     parallel_for(0, out.numel, kGrain, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i)
-        o[i] = integral ? convert_element<T>(start.to_int() + i * step.to_int())
-                        : convert_element<T>(start.to_double() + static_cast<double>(i) * step.to_double());
+        o[i] =
+            integral
+                ? convert_element<T>(start.to_int() + i * step.to_int())
+                : convert_element<T>(start.to_double() + static_cast<double>(i) * step.to_double());
     });
   });
 }
@@ -66,13 +69,20 @@ void copy_words(const oar_tensor& out, const oar_tensor& in) {
 }
 
 void copy(const oar_tensor& out, const oar_tensor& in) {
-  struct Wide { uint64_t words[2]; };
+  struct Wide {
+    uint64_t words[2];
+  };
   switch (size_of(static_cast<DType>(in.dtype))) {
-    case 1: return copy_words<uint8_t>(out, in);
-    case 2: return copy_words<uint16_t>(out, in);
-    case 4: return copy_words<uint32_t>(out, in);
-    case 8: return copy_words<uint64_t>(out, in);
-    default: return copy_words<Wide>(out, in);
+    case 1:
+      return copy_words<uint8_t>(out, in);
+    case 2:
+      return copy_words<uint16_t>(out, in);
+    case 4:
+      return copy_words<uint32_t>(out, in);
+    case 8:
+      return copy_words<uint64_t>(out, in);
+    default:
+      return copy_words<Wide>(out, in);
   }
 }
 

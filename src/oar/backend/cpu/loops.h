@@ -124,7 +124,8 @@ void map_binary(const oar_tensor& out, const oar_tensor& x, const oar_tensor& y,
     const auto* b = reinterpret_cast<const In*>(p[2]);
     constexpr int64_t kOut = sizeof(Out), kIn = sizeof(In);
     if (s[0] == kOut && s[1] == kIn && s[2] == kIn) {
-      for (int64_t i = 0; i < n; ++i) o[i] = static_cast<Out>(f(static_cast<C>(a[i]), static_cast<C>(b[i])));
+      for (int64_t i = 0; i < n; ++i)
+        o[i] = static_cast<Out>(f(static_cast<C>(a[i]), static_cast<C>(b[i])));
     } else if (s[0] == kOut && s[1] == kIn && s[2] == 0) {
       const C constant = static_cast<C>(*b);
       for (int64_t i = 0; i < n; ++i) o[i] = static_cast<Out>(f(static_cast<C>(a[i]), constant));
@@ -141,15 +142,22 @@ void map_binary(const oar_tensor& out, const oar_tensor& x, const oar_tensor& y,
 }
 
 // visit_dtype for a subset: calls body with the type, or answers false.
-enum Types : unsigned { kBools = 1, kIntegers = 2, kFloats = 4, kComplexes = 8, kNumbers = 14, kAllTypes = 15 };
+enum Types : unsigned {
+  kBools = 1,
+  kIntegers = 2,
+  kFloats = 4,
+  kComplexes = 8,
+  kNumbers = 14,
+  kAllTypes = 15
+};
 template <unsigned kTypes, class F>
 void visit(DType dtype, F&& body) {
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    constexpr unsigned kind = std::is_same_v<T, bool>                      ? kBools
-                              : is_complex_type<T>                         ? kComplexes
+    constexpr unsigned kind = std::is_same_v<T, bool>                              ? kBools
+                              : is_complex_type<T>                                 ? kComplexes
                               : (is_small_float<T> || std::is_floating_point_v<T>) ? kFloats
-                                                                           : kIntegers;
+                                                                                   : kIntegers;
     if constexpr ((kTypes & kind) != 0)
       body(tag);
     else

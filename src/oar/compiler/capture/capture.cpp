@@ -47,9 +47,8 @@ std::vector<size_t> unknown_axes(const Shape& shape, Args args) {
   std::vector<size_t> axes;
   for (size_t i = 0; i < shape.size(); ++i) {
     const std::vector<Dim> symbols = shape[i].symbols();
-    if (std::any_of(symbols.begin(), symbols.end(), [&](Dim s) {
-          return std::find(known.begin(), known.end(), s) == known.end();
-        }))
+    if (std::any_of(symbols.begin(), symbols.end(),
+                    [&](Dim s) { return std::find(known.begin(), known.end(), s) == known.end(); }))
       axes.push_back(i);
   }
   if (axes.empty() && !shape.empty()) axes.push_back(0);

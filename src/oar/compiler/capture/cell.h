@@ -30,9 +30,9 @@ class Cell final : public RefCounted {
   // Of a view: how it is made from its base.
   Tensor base;
   const Op* op = nullptr;
-  Frame args;               // the op's arguments, the base's place empty
-  uint32_t seen = 0;        // the base's version that `value` was made from
-  uint32_t tape_seen = 0;   // … that the view's history was made from
+  Frame args;              // the op's arguments, the base's place empty
+  uint32_t seen = 0;       // the base's version that `value` was made from
+  uint32_t tape_seen = 0;  // … that the view's history was made from
   // Of a plain tensor's memory: its entries in PlainTensors.
   SmallVector<uint32_t, 1> plain;
 };

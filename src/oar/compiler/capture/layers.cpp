@@ -45,9 +45,8 @@ bool writes_here(const Op& op, Args args) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (!op.schema().parameters[i].written) continue;
     bool ours = true;
-    for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) {
-      ours &= t.is_dense() || t.kind() == Kind::Symbolic;
-    });
+    for_each_tensor(args.subspan(i, 1),
+                    [&](const Tensor& t) { ours &= t.is_dense() || t.kind() == Kind::Symbolic; });
     if (!ours) return false;
   }
   return true;

@@ -107,8 +107,7 @@ void PlainTensors::make_symbolic(Entry& entry) {
 
 void PlainTensors::note_write(Cell& cell, const Tensor& t) {
   if (cell.plain.empty()) return;
-  if (t.is_dense() && !by_tensor_.contains(t.impl()))
-    add(t, Intrusive<Cell>(&cell), kNoValue);
+  if (t.is_dense() && !by_tensor_.contains(t.impl())) add(t, Intrusive<Cell>(&cell), kNoValue);
   for (uint32_t i : cell.plain) make_symbolic(entries_[i]);
   const Entry& first = entries_[cell.plain[0]];
   // Tensors saved by the tape are checked against this, as in eager mode.

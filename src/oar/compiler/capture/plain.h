@@ -30,7 +30,7 @@ class PlainTensors {
 
   struct Entry {
     Tensor tensor;
-    Tensor original;       // an alias of it as it was when it was met
+    Tensor original;  // an alias of it as it was when it was met
     Intrusive<Cell> cell;
     ValueId value = kNoValue;  // its content when the program starts; none for a further alias
     bool overwritten = false;  // through other memory that overlaps it

@@ -43,8 +43,8 @@ class Replay {
  private:
   void step(size_t index) {
     const Instruction& instruction = program_.body.instructions[index];
-    Frame frame = replace_dims(instruction.attributes.args(),
-                               [&](Dim d) { return values_.evaluate(d); });
+    Frame frame =
+        replace_dims(instruction.attributes.args(), [&](Dim d) { return values_.evaluate(d); });
     for (size_t i = 0; i < instruction.operands.size(); ++i) {
       const Operand& operand = instruction.operands[i];
       if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
