@@ -164,10 +164,10 @@ PyObject* from_capsule(PyObject*, PyObject* capsule) {
     user_check(PyCapsule_IsValid(capsule, name), ErrorKind::InvalidArgument,
                "the capsule holds no DLPack tensor, or it has been used already.");
     void* managed = PyCapsule_GetPointer(capsule, name);
-    Tensor t = versioned ? from_dlpack(static_cast<DLManagedTensorVersioned*>(managed))
-                         : from_dlpack(static_cast<DLManagedTensor*>(managed));
+    // First: from_dlpack owns the tensor from here on, also when it refuses it.
     PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor");
-    return wrap(std::move(t));
+    return wrap(versioned ? from_dlpack(static_cast<DLManagedTensorVersioned*>(managed))
+                          : from_dlpack(static_cast<DLManagedTensor*>(managed)));
   });
 }
 

@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -165,3 +167,21 @@ def test_byte_order_and_structures():
 def test_large_array_is_shared_by_from_dlpack():
     a = np.zeros((1000, 1000), np.float32)
     assert oar.from_dlpack(a).data_ptr() == a.ctypes.data
+
+
+def test_a_refused_dlpack_capsule_is_released_once():
+    """The import owns the tensor even when it refuses it: the capsule must not free it again."""
+    code = (
+        "import numpy as np, oar\n"
+        "for _ in range(200):\n"
+        "    capsule = np.arange(64, dtype='uint32').__dlpack__()\n"
+        "    try:\n"
+        "        oar.from_dlpack(capsule)\n"
+        "    except (TypeError, ValueError, NotImplementedError):\n"
+        "        pass\n"
+        "    else:\n"
+        "        raise SystemExit('uint32 was accepted')\n"
+        "    del capsule\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
