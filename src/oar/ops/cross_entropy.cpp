@@ -41,6 +41,40 @@ struct HardLabel {
   Tensor valid, safe;
 };
 
+// take_along would count a negative class from the end; here it is a mistake.
+const OpDef pick_class_op = {
+    .schema =
+        "pick_class(Tensor x, Tensor label, int axis = -1, int ignore_index = -100) -> "
+        "Tensor",
+    .brief = "The score of the labelled class along an axis; 0 where label is ignore_index.",
+    .infer = [](const args::pick_class& a) -> Metas {
+      check_hard_label(a.x, a.label, normalise_axis(a.axis, a.x.rank()));
+      return TensorMeta{a.x.dtype(), a.label.shape()};
+    },
+    .decompose = [](const args::pick_class& a) -> Made {
+      const HardLabel label(a.label, a.ignore_index);
+      return zero_unless(label.valid, take_along(a.x, label.safe, a.axis));
+    },
+    .vjp = [](const vjp::pick_class& v) -> Grads {
+      const HardLabel label(v.label, v.ignore_index);
+      const Tensor grad = zero_unless(label.valid, v.grad);
+      return {put_along(zeros(v.x.dims(), grad.dtype()), label.safe, grad, v.axis, "add"),
+              Tensor()};
+    },
+    .saves = "x:shape label",
+    .dtypes = "float",
+    .numpy =
+        "np.where(label == ignore_index, 0, np.take_along_axis(x, np.where(label == "
+        "ignore_index, 0, label), axis)).astype(x.dtype)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 5}), ints(0, 5, {4, 1}))
+              .add(t({2, 3, 4}), ints(0, 3, {2, 1, 4}, DType::Int32), 1, 2)
+              .add(t({3}), ints(0, 3, {1}), 0);
+        },
+};
+
 const OpDef softmax_cross_entropy_op = {
     .schema =
         "softmax_cross_entropy(Tensor logits, Tensor label, int axis = -1, int "
@@ -145,9 +179,8 @@ Weighted hard_cross_entropy(const Tensor& input, const Tensor& label, const Tens
   if (o.use_softmax && o.smoothing == 0) {
     w.loss = std::get<0>(softmax_cross_entropy(input, index, o.axis, o.ignore_index));
   } else {
-    check_hard_label(input, index, o.axis);
     const Tensor logs = log_probabilities(input, o);
-    w.loss = -take_along(logs, hard.safe, o.axis);
+    w.loss = -pick_class(logs, index, o.axis, o.ignore_index);
     // The smoothed label is a mixture of the labelled class and all classes alike.
     if (o.smoothing > 0)
       w.loss = (1 - o.smoothing) * w.loss - o.smoothing * mean(logs, IntArgs{o.axis}, true);
@@ -294,10 +327,9 @@ const OpDef nll_loss_op = {
                  to_string(a.label.dims()), to_string(a.input.dims()));
       check_weight(a.weight, a.input.dim(1));
       const Tensor label = given_axis ? a.label : unsqueeze(a.label, {1});
-      check_hard_label(a.input, label, 1);
+      const Tensor picked = pick_class(a.input, label, 1, a.ignore_index);
       const HardLabel hard(label, a.ignore_index);
-      Weighted w{.loss = zero_unless(hard.valid, -take_along(a.input, hard.safe, 1)),
-                 .valid = hard.valid};
+      Weighted w{.loss = -picked, .valid = hard.valid};
       if (a.weight.defined()) w.weight = zero_unless(hard.valid, take(a.weight, hard.safe));
       const Tensor loss = reduce_weighted(w, a.reduction, true);
       return a.reduction == "none" ? squeeze(loss, IntArgs{1}) : loss;
@@ -323,7 +355,7 @@ const OpDef nll_loss_op = {
 
 }  // namespace
 
-OAR_FAMILY(cross_entropy, &softmax_cross_entropy_op, &softmax_cross_entropy_grad_op,
+OAR_FAMILY(cross_entropy, &pick_class_op, &softmax_cross_entropy_op, &softmax_cross_entropy_grad_op,
            &cross_entropy_op, &nll_loss_op)
 
 }  // namespace oar

@@ -56,6 +56,23 @@ void check_label(int64_t label, int64_t classes) {
              label, classes, classes - 1);
 }
 
+void pick_class(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(2).as_int());
+  const int64_t ignored = call.arg(3).as_int();
+  const Converted<int64_t> label(&call.in(1));
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> x(call.in(0));
+    auto* out = static_cast<T*>(call.out().data);
+    for (int64_t i = 0; i < span.lines(); ++i) {
+      out[i] = T(0.0f);
+      if (label[i] == ignored) continue;
+      check_label(label[i], span.length);
+      out[i] = x.data()[(i / span.inner * span.length + label[i]) * span.inner + i % span.inner];
+    }
+  });
+}
+
 void softmax_cross_entropy(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(2).as_int());
   const int64_t ignored = call.arg(3).as_int();
@@ -129,6 +146,7 @@ void bce_loss(KernelCall& call) {
 
 KernelList loss_kernels() {
   static const oar_kernel list[] = {
+      {"pick_class", 1, "cpu:ref", nullptr, kernel_entry<pick_class>},
       {"softmax_cross_entropy", 1, "cpu:ref", nullptr, kernel_entry<softmax_cross_entropy>},
       {"softmax_cross_entropy_grad", 1, "cpu:ref", nullptr,
        kernel_entry<softmax_cross_entropy_grad>},
