@@ -207,8 +207,9 @@ PyObject* clear_gradient(PyObject* self, PyObject* args, PyObject* keywords) {
   });
 }
 
-TensorHook python_hook(PyObject* function) {
-  return [callable = Callable(function)](const Tensor& grad) -> Tensor {
+struct PythonHook {
+  Callable callable;
+  Tensor operator()(const Tensor& grad) const {
     const GilHold gil;
     const Ref argument(wrap(grad));
     const Ref result(PyObject_CallOneArg(callable.get(), argument.get()));
@@ -218,13 +219,25 @@ TensorHook python_hook(PyObject* function) {
                "a gradient hook must return a tensor or None, not {}.",
                Py_TYPE(result.get())->tp_name);
     return tensor_of(result.get());
-  };
-}
+  }
+};
 
 PyObject* add_hook(PyObject* self, PyObject* function) {
   return guarded([&] {
-    return PyLong_FromUnsignedLongLong(add_tensor_hook(tensor_of(self), python_hook(function)));
+    const uint64_t id = add_tensor_hook(tensor_of(self), PythonHook{Callable(function)});
+    if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+    return PyLong_FromUnsignedLongLong(id);
   });
+}
+
+// The hooks that live and die with a tensor.
+std::vector<Node::Hook>* own_hooks(const Tensor& t) {
+  if (!t.defined() || t.impl()->reference_count() != 1) return nullptr;
+  History* history = maybe_history(t);
+  if (!history) return nullptr;
+  if (!history->node) return &history->leaf_hooks;
+  if (history->node->reference_count() != 1 || !history->node->maybe_extras()) return nullptr;
+  return &history->node->maybe_extras()->tensor_hooks;
 }
 PyObject* remove_hook(PyObject* self, PyObject* id) {
   return guarded([&] {
@@ -332,5 +345,16 @@ PyMethodDef tensor_methods[] = {
      "Exports the memory as a DLPack capsule."},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
     {}};
+
+int visit_hooks(const Tensor& t, visitproc visit, void* arg) {
+  if (const auto* hooks = own_hooks(t))
+    for (const Node::Hook& hook : *hooks)
+      if (const auto* python = hook.function.target<PythonHook>()) Py_VISIT(python->callable.get());
+  return 0;
+}
+
+void clear_hooks(const Tensor& t) {
+  if (auto* hooks = own_hooks(t)) std::exchange(*hooks, {}).clear();
+}
 
 }  // namespace oar::python

@@ -40,6 +40,24 @@ bool resurrect(PyObject* self) {
   return true;
 }
 
+// Handles come and go with every call, so a few are kept for the next one. Under the GIL.
+struct SpareHandles {
+  bool keep(PyTensor* t) {
+    if (count == std::size(handles)) return false;
+    handles[count++] = t;
+    return true;
+  }
+  PyTensor* take() {
+    if (count == 0) return PyObject_GC_New(PyTensor, g_type);
+    PyTensor* t = handles[--count];
+    PyObject_Init(reinterpret_cast<PyObject*>(t), g_type);
+    return t;
+  }
+  PyTensor* handles[64];
+  size_t count = 0;
+};
+SpareHandles g_spare;
+
 void tensor_dealloc(PyObject* self) {
   if (resurrect(self)) return;
   PyTensor* t = as(self);
@@ -49,7 +67,7 @@ void tensor_dealloc(PyObject* self) {
   if (TensorImpl* impl = t->tensor.impl(); impl && impl->python == self) impl->python = nullptr;
   t->tensor.~Tensor();
   PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
+  if (type != g_type || !g_spare.keep(t)) type->tp_free(self);
   Py_DECREF(type);
 }
 
@@ -62,11 +80,12 @@ void release_python(void* object) {
 int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(as(self)->dict);
-  return 0;
+  return visit_hooks(as(self)->tensor, visit, arg);
 }
 
 int tensor_clear(PyObject* self) {
   Py_CLEAR(as(self)->dict);
+  clear_hooks(as(self)->tensor);
   return 0;
 }
 
@@ -279,7 +298,7 @@ PyObject* wrap(Tensor t) {
     return self;
   }
   // Not tracked by the collector until it has attributes: see tensor_setattr.
-  PyTensor* self = PyObject_GC_New(PyTensor, g_type);
+  PyTensor* self = g_spare.take();
   if (!self) throw PythonError{};
   self->dict = nullptr;
   self->weakrefs = nullptr;

@@ -146,7 +146,6 @@ def test_cycles_are_collected():
     assert r() is None
 
 
-@pytest.mark.xfail(strict=True, reason="the collector does not see what a hook's closure holds")
 def test_cycle_through_a_hook():
     x = leaf([1.0])
     y = x * 2.0

@@ -36,9 +36,18 @@ bool overwritten(const Op& op, Args args, size_t parameter, const Tensor& t) {
   return found;
 }
 
+// A bit per parameter with a tensor whose gradient is asked for.
+uint32_t recorded_parameters(Args args) {
+  uint32_t mask = 0;
+  for (size_t i = 0; i < args.size(); ++i)
+    for_each_tensor(args.subspan(i, 1),
+                    [&](const Tensor& t) { mask |= uint32_t{t.has(kRecording)} << i; });
+  return mask;
+}
+
 }  // namespace
 
-OpNode::OpNode(const Op& op, Args args) : op_(op) {
+OpNode::OpNode(const Op& op, Args args) : op_(op), recorded_(recorded_parameters(args)) {
   for (size_t i = 0; i < args.size(); ++i) {
     const Value& v = args[i];
     const Parameter& p = op.schema().parameters[i];
@@ -63,9 +72,11 @@ Tensor OpNode::saved(const Tensor& t) {
 void OpNode::save_argument(size_t i, Args args) {
   const Value& v = args[i];
   const Op& rules = op_.inplace_of() ? *op_.inplace_of() : op_;
-  const bool whole = rules.saved_inputs() >> i & 1, shape = rules.saved_shapes() >> i & 1;
+  const bool named = rules.saved_inputs() >> i & 1, shape = rules.saved_shapes() >> i & 1;
+  const uint32_t readers = rules.saved_for(i);
+  const bool whole = named && (readers == 0 || (readers & recorded_) != 0);
   const auto keep = [&](const Tensor& t) -> Tensor {
-    if (!t.defined() || (!whole && !shape)) return {};
+    if (!t.defined() || (!named && !shape)) return {};
     if (!whole) return bare(t);
     if (overwritten(op_, args, i, t)) {
       copied_ |= 1u << i;

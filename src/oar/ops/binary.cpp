@@ -59,7 +59,7 @@ const OpDef multiply_op = {
       return {v.needs(0) ? v.grad * conjugate(v.y) : Tensor(),
               v.needs(1) ? v.grad * conjugate(v.x) : Tensor()};
     },
-    .saves = "x y",
+    .saves = "x>y y>x",
     .shard = "..., ... -> ...",
     .traits = kArithmetic | Trait::Smooth | Trait::HasInplace,
     .numpy = "x * y",

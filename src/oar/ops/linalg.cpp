@@ -95,7 +95,7 @@ const OpDef matmul_core_op = {
       return {v.needs(0) ? matmul_core(v.grad, swap_last_two(conjugate(v.y))) : Tensor(),
               v.needs(1) ? matmul_core(swap_last_two(conjugate(v.x)), v.grad) : Tensor()};
     },
-    .saves = "x y",
+    .saves = "x>y y>x",
     .batch = [](const BatchCall& c) -> Made {
       const Tensor &x = c.args[0].as_tensor(), &y = c.args[1].as_tensor();
       if (!c.batched[1] && y.rank() == 2)  // one product over the rows of all
@@ -171,7 +171,7 @@ const OpDef matmul_op = {
       return out.shape() == shape ? out : reshape(out, shape);
     },
     .vjp = matmul_vjp,
-    .saves = "x y",
+    .saves = "x>y y>x",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -242,7 +242,7 @@ const OpDef linear_op = {
       if (v.needs(2) && v.bias.defined()) grads[2] = sum_to(v.grad, v.bias.dims());
       return grads;
     },
-    .saves = "x weight bias:shape",
+    .saves = "x>weight weight>x bias:shape",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,

@@ -175,7 +175,9 @@ struct OpDef {
   MakeRule decompose;
   ViewRule view;
   VjpRule vjp;
-  const char* saves = "";       // what vjp reads: "x out", "x:shape" for its shape only
+  // What vjp reads: "x out"; "x:shape" for its shape only; "x>y" for the whole of x if the gradient
+  // of y is asked for, else its shape.
+  const char* saves = "";
   JvpRule jvp;                  // derived where left out
   BatchRule batch;              // for vmap; derived from `shard` where left out
   const char* shard = nullptr;  // index notation; see ops/shard_rule.h

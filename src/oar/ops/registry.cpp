@@ -32,22 +32,22 @@ Schema inplace_schema(const Schema& base) {
 
 }  // namespace
 
-Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
-    : def_(std::move(def)),
-      schema_(std::move(schema)),
-      family_(std::move(family)),
-      inplace_of_(inplace_of) {
-  internal_check(schema_.parameters.size() <= 32, "{} has more than 32 parameters", name());
-  if (def_.view) def_.traits = def_.traits | Trait::View;
-  if (def_.traits & Trait::Elementwise) def_.traits = def_.traits | Trait::Broadcast;
-  for (const Result& r : schema_.results)
-    if (r.written) def_.traits = def_.traits | Trait::Inplace;
+// Words of `saves`: "x", "out", "x:shape", "x>y".
+void Op::read_saves() {
   for (const std::string_view word : split(def_.saves, ' ')) {
     if (word.empty()) continue;
-    const size_t colon = word.find(':');
-    const std::string_view what = word.substr(0, colon);
+    const size_t end = word.find_first_of(":>");
+    const std::string_view what = word.substr(0, end);
+    const bool by_shape = end != std::string_view::npos && word[end] == ':';
+    const bool by_need = end != std::string_view::npos && word[end] == '>';
     if (const int i = schema_.index_of(what); i >= 0) {
-      (colon == std::string::npos ? saved_inputs_ : saved_shapes_) |= 1u << i;
+      (by_shape ? saved_shapes_ : saved_inputs_) |= 1u << i;
+      if (!by_need) continue;
+      const int reader = schema_.index_of(word.substr(end + 1));
+      user_check(reader >= 0, ErrorKind::InvalidArgument,
+                 "{} saves '{}', but has no operand {}", name(), word, word.substr(end + 1));
+      saved_for_.resize(schema_.parameters.size());
+      saved_for_[static_cast<size_t>(i)] |= 1u << reader;
       continue;
     }
     bool found = false;
@@ -59,6 +59,19 @@ Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
     user_check(found, ErrorKind::InvalidArgument, "{} saves '{}', which is no operand or result",
                name(), what);
   }
+}
+
+Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
+    : def_(std::move(def)),
+      schema_(std::move(schema)),
+      family_(std::move(family)),
+      inplace_of_(inplace_of) {
+  internal_check(schema_.parameters.size() <= 32, "{} has more than 32 parameters", name());
+  if (def_.view) def_.traits = def_.traits | Trait::View;
+  if (def_.traits & Trait::Elementwise) def_.traits = def_.traits | Trait::Broadcast;
+  for (const Result& r : schema_.results)
+    if (r.written) def_.traits = def_.traits | Trait::Inplace;
+  read_saves();
   const std::vector<std::string_view> promoted = split(def_.promotes, ' ');
   for (size_t i = 0; i < schema_.parameters.size(); ++i) {
     const Parameter& p = schema_.parameters[i];

@@ -31,6 +31,10 @@ class Op {
   const Op* inplace() const { return inplace_; }
   uint32_t saved_inputs() const { return saved_inputs_; }  // bit per parameter
   uint32_t saved_shapes() const { return saved_shapes_; }
+  // The parameters whose gradients read a saved one whole; 0: it is always saved whole.
+  uint32_t saved_for(size_t parameter) const {
+    return saved_for_.empty() ? 0 : saved_for_[parameter];
+  }
   uint32_t saved_outputs() const { return saved_outputs_; }
   bool prepares() const { return prepares_; }
   uint32_t promotes() const { return promotes_; }  // bit per parameter
@@ -46,6 +50,7 @@ class Op {
   }
 
  private:
+  void read_saves();
   friend class Registry;
   struct KernelTable {
     uint32_t generation;
@@ -59,6 +64,7 @@ class Op {
   const Op* inplace_of_;
   const Op* inplace_ = nullptr;
   uint32_t saved_inputs_ = 0, saved_shapes_ = 0, saved_outputs_ = 0, promotes_ = 0;
+  std::vector<uint32_t> saved_for_;
   bool prepares_ = false;
   bool built_in_ = true;
   uint32_t accepted_dtypes_ = ~0u;

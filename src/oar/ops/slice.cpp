@@ -30,7 +30,7 @@ const OpDef slice_view_op = {
       return TensorMeta{a.x.dtype(), sliced_shape(a.x.dims(), a.index)};
     },
     .view = [](const args::slice_view& a) -> std::optional<ViewSpec> {
-      return sliced_view(a.x.dims(), a.x.strides(), a.index);
+      return sliced_view(as_words(a.x.dims()), a.x.strides(), a.index);
     },
     .vjp = [](const vjp::slice_view& v) -> Grads {
       return slice_put(zeros(v.x.dims(), v.grad.dtype()), v.grad, v.index);

@@ -123,41 +123,66 @@ int64_t specialised(Dim size) {
 
 namespace {
 
+// The arithmetic of an index is written once, for sizes that are expressions and for plain numbers:
+// eager mode has only the latter and goes through it on every x[...].
+bool known_less(int64_t a, int64_t b) { return a < b; }
+int64_t min_of(int64_t a, int64_t b) { return std::min(a, b); }
+int64_t max_of(int64_t a, int64_t b) { return std::max(a, b); }
+int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? -(-a / b) : (a - 1) / b + 1; }
+
 // n >= k: known, or so at the size at hand (which is then recorded). False leaves it open.
+bool at_least(int64_t n, int64_t k) { return n >= k; }
 bool at_least(Dim n, Dim k) {
   if (n.is_known() && k.is_known()) return n.word() >= k.word();
   return n.hint() >= k.hint() && !known_less(n, k);
 }
 
+// What an index does to one axis.
+template <class Size>
+struct SlicedAxis {
+  int64_t source;  // the axis of the tensor; -1 for a new one
+  bool kept;       // an integer drops its axis
+  Size start = 0;
+  int64_t step = 1;
+  Size length = 1;
+};
+
 // A slice's end in [low, high]. A lower end, or one that was computed, is taken to lie inside if it
 // does at the size at hand: x[1:] then has n - 1 elements, not n - min(1, n). x[:5] has min(5, n).
-Dim clamped_end(int64_t word, Dim size, Dim low, Dim high, bool lower_end) {
-  const Dim end = Dim::from_word(word);
-  if (end.is_known() && word <= kOpenLow) return low;
+template <class Size>
+Size clamped_end(int64_t word, Size size, Size low, Size high, bool lower_end) {
+  const bool computed = Dim::from_word(word).is_symbolic();
+  if (!computed && word <= kOpenLow) return low;
   if (word == kOpenHigh) return high;
-  if (known_less(end, 0)) return at_least(end + size, low) ? end + size : max_of(end + size, low);
-  const bool inside = lower_end || end.is_symbolic();
+  const Size end = word;
+  if (known_less(end, Size(0)))
+    return at_least(end + size, low) ? end + size : max_of(end + size, low);
+  const bool inside = lower_end || computed;
   return inside && at_least(high, end) ? end : min_of(end, high);
 }
 
-SlicedAxis resolve_slice(int64_t axis, Dim size, Ints item) {
+template <class Size>
+SlicedAxis<Size> resolve_slice(int64_t axis, Size size, Ints item) {
   const int64_t step =
       std::clamp<int64_t>(Dim::from_word(item[3]).value(), -kOpenHigh / 4, kOpenHigh / 4);
   user_check(step != 0, ErrorKind::InvalidArgument, "the step of the slice of axis {} is 0.", axis);
   const bool forward = step > 0;
-  const Dim low = forward ? 0 : -1, high = forward ? size : size - 1;
-  const Dim start = clamped_end(item[1], size, low, high, forward);
-  const Dim stop = clamped_end(item[2], size, low, high, !forward);
-  const Dim span = forward ? stop - start : start - stop;
-  const Dim length = ceil_div(span, forward ? step : -step);
-  return {axis, true, start, step, at_least(span, 0) ? length : max_of(length, 0)};
+  const Size low = forward ? 0 : -1, high = forward ? size : size - 1;
+  const Size start = clamped_end(item[1], size, low, high, forward);
+  const Size stop = clamped_end(item[2], size, low, high, !forward);
+  const Size span = forward ? stop - start : start - stop;
+  const Size length = ceil_div(span, Size(forward ? step : -step));
+  return {axis, true, start, step, at_least(span, Size(0)) ? length : max_of(length, Size(0))};
 }
 
-SlicedAxis resolve_integer(int64_t axis, Dim size, Dim at) {
-  const Dim place = known_less(at, 0) ? at + size : at;
-  if (place.is_known() && size.is_known())
-    user_check(place.word() >= 0 && place.word() < size.word(), ErrorKind::OutOfRange,
-               "index {} is out of range for axis {} of size {}.", at.str(), axis, size.str());
+template <class Size>
+SlicedAxis<Size> resolve_integer(int64_t axis, Size size, Size at) {
+  const Size place = known_less(at, Size(0)) ? at + size : at;
+  const Dim known_place = place, known_size = size;
+  if (known_place.is_known() && known_size.is_known())
+    user_check(known_place.word() >= 0 && known_place.word() < known_size.word(),
+               ErrorKind::OutOfRange, "index {} is out of range for axis {} of size {}.",
+               Dim(at).str(), axis, known_size.str());
   return {axis, false, place};
 }
 
@@ -182,56 +207,58 @@ int64_t unnamed_axes(Ints index, int64_t rank) {
   return rank - named;
 }
 
-}  // namespace
-
-SmallVector<SlicedAxis, 6> resolve_index(Dims shape, Ints index) {
-  SmallVector<SlicedAxis, 6> axes;
-  int64_t unnamed = unnamed_axes(index, static_cast<int64_t>(shape.size())), axis = 0;
+// body(axis) for what the index does, axis by axis of the result and of those that it drops.
+template <class Size, class Body>
+void resolve_index(std::span<const Size> shape, Ints index, Body&& body) {
+  int64_t unnamed = unnamed_axes(index, static_cast<int64_t>(shape.size()));
+  size_t axis = 0;
+  const auto number = [&] { return static_cast<int64_t>(axis); };
   const auto whole = [&](int64_t count) {
     for (; count > 0; --count, ++axis)
-      axes.push_back({axis, true, 0, 1, shape[static_cast<size_t>(axis)]});
+      body(SlicedAxis<Size>{number(), true, 0, 1, shape[axis]});
   };
   for (size_t i = 0; i < index.size(); i += 4) {
     const Ints item = index.subspan(i, 4);
     switch (item[0]) {
       case kSliceItem:
-        axes.push_back(resolve_slice(axis, shape[static_cast<size_t>(axis)], item));
+        body(resolve_slice<Size>(number(), shape[axis], item));
         ++axis;
         break;
       case kIntegerItem:
-        axes.push_back(
-            resolve_integer(axis, shape[static_cast<size_t>(axis)], Dim::from_word(item[1])));
+        body(resolve_integer<Size>(number(), shape[axis], item[1]));
         ++axis;
         break;
       case kNewAxisItem:
-        axes.push_back({-1, true});
+        body(SlicedAxis<Size>{-1, true});
         break;
       default:
         whole(std::exchange(unnamed, 0));
     }
   }
   whole(unnamed);
-  return axes;
 }
+
+}  // namespace
 
 Shape sliced_shape(Dims shape, Ints index) {
   Shape out;
-  for (const SlicedAxis& axis : resolve_index(shape, index))
+  resolve_index<Dim>(shape, index, [&](const SlicedAxis<Dim>& axis) {
     if (axis.kept) out.push_back(axis.length);
+  });
   return out;
 }
 
-ViewSpec sliced_view(Dims shape, Ints strides, Ints index) {
+ViewSpec sliced_view(Ints shape, Ints strides, Ints index) {
+  for (size_t i = 0; i < index.size(); ++i) static_cast<void>(Dim::from_word(index[i]).value());
   ViewSpec spec;
-  for (const SlicedAxis& axis : resolve_index(shape, index)) {
+  resolve_index<int64_t>(shape, index, [&](const SlicedAxis<int64_t>& axis) {
     const int64_t stride = axis.source < 0 ? 1 : strides[static_cast<size_t>(axis.source)];
-    const int64_t length = axis.length.value();
     // An empty or single slice may name a start or step that would point outside.
-    if (length > 0) spec.offset += axis.start.value() * stride;
-    if (!axis.kept) continue;
+    if (axis.length > 0) spec.offset += axis.start * stride;
+    if (!axis.kept) return;
     spec.shape.push_back(axis.length);
-    spec.strides.push_back(length > 1 ? stride * axis.step : stride);
-  }
+    spec.strides.push_back(axis.length > 1 ? stride * axis.step : stride);
+  });
   return spec;
 }
 

@@ -54,16 +54,8 @@ class SliceIndex : public SmallVector<int64_t, 24> {
   }
 };
 
-// What an index does, axis by axis.
-struct SlicedAxis {
-  int64_t source;  // the axis of the tensor; -1 for a new one
-  bool kept;       // an integer drops its axis
-  Dim start = 0;
-  int64_t step = 1;
-  Dim length = 1;
-};
-SmallVector<SlicedAxis, 6> resolve_index(Dims shape, Ints index);
+// What an index leaves of a shape, and where those elements lie in memory.
 Shape sliced_shape(Dims shape, Ints index);
-ViewSpec sliced_view(Dims shape, Ints strides, Ints index);
+ViewSpec sliced_view(Ints shape, Ints strides, Ints index);
 
 }  // namespace oar

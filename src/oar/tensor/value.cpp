@@ -1,6 +1,9 @@
 #include "oar/tensor/value.h"
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "oar/base/error.h"
 
@@ -121,16 +124,41 @@ Value Frame::own(const Value& v) {
     case OAR_TAG_STRING: {
       const auto count = static_cast<size_t>(v.count);
       const size_t bytes = v.tag == OAR_TAG_STRING ? count : count * sizeof(int64_t);
-      auto copy = std::make_unique<int64_t[]>((bytes + 7) / 8 + 1);
-      if (bytes) std::memcpy(copy.get(), v.string, bytes);
+      int64_t* copy = room_for((bytes + 7) / 8);
+      if (bytes) std::memcpy(copy, v.string, bytes);
       Value owned = v;
-      owned.integers = copy.get();
-      lists().words.push_back(std::move(copy));
+      owned.integers = copy;
       return owned;
     }
     default:
       return v;
   }
+}
+
+int64_t* Frame::room_for(size_t words) {
+  if (words <= kNearWords - near_used_) {
+    int64_t* place = near_ + near_used_;
+    near_used_ += words;
+    return place;
+  }
+  lists().words.push_back(std::make_unique<int64_t[]>(words));
+  return lists().words.back().get();
+}
+
+Frame& Frame::operator=(Frame&& other) noexcept {
+  values_ = std::move(other.values_);
+  tensors_ = std::move(other.tensors_);
+  lists_ = std::move(other.lists_);
+  near_used_ = std::exchange(other.near_used_, 0);
+  std::copy_n(other.near_, near_used_, near_);
+  for (Value& v : values_) {  // lists that lay near the other lie near this one now
+    const bool listed = v.tag == OAR_TAG_INTS || v.tag == OAR_TAG_DOUBLES ||
+                        v.tag == OAR_TAG_COMPLEX || v.tag == OAR_TAG_STRING;
+    const std::less_equal<const int64_t*> up_to;
+    if (listed && up_to(other.near_, v.integers) && up_to(v.integers, other.near_ + kNearWords))
+      v.integers = near_ + (v.integers - other.near_);
+  }
+  return *this;
 }
 
 void Frame::set_tensor(size_t i, Tensor t) {

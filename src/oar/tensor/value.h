@@ -150,8 +150,8 @@ class Frame {
  public:
   Frame() = default;
   explicit Frame(Args args);
-  Frame(Frame&&) = default;
-  Frame& operator=(Frame&&) = default;
+  Frame(Frame&& other) noexcept { *this = std::move(other); }
+  Frame& operator=(Frame&& other) noexcept;
 
   Args args() const { return {values_.data(), values_.size()}; }
   size_t size() const { return values_.size(); }
@@ -164,6 +164,7 @@ class Frame {
 
  private:
   Value own(const Value& v);
+  int64_t* room_for(size_t words);
   struct Lists {
     std::vector<std::unique_ptr<std::vector<Tensor>>> tensors;
     std::vector<std::unique_ptr<int64_t[]>> words;
@@ -176,6 +177,10 @@ class Frame {
   SmallVector<Value, 4> values_;
   SmallVector<Tensor, 2> tensors_;
   std::unique_ptr<Lists> lists_;
+  // Short lists of numbers lie here: most calls have none that is longer.
+  static constexpr size_t kNearWords = 8;
+  int64_t near_[kNearWords];
+  size_t near_used_ = 0;
 };
 
 // What an op gives back.

@@ -37,7 +37,7 @@ void write_broadcast(const oar_tensor& view, const oar_tensor& value) {
 }
 
 void write_slice(const oar_tensor& out, const oar_tensor& value, Ints index) {
-  write_broadcast(LocalTensor(out, sliced_view(dims_of(out), strides_of(out), index)), value);
+  write_broadcast(LocalTensor(out, sliced_view(as_words(dims_of(out)), strides_of(out), index)), value);
 }
 
 void slice_put(KernelCall& call) {
