@@ -104,7 +104,7 @@ void OpNode::save_outputs(const Outputs& outputs) {
   const Op& rules = op_.inplace_of() ? *op_.inplace_of() : op_;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& t = outputs[i];
-    results.push_back({t.shape(), t.dtype(), t.device()});
+    results.emplace_back(t.shape(), t.dtype(), t.device());
     if (!(rules.saved_outputs() >> std::min<size_t>(i, 31) & 1)) {
       outputs_.push_back(Tensor());
       continue;
@@ -331,11 +331,10 @@ Outputs autograd_layer(const Op& op, Args args) {
   // Before this call takes its number: a view's new node must come before what is made from the view.
   for_each_tensor(args, refresh_view_history);
   auto node = make_intrusive<OpNode>(op, args);
-  Outputs outputs;
-  {
+  const Outputs outputs = [&] {
     LayersOff off(recording_below(args));
-    outputs = proceed(op, args, below(kRecording));
-  }
+    return proceed(op, args, below(kRecording));
+  }();
   node->save_outputs(outputs);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined() || !is_differentiable(outputs[i].dtype())) continue;

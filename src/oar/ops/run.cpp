@@ -298,13 +298,13 @@ Outputs run_op(const Op& op, Args args) {
   OpScope scope(op.name().c_str());
   if (any_meta(args)) [[unlikely]]
     return run_meta(op, args);
-  const Device device = device_of(op, args);
-  if (op.inplace_of()) return run_derived_inplace(op, args, device);
-  if (op.has(Trait::Inplace)) return run_written(op, args, device);
   if (op.def().view) {
     check_dtypes(op, args);
     return run_view(op, args);
   }
+  const Device device = device_of(op, args);
+  if (op.inplace_of()) return run_derived_inplace(op, args, device);
+  if (op.has(Trait::Inplace)) return run_written(op, args, device);
   if (op.kernels(device.type).empty()) {
     if (op.def().infer)
       infer_results(op, args);  // checks the arguments, as for an op with a kernel

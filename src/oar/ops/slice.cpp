@@ -30,7 +30,9 @@ const OpDef slice_view_op = {
       return TensorMeta{a.x.dtype(), sliced_shape(a.x.dims(), a.index)};
     },
     .view = [](const args::slice_view& a) -> std::optional<ViewSpec> {
-      return sliced_view(as_words(a.x.dims()), a.x.strides(), a.index);
+      std::optional<ViewSpec> spec(std::in_place);
+      sliced_view(as_words(a.x.dims()), a.x.strides(), a.index, *spec);
+      return spec;
     },
     .vjp = [](const vjp::slice_view& v) -> Grads {
       return slice_put(zeros(v.x.dims(), v.grad.dtype()), v.grad, v.index);

@@ -248,9 +248,8 @@ Shape sliced_shape(Dims shape, Ints index) {
   return out;
 }
 
-ViewSpec sliced_view(Ints shape, Ints strides, Ints index) {
-  for (size_t i = 0; i < index.size(); ++i) static_cast<void>(Dim::from_word(index[i]).value());
-  ViewSpec spec;
+void sliced_view(Ints shape, Ints strides, Ints index, ViewSpec& spec) {
+  for (const int64_t word : index) static_cast<void>(Dim::from_word(word).value());
   resolve_index<int64_t>(shape, index, [&](const SlicedAxis<int64_t>& axis) {
     const int64_t stride = axis.source < 0 ? 1 : strides[static_cast<size_t>(axis.source)];
     // An empty or single slice may name a start or step that would point outside.
@@ -259,7 +258,6 @@ ViewSpec sliced_view(Ints shape, Ints strides, Ints index) {
     spec.shape.push_back(axis.length);
     spec.strides.push_back(axis.length > 1 ? stride * axis.step : stride);
   });
-  return spec;
 }
 
 }  // namespace oar

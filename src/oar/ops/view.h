@@ -56,6 +56,6 @@ class SliceIndex : public SmallVector<int64_t, 24> {
 
 // What an index leaves of a shape, and where those elements lie in memory.
 Shape sliced_shape(Dims shape, Ints index);
-ViewSpec sliced_view(Ints shape, Ints strides, Ints index);
+void sliced_view(Ints shape, Ints strides, Ints index, ViewSpec& spec);
 
 }  // namespace oar

@@ -37,7 +37,9 @@ void write_broadcast(const oar_tensor& view, const oar_tensor& value) {
 }
 
 void write_slice(const oar_tensor& out, const oar_tensor& value, Ints index) {
-  write_broadcast(LocalTensor(out, sliced_view(as_words(dims_of(out)), strides_of(out), index)), value);
+  ViewSpec part;
+  sliced_view(as_words(dims_of(out)), strides_of(out), index, part);
+  write_broadcast(LocalTensor(out, part), value);
 }
 
 void slice_put(KernelCall& call) {
