@@ -46,9 +46,16 @@ test-tsan: setup ## C++ tests under the thread sanitizer
 	@tools/run_tests.sh tsan cpp
 
 .PHONY: bench
-bench: build ## run the benchmarks
-	@if [ -f benchmarks/run.py ]; then $(PYTHON) benchmarks/run.py $(BENCH_ARGS); \
-	else echo "There are no benchmarks yet: benchmarks/run.py is missing."; exit 1; fi
+bench: build ## measure beside the peers (BENCH_ARGS="--quick", "--help")
+	@PYTHONPATH=build/python $(PYTHON) benchmarks/bench.py $(BENCH_ARGS)
+
+.PHONY: bench-calls
+bench-calls: build ## the cost of one call beside NumPy's
+	@$(PYTHON) benchmarks/per_call.py $(BENCH_ARGS)
+
+.PHONY: bench-peers
+bench-peers: setup ## install the newest PyTorch and PaddlePaddle for the benchmarks alone
+	@tools/bench_peers.sh build/bench
 
 .PHONY: check
 check: build ## formatting, layering, headers, file lengths, clang-tidy

@@ -238,6 +238,6 @@ def test_import_leaves_numpy_alone(tmp_path):
 
 
 def test_benchmark_runs(tmp_path):
-    out = run(sys.executable, ROOT / "benchmarks" / "run.py", "--rounds", "1", "--seconds", "0.0005", "--json",
+    out = run(sys.executable, ROOT / "benchmarks" / "per_call.py", "--rounds", "1", "--seconds", "0.0005", "--json",
               tmp_path / "tiny.json", cwd=tmp_path)  # fmt: skip
     assert "| forward and backward" in out and (tmp_path / "tiny.json").exists()

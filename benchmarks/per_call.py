@@ -27,7 +27,7 @@ class Worker:
         self.library = library
         # One thread and one core's worth of noise: what is measured is the call.
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self.process = subprocess.Popen([python, str(HERE / "tiny.py"), library], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([python, str(HERE / "per_call_worker.py"), library], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=environment)
         hello = json.loads(self._line())
         self.version, self.cases = hello["version"], hello["cases"]
@@ -104,8 +104,8 @@ def main() -> None:
     parser.add_argument("--case", action="append", help="measure this case only (may be repeated)")
     parser.add_argument("--rounds", type=int, default=15, help="measurements of each case (default 15)")
     parser.add_argument("--seconds", type=float, default=0.005, help="aim of one measurement (default 0.005)")
-    parser.add_argument("--json", type=Path, default=HERE.parent / "build" / "bench" / "tiny.json",
-                        help="where the figures go (default build/bench/tiny.json)")
+    parser.add_argument("--json", type=Path, default=HERE.parent / "build" / "bench" / "per_call.json",
+                        help="where the figures go (default build/bench/per_call.json)")
     options = parser.parse_args()
 
     interpreters = {"oar": sys.executable, "numpy": sys.executable, "torch": options.torch, "paddle": options.paddle}

@@ -1,6 +1,6 @@
 """What one call costs, measured from Python on 4x4 tensors: the arithmetic is nothing, the way to it everything.
 
-Run by run.py, one process per library, each with the interpreter that has the library. It reads lines
+Run by per_call.py, one process per library, each with the interpreter that has the library. It reads lines
 `case number` and answers with the seconds that so many calls took. It needs the standard library and the measured one
 only.
 """

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The peers of the benchmarks, the newest release of each, in environments that nothing else uses.
+#
+#   tools/bench_peers.sh FOLDER
+set -euo pipefail
+
+folder=${1:?usage: tools/bench_peers.sh FOLDER}
+python=${OAR_PYTHON:-python3}
+mkdir -p "$folder"
+for peer in torch:torch paddle:paddlepaddle; do
+  name=${peer%%:*} package=${peer##*:}
+  [ -x "$folder/$name/bin/python" ] || "$python" -m venv "$folder/$name"
+  echo "Installing $package into $folder/$name"
+  "$folder/$name/bin/python" -m pip install --quiet --upgrade pip
+  "$folder/$name/bin/python" -m pip install --upgrade numpy setuptools "$package" | grep -v "already satisfied" || true
+  (cd / && "$OLDPWD/$folder/$name/bin/python" -c "import $name; print('$name', $name.__version__)")
+done
