@@ -125,6 +125,9 @@ const OpDef embedding_grad_op = {
         "embedding_lookup.",
     .infer = [](const args::embedding_grad& a) -> Metas {
       check_numbers(a.x);
+      user_check(a.value.rank() >= a.x.rank(), ErrorKind::InvalidArgument,
+                 "value has shape {}; with x of shape {} it must start with those sizes.",
+                 to_string(a.value.dims()), to_string(a.x.dims()));
       Shape shape{Dim::from_word(a.num_rows)};
       for (Dim d : a.value.dims().subspan(static_cast<size_t>(a.x.rank()))) shape.push_back(d);
       user_check(same(looked_up(a.x, shape), a.value.shape()), ErrorKind::InvalidArgument,

@@ -260,8 +260,9 @@ const OpDef tensor_split_op = {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       if (a.num_or_indices.size() != 1) return tensor_split_at(a.x, a.num_or_indices, axis);
       const int64_t count = Dim::from_word(a.num_or_indices[0]).value();
-      user_check(count > 0, ErrorKind::InvalidArgument, "num_or_indices must be positive, not {}.",
-                 count);
+      constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; beyond it is a slip, not a wish
+      user_check(count > 0 && count <= kMostParts, ErrorKind::InvalidArgument,
+                 "num_or_indices must be from 1 to {}, not {}.", kMostParts, count);
       // The first (size mod count) parts are one longer: part i is the i-th rounding up.
       Shape sizes;
       for (int64_t i = 0; i < count; ++i)
