@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from oar.nn.functional.window import adaptive_avg_pool2d, adaptive_max_pool2d, avg_pool2d, conv2d, max_pool2d
+from oar.nn.functional import conv, pooling
+from oar.nn.functional.conv import *  # noqa: F403
+from oar.nn.functional.pooling import *  # noqa: F403
 
-__all__: list[str] = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "conv2d", "max_pool2d"]
+__all__: list[str] = [*conv.__all__, *pooling.__all__]
 
 
 def attach(functions: Mapping[str, Callable]) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 from oar._C import Tensor
 from oar.framework.parameter import Parameter
 from oar.nn import functional as F
+from oar.nn.functional._window import FORMATS
 from oar.nn.initializer import Normal
 from oar.nn.layer.layers import Layer
 
-__all__ = ["Conv2D"]
+__all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -38,12 +39,14 @@ class _ConvNd(Layer):
         in_channels: int,
         out_channels: int,
         kernel_size: Any,
+        transposed: bool,
         dims: int,
         stride: Any,
         padding: Any,
+        padding_mode: str,
+        output_padding: Any,
         dilation: Any,
         groups: int,
-        padding_mode: str,
         weight_attr: Any,
         bias_attr: Any,
         data_format: str,
@@ -55,8 +58,13 @@ class _ConvNd(Layer):
             raise ValueError(f"padding_mode must be one of {_PADDING_MODES}, but got '{padding_mode}'.")
         if padding_mode != "zeros" and not isinstance(padding, int):
             raise TypeError(f"With padding_mode '{padding_mode}', padding must be an int.")
-        if in_channels % groups:
+        if data_format not in FORMATS[dims]:
+            first, last = FORMATS[dims]
+            raise ValueError(f"data_format must be '{first}' or '{last}', but got '{data_format}'.")
+        if groups < 1 or in_channels % groups:
             raise ValueError(f"in_channels ({in_channels}) must be divisible by groups ({groups}).")
+        if out_channels % groups:
+            raise ValueError(f"out_channels ({out_channels}) must be divisible by groups ({groups}).")
         self._in_channels = in_channels
         self._out_channels = out_channels
         self._kernel_size = _per_axis(kernel_size, dims, "kernel_size")
@@ -64,17 +72,36 @@ class _ConvNd(Layer):
         self._dilation = _per_axis(dilation, dims, "dilation")
         self._padding = padding
         self._padding_mode = padding_mode
+        self.output_padding = output_padding
         self._groups = groups
         self._data_format = data_format
         self._param_attr = weight_attr
         self._bias_attr = bias_attr
-        deviation = math.sqrt(2.0 / (math.prod(self._kernel_size) * in_channels))
-        self.weight = self.create_parameter(
-            [out_channels, in_channels // groups, *self._kernel_size],
-            weight_attr,
-            default_initializer=Normal(0.0, deviation),
-        )
+        # Padding that is not zeros is laid around the input first.
+        self._border = None if padding_mode == "zeros" else [padding] * (2 * dims)
+        self._inner_padding = padding if padding_mode == "zeros" else 0
+        if transposed:
+            shape, initializer = [in_channels, out_channels // groups, *self._kernel_size], None
+        else:
+            shape = [out_channels, in_channels // groups, *self._kernel_size]
+            initializer = Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * in_channels)))
+        self.weight = self.create_parameter(shape, weight_attr, default_initializer=initializer)
         self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
+
+    def _convolve(self, function: Any, x: Tensor) -> Tensor:
+        if self._border is not None:
+            x = F.pad(x, self._border, mode=self._padding_mode, data_format=self._data_format)
+        return function(
+            x, self.weight, self.bias, self._stride, self._inner_padding, self._dilation, self._groups,
+            self._data_format,
+        )  # fmt: skip
+
+    def _transpose(self, function: Any, x: Tensor, output_size: Any) -> Tensor:
+        return function(
+            x, self.weight, self.bias, stride=self._stride, padding=self._padding,
+            output_padding=self.output_padding if output_size is None else 0, dilation=self._dilation,
+            groups=self._groups, output_size=output_size, data_format=self._data_format,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         ones = [1] * len(self._kernel_size)
@@ -85,11 +112,51 @@ class _ConvNd(Layer):
             text += f", padding={self._padding}"
         if self._padding_mode != "zeros":
             text += f", padding_mode={self._padding_mode}"
+        if self.output_padding != 0:
+            text += f", output_padding={self.output_padding}"
         if self._dilation != ones:
             text += f", dilation={self._dilation}"
         if self._groups != 1:
             text += f", groups={self._groups}"
         return f"{text}, data_format={self._data_format}"
+
+
+class Conv1D(_ConvNd):
+    """Convolution over one spatial axis, with a weight of shape ``[out, in / groups, length]``.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: an integer; so are ``stride`` and ``dilation``.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        groups: input and output channels are split into this many independent parts.
+        padding_mode: ``'zeros'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
+        weight_attr: attributes of the weight.
+        bias_attr: attributes of the bias; False for none.
+        data_format: ``'NCL'`` or ``'NLC'``.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        padding_mode: str = "zeros",
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCL",
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, False, 1, stride, padding, padding_mode, 0, dilation, groups,
+            weight_attr, bias_attr, data_format,
+        )  # fmt: skip
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._convolve(F.conv1d, x)
 
 
 class Conv2D(_ConvNd):
@@ -121,19 +188,162 @@ class Conv2D(_ConvNd):
         bias_attr: Any = None,
         data_format: str = "NCHW",
     ) -> None:
-        if data_format not in ("NCHW", "NHWC"):
-            raise ValueError(f"data_format must be 'NCHW' or 'NHWC', but got '{data_format}'.")
         super().__init__(
-            in_channels, out_channels, kernel_size, 2, stride, padding, dilation, groups, padding_mode,
+            in_channels, out_channels, kernel_size, False, 2, stride, padding, padding_mode, 0, dilation, groups,
             weight_attr, bias_attr, data_format,
         )  # fmt: skip
-        self._border = None if padding_mode == "zeros" else [padding] * 4
-        self._inner_padding = padding if padding_mode == "zeros" else 0
 
     def forward(self, x: Tensor) -> Tensor:
-        if self._border is not None:
-            x = F.pad(x, self._border, mode=self._padding_mode, data_format=self._data_format)
-        return F.conv2d(
-            x, self.weight, self.bias, self._stride, self._inner_padding, self._dilation, self._groups,
-            self._data_format,
+        return self._convolve(F.conv2d, x)
+
+
+class Conv3D(_ConvNd):
+    """Convolution over three spatial axes, with a weight of shape ``[out, in / groups, kd, kh, kw]``.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: an integer or ``(depth, height, width)``; so are ``stride`` and ``dilation``.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        groups: input and output channels are split into this many independent parts.
+        padding_mode: ``'zeros'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
+        weight_attr: attributes of the weight.
+        bias_attr: attributes of the bias; False for none.
+        data_format: ``'NCDHW'`` or ``'NDHWC'``.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        padding_mode: str = "zeros",
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCDHW",
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, False, 3, stride, padding, padding_mode, 0, dilation, groups,
+            weight_attr, bias_attr, data_format,
         )  # fmt: skip
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._convolve(F.conv3d, x)
+
+
+class Conv1DTranspose(_ConvNd):
+    """Transposed convolution over one spatial axis, with a weight of shape ``[in, out / groups, length]``.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: an integer; so are ``stride`` and ``dilation``.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
+        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        groups: input and output channels are split into this many independent parts.
+        weight_attr: attributes of the weight.
+        bias_attr: attributes of the bias; False for none.
+        data_format: ``'NCL'`` or ``'NLC'``.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        output_padding: int | Sequence[int] = 0,
+        groups: int = 1,
+        dilation: int | Sequence[int] = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCL",
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, True, 1, stride, padding, "zeros", output_padding, dilation, groups,
+            weight_attr, bias_attr, data_format,
+        )  # fmt: skip
+
+    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+        return self._transpose(F.conv1d_transpose, x, output_size)
+
+
+class Conv2DTranspose(_ConvNd):
+    """Transposed convolution over two spatial axes, with a weight of shape ``[in, out / groups, kh, kw]``.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: an integer or ``(height, width)``; so are ``stride`` and ``dilation``.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
+        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        groups: input and output channels are split into this many independent parts.
+        weight_attr: attributes of the weight.
+        bias_attr: attributes of the bias; False for none.
+        data_format: ``'NCHW'`` or ``'NHWC'``.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        output_padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, True, 2, stride, padding, "zeros", output_padding, dilation, groups,
+            weight_attr, bias_attr, data_format,
+        )  # fmt: skip
+
+    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+        return self._transpose(F.conv2d_transpose, x, output_size)
+
+
+class Conv3DTranspose(_ConvNd):
+    """Transposed convolution over three spatial axes, with a weight of shape ``[in, out / groups, kd, kh, kw]``.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the result.
+        kernel_size: an integer or ``(depth, height, width)``; so are ``stride`` and ``dilation``.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
+        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        groups: input and output channels are split into this many independent parts.
+        weight_attr: attributes of the weight.
+        bias_attr: attributes of the bias; False for none.
+        data_format: ``'NCDHW'`` or ``'NDHWC'``.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: Any = 0,
+        output_padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCDHW",
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, True, 3, stride, padding, "zeros", output_padding, dilation, groups,
+            weight_attr, bias_attr, data_format,
+        )  # fmt: skip
+
+    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+        return self._transpose(F.conv3d_transpose, x, output_size)

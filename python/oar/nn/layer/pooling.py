@@ -1,4 +1,4 @@
-"""Pooling layers."""
+"""Pooling layers: each keeps the arguments of the function of its name in ``nn.functional``."""
 
 from __future__ import annotations
 
@@ -8,19 +8,77 @@ from oar._C import Tensor
 from oar.nn import functional as F
 from oar.nn.layer.layers import Layer
 
-__all__ = ["AvgPool2D", "MaxPool2D"]
+__all__ = [
+    "AdaptiveAvgPool1D",
+    "AdaptiveAvgPool2D",
+    "AdaptiveAvgPool3D",
+    "AdaptiveMaxPool1D",
+    "AdaptiveMaxPool2D",
+    "AdaptiveMaxPool3D",
+    "AvgPool1D",
+    "AvgPool2D",
+    "AvgPool3D",
+    "FractionalMaxPool2D",
+    "FractionalMaxPool3D",
+    "LPPool1D",
+    "LPPool2D",
+    "MaxPool1D",
+    "MaxPool2D",
+    "MaxPool3D",
+    "MaxUnPool1D",
+    "MaxUnPool2D",
+    "MaxUnPool3D",
+]
 
 
-class _Pool2D(Layer):
+class _Pool(Layer):
+    """What pooling layers share: their text, by the names of arguments and of the attributes that keep them."""
+
+    _shown = {"kernel_size": "ksize", "stride": "stride", "padding": "padding"}
+
     def extra_repr(self) -> str:
-        return f"kernel_size={self.ksize}, stride={self.stride}, padding={self.padding}"
+        return ", ".join(f"{name}={getattr(self, attribute)}" for name, attribute in self._shown.items())
 
 
-class MaxPool2D(_Pool2D):
+class MaxPool1D(_Pool):
     """The largest value of each window.
 
     Args:
-        kernel_size: an integer or ``(height, width)``.
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        return_mask: also return where the largest values stood.
+        ceil_mode: keep windows that reach over the edge.
+    """
+
+    _shown = {"kernel_size": "kernel_size", "stride": "stride", "padding": "padding"}
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        return_mask: bool = False,
+        ceil_mode: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.return_mask = return_mask
+        self.ceil_mode = ceil_mode
+        self.name = name
+
+    def forward(self, input: Tensor) -> Any:
+        return F.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.return_mask, self.ceil_mode)
+
+
+class MaxPool2D(_Pool):
+    """The largest value of each window.
+
+    Args:
+        kernel_size: an integer or one for each spatial axis.
         stride: the same; ``kernel_size`` when None.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
         return_mask: also return where the largest values stood.
@@ -47,17 +105,88 @@ class MaxPool2D(_Pool2D):
         self.data_format = data_format
         self.name = name
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
         return F.max_pool2d(
-            x, self.ksize, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format
-        )
+            x, self.ksize, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format,
+        )  # fmt: skip
 
 
-class AvgPool2D(_Pool2D):
+class MaxPool3D(_Pool):
+    """The largest value of each window.
+
+    Args:
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        return_mask: also return where the largest values stood.
+        ceil_mode: keep windows that reach over the edge.
+        data_format: ``'NCDHW'`` or ``'NDHWC'``.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        return_mask: bool = False,
+        ceil_mode: bool = False,
+        data_format: str = "NCDHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.ksize = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.return_mask = return_mask
+        self.ceil_mode = ceil_mode
+        self.data_format = data_format
+        self.name = name
+
+    def forward(self, x: Tensor) -> Any:
+        return F.max_pool3d(
+            x, self.ksize, self.stride, self.padding, self.return_mask, self.ceil_mode, self.data_format,
+        )  # fmt: skip
+
+
+class AvgPool1D(_Pool):
     """The mean of each window.
 
     Args:
-        kernel_size: an integer or ``(height, width)``.
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        exclusive: padding does not count towards the mean.
+        ceil_mode: keep windows that reach over the edge.
+    """
+
+    _shown = {"kernel_size": "kernel_size", "stride": "stride", "padding": "padding"}
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        exclusive: bool = True,
+        ceil_mode: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.exclusive = exclusive
+        self.ceil_mode = ceil_mode
+        self.name = name
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.avg_pool1d(x, self.kernel_size, self.stride, self.padding, self.exclusive, self.ceil_mode)
+
+
+class AvgPool2D(_Pool):
+    """The mean of each window.
+
+    Args:
+        kernel_size: an integer or one for each spatial axis.
         stride: the same; ``kernel_size`` when None.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
         ceil_mode: keep windows that reach over the edge.
@@ -89,6 +218,403 @@ class AvgPool2D(_Pool2D):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.avg_pool2d(
-            x, self.ksize, self.stride, self.padding, self.ceil_mode, self.exclusive, self.divisor,
-            self.data_format,
+            x, self.ksize, self.stride, self.padding, self.ceil_mode, self.exclusive, self.divisor, self.data_format,
         )  # fmt: skip
+
+
+class AvgPool3D(_Pool):
+    """The mean of each window.
+
+    Args:
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        ceil_mode: keep windows that reach over the edge.
+        exclusive: padding does not count towards the mean.
+        divisor_override: divide by this instead of the window's size.
+        data_format: ``'NCDHW'`` or ``'NDHWC'``.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        exclusive: bool = True,
+        divisor_override: float | None = None,
+        data_format: str = "NCDHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.ksize = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.exclusive = exclusive
+        self.divisor = divisor_override
+        self.data_format = data_format
+        self.name = name
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.avg_pool3d(
+            x, self.ksize, self.stride, self.padding, self.ceil_mode, self.exclusive, self.divisor, self.data_format,
+        )  # fmt: skip
+
+
+class LPPool1D(_Pool):
+    """The root of the sum of the powers of each window.
+
+    Args:
+        norm_type: the power p; the maximum for infinity.
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        ceil_mode: keep windows that reach over the edge.
+        data_format: ``'NCL'`` or ``'NLC'``.
+    """
+
+    _shown = {"norm_type": "norm_type", "kernel_size": "kernel_size", "stride": "stride", "padding": "padding"}
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        data_format: str = "NCL",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.norm_type = float(norm_type)
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.data_format = data_format
+        self.name = name
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.lp_pool1d(
+            x, self.norm_type, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.data_format,
+        )  # fmt: skip
+
+
+class LPPool2D(_Pool):
+    """The root of the sum of the powers of each window.
+
+    Args:
+        norm_type: the power p; the maximum for infinity.
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        ceil_mode: keep windows that reach over the edge.
+        data_format: ``'NCHW'`` or ``'NHWC'``.
+    """
+
+    _shown = {"norm_type": "norm_type", "kernel_size": "ksize", "stride": "stride", "padding": "padding"}
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.norm_type = float(norm_type)
+        self.ksize = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.data_format = data_format
+        self.name = name
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.lp_pool2d(x, self.norm_type, self.ksize, self.stride, self.padding, self.ceil_mode, self.data_format)
+
+
+class AdaptiveAvgPool1D(_Pool):
+    """Means over windows chosen so that the result has ``output_size``.
+
+    Args:
+        output_size: an integer or one for each spatial axis; None keeps a size.
+    """
+
+    _shown = {"output_size": "output_size"}
+
+    def __init__(self, output_size: Any, name: str | None = None) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.name = name
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2D(_Pool):
+    """Means over windows chosen so that the result has ``output_size``.
+
+    Args:
+        output_size: an integer or one for each spatial axis; None keeps a size.
+        data_format: ``'NCHW'`` or ``'NHWC'``.
+    """
+
+    _shown = {"output_size": "_output_size"}
+
+    def __init__(self, output_size: Any, data_format: str = "NCHW", name: str | None = None) -> None:
+        super().__init__()
+        self._output_size = output_size
+        self._data_format = data_format
+        self._name = name
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.adaptive_avg_pool2d(x, self._output_size, self._data_format)
+
+
+class AdaptiveAvgPool3D(_Pool):
+    """Means over windows chosen so that the result has ``output_size``.
+
+    Args:
+        output_size: an integer or one for each spatial axis; None keeps a size.
+        data_format: ``'NCDHW'`` or ``'NDHWC'``.
+    """
+
+    _shown = {"output_size": "_output_size"}
+
+    def __init__(self, output_size: Any, data_format: str = "NCDHW", name: str | None = None) -> None:
+        super().__init__()
+        self._output_size = output_size
+        self._data_format = data_format
+        self._name = name
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.adaptive_avg_pool3d(x, self._output_size, self._data_format)
+
+
+class AdaptiveMaxPool1D(_Pool):
+    """Largest values over windows chosen so that the result has ``output_size``.
+
+    Args:
+        output_size: an integer or one for each spatial axis; None keeps a size.
+        return_mask: also return where the largest values stood.
+    """
+
+    _shown = {"output_size": "output_size", "return_mask": "return_mask"}
+
+    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_mask = return_mask
+        self.name = name
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_mask)
+
+
+class AdaptiveMaxPool2D(_Pool):
+    """Largest values over windows chosen so that the result has ``output_size``.
+
+    Args:
+        output_size: an integer or one for each spatial axis; None keeps a size.
+        return_mask: also return where the largest values stood.
+    """
+
+    _shown = {"output_size": "_output_size", "return_mask": "_return_mask"}
+
+    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
+        super().__init__()
+        self._output_size = output_size
+        self._return_mask = return_mask
+        self._name = name
+
+    def forward(self, x: Tensor) -> Any:
+        return F.adaptive_max_pool2d(x, self._output_size, self._return_mask)
+
+
+class AdaptiveMaxPool3D(_Pool):
+    """Largest values over windows chosen so that the result has ``output_size``.
+
+    Args:
+        output_size: an integer or one for each spatial axis; None keeps a size.
+        return_mask: also return where the largest values stood.
+    """
+
+    _shown = {"output_size": "_output_size", "return_mask": "_return_mask"}
+
+    def __init__(self, output_size: Any, return_mask: bool = False, name: str | None = None) -> None:
+        super().__init__()
+        self._output_size = output_size
+        self._return_mask = return_mask
+        self._name = name
+
+    def forward(self, x: Tensor) -> Any:
+        return F.adaptive_max_pool3d(x, self._output_size, self._return_mask)
+
+
+class FractionalMaxPool2D(_Pool):
+    """Largest values over ``output_size`` windows at random places.
+
+    Args:
+        output_size: an integer or one for each spatial axis; None keeps a size.
+        kernel_size: an integer or one for each spatial axis.
+        random_u: decides where windows lie, in (0, 1); drawn at each call when None.
+        return_mask: also return where the largest values stood.
+    """
+
+    _shown = {"output_size": "_output_size", "return_mask": "_return_mask"}
+
+    def __init__(
+        self,
+        output_size: Any,
+        kernel_size: Any = None,
+        random_u: float | None = None,
+        return_mask: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._output_size = output_size
+        self._kernel_size = kernel_size
+        self._random_u = random_u
+        self._return_mask = return_mask
+        self._name = name
+
+    def forward(self, x: Tensor) -> Any:
+        return F.fractional_max_pool2d(x, self._output_size, self._kernel_size, self._random_u, self._return_mask)
+
+
+class FractionalMaxPool3D(_Pool):
+    """Largest values over ``output_size`` windows at random places.
+
+    Args:
+        output_size: an integer or one for each spatial axis; None keeps a size.
+        kernel_size: an integer or one for each spatial axis.
+        random_u: decides where windows lie, in (0, 1); drawn at each call when None.
+        return_mask: also return where the largest values stood.
+    """
+
+    _shown = {"output_size": "_output_size", "return_mask": "_return_mask"}
+
+    def __init__(
+        self,
+        output_size: Any,
+        kernel_size: Any = None,
+        random_u: float | None = None,
+        return_mask: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._output_size = output_size
+        self._kernel_size = kernel_size
+        self._random_u = random_u
+        self._return_mask = return_mask
+        self._name = name
+
+    def forward(self, x: Tensor) -> Any:
+        return F.fractional_max_pool3d(x, self._output_size, self._kernel_size, self._random_u, self._return_mask)
+
+
+class MaxUnPool1D(_Pool):
+    """Puts values where the mask of a max pooling says; the rest is zero.
+
+    Args:
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        data_format: ``'NCL'`` or ``'NLC'``.
+        output_size: the size of the result; the smallest one when None.
+    """
+
+    _shown = {"output_size": "output_size"}
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        data_format: str = "NCL",
+        output_size: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.ksize = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.data_format = data_format
+        self.output_size = output_size
+        self.name = name
+
+    def forward(self, x: Tensor, indices: Tensor) -> Tensor:
+        return F.max_unpool1d(x, indices, self.ksize, self.stride, self.padding, self.data_format, self.output_size)
+
+
+class MaxUnPool2D(_Pool):
+    """Puts values where the mask of a max pooling says; the rest is zero.
+
+    Args:
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        data_format: ``'NCHW'`` or ``'NHWC'``.
+        output_size: the size of the result; the smallest one when None.
+    """
+
+    _shown = {"output_size": "output_size"}
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        data_format: str = "NCHW",
+        output_size: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.ksize = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.data_format = data_format
+        self.output_size = output_size
+        self.name = name
+
+    def forward(self, x: Tensor, indices: Tensor) -> Tensor:
+        return F.max_unpool2d(x, indices, self.ksize, self.stride, self.padding, self.data_format, self.output_size)
+
+
+class MaxUnPool3D(_Pool):
+    """Puts values where the mask of a max pooling says; the rest is zero.
+
+    Args:
+        kernel_size: an integer or one for each spatial axis.
+        stride: the same; ``kernel_size`` when None.
+        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+        data_format: ``'NCDHW'`` or ``'NDHWC'``.
+        output_size: the size of the result; the smallest one when None.
+    """
+
+    _shown = {"output_size": "output_size"}
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        data_format: str = "NCDHW",
+        output_size: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.ksize = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.data_format = data_format
+        self.output_size = output_size
+        self.name = name
+
+    def forward(self, x: Tensor, indices: Tensor) -> Tensor:
+        return F.max_unpool3d(x, indices, self.ksize, self.stride, self.padding, self.data_format, self.output_size)

@@ -1,0 +1,94 @@
+"""Convolutions, plain and transposed, over one to three spatial axes.
+
+``stride``, ``dilation`` and ``output_padding`` are one number or one for each spatial axis. ``padding`` is a number,
+one for each axis, two for each ([before, after, ...]), pairs per axis, 'SAME' or 'VALID'.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oar._C import Tensor, ops
+from oar.nn.functional._window import resolve_padding
+
+__all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
+
+
+def _output_size(output_size: Any, output_padding: Any, dims: int) -> Any:
+    """As a list, or None. It and ``output_padding`` exclude each other."""
+    if output_size is None:
+        return None
+    if output_padding not in (0, [0] * dims, (0,) * dims):
+        raise ValueError(
+            f"output_padding {output_padding} and output_size {output_size} exclude each other; pass one of them."
+        )
+    return [output_size] * dims if isinstance(output_size, int) else output_size
+
+
+def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
+           data_format: str = "NCL", name: str | None = None) -> Tensor:
+    """Slides filters [out, in / groups, length] over sequences, 'NCL' or 'NLC'."""
+    if padding.__class__ is int:
+        return ops.conv1d(x, weight, bias, stride, padding, dilation, groups, data_format)
+    numbers, algorithm = resolve_padding(padding, 1, data_format)
+    return ops.conv1d(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
+
+
+def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
+           data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """Slides filters [out, in / groups, height, width] over images, 'NCHW' or 'NHWC'."""
+    if padding.__class__ is int:
+        return ops.conv2d(x, weight, bias, stride, padding, dilation, groups, data_format)
+    numbers, algorithm = resolve_padding(padding, 2, data_format)
+    return ops.conv2d(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
+
+
+def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
+           data_format: str = "NCDHW", name: str | None = None) -> Tensor:
+    """Slides filters [out, in / groups, depth, height, width] over volumes, 'NCDHW' or 'NDHWC'."""
+    if padding.__class__ is int:
+        return ops.conv3d(x, weight, bias, stride, padding, dilation, groups, data_format)
+    numbers, algorithm = resolve_padding(padding, 3, data_format)
+    return ops.conv3d(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
+
+
+def conv1d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0,
+                     groups: int = 1, dilation=1, output_size=None, data_format: str = "NCL",
+                     name: str | None = None) -> Tensor:
+    """The transposed convolution with filters [in, out / groups, length].
+
+    Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
+    names one.
+    """
+    size = _output_size(output_size, output_padding, 1)
+    numbers, algorithm = resolve_padding(padding, 1, data_format)
+    return ops.conv1d_transpose(x, weight, bias, stride, numbers, output_padding, groups, dilation, size, data_format,
+                                algorithm)
+
+
+def conv2d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0,
+                     dilation=1, groups: int = 1, output_size=None, data_format: str = "NCHW",
+                     name: str | None = None) -> Tensor:
+    """The transposed convolution with filters [in, out / groups, height, width].
+
+    Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
+    names one.
+    """
+    size = _output_size(output_size, output_padding, 2)
+    numbers, algorithm = resolve_padding(padding, 2, data_format)
+    return ops.conv2d_transpose(x, weight, bias, stride, numbers, output_padding, dilation, groups, size, data_format,
+                                algorithm)
+
+
+def conv3d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0,
+                     groups: int = 1, dilation=1, output_size=None, data_format: str = "NCDHW",
+                     name: str | None = None) -> Tensor:
+    """The transposed convolution with filters [in, out / groups, depth, height, width].
+
+    Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
+    names one.
+    """
+    size = _output_size(output_size, output_padding, 3)
+    numbers, algorithm = resolve_padding(padding, 3, data_format)
+    return ops.conv3d_transpose(x, weight, bias, stride, numbers, output_padding, groups, dilation, size, data_format,
+                                algorithm)

@@ -1,0 +1,197 @@
+"""Pooling over one to three spatial axes.
+
+``kernel_size`` and ``stride`` are one number or one for each spatial axis; the stride is the kernel's size where it is
+None. ``padding`` is a number, one for each axis, two for each ([before, after, ...]), pairs per axis, 'SAME' or
+'VALID'. A mask names the place of each maximum in its image: the number of elements before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oar
+from oar._C import Tensor, ops
+from oar.nn.functional._window import keep_none, resolve_padding
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
+
+
+def _max_pool(pool: Any, dims: int, x: Tensor, kernel_size, stride, padding, return_mask: bool, ceil_mode: bool,
+              data_format: str):
+    numbers, algorithm = resolve_padding(padding, dims, data_format)
+    if return_mask:
+        _check_rank(x, dims)
+        pool = ops.max_pool_with_mask
+    return pool(x, kernel_size, stride, numbers, ceil_mode, data_format, algorithm)
+
+
+def _check_rank(x: Tensor, dims: int) -> None:
+    if len(x.shape) != dims + 2:
+        raise ValueError(f"x must have {dims + 2} axes, but its shape is {list(x.shape)}.")
+
+
+def _lp_pool(dims: int, x: Tensor, norm_type: float, kernel_size, stride, padding, ceil_mode: bool, data_format: str):
+    _check_rank(x, dims)
+    numbers, algorithm = resolve_padding(padding, dims, data_format)
+    return ops.lp_pool(x, float(norm_type), kernel_size, stride, numbers, ceil_mode, data_format, algorithm)
+
+
+def _max_unpool(dims: int, x: Tensor, indices: Tensor, kernel_size, stride, padding, data_format: str, output_size):
+    _check_rank(x, dims)
+    return ops.max_unpool(x, indices, kernel_size, stride, padding, output_size, data_format)
+
+
+def _fractional_max_pool(dims: int, x: Tensor, output_size, kernel_size, random_u: float | None, return_mask: bool):
+    _check_rank(x, dims)
+    if random_u is not None and not 0 < random_u < 1:
+        raise ValueError(f"random_u must lie between 0 and 1, not {random_u}.")
+    sizes = output_size if isinstance(output_size, (list, tuple)) else [output_size] * dims
+    sizes = [kept if size is None else size for size, kept in zip(sizes, x.shape[2:])]
+    if isinstance(kernel_size, int):
+        kernel_size = [kernel_size] * dims
+    u = oar.rand([], dtype="float64") if random_u is None else oar.full([], random_u, dtype="float64")
+    out, mask = ops.fractional_max_pool(x, u, sizes, kernel_size)
+    return (out, mask) if return_mask else out
+
+
+
+def max_pool1d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
+               name: str | None = None):
+    """The largest element of each window; with ``return_mask`` also its place."""
+    return _max_pool(ops.max_pool1d, 1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
+
+
+def max_pool2d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
+               data_format: str = "NCHW", name: str | None = None):
+    """The largest element of each window; with ``return_mask`` also its place."""
+    return _max_pool(ops.max_pool2d, 2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+def max_pool3d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
+               data_format: str = "NCDHW", name: str | None = None):
+    """The largest element of each window; with ``return_mask`` also its place."""
+    return _max_pool(ops.max_pool3d, 3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+def avg_pool1d(x: Tensor, kernel_size, stride=None, padding=0, exclusive: bool = True, ceil_mode: bool = False,
+               name: str | None = None) -> Tensor:
+    """The mean of each window; ``exclusive`` leaves the padding out of the count."""
+    numbers, algorithm = resolve_padding(padding, 1, "NCL")
+    return ops.avg_pool1d(x, kernel_size, stride, numbers, ceil_mode, exclusive, None, "NCL", algorithm)
+
+
+def avg_pool2d(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, exclusive: bool = True,
+               divisor_override=None, data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """The mean of each window; ``exclusive`` leaves the padding out of the count."""
+    numbers, algorithm = resolve_padding(padding, 2, data_format)
+    return ops.avg_pool2d(x, kernel_size, stride, numbers, ceil_mode, exclusive, divisor_override, data_format,
+                          algorithm)
+
+
+def avg_pool3d(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, exclusive: bool = True,
+               divisor_override=None, data_format: str = "NCDHW", name: str | None = None) -> Tensor:
+    """The mean of each window; ``exclusive`` leaves the padding out of the count."""
+    numbers, algorithm = resolve_padding(padding, 3, data_format)
+    return ops.avg_pool3d(x, kernel_size, stride, numbers, ceil_mode, exclusive, divisor_override, data_format,
+                          algorithm)
+
+
+def lp_pool1d(x: Tensor, norm_type: float, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
+              data_format: str = "NCL", name: str | None = None) -> Tensor:
+    """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``."""
+    return _lp_pool(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+
+
+def lp_pool2d(x: Tensor, norm_type: float, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
+              data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``."""
+    return _lp_pool(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+
+
+def adaptive_avg_pool1d(x: Tensor, output_size, name: str | None = None) -> Tensor:
+    """Means over windows chosen so that the result has ``output_size``; None keeps a size."""
+    return ops.adaptive_avg_pool1d(x, keep_none(output_size))
+
+
+def adaptive_avg_pool2d(x: Tensor, output_size, data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """Means over windows chosen so that the result has ``output_size``; None keeps a size."""
+    return ops.adaptive_avg_pool2d(x, keep_none(output_size), data_format)
+
+
+def adaptive_avg_pool3d(x: Tensor, output_size, data_format: str = "NCDHW", name: str | None = None) -> Tensor:
+    """Means over windows chosen so that the result has ``output_size``; None keeps a size."""
+    return ops.adaptive_avg_pool3d(x, keep_none(output_size), data_format)
+
+
+def adaptive_max_pool1d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
+    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size."""
+    if return_mask:
+        _check_rank(x, 1)
+        return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
+    return ops.adaptive_max_pool1d(x, keep_none(output_size))
+
+
+def adaptive_max_pool2d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
+    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size."""
+    if return_mask:
+        _check_rank(x, 2)
+        return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
+    return ops.adaptive_max_pool2d(x, keep_none(output_size))
+
+
+def adaptive_max_pool3d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
+    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size."""
+    if return_mask:
+        _check_rank(x, 3)
+        return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
+    return ops.adaptive_max_pool3d(x, keep_none(output_size))
+
+
+def fractional_max_pool2d(x: Tensor, output_size, kernel_size=None, random_u: float | None = None,
+                          return_mask: bool = False, name: str | None = None):
+    """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None."""
+    return _fractional_max_pool(2, x, output_size, kernel_size, random_u, return_mask)
+
+
+def fractional_max_pool3d(x: Tensor, output_size, kernel_size=None, random_u: float | None = None,
+                          return_mask: bool = False, name: str | None = None):
+    """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None."""
+    return _fractional_max_pool(3, x, output_size, kernel_size, random_u, return_mask)
+
+
+def max_unpool1d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCL",
+                 output_size=None, name: str | None = None) -> Tensor:
+    """Puts each element of x where the mask of a max pooling says; the rest is zero."""
+    return _max_unpool(1, x, indices, kernel_size, stride, padding, data_format, output_size)
+
+
+def max_unpool2d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCHW",
+                 output_size=None, name: str | None = None) -> Tensor:
+    """Puts each element of x where the mask of a max pooling says; the rest is zero."""
+    return _max_unpool(2, x, indices, kernel_size, stride, padding, data_format, output_size)
+
+
+def max_unpool3d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCDHW",
+                 output_size=None, name: str | None = None) -> Tensor:
+    """Puts each element of x where the mask of a max pooling says; the rest is zero."""
+    return _max_unpool(3, x, indices, kernel_size, stride, padding, data_format, output_size)
