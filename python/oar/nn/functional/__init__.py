@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from oar.nn.functional import flash_attention
+from oar.nn.functional.flash_attention import flash_attn_qkvpacked, flash_attn_varlen_qkvpacked
 from oar.nn.functional.window import adaptive_avg_pool2d, adaptive_max_pool2d, avg_pool2d, conv2d, max_pool2d
 
-__all__: list[str] = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "conv2d", "max_pool2d"]
+__all__: list[str] = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "conv2d", "flash_attention",
+                      "flash_attn_qkvpacked", "flash_attn_varlen_qkvpacked", "max_pool2d"]
 
 
 def attach(functions: Mapping[str, Callable]) -> None:

@@ -8,6 +8,14 @@ from oar.nn.layer.layers import Layer
 from oar.nn.layer.loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from oar.nn.layer.norm import BatchNorm, BatchNorm1D, BatchNorm2D, LayerNorm
 from oar.nn.layer.pooling import AvgPool2D, MaxPool2D
+from oar.nn.layer.transformer import (
+    MultiHeadAttention,
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 __all__ = [
     "AvgPool2D",
@@ -30,6 +38,7 @@ __all__ = [
     "LogSoftmax",
     "MSELoss",
     "MaxPool2D",
+    "MultiHeadAttention",
     "NLLLoss",
     "ParameterList",
     "ReLU",
@@ -38,5 +47,10 @@ __all__ = [
     "Silu",
     "Softmax",
     "Tanh",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "Unflatten",
 ]
