@@ -8,6 +8,7 @@ from oar.nn.layer.layers import Layer
 from oar.nn.layer.loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from oar.nn.layer.norm import BatchNorm, BatchNorm1D, BatchNorm2D, LayerNorm
 from oar.nn.layer.pooling import AvgPool2D, MaxPool2D
+from oar.nn.layer.rnn import BiRNN, GRU, GRUCell, LSTM, LSTMCell, RNN, RNNCellBase, SimpleRNN, SimpleRNNCell
 from oar.nn.layer.transformer import (
     MultiHeadAttention,
     Transformer,
@@ -22,14 +23,19 @@ __all__ = [
     "BatchNorm",
     "BatchNorm1D",
     "BatchNorm2D",
+    "BiRNN",
     "Conv2D",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
     "Flatten",
     "GELU",
+    "GRU",
+    "GRUCell",
     "Identity",
     "L1Loss",
+    "LSTM",
+    "LSTMCell",
     "Layer",
     "LayerDict",
     "LayerList",
@@ -41,10 +47,14 @@ __all__ = [
     "MultiHeadAttention",
     "NLLLoss",
     "ParameterList",
+    "RNN",
+    "RNNCellBase",
     "ReLU",
     "Sequential",
     "Sigmoid",
     "Silu",
+    "SimpleRNN",
+    "SimpleRNNCell",
     "Softmax",
     "Tanh",
     "Transformer",

@@ -135,8 +135,10 @@ void pack_straight(Matrix<const T> from, int64_t keys, int64_t width, C* to) {
     return pack_strided(from.data, from.column, from.row, width, keys, to, width);
   for (int64_t k = 0; k < keys; ++k) {
     const T* line = from.data + k * from.row;
-    C* row = to + k * width;
-    fill_groups(row, width, [=](int64_t i) { return static_cast<C>(line[i]); });
+    if constexpr (std::is_same_v<T, C>)
+      std::copy_n(line, width, to + k * width);
+    else
+      fill_groups(to + k * width, width, [=](int64_t i) { return static_cast<C>(line[i]); });
   }
 }
 
@@ -204,10 +206,16 @@ class ForwardTask {
     of_.add_mask(b_, key_head_, row, k, s, n);
     const C high = std::max(high_[r], table_.max(s, n));
     std::fill(s + n, s + keys, C(0));
-    if (high == -std::numeric_limits<C>::infinity()) return std::fill(s, s + n, C(0));
-    const C shrink = exp_of(high_[r] - high);
-    total_[r] = total_[r] * shrink + table_.exp_sum(s, s, n, high);
-    if (shrink != 1) table_.scale(sums_.data() + r * of_.value_width, of_.value_width, shrink);
+    if (high == kNothing) {  // nothing to see so far, or nothing but NaN
+      total_[r] += table_.exp_sum(s, s, n, C(0));
+      return;
+    }
+    if (high_[r] != high && high_[r] != kNothing) {
+      const C shrink = exp_of(high_[r] - high);
+      total_[r] *= shrink;
+      table_.scale(sums_.data() + r * of_.value_width, of_.value_width, shrink);
+    }
+    total_[r] += table_.exp_sum(s, s, n, high);
     high_[r] = high;
     of_.drop(b_, key_head_, row, k, s, n);
   }
@@ -224,6 +232,7 @@ class ForwardTask {
     }
   }
 
+  static constexpr C kNothing = -std::numeric_limits<C>::infinity();
   const Attention<T>& of_;
   const RowTable<C>& table_ = row_table<C>();
   int64_t b_, key_head_, first_, count_;
