@@ -217,13 +217,18 @@ const OpDef multinomial_op = {
 
 const OpDef dropout_mask_op = {
     .schema = "dropout_mask(shape shape, float p, float kept, dtype dtype) -> Tensor",
-    .brief = "0 with probability p, else the value `kept`.",
-    .infer = [](const args::dropout_mask& a) -> Metas { return random_floats(a.shape, a.dtype); },
+    .brief = "0 with probability p, else the value `kept`; as bool: False and True.",
+    .infer = [](const args::dropout_mask& a) -> Metas {
+      if (a.dtype != DType::Bool) return random_floats(a.shape, a.dtype);
+      check_shape(a.shape);
+      return TensorMeta{DType::Bool, Shape(a.shape)};
+    },
     .traits = kRandom,
     .samples =
         [] {
           return Samples()
               .add(IntVector{4, 7}, 0.5, 2.0, DType::Float32)
+              .add(IntVector{3, 5}, 0.5, 1.0, DType::Bool)
               .add(IntVector{}, 0.1, 1.0, DType::Float64);
         },
 };

@@ -1,84 +1,27 @@
 """The layers, one file per kind."""
 
-from oar.nn.layer.activation import GELU, LogSoftmax, ReLU, Sigmoid, Silu, Softmax, Tanh
-from oar.nn.layer.common import Dropout, Embedding, Flatten, Identity, Linear, Unflatten
-from oar.nn.layer.container import LayerDict, LayerList, ParameterList, Sequential
-from oar.nn.layer.conv import Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
-from oar.nn.layer.layers import Layer
-from oar.nn.layer.loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
-from oar.nn.layer.norm import BatchNorm, BatchNorm1D, BatchNorm2D, LayerNorm
-from oar.nn.layer.pooling import (
-    AdaptiveAvgPool1D,
-    AdaptiveAvgPool2D,
-    AdaptiveAvgPool3D,
-    AdaptiveMaxPool1D,
-    AdaptiveMaxPool2D,
-    AdaptiveMaxPool3D,
-    AvgPool1D,
-    AvgPool2D,
-    AvgPool3D,
-    FractionalMaxPool2D,
-    FractionalMaxPool3D,
-    LPPool1D,
-    LPPool2D,
-    MaxPool1D,
-    MaxPool2D,
-    MaxPool3D,
-    MaxUnPool1D,
-    MaxUnPool2D,
-    MaxUnPool3D,
+from oar.nn.layer import (
+    activation,
+    common,
+    container,
+    conv,
+    layers,
+    loss,
+    norm,
+    pooling,
+    rnn,
+    transformer,
 )
+from oar.nn.layer.activation import *  # noqa: F403
+from oar.nn.layer.common import *  # noqa: F403
+from oar.nn.layer.container import *  # noqa: F403
+from oar.nn.layer.conv import *  # noqa: F403
+from oar.nn.layer.layers import *  # noqa: F403
+from oar.nn.layer.loss import *  # noqa: F403
+from oar.nn.layer.norm import *  # noqa: F403
+from oar.nn.layer.pooling import *  # noqa: F403
+from oar.nn.layer.rnn import *  # noqa: F403
+from oar.nn.layer.transformer import *  # noqa: F403
 
-__all__ = [
-    "AdaptiveAvgPool1D",
-    "AdaptiveAvgPool2D",
-    "AdaptiveAvgPool3D",
-    "AdaptiveMaxPool1D",
-    "AdaptiveMaxPool2D",
-    "AdaptiveMaxPool3D",
-    "AvgPool1D",
-    "AvgPool2D",
-    "AvgPool3D",
-    "BatchNorm",
-    "BatchNorm1D",
-    "BatchNorm2D",
-    "Conv1D",
-    "Conv1DTranspose",
-    "Conv2D",
-    "Conv2DTranspose",
-    "Conv3D",
-    "Conv3DTranspose",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "FractionalMaxPool2D",
-    "FractionalMaxPool3D",
-    "GELU",
-    "Identity",
-    "L1Loss",
-    "LPPool1D",
-    "LPPool2D",
-    "Layer",
-    "LayerDict",
-    "LayerList",
-    "LayerNorm",
-    "Linear",
-    "LogSoftmax",
-    "MSELoss",
-    "MaxPool1D",
-    "MaxPool2D",
-    "MaxPool3D",
-    "MaxUnPool1D",
-    "MaxUnPool2D",
-    "MaxUnPool3D",
-    "NLLLoss",
-    "ParameterList",
-    "ReLU",
-    "Sequential",
-    "Sigmoid",
-    "Silu",
-    "Softmax",
-    "Tanh",
-    "Unflatten",
-]
+_KINDS = (activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer)
+__all__ = sorted(name for kind in _KINDS for name in kind.__all__)

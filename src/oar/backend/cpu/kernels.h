@@ -9,6 +9,7 @@ namespace oar::cpu {
 
 std::span<const oar_kernel> activation_kernels();
 std::span<const oar_kernel> along_kernels();
+std::span<const oar_kernel> attention_kernels();
 std::span<const oar_kernel> binary_kernels();
 std::span<const oar_kernel> compare_kernels();
 std::span<const oar_kernel> complex_kernels();
@@ -24,6 +25,7 @@ std::span<const oar_kernel> norm_kernels();
 std::span<const oar_kernel> optimizer_kernels();
 std::span<const oar_kernel> pool_kernels();
 std::span<const oar_kernel> random_kernels();
+std::span<const oar_kernel> recurrent_kernels();
 std::span<const oar_kernel> reduction_kernels();
 std::span<const oar_kernel> scan_kernels();
 std::span<const oar_kernel> shape_kernels();

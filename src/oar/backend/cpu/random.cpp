@@ -205,16 +205,16 @@ void dropout_mask(KernelCall& call) {
   const double p = call.arg(1).as_double();
   // Dropped where the 32 random bits lie below p; 2^32 of them exist, so that p = 1 drops all.
   const auto limit = static_cast<uint64_t>(std::llround(p * 0x1p32));
-  visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
+  visit<kFloats | kBools>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto kept = static_cast<float>(call.arg(2).as_double());
-    if constexpr (std::is_same_v<T, double>) {
-      auto* o = static_cast<double*>(out.data);
-      const double value = call.arg(2).as_double();
+    if constexpr (std::is_same_v<T, double> || std::is_same_v<T, bool>) {
+      auto* o = static_cast<T*>(out.data);
+      const auto value = static_cast<T>(call.arg(2).as_double());
       parallel_for(0, (out.numel + 3) / 4, kGrain / 8, [&](int64_t begin, int64_t end) {
         stream.blocks(begin, end, [&](int64_t b, const Block& bits) {
           for (int64_t k = 0; k < std::min<int64_t>(4, out.numel - 4 * b); ++k)
-            o[4 * b + k] = bits[static_cast<size_t>(k)] < limit ? 0.0 : value;
+            o[4 * b + k] = bits[static_cast<size_t>(k)] < limit ? T(0) : value;
         });
       });
     } else {

@@ -1,0 +1,112 @@
+"""Attention in Paddle's forms: packed projections, sequences of different lengths, weights on request.
+
+All of them are calls of one op that computes block by block and never holds a matrix of all scores.
+"""
+
+from __future__ import annotations
+
+import oar
+from oar._C import Tensor, ops
+
+__all__ = [
+    "flash_attention",
+    "flash_attn_qkvpacked",
+    "flash_attn_unpadded",
+    "flash_attn_varlen_qkvpacked",
+    "scaled_dot_product_attention",
+]
+
+scaled_dot_product_attention = ops.scaled_dot_product_attention
+
+
+def _weights(query: Tensor, key: Tensor, dropout: float, causal: bool, scale: float, training: bool) -> Tensor:
+    """The weights [batch, heads, queries, keys], as a matrix."""
+    sharers = query.shape[2] // key.shape[2]
+    if sharers > 1:
+        key = ops.repeat_interleave(key, sharers, 2)
+    scores = ops.matmul(ops.transpose(query, [0, 2, 1, 3]) * scale, ops.transpose(key, [0, 2, 3, 1]))
+    if causal:
+        seen = ops.tril(oar.ones(scores.shape[-2:], dtype="float32")).astype("bool")
+        scores = ops.where(seen, scores, oar.full([], float("-inf"), dtype=scores.dtype))
+    return ops.dropout(ops.softmax(scores), dropout, None, training)
+
+
+def flash_attention(query: Tensor, key: Tensor, value: Tensor, dropout: float = 0.0, causal: bool = False,
+                    return_softmax: bool = False, *, fixed_seed_offset: Tensor | None = None, rng_name: str = "",
+                    training: bool = True, name: str | None = None, softmax_scale: float | None = None):
+    """Attention of [batch, length, heads, width] tensors: (result, weights or None).
+
+    ``fixed_seed_offset`` is a tensor of two integers, a seed and an offset: weights are then dropped by that
+    stream alone, the same in every call. ``rng_name`` names a generator in Paddle; there is one here.
+    """
+    with _stream(fixed_seed_offset if training and dropout else None):
+        if not return_softmax:
+            out = ops.scaled_dot_product_attention(query, key, value, None, dropout, causal, training, None,
+                                                   softmax_scale)
+            return out, None
+        scale = softmax_scale if softmax_scale is not None else query.shape[-1] ** -0.5
+        weights = _weights(query, key, dropout, causal, scale, training)
+    sharers = query.shape[2] // value.shape[2]
+    if sharers > 1:
+        value = ops.repeat_interleave(value, sharers, 2)
+    out = ops.matmul(weights, ops.transpose(value, [0, 2, 1, 3]))
+    return ops.transpose(out, [0, 2, 1, 3]), weights
+
+
+class _stream:
+    """While inside, random numbers come from a fixed place; afterwards the stream goes on as before."""
+
+    def __init__(self, seed_offset: Tensor | None):
+        self._place = seed_offset
+
+    def __enter__(self):
+        if self._place is not None:
+            self._before = oar.get_rng_state()
+            seed, offset = (int(number) for number in self._place.tolist())
+            oar.seed(seed * 1_000_003 + offset)
+
+    def __exit__(self, *_):
+        if self._place is not None:
+            oar.set_rng_state(self._before)
+
+
+def flash_attn_qkvpacked(qkv: Tensor, dropout: float = 0.0, causal: bool = False, return_softmax: bool = False, *,
+                         fixed_seed_offset: Tensor | None = None, rng_name: str = "", training: bool = True,
+                         name: str | None = None):
+    """Attention of query, key and value packed as [batch, length, sharers + 2, key heads, width]."""
+    query = ops.reshape(qkv[:, :, :-2], [0, 0, -1, qkv.shape[-1]])
+    return flash_attention(query, qkv[:, :, -2], qkv[:, :, -1], dropout, causal, return_softmax,
+                           fixed_seed_offset=fixed_seed_offset, rng_name=rng_name, training=training)
+
+
+def flash_attn_unpadded(query: Tensor, key: Tensor, value: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor,
+                        max_seqlen_q: int, max_seqlen_k: int, scale: float, dropout: float = 0.0,
+                        causal: bool = False, return_softmax: bool = False, fixed_seed_offset: Tensor | None = None,
+                        rng_name: str = "", training: bool = True, name: str | None = None):
+    """Attention of sequences that stand one behind the other in [total length, heads, width].
+
+    ``cu_seqlens_q`` and ``cu_seqlens_k`` say where each begins, and where the last one ends.
+    """
+    if return_softmax:
+        raise NotImplementedError("sequences of different lengths have no common matrix of weights; "
+                                  "pass return_softmax=False.")
+    starts_q, starts_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
+    if len(starts_q) != len(starts_k):
+        raise ValueError(f"cu_seqlens_q names {len(starts_q) - 1} sequences and cu_seqlens_k {len(starts_k) - 1}.")
+    pieces = []
+    with _stream(fixed_seed_offset if training and dropout else None):
+        for q0, q1, k0, k1 in zip(starts_q, starts_q[1:], starts_k, starts_k[1:]):
+            pieces.append(ops.scaled_dot_product_attention(query[q0:q1], key[k0:k1], value[k0:k1], None, dropout,
+                                                           causal, training, None, scale))
+    return ops.concat(pieces, 0), None
+
+
+def flash_attn_varlen_qkvpacked(qkv: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int,
+                                max_seqlen_k: int, scale: float, dropout: float = 0.0, causal: bool = False,
+                                return_softmax: bool = False, fixed_seed_offset: Tensor | None = None,
+                                rng_name: str = "", varlen_padded: bool = True, training: bool = True,
+                                name: str | None = None):
+    """``flash_attn_unpadded`` of query, key and value packed as [total length, sharers + 2, key heads, width]."""
+    query = ops.reshape(qkv[:, :-2], [0, -1, qkv.shape[-1]])
+    return flash_attn_unpadded(query, qkv[:, -2], qkv[:, -1], cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
+                               scale, dropout, causal, return_softmax, fixed_seed_offset, rng_name, training)

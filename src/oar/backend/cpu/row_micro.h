@@ -1,0 +1,302 @@
+// Loops over rows, written once with vector extensions; each file that includes it is compiled for
+// another instruction set, so everything here has internal linkage and uses nothing from other
+// headers.
+#pragma once
+
+#include "oar/backend/cpu/row_table.h"
+
+namespace oar::cpu {
+namespace {
+
+template <class T>
+struct ExpNumbers;
+// Between low and high, 2^n is a normal number.
+template <>
+struct ExpNumbers<float> {
+  using Int = int;
+  static constexpr float kLow = -87.3f, kHigh = 88.3f;
+  static constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to integers
+  static constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+  static constexpr int kBias = 127, kShift = 23, kTerms = 7;
+};
+template <>
+struct ExpNumbers<double> {
+  using Int = long;
+  static constexpr double kLow = -708.3, kHigh = 709.4;
+  static constexpr double kRound = 6755399441055744;
+  static constexpr double kLn2High = 0.693147180369123816490, kLn2Low = 1.90821492927058770002e-10;
+  static constexpr int kBias = 1023, kShift = 52, kTerms = 13;
+};
+
+constexpr double kInverseFactorials[] = {1.0,
+                                         1.0,
+                                         1.0 / 2,
+                                         1.0 / 6,
+                                         1.0 / 24,
+                                         1.0 / 120,
+                                         1.0 / 720,
+                                         1.0 / 5040,
+                                         1.0 / 40320,
+                                         1.0 / 362880,
+                                         1.0 / 3628800,
+                                         1.0 / 39916800,
+                                         1.0 / 479001600,
+                                         1.0 / 6227020800};
+
+template <class T, int kBytes>
+struct Rows {
+  using Numbers = ExpNumbers<T>;
+  using Int = typename Numbers::Int;
+  typedef T V __attribute__((vector_size(kBytes)));
+  typedef T U __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+  typedef Int I __attribute__((vector_size(kBytes)));
+  static constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
+  static constexpr int kSums = 32, kVectors = kSums / kLanes;
+  static constexpr long kBlock = 4096;  // elements that are added up in one go
+
+  static V load(const T* p) { return *reinterpret_cast<const U*>(p); }
+  static void store(T* p, V v) { *reinterpret_cast<U*>(p) = v; }
+  static V power_of_two(V rounded) {
+    const I k = __builtin_bit_cast(I, rounded) - __builtin_bit_cast(I, V{} + Numbers::kRound);
+    return __builtin_bit_cast(V, (k + Numbers::kBias) << Numbers::kShift);
+  }
+
+  // To within 2 units in the last place, NaN kept. For weights: what would be subnormal is 0, since
+  // subnormal numbers cost as much as a hundred others, and the largest result is finite.
+  static V exp(V x) {
+    V y = x < Numbers::kLow ? V{} + Numbers::kLow : x;
+    y = y > Numbers::kHigh ? V{} + Numbers::kHigh : y;
+    const V shifted = y * T(1.44269504088896340736) + Numbers::kRound;
+    const V n = shifted - Numbers::kRound;
+    const V r = (y - n * Numbers::kLn2High) - n * Numbers::kLn2Low;
+    V p = V{} + T(kInverseFactorials[Numbers::kTerms]);
+#pragma GCC unroll 16
+    for (int i = Numbers::kTerms - 1; i >= 0; --i) p = p * r + T(kInverseFactorials[i]);
+    return x < Numbers::kLow ? V{} : p * power_of_two(shifted);
+  }
+
+  // What is left of a row behind its whole groups, filled up.
+  struct Tail {
+    T values[kSums];
+    Tail(const T* x, long n, T fill) {
+      for (long i = 0; i < kSums; ++i) values[i] = i < n ? x[i] : fill;
+    }
+    V vector(int v) const { return load(values + v * kLanes); }
+  };
+
+  // Joins lane i with lane i + n / 2, again and again.
+  template <int kSize, class Join>
+  static T folded(const T* lanes, Join join) {
+    if constexpr (kSize * sizeof(T) > 16) {
+      constexpr int kHalf = kSize / 2;
+      typedef T H __attribute__((vector_size(kHalf * sizeof(T)), aligned(alignof(T)), may_alias));
+      alignas(64) T half[kHalf];
+      *reinterpret_cast<H*>(half) =
+          join(*reinterpret_cast<const H*>(lanes), *reinterpret_cast<const H*>(lanes + kHalf));
+      return folded<kHalf>(half, join);
+    } else if constexpr (kSize == 4) {
+      return join(join(lanes[0], lanes[2]), join(lanes[1], lanes[3]));
+    } else {
+      return join(lanes[0], lanes[1]);
+    }
+  }
+  template <class Join>
+  static T joined(V* lanes, Join join) {
+    for (int width = kVectors / 2; width > 0; width /= 2)
+      for (int v = 0; v < width; ++v) lanes[v] = join(lanes[v], lanes[v + width]);
+    alignas(64) T all[kLanes];
+    store(all, lanes[0]);
+    return folded<kLanes>(all, join);
+  }
+  struct Larger {
+    template <class A>
+    A operator()(A a, A b) const {
+      return b > a ? b : a;
+    }
+  };
+  struct Sum {
+    template <class A>
+    A operator()(A a, A b) const {
+      return a + b;
+    }
+  };
+
+  static T max(const T* x, long n) {
+    V high[kVectors];
+    for (int v = 0; v < kVectors; ++v) high[v] = V{} - T(__builtin_inf());
+    long i = 0;
+    for (; i + kSums <= n; i += kSums)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) high[v] = Larger{}(high[v], load(x + i + v * kLanes));
+    if (i < n) {
+      const Tail tail(x + i, n - i, T(-__builtin_inf()));
+      for (int v = 0; v < kVectors; ++v) high[v] = Larger{}(high[v], tail.vector(v));
+    }
+    return joined(high, Larger{});
+  }
+
+  template <bool kStores>
+  static T exp_sum_block(const T* x, T* out, long n, T shift) {
+    V sum[kVectors] = {};
+    long i = 0;
+    for (; i + kSums <= n; i += kSums)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        const V e = exp(load(x + i + v * kLanes) - shift);
+        if (kStores) store(out + i + v * kLanes, e);
+        sum[v] += e;
+      }
+    if (i < n) {
+      Tail tail(x + i, n - i, T(-__builtin_inf()));
+      for (int v = 0; v < kVectors; ++v) {
+        const V e = exp(tail.vector(v) - shift);
+        store(tail.values + v * kLanes, e);
+        sum[v] += e;
+      }
+      if (kStores)
+        for (long k = i; k < n; ++k) out[k] = tail.values[k - i];
+    }
+    return joined(sum, Sum{});
+  }
+  static T exp_sum(const T* x, T* out, long n, T shift) {
+    T sum = 0;
+    for (long i = 0; i < n; i += kBlock) {
+      const long count = n - i < kBlock ? n - i : kBlock;
+      sum += out ? exp_sum_block<true>(x + i, out + i, count, shift)
+                 : exp_sum_block<false>(x + i, nullptr, count, shift);
+    }
+    return sum;
+  }
+
+  static void scale(T* x, long n, T factor) {
+    long i = 0;
+    for (; i + kLanes <= n; i += kLanes) store(x + i, load(x + i) * factor);
+    for (; i < n; ++i) x[i] *= factor;
+  }
+
+  static void attention_grad(T* p, T* dp, long n, T lse, T delta) {
+    long i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      const V e = exp(load(p + i) - lse);
+      store(p + i, e);
+      store(dp + i, e * (load(dp + i) - delta));
+    }
+    if (i == n) return;
+    Tail tail(p + i, n - i, T(0));
+    for (int v = 0; v < kVectors; ++v) store(tail.values + v * kLanes, exp(tail.vector(v) - lse));
+    for (long k = 0; i < n; ++i, ++k) {
+      p[i] = tail.values[k];
+      dp[i] = p[i] * (dp[i] - delta);
+    }
+  }
+
+  // ---- cells of recurrent layers. The last vector of a row may be short.
+
+  static V load(const T* p, long count) {
+    if (count >= kLanes) return load(p);
+    V v{};
+    __builtin_memcpy(&v, p, static_cast<unsigned long>(count) * sizeof(T));
+    return v;
+  }
+  static void store(T* p, V v, long count) {
+    if (count >= kLanes) return store(p, v);
+    __builtin_memcpy(p, &v, static_cast<unsigned long>(count) * sizeof(T));
+  }
+  static V sigmoid(V x) { return 1 / (1 + exp(-x)); }
+  // Near 0 a fraction or polynomial, since the exponential would cancel.
+  static V tanh(V x) {
+    const V size = x < 0 ? -x : x, z = x * x, e = exp(size * T(-2));
+    const V far = (1 - e) / (1 + e);
+    V near;
+    if constexpr (sizeof(T) == 4) {
+      near = z * T(-5.70498872745e-3) + T(2.06390887954e-2);
+      near = (near * z - T(5.37397155531e-2)) * z + T(1.33314422036e-1);
+      near = (near * z - T(3.33332819422e-1)) * z * x + x;
+    } else {
+      const V above = (z * T(-9.64399179425052238628e-1) - T(9.92877231001918586564e1)) * z -
+                      T(1.61468768441708447952e3);
+      const V below = ((z + T(1.12811678491632931402e2)) * z + T(2.23548839060100448583e3)) * z +
+                      T(4.84406305325125486048e3);
+      near = x + x * z * (above / below);
+    }
+    return size < T(0.625) ? near : (x < 0 ? -far : far);
+  }
+  static V sigmoid_slope(V y) { return y * (1 - y); }
+  static V tanh_slope(V y) { return 1 - y * y; }
+
+  static void tanh_cell(const T* x, const T* h, T* state, long n) {
+    for (long i = 0; i < n; i += kLanes)
+      store(state + i, tanh(load(x + i, n - i) + load(h + i, n - i)), n - i);
+  }
+  static void tanh_grad(const T* x, const T* h, const T* grad, T* to, long n) {
+    for (long i = 0; i < n; i += kLanes) {
+      const V y = tanh(load(x + i, n - i) + load(h + i, n - i));
+      store(to + i, load(grad + i, n - i) * tanh_slope(y), n - i);
+    }
+  }
+
+  static void gru_cell(const T* x, const T* h, const T* before, T* state, long n) {
+    for (long i = 0; i < n; i += kLanes) {
+      const long left = n - i;
+      const auto at = [=](const T* p, int gate) { return load(p + gate * n + i, left); };
+      const V reset = sigmoid(at(x, 0) + at(h, 0)), update = sigmoid(at(x, 1) + at(h, 1));
+      const V candidate = tanh(at(x, 2) + reset * at(h, 2));
+      store(state + i, (at(before, 0) - candidate) * update + candidate, left);
+    }
+  }
+  static void gru_grad(const T* x, const T* h, const T* before, T* grad, T* to_x, T* to_h, long n) {
+    for (long i = 0; i < n; i += kLanes) {
+      const long left = n - i;
+      const auto at = [=](const T* p, int gate) { return load(p + gate * n + i, left); };
+      const V reset = sigmoid(at(x, 0) + at(h, 0)), update = sigmoid(at(x, 1) + at(h, 1));
+      const V candidate = tanh(at(x, 2) + reset * at(h, 2)), g = at(grad, 0);
+      const V of_candidate = g * (1 - update) * tanh_slope(candidate);
+      const V of_reset = of_candidate * at(h, 2) * sigmoid_slope(reset);
+      const V of_update = g * (at(before, 0) - candidate) * sigmoid_slope(update);
+      store(to_x + i, of_reset, left), store(to_h + i, of_reset, left);
+      store(to_x + n + i, of_update, left), store(to_h + n + i, of_update, left);
+      store(to_x + 2 * n + i, of_candidate, left);
+      store(to_h + 2 * n + i, of_candidate * reset, left);
+      store(grad + i, g * update, left);
+    }
+  }
+
+  static void lstm_cell(const T* x, const T* h, const T* before, T* cell, T* hidden, long n) {
+    for (long i = 0; i < n; i += kLanes) {
+      const long left = n - i;
+      const auto gate = [=](int k) {
+        return load(x + k * n + i, left) + load(h + k * n + i, left);
+      };
+      const V c = sigmoid(gate(1)) * load(before + i, left) + sigmoid(gate(0)) * tanh(gate(2));
+      store(cell + i, c, left);
+      store(hidden + i, sigmoid(gate(3)) * tanh(c), left);
+    }
+  }
+  static void lstm_grad(const T* x, const T* h, const T* before, const T* cell, const T* of_hidden,
+                        T* grad, T* to, T* hidden, long n) {
+    for (long i = 0; i < n; i += kLanes) {
+      const long left = n - i;
+      const auto gate = [=](int k) {
+        return load(x + k * n + i, left) + load(h + k * n + i, left);
+      };
+      const V in = sigmoid(gate(0)), forget = sigmoid(gate(1)), candidate = tanh(gate(2)),
+              out = sigmoid(gate(3)), shown = tanh(load(cell + i, left)),
+              g = load(of_hidden + i, left);
+      const V of_cell = load(grad + i, left) + g * out * tanh_slope(shown);
+      store(to + i, of_cell * candidate * sigmoid_slope(in), left);
+      store(to + n + i, of_cell * load(before + i, left) * sigmoid_slope(forget), left);
+      store(to + 2 * n + i, of_cell * in * tanh_slope(candidate), left);
+      store(to + 3 * n + i, g * shown * sigmoid_slope(out), left);
+      store(grad + i, of_cell * forget, left);
+      if (hidden) store(hidden + i, out * shown, left);
+    }
+  }
+
+  static constexpr RowTable<T> table() {
+    return {max,      exp_sum,   scale,     attention_grad, tanh_cell,
+            gru_cell, lstm_cell, tanh_grad, gru_grad,       lstm_grad};
+  }
+};
+
+}  // namespace
+}  // namespace oar::cpu

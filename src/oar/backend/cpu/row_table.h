@@ -1,0 +1,40 @@
+// Loops over rows of numbers, compiled for several instruction sets. Which one runs is chosen once.
+#pragma once
+
+namespace oar::cpu {
+
+// Sums have 32 lanes whatever the width of the vectors, so results do not depend on the machine.
+template <class T>
+struct RowTable {
+  // The largest element that is a number; -infinity for none.
+  T (*max)(const T* x, long n);
+  // out[i] = exp(x[i] - shift), and their sum. `out` may be x, or null where only the sum counts.
+  T (*exp_sum)(const T* x, T* out, long n, T shift);
+  void (*scale)(T* x, long n, T factor);
+  // p[i] = exp(p[i] - lse), then dp[i] = p[i] * (dp[i] - delta): a row of attention's derivative.
+  void (*attention_grad)(T* p, T* dp, long n, T lse, T delta);
+
+  // Cells of recurrent layers, one row of a batch. Gates stand `n` apart: those of the input in x,
+  // those of the state before in h.
+  void (*tanh_cell)(const T* x, const T* h, T* state, long n);
+  void (*gru_cell)(const T* x, const T* h, const T* before, T* state, long n);
+  void (*lstm_cell)(const T* x, const T* h, const T* before, T* cell, T* hidden, long n);
+  // Their derivatives. `grad` holds the gradient of the state and becomes the part of that of the
+  // state before that goes by no gate; to_x and to_h are the gradients of the gates. For lstm it is
+  // the same with the cell, and `hidden` becomes the state before projection.
+  void (*tanh_grad)(const T* x, const T* h, const T* grad, T* to, long n);
+  void (*gru_grad)(const T* x, const T* h, const T* before, T* grad, T* to_x, T* to_h, long n);
+  void (*lstm_grad)(const T* x, const T* h, const T* before, const T* cell, const T* of_hidden,
+                    T* grad, T* to, T* hidden, long n);
+};
+
+extern const RowTable<float> kBaseRowsFloat;
+extern const RowTable<double> kBaseRowsDouble;
+extern const RowTable<float> kAvx512RowsFloat;  // empty where the compiler has no AVX-512
+extern const RowTable<double> kAvx512RowsDouble;
+
+// The one for this machine.
+template <class T>
+const RowTable<T>& row_table();
+
+}  // namespace oar::cpu
