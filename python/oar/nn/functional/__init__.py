@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from oar.nn.functional.vision import fold, interpolate, pad, unfold, upsample, zeropad2d
 from oar.nn.functional.window import adaptive_avg_pool2d, adaptive_max_pool2d, avg_pool2d, conv2d, max_pool2d
 
-__all__: list[str] = ["adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "conv2d", "max_pool2d"]
+__all__: list[str] = [
+    "adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool2d", "conv2d", "fold", "interpolate", "max_pool2d", "pad",
+    "unfold", "upsample", "zeropad2d"]
 
 
 def attach(functions: Mapping[str, Callable]) -> None:

@@ -8,6 +8,8 @@ from oar.nn.layer.layers import Layer
 from oar.nn.layer.loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from oar.nn.layer.norm import BatchNorm, BatchNorm1D, BatchNorm2D, LayerNorm
 from oar.nn.layer.pooling import AvgPool2D, MaxPool2D
+from oar.nn.layer.vision import *  # noqa: F403
+from oar.nn.layer.vision import __all__ as _vision
 
 __all__ = [
     "AvgPool2D",
@@ -39,4 +41,5 @@ __all__ = [
     "Softmax",
     "Tanh",
     "Unflatten",
+    *_vision,
 ]
