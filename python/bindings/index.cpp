@@ -6,6 +6,7 @@
 #include "common.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/view.h"
 
@@ -19,6 +20,7 @@ struct Index {
   SmallVector<int64_t, 16> basic;
   std::vector<Tensor> advanced;  // undefined: whole axis
   bool has_advanced = false;
+  bool apart = false;  // an empty `...` stands between index tensors: their axes go to the front
 
   void push(int64_t kind, int64_t start = 0, int64_t stop = 0, int64_t step = 1) {
     for (int64_t word : {kind, start, stop, step}) basic.push_back(word);
@@ -107,6 +109,7 @@ Index parse(const Tensor& x, PyObject* key) {
              "{} indices are given for a tensor of rank {} (shape {}).", taken, x.rank(),
              to_string(x.dims()));
   int axis = 0;  // of the view
+  bool interrupted = false;
   const auto whole = [&](int64_t n) {
     for (int64_t k = 0; k < n; ++k) {
       index.push(kSlice, 0, INT64_MAX, 1);
@@ -118,6 +121,7 @@ Index parse(const Tensor& x, PyObject* key) {
     PyObject* object = items[i];
     if (object == Py_Ellipsis) {
       whole(x.rank() - taken);
+      interrupted = index.has_advanced;
     } else if (object == Py_None) {
       index.push(kNewAxis);
       index.advanced.emplace_back();
@@ -134,11 +138,13 @@ Index parse(const Tensor& x, PyObject* key) {
           Tensor::from_vector(std::vector<int64_t>(object == Py_True ? 1 : 0, 0),
                               Shape{object == Py_True ? 1 : 0}, DType::Int64));
       index.has_advanced = true;
+      index.apart |= interrupted;
     } else {
       // With index tensors around, an integer joins them, as NumPy has it.
       const Tensor t = is_integer(object) ? Tensor::scalar(to_dim(object).value(), DType::Int64)
                                           : index_tensor(object);
       const int64_t span = is_bool(t.dtype()) ? t.rank() : 1;
+      index.apart |= interrupted;
       for (int64_t k = 0; k < span; ++k) index.push(kSlice, 0, INT64_MAX, 1);
       index.advanced.push_back(t);
       // A mask covers several axes; index_get counts them from the mask itself.
@@ -158,6 +164,24 @@ bool only_whole_slices(const Index& index) {
 }
 
 Ints words(const Index& index) { return {index.basic.data(), index.basic.size()}; }
+
+// The view that the index tensors apply to. Where they stand apart, their axes come first in it.
+Tensor advanced_base(const Tensor& x, Index& index) {
+  const Tensor view = only_whole_slices(index) ? x : slice_view(x, words(index));
+  if (!index.apart) return view;
+  SmallVector<int64_t, 6> taken, left;
+  std::vector<Tensor> tensors;
+  int64_t axis = 0;
+  for (const Tensor& t : index.advanced) {
+    const int64_t span = t.defined() && is_bool(t.dtype()) ? t.rank() : 1;
+    for (int64_t k = 0; k < span; ++k) (t.defined() ? taken : left).push_back(axis++);
+    if (t.defined()) tensors.push_back(t);
+  }
+  for (; axis < view.rank(); ++axis) left.push_back(axis);
+  for (int64_t other : left) taken.push_back(other);
+  index.advanced = std::move(tensors);
+  return transpose(view, taken);
+}
 
 // What is assigned takes the tensor's dtype at once: a literal never widens it.
 Tensor value_tensor(PyObject* value, const Tensor& x) {
@@ -181,9 +205,9 @@ PyObject* tensor_getitem(PyObject* self, PyObject* key) {
     OpScope scope("getitem");
     Index basic;
     if (parse_basic(basic, key)) return wrap(slice_view(x, words(basic)));
-    const Index index = parse(x, key);
+    Index index = parse(x, key);
     if (!index.has_advanced) return wrap(slice_view(x, words(index)));
-    const Tensor base = only_whole_slices(index) ? x : slice_view(x, words(index));
+    const Tensor base = advanced_base(x, index);
     return wrap(index_get(base, index.advanced));
   });
 }
@@ -199,15 +223,13 @@ int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
       slice_put_(x, v, words(basic));
       return 0;
     }
-    const Index index = parse(x, key);
+    Index index = parse(x, key);
     if (!index.has_advanced) {
       slice_put_(x, v, words(index));
-    } else if (only_whole_slices(index)) {
-      index_put_(x, index.advanced, v, false);
-    } else {
-      const Tensor view = slice_view(x, words(index));
-      index_put_(view, index.advanced, v, false);
+      return 0;
     }
+    const Tensor base = advanced_base(x, index);
+    index_put_(base, index.advanced, v, false);
     return 0;
   });
 }

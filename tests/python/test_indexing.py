@@ -30,6 +30,9 @@ INDICES = {
     "array, newaxis": (I, None), "slice, array, array": (slice(1, 3), I, I), "list": [0, 2, 1],
     "array with ellipsis": (..., I, 2), "array and back": (I, slice(None, None, -1)),
     "true": True, "false": False, "empty array": np.zeros(0, np.int64), "0-d array": np.array(2),
+    "arrays around an empty ellipsis": (B, I, ..., I), "array, ellipsis, int": (I, B, ..., 2),
+    "int, ellipsis, array": (1, ..., J, B), "mask and array around an ellipsis": (MASK1, ..., B, np.array([1, 2, 0])),
+    "array and mask around an ellipsis": (np.array([1, 2, 0]), ..., np.arange(30).reshape(5, 6) % 11 == 0),
     "mask and array": (MASK1, np.array([1, 2, 0])), "uint8 of mask": (I.astype(np.int32),),
 }
 

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import cpp  # noqa: E402
 import docs  # noqa: E402
+import kernels  # noqa: E402
 import schema  # noqa: E402
 import stubs  # noqa: E402
 
@@ -27,6 +28,7 @@ def write(path: Path, text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ops", type=Path, required=True, help="folder of the op families")
+    parser.add_argument("--kernels", type=Path, required=True, help="folder of the CPU backend")
     parser.add_argument("--out", type=Path, required=True, help="where generated files go")
     options = parser.parse_args()
 
@@ -41,6 +43,7 @@ def main() -> None:
         stem = stale.name.split(".")[0]
         if stem not in families and stem not in ("all", "families"):
             stale.unlink()
+    write(options.out / "oar/backend/cpu/gen/kernel_lists.h", kernels.header(options.kernels))
     every = [op for ops in families.values() for op in ops]
     for name, text in stubs.files(every).items():
         write(options.out / "python" / name, text)

@@ -210,7 +210,6 @@ const OpDef split_op = {
               .add(t({2, 5}), IntVector{2, 3}, -1)
               .add(t({0, 3}), IntVector{2});
         },
-    .python = "oar Tensor",
     .onnx = "Split",
 };
 
@@ -279,7 +278,6 @@ const OpDef tensor_split_op = {
               .add(t({2, 5}), IntVector{1, 3}, 1)
               .add(t({2}), IntVector{4});
         },
-    .python = "oar Tensor",
 };
 
 Made slices_along(const Tensor& x, int64_t axis) {

@@ -33,6 +33,12 @@ Shape padded_shape(const Tensor& x, Ints paddings) {
   return shape;
 }
 
+SmallVector<int64_t, 12> behind_batch(Ints paddings) {
+  SmallVector<int64_t, 12> shifted{0, 0};
+  for (int64_t p : paddings) shifted.push_back(p);
+  return shifted;
+}
+
 const OpDef pad_constant_op = {
     .schema = "pad_constant(Tensor x, int[] paddings, Scalar value = 0.0) -> Tensor",
     .brief =
@@ -48,9 +54,7 @@ const OpDef pad_constant_op = {
     },
     .batch = [](const BatchCall& c) -> Made {
       const args::pad_constant a(c.args);
-      SmallVector<int64_t, 12> paddings{0, 0};
-      for (int64_t p : a.paddings) paddings.push_back(p);
-      return pad_constant(a.x, paddings, a.value);
+      return pad_constant(a.x, behind_batch(a.paddings), a.value);
     },
     .numpy =
         "(lambda y, p: np.pad(y, [(max(b, 0), max(a, 0)) for b, a in p], constant_values=value) if p else y)("
@@ -85,21 +89,34 @@ Tensor border(const Tensor& x, int64_t axis, Dim size, bool before, std::string_
   return broadcast_to(before ? part(x, axis, 0, 1) : part(x, axis, n - 1, kOpenHigh), shape);
 }
 
+// Each mode needs elements to continue with.
+void check_edges(const Tensor& x, Ints paddings, std::string_view mode) {
+  check_paddings(x, paddings);
+  user_check(mode == "reflect" || mode == "replicate" || mode == "circular",
+             ErrorKind::InvalidArgument, "mode is '{}'; it can be reflect, replicate or circular.",
+             mode);
+  const auto cut = [](Dim d) { return d.is_known() && d.word() < 0 ? d : Dim(0); };
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    const Dim before = Dim::from_word(paddings[static_cast<size_t>(2 * i)]),
+              after = Dim::from_word(paddings[static_cast<size_t>(2 * i + 1)]);
+    const Dim kept = x.dim(i) + cut(before) + cut(after);
+    for (Dim d : {before, after})
+      user_check((d.is_known() && d.word() <= 0) ||
+                     (mode == "replicate" ? !same(kept, 0)
+                                          : !known_less(mode == "reflect" ? kept - 1 : kept, d)),
+                 ErrorKind::InvalidArgument,
+                 "mode '{}' cannot put {} elements beside axis {} of size {}.", mode, d.str(), i,
+                 x.dim(i).str());
+  }
+}
+
 Tensor padded_along(const Tensor& whole, int64_t axis, Dim before, Dim after,
                     std::string_view mode) {
   const auto cut = [](Dim d) { return d.is_known() && d.word() < 0 ? -d.word() : 0; };
   const Tensor x = cut(before) || cut(after)
                        ? part(whole, axis, cut(before), whole.dim(axis) - cut(after))
                        : whole;
-  const Dim limit = mode == "reflect" ? x.dim(axis) - 1 : x.dim(axis);
-  const auto adds = [&](Dim d) {
-    if (d.is_known() && d.word() <= 0) return false;
-    user_check(mode == "replicate" ? !same(limit, 0) : !known_less(limit, d),
-               ErrorKind::InvalidArgument,
-               "mode '{}' cannot put {} elements beside axis {} of size {}.", mode, d.str(), axis,
-               x.dim(axis).str());
-    return true;
-  };
+  const auto adds = [](Dim d) { return d.is_symbolic() || d.word() > 0; };
   std::vector<Tensor> pieces;
   if (adds(before)) pieces.push_back(border(x, axis, before, true, mode));
   pieces.push_back(x);
@@ -112,33 +129,80 @@ const OpDef pad_edges_op = {
     .brief =
         "x continued beyond its edges: mode 'reflect' mirrors it, 'replicate' repeats the last element, "
         "'circular' starts again from the other side.",
+    .infer = [](const args::pad_edges& a) -> Metas {
+      check_edges(a.x, a.paddings, a.mode);
+      return TensorMeta{a.x.dtype(), padded_shape(a.x, a.paddings)};
+    },
     .decompose = [](const args::pad_edges& a) -> Made {
-      check_paddings(a.x, a.paddings);
-      user_check(a.mode == "reflect" || a.mode == "replicate" || a.mode == "circular",
-                 ErrorKind::InvalidArgument,
-                 "mode is '{}'; it can be reflect, replicate or circular.", a.mode);
       Tensor y = a.x;
       for (int64_t axis = 0; axis < a.x.rank(); ++axis)
         y = padded_along(y, axis, Dim::from_word(a.paddings[static_cast<size_t>(2 * axis)]),
                          Dim::from_word(a.paddings[static_cast<size_t>(2 * axis + 1)]), a.mode);
       return y.is_same(a.x) ? assign(y) : y;
     },
+    .vjp = [](const vjp::pad_edges& v) -> Grads {
+      return pad_edges_grad(v.grad, v.paddings, v.mode);
+    },
+    .batch = [](const BatchCall& c) -> Made {
+      const args::pad_edges a(c.args);
+      return pad_edges(a.x, behind_batch(a.paddings), a.mode);
+    },
     .traits = Trait::Linear,
     .numpy =
-        "np.pad(x, list(zip(paddings[::2], paddings[1::2])), {'reflect': 'reflect', 'replicate': 'edge', "
-        "'circular': 'wrap'}[mode])",
+        "(lambda y, p: np.pad(y, [(max(b, 0), max(a, 0)) for b, a in p], {'reflect': 'reflect', 'replicate': 'edge', "
+        "'circular': 'wrap'}[mode]) if p else y)(x[tuple(slice(max(-b, 0), n - max(-a, 0)) for n, b, a in zip(x.shape, "
+        "paddings[::2], paddings[1::2]))], list(zip(paddings[::2], paddings[1::2])))",
     .samples =
         [] {
           return Samples()
               .add(t({3, 4}), IntVector{1, 2, 0, 3}, "reflect")
               .add(t({3, 2}), IntVector{0, 1, 2, 2}, "replicate")
               .add(t({2, 4}), IntVector{0, 0, 3, 1}, "circular")
+              .add(t({5, 3}), IntVector{-1, 3, 0, -1}, "reflect")
+              .add(t({2, 2, 3, 2}), IntVector{0, 0, 0, 0, 1, 2, 0, 1}, "circular")
+              .add(t({}), IntVector{}, "replicate")
+              .add(t({0, 2}), IntVector{0, 0, 1, 1}, "replicate")
               .add(t({2}), IntVector{0, 0}, "reflect");
+        },
+};
+
+const OpDef pad_edges_grad_op = {
+    .schema = "pad_edges_grad(Tensor grad, int[] paddings, str mode) -> Tensor",
+    .brief = "The reverse of pad_edges: each element is added to the one that it continued.",
+    .infer = [](const args::pad_edges_grad& a) -> Metas {
+      check_paddings(a.grad, a.paddings);
+      Shape shape;
+      for (size_t i = 0; i < static_cast<size_t>(a.grad.rank()); ++i)
+        shape.push_back(a.grad.dims()[i] - Dim::from_word(a.paddings[2 * i]) -
+                        Dim::from_word(a.paddings[2 * i + 1]));
+      return TensorMeta{a.grad.dtype(), shape};
+    },
+    .vjp = [](const vjp::pad_edges_grad& v) -> Grads {
+      return pad_edges(v.call.cotangents[0], v.paddings, v.mode);
+    },
+    .batch = [](const BatchCall& c) -> Made {
+      const args::pad_edges_grad a(c.args);
+      return pad_edges_grad(a.grad, behind_batch(a.paddings), a.mode);
+    },
+    .traits = Trait::Linear,
+    .dtypes = "float complex",
+    .numpy =
+        "(lambda s: (lambda z: (np.add.at(z, np.pad(np.arange(z.size).reshape(s), list(zip(paddings[::2], "
+        "paddings[1::2])), {'reflect': 'reflect', 'replicate': 'edge', 'circular': 'wrap'}[mode]), grad), "
+        "z.reshape(s))[1])(np.zeros(int(np.prod(s)), grad.dtype)))([n - a - b for n, a, b in zip(grad.shape, "
+        "paddings[::2], paddings[1::2])])",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({6, 7}), IntVector{1, 2, 0, 3}, "reflect")
+              .add(t({4, 6}), IntVector{0, 1, 2, 2}, "replicate")
+              .add(t({2, 8}), IntVector{0, 0, 3, 1}, "circular")
+              .add(t({}), IntVector{}, "replicate");
         },
 };
 
 }  // namespace
 
-OAR_FAMILY(pad, &pad_constant_op, &pad_edges_op)
+OAR_FAMILY(pad, &pad_constant_op, &pad_edges_op, &pad_edges_grad_op)
 
 }  // namespace oar

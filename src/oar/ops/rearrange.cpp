@@ -1,4 +1,4 @@
-// Repeating, turning and cutting off: tile, repeat_interleave, rot90, tril, triu.
+// Repeating, turning and cutting off: tile, repeat_interleave, swapaxes, rot90, tril, triu.
 #include "oar/ops/gen/rearrange.h"
 
 #include "oar/ops/gen/creation.h"
@@ -124,6 +124,28 @@ const OpDef repeat_interleave_by_op = {
         },
 };
 
+// The order of axes with two of them exchanged.
+SmallVector<int64_t, 6> exchanged(const Tensor& x, int64_t first, int64_t second) {
+  SmallVector<int64_t, 6> perm;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    perm.push_back(i == first ? second : i == second ? first : i);
+  return perm;
+}
+
+const OpDef swapaxes_op = {
+    .schema = "swapaxes(Tensor(a) x, int axis0, int axis1) -> Tensor(a)",
+    .brief = "Two axes exchanged. A view.",
+    .decompose = [](const args::swapaxes& a) -> Made {
+      return transpose(a.x, exchanged(a.x, normalise_axis(a.axis0, a.x.rank(), "axis0"),
+                                      normalise_axis(a.axis1, a.x.rank(), "axis1")));
+    },
+    .traits = Trait::Linear,
+    .numpy = "np.swapaxes(x, axis0, axis1).copy()",
+    .samples =
+        [] { return Samples().add(t({2, 3, 4}), 0, -1).add(t({2, 3}), 1, 1).add(t({0, 2}), 0, 1); },
+    .python = "oar Tensor",
+};
+
 const OpDef rot90_op = {
     .schema = "rot90(Tensor x, int k = 1, int[] axes = [0, 1]) -> Tensor",
     .brief =
@@ -135,9 +157,7 @@ const OpDef rot90_op = {
       const int64_t second = normalise_axis(a.axes[1], a.x.rank(), "axes");
       user_check(first != second, ErrorKind::InvalidArgument, "axes {} name one axis twice.",
                  to_string(a.axes));
-      SmallVector<int64_t, 6> perm;
-      for (int64_t i = 0; i < a.x.rank(); ++i)
-        perm.push_back(i == first ? second : i == second ? first : i);
+      const auto perm = exchanged(a.x, first, second);
       switch (((a.k % 4) + 4) % 4) {
         case 0:
           return assign(a.x);
@@ -202,9 +222,43 @@ const OpDef triu_op = {
     .python = "oar Tensor",
 };
 
+const OpDef bitcast_op = {
+    .schema = "bitcast(Tensor x, dtype dtype) -> Tensor",
+    .brief =
+        "The bytes of x read as another dtype. Where the elements' sizes differ, the last axis grows or shrinks.",
+    .infer = [](const args::bitcast& a) -> Metas {
+      const auto from = static_cast<int64_t>(size_of(a.x.dtype())),
+                 to = static_cast<int64_t>(size_of(a.dtype));
+      Shape shape = a.x.shape();
+      if (from == to) return TensorMeta{a.dtype, shape};
+      user_check(a.x.rank() > 0, ErrorKind::InvalidArgument,
+                 "x is 0-d, and {} is not as wide as {}.", name_of(a.dtype), name_of(a.x.dtype()));
+      const Dim bytes = shape.back() * from;
+      user_check(
+          same(floor_mod(bytes, to), 0), ErrorKind::InvalidArgument,
+          "the last axis of x, of size {}, has {} bytes, which do not make whole elements of {}.",
+          shape.back().str(), bytes.str(), name_of(a.dtype));
+      shape.back() = floor_div(bytes, to);
+      return TensorMeta{a.dtype, shape};
+    },
+    .traits = Trait::NoGrad,
+    .numpy =
+        "np.ascontiguousarray(x).view(dtype).reshape(x.shape[:-1] + (-1,) if x.size and x.ndim else x.shape[:-1] + "
+        "tuple(n * x.dtype.itemsize // np.dtype(dtype).itemsize for n in x.shape[-1:]))",
+    .samples =
+        [] {
+          return Samples()
+              .add(of_dtype(t({2, 4}), DType::Float32), DType::Int32)
+              .add(of_dtype(t({3, 2}), DType::Float64), DType::UInt8)
+              .add(ints(0, 9, {2, 8}, DType::Int16), DType::Int64)
+              .add(of_dtype(t({}), DType::Float32), DType::Int32)
+              .add(of_dtype(t({0, 4}), DType::Float32), DType::Int64);
+        },
+};
+
 }  // namespace
 
 OAR_FAMILY(rearrange, &tile_op, &repeat_interleave_op, &repeat_positions_op,
-           &repeat_interleave_by_op, &rot90_op, &tril_op, &triu_op)
+           &repeat_interleave_by_op, &swapaxes_op, &rot90_op, &tril_op, &triu_op, &bitcast_op)
 
 }  // namespace oar

@@ -1,8 +1,11 @@
-// NumPy's family of stacks, and ranks made up to a minimum.
+// NumPy's family of stacks, grids of vectors, and ranks made up to a minimum.
 #include "oar/ops/gen/stacking.h"
 
+#include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/join.h"
+#include "oar/ops/gen/scan.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/slice.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
 
@@ -141,9 +144,86 @@ const OpDef broadcast_tensors_op = {
     .python = "oar",
 };
 
+// Vectors, each along an axis of its own.
+std::vector<Tensor> on_a_grid(TensorList list) {
+  Shape shape;
+  for (const Tensor& x : list) {
+    user_check(x.rank() <= 1, ErrorKind::InvalidArgument,
+               "a grid is made of vectors and numbers, not of a tensor of shape {}.",
+               to_string(x.dims()));
+    shape.push_back(x.numel());
+  }
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < list.size(); ++i) {
+    Shape own(shape.size(), Dim(1));
+    own[i] = shape[i];
+    out.push_back(broadcast_to(reshape(list[i], own), shape));
+  }
+  return out;
+}
+
+Samples vectors() {
+  return Samples()
+      .add(Specs{t({2}), t({3})})
+      .add(Specs{t({2}), t({1}), t({3})})
+      .add(Specs{t({3})})
+      .add(Specs{t({0}), t({2})});
+}
+
+const OpDef meshgrid_op = {
+    .schema = "meshgrid(Tensor[] inputs) -> Tensor[]",
+    .brief = "The coordinates of a grid: vector i spread along axis i, as many tensors as vectors.",
+    .decompose = [](const args::meshgrid& a) -> Made { return on_a_grid(a.inputs); },
+    .traits = Trait::Linear,
+    .numpy = "[i.copy() for i in np.meshgrid(*inputs, indexing='ij')]",
+    .samples = [] { return vectors().add(Specs{t({2}), t({})}); },
+};
+
+const OpDef cartesian_prod_op = {
+    .schema = "cartesian_prod(Tensor[] x) -> Tensor",
+    .brief = "Every choice of one element from each vector, as rows; of one vector, itself.",
+    .decompose = [](const args::cartesian_prod& a) -> Made {
+      std::vector<Tensor> columns = on_a_grid(a.x);
+      user_check(!columns.empty(), ErrorKind::InvalidArgument,
+                 "the list of tensors is empty.\nhint: Pass at least one.");
+      if (columns.size() == 1) return assign(columns[0]);
+      for (Tensor& column : columns) column = reshape(column, {column.numel()});
+      return stack(columns, 1);
+    },
+    .traits = Trait::Linear,
+    .numpy =
+        "x[0] if len(x) == 1 else np.stack([i.ravel() for i in np.meshgrid(*x, indexing='ij')], 1)",
+    .samples = vectors,
+    .python = "oar",
+};
+
+const OpDef vander_op = {
+    .schema = "vander(Tensor x, int? n = None, bool increasing = False) -> Tensor",
+    .brief =
+        "The powers of each element of the vector x as a row of n numbers (as many as elements, if left out), the "
+        "highest first unless increasing.",
+    .decompose = [](const args::vander& a) -> Made {
+      user_check(a.x.rank() == 1, ErrorKind::InvalidArgument,
+                 "x must be a vector, but its shape is {}.", to_string(a.x.dims()));
+      const Dim n = a.n ? Dim::from_word(*a.n) : a.x.dim(0);
+      user_check(n.is_symbolic() || n.word() >= 0, ErrorKind::InvalidArgument,
+                 "n must not be negative, but is {}.", n.str());
+      if (n == Dim(0)) return zeros({a.x.dim(0), 0}, a.x.dtype());
+      const Tensor rows = broadcast_to(unsqueeze(a.x, {1}), {a.x.dim(0), n - 1});
+      const Tensor powers = concat({ones({a.x.dim(0), 1}, a.x.dtype()), cumprod(rows, 1)}, 1);
+      return a.increasing ? powers : flip(powers, {1});
+    },
+    .dtypes = "int float complex",
+    .numpy = "np.vander(x, n, increasing).astype(x.dtype)",
+    .samples =
+        [] { return Samples().add(t({3})).add(t({4}), 3, true).add(t({2}), 5).add(t({0}), 2); },
+    .python = "oar Tensor",
+};
+
 }  // namespace
 
 OAR_FAMILY(stacking, &atleast_1d_op, &atleast_2d_op, &atleast_3d_op, &hstack_op, &vstack_op,
-           &row_stack_op, &dstack_op, &column_stack_op, &broadcast_tensors_op)
+           &row_stack_op, &dstack_op, &column_stack_op, &broadcast_tensors_op, &meshgrid_op,
+           &cartesian_prod_op, &vander_op)
 
 }  // namespace oar

@@ -11,6 +11,7 @@ from oar.nn.layer import (
     pooling,
     rnn,
     transformer,
+    vision,
 )
 from oar.nn.layer.activation import *  # noqa: F403
 from oar.nn.layer.common import *  # noqa: F403
@@ -22,6 +23,7 @@ from oar.nn.layer.norm import *  # noqa: F403
 from oar.nn.layer.pooling import *  # noqa: F403
 from oar.nn.layer.rnn import *  # noqa: F403
 from oar.nn.layer.transformer import *  # noqa: F403
+from oar.nn.layer.vision import *  # noqa: F403
 
-_KINDS = (activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer)
+_KINDS = (activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer, vision)
 __all__ = sorted(name for kind in _KINDS for name in kind.__all__)

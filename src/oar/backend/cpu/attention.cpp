@@ -4,7 +4,6 @@
 
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/gemm.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/pack.h"
 #include "oar/backend/cpu/row_table.h"
 #include "oar/backend/cpu/vector_math.h"

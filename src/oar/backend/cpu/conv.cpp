@@ -5,7 +5,6 @@
 #include "oar/backend/cpu/channels.h"
 #include "oar/backend/cpu/depthwise.h"
 #include "oar/backend/cpu/im2col.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/pack.h"
 
 namespace oar::cpu {

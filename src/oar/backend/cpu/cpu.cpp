@@ -1,28 +1,34 @@
 // The CPU as a device behind the same interface as a plug-in. Its one stream is the calling thread.
 #include "oar/backend/cpu/cpu.h"
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
-#include "oar/backend/cpu/kernels.h"
+#include "oar/backend/cpu/gen/kernel_lists.h"
 #include "oar/device/device.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar::cpu {
+
 namespace {
+
+// Candidates for an op are tried in this order: a library's, one for an instruction set, our own, the
+// general one.
+int place_of(const oar_kernel& kernel) {
+  const std::string_view name = kernel.name;
+  return name == "cpu:onednn" ? 0 : name == "cpu:simd" ? 1 : name == "cpu:ref" ? 3 : 2;
+}
 
 const std::vector<oar_kernel>& all_kernels() {
   static const std::vector<oar_kernel> list = [] {
     std::vector<oar_kernel> all;
-    for (auto family :
-         {activation_kernels,  along_kernels,       attention_kernels, binary_kernels,
-          compare_kernels,     complex_kernels,     conv_kernels,      creation_kernels,
-          elementwise_kernels, embedding_kernels,   extremes_kernels,  index_kernels,
-          linalg_kernels,      loss_kernels,        norm_kernels,      optimizer_kernels,
-          pool_kernels,        random_kernels,      recurrent_kernels, reduction_kernels,
-          scan_kernels,        shape_kernels,       softmax_kernels,   sort_kernels,
-          statistics_kernels,  trigonometry_kernels})
+    for (auto family : kKernelLists)
       for (const oar_kernel& kernel : family()) all.push_back(kernel);
+    std::stable_sort(all.begin(), all.end(), [](const oar_kernel& a, const oar_kernel& b) {
+      return place_of(a) < place_of(b);
+    });
     return all;
   }();
   return list;

@@ -1,6 +1,5 @@
 // Filling and copying.
 #include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/loops.h"
 
 namespace oar::cpu {
@@ -36,81 +35,27 @@ void range(KernelCall& call) {
   });
 }
 
-void convert(const oar_tensor& out, const oar_tensor& in) {
-  visit_dtype(static_cast<DType>(out.dtype), [&](auto to) {
-    visit_dtype(static_cast<DType>(in.dtype), [&](auto from) {
-      using To = typename decltype(to)::type;
-      using From = typename decltype(from)::type;
-      StridedLoop<2>({&out, &in}).run([](const auto& p, const auto& s, int64_t n) {
-        if (s[0] == sizeof(To) && s[1] == sizeof(From)) {
-          auto* o = reinterpret_cast<To*>(p[0]);
-          const auto* a = reinterpret_cast<const From*>(p[1]);
-          for (int64_t i = 0; i < n; ++i) o[i] = convert_element<To>(a[i]);
-          return;
-        }
-        for (int64_t i = 0; i < n; ++i)
-          *reinterpret_cast<To*>(p[0] + i * s[0]) =
-              convert_element<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
-      });
-    });
-  });
-}
+// assign and cast alike.
+void copy(KernelCall& call) { copy_elements(call.out(), call.in(0)); }
+void copy_into(KernelCall& call) { copy_elements(call.out(), call.in(1)); }
 
-// Only the element's width matters for a copy.
-template <class Word>
-void copy_words(const oar_tensor& out, const oar_tensor& in) {
-  StridedLoop<2>({&out, &in}).run([](const auto& p, const auto& s, int64_t n) {
-    if (s[0] == sizeof(Word) && s[1] == sizeof(Word)) {
-      std::memcpy(p[0], p[1], static_cast<size_t>(n) * sizeof(Word));
-      return;
-    }
-    for (int64_t i = 0; i < n; ++i) std::memcpy(p[0] + i * s[0], p[1] + i * s[1], sizeof(Word));
-  });
-}
-
-void copy(const oar_tensor& out, const oar_tensor& in) {
-  struct Wide {
-    uint64_t words[2];
-  };
-  switch (size_of(static_cast<DType>(in.dtype))) {
-    case 1:
-      return copy_words<uint8_t>(out, in);
-    case 2:
-      return copy_words<uint16_t>(out, in);
-    case 4:
-      return copy_words<uint32_t>(out, in);
-    case 8:
-      return copy_words<uint64_t>(out, in);
-    default:
-      return copy_words<Wide>(out, in);
-  }
-}
-
-void cast(KernelCall& call) {
-  if (call.out().dtype == call.in(0).dtype) return copy(call.out(), call.in(0));
-  convert(call.out(), call.in(0));
-}
-
-void assign(KernelCall& call) { copy(call.out(), call.in(0)); }
-
-void copy_into(KernelCall& call) {
-  if (call.in(0).dtype == call.in(1).dtype) return copy(call.out(), call.in(1));
-  convert(call.out(), call.in(1));
+// The result is contiguous; x is copied into its memory under its own dtype.
+void bitcast(KernelCall& call) {
+  const oar_tensor& x = call.in(0);
+  const auto steps = contiguous_strides(dims_of(x));
+  copy_elements(LocalTensor(call.out().data, dtype_of(x), dims_of(x), {steps.data(), steps.size()}),
+                x);
 }
 
 }  // namespace
-
-void copy_elements(const oar_tensor& to, const oar_tensor& from) {
-  if (to.dtype == from.dtype) return copy(to, from);
-  convert(to, from);
-}
 
 KernelList creation_kernels() {
   static const oar_kernel list[] = {
       {"full", 1, "cpu:ref", nullptr, kernel_entry<full>},
       {"range", 1, "cpu:ref", nullptr, kernel_entry<range>},
-      {"cast", 1, "cpu:ref", nullptr, kernel_entry<cast>},
-      {"assign", 1, "cpu:ref", nullptr, kernel_entry<assign>},
+      {"cast", 1, "cpu:ref", nullptr, kernel_entry<copy>},
+      {"assign", 1, "cpu:ref", nullptr, kernel_entry<copy>},
+      {"bitcast", 1, "cpu:ref", nullptr, kernel_entry<bitcast>},
       {"copy_into", 1, "cpu:ref", nullptr, kernel_entry<copy_into>},
   };
   return list;

@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/kernels.h"
 
 namespace oar::cpu {
 namespace {

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/places.h"
 
 namespace oar::cpu {

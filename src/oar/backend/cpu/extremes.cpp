@@ -1,5 +1,4 @@
 // The largest and smallest elements, where they stand, and what is true of all or any.
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
 
 namespace oar::cpu {

@@ -2,7 +2,6 @@
 // whatever the number of threads: a place belongs to one of them.
 #include <cstring>
 
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/places.h"
 #include "oar/ops/infer.h"
 

@@ -1,6 +1,5 @@
 // Matrix products of tensors: batches, vectors and broadcasting around gemm.
 #include "oar/backend/cpu/gemm.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/loops.h"
 
 namespace oar::cpu {

@@ -1,6 +1,5 @@
 // Fused losses.
 #include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/vector_math.h"
 

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/vector_math.h"
 

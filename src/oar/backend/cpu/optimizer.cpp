@@ -1,7 +1,6 @@
 // Fused parameter updates: each tensor is read and written once. 16-bit floats compute in float32.
 #include <cmath>
 
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/loops.h"
 
 namespace oar::cpu {

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "oar/backend/cpu/compact.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/pool_windows.h"
 #include "oar/backend/cpu/reduce.h"
 

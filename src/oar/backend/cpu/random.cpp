@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/device/generator.h"
 
 namespace oar::cpu {

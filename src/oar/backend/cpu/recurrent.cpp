@@ -3,7 +3,6 @@
 // in one product over all steps. 16-bit floats compute in float32.
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/gemm.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/pack.h"
 #include "oar/backend/cpu/row_table.h"
 

@@ -1,6 +1,5 @@
 // Sums and products. Small floats accumulate in float32, integers in 64 bits.
 #include "oar/backend/cpu/compact.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
 
 namespace oar::cpu {

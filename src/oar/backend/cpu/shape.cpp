@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/loops.h"
 #include "oar/backend/cpu/scratch.h"
 #include "oar/ops/view.h"

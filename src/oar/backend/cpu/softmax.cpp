@@ -1,6 +1,5 @@
 // Softmax, its logarithm and their derivatives, along any axis. 16-bit floats compute in float32.
 #include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/vector_math.h"
 

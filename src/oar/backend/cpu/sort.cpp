@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/kernels.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,7 +1,6 @@
 // Reductions that look at the data twice.
 #include <cmath>
 
-#include "oar/backend/cpu/kernels.h"
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/vector_math.h"
 

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/kernels.h"
 
 namespace oar::cpu {
 namespace {

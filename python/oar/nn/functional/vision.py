@@ -1,0 +1,160 @@
+"""Padding, resizing and taking images apart, in Paddle's looser argument forms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from oar._C import Tensor, ops
+
+__all__ = ["fold", "interpolate", "pad", "unfold", "upsample", "zeropad2d"]
+
+_FORMATS = {3: ("NCL", "NLC", "NCW", "NWC"), 4: ("NCHW", "NHWC"), 5: ("NCDHW", "NDHWC")}
+
+
+def _numbers(given) -> list:
+    if isinstance(given, Tensor):
+        return given.tolist() if given.ndim else [given.item()]
+    return [item.item() if isinstance(item, Tensor) else item for item in given]
+
+
+def _first_image_axis(what: str, x: Tensor, data_format: str | None) -> int:
+    """The axis where height (depth, length) stands; checks that the format is one of x's rank."""
+    if x.ndim not in _FORMATS:
+        raise ValueError(f"[{what}] x must have 3, 4 or 5 axes, but its shape is {list(x.shape)}.")
+    formats = _FORMATS[x.ndim]
+    name = formats[0] if data_format is None else data_format.upper()
+    if name not in formats:
+        raise ValueError(f"[{what}] data_format is {data_format!r}; for a tensor of rank {x.ndim} it can be "
+                         f"{' or '.join(formats)}.")
+    return 1 if name.endswith("C") else 2
+
+
+def pad(x: Tensor, pad, mode: str = "constant", value: float = 0.0, data_format: str | None = None,
+        pad_from_left_axis: bool = True, name: str | None = None) -> Tensor:
+    """x with elements put around it (or, for negative numbers, cut off).
+
+    ``pad`` lists (before, after) pairs. With two numbers per axis of an image (``2 * (rank - 2)`` of them) they go
+    from its last axis forward: [left, right, top, bottom, front, back], placed by ``data_format``. With
+    ``2 * rank`` numbers they go from the first axis on, or from the last if ``pad_from_left_axis`` is False. Other
+    numbers of pairs (mode 'constant' only) go from the last axis forward.
+
+    ``mode`` is 'constant' (elements of ``value``), 'reflect', 'replicate' or 'circular'.
+    """
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise ValueError(f"[pad] mode is {mode!r}; it can be constant, reflect, replicate or circular.")
+    numbers = _numbers(pad if isinstance(pad, (list, tuple, Tensor)) else [pad])
+    rank = x.ndim
+    of_image = mode != "constant" or isinstance(pad, Tensor) or len(numbers) == 2 * (rank - 2)
+    if len(numbers) % 2 or len(numbers) > 2 * rank or (of_image and len(numbers) != 2 * (rank - 2)):
+        wanted = f"{2 * (rank - 2)}" if of_image else f"an even number, at most {2 * rank},"
+        raise ValueError(f"[pad] pad {numbers} has {len(numbers)} numbers; with x of shape {list(x.shape)} and mode "
+                         f"{mode!r} it needs {wanted} of them.")
+    pairs = [numbers[i:i + 2] for i in range(0, len(numbers), 2)]
+    if of_image:
+        first = _first_image_axis("pad", x, data_format)
+        axes = range(first + rank - 3, first - 1, -1)
+    elif len(pairs) == rank and pad_from_left_axis:
+        axes = range(rank)
+    else:
+        axes = range(rank - 1, rank - 1 - len(pairs), -1)
+    paddings = [0] * (2 * rank)
+    for axis, pair in zip(axes, pairs):
+        paddings[2 * axis:2 * axis + 2] = pair
+    if mode == "constant":
+        return ops.pad_constant(x, paddings, value.item() if isinstance(value, Tensor) else value)
+    return ops.pad_edges(x, paddings, mode)
+
+
+def zeropad2d(x: Tensor, padding, data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """Images with zeros around them: ``padding`` is [left, right, top, bottom], or one number for all."""
+    return pad(x, [padding] * 4 if isinstance(padding, int) else padding, "constant", 0, data_format)
+
+
+_MODES = {"nearest": (3, 4, 5), "linear": (3,), "bilinear": (4,), "trilinear": (5,), "bicubic": (4,),
+          "area": (3, 4, 5)}
+_KERNELS = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic", "area": "area"}
+
+
+def _check_interpolate(x: Tensor, size, scale_factor, mode: str, align_corners: bool, align_mode: int) -> None:
+    if mode not in _MODES:
+        raise ValueError(f"[interpolate] mode is {mode!r}; it can be {', '.join(_MODES)}.")
+    if x.ndim not in _MODES[mode]:
+        raise ValueError(f"[interpolate] mode {mode!r} takes tensors of rank "
+                         f"{' or '.join(map(str, _MODES[mode]))}, not of shape {list(x.shape)}.")
+    if (size is None) == (scale_factor is None):
+        raise ValueError("[interpolate] one of size and scale_factor must be given, and only one.")
+    if not isinstance(align_corners, bool):
+        raise TypeError(f"[interpolate] align_corners must be a bool, not {align_corners!r}.")
+    if align_corners and mode == "nearest":
+        raise ValueError("[interpolate] align_corners has a meaning for linear, bilinear, trilinear and bicubic only.")
+    if align_mode not in (0, 1):
+        raise ValueError(f"[interpolate] align_mode must be 0 or 1, not {align_mode!r}.")
+
+
+def _scaled(size, scale: float):
+    """floor(size * scale) in single precision, as the result's size is defined."""
+    if not isinstance(size, int):  # a size that is not known yet
+        part = Fraction(scale).limit_denominator(1 << 20)
+        return size * part.numerator // part.denominator
+    import numpy
+    return int(numpy.float32(size) * numpy.float32(scale))
+
+
+def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool = False,
+                align_mode: int = 0, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Images (or sequences, or volumes) at another size.
+
+    ``size`` is one number per axis of the image, ``scale_factor`` a number or one per axis. ``mode`` is 'nearest',
+    'linear', 'bilinear', 'trilinear', 'bicubic' or 'area'. With ``align_corners`` the outermost pixels keep their
+    places; otherwise ``align_mode`` 0 compares the middles of pixels, 1 their first corners.
+    """
+    mode = mode.lower()
+    _check_interpolate(x, size, scale_factor, mode, align_corners, align_mode)
+    axis, count = _first_image_axis("interpolate", x, data_format), x.ndim - 2
+    scale = None
+    if size is None:
+        plain = not isinstance(scale_factor, (list, tuple)) and getattr(scale_factor, "ndim", 0) == 0
+        scale = [float(scale_factor)] * count if plain else [float(s) for s in _numbers(scale_factor)]
+        if len(scale) != count or min(scale) <= 0:
+            raise ValueError(f"[interpolate] scale_factor {scale} must be {count} positive numbers for a tensor of "
+                             f"shape {list(x.shape)}.")
+        size = [_scaled(x.shape[axis + i], s) for i, s in enumerate(scale)]
+    else:
+        size = _numbers(size if isinstance(size, (list, tuple, Tensor)) else [size] * count)
+        if len(size) != count:
+            raise ValueError(f"[interpolate] size {size} must be {count} numbers for a tensor of shape "
+                             f"{list(x.shape)}.")
+    if mode == "nearest":
+        return ops.resample_nearest(x, axis, size, scale)
+    return ops.resample(x, axis, size, scale, _KERNELS[mode], align_corners, align_mode)
+
+
+def upsample(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool = False,
+             align_mode: int = 0, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """``interpolate`` under its other name."""
+    return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
+
+
+def _pair(given, argument: str) -> list[int]:
+    pair = [given] * 2 if isinstance(given, int) else _numbers(given)
+    if len(pair) != 2:
+        raise ValueError(f"{argument} must be a number or two, not {given}.")
+    return pair
+
+
+def _windows(kernel_sizes, strides, paddings, dilations) -> list:
+    around = [paddings] * 4 if isinstance(paddings, int) else _numbers(paddings)
+    if len(around) not in (2, 4):
+        raise ValueError(f"paddings must be a number, [height, width] or [top, left, bottom, right], not {paddings}.")
+    return [_pair(kernel_sizes, "kernel_sizes"), _pair(strides, "strides"),
+            around * 2 if len(around) == 2 else around, _pair(dilations, "dilations")]
+
+
+def unfold(x: Tensor, kernel_sizes, strides=1, paddings=0, dilations=1, name: str | None = None) -> Tensor:
+    """Windows of images [n, c, h, w] as columns: [n, c * kernel height * kernel width, windows]."""
+    return ops.im2col(x, *_windows(kernel_sizes, strides, paddings, dilations))
+
+
+def fold(x: Tensor, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name: str | None = None) -> Tensor:
+    """The reverse of ``unfold``: columns added up to images of ``output_sizes``."""
+    return ops.col2im(x, _pair(output_sizes, "output_sizes"), *_windows(kernel_sizes, strides, paddings, dilations))

@@ -1,0 +1,79 @@
+// Windows of images as columns, and columns added back to images.
+#include "oar/backend/cpu/compact.h"
+#include "oar/backend/cpu/im2col.h"
+
+namespace oar::cpu {
+namespace {
+
+// Arguments from `first` on: kernel_sizes, strides, paddings [top, left, bottom, right], dilations.
+ConvShape columns_shape(const KernelCall& call, int first, const oar_tensor& image) {
+  const Ints kernel = call.arg(first).as_ints(), stride = call.arg(first + 1).as_ints(),
+             padding = call.arg(first + 2).as_ints(), dilation = call.arg(first + 3).as_ints();
+  ConvShape s{};
+  s.batch = image.shape[0];
+  s.groups = 1;
+  s.channels = image.shape[1];
+  s.height = image.shape[2];
+  s.width = image.shape[3];
+  s.kernel_h = kernel[0];
+  s.kernel_w = kernel[1];
+  s.stride_h = stride[0];
+  s.stride_w = stride[1];
+  s.dilation_h = dilation[0];
+  s.dilation_w = dilation[1];
+  s.top = padding[0];
+  s.left = padding[1];
+  const auto places = [&](size_t axis, int64_t size) {
+    return (size + padding[axis] + padding[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1) /
+               stride[axis] +
+           1;
+  };
+  s.out_height = places(0, s.height);
+  s.out_width = places(1, s.width);
+  return s;
+}
+
+void unfold_images(KernelCall& call) {
+  if (call.out().numel == 0) return;
+  const ConvShape s = columns_shape(call, 1, call.in(0));
+  visit<kAllTypes>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Copied<T> x(call.in(0));
+    auto* out = static_cast<T*>(call.out().data);
+    parallel_for(0, s.batch * s.depth(), std::max<int64_t>(1, kGrain / s.pixels()),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     const int64_t tap = row % s.taps();
+                     im2col_row(s, x.data() + row / s.taps() * s.plane(), tap / s.kernel_w,
+                                tap % s.kernel_w, 0, s.pixels(), out + row * s.pixels());
+                   }
+                 });
+  });
+}
+
+void fold_images(KernelCall& call) {
+  if (call.out().numel == 0) return;
+  const ConvShape s = columns_shape(call, 2, call.out());
+  visit<kNumbers>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Compact<T> columns(call.in(0));
+    const Result<T> out(call.out());
+    const int64_t work = std::max<int64_t>(1, s.taps() * s.pixels());
+    parallel_for(
+        0, s.batch * s.channels, std::max<int64_t>(1, kGrain / work),
+        [&](int64_t begin, int64_t end) { col2im(s, columns.data(), begin, end, out.data()); });
+    out.finish();
+  });
+}
+
+}  // namespace
+
+KernelList columns_kernels() {
+  static const oar_kernel list[] = {
+      {"im2col", 1, "cpu:ref", nullptr, kernel_entry<unfold_images>},
+      {"col2im", 1, "cpu:ref", nullptr, kernel_entry<fold_images>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu

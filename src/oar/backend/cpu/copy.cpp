@@ -1,0 +1,296 @@
+// Copies between any strides. Where both sides run along different axes the copy goes by tiles, so that
+// neither side touches a cache line more than once.
+#include "oar/backend/cpu/copy.h"
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "oar/backend/cpu/loops.h"
+
+namespace oar::cpu {
+namespace {
+
+template <class To, class From>
+void convert_run(const std::array<char*, 2>& p, const std::array<int64_t, 2>& s, int64_t n) {
+  if (s[0] == sizeof(To) && s[1] == sizeof(From)) {
+    auto* o = reinterpret_cast<To*>(p[0]);
+    const auto* a = reinterpret_cast<const From*>(p[1]);
+    for (int64_t i = 0; i < n; ++i) o[i] = convert_element<To>(a[i]);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i)
+    *reinterpret_cast<To*>(p[0] + i * s[0]) =
+        convert_element<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
+}
+
+void convert(const oar_tensor& to, const oar_tensor& from) {
+  visit_dtype(dtype_of(to), [&](auto to_tag) {
+    visit_dtype(dtype_of(from), [&](auto from_tag) {
+      StridedLoop<2>({&to, &from})
+          .run(convert_run<typename decltype(to_tag)::type, typename decltype(from_tag)::type>);
+    });
+  });
+}
+
+// An axis with its steps in elements.
+struct Axis {
+  int64_t size, to, from;
+};
+
+// The axes from the longest step of the target to the shortest, joined where both sides continue.
+SmallVector<Axis, 6> axes_of(const oar_tensor& to, const oar_tensor& from) {
+  SmallVector<Axis, 6> axes;
+  for (int i = 0; i < to.ndim; ++i) {
+    if (to.shape[i] == 1) continue;
+    axes.push_back({to.shape[i], to.strides[i], from.strides[i]});
+    for (size_t k = axes.size() - 1; k > 0 && std::abs(axes[k - 1].to) < std::abs(axes[k].to); --k)
+      std::swap(axes[k - 1], axes[k]);
+  }
+  SmallVector<Axis, 6> joined;
+  for (const Axis& axis : axes) {
+    if (!joined.empty() && joined.back().to == axis.to * axis.size &&
+        joined.back().from == axis.from * axis.size)
+      joined.back() = {joined.back().size * axis.size, axis.to, axis.from};
+    else
+      joined.push_back(axis);
+  }
+  return joined;
+}
+
+template <int kStep, class Word>
+void gather_run(Word* to, const Word* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = from[i * kStep];
+}
+
+// to[i] = from[i * step], the usual steps known to the compiler.
+template <class Word>
+void copy_run(Word* to, int64_t to_step, const Word* from, int64_t step, int64_t n) {
+  if (to_step != 1) {
+    for (int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * step];
+    return;
+  }
+  switch (step) {
+    case 1:
+      std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(n) * sizeof(Word));
+      break;
+    case 0:
+      std::fill_n(to, n, *from);
+      break;
+    case -1:
+      gather_run<-1>(to, from, n);
+      break;
+    case 2:
+      gather_run<2>(to, from, n);
+      break;
+    case 3:
+      gather_run<3>(to, from, n);
+      break;
+    case 4:
+      gather_run<4>(to, from, n);
+      break;
+    default:
+      for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+  }
+}
+
+// A transposition: to[r * to_step + c] = from[r + c * from_step] for r < rows, c < columns.
+template <class Word>
+struct Tile {
+  Word* to;
+  const Word* from;
+  int64_t to_step, from_step;
+};
+
+// Squares that fit into registers; 0 where there are none.
+template <class Word>
+inline constexpr int64_t kSide = 0;
+#ifdef __AVX2__
+template <>
+inline constexpr int64_t kSide<uint32_t> = 8;
+template <>
+inline constexpr int64_t kSide<uint64_t> = 4;
+void transpose_square(const Tile<uint32_t>& t) {
+  __m256 row[8], pair[8];
+  for (int i = 0; i < 8; ++i)
+    row[i] = _mm256_loadu_ps(reinterpret_cast<const float*>(t.from + i * t.from_step));
+  for (int i = 0; i < 4; ++i) {
+    pair[2 * i] = _mm256_unpacklo_ps(row[2 * i], row[2 * i + 1]);
+    pair[2 * i + 1] = _mm256_unpackhi_ps(row[2 * i], row[2 * i + 1]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    row[4 * i] = _mm256_shuffle_ps(pair[4 * i], pair[4 * i + 2], 0x44);
+    row[4 * i + 1] = _mm256_shuffle_ps(pair[4 * i], pair[4 * i + 2], 0xee);
+    row[4 * i + 2] = _mm256_shuffle_ps(pair[4 * i + 1], pair[4 * i + 3], 0x44);
+    row[4 * i + 3] = _mm256_shuffle_ps(pair[4 * i + 1], pair[4 * i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; ++i) {
+    _mm256_storeu_ps(reinterpret_cast<float*>(t.to + i * t.to_step),
+                     _mm256_permute2f128_ps(row[i], row[4 + i], 0x20));
+    _mm256_storeu_ps(reinterpret_cast<float*>(t.to + (4 + i) * t.to_step),
+                     _mm256_permute2f128_ps(row[i], row[4 + i], 0x31));
+  }
+}
+void transpose_square(const Tile<uint64_t>& t) {
+  __m256d row[4], pair[4];
+  for (int i = 0; i < 4; ++i)
+    row[i] = _mm256_loadu_pd(reinterpret_cast<const double*>(t.from + i * t.from_step));
+  for (int i = 0; i < 2; ++i) {
+    pair[2 * i] = _mm256_unpacklo_pd(row[2 * i], row[2 * i + 1]);
+    pair[2 * i + 1] = _mm256_unpackhi_pd(row[2 * i], row[2 * i + 1]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    _mm256_storeu_pd(reinterpret_cast<double*>(t.to + i * t.to_step),
+                     _mm256_permute2f128_pd(pair[i], pair[2 + i], 0x20));
+    _mm256_storeu_pd(reinterpret_cast<double*>(t.to + (2 + i) * t.to_step),
+                     _mm256_permute2f128_pd(pair[i], pair[2 + i], 0x31));
+  }
+}
+#endif
+
+template <class Word>
+void transpose_rest(const Tile<Word>& t, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c) t.to[r * t.to_step + c] = t.from[r + c * t.from_step];
+}
+
+template <class Word>
+void transpose_tile(const Tile<Word>& t, int64_t rows, int64_t columns) {
+  int64_t r = 0, whole = 0;
+  if constexpr (kSide<Word> != 0) {
+    constexpr int64_t side = kSide<Word>;
+    whole = columns / side * side;
+    for (; r + side <= rows; r += side)
+      for (int64_t c = 0; c < whole; c += side)
+        transpose_square(
+            {t.to + r * t.to_step + c, t.from + r + c * t.from_step, t.to_step, t.from_step});
+    if (whole < columns)
+      transpose_rest(Tile<Word>{t.to + whole, t.from + whole * t.from_step, t.to_step, t.from_step},
+                     r, columns - whole);
+  }
+  transpose_rest(Tile<Word>{t.to + r * t.to_step, t.from + r, t.to_step, t.from_step}, rows - r,
+                 columns);
+}
+
+// A few columns: streams that are interleaved.
+template <int kColumns, class Word>
+void interleave(const Tile<Word>& t, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int c = 0; c < kColumns; ++c) t.to[r * kColumns + c] = t.from[r + c * t.from_step];
+}
+
+template <class Word>
+class Copy {
+ public:
+  Copy(const oar_tensor& to, const oar_tensor& from)
+      : axes_(axes_of(to, from)),
+        to_(static_cast<Word*>(to.data)),
+        from_(static_cast<const Word*>(from.data)),
+        total_(to.numel) {}
+
+  void run() {
+    if (total_ == 0) return;
+    if (axes_.empty()) axes_.push_back({1, 1, 1});
+    if (!find_rows()) return by_runs();
+    by_tiles();
+  }
+
+ private:
+  static constexpr int64_t kTile = 64;
+
+  // An axis along which the source runs while the target runs along another; it is taken out.
+  bool find_rows() {
+    const Axis& last = axes_.back();
+    if (last.to != 1 || std::abs(last.from) <= 1 || last.size < 2) return false;
+    for (size_t i = 0; i + 1 < axes_.size(); ++i) {
+      if (std::abs(axes_[i].from) != 1 || axes_[i].size < 4) continue;
+      rows_ = axes_[i];
+      axes_.erase(axes_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (rows_.from < 0) {  // from the other end
+        to_ += (rows_.size - 1) * rows_.to;
+        from_ += (rows_.size - 1) * rows_.from;
+        rows_.to = -rows_.to;
+      }
+      columns_ = axes_.back();
+      axes_.pop_back();
+      return true;
+    }
+    return false;
+  }
+
+  // The offsets of the n-th combination of the axes left over, and the step to the next.
+  struct Offsets {
+    int64_t to = 0, from = 0;
+  };
+  Offsets offsets(int64_t n, size_t count) const {
+    Offsets at;
+    for (size_t i = count; i-- > 0;) {
+      at.to += n % axes_[i].size * axes_[i].to;
+      at.from += n % axes_[i].size * axes_[i].from;
+      n /= axes_[i].size;
+    }
+    return at;
+  }
+
+  void by_runs() const {
+    const Axis& last = axes_.back();
+    const int64_t lines = total_ / last.size;
+    // A long line is cut, too.
+    const int64_t piece = lines > 64 ? last.size : std::min(last.size, kGrain);
+    const int64_t pieces = (last.size + piece - 1) / piece;
+    parallel_for(
+        0, lines * pieces, std::max<int64_t>(1, kGrain / piece), [&](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) {
+            const Offsets at = offsets(k / pieces, axes_.size() - 1);
+            const int64_t first = k % pieces * piece;
+            copy_run(to_ + at.to + first * last.to, last.to, from_ + at.from + first * last.from,
+                     last.from, std::min(piece, last.size - first));
+          }
+        });
+  }
+
+  void by_tiles() const {
+    const int64_t down = (rows_.size + kTile - 1) / kTile;
+    const int64_t outer = total_ / (rows_.size * columns_.size);
+    parallel_for(
+        0, outer * down, std::max<int64_t>(1, kGrain / (kTile * columns_.size)),
+        [&](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) {
+            const Offsets at = offsets(k / down, axes_.size());
+            const int64_t row = k % down * kTile;
+            band({to_ + at.to + row * rows_.to, from_ + at.from + row, rows_.to, columns_.from},
+                 std::min(kTile, rows_.size - row));
+          }
+        });
+  }
+
+  void band(const Tile<Word>& t, int64_t rows) const {
+    const int64_t columns = columns_.size;
+    if (columns <= 4 && t.to_step == columns) {
+      if (columns == 2) return interleave<2>(t, rows);
+      if (columns == 3) return interleave<3>(t, rows);
+      if (columns == 4) return interleave<4>(t, rows);
+    }
+    for (int64_t c = 0; c < columns; c += kTile)
+      transpose_tile(Tile<Word>{t.to + c, t.from + c * t.from_step, t.to_step, t.from_step}, rows,
+                     std::min(kTile, columns - c));
+  }
+
+  SmallVector<Axis, 6> axes_;
+  Word* to_;
+  const Word* from_;
+  int64_t total_;
+  Axis rows_{}, columns_{};
+};
+
+}  // namespace
+
+void copy_elements(const oar_tensor& to, const oar_tensor& from) {
+  if (to.dtype != from.dtype) return convert(to, from);
+  visit_width(to, [&](auto word) { Copy<decltype(word)>(to, from).run(); });
+}
+
+}  // namespace oar::cpu
