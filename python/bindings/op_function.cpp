@@ -350,9 +350,17 @@ PyObject* get_doc(PyObject* self, void*) {
 }
 PyObject* get_signature(PyObject* self, void*) {
   return guarded([&] {
+    const std::vector<Parameter>& parameters =
+        reinterpret_cast<PyOp*>(self)->op->schema().parameters;
+    const Ref list = checked(PyList_New(static_cast<Py_ssize_t>(parameters.size())));
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const Parameter& p = parameters[i];
+      Ref item = checked(Py_BuildValue("(ssz)", p.type_text().c_str(), p.name.c_str(),
+                                       p.has_default ? p.default_text.c_str() : nullptr));
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item.release());
+    }
     const Ref module = checked(PyImport_ImportModule("oar._signature"));
-    return PyObject_CallMethod(module.get(), "signature_of", "s",
-                               reinterpret_cast<PyOp*>(self)->op->schema().str().c_str());
+    return PyObject_CallMethod(module.get(), "signature_of", "O", list.get());
   });
 }
 PyObject* op_reduce(PyObject* self, PyObject*) {

@@ -3,28 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
-
-_PARAMETER = re.compile(r"^(?P<type>\S+) (?P<name>\w+)(?: = (?P<default>.+))?$")
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, quote, current = [], 0, "", ""
-    for c in text:
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"":
-            quote = c
-        elif c in "[(":
-            depth += 1
-        elif c in "])":
-            depth -= 1
-        if c == "," and depth == 0 and not quote:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += c
-    return [*parts, current.strip()] if current.strip() else parts
 
 
 def _default(text: str | None):
@@ -36,17 +14,16 @@ def _default(text: str | None):
         return text  # a dtype's name
 
 
-def signature_of(schema: str) -> inspect.Signature:
-    inner = schema[schema.index("(") + 1:schema.rindex(") ->")]
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
+def signature_of(schema: list[tuple[str, str, str | None]]) -> inspect.Signature:
+    """From the type, the name and the text of the default of each parameter."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters, optional = [], False
-    for part in _split(inner):
-        m = _PARAMETER.match(part)
-        default = _default(m["default"])
+    for type_text, name, default_text in schema:
+        default = _default(default_text)
         # Python wants defaults from the first one on; a required argument behind one is still required.
         if default is inspect.Parameter.empty and optional:
             default = ...
         optional |= default is not inspect.Parameter.empty
-        parameters.append(inspect.Parameter(m["name"], kinds, default=default))
-    parameters.append(inspect.Parameter("name", kinds, default=None))
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=type_text))
+    parameters.append(inspect.Parameter("name", kind, default=None))
     return inspect.Signature(parameters)

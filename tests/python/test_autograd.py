@@ -498,8 +498,9 @@ def test_threads_add_into_one_leaf():
 def test_keyboard_interrupt():
     """Ctrl-C ends a loop of ops with KeyboardInterrupt, and the process goes on."""
     done = run("""
-        import _thread, threading
+        import _thread, signal, threading
         import oar
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has none
         x = oar.ones([100, 100])
         threading.Timer(0.3, _thread.interrupt_main).start()
         try:

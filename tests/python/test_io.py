@@ -1,5 +1,6 @@
 """Datasets, samplers and the loader, with and without workers."""
 
+import contextlib
 import os
 import random
 import signal
@@ -221,9 +222,11 @@ def test_interrupt_leaves_no_process(tmp_path):
     script.write_text(
         textwrap.dedent(
             """
-            import sys, time
+            import signal, time
             import numpy as np
             from oar import io
+
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has none
 
             class Slow(io.Dataset):
                 def __getitem__(self, idx):
@@ -242,12 +245,16 @@ def test_interrupt_leaves_no_process(tmp_path):
     process = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
-    assert process.stdout.readline() == b"running\n"
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
-    assert b"KeyboardInterrupt" in errors and b"Fetcher" not in errors
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+    try:
+        assert process.stdout.readline() == b"running\n"
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        assert b"KeyboardInterrupt" in errors and b"Fetcher" not in errors
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_datasets():

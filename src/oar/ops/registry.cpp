@@ -136,8 +136,8 @@ const Op& Registry::add_locked(OpDef def, std::string family) {
     derived.traits = static_cast<Trait>(static_cast<uint32_t>(derived.traits) &
                                         ~static_cast<uint32_t>(Trait::HasInplace));
     derived.jvp = {};
-    ops_.push_back(
-        std::make_unique<Op>(std::move(derived), inplace_schema(op.schema()), family, &op));
+    ops_.push_back(std::make_unique<Op>(std::move(derived), inplace_schema(op.schema()),
+                                        std::move(family), &op));
     op.inplace_ = ops_.back().get();
   }
   return op;

@@ -71,9 +71,8 @@ class Record:
     @functools.cached_property
     def types(self) -> tuple[str, ...]:
         """The schema's types, such as "Tensor", "Tensor(a!)", "int[]?"."""
-        from oar._signature import _split
-        inner = self.schema[self.schema.index("(") + 1:self.schema.rindex(") ->")]
-        return tuple(part.split(" ")[0] for part in _split(inner))
+        parameters = inspect.signature(self.function).parameters
+        return tuple(parameters[name].annotation for name in self.parameters)
 
     @functools.cached_property
     def written(self) -> int | None:
