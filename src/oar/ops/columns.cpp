@@ -17,16 +17,16 @@ struct Windows {
 
 // Places of the window along height and width.
 std::array<Dim, 2> places(const Windows& w, Dim height, Dim width) {
-  check_windows(w.kernel, "kernel_sizes");
-  check_windows(w.stride, "strides");
-  check_windows(w.dilation, "dilations");
+  check_windows(w.kernel, 2, "kernel_sizes");
+  check_windows(w.stride, 2, "strides");
+  check_windows(w.dilation, 2, "dilations");
   user_check(w.padding.size() == 4, ErrorKind::InvalidArgument, "paddings {} must have 4 numbers.",
              to_string(w.padding));
-  check_padding(as_dims(w.padding));
+  check_padding(as_dims(w.padding), 2);
   return {window_count(height, w.kernel[0], w.stride[0], w.padding[0] + w.padding[2], w.dilation[0],
-                       false, "height"),
+                       false, 0, 2),
           window_count(width, w.kernel[1], w.stride[1], w.padding[1] + w.padding[3], w.dilation[1],
-                       false, "width")};
+                       false, 1, 2)};
 }
 
 const OpDef im2col_op = {

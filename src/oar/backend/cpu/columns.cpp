@@ -13,23 +13,17 @@ ConvShape columns_shape(const KernelCall& call, int first, const oar_tensor& ima
   s.batch = image.shape[0];
   s.groups = 1;
   s.channels = image.shape[1];
-  s.height = image.shape[2];
-  s.width = image.shape[3];
-  s.kernel_h = kernel[0];
-  s.kernel_w = kernel[1];
-  s.stride_h = stride[0];
-  s.stride_w = stride[1];
-  s.dilation_h = dilation[0];
-  s.dilation_w = dilation[1];
-  s.top = padding[0];
-  s.left = padding[1];
-  const auto places = [&](size_t axis, int64_t size) {
-    return (size + padding[axis] + padding[axis + 2] - dilation[axis] * (kernel[axis] - 1) - 1) /
-               stride[axis] +
-           1;
+  const auto axis = [&](size_t i) {
+    ConvAxis a{.size = image.shape[2 + i],
+               .kernel = kernel[i],
+               .stride = stride[i],
+               .dilation = dilation[i],
+               .before = padding[i]};
+    a.out = (a.size + padding[i] + padding[i + 2] - a.dilation * (a.kernel - 1) - 1) / a.stride + 1;
+    return a;
   };
-  s.out_height = places(0, s.height);
-  s.out_width = places(1, s.width);
+  s.y = axis(0);
+  s.x = axis(1);
   return s;
 }
 
@@ -43,9 +37,8 @@ void unfold_images(KernelCall& call) {
     parallel_for(0, s.batch * s.depth(), std::max<int64_t>(1, kGrain / s.pixels()),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t row = begin; row < end; ++row) {
-                     const int64_t tap = row % s.taps();
-                     im2col_row(s, x.data() + row / s.taps() * s.plane(), tap / s.kernel_w,
-                                tap % s.kernel_w, 0, s.pixels(), out + row * s.pixels());
+                     im2col_row(s, x.data() + row / s.taps() * s.plane(), Tap(s, row % s.taps()), 0,
+                                s.pixels(), out + row * s.pixels());
                    }
                  });
   });
