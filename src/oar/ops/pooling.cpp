@@ -13,52 +13,15 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
+#include "oar/ops/pooling_rules.h"
 #include "oar/ops/registry.h"
-#include "oar/ops/window.h"
 
 namespace oar {
 namespace {
 
-using Numbers = SmallVector<int64_t, 6>;
-
-void check_rank(const Tensor& x, size_t spatial) {
-  user_check(
-      x.rank() == static_cast<int>(spatial) + 2, ErrorKind::InvalidArgument,
-      "x must have {} axes, but its shape is {}.\nhint: unsqueeze(0) adds a batch to a single "
-      "image.",
-      spatial + 2, to_string(x.dims()));
-}
-// Of ops that take any number of spatial axes.
-size_t spatial_of(const Tensor& x) { return axes_of_rank(x.rank(), false).spatial; }
-
-Numbers stride_of(const std::optional<Ints>& stride, const Numbers& window) {
-  return stride && !stride->empty() ? expand_ints(*stride, window.size(), "stride") : window;
-}
-
-// The public forms of the arguments, resolved.
-struct Resolved {
-  ImageAxes axes;
-  Numbers window, stride;
-  Shape padding;
-
-  template <class A>
-  Resolved(const A& a, size_t spatial) : axes(axes_of(a.data_format, spatial)) {
-    check_rank(a.x, spatial);
-    window = expand_ints(a.kernel_size, spatial, "kernel_size");
-    stride = stride_of(a.stride, window);
-    check_windows(Ints(window), spatial, "kernel_size");
-    check_windows(Ints(stride), spatial, "stride");
-    user_check(a.padding_algorithm != "VALID" || !a.ceil_mode, ErrorKind::InvalidArgument,
-               "ceil_mode adds windows at the edge, which padding 'VALID' excludes.\nhint: Pass "
-               "ceil_mode=False, or padding as numbers.");
-    padding = resolve_padding(a.padding_algorithm, a.padding, axes.sizes(a.x.dims()),
-                              Shape(Ints(window)), Ints(stride));
-  }
-};
-
 template <class A>
 Made largest(const A& a, size_t spatial) {
-  const Resolved r(a, spatial);
+  const ResolvedWindows r(a, spatial);
   return max_pool(a.x, r.window, r.stride, r.padding, a.ceil_mode, r.axes.channels_last);
 }
 
@@ -66,7 +29,7 @@ template <class A>
 Tensor average(const A& a, size_t spatial) {
   user_check(!a.divisor_override || *a.divisor_override != 0, ErrorKind::InvalidArgument,
              "divisor_override must not be 0.");
-  const Resolved r(a, spatial);
+  const ResolvedWindows r(a, spatial);
   const Tensor mean = avg_pool(a.x, r.window, r.stride, r.padding, a.ceil_mode, a.exclusive,
                                std::nullopt, r.axes.channels_last);
   if (!a.divisor_override) return mean;
@@ -74,16 +37,6 @@ Tensor average(const A& a, size_t spatial) {
   double area = 1;
   for (int64_t n : r.window) area *= static_cast<double>(n);
   return mean * (area / *a.divisor_override);
-}
-
-// -1 keeps the size of the image.
-Shape output_of(const Tensor& x, Ints output_size, const ImageAxes& axes) {
-  check_rank(x, axes.spatial);
-  const Numbers sizes = expand_ints(output_size, axes.spatial, "output_size");
-  Shape shape;
-  for (size_t i = 0; i < axes.spatial; ++i)
-    shape.push_back(sizes[i] == -1 ? axes.size(x.dims(), i) : Dim(sizes[i]));
-  return shape;
 }
 
 // References for every number of axes.
@@ -116,25 +69,6 @@ constexpr const char* kAvgReference =
     "len(z))[:len(z)], (list(stride or kernel_size) * len(z))[:len(z)]))((x.shape[1:-1] if data_format[-1] == "
     "'C' else x.shape[2:]))) * (1 if divisor_override is None else math.prod((list(kernel_size) * 3)[:x.ndim "
     "- 2]) / divisor_override)";
-constexpr const char* kAdaptiveAvgReference =
-    "(lambda f, w: (lambda o: np.moveaxis(o, 1, -1) if data_format[-1] == 'C' else "
-    "o)(np.moveaxis(np.array([f[(..., *[slice(max(a, 0), min(b, n)) for a, b, n, e in t])].sum(tuple(range(2, "
-    "f.ndim))) / math.prod(b - a for a, b, n, e in t) for i in np.ndindex(*[len(l) for l in w]) for t in "
-    "[[l[c] for l, c in zip(w, i)]]], f.dtype).reshape(*[len(l) for l in w], *f.shape[:2]), (-2, -1), (0, "
-    "1))))(np.moveaxis(x, -1, 1) if data_format[-1] == 'C' else x, [[(i * n // m, -(-(i + 1) * n // m), n, n) "
-    "for i in range(m)] for n, m in zip((x.shape[1:-1] if data_format[-1] == 'C' else x.shape[2:]), [n if m "
-    "== -1 else m for n, m in zip((x.shape[1:-1] if data_format[-1] == 'C' else x.shape[2:]), "
-    "(list(output_size) * 3)[:x.ndim - 2])])])";
-constexpr const char* kAdaptiveMaxReference =
-    "(lambda f, w: (lambda q, r: tuple((np.moveaxis(np.array(o, t).reshape(*[len(l) for l in w], "
-    "*f.shape[:2]), (-2, -1), (0, 1))) for o, t in [(q, x.dtype), (r, 'int32')]))(*[list(o) for o in "
-    "zip(*[(m, np.where(v == m.reshape(*m.shape, *[1] * len(w)), "
-    "np.arange(math.prod(f.shape[2:])).reshape(f.shape[2:])[j], f.size).min(tuple(range(2, f.ndim)))) for i "
-    "in np.ndindex(*[len(l) for l in w]) for j in [tuple(slice(max(l[c][0], 0), min(l[c][1], l[c][2])) for l, "
-    "c in zip(w, i))] for v in [f[(..., *j)]] for m in [v.max(tuple(range(2, f.ndim)))]])]))(x, [[(i * n // "
-    "m, -(-(i + 1) * n // m), n, n) for i in range(m)] for n, m in zip(x.shape[2:], [n if m == -1 else m for "
-    "n, m in zip(x.shape[2:], (list(output_size) * 3)[:x.ndim - 2])])])[0]";
-
 const OpDef max_pool_with_mask_op = {
     .schema =
         "max_pool_with_mask(Tensor x, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, str data_format, str padding_algorithm = 'EXPLICIT') -> (Tensor out, Tensor mask)",
@@ -167,32 +101,6 @@ const OpDef max_pool_with_mask_op = {
         },
 };
 
-const OpDef adaptive_max_pool_with_mask_op = {
-    .schema =
-        "adaptive_max_pool_with_mask(Tensor x, int[] output_size) -> (Tensor out, Tensor mask)",
-    .brief =
-        "The largest elements of windows that divide the image into output_size parts, and their places.",
-    .decompose = [](const args::adaptive_max_pool_with_mask& a) -> Made {
-      return adaptive_max_pool(a.x, output_of(a.x, a.output_size, {spatial_of(a.x), false}));
-    },
-    .dtypes = "int float",
-    .numpy =
-        "(lambda f, w: (lambda q, r: tuple((np.moveaxis(np.array(o, t).reshape(*[len(l) for l in w], "
-        "*f.shape[:2]), (-2, -1), (0, 1))) for o, t in [(q, x.dtype), (r, 'int32')]))(*[list(o) for o in "
-        "zip(*[(m, np.where(v == m.reshape(*m.shape, *[1] * len(w)), "
-        "np.arange(math.prod(f.shape[2:])).reshape(f.shape[2:])[j], f.size).min(tuple(range(2, f.ndim)))) for i "
-        "in np.ndindex(*[len(l) for l in w]) for j in [tuple(slice(max(l[c][0], 0), min(l[c][1], l[c][2])) for l, "
-        "c in zip(w, i))] for v in [f[(..., *j)]] for m in [v.max(tuple(range(2, f.ndim)))]])]))(x, [[(i * n // "
-        "m, -(-(i + 1) * n // m), n, n) for i in range(m)] for n, m in zip(x.shape[2:], [n if m == -1 else m for "
-        "n, m in zip(x.shape[2:], (list(output_size) * 3)[:x.ndim - 2])])])",
-    .samples =
-        [] {
-          return Samples()
-              .add(distinct({1, 2, 4, 6}), IntVector{3})
-              .add(distinct({2, 1, 5}), IntVector{-1});
-        },
-};
-
 const OpDef lp_pool_op = {
     .schema =
         "lp_pool(Tensor x, float norm_type, int[] kernel_size, int[]? stride, int[] padding, bool ceil_mode, str data_format, str padding_algorithm = 'EXPLICIT') -> Tensor",
@@ -202,7 +110,7 @@ const OpDef lp_pool_op = {
     .decompose = [](const args::lp_pool& a) -> Made {
       user_check(a.norm_type != 0, ErrorKind::InvalidArgument, "norm_type must not be 0.");
       if (std::isinf(a.norm_type)) return largest(a, spatial_of(a.x))[0];
-      const Resolved r(a, spatial_of(a.x));
+      const ResolvedWindows r(a, spatial_of(a.x));
       const Tensor x = widened(a.x);
       const auto number = [&](double value) { return full({}, value, x.dtype()); };
       const Tensor sum = avg_pool(pow(x, number(a.norm_type)), r.window, r.stride, r.padding,
@@ -448,122 +356,9 @@ const OpDef avg_pool3d_op = {
     .onnx = "AveragePool",
 };
 
-const OpDef adaptive_avg_pool1d_op = {
-    .schema = "adaptive_avg_pool1d(Tensor x, int[] output_size, str data_format = 'NCL') -> Tensor",
-    .brief = "The means of windows that divide sequences into output_size parts; -1 keeps a size.",
-    .decompose = [](const args::adaptive_avg_pool1d& a) -> Made {
-      const ImageAxes axes = axes_of(a.data_format, 1);
-      return adaptive_avg_pool(a.x, output_of(a.x, a.output_size, axes), axes.channels_last);
-    },
-    .traits = Trait::Linear,
-    .dtypes = "float complex",
-    .numpy = kAdaptiveAvgReference,
-    .samples =
-        [] {
-          return Samples()
-              .add(t({1, 2, 8}), IntVector{2})
-              .add(t({1, 2, 7}), IntVector{-1})
-              .add(t({2, 9, 3}), IntVector{3}, "NLC");
-        },
-};
-
-const OpDef adaptive_max_pool1d_op = {
-    .schema = "adaptive_max_pool1d(Tensor x, int[] output_size) -> Tensor",
-    .brief =
-        "The largest elements of windows that divide sequences into output_size parts; -1 keeps a size.",
-    .decompose = [](const args::adaptive_max_pool1d& a) -> Made {
-      return std::get<0>(adaptive_max_pool(a.x, output_of(a.x, a.output_size, {1, false})));
-    },
-    .dtypes = "int float",
-    .numpy = kAdaptiveMaxReference,
-    .samples =
-        [] {
-          return Samples()
-              .add(distinct({1, 2, 8}), IntVector{2})
-              .add(distinct({1, 2, 7}), IntVector{-1});
-        },
-};
-
-const OpDef adaptive_avg_pool2d_op = {
-    .schema =
-        "adaptive_avg_pool2d(Tensor x, int[] output_size, str data_format = 'NCHW') -> Tensor",
-    .brief = "The means of windows that divide images into output_size parts; -1 keeps a size.",
-    .decompose = [](const args::adaptive_avg_pool2d& a) -> Made {
-      const ImageAxes axes = axes_of(a.data_format, 2);
-      return adaptive_avg_pool(a.x, output_of(a.x, a.output_size, axes), axes.channels_last);
-    },
-    .traits = Trait::Linear,
-    .dtypes = "float complex",
-    .numpy = kAdaptiveAvgReference,
-    .samples =
-        [] {
-          return Samples()
-              .add(t({1, 2, 4, 6}), IntVector{2})
-              .add(t({1, 2, 5, 5}), IntVector{3, -1})
-              .add(t({1, 5, 4, 2}), IntVector{2, 3}, "NHWC");
-        },
-};
-
-const OpDef adaptive_max_pool2d_op = {
-    .schema = "adaptive_max_pool2d(Tensor x, int[] output_size) -> Tensor",
-    .brief =
-        "The largest elements of windows that divide images into output_size parts; -1 keeps a size.",
-    .decompose = [](const args::adaptive_max_pool2d& a) -> Made {
-      return std::get<0>(adaptive_max_pool(a.x, output_of(a.x, a.output_size, {2, false})));
-    },
-    .dtypes = "int float",
-    .numpy = kAdaptiveMaxReference,
-    .samples =
-        [] {
-          return Samples()
-              .add(distinct({1, 2, 4, 6}), IntVector{2})
-              .add(distinct({1, 2, 5, 5}), IntVector{3, -1});
-        },
-};
-
-const OpDef adaptive_avg_pool3d_op = {
-    .schema =
-        "adaptive_avg_pool3d(Tensor x, int[] output_size, str data_format = 'NCDHW') -> Tensor",
-    .brief = "The means of windows that divide volumes into output_size parts; -1 keeps a size.",
-    .decompose = [](const args::adaptive_avg_pool3d& a) -> Made {
-      const ImageAxes axes = axes_of(a.data_format, 3);
-      return adaptive_avg_pool(a.x, output_of(a.x, a.output_size, axes), axes.channels_last);
-    },
-    .traits = Trait::Linear,
-    .dtypes = "float complex",
-    .numpy = kAdaptiveAvgReference,
-    .samples =
-        [] {
-          return Samples()
-              .add(t({1, 2, 4, 2, 4}), IntVector{2})
-              .add(t({1, 1, 3, 3, 5}), IntVector{3, -1, 2})
-              .add(t({1, 4, 2, 3, 2}), IntVector{2, 1, 3}, "NDHWC");
-        },
-};
-
-const OpDef adaptive_max_pool3d_op = {
-    .schema = "adaptive_max_pool3d(Tensor x, int[] output_size) -> Tensor",
-    .brief =
-        "The largest elements of windows that divide volumes into output_size parts; -1 keeps a size.",
-    .decompose = [](const args::adaptive_max_pool3d& a) -> Made {
-      return std::get<0>(adaptive_max_pool(a.x, output_of(a.x, a.output_size, {3, false})));
-    },
-    .dtypes = "int float",
-    .numpy = kAdaptiveMaxReference,
-    .samples =
-        [] {
-          return Samples()
-              .add(distinct({1, 2, 4, 2, 4}), IntVector{2})
-              .add(distinct({1, 1, 3, 3, 5}), IntVector{3, -1, 2});
-        },
-};
-
 }  // namespace
 
 OAR_FAMILY(pooling, &max_pool1d_op, &max_pool2d_op, &max_pool3d_op, &max_pool_with_mask_op,
-           &avg_pool1d_op, &avg_pool2d_op, &avg_pool3d_op, &lp_pool_op, &adaptive_avg_pool1d_op,
-           &adaptive_avg_pool2d_op, &adaptive_avg_pool3d_op, &adaptive_max_pool1d_op,
-           &adaptive_max_pool2d_op, &adaptive_max_pool3d_op, &adaptive_max_pool_with_mask_op,
-           &max_unpool_op)
+           &avg_pool1d_op, &avg_pool2d_op, &avg_pool3d_op, &lp_pool_op, &max_unpool_op)
 
 }  // namespace oar

@@ -5,6 +5,7 @@
 //   "...a... -> ...a... ; a@axis whole"  softmax: the axis named by the attribute is not cut
 //   "...a... -> ...... ; a@axis sum"   a reduction over the attribute's axis (keepdim or not)
 //   "..., vd -> ...d ; v masked sum"   embedding with a cut vocabulary
+//   "nc..., oc..., o -> no... ; ... whole"  convolution: what `...` stands for is not cut
 //
 // A letter names a factor; `...` is any number of leading (or, behind a factor, trailing) axes that
 // pass through. Behind the semicolon: the attribute a factor is bound to, and how it combines: whole,

@@ -1,0 +1,219 @@
+// The largest elements of windows, and their places.
+#pragma once
+
+#include <limits>
+#include <numeric>
+
+#include "oar/backend/cpu/pool_windows.h"
+#include "oar/backend/cpu/scratch.h"
+
+namespace oar::cpu {
+
+// The lowest finite value: what a window without pixels answers, as in Paddle.
+template <class T>
+compute_t<T> lowest() {
+  if constexpr (std::is_same_v<T, float16>)
+    return -65504.0f;
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    return -0x1.fep127f;
+  else if constexpr (std::is_same_v<T, float8_e4m3fn>)
+    return -448.0f;
+  else if constexpr (std::is_same_v<T, float8_e5m2>)
+    return -57344.0f;
+  else
+    return std::numeric_limits<T>::lowest();
+}
+
+// Does v take the place of best? NaN is larger than anything, and the first one stays.
+template <class C>
+bool beats(C v, C best) {
+  return static_cast<bool>(static_cast<int>(!(v <= best)) & static_cast<int>(best == best));
+}
+
+// best[i] against from[i * kStep], which stands at place + i * place_step. There are no branches, since
+// which element wins cannot be predicted.
+template <int kStep, class C>
+void meet_with_step(const C* __restrict from, int64_t step, int64_t n, int32_t place,
+                    int32_t place_step, C* __restrict best, int32_t* __restrict at) {
+  if constexpr (kStep != 0) step = kStep;
+  for (int64_t i = 0; i < n; ++i) {
+    const C v = from[i * step];
+    const bool better = beats(v, best[i]);
+    best[i] = better ? v : best[i];
+    at[i] = better ? place + static_cast<int32_t>(i) * place_step : at[i];
+  }
+}
+template <class C>
+void meet(const C* from, int64_t step, int64_t n, int32_t place, int32_t place_step, C* best,
+          int32_t* at) {
+  if (step == 1) return meet_with_step<1>(from, step, n, place, place_step, best, at);
+  if (step == 2) return meet_with_step<2>(from, step, n, place, place_step, best, at);
+  meet_with_step<0>(from, step, n, place, place_step, best, at);
+}
+
+// One window's part of a row. A long part is first looked at as a whole, lane by lane; only a row that
+// wins is searched.
+template <class C>
+void meet_span(const C* from, int64_t n, int32_t place, C& best, int32_t& at) {
+  constexpr int64_t kLanes = 16;
+  if (n >= 2 * kLanes) {
+    C lanes[kLanes];
+    std::copy(from, from + kLanes, lanes);
+    int64_t i = kLanes;
+    for (; i + kLanes <= n; i += kLanes)
+      for (int64_t l = 0; l < kLanes; ++l)
+        lanes[l] = beats(from[i + l], lanes[l]) ? from[i + l] : lanes[l];
+    C top = lanes[0];
+    for (int64_t l = 1; l < kLanes; ++l) top = beats(lanes[l], top) ? lanes[l] : top;
+    for (; i < n; ++i) top = beats(from[i], top) ? from[i] : top;
+    if (!beats(top, best)) return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const bool better = beats(from[i], best);
+    best = better ? from[i] : best;
+    at = better ? place + static_cast<int32_t>(i) : at;
+  }
+}
+
+// The place of a window's first element; -1 where the window lies wholly in the padding.
+inline int64_t first_pixel(const Windows& w, const Span& z, const Span& y, const Span& x) {
+  if (z.size() == 0 || y.size() == 0 || x.size() == 0) return -1;
+  return (z.begin * w.size[1] + y.begin) * w.size[2] + x.begin;
+}
+
+// best[i], which stands at at[i], against from[i * kStep], which stands at places[i * kStep]. Of equal
+// elements the one that stands first wins.
+template <int kStep, class C>
+void join_with_step(const C* __restrict from, const int32_t* __restrict places, int64_t step,
+                    int64_t n, C* __restrict best, int32_t* __restrict at) {
+  if constexpr (kStep != 0) step = kStep;
+  for (int64_t i = 0; i < n; ++i) {
+    const C v = from[i * step], b = best[i];
+    const int32_t place = places[i * step], old = at[i];
+    const int alike =
+        static_cast<int>(v == b) | (static_cast<int>(v != v) & static_cast<int>(b != b));
+    const bool better =
+        (static_cast<int>(beats(v, b)) | (alike & static_cast<int>(place < old))) != 0;
+    best[i] = better ? v : b;
+    at[i] = better ? place : old;
+  }
+}
+template <class C>
+void join(const C* from, const int32_t* places, int64_t step, int64_t n, C* best, int32_t* at) {
+  if (step == 1) return join_with_step<1>(from, places, step, n, best, at);
+  if (step == 2) return join_with_step<2>(from, places, step, n, best, at);
+  join_with_step<0>(from, places, step, n, best, at);
+}
+
+// to[i] = from[i * step].
+template <class E>
+void take(const E* __restrict from, int64_t step, int64_t n, E* __restrict to) {
+  if (step == 2)
+    for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+  else
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+}
+
+// Windows over one line that starts at `start`.
+template <class C>
+void max_of_line(const Run& run, const C* line, int32_t start, C* best, int32_t* at) {
+  const C* from = line + run.begin;
+  start += static_cast<int32_t>(run.begin);
+  const auto step = static_cast<int32_t>(run.step);
+  take(from, run.step, run.count, best);
+  for (int32_t i = 0; i < run.count; ++i) at[i] = start + i * step;
+  if (run.count >= 4 && run.size <= 32) {
+    for (int32_t k = 1; k < run.size; ++k)
+      meet(from + k, run.step, run.count, start + k, step, best, at);
+    return;
+  }
+  for (int32_t i = 0; i < run.count; ++i)
+    meet_span(from + i * step, run.size, start + i * step, best[i], at[i]);
+}
+
+// A row of windows over a plane: the largest of each column first, then those of neighbours.
+template <class T, class C>
+void max_row(const Windows& w, const Runs& runs, const C* plane, const Span& z, const Span& y,
+             C* column, int32_t* places, C* best, int32_t* at) {
+  const int64_t width = w.size[2], lines = z.size() * y.size();
+  const int64_t first = z.begin * w.size[1] + y.begin;
+  if (lines > 1) {
+    std::copy_n(plane + first * width, width, column);
+    std::iota(places, places + width, static_cast<int32_t>(first * width));
+    w.for_each_line(z, y, [&](int64_t line) {
+      meet(plane + line * width, 1, width, static_cast<int32_t>(line * width), 1, column, places);
+    });
+  }
+  for (const Run& run : runs) {
+    C* to = best + run.first;
+    int32_t* to_at = at + run.first;
+    if (lines == 0 || run.size == 0) {  // wholly in the padding
+      std::fill_n(to, run.count, lowest<T>());
+      std::fill_n(to_at, run.count, -1);
+    } else if (lines == 1) {
+      max_of_line(run, plane + first * width, static_cast<int32_t>(first * width), to, to_at);
+    } else {
+      take(column + run.begin, run.step, run.count, to);
+      take(places + run.begin, run.step, run.count, to_at);
+      for (int64_t k = run.begin + 1; k < run.begin + run.size; ++k)
+        join(column + k, places + k, run.step, run.count, to, to_at);
+    }
+  }
+}
+
+// One window over channels that lie side by side.
+template <class T, class C>
+void max_channels(const Windows& w, const C* image, const Span& z, const Span& y, const Span& x,
+                  int64_t channels, C* best, int32_t* at) {
+  const int64_t pixel = first_pixel(w, z, y, x);
+  std::fill_n(at, channels, static_cast<int32_t>(pixel));
+  if (pixel < 0) {
+    std::fill_n(best, channels, lowest<T>());
+    return;
+  }
+  std::copy_n(image + pixel * w.channels, channels, best);
+  w.for_each_line(z, y, [&](int64_t line) {
+    for (int64_t p = line * w.size[2] + x.begin; p < line * w.size[2] + x.end; ++p)
+      meet(image + p * w.channels, 1, channels, static_cast<int32_t>(p), 0, best, at);
+  });
+}
+
+// Where a row of results is computed: in its place, or in `other` where it is to be rounded.
+template <class T, class C>
+C* in_place(T* out, C* other) {
+  if constexpr (std::is_same_v<T, C>) return out;
+  return other;
+}
+template <class T, class C>
+void round_into(int64_t n, const C* from, T* to) {
+  if constexpr (!std::is_same_v<T, C>)
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
+}
+
+template <class T>
+void max_pool_of(const Windows& w, const compute_t<T>* x, T* out, int32_t* mask) {
+  using C = compute_t<T>;
+  const Runs runs = runs_of(w.spans[2]);
+  const auto columns = static_cast<int64_t>(w.spans[2].size());
+  w.for_each_piece([&](int64_t piece, int64_t begin, int64_t end) {
+    const C* image = x + piece * w.pixels() * w.channels + begin;
+    const int64_t first = piece * w.count() * w.channels + begin, n = end - begin;
+    const Scratch<C> best(std::max(columns, n)), column(w.channels == 1 ? w.size[2] : 0);
+    const Scratch<int32_t> places(w.channels == 1 ? w.size[2] : 0);
+    w.for_each_row([&](int64_t row, const Span& z, const Span& y) {
+      if (w.channels == 1) {
+        C* to = in_place<T>(out + first + row, best.data());
+        max_row<T>(w, runs, image, z, y, column.data(), places.data(), to, mask + first + row);
+        return round_into(columns, to, out + first + row);
+      }
+      for (int64_t i = 0; i < columns; ++i) {
+        const int64_t to = first + (row + i) * w.channels;
+        C* values = in_place<T>(out + to, best.data());
+        max_channels<T>(w, image, z, y, w.spans[2][static_cast<size_t>(i)], n, values, mask + to);
+        round_into(n, values, out + to);
+      }
+    });
+  });
+}
+
+}  // namespace oar::cpu
