@@ -256,7 +256,14 @@ PyObject* become(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     user_check(is_tensor(other), ErrorKind::InvalidType, "a tensor is expected, not {}.",
                Py_TYPE(other)->tp_name);
-    tensor_of(self)->become(*tensor_of(other).impl());
+    const Tensor &t = tensor_of(self), &source = tensor_of(other);
+    // The place on the tape goes along: x.reshape_() is differentiated as the view that x becomes.
+    const History* history = maybe_history(source);
+    const bool inner = history && history->node && grad_enabled() && !stop_gradient(source);
+    const Intrusive<Node> node = inner ? history->node : Intrusive<Node>();
+    const uint32_t index = inner ? history->index : 0;
+    t->become(*source.impl());
+    if (inner) set_history(t, node, index);
     Py_RETURN_NONE;
   });
 }

@@ -187,7 +187,7 @@ const OpDef pad_edges_grad_op = {
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
-        "(lambda s: (lambda z: (np.add.at(z, np.pad(np.arange(z.size).reshape(s), list(zip(paddings[::2], "
+        "grad if not paddings else (lambda s: (lambda z: (np.add.at(z, np.pad(np.arange(z.size).reshape(s), list(zip(paddings[::2], "
         "paddings[1::2])), {'reflect': 'reflect', 'replicate': 'edge', 'circular': 'wrap'}[mode]), grad), "
         "z.reshape(s))[1])(np.zeros(int(np.prod(s)), grad.dtype)))([n - a - b for n, a, b in zip(grad.shape, "
         "paddings[::2], paddings[1::2])])",

@@ -248,11 +248,11 @@ const OpDef bitcast_op = {
     .samples =
         [] {
           return Samples()
-              .add(of_dtype(t({2, 4}), DType::Float32), DType::Int32)
+              .add(of_dtype(t({2, 4}), DType::Float64), DType::Int64)
               .add(of_dtype(t({3, 2}), DType::Float64), DType::UInt8)
-              .add(ints(0, 9, {2, 8}, DType::Int16), DType::Int64)
-              .add(of_dtype(t({}), DType::Float32), DType::Int32)
-              .add(of_dtype(t({0, 4}), DType::Float32), DType::Int64);
+              .add(ints(0, 9, {2, 8}), DType::Int16)
+              .add(of_dtype(t({}), DType::Float64), DType::Int64)
+              .add(of_dtype(t({0, 4}), DType::Float64), DType::Int32);
         },
 };
 

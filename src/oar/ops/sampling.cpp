@@ -121,12 +121,14 @@ std::vector<Corner> corners_of(Dims x, const Tensor& given, const Reading& how, 
         reshape(slice_view(grid, SliceIndex().rest().at(static_cast<int64_t>(axes - 1 - axis))),
                 {x[0], 1, places});
     const Dims size = x.subspan(2 + axis, 1);
-    const Tensor count = count_of(size, grid.dtype());
+    const Tensor count = cast(count_of(size, grid.dtype()), grid.dtype());
     std::vector<Partial> longer;
     for (const Neighbour& n : neighbours(in_pixels(g, count, how), count, how))
       for (const Partial& p : partial) {
         Partial q = p;
-        q.index = p.index.defined() ? p.index * count_of(size, DType::Int64) + n.index : n.index;
+        q.index = p.index.defined()
+                      ? p.index * cast(count_of(size, DType::Int64), DType::Int64) + n.index
+                      : n.index;
         q.exists = p.exists.defined() ? logical_and(p.exists, n.exists) : n.exists;
         q.by_axis.push_back(n);
         longer.push_back(std::move(q));
@@ -295,7 +297,7 @@ const OpDef grid_sample_grad_grid_op = {
     .dtypes = "float",
     .numpy = OAR_SAMPLING_READ
     "np.array([[sum((grad[n, c] * (lambda h: (read(x[n, c].astype('float64'), at(grid[n] + h, x.shape[2:])) - "
-    "read(x[n, c].astype('float64'), at(grid[n] - h, x.shape[2:]))) / 2e-6)(1e-6 * np.eye(x.ndim - 2)[d]) for c in "
+    "read(x[n, c].astype('float64'), at(grid[n] - h, x.shape[2:]))) / 2e-4)(1e-4 * np.eye(x.ndim - 2)[d]) for c in "
     "range(x.shape[1])), np.zeros(grid.shape[1:-1])) for d in range(x.ndim - 2)] for n in range(x.shape[0])])"
     ".reshape((grid.shape[0], x.ndim - 2) + grid.shape[1:-1]).transpose(0, *range(2, x.ndim), 1)" OAR_SAMPLING_WITH,
     .samples =
@@ -319,6 +321,20 @@ Tensor pixel_places(Dim n, DType dtype, bool align_corners) {
   if (!align_corners) return (i * 2 + 1) / count_of(size, dtype) - 1;
   const Tensor last = count_of(size, dtype) - 1;
   return zero_where(equal(last, literal(0)), i * 2 / maximum(last, literal(1)) - 1);
+}
+
+// The places of all pixels, [places, axes + 1]: x, y(, z) and 1.
+Tensor all_places(Dims sizes, DType dtype, bool align_corners) {
+  std::vector<Tensor> columns;
+  for (size_t k = sizes.size(); k-- > 0;) {
+    Shape own(sizes.size(), Dim(1));
+    own[k] = sizes[k];
+    columns.push_back(
+        broadcast_to(reshape(pixel_places(sizes[k], dtype, align_corners), own), sizes));
+  }
+  columns.push_back(ones(sizes, dtype));
+  return reshape(stack(columns, -1),
+                 {Shape(sizes).numel(), static_cast<int64_t>(sizes.size()) + 1});
 }
 
 const OpDef affine_grid_op = {
@@ -364,10 +380,18 @@ const OpDef affine_grid_op = {
       shape.push_back(theta.dim(1));
       return narrowed(broadcast_to(grid, shape), a.theta.dtype());
     },
+    .vjp = [](const vjp::affine_grid& v) -> Grads {
+      const Tensor grad = widened(v.grad);
+      const Tensor flat =
+          reshape(grad, {grad.dim(0), Shape(v.out_shape.subspan(2)).numel(), grad.dim(-1)});
+      return narrowed(matmul(transpose(flat, {0, 2, 1}),
+                             all_places(v.out_shape.subspan(2), grad.dtype(), v.align_corners)),
+                      v.grad.dtype());
+    },
     .dtypes = "float",
     .numpy =
-        "(lambda s: np.einsum('...j,nij->n...i', np.stack(np.meshgrid(*[(lambda i: i * 2 / max(m - 1, 1) - (m > 1) if "
-        "align_corners else (2 * i + 1) / m - 1)(np.arange(m)) for m in s], indexing='ij')[::-1] + [np.ones(s)], -1), "
+        "(lambda s: np.einsum('...j,nij->n...i', np.stack([*np.meshgrid(*[(lambda i: i * 2 / max(m - 1, 1) - (m > 1) if "
+        "align_corners else (2 * i + 1) / m - 1)(np.arange(m)) for m in s], indexing='ij')[::-1], np.ones(s)], -1), "
         "theta))(tuple(out_shape[2:]))",
     .samples =
         [] {

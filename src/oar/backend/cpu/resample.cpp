@@ -104,6 +104,7 @@ Taps make_taps(const Mapping& map, int64_t in, int64_t out, double scale) {
 template <class W>
 struct Run {
   int64_t begin, count, taps;
+  bool straight;  // only one tap each, of weight 1, and those side by side: a copy
   std::vector<int32_t> index;
   std::vector<W> weight;
 };
@@ -236,6 +237,7 @@ class Resampler {
     }
     const State next{state.memory + here.scratch(), state.held + kSlots};
     const int64_t whole = levels_[depth + 1].taps.out;
+    if constexpr (kMoves) return moving(depth, x, out, begin, end, next);
     if (here.keeps()) return keeping(depth, x, out, begin, end, state, next);
     for (int64_t i = begin; i < end; ++i) {
       const auto tap = static_cast<size_t>(here.taps.start[static_cast<size_t>(i)]);
@@ -248,6 +250,20 @@ class Resampler {
       else
         combine(here, i, x, here.in_step, state.memory, nullptr);
       level(depth + 1, slab, out + i * here.out_step, 0, whole, next);
+    }
+  }
+
+  // Each slab of the result is one of x's; one that is the last one again is copied from there.
+  void moving(size_t depth, const C* x, C* out, int64_t begin, int64_t end, State next) const {
+    const Level& here = levels_[depth];
+    for (int64_t i = begin; i < end; ++i) {
+      const int32_t index = here.taps.index[static_cast<size_t>(i)];
+      C* to = out + i * here.out_step;
+      if (i > begin && index == here.taps.index[static_cast<size_t>(i - 1)])
+        std::memcpy(static_cast<void*>(to), to - here.out_step,
+                    static_cast<size_t>(here.out_step) * sizeof(C));
+      else
+        level(depth + 1, x + index * here.in_step, to, 0, levels_[depth + 1].taps.out, next);
     }
   }
 
@@ -278,10 +294,27 @@ class Resampler {
       return start[static_cast<size_t>(i) + 1] - start[static_cast<size_t>(i)];
     };
     std::vector<Run<W>> runs;
+    const auto copies = [&](int64_t i) {  // how many results from i on
+      const auto tap = [&](int64_t j) {
+        return static_cast<size_t>(start[static_cast<size_t>(j)]);
+      };
+      const auto plain = [&](int64_t j) {
+        return taps_at(j) == 1 && level.taps.weight[tap(j)] == 1;
+      };
+      int64_t n = 0;
+      while (i + n < level.taps.out && plain(i + n) &&
+             level.taps.index[tap(i + n)] == level.taps.index[tap(i)] + n)
+        ++n;
+      return n;
+    };
+    constexpr int64_t kWorthwhile = 16;
     for (int64_t i = 0; i < level.taps.out;) {
-      int64_t end = i + 1;
-      while (end < level.taps.out && taps_at(end) == taps_at(i)) ++end;
-      Run<W> run{i, end - i, taps_at(i), {}, {}};
+      const bool straight = copies(i) >= kWorthwhile;
+      int64_t end = straight ? i + copies(i) : i + 1;
+      while (!straight && end < level.taps.out && taps_at(end) == taps_at(i) &&
+             copies(end) < kWorthwhile)
+        ++end;
+      Run<W> run{i, end - i, taps_at(i), straight, {}, {}};
       for (int64_t k = 0; k < run.taps; ++k)
         for (int64_t j = i; j < end; ++j) {
           const auto tap = static_cast<size_t>(start[static_cast<size_t>(j)] + k);
@@ -314,7 +347,10 @@ class Resampler {
   void line(const C* x, C* out) const {
     for (const Run<W>& run : runs_) {
       C* to = out + run.begin;
-      if constexpr (kMoves) {
+      if (run.straight) {
+        std::memcpy(static_cast<void*>(to), x + run.index[0],
+                    static_cast<size_t>(run.count) * sizeof(C));
+      } else if constexpr (kMoves) {
         gather<1, false>(run, 0, x, to);
       } else {
         switch (run.taps) {

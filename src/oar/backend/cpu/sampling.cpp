@@ -1,6 +1,7 @@
 // Images read at the places of a grid. Places are taken in blocks: their pixels and weights are found
 // once and used for all channels.
 #include <cmath>
+#include <vector>
 
 #include "oar/backend/cpu/compact.h"
 
@@ -17,7 +18,6 @@ struct Reading {
   int64_t images, channels, places;
 
   int64_t plane() const { return sizes[0] * sizes[1] * sizes[2]; }
-  int corners() const { return nearest ? 1 : 1 << axes; }
 };
 
 // Arguments from `first` on: mode, padding_mode, align_corners.
@@ -61,55 +61,78 @@ C in_pixels(C g, int64_t size, const Reading& r, C& slope) {
   return at > last ? last : at > 0 ? at : at != at ? at : C(0);
 }
 
+// Half away from zero, without a branch.
+template <class C>
+C rounded(C v) {
+  return std::copysign(std::floor(std::abs(v) + C(0.5)), v);
+}
+
 // Up to kBlock places: for corner k of place p the pixel's number and weight. A pixel that is not there
 // has weight 0 and number 0.
-template <class C>
+template <class C, int kAxes, bool kNearest>
 struct Block {
+  static constexpr int kCorners = kNearest ? 1 : 1 << kAxes;
   int64_t count = 0;
-  int32_t pixel[8][kBlock];
-  C weight[8][kBlock];
-  C part[3][kBlock], slope[3][kBlock];  // between the two neighbours along an axis
-  bool there[8][kBlock];
+  int32_t pixel[kCorners][kBlock], there[kCorners][kBlock];
+  C weight[kCorners][kBlock];
+  C part[kAxes][kBlock], slope[kAxes][kBlock];  // between the two neighbours along an axis
 
   Block(const Reading& r, const C* grid, int64_t n) : count(n) {
-    int32_t below[3][kBlock];
-    for (int axis = 0; axis < r.axes; ++axis)
-      for (int64_t p = 0; p < n; ++p) {
-        const int64_t size = r.sizes[static_cast<size_t>(axis)];
-        const C at = in_pixels(grid[p * r.axes + (r.axes - 1 - axis)], size, r, slope[axis][p]);
-        const C floor = r.nearest ? std::round(at) : std::floor(at);
-        part[axis][p] = at - floor;
-        // NaN and what lies far outside count as outside.
-        below[axis][p] =
-            floor >= -1 && floor <= static_cast<C>(size) ? static_cast<int32_t>(floor) : -2;
-      }
-    for (int k = 0; k < r.corners(); ++k)
-      for (int64_t p = 0; p < n; ++p) corner(r, below, k, p);
+    int32_t below[kAxes][kBlock];
+    for (int axis = 0; axis < kAxes; ++axis) place(r, axis, grid + (kAxes - 1 - axis), below[axis]);
+    for (int k = 0; k < kCorners; ++k) corner(r, below, k);
   }
 
+  // The neighbour of corner k along an axis is the upper one.
+  static bool upper(int k, int axis) { return k >> (kAxes - 1 - axis) & 1; }
+
  private:
-  void corner(const Reading& r, const int32_t (*below)[kBlock], int k, int64_t p) {
-    int64_t number = 0;
-    C w = 1;
-    bool exists = true;
-    for (int axis = 0; axis < r.axes; ++axis) {
-      const int up = k >> (r.axes - 1 - axis) & 1;
-      const int64_t at = below[axis][p] + up, size = r.sizes[static_cast<size_t>(axis)];
-      exists &= at >= 0 && at < size;
-      number = number * size + at;
-      if (!r.nearest) w *= up ? part[axis][p] : 1 - part[axis][p];
+  void place(const Reading& r, int axis, const C* grid, int32_t* below) {
+    const int64_t size = r.sizes[static_cast<size_t>(axis)];
+    C at[kBlock];
+    if (r.beyond == Reading::Zeros) {
+      const C half = static_cast<C>(r.align_corners ? size - 1 : size) / 2,
+              shift = r.align_corners ? C(0) : C(-0.5);
+      for (int64_t p = 0; p < count; ++p) at[p] = (grid[p * kAxes] + 1) * half + shift;
+      std::fill(slope[axis], slope[axis] + count, half);
+    } else {
+      for (int64_t p = 0; p < count; ++p)
+        at[p] = in_pixels(grid[p * kAxes], size, r, slope[axis][p]);
     }
-    there[k][p] = exists;
-    pixel[k][p] = exists ? static_cast<int32_t>(number) : 0;
-    weight[k][p] = exists ? w : C(0);
+    const auto end = static_cast<C>(size);
+    for (int64_t p = 0; p < count; ++p) {
+      const C floor = kNearest ? rounded(at[p]) : std::floor(at[p]);
+      part[axis][p] = at[p] - floor;
+      // NaN and what lies far outside count as outside.
+      below[p] = static_cast<int32_t>(floor >= -1 && floor <= end ? floor : C(-2));
+    }
+  }
+
+  void corner(const Reading& r, const int32_t (*below)[kBlock], int k) {
+    std::array<int32_t, kAxes> size;
+    for (int axis = 0; axis < kAxes; ++axis)
+      size[static_cast<size_t>(axis)] = static_cast<int32_t>(r.sizes[static_cast<size_t>(axis)]);
+    for (int64_t p = 0; p < count; ++p) {
+      int32_t number = 0, exists = 1;
+      C w = 1;
+      for (int axis = 0; axis < kAxes; ++axis) {
+        const int32_t n = size[static_cast<size_t>(axis)], at = below[axis][p] + upper(k, axis);
+        exists &= static_cast<int32_t>(at >= 0) & static_cast<int32_t>(at < n);
+        number = number * n + at;
+        if (!kNearest) w *= upper(k, axis) ? part[axis][p] : 1 - part[axis][p];
+      }
+      there[k][p] = exists;
+      pixel[k][p] = exists ? number : 0;
+      weight[k][p] = exists ? w : C(0);
+    }
   }
 };
 
-template <class C, int kCorners>
-void read_channel(const Block<C>& block, const C* __restrict plane, C* __restrict out) {
+template <class C, class Places>
+void read_channel(const Places& block, const C* __restrict plane, C* __restrict out) {
   for (int64_t p = 0; p < block.count; ++p) {
     C sum = 0;
-    for (int k = 0; k < kCorners; ++k) {
+    for (int k = 0; k < Places::kCorners; ++k) {
       const C w = block.weight[k][p], v = plane[block.pixel[k][p]];
       sum += w != 0 ? v * w : C(0);
     }
@@ -117,19 +140,26 @@ void read_channel(const Block<C>& block, const C* __restrict plane, C* __restric
   }
 }
 
-template <class C, int kCorners>
-void add_channel(const Block<C>& block, const C* __restrict grad, C* __restrict plane) {
+template <class C, class Places>
+void add_channel(const Places& block, const C* __restrict grad, C* __restrict plane) {
   for (int64_t p = 0; p < block.count; ++p)
-    for (int k = 0; k < kCorners; ++k)
-      if (block.there[k][p]) plane[block.pixel[k][p]] += block.weight[k][p] * grad[p];
+    for (int k = 0; k < Places::kCorners; ++k) {
+      C& to = plane[block.pixel[k][p]];
+      to = to + (block.there[k][p] ? block.weight[k][p] * grad[p] : C(0));
+    }
 }
 
-// body(std::integral_constant<int, corners>).
-template <class Body>
-void with_corners(const Reading& r, Body&& body) {
-  if (r.nearest) return body(std::integral_constant<int, 1>());
-  if (r.axes == 2) return body(std::integral_constant<int, 4>());
-  body(std::integral_constant<int, 8>());
+// body(a type of blocks).
+template <class C, class Body>
+void with_blocks(const Reading& r, Body&& body) {
+  const auto by_axes = [&](auto axes) {
+    if (r.nearest)
+      body(std::type_identity<Block<C, axes(), true>>());
+    else
+      body(std::type_identity<Block<C, axes(), false>>());
+  };
+  if (r.axes == 2) return by_axes(std::integral_constant<int, 2>());
+  by_axes(std::integral_constant<int, 3>());
 }
 
 // body(image, first place, count) over blocks, in parallel.
@@ -159,12 +189,12 @@ void grid_sample(KernelCall& call) {
     using C = compute_t<T>;
     const Compact<T> x(call.in(0)), grid(call.in(1));
     const Result<T> out(call.out());
-    with_corners(r, [&](auto corners) {
+    with_blocks<C>(r, [&](auto kind) {
+      using Places = typename decltype(kind)::type;
       each_block(r, [&](int64_t image, int64_t first, int64_t count) {
-        const Block<C> block(r, grid.data() + (image * r.places + first) * r.axes, count);
+        const Places block(r, grid.data() + (image * r.places + first) * r.axes, count);
         for (int64_t c = image * r.channels; c < (image + 1) * r.channels; ++c)
-          read_channel<C, corners()>(block, x.data() + c * r.plane(),
-                                     out.data() + c * r.places + first);
+          read_channel<C>(block, x.data() + c * r.plane(), out.data() + c * r.places + first);
       });
     });
     out.finish();
@@ -182,18 +212,18 @@ void grid_sample_grad_x(KernelCall& call) {
     using C = compute_t<T>;
     const Compact<T> grad(call.in(0)), grid(call.in(1));
     const Result<T> out(call.out());
-    with_corners(r, [&](auto corners) {
+    with_blocks<C>(r, [&](auto kind) {
+      using Places = typename decltype(kind)::type;
       parallel_for(0, r.images * groups, 1, [&](int64_t begin, int64_t end) {
         for (int64_t g = begin; g < end; ++g) {
           const int64_t image = g / groups, from = image * r.channels + g % groups * kChannels,
                         to = std::min((image + 1) * r.channels, from + kChannels);
           std::fill(out.data() + from * r.plane(), out.data() + to * r.plane(), C(0));
           for (int64_t first = 0; first < r.places; first += kBlock) {
-            const Block<C> block(r, grid.data() + (image * r.places + first) * r.axes,
-                                 std::min(kBlock, r.places - first));
+            const Places block(r, grid.data() + (image * r.places + first) * r.axes,
+                               std::min(kBlock, r.places - first));
             for (int64_t c = from; c < to; ++c)
-              add_channel<C, corners()>(block, grad.data() + c * r.places + first,
-                                        out.data() + c * r.plane());
+              add_channel<C>(block, grad.data() + c * r.places + first, out.data() + c * r.plane());
           }
         }
       });
@@ -203,25 +233,22 @@ void grid_sample_grad_x(KernelCall& call) {
 }
 
 // The weight of corner k without the axis, times the sign with which that axis enters it.
-template <class C>
-C weight_beside(const Block<C>& block, const Reading& r, int k, int axis, int64_t p) {
-  C w = k >> (r.axes - 1 - axis) & 1 ? C(1) : C(-1);
-  for (int other = 0; other < r.axes; ++other) {
-    if (other == axis) continue;
-    const bool up = k >> (r.axes - 1 - other) & 1;
-    w *= up ? block.part[other][p] : 1 - block.part[other][p];
-  }
+template <class C, int kAxes>
+C weight_beside(const Block<C, kAxes, false>& block, int k, int axis, int64_t p) {
+  C w = block.upper(k, axis) ? C(1) : C(-1);
+  for (int other = 0; other < kAxes; ++other)
+    if (other != axis) w *= block.upper(k, other) ? block.part[other][p] : 1 - block.part[other][p];
   return w;
 }
 
 // For each corner the sum over channels of pixel times gradient; partial sums keep it exact.
-template <class C, int kCorners>
-void correlate(const Block<C>& block, const Reading& r, const C* x, const C* grad,
+template <class C, class Places>
+void correlate(const Places& block, const Reading& r, const C* x, const C* grad,
                C (*sums)[kBlock]) {
   constexpr int64_t kPart = 32;
-  for (int k = 0; k < kCorners; ++k) std::fill(sums[k], sums[k] + block.count, C(0));
-  for (int64_t from = 0; from < r.channels; from += kPart)
-    for (int k = 0; k < kCorners; ++k) {
+  for (int k = 0; k < Places::kCorners; ++k) {
+    std::fill(sums[k], sums[k] + block.count, C(0));
+    for (int64_t from = 0; from < r.channels; from += kPart) {
       C part[kBlock];
       std::fill(part, part + block.count, C(0));
       for (int64_t c = from; c < std::min(r.channels, from + kPart); ++c) {
@@ -232,6 +259,22 @@ void correlate(const Block<C>& block, const Reading& r, const C* x, const C* gra
         }
       }
       for (int64_t p = 0; p < block.count; ++p) sums[k][p] += part[p];
+    }
+  }
+}
+
+// The gradient of a block of places.
+template <class C, int kAxes>
+void grid_gradient(const Block<C, kAxes, false>& block, const Reading& r, const C* x, const C* grad,
+                   C* out) {
+  C sums[1 << kAxes][kBlock];
+  correlate<C>(block, r, x, grad, sums);
+  for (int axis = 0; axis < kAxes; ++axis)
+    for (int64_t p = 0; p < block.count; ++p) {
+      C sum = 0;
+      for (int k = 0; k < block.kCorners; ++k)
+        sum += block.there[k][p] ? sums[k][p] * weight_beside(block, k, axis, p) : C(0);
+      out[p * kAxes + (kAxes - 1 - axis)] = sum * block.slope[axis][p];
     }
 }
 
@@ -246,23 +289,78 @@ void grid_sample_grad_grid(KernelCall& call) {
     const Result<T> out(call.out());
     std::fill(out.data(), out.data() + call.out().numel, C(0));
     if (r.nearest) return out.finish();
-    with_corners(r, [&](auto corners) {
-      each_block(r, [&](int64_t image, int64_t first, int64_t count) {
-        const int64_t place = (image * r.places + first) * r.axes;
-        const Block<C> block(r, grid.data() + place, count);
-        C sums[8][kBlock];
-        correlate<C, corners()>(block, r, x.data() + image * r.channels * r.plane(),
-                                grad.data() + image * r.channels * r.places + first, sums);
-        for (int axis = 0; axis < r.axes; ++axis)
-          for (int64_t p = 0; p < count; ++p) {
-            C sum = 0;
-            for (int k = 0; k < corners(); ++k)
-              sum += block.there[k][p] ? sums[k][p] * weight_beside(block, r, k, axis, p) : C(0);
-            out.data()[place + p * r.axes + (r.axes - 1 - axis)] = sum * block.slope[axis][p];
-          }
-      });
+    with_blocks<C>(r, [&](auto kind) {
+      using Places = typename decltype(kind)::type;
+      if constexpr (Places::kCorners > 1)
+        each_block(r, [&](int64_t image, int64_t first, int64_t count) {
+          const int64_t place = (image * r.places + first) * r.axes;
+          grid_gradient(Places(r, grid.data() + place, count), r,
+                        x.data() + image * r.channels * r.plane(),
+                        grad.data() + image * r.channels * r.places + first, out.data() + place);
+        });
     });
     out.finish();
+  });
+}
+
+// The centres of n pixels between -1 and 1, or with the outermost two on -1 and 1.
+template <class C>
+std::vector<C> pixel_places(int64_t n, bool align_corners) {
+  std::vector<C> places;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto x = static_cast<double>(i), count = static_cast<double>(n);
+    places.push_back(static_cast<C>(!align_corners ? (2 * x + 1) / count - 1
+                                    : n == 1       ? 0
+                                                   : 2 * x / (count - 1) - 1));
+  }
+  return places;
+}
+
+// One row of a grid: what the outer coordinates give, plus the column's share.
+template <class C, int kAxes>
+void affine_row(const C* base, const C* step, const std::vector<C>& columns, C* out) {
+  for (size_t i = 0; i < columns.size(); ++i)
+    for (size_t d = 0; d < kAxes; ++d) out[i * kAxes + d] = base[d] + step[d] * columns[i];
+}
+
+// theta: [n, axes, axes + 1]; its columns speak of x, y, z, 1. The sizes are depth (or 1), height, width.
+template <class C, int kAxes>
+void affine_rows(const C* theta, int64_t images, const std::array<int64_t, 3>& sizes, bool align,
+                 C* out) {
+  const std::vector<C> depth = pixel_places<C>(sizes[0], align),
+                       height = pixel_places<C>(sizes[1], align),
+                       width = pixel_places<C>(sizes[2], align);
+  const int64_t rows = sizes[0] * sizes[1];
+  parallel_for(0, images * rows, std::max<int64_t>(1, kGrain / sizes[2]),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) {
+                   const C* matrix = theta + r / rows * (kAxes * (kAxes + 1));
+                   C base[kAxes], step[kAxes];
+                   for (int d = 0; d < kAxes; ++d) {
+                     const C* line = matrix + d * (kAxes + 1);
+                     step[d] = line[0];
+                     base[d] = line[kAxes] + line[1] * height[static_cast<size_t>(r % sizes[1])];
+                     if (kAxes == 3)
+                       base[d] += line[2] * depth[static_cast<size_t>(r % rows / sizes[1])];
+                   }
+                   affine_row<C, kAxes>(base, step, width, out + r * sizes[2] * kAxes);
+                 }
+               });
+}
+
+void affine_grid(KernelCall& call) {
+  const oar_tensor& out = call.out();
+  if (out.numel == 0) return;
+  const bool align = call.arg(2).as_bool(), volumes = out.ndim == 5;
+  const std::array<int64_t, 3> sizes{volumes ? out.shape[1] : 1, out.shape[out.ndim - 3],
+                                     out.shape[out.ndim - 2]};
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Compact<T> theta(call.in(0));
+    const Result<T> result(call.out());
+    const auto rows = volumes ? affine_rows<compute_t<T>, 3> : affine_rows<compute_t<T>, 2>;
+    rows(theta.data(), out.shape[0], sizes, align, result.data());
+    result.finish();
   });
 }
 
@@ -270,6 +368,7 @@ void grid_sample_grad_grid(KernelCall& call) {
 
 KernelList sampling_kernels() {
   static const oar_kernel list[] = {
+      {"affine_grid", 1, "cpu:ref", nullptr, kernel_entry<affine_grid>},
       {"grid_sample", 1, "cpu:ref", nullptr, kernel_entry<grid_sample>},
       {"grid_sample_grad_x", 1, "cpu:ref", nullptr, kernel_entry<grid_sample_grad_x>},
       {"grid_sample_grad_grid", 1, "cpu:ref", nullptr, kernel_entry<grid_sample_grad_grid>},

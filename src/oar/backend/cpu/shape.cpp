@@ -67,31 +67,61 @@ T element_of(const Scalar& value) {
                                      : convert_element<T>(value.to_complex());
 }
 
+// The part of an axis of the result that comes from x, and where it starts there.
+struct Kept {
+  int64_t begin, count, from;
+  Kept(int64_t size, int64_t before, int64_t after)
+      : begin(std::max<int64_t>(before, 0)),
+        count(std::max<int64_t>(size + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0),
+                                0)),
+        from(std::max<int64_t>(-before, 0)) {}
+};
+
+// Rows of the result: those of x between two borders, the others all border.
+template <class T>
+void pad_rows(const oar_tensor& x, const oar_tensor& out, Ints paddings, T element) {
+  const int last = x.ndim - 1;
+  SmallVector<Kept, 6> kept;
+  for (int i = 0; i < x.ndim; ++i)
+    kept.push_back({x.shape[i], paddings[static_cast<size_t>(2 * i)],
+                    paddings[static_cast<size_t>(2 * i + 1)]});
+  const int64_t length = out.shape[last], step = x.strides[last];
+  const Kept& row = kept.back();
+  const auto pad_row = [&](int64_t r) {
+    T* to = static_cast<T*>(out.data) + r * length;
+    int64_t offset = row.from * step;
+    bool inside = true;
+    for (int i = last - 1; i >= 0; --i) {
+      const Kept& axis = kept[static_cast<size_t>(i)];
+      const int64_t at = r % out.shape[i] - axis.begin;
+      inside &= at >= 0 && at < axis.count;
+      offset += (axis.from + at) * x.strides[i];
+      r /= out.shape[i];
+    }
+    if (!inside) return static_cast<void>(std::fill(to, to + length, element));
+    std::fill(to, to + row.begin, element);
+    const T* from = static_cast<const T*>(x.data) + offset;
+    if (step == 1)
+      std::copy(from, from + row.count, to + row.begin);
+    else
+      for (int64_t k = 0; k < row.count; ++k) to[row.begin + k] = from[k * step];
+    std::fill(to + row.begin + row.count, to + length, element);
+  };
+  parallel_for(0, out.numel / length, std::max<int64_t>(1, kGrain / length),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) pad_row(r);
+               });
+}
+
 void pad_constant(KernelCall& call) {
   const oar_tensor &x = call.in(0), &out = call.out();
-  const Ints paddings = call.arg(1).as_ints();
+  if (out.numel == 0) return;
+  if (x.ndim == 0) return copy_elements(out, x);
   const Scalar value = call.arg(2).as_scalar();
   visit_dtype(dtype_of(out), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    auto* o = static_cast<T*>(out.data);
-    const T element = element_of<T>(value);
-    parallel_for(0, out.numel, kGrain,
-                 [&](int64_t b, int64_t e) { std::fill(o + b, o + e, element); });
+    pad_rows<T>(x, out, call.arg(1).as_ints(), element_of<T>(value));
   });
-  // What is cut off of x is also where it would not fit.
-  ViewSpec from{{}, {x.strides, x.strides + x.ndim}, 0},
-      to{{}, {out.strides, out.strides + out.ndim}, 0};
-  for (int i = 0; i < x.ndim; ++i) {
-    const int64_t before = paddings[static_cast<size_t>(2 * i)],
-                  after = paddings[static_cast<size_t>(2 * i + 1)];
-    const int64_t kept = x.shape[i] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
-    if (kept <= 0) return;
-    from.shape.push_back(kept);
-    to.shape.push_back(kept);
-    from.offset += std::max<int64_t>(-before, 0) * x.strides[i];
-    to.offset += std::max<int64_t>(before, 0) * out.strides[i];
-  }
-  copy_elements(LocalTensor(out, to), LocalTensor(x, from));
 }
 
 // One row at a time: what is kept is a prefix (tril) or a suffix (triu).
