@@ -14,6 +14,8 @@
 #if defined(__SANITIZE_ADDRESS__)
 // The sanitizer's own allocator must refuse as the system does, instead of ending the process.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+#elif defined(__SANITIZE_THREAD__)
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 #endif
 
 namespace oar {

@@ -18,7 +18,7 @@ class FunctionRef<R(Args...)> {
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
              std::is_invocable_r_v<R, F&, Args...>)
-  FunctionRef(F&& callable) {  // NOLINT: implicit, so that a lambda can be passed as it is
+  FunctionRef(F&& callable) {  // implicit, so that a lambda can be passed as it is
     using Callable = std::remove_reference_t<F>;
     if constexpr (std::is_function_v<Callable>) {
       // A function has no object address to keep: keep the function pointer itself.

@@ -52,19 +52,19 @@ class Intrusive {
   using element_type = T;
 
   constexpr Intrusive() noexcept = default;
-  constexpr Intrusive(std::nullptr_t) noexcept {}  // NOLINT: implicit, as for other pointers
+  constexpr Intrusive(std::nullptr_t) noexcept {}  // implicit, as for other pointers
   // Shares: takes a reference of its own.
   explicit Intrusive(T* object) noexcept : object_(object) { retain(); }
   Intrusive(const Intrusive& other) noexcept : object_(other.object_) { retain(); }
   Intrusive(Intrusive&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class U>
     requires std::is_convertible_v<U*, T*>
-  Intrusive(const Intrusive<U>& other) noexcept : object_(other.get()) {  // NOLINT: implicit
+  Intrusive(const Intrusive<U>& other) noexcept : object_(other.get()) {  // implicit
     retain();
   }
   template <class U>
     requires std::is_convertible_v<U*, T*>
-  Intrusive(Intrusive<U>&& other) noexcept : object_(other.detach()) {}  // NOLINT: implicit
+  Intrusive(Intrusive<U>&& other) noexcept : object_(other.detach()) {}  // implicit
   ~Intrusive() {
     if (object_ != nullptr) {
       object_->release();

@@ -11,7 +11,7 @@ namespace oar::nn {
 // One number for both spatial axes, or one each.
 class Size2 {
  public:
-  Size2(int64_t both) : values_{both, both} {}  // NOLINT: 3 means (3, 3)
+  Size2(int64_t both) : values_{both, both} {}  // 3 means (3, 3)
   Size2(int64_t height, int64_t width) : values_{height, width} {}
   int64_t height() const { return values_[0]; }
   int64_t width() const { return values_[1]; }

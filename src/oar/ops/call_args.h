@@ -13,38 +13,36 @@ namespace oar {
 class TensorArgs : public TensorList {
  public:
   TensorArgs() = default;
-  TensorArgs(TensorList list) : TensorList(list) {}                  // NOLINT
-  TensorArgs(const std::vector<Tensor>& list) : TensorList(list) {}  // NOLINT
-  TensorArgs(std::initializer_list<Tensor> list)
-      : TensorList(list.begin(), list.size()) {}  // NOLINT
+  TensorArgs(TensorList list) : TensorList(list) {}
+  TensorArgs(const std::vector<Tensor>& list) : TensorList(list) {}
+  TensorArgs(std::initializer_list<Tensor> list) : TensorList(list.begin(), list.size()) {}
 };
 
 class IntArgs : public Ints {
  public:
   IntArgs() = default;
-  IntArgs(Ints list) : Ints(list) {}                                                 // NOLINT
-  IntArgs(const std::vector<int64_t>& list) : Ints(list) {}                          // NOLINT
-  IntArgs(std::initializer_list<int64_t> list) : Ints(list.begin(), list.size()) {}  // NOLINT
+  IntArgs(Ints list) : Ints(list) {}
+  IntArgs(const std::vector<int64_t>& list) : Ints(list) {}
+  IntArgs(std::initializer_list<int64_t> list) : Ints(list.begin(), list.size()) {}
   template <size_t N>
-  IntArgs(const SmallVector<int64_t, N>& list) : Ints(list.data(), list.size()) {}  // NOLINT
+  IntArgs(const SmallVector<int64_t, N>& list) : Ints(list.data(), list.size()) {}
 };
 
 class DimArgs : public Dims {
  public:
   DimArgs() = default;
-  DimArgs(Dims list) : Dims(list) {}                                             // NOLINT
-  DimArgs(const Shape& list) : Dims(list) {}                                     // NOLINT
-  DimArgs(const std::vector<int64_t>& list) : Dims(as_dims(list)) {}             // NOLINT
-  DimArgs(const std::vector<Dim>& list) : Dims(list) {}                          // NOLINT
-  DimArgs(std::initializer_list<Dim> list) : Dims(list.begin(), list.size()) {}  // NOLINT
+  DimArgs(Dims list) : Dims(list) {}
+  DimArgs(const Shape& list) : Dims(list) {}
+  DimArgs(const std::vector<int64_t>& list) : Dims(as_dims(list)) {}
+  DimArgs(const std::vector<Dim>& list) : Dims(list) {}
+  DimArgs(std::initializer_list<Dim> list) : Dims(list.begin(), list.size()) {}
 };
 
 class DoubleArgs : public std::span<const double> {
  public:
   DoubleArgs() = default;
-  DoubleArgs(std::span<const double> list) : std::span<const double>(list) {}  // NOLINT
-  DoubleArgs(std::initializer_list<double> l)
-      : std::span<const double>(l.begin(), l.size()) {}  // NOLINT
+  DoubleArgs(std::span<const double> list) : std::span<const double>(list) {}
+  DoubleArgs(std::initializer_list<double> l) : std::span<const double>(l.begin(), l.size()) {}
 };
 
 // InvalidType where a tensor that must be there is not.

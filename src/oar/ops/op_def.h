@@ -38,10 +38,10 @@ template <class R, class Context>
 class Rule {
  public:
   Rule() = default;
-  Rule(Unsupported u) : why_(u.why) {}  // NOLINT: reads as the record does
+  Rule(Unsupported u) : why_(u.why) {}  // reads as the record does
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, Rule> && !std::is_same_v<F, Unsupported>)
-  Rule(F function) {  // NOLINT
+  Rule(F function) {
     using P = typename detail::ParameterOf<F>::type;
     if constexpr (std::is_same_v<P, Context>)
       function_ = function;
@@ -70,7 +70,7 @@ struct TensorMeta {
 class Metas : public SmallVector<TensorMeta, 2> {
  public:
   Metas() = default;
-  Metas(TensorMeta one) { push_back(std::move(one)); }  // NOLINT
+  Metas(TensorMeta one) { push_back(std::move(one)); }
   Metas(std::initializer_list<TensorMeta> many) {
     for (const TensorMeta& m : many) push_back(m);
   }
@@ -86,7 +86,7 @@ struct ViewSpec {
 class Grads : public SmallVector<Tensor, 3> {
  public:
   Grads() = default;
-  Grads(Tensor one) { push_back(std::move(one)); }  // NOLINT
+  Grads(Tensor one) { push_back(std::move(one)); }
   Grads(std::initializer_list<Tensor> many) {
     for (const Tensor& t : many) push_back(t);
   }
@@ -118,15 +118,15 @@ struct BatchCall {
 class Made : public Outputs {
  public:
   Made() = default;
-  Made(Tensor one) { push_back(std::move(one)); }  // NOLINT
+  Made(Tensor one) { push_back(std::move(one)); }
   Made(std::initializer_list<Tensor> many) {
     for (const Tensor& t : many) push_back(t);
   }
-  Made(std::vector<Tensor> list) {  // NOLINT
+  Made(std::vector<Tensor> list) {
     for (Tensor& t : list) push_back(std::move(t));
   }
   template <class... T>
-  Made(std::tuple<T...> tuple) {  // NOLINT
+  Made(std::tuple<T...> tuple) {
     std::apply([this](auto&... t) { (push_back(std::move(t)), ...); }, tuple);
   }
   explicit Made(Outputs outputs) : Outputs(std::move(outputs)) {}

@@ -45,7 +45,7 @@ class SliceIndex : public SmallVector<int64_t, 24> {
     for (int64_t i = 0; i < count; ++i) all();
     return *this;
   }
-  operator std::vector<int64_t>() const { return {begin(), end()}; }  // NOLINT: for samples
+  operator std::vector<int64_t>() const { return {begin(), end()}; }  // for samples
 
  private:
   SliceIndex& item(int64_t kind, int64_t start, int64_t stop, int64_t step) {

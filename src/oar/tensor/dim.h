@@ -16,7 +16,7 @@ namespace oar {
 class Dim {
  public:
   constexpr Dim() = default;
-  constexpr Dim(int64_t value) : word_(value) {}  // NOLINT: a number is a dimension
+  constexpr Dim(int64_t value) : word_(value) {}  // a number is a dimension
 
   // A named unknown. `hint` is a value it had when it was met; it only guides, never decides.
   static Dim symbol(std::string_view name, int64_t hint = 2, int64_t at_least = 0);
@@ -147,7 +147,7 @@ class Shape : public SmallVector<Dim, 6> {
   Dim numel() const;
   bool is_known() const;
   std::string str() const;
-  operator Dims() const { return {data(), size()}; }  // NOLINT: a shape is a list of dims
+  operator Dims() const { return {data(), size()}; }  // a shape is a list of dims
   bool operator==(const Shape& other) const;
 };
 

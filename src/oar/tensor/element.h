@@ -15,35 +15,33 @@ namespace oar {
 struct bfloat16 {
   uint16_t bits = 0;
   bfloat16() = default;
-  bfloat16(float value) {  // NOLINT: arithmetic reads naturally with it
+  bfloat16(float value) {  // arithmetic reads naturally with it
     const auto word = std::bit_cast<uint32_t>(value);
     bits = value != value ? static_cast<uint16_t>(word >> 16 | 0x40)
                           : static_cast<uint16_t>((word + 0x7fff + ((word >> 16) & 1)) >> 16);
   }
-  operator float() const {
-    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-  }  // NOLINT
+  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
 struct float16 {
   uint16_t bits = 0;
   float16() = default;
-  float16(float value);    // NOLINT
-  operator float() const;  // NOLINT
+  float16(float value);
+  operator float() const;
 };
 
 struct float8_e4m3fn {
   uint8_t bits = 0;
   float8_e4m3fn() = default;
-  float8_e4m3fn(float value);  // NOLINT
-  operator float() const;      // NOLINT
+  float8_e4m3fn(float value);
+  operator float() const;
 };
 
 struct float8_e5m2 {
   uint8_t bits = 0;
   float8_e5m2() = default;
-  float8_e5m2(float value);  // NOLINT
-  operator float() const;    // NOLINT
+  float8_e5m2(float value);
+  operator float() const;
 };
 
 #if defined(__F16C__)

@@ -16,11 +16,11 @@ class Scalar {
  public:
   enum Kind : uint8_t { Bool, Int, Double, Complex };
   Scalar() = default;
-  Scalar(bool v) : kind_(Bool), integer_(v) {}                                          // NOLINT
-  Scalar(int v) : kind_(Int), integer_(v) {}                                            // NOLINT
-  Scalar(int64_t v) : kind_(Int), integer_(v) {}                                        // NOLINT
-  Scalar(double v) : kind_(Double), real_(v) {}                                         // NOLINT
-  Scalar(std::complex<double> v) : kind_(Complex), real_(v.real()), imag_(v.imag()) {}  // NOLINT
+  Scalar(bool v) : kind_(Bool), integer_(v) {}
+  Scalar(int v) : kind_(Int), integer_(v) {}
+  Scalar(int64_t v) : kind_(Int), integer_(v) {}
+  Scalar(double v) : kind_(Double), real_(v) {}
+  Scalar(std::complex<double> v) : kind_(Complex), real_(v.real()), imag_(v.imag()) {}
 
   Kind kind() const { return kind_; }
   int64_t to_int() const { return kind_ <= Int ? integer_ : static_cast<int64_t>(real_); }
@@ -45,15 +45,15 @@ class Value : public oar_value {
     count = 0;
     integer = 0;
   }
-  Value(std::nullopt_t) : Value() {}  // NOLINT
-  Value(const Tensor& t) : Value() {  // NOLINT
+  Value(std::nullopt_t) : Value() {}
+  Value(const Tensor& t) : Value() {
     if (t.defined()) {
       tag = OAR_TAG_TENSOR;
       tensor = t.impl();
     }
   }
   Value(Tensor&&) = delete;  // would dangle
-  Value(TensorList list) {   // NOLINT
+  Value(TensorList list) {
     tag = OAR_TAG_TENSORS;
     count = static_cast<int32_t>(list.size());
     tensors = reinterpret_cast<const oar_tensor* const*>(list.data());
@@ -62,44 +62,44 @@ class Value : public oar_value {
     tag = OAR_TAG_BOOL;
     count = 0;
     integer = v;
-  }                                                 // NOLINT
-  Value(int v) : Value(static_cast<int64_t>(v)) {}  // NOLINT
+  }
+  Value(int v) : Value(static_cast<int64_t>(v)) {}
   Value(int64_t v) {
     tag = OAR_TAG_INT;
     count = 0;
     integer = v;
-  }  // NOLINT
+  }
   Value(double v) {
     tag = OAR_TAG_DOUBLE;
     count = 0;
     real = v;
-  }  // NOLINT
+  }
   Value(DType t) {
     tag = OAR_TAG_DTYPE;
     count = 0;
     integer = static_cast<int64_t>(t);
-  }                            // NOLINT
-  Value(std::string_view s) {  // NOLINT
+  }
+  Value(std::string_view s) {
     tag = OAR_TAG_STRING;
     count = static_cast<int32_t>(s.size());
     string = s.data();
   }
-  Value(const char* s) : Value(std::string_view(s)) {}  // NOLINT
-  Value(Ints list) {                                    // NOLINT
+  Value(const char* s) : Value(std::string_view(s)) {}
+  Value(Ints list) {
     tag = OAR_TAG_INTS;
     count = static_cast<int32_t>(list.size());
     integers = list.data();
   }
-  Value(Dims dims) : Value(as_words(dims)) {}  // NOLINT
-  Value(std::span<const double> list) {        // NOLINT
+  Value(Dims dims) : Value(as_words(dims)) {}
+  Value(std::span<const double> list) {
     tag = OAR_TAG_DOUBLES;
     count = static_cast<int32_t>(list.size());
     doubles = list.data();
   }
-  Value(const Scalar& s);  // NOLINT
+  Value(const Scalar& s);
   Value(Scalar&&) = delete;
   template <class T>
-  Value(const std::optional<T>& v) : Value() {  // NOLINT
+  Value(const std::optional<T>& v) : Value() {
     if (v) *this = Value(*v);
   }
 

@@ -18,7 +18,7 @@ struct CachedMemory {
   using value_type = T;
   CachedMemory() = default;
   template <class U>
-  CachedMemory(const CachedMemory<U>&) {}  // NOLINT
+  CachedMemory(const CachedMemory<U>&) {}
   T* allocate(size_t n) {
     void* data = cpu_allocator::allocate(n * sizeof(T));
     if (!data) throw std::bad_alloc();
