@@ -15,7 +15,8 @@ const std::vector<oar_kernel>& all_kernels() {
   static const std::vector<oar_kernel> list = [] {
     std::vector<oar_kernel> all;
     for (auto family :
-         {activation_kernels, along_kernels,     binary_kernels,     compare_kernels,
+         {simd_kernels,  // in front of the general loops
+          activation_kernels, along_kernels,     binary_kernels,     compare_kernels,
           complex_kernels,    conv_kernels,      creation_kernels,   elementwise_kernels,
           embedding_kernels,  extremes_kernels,  index_kernels,      linalg_kernels,
           loss_kernels,       norm_kernels,      optimizer_kernels,  pool_kernels,

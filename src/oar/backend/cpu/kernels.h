@@ -27,6 +27,7 @@ std::span<const oar_kernel> random_kernels();
 std::span<const oar_kernel> reduction_kernels();
 std::span<const oar_kernel> scan_kernels();
 std::span<const oar_kernel> shape_kernels();
+std::span<const oar_kernel> simd_kernels();
 std::span<const oar_kernel> softmax_kernels();
 std::span<const oar_kernel> sort_kernels();
 std::span<const oar_kernel> statistics_kernels();
