@@ -13,6 +13,7 @@ check() {
 check format tools/format.sh
 check layers .venv/bin/python tools/check_layers.py
 check files .venv/bin/python tools/check_files.py
+check isolation .venv/bin/python tools/check_isolation.py
 check headers .venv/bin/python tools/check_headers.py
 check clang-tidy .venv/bin/python tools/check_tidy.py
 

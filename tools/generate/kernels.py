@@ -10,7 +10,7 @@ _LIST = re.compile(r"^KernelList (\w+_kernels)\(\) \{", re.MULTILINE)
 
 def names(folder: Path) -> list[str]:
     """Every function `KernelList x_kernels()` of the folder; optional libraries have folders of their own."""
-    return sorted(name for path in folder.glob("*.cpp") for name in _LIST.findall(path.read_text()))
+    return sorted(name for path in [*folder.glob("*.cpp"), *folder.glob("simd/*.cpp")] for name in _LIST.findall(path.read_text()))
 
 
 def header(folder: Path) -> str:

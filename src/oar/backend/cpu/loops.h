@@ -44,6 +44,16 @@ class StridedLoop {
     if (total_ == 0) return;
     parallel_for(0, total_, grain, [&](int64_t begin, int64_t end) { range(begin, end, body); });
   }
+  // The same with a body of its own for each piece of work: make() gives it, its finish() ends it.
+  template <class Make>
+  void run_pieces(Make&& make, int64_t grain = kGrain) const {
+    if (total_ == 0) return;
+    parallel_for(0, total_, grain, [&](int64_t begin, int64_t end) {
+      auto piece = make();
+      range(begin, end, piece);
+      piece.finish();
+    });
+  }
   int64_t size() const { return total_; }
 
  private:

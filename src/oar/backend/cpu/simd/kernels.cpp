@@ -1,0 +1,231 @@
+// Kernels of elementwise ops on vectorised loops, for the types that these are written for. The
+// general loops, which are asked next, have the rest.
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "oar/backend/cpu/simd/drive.h"
+#include "oar/base/flags.h"
+
+namespace oar::cpu {
+namespace simd {
+namespace {
+
+#define OAR_SIMD_COUNT(...) +1
+constexpr int kArithmeticCount = OAR_SIMD_ARITHMETIC(OAR_SIMD_COUNT, OAR_SIMD_COUNT),
+              kMathCount = OAR_SIMD_MATH(OAR_SIMD_COUNT, OAR_SIMD_COUNT),
+              kActivationCount = OAR_SIMD_ACTIVATION(OAR_SIMD_COUNT, OAR_SIMD_COUNT),
+              kQuestionCount = OAR_SIMD_QUESTION(OAR_SIMD_COUNT, OAR_SIMD_COUNT);
+#undef OAR_SIMD_COUNT
+
+bool use_avx512() {
+#if defined(__x86_64__)
+  return flag<std::string>("cpu_isa") != "avx2" && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+#else
+  return false;
+#endif
+}
+
+// The loops of the instruction set that was chosen, by op.
+class Loops {
+ public:
+  static const Loops& get() {
+    static const Loops loops;
+    return loops;
+  }
+  Function of(Op op, Type type) const { return by_op_[static_cast<size_t>(op)][type]; }
+  Function conversion(Type from, Type to) const { return convert_[from][to]; }
+  Function select(int width) const { return select_[width]; }
+
+ private:
+#if defined(__x86_64__)
+#define OAR_SIMD_CHOOSE(table) (avx512_ ? avx512::table : base::table)
+#else
+#define OAR_SIMD_CHOOSE(table) base::table
+#endif
+  Loops() : avx512_(use_avx512()) {
+    take(OAR_SIMD_CHOOSE(kArithmetic), kArithmeticCount);
+    take(OAR_SIMD_CHOOSE(kMath), kMathCount);
+    take(OAR_SIMD_CHOOSE(kActivation), kActivationCount);
+    take(OAR_SIMD_CHOOSE(kQuestion), kQuestionCount);
+    convert_ = OAR_SIMD_CHOOSE(kConvert);
+    select_ = OAR_SIMD_CHOOSE(kSelect);
+  }
+#undef OAR_SIMD_CHOOSE
+  void take(const Function (*rows)[kTypes], int count) {
+    for (int i = 0; i < count; ++i, ++taken_)
+      for (int type = 0; type < kTypes; ++type)
+        by_op_[static_cast<size_t>(taken_)][static_cast<size_t>(type)] = rows[i][type];
+  }
+
+  const bool avx512_;
+  int taken_ = 0;
+  std::array<std::array<Function, kTypes>, static_cast<size_t>(Op::kCount)> by_op_;
+  const Function (*convert_)[kTypes];
+  const Function* select_;
+};
+
+constexpr Type type_of(DType dtype) {
+  switch (dtype) {
+    case DType::Float32:
+      return kFloat32;
+    case DType::Float64:
+      return kFloat64;
+    case DType::BFloat16:
+      return kBFloat16;
+    case DType::Float16:
+      return kFloat16;
+    case DType::Int32:
+      return kInt32;
+    case DType::Int64:
+      return kInt64;
+    case DType::Bool:
+      return kBool;
+    default:
+      return kTypes;
+  }
+}
+Type type_of(const oar_kernel_call* call, int i = 0) {
+  return type_of(static_cast<const KernelCall*>(call)->dtype(i));
+}
+Function loop_for(Op op, const KernelCall& call) {
+  const Type type = type_of(&call);
+  return type == kTypes ? nullptr : Loops::get().of(op, type);
+}
+
+// Where an element costs much, a thread pays sooner.
+constexpr int64_t grain_of(Op op) {
+  const int i = static_cast<int>(op);
+  const bool heavy = i >= kArithmeticCount && i < kArithmeticCount + kMathCount + kActivationCount;
+  return heavy ? kGrain / 4 : kGrain;
+}
+
+template <int kOperands>
+void drive_call(Op op, KernelCall& call, const double* numbers = nullptr) {
+  std::array<const oar_tensor*, kOperands + 1> tensors{&call.out()};
+  for (int k = 0; k < kOperands; ++k) tensors[static_cast<size_t>(k) + 1] = &call.in(k);
+  drive<kOperands>(loop_for(op, call), tensors, numbers, grain_of(op));
+}
+
+template <Op kOp>
+const char* accepts(const oar_kernel_call* call) {
+  return loop_for(kOp, *static_cast<const KernelCall*>(call)) ? nullptr
+                                                              : "no vectorised loop for the dtype";
+}
+template <Op kOp, int kOperands, int kNumbers>
+void run(KernelCall& call) {
+  double numbers[kNumbers + 1];
+  for (int i = 0; i < kNumbers; ++i) numbers[i] = call.arg(kOperands + i).as_double();
+  drive_call<kOperands>(kOp, call, numbers);
+}
+
+// ---- Ops whose attributes need a look ------------------------------------------------------------
+
+void scale(KernelCall& call) {
+  const double numbers[] = {call.arg(1).as_scalar().to_double(),
+                            call.arg(2).as_scalar().to_double()};
+  drive_call<1>(call.arg(3).as_bool() ? Op::scale : Op::add_then_scale, call, numbers);
+}
+
+double bound(const KernelCall& call, int i, double open) {
+  return call.has(i) ? call.arg(i).as_scalar().to_double() : open;
+}
+void clip(KernelCall& call) {
+  constexpr double kOpen = std::numeric_limits<double>::infinity();
+  const double bounds[] = {bound(call, 1, -kOpen), bound(call, 2, kOpen)};
+  drive_call<1>(Op::clip, call, bounds);
+}
+void clip_grad(KernelCall& call) {
+  constexpr double kOpen = std::numeric_limits<double>::quiet_NaN();
+  const double bounds[] = {bound(call, 2, kOpen), bound(call, 3, kOpen)};
+  drive_call<2>(Op::clip_grad, call, bounds);
+}
+
+const char* accepts_round(const oar_kernel_call* call) {
+  if (static_cast<const KernelCall*>(call)->arg(1).as_int() != 0) return "rounds to decimals";
+  return accepts<Op::round>(call);
+}
+void round(KernelCall& call) { drive_call<1>(Op::round, call); }
+
+void gelu(KernelCall& call) {
+  drive_call<1>(call.arg(1).as_bool() ? Op::gelu_tanh : Op::gelu, call);
+}
+void gelu_grad(KernelCall& call) {
+  drive_call<2>(call.arg(2).as_bool() ? Op::gelu_tanh_grad : Op::gelu_grad, call);
+}
+
+// The one value that a broadcast tensor holds, else NaN.
+double common_value(const oar_tensor& t) {
+  for (int axis = 0; axis < t.ndim; ++axis)
+    if (t.shape[axis] != 1 && t.strides[axis] != 0) return std::nan("");
+  return t.numel == 0 ? std::nan("") : load_element(t.data, static_cast<DType>(t.dtype)).real();
+}
+void pow(KernelCall& call) {
+  const double exponent = common_value(call.in(1));
+  if (exponent == 2) return drive_call<1>(Op::square, call);
+  if (exponent == 3) return drive_call<1>(Op::cube, call);
+  drive_call<2>(Op::pow, call);
+}
+void pow_grad(KernelCall& call) {
+  const double exponent = common_value(call.in(1));
+  if (exponent != 2 && exponent != 3) return drive_call<3>(Op::pow_grad, call);
+  const Op op = exponent == 2 ? Op::square_grad : Op::cube_grad;
+  drive<2>(loop_for(op, call), {&call.out(), &call.in(0), &call.in(2)}, nullptr, grain_of(op));
+}
+
+// ---- Copies --------------------------------------------------------------------------------------
+
+Function conversion(const oar_tensor& to, const oar_tensor& from) {
+  const Type to_type = type_of(static_cast<DType>(to.dtype)),
+             from_type = type_of(static_cast<DType>(from.dtype));
+  if (to_type == kTypes || from_type == kTypes) return nullptr;
+  return Loops::get().conversion(from_type, to_type);
+}
+const char* accepts_cast(const oar_kernel_call* call) {
+  const auto& c = *static_cast<const KernelCall*>(call);
+  return conversion(c.out(), c.in(0)) ? nullptr : "no vectorised loop for the dtypes";
+}
+void cast(KernelCall& call) {
+  drive<1>(conversion(call.out(), call.in(0)), {&call.out(), &call.in(0)}, nullptr, kGrain);
+}
+
+const char* accepts_where(const oar_kernel_call* call) {
+  return size_of(static_cast<const KernelCall*>(call)->dtype(1)) <= 8 ? nullptr : "wide elements";
+}
+void where(KernelCall& call) {
+  const int width = std::countr_zero(size_of(call.dtype(1)));
+  drive<3>(Loops::get().select(width), {&call.out(), &call.in(0), &call.in(1), &call.in(2)},
+           nullptr, kGrain);
+}
+
+}  // namespace
+}  // namespace simd
+
+KernelList simd_kernels() {
+  using namespace simd;
+#define OAR_SIMD_KERNEL(op, functor, operands, numbers, types) \
+  {#op, 1, "cpu:simd", accepts<Op::op>, kernel_entry<run<Op::op, operands, numbers>>},
+#define OAR_SIMD_NONE(...)
+  static const oar_kernel list[] = {
+      OAR_SIMD_LISTS(OAR_SIMD_KERNEL, OAR_SIMD_NONE){"scale", 1, "cpu:simd", accepts<Op::scale>,
+                                                     kernel_entry<simd::scale>},
+      {"clip", 1, "cpu:simd", accepts<Op::clip>, kernel_entry<simd::clip>},
+      {"clip_grad", 1, "cpu:simd", accepts<Op::clip_grad>, kernel_entry<simd::clip_grad>},
+      {"round", 1, "cpu:simd", accepts_round, kernel_entry<simd::round>},
+      {"gelu", 1, "cpu:simd", accepts<Op::gelu>, kernel_entry<simd::gelu>},
+      {"gelu_grad", 1, "cpu:simd", accepts<Op::gelu_grad>, kernel_entry<simd::gelu_grad>},
+      {"pow", 1, "cpu:simd", accepts<Op::pow>, kernel_entry<simd::pow>},
+      {"pow_grad", 1, "cpu:simd", accepts<Op::pow_grad>, kernel_entry<simd::pow_grad>},
+      {"cast", 1, "cpu:simd", accepts_cast, kernel_entry<simd::cast>},
+      {"where", 1, "cpu:simd", accepts_where, kernel_entry<simd::where>},
+  };
+#undef OAR_SIMD_KERNEL
+#undef OAR_SIMD_NONE
+  return list;
+}
+
+}  // namespace oar::cpu

@@ -1,0 +1,314 @@
+// The loop around a functor, for one instruction set. As in functions.h everything has internal
+// linkage and nothing comes from another header: a function compiled for AVX-512 must not become the
+// program's only copy.
+#pragma once
+
+#include "oar/backend/cpu/simd/functions.h"
+#include "oar/backend/cpu/simd/table.h"
+
+namespace oar::cpu::simd {
+namespace {
+
+// ---- Elements ----------------------------------------------------------------------------------
+
+struct Brain {
+  uint16_t bits;
+};
+struct Half {
+  uint16_t bits;
+};
+struct Truth {
+  uint8_t value;  // 0 or 1
+};
+
+inline float widened(Brain v) { return bits_as<float>(static_cast<uint32_t>(v.bits) << 16); }
+// To the nearest, of two equally near ones the even. NaN stays NaN.
+inline Brain narrowed_to_brain(float v) {
+  const auto word = bits_as<uint32_t>(v);
+  const uint32_t rounded = (word + 0x7fff + ((word >> 16) & 1)) >> 16;
+  return {static_cast<uint16_t>(v != v ? (word >> 16 | 0x40) : rounded)};
+}
+
+// Elements are computed as another type than they are stored in, `kChunk` at a time.
+constexpr int kChunk = 16;
+template <class S>
+struct Stored {
+  using Compute = S;
+  static constexpr bool kSame = true;
+};
+template <>
+struct Stored<Truth> {
+  using Compute = uint8_t;
+  static constexpr bool kSame = false;
+  static void load(uint8_t* to, const Truth* from) {
+    for (int k = 0; k < kChunk; ++k) to[k] = from[k].value;
+  }
+  template <class T>
+  static void store(Truth* to, const T* from) {
+    for (int k = 0; k < kChunk; ++k) to[k].value = static_cast<uint8_t>(from[k]);
+  }
+};
+template <>
+struct Stored<Brain> {
+  using Compute = float;
+  static constexpr bool kSame = false;
+  static void load(float* to, const Brain* from) {
+    for (int k = 0; k < kChunk; ++k) to[k] = widened(from[k]);
+  }
+  static void store(Brain* to, const float* from) {
+    for (int k = 0; k < kChunk; ++k) to[k] = narrowed_to_brain(from[k]);
+  }
+};
+template <>
+struct Stored<Half> {
+  using Compute = float;
+  static constexpr bool kSame = false;
+#if defined(__F16C__)
+  typedef short Shorts __attribute__((vector_size(16), aligned(2), may_alias));
+  typedef float Floats __attribute__((vector_size(32), aligned(4), may_alias));
+  static void load(float* to, const Half* from) {
+    for (int k = 0; k < kChunk; k += 8)
+      *reinterpret_cast<Floats*>(to + k) =
+          __builtin_ia32_vcvtph2ps256(*reinterpret_cast<const Shorts*>(from + k));
+  }
+  static void store(Half* to, const float* from) {
+    for (int k = 0; k < kChunk; k += 8)
+      *reinterpret_cast<Shorts*>(to + k) =
+          __builtin_ia32_vcvtps2ph256(*reinterpret_cast<const Floats*>(from + k), 0);
+  }
+#else
+  static void load(float* to, const Half* from) {
+    for (int k = 0; k < kChunk; ++k) to[k] = static_cast<float>(bits_as<_Float16>(from[k].bits));
+  }
+  static void store(Half* to, const float* from) {
+    for (int k = 0; k < kChunk; ++k) to[k].bits = bits_as<uint16_t>(static_cast<_Float16>(from[k]));
+  }
+#endif
+};
+template <class S>
+using ComputeOf = typename Stored<S>::Compute;
+
+// ---- Operands and results ------------------------------------------------------------------------
+
+// Elements that are worked on at a time; a multiple of the chunk.
+constexpr int64_t kBlock = 256;
+constexpr int64_t round_up(int64_t n) { return (n + kChunk - 1) / kChunk * kChunk; }
+
+// Hands out blocks of an operand, as they lie in memory where that is possible.
+template <class S>
+class Operand {
+ public:
+  using Compute = ComputeOf<S>;
+  Operand(const Run& run, int k)
+      : data_(static_cast<const S*>(run.in[k])), repeated_((run.repeated >> k & 1) != 0) {
+    if (!repeated_) return;
+    S copies[kChunk];
+    for (int i = 0; i < kChunk; ++i) copies[i] = *data_;
+    for (int64_t i = 0; i < kBlock; i += kChunk) convert(room_ + i, copies);
+  }
+  // `count` is a multiple of the chunk, or the rest of a run.
+  const Compute* at(int64_t i, int64_t count) {
+    if (repeated_) return room_;
+    const S* from = data_ + i;
+    const int64_t whole = count / kChunk * kChunk;
+    if constexpr (Stored<S>::kSame)
+      if (whole == count) return from;
+    for (int64_t k = 0; k < whole; k += kChunk) convert(room_ + k, from + k);
+    if (whole < count) {  // repeats the last element, which is as harmless as it was itself
+      S padded[kChunk];
+      for (int64_t k = 0; k < kChunk; ++k)
+        padded[k] = from[whole + k < count ? whole + k : count - 1];
+      convert(room_ + whole, padded);
+    }
+    return room_;
+  }
+
+ private:
+  static void convert(Compute* to, const S* from) {
+    if constexpr (Stored<S>::kSame)
+      for (int k = 0; k < kChunk; ++k) to[k] = from[k];
+    else
+      Stored<S>::load(to, from);
+  }
+  const S* data_;
+  const bool repeated_;
+  alignas(64) Compute room_[kBlock];
+};
+
+// Memory is written around the caches in whole lines, if the processor can.
+constexpr int64_t kLine = 64;
+inline void stream_line(char* to, const char* from) {
+#if defined(__AVX__)
+  typedef float Vector __attribute__((vector_size(32), may_alias));
+  __builtin_ia32_movntps256(reinterpret_cast<float*>(to), *reinterpret_cast<const Vector*>(from));
+  __builtin_ia32_movntps256(reinterpret_cast<float*>(to + 32),
+                            *reinterpret_cast<const Vector*>(from + 32));
+#else
+  __builtin_memcpy(to, from, kLine);
+#endif
+}
+inline void stream_fence() {
+#if defined(__AVX__)
+  __builtin_ia32_sfence();
+#endif
+}
+
+// Takes blocks of results to where they belong.
+template <class S, class Made>
+class Result {
+ public:
+  explicit Result(const Run& run)
+      : data_(static_cast<S*>(run.out)), stream_(run.stream && run.count * kSize >= 16 * kLine) {}
+  ~Result() {
+    if (stream_) stream_fence();
+  }
+  // How many elements to make next, with `left` to go: blocks that are streamed start at a line.
+  int64_t next(int64_t i, int64_t left) const {
+    if (stream_) {
+      const int64_t past = static_cast<int64_t>(bits_as<uintptr_t>(data_ + i) % kLine);
+      if (past != 0) return least(left, (kLine - past + kSize - 1) / kSize);
+    }
+    if (left >= kBlock) return kBlock;
+    return left >= kChunk ? left / kChunk * kChunk : left;
+  }
+  Made* at(int64_t i, int64_t count) {
+    if constexpr (Stored<S>::kSame)
+      if (!stream_ && count % kChunk == 0) return data_ + i;
+    return room_;
+  }
+  void put(int64_t i, int64_t count) {
+    S* to = data_ + i;
+    if constexpr (Stored<S>::kSame) {
+      if (!stream_ && count % kChunk == 0) return;
+      write(to, room_, count);
+    } else {
+      alignas(64) S packed[kBlock];
+      S* direct = stream_ || count % kChunk != 0 ? packed : to;
+      for (int64_t k = 0; k < count; k += kChunk) Stored<S>::store(direct + k, room_ + k);
+      if (direct == packed) write(to, packed, count);
+    }
+  }
+
+ private:
+  static constexpr int64_t kSize = sizeof(S);
+  static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+  void write(S* to, const S* from, int64_t count) const {
+    if (stream_ && count == kBlock) {
+      for (int64_t byte = 0; byte < kBlock * kSize; byte += kLine)
+        stream_line(reinterpret_cast<char*>(to) + byte, reinterpret_cast<const char*>(from) + byte);
+    } else {
+      __builtin_memcpy(to, from, static_cast<unsigned long>(count * kSize));
+    }
+  }
+  S* data_;
+  const bool stream_;
+  alignas(64) Made room_[kBlock];
+};
+
+// ---- The loop ----------------------------------------------------------------------------------
+
+template <class F>
+inline F functor(const double* numbers) {
+  if constexpr (requires { F(numbers); })
+    return F(numbers);
+  else
+    return F{};
+}
+
+// A functor may have arguments that it leaves to another algorithm: `hard` finds them.
+template <class F, class Made, class... C>
+inline bool made_slowly(const F& f, Made* out, int64_t count, const C*... in) {
+  if constexpr (requires { f.hard(*in...); }) {
+    unsigned found = 0;
+    for (int64_t k = 0; k < count; k += kChunk)
+      for (int j = 0; j < kChunk; ++j) found |= f.hard(in[k + j]...) ? 1u : 0u;
+    if (found == 0) return false;
+    for (int64_t k = 0; k < count; ++k) out[k] = f.slow(in[k]...);
+    return true;
+  } else {
+    return false;
+  }
+}
+
+// Flattened: a call in the loop, be it of the functor, would keep it from being vectorised.
+template <class F, class Made, class... C>
+[[gnu::flatten]] inline void make(const F& f, Made* out, int64_t count, const C*... in) {
+  if (made_slowly(f, out, round_up(count), in...)) return;
+  for (int64_t k = 0; k < count; k += kChunk)
+#pragma GCC ivdep
+    for (int j = 0; j < kChunk; ++j) out[k + j] = f(in[k + j]...);
+}
+
+template <class F, class Out, class... In>
+inline void run_over(const Run& run, In&&... in) {
+  using Made = decltype(functor<F>(nullptr)(*in.at(0, 0)...));
+  const F f = functor<F>(run.numbers);
+  Result<Out, Made> result(run);
+  for (int64_t i = 0; i < run.count;) {
+    const int64_t count = result.next(i, run.count - i);
+    make(f, result.at(i, count), count, in.at(i, count)...);
+    result.put(i, count);
+    i += count;
+  }
+}
+template <class F, class Out, class A>
+void run1(const Run& run) {
+  run_over<F, Out>(run, Operand<A>(run, 0));
+}
+template <class F, class Out, class A, class B>
+void run2(const Run& run) {
+  run_over<F, Out>(run, Operand<A>(run, 0), Operand<B>(run, 1));
+}
+template <class F, class Out, class A, class B, class C>
+void run3(const Run& run) {
+  run_over<F, Out>(run, Operand<A>(run, 0), Operand<B>(run, 1), Operand<C>(run, 2));
+}
+
+// ---- A row of the table ----------------------------------------------------------------------------
+
+constexpr unsigned kFloats = 1u << kFloat32 | 1u << kFloat64 | 1u << kBFloat16 | 1u << kFloat16;
+constexpr unsigned kIntegers = 1u << kInt32 | 1u << kInt64;
+constexpr unsigned kNumbers = kFloats | kIntegers;
+constexpr unsigned kBits = kIntegers | 1u << kBool;
+constexpr unsigned kNumbersAndBool = kNumbers | 1u << kBool;
+
+struct Row {
+  Function by_type[kTypes];
+};
+template <template <class> class F, int kOperands, bool kAsks, class S>
+constexpr Function loop() {
+  using Functor = F<ComputeOf<S>>;
+  if constexpr (kAsks) {
+    if constexpr (kOperands == 1)
+      return run1<Functor, Truth, S>;
+    else
+      return run2<Functor, Truth, S, S>;
+  } else if constexpr (kOperands == 1) {
+    return run1<Functor, S, S>;
+  } else if constexpr (kOperands == 2) {
+    return run2<Functor, S, S, S>;
+  } else {
+    return run3<Functor, S, S, S, S>;
+  }
+}
+template <template <class> class F, int kOperands, unsigned kOf, Type kType, class S, bool kAsks>
+constexpr Function entry() {
+  if constexpr ((kOf >> kType & 1) != 0)
+    return loop<F, kOperands, kAsks, S>();
+  else
+    return nullptr;
+}
+#define OAR_SIMD_ROW_OF(F, operands, types, asks)       \
+  {entry<F, operands, types, kFloat32, float, asks>(),  \
+   entry<F, operands, types, kFloat64, double, asks>(), \
+   entry<F, operands, types, kBFloat16, Brain, asks>(), \
+   entry<F, operands, types, kFloat16, Half, asks>(),   \
+   entry<F, operands, types, kInt32, int32_t, asks>(),  \
+   entry<F, operands, types, kInt64, int64_t, asks>(),  \
+   entry<F, operands, types, kBool, Truth, asks>()},
+#define OAR_SIMD_ROW(op, F, operands, numbers, types) OAR_SIMD_ROW_OF(F, operands, types, false)
+#define OAR_SIMD_ASKING_ROW(op, F, operands, numbers, types) \
+  OAR_SIMD_ROW_OF(F, operands, types, true)
+
+}  // namespace
+}  // namespace oar::cpu::simd

@@ -1,0 +1,142 @@
+// The vectorised loops of one instruction set: which there are, and how they are called.
+#pragma once
+
+#include <cstdint>
+
+namespace oar::cpu::simd {
+
+enum Type : int { kFloat32, kFloat64, kBFloat16, kFloat16, kInt32, kInt64, kBool, kTypes };
+
+// out[i] = f(in[0][i], in[1][i] ...) for i < count. `out` is either one of the operands or apart from
+// them all.
+struct Run {
+  void* out;
+  const void* in[3];
+  unsigned repeated;  // bit k: operand k is one element that serves for all i
+  bool stream;        // write past the caches: the result is too large for them
+  int64_t count;
+  const double* numbers;  // attributes of the op
+};
+using Function = void (*)(const Run&);
+
+// X(op, functor, operands, numbers, types): the op's name, the functor that computes an element, how many
+// tensors and then numbers the op takes, and the types that there are loops for. Y is the same for loops
+// whose kernels are written by hand. The functors stand in the file of units/ that is named like the list.
+#define OAR_SIMD_ARITHMETIC(X, Y)                  \
+  X(neg, Neg, 1, 0, kNumbers)                      \
+  X(abs, Abs, 1, 0, kNumbers)                      \
+  X(sign, Sign, 1, 0, kNumbers)                    \
+  X(square, Square, 1, 0, kNumbers)                \
+  X(floor, Floor, 1, 0, kFloats)                   \
+  X(ceil, Ceil, 1, 0, kFloats)                     \
+  X(trunc, Trunc, 1, 0, kFloats)                   \
+  Y(round, Round, 1, 0, kFloats)                   \
+  Y(scale, ScaleThenAdd, 1, 2, kFloats)            \
+  Y(add_then_scale, AddThenScale, 1, 2, kFloats)   \
+  Y(clip, Clip, 1, 2, kFloats)                     \
+  Y(clip_grad, ClipGrad, 2, 2, kFloats)            \
+  X(add, Add, 2, 0, kNumbers)                      \
+  X(subtract, Subtract, 2, 0, kNumbers)            \
+  X(multiply, Multiply, 2, 0, kNumbers)            \
+  X(divide, Divide, 2, 0, kFloats)                 \
+  X(maximum, Maximum, 2, 0, kNumbers)              \
+  X(minimum, Minimum, 2, 0, kNumbers)              \
+  X(fmax, Fmax, 2, 0, kNumbers)                    \
+  X(fmin, Fmin, 2, 0, kNumbers)                    \
+  X(bitwise_and, BitwiseAnd, 2, 0, kBits)          \
+  X(bitwise_or, BitwiseOr, 2, 0, kBits)            \
+  X(bitwise_xor, BitwiseXor, 2, 0, kBits)          \
+  X(relu, Relu, 1, 0, kNumbers)                    \
+  X(relu_grad, ReluGrad, 2, 0, kNumbers)           \
+  X(leaky_relu, LeakyRelu, 1, 1, kFloats)          \
+  X(leaky_relu_grad, LeakyReluGrad, 2, 1, kFloats) \
+  X(hardswish, Hardswish, 1, 0, kFloats)           \
+  X(hardswish_grad, HardswishGrad, 2, 0, kFloats)  \
+  X(sigmoid_grad, SigmoidGrad, 2, 0, kFloats)      \
+  X(tanh_grad, TanhGrad, 2, 0, kFloats)
+
+#define OAR_SIMD_MATH(X, Y)                 \
+  X(reciprocal, Reciprocal, 1, 0, kFloats)  \
+  X(sqrt, Sqrt, 1, 0, kFloats)              \
+  X(rsqrt, Rsqrt, 1, 0, kFloats)            \
+  X(exp, Exp, 1, 0, kFloats)                \
+  X(expm1, Expm1, 1, 0, kFloats)            \
+  X(log, Log, 1, 0, kFloats)                \
+  X(log2, Log2, 1, 0, kFloats)              \
+  X(log10, Log10, 1, 0, kFloats)            \
+  X(log1p, Log1p, 1, 0, kFloats)            \
+  X(erf, Erf, 1, 0, kFloats)                \
+  X(sin, Sin, 1, 0, kFloats)                \
+  X(cos, Cos, 1, 0, kFloats)                \
+  X(tan, Tan, 1, 0, kFloats)                \
+  X(asin, Asin, 1, 0, kFloats)              \
+  X(acos, Acos, 1, 0, kFloats)              \
+  X(atan, Atan, 1, 0, kFloats)              \
+  X(sinh, Sinh, 1, 0, kFloats)              \
+  X(cosh, Cosh, 1, 0, kFloats)              \
+  X(tanh, Tanh, 1, 0, kFloats)              \
+  X(atan2, Atan2, 2, 0, kFloats)            \
+  Y(pow, Power, 2, 0, kFloats)              \
+  Y(cube, Cube, 1, 0, kFloats)              \
+  Y(pow_grad, PowerGrad, 3, 0, kFloats)     \
+  Y(square_grad, SquareGrad, 2, 0, kFloats) \
+  Y(cube_grad, CubeGrad, 2, 0, kFloats)     \
+  X(remainder, Remainder, 2, 0, kFloats)
+
+#define OAR_SIMD_ACTIVATION(X, Y)                \
+  X(sigmoid, Sigmoid, 1, 0, kFloats)             \
+  X(silu, Silu, 1, 0, kFloats)                   \
+  X(silu_grad, SiluGrad, 2, 0, kFloats)          \
+  X(log_sigmoid, LogSigmoid, 1, 0, kFloats)      \
+  X(softplus, Softplus, 1, 2, kFloats)           \
+  X(softplus_grad, SoftplusGrad, 2, 2, kFloats)  \
+  X(elu, Elu, 1, 1, kFloats)                     \
+  X(elu_grad, EluGrad, 2, 1, kFloats)            \
+  Y(gelu, Gelu, 1, 0, kFloats)                   \
+  Y(gelu_tanh, GeluTanh, 1, 0, kFloats)          \
+  Y(gelu_grad, GeluGrad, 2, 0, kFloats)          \
+  Y(gelu_tanh_grad, GeluTanhGrad, 2, 0, kFloats) \
+  X(mish, Mish, 1, 0, kFloats)                   \
+  X(mish_grad, MishGrad, 2, 0, kFloats)
+
+// A bool comes out of these.
+#define OAR_SIMD_QUESTION(X, Y)                     \
+  X(equal, Equal, 2, 0, kNumbersAndBool)            \
+  X(not_equal, NotEqual, 2, 0, kNumbersAndBool)     \
+  X(less_than, Less, 2, 0, kNumbers)                \
+  X(less_equal, LessEqual, 2, 0, kNumbers)          \
+  X(greater_than, Greater, 2, 0, kNumbers)          \
+  X(greater_equal, GreaterEqual, 2, 0, kNumbers)    \
+  X(isnan, IsNan, 1, 0, kFloats)                    \
+  X(isinf, IsInf, 1, 0, kFloats)                    \
+  X(isfinite, IsFinite, 1, 0, kFloats)              \
+  X(logical_not, LogicalNot, 1, 0, kNumbersAndBool) \
+  X(logical_and, LogicalAnd, 2, 0, kNumbersAndBool) \
+  X(logical_or, LogicalOr, 2, 0, kNumbersAndBool)   \
+  X(logical_xor, LogicalXor, 2, 0, kNumbersAndBool)
+
+#define OAR_SIMD_LISTS(X, Y) \
+  OAR_SIMD_ARITHMETIC(X, Y) OAR_SIMD_MATH(X, Y) OAR_SIMD_ACTIVATION(X, Y) OAR_SIMD_QUESTION(X, Y)
+
+#define OAR_SIMD_NAME(op, ...) op,
+enum class Op : int { OAR_SIMD_LISTS(OAR_SIMD_NAME, OAR_SIMD_NAME) kCount };
+#undef OAR_SIMD_NAME
+
+// The tables of each instruction set: AVX2 on x86-64, elsewhere what the whole library is compiled
+// for; and AVX-512, only on x86-64. An entry is null where there is no loop for the type.
+#define OAR_SIMD_EXPORTS                                           \
+  extern const Function kArithmetic[][kTypes];                     \
+  extern const Function kMath[][kTypes];                           \
+  extern const Function kActivation[][kTypes];                     \
+  extern const Function kQuestion[][kTypes];                       \
+  extern const Function kConvert[kTypes][kTypes]; /* [from][to] */ \
+  extern const Function kSelect[4]; /* by log2 of an element's bytes; operand 0 is the condition */
+namespace base {
+OAR_SIMD_EXPORTS
+}
+namespace avx512 {
+OAR_SIMD_EXPORTS
+}
+#undef OAR_SIMD_EXPORTS
+
+}  // namespace oar::cpu::simd

@@ -1,0 +1,124 @@
+// Loops of activations and their derivatives.
+#include "oar/backend/cpu/simd/loops.h"
+
+namespace oar::cpu::simd {
+namespace {
+
+template <class T>
+struct Sigmoid {
+  T operator()(T v) const { return sigmoid(v); }
+};
+template <class T>
+struct Silu {
+  T operator()(T v) const { return v * sigmoid(v); }
+};
+template <class T>
+struct SiluGrad {
+  T operator()(T x, T grad) const {
+    const T s = sigmoid(x);
+    return grad * (s * (1 + x * (1 - s)));
+  }
+};
+template <class T>
+struct LogSigmoid {
+  T operator()(T v) const { return (v < 0 ? v : T(0)) - log1p(exp(-magnitude(v))); }
+};
+template <class T>
+struct Softplus {
+  T beta, threshold;
+  explicit Softplus(const double* n) : beta(T(n[0])), threshold(T(n[1])) {}
+  T operator()(T v) const {
+    const T scaled = v * beta;
+    const T smooth = log1p(exp(scaled)) / beta;
+    return scaled > threshold ? v : smooth;
+  }
+};
+template <class T>
+struct SoftplusGrad {
+  T beta, threshold;
+  explicit SoftplusGrad(const double* n) : beta(T(n[0])), threshold(T(n[1])) {}
+  T operator()(T x, T grad) const {
+    const T scaled = x * beta;
+    const T smooth = grad * sigmoid(scaled);
+    return scaled > threshold ? grad : smooth;
+  }
+};
+template <class T>
+struct Elu {
+  T alpha;
+  explicit Elu(const double* n) : alpha(T(n[0])) {}
+  T operator()(T v) const {
+    const T below = alpha * expm1(v);
+    return v < 0 ? below : v;
+  }
+};
+template <class T>
+struct EluGrad {
+  T alpha;
+  explicit EluGrad(const double* n) : alpha(T(n[0])) {}
+  T operator()(T x, T grad) const {
+    const T below = grad * alpha * exp(x);
+    return x > 0 ? grad : below;
+  }
+};
+
+template <class T>
+struct Gelu {
+  T operator()(T v) const { return v * normal_share(v, bell(v)); }
+};
+template <class T>
+struct GeluGrad {
+  T operator()(T x, T grad) const {
+    constexpr T kDensityAt0 = T(0.39894228040143267794L);
+    const T height = bell(x);
+    return grad * (normal_share(x, height) + x * height * kDensityAt0);
+  }
+};
+
+// (1 + tanh(u)) / 2 is the sigmoid of 2u, which loses nothing far below 0.
+template <class T>
+struct TanhApproximation {
+  static constexpr T kScale = T(2 * 0.79788456080286535588L), kCubic = T(0.044715L);
+  T share, slope;
+  explicit TanhApproximation(T v)
+      : share(sigmoid(kScale * v * (1 + kCubic * v * v))),
+        slope(kScale * (1 + 3 * kCubic * v * v)) {}
+};
+template <class T>
+struct GeluTanh {
+  T operator()(T v) const { return v * TanhApproximation<T>(v).share; }
+};
+template <class T>
+struct GeluTanhGrad {
+  T operator()(T x, T grad) const {
+    const TanhApproximation<T> t(x);
+    return grad * (t.share + x * t.share * (1 - t.share) * t.slope);
+  }
+};
+
+// With n = e^v: tanh(log(1 + n)) = w / (w + 2), w = n (n + 2). Beyond kHigh it is 1.
+template <class T>
+constexpr T kMishHigh = kIsFloat<T> ? T(20) : T(40);
+template <class T>
+struct Mish {
+  T operator()(T v) const {
+    const T n = exp(v > kMishHigh<T> ? kMishHigh<T> : v), w = n * (n + 2);
+    return v * (w / (w + 2));
+  }
+};
+template <class T>
+struct MishGrad {
+  T operator()(T x, T grad) const {
+    const T n = exp(x > kMishHigh<T> ? kMishHigh<T> : x), w = n * (n + 2);
+    const T inverse = 1 / (w + 2);
+    return grad * (w * inverse + x * (4 * n * inverse) * ((n + 1) * inverse));
+  }
+};
+
+}  // namespace
+
+namespace OAR_SIMD_SET {
+const Function kActivation[][kTypes] = {OAR_SIMD_ACTIVATION(OAR_SIMD_ROW, OAR_SIMD_ROW)};
+}
+
+}  // namespace oar::cpu::simd

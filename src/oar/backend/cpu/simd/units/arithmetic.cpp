@@ -1,0 +1,217 @@
+// Loops without elementary functions.
+#include "oar/backend/cpu/simd/loops.h"
+
+namespace oar::cpu::simd {
+namespace {
+
+template <class T>
+constexpr bool kIsReal = T(0.5) != 0;
+
+template <class T>
+struct Neg {
+  T operator()(T v) const { return -v; }
+};
+template <class T>
+struct Abs {
+  T operator()(T v) const {
+    if constexpr (kIsReal<T>)
+      return magnitude(v);
+    else
+      return v < 0 ? -v : v;
+  }
+};
+template <class T>
+struct Sign {
+  T operator()(T v) const { return v > 0 ? T(1) : v < 0 ? T(-1) : v; }  // 0 and NaN stay
+};
+template <class T>
+struct Square {
+  T operator()(T v) const { return v * v; }
+};
+
+template <class T>
+struct Floor {
+  T operator()(T v) const {
+    if constexpr (kIsFloat<T>)
+      return __builtin_floorf(v);
+    else
+      return __builtin_floor(v);
+  }
+};
+template <class T>
+struct Ceil {
+  T operator()(T v) const {
+    if constexpr (kIsFloat<T>)
+      return __builtin_ceilf(v);
+    else
+      return __builtin_ceil(v);
+  }
+};
+template <class T>
+struct Trunc {
+  T operator()(T v) const {
+    if constexpr (kIsFloat<T>)
+      return __builtin_truncf(v);
+    else
+      return __builtin_trunc(v);
+  }
+};
+// Halves away from zero: the fraction is exact, so that it tells.
+template <class T>
+struct Round {
+  T operator()(T v) const {
+    const T whole = Trunc<T>{}(v);
+    const T away = magnitude(v - whole) >= T(0.5) ? T(1) : T(0);
+    return with_sign(magnitude(whole) + away, v);
+  }
+};
+
+template <class T>
+struct ScaleThenAdd {
+  T scale, bias;
+  explicit ScaleThenAdd(const double* n) : scale(T(n[0])), bias(T(n[1])) {}
+  T operator()(T v) const { return v * scale + bias; }
+};
+template <class T>
+struct AddThenScale {
+  T scale, bias;
+  explicit AddThenScale(const double* n) : scale(T(n[0])), bias(T(n[1])) {}
+  T operator()(T v) const { return (v + bias) * scale; }
+};
+// NaN passes through both comparisons.
+template <class T>
+struct Clip {
+  T min, max;
+  explicit Clip(const double* n) : min(T(n[0])), max(T(n[1])) {}
+  T operator()(T v) const {
+    const T raised = v < min ? min : v;
+    return raised > max ? max : raised;
+  }
+};
+// An open side is NaN, which no comparison meets: infinity passes too.
+template <class T>
+struct ClipGrad {
+  T min, max;
+  explicit ClipGrad(const double* n) : min(T(n[0])), max(T(n[1])) {}
+  T operator()(T x, T grad) const {
+    const T above = x <= min ? T(0) : grad;
+    const T inside = x >= max ? T(0) : above;
+    return x != x && (min == min || max == max) ? T(0) : inside;
+  }
+};
+
+template <class T>
+struct Add {
+  T operator()(T a, T b) const { return a + b; }
+};
+template <class T>
+struct Subtract {
+  T operator()(T a, T b) const { return a - b; }
+};
+template <class T>
+struct Multiply {
+  T operator()(T a, T b) const { return a * b; }
+};
+template <class T>
+struct Divide {
+  T operator()(T a, T b) const { return a / b; }
+};
+// NaN is the one value that differs from itself.
+template <class T>
+struct Maximum {
+  T operator()(T a, T b) const {
+    const T larger = a > b ? a : b;
+    return a != a ? a : larger;
+  }
+};
+template <class T>
+struct Minimum {
+  T operator()(T a, T b) const {
+    const T smaller = a < b ? a : b;
+    return a != a ? a : smaller;
+  }
+};
+template <class T>
+struct Fmax {
+  T operator()(T a, T b) const {
+    const T larger = a >= b ? a : b;
+    return b != b ? a : larger;
+  }
+};
+template <class T>
+struct Fmin {
+  T operator()(T a, T b) const {
+    const T smaller = a <= b ? a : b;
+    return b != b ? a : smaller;
+  }
+};
+template <class T>
+struct BitwiseAnd {
+  T operator()(T a, T b) const { return static_cast<T>(a & b); }
+};
+template <class T>
+struct BitwiseOr {
+  T operator()(T a, T b) const { return static_cast<T>(a | b); }
+};
+template <class T>
+struct BitwiseXor {
+  T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
+};
+
+template <class T>
+struct Relu {
+  T operator()(T v) const { return v < 0 ? T(0) : v; }  // NaN passes through
+};
+template <class T>
+struct ReluGrad {
+  T operator()(T out, T grad) const { return out > 0 ? grad : T(0); }
+};
+template <class T>
+struct LeakyRelu {
+  T slope;
+  explicit LeakyRelu(const double* n) : slope(T(n[0])) {}
+  T operator()(T v) const {
+    const T below = slope * v;
+    return v >= 0 ? v : below;
+  }
+};
+template <class T>
+struct LeakyReluGrad {
+  T slope;
+  explicit LeakyReluGrad(const double* n) : slope(T(n[0])) {}
+  T operator()(T x, T grad) const {
+    const T below = slope * grad;
+    return x >= 0 ? grad : below;
+  }
+};
+template <class T>
+struct Hardswish {
+  T operator()(T v) const {
+    const T raised = v + 3 < 0 ? T(0) : v + 3;
+    return v * (raised > 6 ? T(6) : raised) / 6;
+  }
+};
+template <class T>
+struct HardswishGrad {
+  T operator()(T x, T grad) const {
+    const T middle = grad * (2 * x + 3) / 6;
+    const T above = x > -3 ? middle : T(0);
+    return x >= 3 ? grad : above;
+  }
+};
+template <class T>
+struct SigmoidGrad {
+  T operator()(T out, T grad) const { return grad * (out * (1 - out)); }
+};
+template <class T>
+struct TanhGrad {
+  T operator()(T out, T grad) const { return grad * (1 - out * out); }
+};
+
+}  // namespace
+
+namespace OAR_SIMD_SET {
+const Function kArithmetic[][kTypes] = {OAR_SIMD_ARITHMETIC(OAR_SIMD_ROW, OAR_SIMD_ROW)};
+}
+
+}  // namespace oar::cpu::simd

@@ -1,0 +1,115 @@
+// Loops over elementary functions.
+#include "oar/backend/cpu/simd/loops.h"
+
+namespace oar::cpu::simd {
+namespace {
+
+template <class T>
+struct Reciprocal {
+  T operator()(T v) const { return 1 / v; }
+};
+template <class T>
+struct Sqrt {
+  T operator()(T v) const { return square_root(v); }
+};
+template <class T>
+struct Rsqrt {
+  T operator()(T v) const { return 1 / square_root(v); }
+};
+
+#define OAR_SIMD_FUNCTION(Functor, function)             \
+  template <class T>                                     \
+  struct Functor {                                       \
+    T operator()(T v) const { return cpu::function(v); } \
+  };
+OAR_SIMD_FUNCTION(Exp, exp)
+OAR_SIMD_FUNCTION(Expm1, expm1)
+OAR_SIMD_FUNCTION(Log, log)
+OAR_SIMD_FUNCTION(Log2, log2)
+OAR_SIMD_FUNCTION(Log10, log10)
+OAR_SIMD_FUNCTION(Log1p, log1p)
+OAR_SIMD_FUNCTION(Erf, erf)
+OAR_SIMD_FUNCTION(Asin, asin)
+OAR_SIMD_FUNCTION(Acos, acos)
+OAR_SIMD_FUNCTION(Atan, atan)
+OAR_SIMD_FUNCTION(Sinh, sinh)
+OAR_SIMD_FUNCTION(Cosh, cosh)
+OAR_SIMD_FUNCTION(Tanh, tanh)
+#undef OAR_SIMD_FUNCTION
+
+// Many turns take more digits of pi than there are here.
+#define OAR_SIMD_PERIODIC(Functor, function, precise)                  \
+  template <class T>                                                   \
+  struct Functor {                                                     \
+    bool hard(T v) const { return !(magnitude(v) <= kMostTurned<T>); } \
+    T slow(T v) const { return static_cast<T>(precise(v)); }           \
+    T operator()(T v) const { return cpu::function(v); }               \
+  };
+OAR_SIMD_PERIODIC(Sin, sin, __builtin_sin)
+OAR_SIMD_PERIODIC(Cos, cos, __builtin_cos)
+OAR_SIMD_PERIODIC(Tan, tan, __builtin_tan)
+#undef OAR_SIMD_PERIODIC
+
+template <class T>
+struct Atan2 {
+  T operator()(T y, T x) const { return cpu::atan2(y, x); }
+};
+template <class T>
+struct Cube {
+  T operator()(T v) const { return v * v * v; }
+};
+template <class T>
+struct Power {
+  T operator()(T a, T b) const {
+    const T made = cpu::pow(a, b);
+    return b == 2 ? a * a : made;
+  }
+};
+template <class T>
+struct PowerGrad {
+  T operator()(T x, T y, T grad) const {
+    const T slope = y == 2 ? y * x : y * cpu::pow(x, y - 1);
+    return x == 0 && y == 0 ? grad * 0 : grad * slope;
+  }
+};
+template <class T>
+struct SquareGrad {
+  T operator()(T x, T grad) const { return grad * (2 * x); }
+};
+template <class T>
+struct CubeGrad {
+  T operator()(T x, T grad) const { return grad * (3 * (x * x)); }
+};
+
+// The remainder is exact: in double as long as the quotient has at most 29 bits. The quotient may be
+// one too large, where it was rounded up to a whole number.
+template <class T>
+struct Remainder {
+  static bool unusual(T a, T b) {
+    return !(magnitude(a) < kInfinity<T>) || !(magnitude(b) < kInfinity<T>) ||
+           !(magnitude(a) < magnitude(b) * T(0x1p28));
+  }
+  bool hard(T a, T b) const { return !kIsFloat<T> || unusual(a, b); }
+  T slow(T a, T b) const {
+    const auto rest = static_cast<T>(__builtin_fmod(a, b));
+    if (rest == 0) return with_sign(T(0), b);
+    return (b < 0) != (rest < 0) ? rest + b : rest;
+  }
+  T operator()(T a, T b) const {
+    const double x = a, y = b;
+    const double quotient = __builtin_trunc(x / y);
+    double rest = x - quotient * y;
+    rest += rest != 0 && (rest < 0) != (x < 0) ? with_sign(magnitude(y), x) : 0.0;
+    const auto whole = static_cast<T>(rest);
+    const T turned = (b < 0) != (whole < 0) ? whole + b : whole;
+    return whole == 0 ? with_sign(T(0), b) : turned;
+  }
+};
+
+}  // namespace
+
+namespace OAR_SIMD_SET {
+const Function kMath[][kTypes] = {OAR_SIMD_MATH(OAR_SIMD_ROW, OAR_SIMD_ROW)};
+}
+
+}  // namespace oar::cpu::simd
