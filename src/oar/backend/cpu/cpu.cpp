@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "oar/backend/cpu/kernels.h"
+#include "oar/backend/cpu/nn_kernels.h"
 #include "oar/device/device.h"
 #include "oar/tensor/allocator.h"
 
@@ -15,12 +16,14 @@ const std::vector<oar_kernel>& all_kernels() {
   static const std::vector<oar_kernel> list = [] {
     std::vector<oar_kernel> all;
     for (auto family :
-         {activation_kernels, along_kernels,     binary_kernels,     compare_kernels,
-          complex_kernels,    conv_kernels,      creation_kernels,   elementwise_kernels,
-          embedding_kernels,  extremes_kernels,  index_kernels,      linalg_kernels,
-          loss_kernels,       norm_kernels,      optimizer_kernels,  pool_kernels,
-          random_kernels,     reduction_kernels, scan_kernels,       shape_kernels,
-          softmax_kernels,    sort_kernels,      statistics_kernels, trigonometry_kernels})
+         {activation_kernels, along_kernels,        binary_kernels,     compare_kernels,
+          complex_kernels,    conv_kernels,         creation_kernels,   elementwise_kernels,
+          embedding_kernels,  extremes_kernels,     index_kernels,      linalg_kernels,
+          loss_kernels,       norm_kernels,         optimizer_kernels,  pool_kernels,
+          random_kernels,     reduction_kernels,    scan_kernels,       shape_kernels,
+          softmax_kernels,    sort_kernels,         statistics_kernels, trigonometry_kernels,
+          ctc_kernels,        distribution_kernels, gates_kernels,      pointwise_loss_kernels,
+          units_kernels,        updates_kernels})
       for (const oar_kernel& kernel : family()) all.push_back(kernel);
     return all;
   }();
