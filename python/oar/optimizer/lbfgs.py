@@ -14,6 +14,11 @@ from oar.optimizer.optimizer import Optimizer
 __all__ = ["LBFGS"]
 
 
+def _copied(state: dict[str, Any]) -> dict[str, Any]:
+    """With lists of its own, since a step adds to them."""
+    return {key: list(value) if isinstance(value, list) else value for key, value in state.items()}
+
+
 class LBFGS(Optimizer):
     """Minimises by Newton's method with an approximate inverse Hessian, made from the last steps.
 
@@ -179,16 +184,14 @@ class LBFGS(Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """The history, the counters and, with a scheduler, its state."""
-        packed: dict[str, Any] = {"state": dict(self._state)}
+        packed: dict[str, Any] = {"state": _copied(self._state)}
         if isinstance(self._learning_rate, LRScheduler):
             packed["LR_Scheduler"] = self._learning_rate.state_dict()
         return packed
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a history."""
-        self._state = {
-            key: list(value) if isinstance(value, list) else value for key, value in state_dict["state"].items()
-        }
+        self._state = _copied(state_dict["state"])
         if isinstance(self._learning_rate, LRScheduler):
             self._learning_rate.set_state_dict(state_dict["LR_Scheduler"])
             self._refresh_lr()

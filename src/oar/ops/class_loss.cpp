@@ -145,7 +145,8 @@ struct Path {
   Tensor node, side, valid;  // [batch, steps]
 };
 Path heap_path(const Tensor& label, int64_t num_classes) {
-  const auto steps = static_cast<int>(std::bit_width(static_cast<uint64_t>(2 * num_classes - 1))) - 1;
+  const auto steps =
+      static_cast<int>(std::bit_width(static_cast<uint64_t>(2 * num_classes - 1))) - 1;
   const Tensor leaf = label + Tensor::scalar(num_classes, DType::Int64, true);
   std::vector<Tensor> nodes, sides;
   for (int i = 0; i < steps; ++i) {
@@ -229,10 +230,12 @@ const OpDef label_smooth_op = {
                  "epsilon is {}; it must lie between 0 and 1.", a.epsilon);
       user_check(a.label.rank() > 0, ErrorKind::InvalidArgument,
                  "label is 0-d; it needs an axis of classes.");
-      const Tensor kept = a.label * (1 - a.epsilon);
-      if (a.prior_dist.defined()) return kept + a.prior_dist * a.epsilon;
+      const Tensor kept = widened(a.label) * (1 - a.epsilon);
       const Dim classes = a.label.dim(-1);
-      return kept + a.epsilon / count_of(Dims(&classes, 1), kept.dtype());
+      const Tensor many = count_of(Dims(&classes, 1), kept.dtype());
+      return narrowed(a.prior_dist.defined() ? kept + widened(a.prior_dist) * a.epsilon
+                                             : (kept * many + a.epsilon) / many,
+                      a.label.dtype());
     },
     .dtypes = "float",
     .numpy =

@@ -179,7 +179,7 @@ const OpDef ctc_op = {
           return Samples()
               .add(t({4, 2, 3}), given({1, 2, 1, 1}, {2, 2}), given({4, 4}, {2}),
                    given({2, 2}, {2}))
-              .add(t({4, 3, 3}), given({0, 1, 1, -1, -1, -1}, {3, 2}, DType::Int32),
+              .add(t({4, 3, 3}), given({0, 1, 1, 0, 0, 1}, {3, 2}, DType::Int32),
                    given({4, 3, 2}, {3}), given({2, 1, 0}, {3}), 2)
               .add(t({1, 1, 2}), given({1}, {1, 1}), given({1}, {1}), given({1}, {1}));
         },
@@ -230,7 +230,7 @@ const OpDef ctc_grad_op = {
           return Samples()
               .add(t({4, 2, 3}), given({1, 2, 1, 1}, {2, 2}), given({4, 4}, {2}),
                    given({2, 2}, {2}), t({2}))
-              .add(t({3, 2, 3}), given({0, 1, 1, -1}, {2, 2}), given({3, 2}, {2}),
+              .add(t({3, 2, 3}), given({0, 1, 1, 0}, {2, 2}), given({3, 2}, {2}),
                    given({2, 1}, {2}), t({2}), 2);
         },
 };

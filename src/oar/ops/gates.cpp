@@ -1,6 +1,7 @@
 // Activations in which one half of the input opens or closes the other, or the largest part wins.
 #include "oar/ops/gen/gates.h"
 
+#include "oar/ops/batching.h"
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/extremes.h"
 #include "oar/ops/gen/join.h"
@@ -63,6 +64,10 @@ const OpDef glu_grad_op = {
       const auto parts = chunk(a.x, 2, a.axis);
       const Tensor open = sigmoid(parts[1]), passed = a.grad * open;
       return concat({passed, passed * (1 - open) * parts[0]}, a.axis);
+    },
+    .batch = [](const BatchCall& c) -> Made {
+      const Tensor x = with_batch(c, 0);
+      return glu_grad(x, with_batch(c, 1), behind_batch(c.args[2].as_int(), x.rank() - 1));
     },
     .shard = "...a..., ...b... -> ...a... ; a@axis whole ; b@axis whole",
     .traits = Trait::Smooth,

@@ -184,18 +184,23 @@ int64_t channel_axis(std::string_view data_format, int rank) {
 const OpDef prelu_op = {
     .schema = "prelu(Tensor x, Tensor weight, str data_format = 'NCHW') -> Tensor",
     .brief = "x where x > 0, else weight * x. The weight is one number, or one for each channel.",
-    .decompose = [](const args::prelu& a) -> Made {
-      const int rank = a.x.rank();
-      const int64_t axis = channel_axis(a.data_format, rank);
+    .infer = [](const args::prelu& a) -> Metas {
+      const int64_t axis = channel_axis(a.data_format, a.x.rank());
       user_check(a.weight.rank() == 1, ErrorKind::InvalidArgument,
                  "weight has shape {}; it must have one axis.", to_string(a.weight.dims()));
-      if (a.weight.dim(0) == Dim(1)) return sloped(a.x, reshape(a.weight, Dims()));
-      user_check(rank > 1 && same(a.x.dim(axis), a.weight.dim(0)), ErrorKind::InvalidArgument,
-                 "weight holds {} numbers and x has shape {}; with data_format '{}' it must hold "
-                 "one for each channel.",
-                 a.weight.dim(0).str(), to_string(a.x.dims()), a.data_format);
-      Shape along(static_cast<size_t>(rank), 1);
-      along[static_cast<size_t>(axis)] = a.weight.dim(0);
+      const Dim many = a.weight.dim(0);
+      user_check(
+          many.is_symbolic() || many == Dim(1) || (a.x.rank() > 1 && same(a.x.dim(axis), many)),
+          ErrorKind::InvalidArgument,
+          "weight holds {} numbers and x has shape {}; with data_format '{}' it must hold "
+          "one for each channel, or one for all.",
+          many.str(), to_string(a.x.dims()), a.data_format);
+      return infer::like(a.x);
+    },
+    .decompose = [](const args::prelu& a) -> Made {
+      if (same(a.weight.dim(0), 1)) return sloped(a.x, reshape(a.weight, Dims()));
+      Shape along(static_cast<size_t>(a.x.rank()), 1);
+      along[static_cast<size_t>(channel_axis(a.data_format, a.x.rank()))] = a.weight.dim(0);
       return sloped(a.x, reshape(a.weight, along));
     },
     .dtypes = "float",

@@ -24,7 +24,7 @@ def gumbel_softmax(
     if not hard:
         return soft
     largest = ops.argmax(soft, axis, True)
-    chosen = ops.put_along_axis(ops.zeros_like(soft), largest, 1.0, axis)
+    chosen = ops.put_along_axis(ops.zeros_like(soft), largest, ops.ones_like(largest, soft.dtype), axis)
     return chosen - soft.detach() + soft
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "adaptive_log_softmax_with_loss",
     "ctc_loss",
     "margin_cross_entropy",
+    "rnnt_loss",
     "softmax_with_cross_entropy",
     "triplet_margin_with_distance_loss",
 ]
@@ -54,6 +55,32 @@ def ctc_loss(
     if reduction == "mean":
         return (loss / label_lengths.astype(loss.dtype)).mean()
     return _reduced("ctc_loss", loss, reduction)
+
+
+def rnnt_loss(
+    input: Tensor,
+    label: Tensor,
+    input_lengths: Tensor,
+    label_lengths: Tensor,
+    blank: int = 0,
+    fastemit_lambda: float = 0.001,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """The transducer's loss: how unlikely label sequences are, over all ways to emit them.
+
+    Args:
+        input: log-probabilities of ``[batch, steps, longest label + 1, classes]``; pass scores through
+            ``log_softmax`` first.
+        label: class numbers of ``[batch, longest label]``.
+        input_lengths: the steps that count, for each sequence.
+        label_lengths: the labels that count, for each sequence.
+        blank: the class that stands for no label.
+        fastemit_lambda: makes the gradient of emissions larger by this share (FastEmit).
+        reduction: ``'mean'``, ``'sum'`` or ``'none'``.
+    """
+    loss = ops.rnnt(input, label, input_lengths, label_lengths, blank, fastemit_lambda)
+    return _reduced("rnnt_loss", loss, reduction)
 
 
 def margin_cross_entropy(

@@ -28,6 +28,7 @@ __all__ = [
     "MultiMarginLoss",
     "NLLLoss",
     "PoissonNLLLoss",
+    "RNNTLoss",
     "SmoothL1Loss",
     "SoftMarginLoss",
     "TripletMarginLoss",
@@ -172,6 +173,24 @@ class CTCLoss(Layer):
         self, log_probs: Tensor, labels: Tensor, input_lengths: Tensor, label_lengths: Tensor, norm_by_times: bool = False
     ) -> Tensor:
         return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)
+
+
+class RNNTLoss(Layer):
+    """The transducer's loss; see ``oar.nn.functional.rnnt_loss``."""
+
+    def __init__(
+        self, blank: int = 0, fastemit_lambda: float = 0.001, reduction: str = "mean", name: str | None = None
+    ) -> None:
+        super().__init__()
+        self.blank = blank
+        self.fastemit_lambda = fastemit_lambda
+        self.reduction = _check_reduction("RNNTLoss", reduction)
+        self.name = name
+
+    def forward(self, input: Tensor, label: Tensor, input_lengths: Tensor, label_lengths: Tensor) -> Tensor:
+        return F.rnnt_loss(
+            input, label, input_lengths, label_lengths, self.blank, self.fastemit_lambda, self.reduction
+        )
 
 
 class CosineEmbeddingLoss(Layer):

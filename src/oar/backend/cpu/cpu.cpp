@@ -23,7 +23,7 @@ const std::vector<oar_kernel>& all_kernels() {
           random_kernels,     reduction_kernels,    scan_kernels,       shape_kernels,
           softmax_kernels,    sort_kernels,         statistics_kernels, trigonometry_kernels,
           ctc_kernels,        distribution_kernels, gates_kernels,      pointwise_loss_kernels,
-          units_kernels,        updates_kernels})
+          rnnt_kernels,       units_kernels,        updates_kernels})
       for (const oar_kernel& kernel : family()) all.push_back(kernel);
     return all;
   }();

@@ -11,6 +11,7 @@ std::span<const oar_kernel> ctc_kernels();
 std::span<const oar_kernel> distribution_kernels();
 std::span<const oar_kernel> gates_kernels();
 std::span<const oar_kernel> pointwise_loss_kernels();
+std::span<const oar_kernel> rnnt_kernels();
 std::span<const oar_kernel> units_kernels();
 std::span<const oar_kernel> updates_kernels();
 
