@@ -23,6 +23,7 @@ from oar._framework import (  # noqa: E402,F401
     seed, set_default_dtype, set_device, set_flags, set_num_threads, set_printoptions, set_rng_state, shape, version)
 from oar._functions import *  # noqa: E402,F401,F403
 from oar._layout import *  # noqa: E402,F401,F403
+from oar._random import *  # noqa: E402,F401,F403
 from oar._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402,F401
 from oar import _tensor  # noqa: E402,F401
 from oar import autograd  # noqa: E402

@@ -43,7 +43,21 @@ MAKERS = {
     "AdamW": lambda p: optimizer.AdamW(
         0.1, parameters=p, weight_decay=0.1, apply_decay_param_fun=lambda name: name.endswith("w_0")
     ),
+    "Adagrad": lambda p: optimizer.Adagrad(0.1, parameters=p, weight_decay=0.01, initial_accumulator_value=0.1),
+    "Adadelta": lambda p: optimizer.Adadelta(0.5, epsilon=1e-3, rho=0.8, parameters=p, weight_decay=0.01),
+    "Adamax": lambda p: optimizer.Adamax(0.1, beta1=0.8, parameters=p, grad_clip=nn.ClipGradByGlobalNorm(0.5)),
+    "RMSProp": lambda p: optimizer.RMSProp(0.05, momentum=0.5, parameters=p),
+    "RMSProp_centered": lambda p: optimizer.RMSProp(0.05, rho=0.9, centered=True, parameters=p, weight_decay=0.01),
+    "NAdam": lambda p: optimizer.NAdam(0.1, momentum_decay=0.05, parameters=p, weight_decay=0.01),
+    "RAdam": lambda p: optimizer.RAdam(0.1, beta2=0.8, parameters=p),
+    "Lamb": lambda p: optimizer.Lamb(
+        0.1, lamb_weight_decay=0.1, parameters=p, exclude_from_weight_decay_fn=lambda q: len(q.shape) == 1
+    ),
+    "Lamb_always": lambda p: optimizer.Lamb(0.1, lamb_weight_decay=0.0, always_adapt=True, parameters=p),
+    "ASGD": lambda p: optimizer.ASGD(0.1, batch_num=3, parameters=p, weight_decay=0.01),
+    "Rprop": lambda p: optimizer.Rprop(0.05, learning_rate_range=(0.01, 0.2), parameters=p, etas=(0.4, 1.5)),
 }
+STATEFUL = [name for name in MAKERS if not name.startswith("SGD")]
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -58,7 +72,7 @@ def test_five_steps_end_where_paddle_ends(name):
         assert sorted(opt.state_dict()) == expected["keys"]
 
 
-@pytest.mark.parametrize("name", ["Momentum", "Adam", "AdamW"])
+@pytest.mark.parametrize("name", STATEFUL)
 def test_state_dict_continues_a_run(name):
     with oar.framework.unique_name.guard():
         straight = linear()
@@ -258,3 +272,141 @@ def test_schedules_can_be_copied_and_pickled():
         assert twin() != schedule()
     with pytest.raises(RuntimeError, match="last_lr"):
         schedule.set_state_dict({"last_epoch": 1})
+
+
+@pytest.mark.parametrize("name", ["NAdam", "RAdam"])
+def test_a_number_that_is_saved_for_every_element_is_taken_over(name):
+    # Elsewhere the powers of the betas are kept in the parameter's shape.
+    with oar.framework.unique_name.guard():
+        layer = linear()
+        opt = MAKERS[name](layer.parameters())
+        train(layer, opt, 2)
+        state = {key: value.numpy() for key, value in opt.state_dict().items()}
+        weights = {key: value.numpy() for key, value in layer.state_dict().items()}
+        train(layer, opt, 2)
+    wide = {
+        key: np.full([3, 2] if ".w_" in key else [2], value[0]) if value.shape == (1,) else value
+        for key, value in state.items()
+    }
+    with oar.framework.unique_name.guard():
+        resumed = linear()
+        resumed.set_state_dict(weights)
+        opt = MAKERS[name](resumed.parameters())
+        opt.set_state_dict(wide)
+        train(resumed, opt, 2)
+    np.testing.assert_allclose(resumed.weight.numpy(), layer.weight.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Adamax", "RMSProp", "NAdam", "Lamb", "ASGD", "Rprop"])
+def test_half_precision_parameters_follow_their_master_weights(name):
+    def run(dtype, multi_precision):
+        with oar.framework.unique_name.guard():
+            param = oar.create_parameter([4, 3], dtype)
+            param.set_value(np.linspace(-1, 1, 12).reshape(4, 3).astype("float32"))
+            opt = MAKERS[name]([param])
+            opt._multi_precision = multi_precision
+            for i in range(4):
+                grad = oar.to_tensor(np.cos(np.arange(12.0) + i).reshape(4, 3).astype("float32"))
+                (param.astype("float32") * grad).sum().backward()
+                opt.step()
+                opt.clear_grad()
+            return param.astype("float32").numpy(), opt
+
+    expected, _ = run("float32", False)
+    made, opt = run("bfloat16", True)
+    (master,) = opt.state_dict()["master_weights"].values()
+    np.testing.assert_allclose(master.numpy(), expected, rtol=2e-2, atol=2e-2)
+    np.testing.assert_allclose(made, master.numpy(), rtol=1e-2)
+
+
+def test_a_captured_step_moves_the_numbers_that_an_optimizer_keeps():
+    def steps(captured):
+        with oar.framework.unique_name.guard():
+            layer = linear()
+            opt = optimizer.NAdam(0.1, parameters=layer.parameters())
+            x = oar.to_tensor(np.array(RUNS["X"], "float32"))
+
+            def step(x):
+                loss = (layer(x) ** 2).mean()
+                loss.backward()
+                opt.step()
+                opt.clear_grad()
+                return loss
+
+            run = oar.jit.capture(step, [x]) if captured else step
+            for _ in range(4):
+                run(x)
+            return layer.weight.numpy()
+
+    np.testing.assert_allclose(steps(True), steps(False), rtol=2e-4)
+
+
+class TestLBFGS:
+    def rosenbrock(self, **options):
+        point = oar.create_parameter([2], "float64")
+        point.set_value(np.array([-1.2, 1.0]))
+        opt = optimizer.LBFGS(parameters=[point], **options)
+
+        def closure():
+            opt.clear_grad()
+            loss = (1 - point[0]) ** 2 + 100 * (point[1] - point[0] ** 2) ** 2
+            loss.backward()
+            return loss
+
+        return point, opt, closure
+
+    def test_finds_the_minimum_with_a_line_search(self):
+        point, opt, closure = self.rosenbrock(line_search_fn="strong_wolfe", max_iter=50, tolerance_change=1e-15)
+        for _ in range(3):
+            opt.step(closure)
+        np.testing.assert_allclose(point.numpy(), [1, 1], atol=1e-6)
+
+    def test_solves_a_quadratic_without_one(self):
+        a = oar.to_tensor(np.diag([1.0, 3.0, 10.0]))
+        x = oar.create_parameter([3], "float64")
+        x.set_value(np.ones(3))
+        opt = optimizer.LBFGS(learning_rate=1.0, max_iter=40, parameters=[x])
+
+        def closure():
+            opt.clear_grad()
+            loss = 0.5 * (x * oar.matmul(a, x)).sum()
+            loss.backward()
+            return loss
+
+        assert float(opt.step(closure)) == pytest.approx(7.0)
+        np.testing.assert_allclose(x.numpy(), np.zeros(3), atol=1e-6)
+
+    def test_state_dict_continues_a_run(self):
+        point, opt, closure = self.rosenbrock(line_search_fn="strong_wolfe", max_iter=4)
+        opt.step(closure)
+        saved, where = opt.state_dict(), point.numpy()
+        opt.step(closure)
+        other, opt2, closure2 = self.rosenbrock(line_search_fn="strong_wolfe", max_iter=4)
+        other.set_value(where)
+        opt2.set_state_dict(saved)
+        opt2.step(closure2)
+        np.testing.assert_allclose(other.numpy(), point.numpy(), rtol=1e-9)
+
+    def test_says_what_it_cannot_do(self):
+        _, opt, closure = self.rosenbrock()
+        with pytest.raises(NotImplementedError, match="closure"):
+            opt.minimize(closure())
+        with pytest.raises(ValueError, match="strong_wolfe"):
+            self.rosenbrock(line_search_fn="golden")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: optimizer.Adamax(0.1, beta1=1.0, parameters=p),
+        lambda p: optimizer.NAdam(0.1, momentum_decay=-1.0, parameters=p),
+        lambda p: optimizer.RMSProp(0.1, rho=-0.5, parameters=p),
+        lambda p: optimizer.ASGD(0.1, batch_num=0, parameters=p),
+        lambda p: optimizer.Rprop(100.0, parameters=p),
+        lambda p: optimizer.Rprop(0.1, etas=(1.2, 0.5), parameters=p),
+        lambda p: optimizer.Adagrad(None, parameters=p),
+    ],
+)
+def test_options_out_of_range_are_refused(make):
+    with pytest.raises(ValueError):
+        make(linear().parameters())

@@ -1,4 +1,4 @@
-"""``Optimizer``: what SGD, Momentum, Adam and AdamW share."""
+"""``Optimizer``: what all optimizers share."""
 
 from __future__ import annotations
 
@@ -273,14 +273,21 @@ class Optimizer:
         """The state ``name`` of a parameter, made when asked for first."""
         made = self._accumulators[name].get(param.name)
         if made is None:
-            dtype = "float32" if _plan.is_half(param) else param.dtype
-            made = oar.zeros(list(param.shape), dtype=dtype)
+            made = self._initial_state(name, param)
             made.name = unique_name.generate(f"{param.name}_{name}")
             made.persistable = True
             if made.name in self._accumulators_holder:
-                made.set_value(self._accumulators_holder.pop(made.name))
+                _take_over(made, self._accumulators_holder.pop(made.name))
             self._accumulators[name][param.name] = made
         return made
+
+    def _option(self, param: Tensor, name: str) -> Any:
+        """An option of the group that a parameter belongs to."""
+        return next(owner[name] for listed, owner in zip(self._flat, self._owner) if listed is param)
+
+    def _initial_state(self, name: str, param: Tensor) -> Tensor:
+        """What the state ``name`` of a parameter begins with: zeros in its shape."""
+        return oar.zeros(list(param.shape), dtype="float32" if _plan.is_half(param) else param.dtype)
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state by name, with the scheduler's under ``'LR_Scheduler'``."""
@@ -311,7 +318,7 @@ class Optimizer:
             for tensor in tensors.values():
                 if tensor.name not in state:
                     raise AssertionError(f"optimizer Tensor {tensor.name} not found")
-                tensor.set_value(state.pop(tensor.name))
+                _take_over(tensor, state.pop(tensor.name))
         self._accumulators_holder = state
         self._signature = None
 
@@ -325,6 +332,13 @@ class Optimizer:
 
 class _DecoupledDecay:
     """Marks optimizers whose weight decay is a number that never enters the gradient."""
+
+
+def _take_over(tensor: Tensor, value: Any) -> None:
+    """Write a loaded state. Where this is one number, it may come repeated for every element."""
+    if tensor.size == 1 and list(tensor.shape) != list(value.shape):
+        value = np.ravel(value.numpy() if isinstance(value, Tensor) else value)[:1].reshape(tensor.shape)
+    tensor.set_value(value)
 
 
 def _check_arguments(learning_rate: Any, parameters: Any, grad_clip: Any) -> None:

@@ -5,6 +5,7 @@
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/distributions.h"
 #include "oar/ops/gen/random.h"
 #include "oar/ops/operators.h"
 
@@ -51,6 +52,11 @@ void normal(const Tensor& t, double mean, double std) {
   const NoGrad off;
   const Tensor drawn = randn(t.dims(), draw_dtype(t)) * std;
   copy_into(t, mean == 0 ? drawn : drawn + mean);
+}
+
+void truncated_normal(const Tensor& t, double mean, double std, double a, double b) {
+  const NoGrad off;
+  copy_into(t, oar::truncated_normal(t.dims(), mean, std, a, b, draw_dtype(t)));
 }
 
 void xavier_uniform(const Tensor& t, double gain) {

@@ -9,6 +9,9 @@ namespace oar::nn::init {
 void constant(const Tensor& t, double value);
 void uniform(const Tensor& t, double low = -1, double high = 1);
 void normal(const Tensor& t, double mean = 0, double std = 1);
+// Cut off at a and b standard deviations from the mean.
+void truncated_normal(const Tensor& t, double mean = 0, double std = 1, double a = -2,
+                      double b = 2);
 // After Glorot and Bengio: the variance is 2 / (fan_in + fan_out).
 void xavier_uniform(const Tensor& t, double gain = 1);
 void xavier_normal(const Tensor& t, double gain = 1);

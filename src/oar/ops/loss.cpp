@@ -6,6 +6,7 @@
 #include "oar/ops/gen/along.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/pointwise_loss.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
@@ -52,7 +53,7 @@ const OpDef mse_loss_op = {
     .schema = "mse_loss(Tensor input, Tensor label, str reduction = 'mean') -> Tensor",
     .brief = "The squares of the differences, averaged, summed or as they are.",
     .decompose = [](const args::mse_loss& a) -> Made {
-      return reduce_loss(square(a.input - a.label), a.reduction);
+      return pointwise_loss(a.input, a.label, "square", 0, 0, a.reduction);
     },
     .dtypes = "float",
     .amp = Amp::Full,
@@ -67,7 +68,7 @@ const OpDef l1_loss_op = {
     .schema = "l1_loss(Tensor input, Tensor label, str reduction = 'mean') -> Tensor",
     .brief = "The magnitudes of the differences, averaged, summed or as they are.",
     .decompose = [](const args::l1_loss& a) -> Made {
-      return reduce_loss(abs(a.input - a.label), a.reduction);
+      return pointwise_loss(a.input, a.label, "absolute", 0, 0, a.reduction);
     },
     .dtypes = "float",
     .amp = Amp::Full,
@@ -84,9 +85,7 @@ const OpDef smooth_l1_loss_op = {
         "1.0) -> Tensor",
     .brief = "d² / 2 for differences up to delta, delta * (|d| - delta / 2) beyond (Huber's loss).",
     .decompose = [](const args::smooth_l1_loss& a) -> Made {
-      const Tensor d = a.input - a.label, size = abs(d);
-      const Tensor near = 0.5 * square(d), far = a.delta * (size - 0.5 * a.delta);
-      return reduce_loss(where(less_equal(size, literal(a.delta)), near, far), a.reduction);
+      return pointwise_loss(a.input, a.label, "huber", a.delta, 0, a.reduction);
     },
     .dtypes = "float",
     .amp = Amp::Full,
@@ -170,6 +169,8 @@ const OpDef binary_cross_entropy_with_logits_op = {
         "The cross entropy of sigmoid(logit) and labels in [0, 1], without overflow; "
         "pos_weight weighs the positive labels.",
     .decompose = [](const args::binary_cross_entropy_with_logits& a) -> Made {
+      if (!a.weight.defined() && !a.pos_weight.defined())
+        return pointwise_loss(a.logit, a.label, "binary_entropy", 0, 0, a.reduction);
       // log_sigmoid is exact for large arguments of either sign.
       Tensor logs = -log_sigmoid(a.logit);
       if (a.pos_weight.defined()) logs = logs * (a.label * (a.pos_weight - 1) + 1);
@@ -201,16 +202,11 @@ const OpDef kl_div_op = {
         "label * (log(label) - input), nothing where label is not positive; with log_target "
         "label holds logarithms already. 'batchmean' divides the sum by the first size.",
     .decompose = [](const args::kl_div& a) -> Made {
-      Tensor loss;
-      if (a.log_target) {
-        loss = exp(a.label) * (a.label - a.input);
-      } else {
-        const Tensor some = greater_than(a.label, literal(0));
-        loss = zero_unless(some, a.label * (log(where(some, a.label, literal(1))) - a.input));
-      }
-      if (a.reduction != "batchmean") return reduce_loss(loss, a.reduction);
-      const Tensor total = sum(loss);
-      return loss.rank() == 0 ? total : total / count_of(loss.dims().first(1), loss.dtype());
+      const char* kind = a.log_target ? "divergence_of_log" : "divergence";
+      if (a.reduction != "batchmean")
+        return pointwise_loss(a.input, a.label, kind, 0, 0, a.reduction);
+      const Tensor total = pointwise_loss(a.input, a.label, kind, 0, 0, "sum");
+      return a.input.rank() == 0 ? total : total / count_of(a.input.dims().first(1), total.dtype());
     },
     .dtypes = "float",
     .amp = Amp::Full,
@@ -268,7 +264,8 @@ const OpDef soft_margin_loss_op = {
     .schema = "soft_margin_loss(Tensor input, Tensor label, str reduction = 'mean') -> Tensor",
     .brief = "log(1 + exp(-label * input)) for labels of 1 and -1, without overflow.",
     .decompose = [](const args::soft_margin_loss& a) -> Made {
-      return reduce_loss(-log_sigmoid(narrowed(a.label, a.input.dtype()) * a.input), a.reduction);
+      return pointwise_loss(a.input, narrowed(a.label, a.input.dtype()), "logistic", 0, 0,
+                            a.reduction);
     },
     .dtypes = "float",
     .numpy =

@@ -9,42 +9,10 @@
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/update_rules.h"
 
 namespace oar {
 namespace {
-
-void check_list(TensorList list, const char* name, TensorList params) {
-  user_check(list.size() == params.size(), ErrorKind::InvalidArgument,
-             "{} has {} tensors and params {}; there must be one for each.", name, list.size(),
-             params.size());
-  for (size_t i = 0; i < list.size(); ++i) {
-    user_check(same(list[i].shape(), params[i].shape()), ErrorKind::InvalidArgument,
-               "{}[{}] has shape {} and its parameter {}; they must be equal.", name, i,
-               to_string(list[i].dims()), to_string(params[i].dims()));
-    user_check(is_floating(list[i].dtype()), ErrorKind::InvalidType,
-               "{}[{}] has dtype {}; it must be a float.", name, i, name_of(list[i].dtype()));
-  }
-}
-
-void check_scalar(const Tensor& t, const char* name) {
-  user_check(t.rank() == 0 && is_floating(t.dtype()), ErrorKind::InvalidArgument,
-             "{} is {}; it must be a 0-d float.", name, t.describe());
-}
-
-Metas like_params(TensorList params) {
-  Metas metas;
-  for (const Tensor& t : params) metas.push_back(infer::like(t));
-  return metas;
-}
-
-std::vector<Tensor> written(TensorList params) { return {params.begin(), params.end()}; }
-
-// The gradient as a dense tensor in the precision that updates are made in.
-Tensor plain(const Tensor& grad) { return widened(selected_rows_to_dense(grad)); }
-
-Tensor decayed(const Tensor& grad, const Tensor& param, double weight_decay) {
-  return weight_decay == 0 ? plain(grad) : plain(grad) + widened(param) * weight_decay;
-}
 
 // Writes an updated parameter, with its master copy if it has one.
 void store(TensorList params, TensorList masters, size_t i, const Tensor& value) {
@@ -53,11 +21,6 @@ void store(TensorList params, TensorList masters, size_t i, const Tensor& value)
 }
 const Tensor& source(TensorList params, TensorList masters, size_t i) {
   return masters.empty() ? params[i] : masters[i];
-}
-
-TensorSpec scalar() { return of_dtype(positive({}), DType::Float32); }
-TensorSpec count() {
-  return of_dtype(TensorSpec{.shape = {}, .fill = Fill::Values, .values = {3}}, DType::Float32);
 }
 
 const OpDef sgd_op = {

@@ -8,13 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from oar.nn.functional import conv, flash_attention, pooling, vision
+from oar.nn.functional import (
+    activation,
+    conv,
+    flash_attention,
+    loss,
+    pooling,
+    vision,
+)
+from oar.nn.functional.activation import *  # noqa: F403
 from oar.nn.functional.conv import *  # noqa: F403
-from oar.nn.functional.flash_attention import flash_attn_qkvpacked, flash_attn_varlen_qkvpacked
+from oar.nn.functional.loss import *  # noqa: F403
 from oar.nn.functional.pooling import *  # noqa: F403
 from oar.nn.functional.vision import *  # noqa: F403
+from oar.nn.functional.flash_attention import flash_attn_qkvpacked, flash_attn_varlen_qkvpacked
 
-__all__: list[str] = [*conv.__all__, *pooling.__all__, *vision.__all__, "flash_attention", "flash_attn_qkvpacked",
+_KINDS = (
+    activation,
+    conv,
+    loss,
+    pooling,
+    vision,
+)
+__all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flash_attention", "flash_attn_qkvpacked",
                       "flash_attn_varlen_qkvpacked"]
 
 

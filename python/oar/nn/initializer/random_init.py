@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import oar
-from oar._C import Tensor
+from oar._C import Tensor, ops
 from oar.framework.parameter import dtype_name
 from oar.nn.initializer.initializer import Initializer, calculate_gain, compute_fans
 
@@ -64,25 +64,8 @@ class Normal(Initializer):
         return _normal(shape, dtype, self._mean, self._std)
 
 
-def _normal_cdf(x: float) -> float:
-    return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
-
-
-def _erfinv(y: Tensor) -> Tensor:
-    """The inverse of erf: Winitzki's approximation, then Newton's method."""
-    log = oar.log1p(y * y * -1.0)
-    half = log * 0.5 + 2.0 / (math.pi * 0.147)
-    x = oar.sign(y) * oar.sqrt(oar.sqrt(half * half - log / 0.147) - half)
-    for _ in range(2):
-        x = x - (oar.erf(x) - y) * oar.exp(x * x) * (0.5 * math.sqrt(math.pi))
-    return x
-
-
 class TruncatedNormal(Initializer):
-    """Values from a normal distribution, cut off at ``a`` and ``b`` standard deviations from the mean.
-
-    Inverts the distribution function, so that no value is drawn twice.
-    """
+    """Values from a normal distribution, cut off at ``a`` and ``b`` standard deviations from the mean."""
 
     def __init__(
         self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
@@ -92,11 +75,10 @@ class TruncatedNormal(Initializer):
         self._mean, self._std, self._a, self._b = float(mean), float(std), float(a), float(b)
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
-        low, high = 2.0 * _normal_cdf(self._a) - 1.0, 2.0 * _normal_cdf(self._b) - 1.0
-        drawn = oar.uniform(list(shape), dtype=_draw_dtype(dtype), min=low, max=high)
-        values = _erfinv(drawn) * (self._std * math.sqrt(2.0)) + self._mean
-        floor, ceiling = self._mean + self._std * self._a, self._mean + self._std * self._b
-        return _rounded(oar.clip(values, floor, ceiling), dtype)
+        drawn = ops.truncated_normal(
+            list(shape), self._mean, self._std, self._a, self._b, _draw_dtype(dtype)
+        )
+        return _rounded(drawn, dtype)
 
 
 class _Xavier(Initializer):

@@ -5,6 +5,8 @@ from oar.nn.layer import (
     common,
     container,
     conv,
+    distance,
+    dropout,
     layers,
     loss,
     norm,
@@ -17,6 +19,8 @@ from oar.nn.layer.activation import *  # noqa: F403
 from oar.nn.layer.common import *  # noqa: F403
 from oar.nn.layer.container import *  # noqa: F403
 from oar.nn.layer.conv import *  # noqa: F403
+from oar.nn.layer.distance import *  # noqa: F403
+from oar.nn.layer.dropout import *  # noqa: F403
 from oar.nn.layer.layers import *  # noqa: F403
 from oar.nn.layer.loss import *  # noqa: F403
 from oar.nn.layer.norm import *  # noqa: F403
@@ -25,5 +29,19 @@ from oar.nn.layer.rnn import *  # noqa: F403
 from oar.nn.layer.transformer import *  # noqa: F403
 from oar.nn.layer.vision import *  # noqa: F403
 
-_KINDS = (activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer, vision)
+_KINDS = (
+    activation,
+    common,
+    container,
+    conv,
+    distance,
+    dropout,
+    layers,
+    loss,
+    norm,
+    pooling,
+    rnn,
+    transformer,
+    vision,
+)
 __all__ = sorted(name for kind in _KINDS for name in kind.__all__)

@@ -4,11 +4,44 @@ from __future__ import annotations
 
 from typing import Any
 
+import oar
 from oar._C import Tensor
+from oar.framework.parameter import Parameter, dtype_name
 from oar.nn import functional as F
+from oar.nn.initializer import Constant
 from oar.nn.layer.layers import Layer
 
-__all__ = ["GELU", "LogSoftmax", "ReLU", "Sigmoid", "Silu", "Softmax", "Tanh"]
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Maxout",
+    "Mish",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SELU",
+    "Sigmoid",
+    "Silu",
+    "Softmax",
+    "Softmax2D",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Swish",
+    "Tanh",
+    "Tanhshrink",
+    "ThresholdedReLU",
+]
 
 
 class _Activation(Layer):
@@ -65,6 +98,258 @@ class GELU(Layer):
         return f"approximate={self._approximate}" + (f", name={self._name}" if self._name else "")
 
 
+class ReLU6(_Activation):
+    """``min(max(x, 0), 6)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu6(x)
+
+
+class Hardswish(_Activation):
+    """``x * min(max(x + 3, 0), 6) / 6``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.hardswish(x)
+
+
+class Hardsigmoid(_Activation):
+    """``min(max(x / 6 + 0.5, 0), 1)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.hardsigmoid(x)
+
+
+class LogSigmoid(_Activation):
+    """The logarithm of the sigmoid."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.log_sigmoid(x)
+
+
+class Mish(_Activation):
+    """``x * tanh(softplus(x))``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.mish(x)
+
+
+class Softsign(_Activation):
+    """``x / (1 + |x|)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.softsign(x)
+
+
+class Swish(_Activation):
+    """``x * sigmoid(x)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.swish(x)
+
+
+class Tanhshrink(_Activation):
+    """``x - tanh(x)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.tanhshrink(x)
+
+
+class _WithSettings(Layer):
+    """An activation with settings, which are its function's further arguments in order."""
+
+    _settings: tuple[str, ...] = ()
+
+    def _keep(self, name: str | None, *values: Any) -> None:
+        self._name = name
+        for setting, value in zip(self._settings, values):
+            setattr(self, f"_{setting}", value)
+
+    def _values(self) -> list[Any]:
+        return [getattr(self, f"_{setting}") for setting in self._settings]
+
+    def extra_repr(self) -> str:
+        text = ", ".join(f"{setting}={value}" for setting, value in zip(self._settings, self._values()))
+        return text + (f", name={self._name}" if self._name else "")
+
+
+class CELU(_WithSettings):
+    """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below."""
+
+    _settings = ("alpha",)
+
+    def __init__(self, alpha: float = 1.0, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, alpha)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.celu(x, *self._values())
+
+
+class ELU(_WithSettings):
+    """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
+
+    _settings = ("alpha",)
+
+    def __init__(self, alpha: float = 1.0, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, alpha)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.elu(x, *self._values())
+
+
+class Hardshrink(_WithSettings):
+    """``x`` where ``|x| > threshold``, else 0."""
+
+    _settings = ("threshold",)
+
+    def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, threshold)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.hardshrink(x, *self._values())
+
+
+class Hardtanh(_WithSettings):
+    """``x`` limited to ``[min, max]``."""
+
+    _settings = ("min", "max")
+
+    def __init__(self, min: float = -1.0, max: float = 1.0, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, min, max)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.hardtanh(x, *self._values())
+
+
+class LeakyReLU(_WithSettings):
+    """``x`` above 0, ``negative_slope * x`` below."""
+
+    _settings = ("negative_slope",)
+
+    def __init__(self, negative_slope: float = 0.01, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, negative_slope)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.leaky_relu(x, *self._values())
+
+
+class SELU(_WithSettings):
+    """``scale * x`` above 0, ``scale * alpha * (exp(x) - 1)`` below."""
+
+    _settings = ("scale", "alpha")
+
+    def __init__(self, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, scale, alpha)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.selu(x, *self._values())
+
+
+class Softplus(_WithSettings):
+    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` is above the threshold."""
+
+    _settings = ("beta", "threshold")
+
+    def __init__(self, beta: float = 1, threshold: float = 20, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, beta, threshold)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.softplus(x, *self._values())
+
+
+class Softshrink(_WithSettings):
+    """``x`` moved towards 0 by the threshold."""
+
+    _settings = ("threshold",)
+
+    def __init__(self, threshold: float = 0.5, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, threshold)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.softshrink(x, *self._values())
+
+
+class ThresholdedReLU(_WithSettings):
+    """``x`` above the threshold, else ``value``."""
+
+    _settings = ("threshold", "value")
+
+    def __init__(self, threshold: float = 1.0, value: float = 0.0, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, threshold, value)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.thresholded_relu(x, *self._values())
+
+
+class Maxout(_WithSettings):
+    """The largest of every ``groups`` neighbouring channels."""
+
+    _settings = ("groups", "axis")
+
+    def __init__(self, groups: int, axis: int = 1, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, groups, axis)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.maxout(x, *self._values())
+
+
+class RReLU(_WithSettings):
+    """``x`` above 0; below, ``x`` times a slope that is random between ``lower`` and ``upper`` in training."""
+
+    _settings = ("lower", "upper")
+
+    def __init__(self, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, name: str | None = None) -> None:
+        super().__init__()
+        self._keep(name, lower, upper)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rrelu(x, self._lower, self._upper, self.training)
+
+    def extra_repr(self) -> str:
+        text = f"lower={self._lower}, upper={self._upper}, training={self.training}"
+        return text + (f", name={self._name}" if self._name else "")
+
+
+class PReLU(Layer):
+    """``x`` above 0, ``weight * x`` below, with a learned weight: one, or one for each channel."""
+
+    _weight: Parameter
+
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        weight_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._num_parameters = num_parameters
+        self._init = init
+        self._data_format = data_format
+        self._name = name
+        self._dtype = oar.get_default_dtype()
+        self._weight = self.create_parameter(
+            [num_parameters], weight_attr, self._dtype, default_initializer=Constant(init)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.prelu(x, self._weight, self._data_format)
+
+    def extra_repr(self) -> str:
+        text = f"num_parameters={self._num_parameters}, data_format={self._data_format}, init={self._init}"
+        return f"{text}, dtype={dtype_name(self._dtype)}" + (f", name={self._name}" if self._name else "")
+
+
 class _AlongAxis(Layer):
     def __init__(self, axis: int = -1, name: str | None = None) -> None:
         super().__init__()
@@ -90,3 +375,19 @@ class LogSoftmax(_AlongAxis):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.log_softmax(x, self._axis)
+
+
+class GLU(_AlongAxis):
+    """The first half along an axis, times the sigmoid of the second."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.glu(x, self._axis)
+
+
+class Softmax2D(_Activation):
+    """``Softmax`` over the channels of ``[batch, channels, height, width]``, or without the batch."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in (3, 4):
+            raise ValueError(f"Softmax2D takes a tensor with 3 or 4 axes, but received one of shape {x.shape}.")
+        return F.softmax(x, axis=-3)

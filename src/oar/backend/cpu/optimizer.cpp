@@ -1,81 +1,11 @@
 // Fused parameter updates: each tensor is read and written once. 16-bit floats compute in float32.
 #include <cmath>
 
+#include "oar/backend/cpu/blocks.h"
 #include "oar/backend/cpu/loops.h"
 
 namespace oar::cpu {
 namespace {
-
-constexpr int64_t kBlock = 256;
-
-// Elements of any float dtype to and from a block of C; strides in bytes.
-template <class C>
-struct Transfer {
-  void (*load)(const char* from, int64_t stride, int64_t n, C* to);
-  void (*store)(char* to, int64_t stride, int64_t n, const C* from);
-};
-
-template <class C, class T>
-void load_block(const char* from, int64_t stride, int64_t n, C* __restrict to) {
-  if (stride == sizeof(T) && n == kBlock) {
-    const auto* __restrict p = reinterpret_cast<const T*>(from);
-    for (int64_t i = 0; i < kBlock; ++i) to[i] = convert_element<C>(p[i]);
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i)
-    to[i] = convert_element<C>(*reinterpret_cast<const T*>(from + i * stride));
-}
-template <class C, class T>
-void store_block(char* to, int64_t stride, int64_t n, const C* __restrict from) {
-  if (stride == sizeof(T) && n == kBlock) {
-    auto* __restrict p = reinterpret_cast<T*>(to);
-    for (int64_t i = 0; i < kBlock; ++i) p[i] = convert_element<T>(from[i]);
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i)
-    *reinterpret_cast<T*>(to + i * stride) = convert_element<T>(from[i]);
-}
-
-template <class C>
-Transfer<C> transfer_of(const oar_tensor& t) {
-  Transfer<C> transfer{};
-  visit<kFloats>(static_cast<DType>(t.dtype), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    transfer = {load_block<C, T>, store_block<C, T>};
-  });
-  return transfer;
-}
-
-// update(blocks) changes blocks of kBlock elements of N tensors of one shape; the first `kWritten`
-// of them are written back. Behind the end of a tensor a block holds zeros.
-template <size_t kWritten, class C, size_t N, class Update>
-void update_blocks(const std::array<const oar_tensor*, N>& tensors, Update&& update) {
-  std::array<Transfer<C>, N> transfer;
-  for (size_t k = 0; k < N; ++k) transfer[k] = transfer_of<C>(*tensors[k]);
-  StridedLoop<N>(tensors).run([&](const auto& p, const auto& s, int64_t n) {
-    C blocks[N][kBlock] = {};
-    for (int64_t at = 0; at < n; at += kBlock) {
-      const int64_t count = std::min(kBlock, n - at);
-      for (size_t k = 0; k < N; ++k) transfer[k].load(p[k] + at * s[k], s[k], count, blocks[k]);
-      update(blocks);
-      for (size_t k = 0; k < kWritten; ++k)
-        transfer[k].store(p[k] + at * s[k], s[k], count, blocks[k]);
-    }
-  });
-}
-
-// Double where the parameter is, else float.
-template <class Body>
-void in_precision_of(const Tensor& param, Body&& body) {
-  if (param.dtype() == DType::Float64)
-    body(double{});
-  else
-    body(float{});
-}
-
-double scalar_of(const oar_tensor& t) {
-  return load_element(t.data, static_cast<DType>(t.dtype)).real();
-}
 
 // Rows of the gradient one after the other, since they may repeat.
 template <class C>
@@ -109,7 +39,7 @@ void sgd_rows(const Tensor& param, const SelectedRows& grad, C lr) {
 void sgd(KernelCall& call) {
   const TensorList params = call.arg(0).as_tensors(), grads = call.arg(1).as_tensors();
   for (size_t i = 0; i < params.size(); ++i)
-    in_precision_of(params[i], [&](auto zero) {
+    in_precision_of(params[i].dtype(), [&](auto zero) {
       using C = decltype(zero);
       const C lr = static_cast<C>(scalar_of(call.in(2)));
       const C decay = static_cast<C>(call.arg(3).as_double());
@@ -131,7 +61,7 @@ void momentum(KernelCall& call) {
                    velocities = call.arg(2).as_tensors();
   const bool nesterov = call.arg(5).as_bool();
   for (size_t i = 0; i < params.size(); ++i)
-    in_precision_of(params[i], [&](auto zero) {
+    in_precision_of(params[i].dtype(), [&](auto zero) {
       using C = decltype(zero);
       const C lr = static_cast<C>(scalar_of(call.in(3))),
               mu = static_cast<C>(call.arg(4).as_double()),
@@ -173,7 +103,7 @@ void adamw(KernelCall& call) {
                beta2 = call.arg(7).as_double(), decay = call.arg(9).as_double();
   const double bias1 = 1 - std::pow(beta1, steps), bias2 = 1 - std::pow(beta2, steps);
   for (size_t i = 0; i < params.size(); ++i)
-    in_precision_of(params[i], [&](auto zero) {
+    in_precision_of(params[i].dtype(), [&](auto zero) {
       using C = decltype(zero);
       const AdamStep<C> step{static_cast<C>(1 - lr * decay),
                              static_cast<C>(lr / bias1),

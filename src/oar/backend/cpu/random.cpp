@@ -2,90 +2,15 @@
 // is cut.
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/normal.h"
+#include "oar/backend/cpu/random_stream.h"
 #include "oar/device/generator.h"
 
 namespace oar::cpu {
 namespace {
-
-using Block = std::array<uint32_t, 4>;
-
-constexpr int64_t kGroup = 8;  // blocks that are made together
-
-// The same numbers as philox, for neighbouring blocks side by side, which vectorises.
-void philox_group(uint64_t seed, uint64_t offset, Block* made) {
-  auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
-  uint32_t a[kGroup], b[kGroup], c[kGroup] = {}, d[kGroup] = {};
-  for (int64_t k = 0; k < kGroup; ++k) {
-    a[k] = static_cast<uint32_t>(offset + static_cast<uint64_t>(k));
-    b[k] = static_cast<uint32_t>((offset + static_cast<uint64_t>(k)) >> 32);
-  }
-  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85)
-    for (int64_t k = 0; k < kGroup; ++k) {
-      const uint64_t p0 = uint64_t{0xD2511F53} * a[k], p1 = uint64_t{0xCD9E8D57} * c[k];
-      a[k] = static_cast<uint32_t>(p1 >> 32) ^ b[k] ^ key0;
-      c[k] = static_cast<uint32_t>(p0 >> 32) ^ d[k] ^ key1;
-      b[k] = static_cast<uint32_t>(p1);
-      d[k] = static_cast<uint32_t>(p0);
-    }
-  for (size_t k = 0; k < kGroup; ++k) made[k] = {a[k], b[k], c[k], d[k]};
-}
-
-// A place in the stream; blocks of four numbers follow it.
-struct Stream {
-  uint64_t seed = 0, offset = 0;
-  Block block(uint64_t i) const { return philox(seed, offset + i); }
-  // body(i, block) for i in [begin, end).
-  template <class Body>
-  void blocks(int64_t begin, int64_t end, Body&& body) const {
-    Block made[kGroup];
-    for (int64_t i = begin; i < end; i += kGroup) {
-      philox_group(seed, offset + static_cast<uint64_t>(i), made);
-      for (int64_t k = 0; k < std::min(kGroup, end - i); ++k) body(i + k, made[k]);
-    }
-  }
-};
-
-// The next `numbers` of the common stream, or the start of the one that a seed names.
-Stream take(KernelCall& call, uint64_t numbers, int64_t seed = 0) {
-  if (seed != 0) return {static_cast<uint64_t>(seed), 0};
-  Stream stream;
-  call.reserve_random(numbers, &stream.seed, &stream.offset);
-  return stream;
-}
-
-// In [0, 1), with as many bits as the type holds.
-float unit_float(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
-double unit_double(uint32_t low, uint32_t high) {
-  return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
-}
-uint64_t joined(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
-
-// Elements that one block yields: 64-bit types take two numbers each.
-template <class C>
-constexpr int64_t kPerBlock = sizeof(C) == 8 ? 2 : 4;
-
-// values(block, out) makes the elements of one block as C; they are stored as T.
-template <class T, class C, class Values>
-void fill_blocks(const oar_tensor& out, const Stream& stream, Values&& values) {
-  constexpr int64_t per = kPerBlock<C>;
-  auto* o = static_cast<T*>(out.data);
-  parallel_for(0, (out.numel + per - 1) / per, kGrain / 8, [&](int64_t begin, int64_t end) {
-    stream.blocks(begin, end, [&](int64_t b, const Block& bits) {
-      C made[per];
-      values(bits, made);
-      T* to = o + b * per;
-      const int64_t count = out.numel - b * per;
-      if (count >= per)
-        for (int64_t k = 0; k < per; ++k) to[k] = convert_element<T>(made[k]);
-      else
-        for (int64_t k = 0; k < count; ++k) to[k] = convert_element<T>(made[k]);
-    });
-  });
-}
 
 // The largest value of T below `limit`, which rounding must not reach.
 template <class T>
@@ -113,27 +38,18 @@ void uniform(KernelCall& call) {
     const auto numbers = static_cast<uint64_t>(out.numel) * (sizeof(C) / 4);
     const Stream stream = take(call, numbers, call.arg(4).as_int());
     const C from = static_cast<C>(low), width = static_cast<C>(high - low);
-    fill_blocks<T, C>(out, stream, [&](const Block& bits, C* made) {
-      for (int64_t k = 0; k < kPerBlock<C>; ++k) {
-        C unit;
-        if constexpr (sizeof(C) == 8)
-          unit = unit_double(bits[2 * k], bits[2 * k + 1]);
-        else
-          unit = unit_float(bits[k]);
-        const C value = from + unit * width;
-        made[k] = low < high ? static_cast<C>(below(convert_element<T>(value), high, low)) : from;
+    // What rounding must not pass.
+    const C top = low < high
+                      ? static_cast<C>(below(convert_element<T>(static_cast<C>(high)), high, low))
+                      : from;
+    fill_blocks<T, C>(out, stream, [=](const Block* bits, C* made) {
+      units_of(bits, made);
+      for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k) {
+        const C value = from + made[k] * width;
+        made[k] = value > top ? top : value;
       }
     });
   });
-}
-
-// Two normal numbers from two uniform ones (Box and Muller, 1958).
-template <class C>
-void normal_pair(C first, C second, C* made) {
-  const C radius = std::sqrt(-2 * std::log(1 - first));  // 1 - u is never 0
-  const C angle = 2 * std::numbers::pi_v<C> * second;
-  made[0] = radius * std::cos(angle);
-  made[1] = radius * std::sin(angle);
 }
 
 void gaussian(KernelCall& call) {
@@ -145,14 +61,10 @@ void gaussian(KernelCall& call) {
             std = static_cast<C>(call.arg(2).as_double());
     const auto numbers = static_cast<uint64_t>(out.numel) * (sizeof(C) / 4);
     const Stream stream = take(call, numbers, call.arg(3).as_int());
-    fill_blocks<T, C>(out, stream, [&](const Block& bits, C* made) {
-      if constexpr (sizeof(C) == 8) {
-        normal_pair(unit_double(bits[0], bits[1]), unit_double(bits[2], bits[3]), made);
-      } else {
-        normal_pair(unit_float(bits[0]), unit_float(bits[1]), made);
-        normal_pair(unit_float(bits[2]), unit_float(bits[3]), made + 2);
-      }
-      for (int64_t k = 0; k < kPerBlock<C>; ++k) made[k] = made[k] * std + mean;
+    fill_blocks<T, C>(out, stream, [=](const Block* bits, C* made) {
+      units_of(bits, made);
+      normals_of(made, kGroup * kPerBlock<C>);
+      for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k) made[k] = made[k] * std + mean;
     });
   });
 }
@@ -171,10 +83,12 @@ void randint(KernelCall& call) {
   const Stream stream = take(call, static_cast<uint64_t>(out.numel) * 2);
   visit<kAllTypes>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    fill_blocks<T, int64_t>(out, stream, [&](const Block& bits, int64_t* made) {
-      for (int64_t k = 0; k < 2; ++k)
-        made[k] = static_cast<int64_t>(static_cast<uint64_t>(low) +
-                                       scaled(joined(bits[2 * k], bits[2 * k + 1]), width));
+    fill_blocks<T, int64_t>(out, stream, [&](const Block* bits, int64_t* made) {
+      for (size_t k = 0; k < 2 * kGroup; ++k) {
+        const size_t half = k % 2 * 2;
+        const uint64_t drawn = joined(bits[k / 2][half], bits[k / 2][half + 1]);
+        made[k] = static_cast<int64_t>(static_cast<uint64_t>(low) + scaled(drawn, width));
+      }
     });
   });
 }
@@ -217,8 +131,8 @@ void dropout_mask(KernelCall& call) {
         });
       });
     } else {
-      fill_blocks<T, float>(out, stream, [&](const Block& bits, float* made) {
-        for (size_t k = 0; k < 4; ++k) made[k] = bits[k] < limit ? 0.0f : kept;
+      fill_blocks<T, float>(out, stream, [&](const Block* bits, float* made) {
+        for (size_t k = 0; k < 4 * kGroup; ++k) made[k] = bits[k / 4][k % 4] < limit ? 0.0f : kept;
       });
     }
   });
@@ -243,26 +157,6 @@ void bernoulli(KernelCall& call) {
     });
   });
 }
-
-// Numbers one after the other for an element whose appetite is not known beforehand: each element
-// has its own part of the stream.
-class Supply {
- public:
-  Supply(const Stream& stream, uint64_t first, uint64_t blocks)
-      : stream_(stream), next_(first), end_(first + blocks) {}
-  double unit() {
-    if (half_ == 0) block_ = stream_.block(next_ < end_ ? next_++ : end_ - 1);
-    half_ = 2 - half_;
-    const size_t at = half_ == 2 ? 0 : 2;
-    return unit_double(block_[at], block_[at + 1]);
-  }
-
- private:
-  const Stream& stream_;
-  uint64_t next_, end_;
-  Block block_{};
-  size_t half_ = 0;
-};
 
 // Small means by multiplying uniform numbers (Knuth); large ones by rejection from a transformed
 // uniform ("PTRS", Hormann 1993).

@@ -1,0 +1,33 @@
+"""Activations that are more than one op."""
+
+from __future__ import annotations
+
+import oar
+from oar._C import Tensor, ops
+
+__all__ = ["gumbel_softmax", "softmax_"]
+
+
+def gumbel_softmax(
+    x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """A sample from the classes along an axis, drawn by their scores ``x``, that can be differentiated.
+
+    The softmax of ``(x + noise) / temperature``. With ``hard`` it is 1 for the largest class and 0 for the
+    others, with the gradient of the softmax.
+    """
+    if temperature <= 0:
+        raise ValueError(f"[gumbel_softmax] temperature is {temperature}; it must be positive.")
+    # Less the logarithm of an exponential number is a Gumbel number.
+    noise = -oar.log(ops.exponential(x.shape, 1.0, x.dtype))
+    soft = ops.softmax((x + noise) / temperature, axis)
+    if not hard:
+        return soft
+    largest = ops.argmax(soft, axis, True)
+    chosen = ops.put_along_axis(ops.zeros_like(soft), largest, ops.ones_like(largest, soft.dtype), axis)
+    return chosen - soft.detach() + soft
+
+
+def softmax_(x: Tensor, axis: int = -1, dtype=None, name: str | None = None) -> Tensor:
+    """``softmax``, written into ``x``."""
+    return ops.copy_into(x, ops.softmax(x, axis, dtype))

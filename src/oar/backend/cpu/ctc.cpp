@@ -1,0 +1,216 @@
+// CTC by dynamic programming on logarithms: a row of states per step, one sequence after the other.
+#include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/log_math.h"
+
+namespace oar::cpu {
+namespace {
+
+// The logarithm of what cannot happen. Finite, so that differences of two such are no NaN.
+template <class C>
+constexpr C kNever = C(-1e30);
+constexpr int64_t kLane = 16;
+
+// The sequence of one sample: its states are the labels with blanks around and between them. Rows
+// are as long as whole lanes, with two places of kNever on either side of them.
+template <class C>
+class Alignment {
+ public:
+  Alignment(const C* log_probs, int64_t batch, int64_t classes, const int64_t* label,
+            int64_t length, int64_t steps, int64_t blank)
+      : log_probs_(log_probs),
+        stride_(batch * classes),
+        label_(label),
+        blank_(blank),
+        states_(2 * length + 1),
+        width_((states_ + kLane - 1) / kLane * kLane),
+        steps_(steps),
+        skips_(row()),
+        logs_(row()) {
+    for (int64_t s = 0; s < row(); ++s) skips_[s] = kNever<C>;
+    for (int64_t s = 3; s < states_; s += 2)
+      if (label[s / 2] != label[s / 2 - 1]) skips_[s + 2] = 0;
+  }
+
+  int64_t row() const { return width_ + 4; }
+  int64_t steps() const { return steps_; }
+  int64_t states() const { return states_; }
+  int64_t class_of(int64_t state) const { return state % 2 ? label_[state / 2] : blank_; }
+  // A row's first state.
+  static C* at(C* rows, int64_t row_size, int64_t t) { return rows + t * row_size + 2; }
+
+  // Logarithms of step t's probabilities, by state.
+  const C* load(int64_t t) const {
+    const C* line = log_probs_ + t * stride_;
+    C* to = logs_.data() + 2;
+    const C of_blank = std::max(line[blank_], kNever<C>);
+    for (int64_t s = 0; s < states_; ++s)
+      to[s] = s % 2 ? std::max(line[label_[s / 2]], kNever<C>) : of_blank;
+    for (int64_t s = states_; s < width_; ++s) to[s] = 0;
+    return to;
+  }
+  // The ways from the start to each state of step t; `from` is the row of the step before.
+  void forward(int64_t t, const C* from, C* to) const {
+    const C* log = load(t);
+    if (t == 0) {
+      for (int64_t s = -2; s < width_ + 2; ++s)
+        to[s] = s >= 0 && s < std::min<int64_t>(states_, 2) ? log[s] : kNever<C>;
+      return;
+    }
+    step(from, -1, skips_.data() + 2, log, to);
+  }
+  // The ways from each state of step t to the end; `from` is the row of the step behind.
+  void backward(int64_t t, const C* from, C* to) const {
+    const C* log = load(t);
+    if (t == steps_ - 1) {
+      for (int64_t s = -2; s < width_ + 2; ++s)
+        to[s] = s >= std::max<int64_t>(states_ - 2, 0) && s < states_ ? log[s] : kNever<C>;
+      return;
+    }
+    step(from, 1, skips_.data() + 4, log, to);
+  }
+  // The logarithm of the likelihood from the last row.
+  C finish(const C* last) const {
+    const C a = last[states_ - 1], b = states_ > 1 ? last[states_ - 2] : kNever<C>;
+    const C high = std::max(a, b);
+    return high + std::log(std::exp(a - high) + std::exp(b - high));
+  }
+
+ private:
+  // to[s] = log(exp(from[s]) + exp(from[s + d]) + exp(from[s + 2 d]) where allowed) + log[s].
+  void step(const C* from, int64_t d, const C* allowed, const C* log, C* to) const {
+    for (int64_t begin = 0; begin < width_; begin += kLane)
+      for (int64_t k = 0; k < kLane; ++k) {
+        const int64_t s = begin + k;
+        const C a = from[s], b = from[s + d], c = from[s + 2 * d] + allowed[s];
+        const C ab = a > b ? a : b, high = ab > c ? ab : c;
+        const C ways = exp_of(a - high) + exp_of(b - high) + exp_of(c - high);
+        const C made = high + log_of(ways) + log[s];
+        to[s] = made > kNever<C> ? made : kNever<C>;
+      }
+    for (int64_t s = states_; s < width_ + 2; ++s) to[s] = kNever<C>;
+    to[-1] = to[-2] = kNever<C>;
+  }
+
+  const C* log_probs_;
+  int64_t stride_;
+  const int64_t* label_;
+  int64_t blank_, states_, width_, steps_;
+  Scratch<C> skips_, logs_;
+};
+
+// The operands of one call, checked, and body(b, alignment) for each sequence.
+template <class C>
+class Sequences {
+ public:
+  explicit Sequences(KernelCall& call)
+      : log_probs_(&call.in(0)),
+        labels_(&call.in(1)),
+        input_lengths_(&call.in(2)),
+        label_lengths_(&call.in(3)),
+        steps_(call.in(0).shape[0]),
+        batch_(call.in(0).shape[1]),
+        classes_(call.in(0).shape[2]),
+        longest_(call.in(1).shape[1]) {}
+
+  template <class Body>
+  void each(int64_t blank, Body&& body) const {
+    parallel_for(0, batch_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        check(b, blank);
+        body(b, Alignment<C>(log_probs_.data() + b * classes_, batch_, classes_,
+                             labels_.data() + b * longest_, label_lengths_[b], input_lengths_[b],
+                             blank));
+      }
+    });
+  }
+  int64_t classes() const { return classes_; }
+  int64_t batch() const { return batch_; }
+
+ private:
+  void check(int64_t b, int64_t blank) const {
+    user_check(input_lengths_[b] >= 0 && input_lengths_[b] <= steps_, ErrorKind::InvalidArgument,
+               "input_lengths[{}] is {}, but there are {} steps.", b, input_lengths_[b], steps_);
+    user_check(label_lengths_[b] >= 0 && label_lengths_[b] <= longest_, ErrorKind::InvalidArgument,
+               "label_lengths[{}] is {}, but labels are {} long.", b, label_lengths_[b], longest_);
+    for (int64_t i = 0; i < label_lengths_[b]; ++i) {
+      const int64_t label = labels_[b * longest_ + i];
+      user_check(label >= 0 && label < classes_ && label != blank, ErrorKind::OutOfRange,
+                 "labels[{}, {}] is {}; with {} classes and blank {} it cannot be.", b, i, label,
+                 classes_, blank);
+    }
+  }
+
+  Converted<C> log_probs_;
+  Converted<int64_t> labels_, input_lengths_, label_lengths_;
+  int64_t steps_, batch_, classes_, longest_;
+};
+
+// Without steps, only the empty label is possible, and certain.
+template <class C>
+C log_likelihood(const Alignment<C>& a, C* rows, bool keeps) {
+  if (a.steps() == 0) return a.states() == 1 ? C(0) : kNever<C>;
+  C* to = nullptr;
+  for (int64_t t = 0; t < a.steps(); ++t) {
+    const C* from = to;
+    to = Alignment<C>::at(rows, a.row(), keeps ? t : t % 2);
+    a.forward(t, from, to);
+  }
+  return a.finish(to);
+}
+
+void ctc(KernelCall& call) {
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    auto* out = static_cast<T*>(call.out().data);
+    Sequences<C>(call).each(call.arg(4).as_int(), [&](int64_t b, const Alignment<C>& a) {
+      const Scratch<C> rows(2 * a.row());
+      const C ways = log_likelihood(a, rows.data(), false);
+      out[b] = static_cast<T>(ways < kNever<C> / 10 ? std::numeric_limits<C>::infinity() : -ways);
+    });
+  });
+}
+
+void ctc_grad(KernelCall& call) {
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const Sequences<C> sequences(call);
+    const Converted<C> grad(&call.in(4));
+    const int64_t classes = sequences.classes(), stride = sequences.batch() * classes;
+    auto* out = static_cast<T*>(call.out().data);
+    std::fill_n(out, call.out().numel, T(C(0)));
+    sequences.each(call.arg(5).as_int(), [&](int64_t b, const Alignment<C>& a) {
+      const Scratch<C> rows(std::max<int64_t>(a.steps(), 1) * a.row()), back(2 * a.row()),
+          share(a.row()), total(classes);
+      const C ways = log_likelihood(a, rows.data(), true);
+      if (ways < kNever<C> / 10) return;
+      C* to = nullptr;
+      for (int64_t t = a.steps() - 1; t >= 0; --t) {
+        const C* from = to;
+        to = Alignment<C>::at(back.data(), a.row(), t % 2);
+        a.backward(t, from, to);
+        const C *ahead = Alignment<C>::at(rows.data(), a.row(), t), *log = a.load(t);
+        for (int64_t begin = 0; begin < a.row() - 4; begin += kLane)
+          for (int64_t k = 0; k < kLane; ++k)
+            share[begin + k] = exp_of(ahead[begin + k] + to[begin + k] - log[begin + k] - ways);
+        std::fill_n(total.data(), classes, C(0));
+        for (int64_t s = 0; s < a.states(); ++s) total[a.class_of(s)] += share[s];
+        T* line = out + t * stride + b * classes;
+        for (int64_t c = 0; c < classes; ++c) line[c] = static_cast<T>(-grad[b] * total[c]);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+KernelList ctc_kernels() {
+  static const oar_kernel list[] = {
+      {"ctc", 1, "cpu:ref", nullptr, kernel_entry<ctc>},
+      {"ctc_grad", 1, "cpu:ref", nullptr, kernel_entry<ctc_grad>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu

@@ -1,0 +1,125 @@
+// The counter-based stream of random numbers inside kernels: element i takes the same numbers
+// however the work is cut.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "oar/backend/cpu/loops.h"
+#include "oar/device/generator.h"
+
+namespace oar::cpu {
+
+using Block = std::array<uint32_t, 4>;
+
+inline constexpr int64_t kGroup = 8;  // blocks that are made together
+
+// The same numbers as philox, for neighbouring blocks side by side, which vectorises.
+inline void philox_group(uint64_t seed, uint64_t offset, Block* made) {
+  auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
+  uint32_t a[kGroup], b[kGroup], c[kGroup] = {}, d[kGroup] = {};
+  for (int64_t k = 0; k < kGroup; ++k) {
+    a[k] = static_cast<uint32_t>(offset + static_cast<uint64_t>(k));
+    b[k] = static_cast<uint32_t>((offset + static_cast<uint64_t>(k)) >> 32);
+  }
+  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85)
+    for (int64_t k = 0; k < kGroup; ++k) {
+      const uint64_t p0 = uint64_t{0xD2511F53} * a[k], p1 = uint64_t{0xCD9E8D57} * c[k];
+      a[k] = static_cast<uint32_t>(p1 >> 32) ^ b[k] ^ key0;
+      c[k] = static_cast<uint32_t>(p0 >> 32) ^ d[k] ^ key1;
+      b[k] = static_cast<uint32_t>(p1);
+      d[k] = static_cast<uint32_t>(p0);
+    }
+  for (size_t k = 0; k < kGroup; ++k) made[k] = {a[k], b[k], c[k], d[k]};
+}
+
+// A place in the stream; blocks of four numbers follow it.
+struct Stream {
+  uint64_t seed = 0, offset = 0;
+  Block block(uint64_t i) const { return philox(seed, offset + i); }
+  // body(i, block) for i in [begin, end).
+  template <class Body>
+  void blocks(int64_t begin, int64_t end, Body&& body) const {
+    Block made[kGroup];
+    for (int64_t i = begin; i < end; i += kGroup) {
+      philox_group(seed, offset + static_cast<uint64_t>(i), made);
+      for (int64_t k = 0; k < std::min(kGroup, end - i); ++k) body(i + k, made[k]);
+    }
+  }
+};
+
+// The next `numbers` of the common stream, or the start of the one that a seed names.
+inline Stream take(KernelCall& call, uint64_t numbers, int64_t seed = 0) {
+  if (seed != 0) return {static_cast<uint64_t>(seed), 0};
+  Stream stream;
+  call.reserve_random(numbers, &stream.seed, &stream.offset);
+  return stream;
+}
+
+// In [0, 1), with as many bits as the type holds.
+inline float unit_float(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+inline double unit_double(uint32_t low, uint32_t high) {
+  return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
+}
+inline uint64_t joined(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
+
+// Elements that one block yields: 64-bit types take two numbers each.
+template <class C>
+inline constexpr int64_t kPerBlock = sizeof(C) == 8 ? 2 : 4;
+
+// values(blocks, made) makes the elements of kGroup blocks as C; they are stored as T.
+template <class T, class C, class Values>
+void fill_blocks(const oar_tensor& out, const Stream& stream, Values&& values) {
+  constexpr int64_t per = kPerBlock<C>, group = kGroup * per;
+  auto* o = static_cast<T*>(out.data);
+  parallel_for(0, (out.numel + group - 1) / group, kGrain / 64, [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end; ++g) {
+      Block bits[kGroup];
+      C made[group];
+      philox_group(stream.seed, stream.offset + static_cast<uint64_t>(g * kGroup), bits);
+      values(bits, made);
+      T* to = o + g * group;
+      const int64_t count = out.numel - g * group;
+      if (count >= group)
+        for (int64_t k = 0; k < group; ++k) to[k] = convert_element<T>(made[k]);
+      else
+        for (int64_t k = 0; k < count; ++k) to[k] = convert_element<T>(made[k]);
+    }
+  });
+}
+
+// Uniform numbers of [0, 1) for a group of blocks.
+template <class C>
+void units_of(const Block* bits, C* made) {
+  for (size_t b = 0; b < kGroup; ++b)
+    for (size_t k = 0; k < kPerBlock<C>; ++k) {
+      const size_t at = b * kPerBlock<C> + k;
+      if constexpr (sizeof(C) == 8)
+        made[at] = unit_double(bits[b][2 * k], bits[b][2 * k + 1]);
+      else
+        made[at] = unit_float(bits[b][k]);
+    }
+}
+
+// Numbers one after the other for an element whose appetite is not known beforehand: each element
+// has its own part of the stream.
+class Supply {
+ public:
+  Supply(const Stream& stream, uint64_t first, uint64_t blocks)
+      : stream_(stream), next_(first), end_(first + blocks) {}
+  double unit() {
+    if (half_ == 0) block_ = stream_.block(next_ < end_ ? next_++ : end_ - 1);
+    half_ = 2 - half_;
+    const size_t at = half_ == 2 ? 0 : 2;
+    return unit_double(block_[at], block_[at + 1]);
+  }
+
+ private:
+  const Stream& stream_;
+  uint64_t next_, end_;
+  Block block_{};
+  size_t half_ = 0;
+};
+
+}  // namespace oar::cpu
