@@ -22,8 +22,12 @@ from oar._framework import (  # noqa: E402,F401
     iinfo, in_dynamic_mode, is_compiled_with_cuda, is_complex, is_floating_point, is_integer, is_tensor, numel, rank,
     seed, set_default_dtype, set_device, set_flags, set_num_threads, set_printoptions, set_rng_state, shape, version)
 from oar._functions import *  # noqa: E402,F401,F403
+from oar._math import *  # noqa: E402,F401,F403
+from oar._search import *  # noqa: E402,F401,F403
 from oar._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402,F401
 from oar import _tensor  # noqa: E402,F401
+from oar import linalg  # noqa: E402,F401
+from oar import _math_methods  # noqa: E402,F401
 from oar import autograd  # noqa: E402
 from oar.autograd import grad  # noqa: E402,F401
 from oar import framework, func, nn, regularizer  # noqa: E402,F401

@@ -22,6 +22,8 @@ const std::vector<oar_kernel>& all_kernels() {
           random_kernels,     reduction_kernels, scan_kernels,       shape_kernels,
           softmax_kernels,    sort_kernels,      statistics_kernels, trigonometry_kernels})
       for (const oar_kernel& kernel : family()) all.push_back(kernel);
+    for (auto family : {arithmetic_kernels, search_kernels, special_kernels})
+      for (const oar_kernel& kernel : family()) all.push_back(kernel);
     return all;
   }();
   return list;

@@ -28,7 +28,10 @@ std::span<const oar_kernel> reduction_kernels();
 std::span<const oar_kernel> scan_kernels();
 std::span<const oar_kernel> shape_kernels();
 std::span<const oar_kernel> softmax_kernels();
+std::span<const oar_kernel> arithmetic_kernels();
+std::span<const oar_kernel> search_kernels();
 std::span<const oar_kernel> sort_kernels();
+std::span<const oar_kernel> special_kernels();
 std::span<const oar_kernel> statistics_kernels();
 std::span<const oar_kernel> trigonometry_kernels();
 
