@@ -172,7 +172,7 @@ const OpDef addmm_op = {
                  to_string(a.input.dims()), to_string(product.dims()));
       return scaled(a.input, a.beta) + scaled(product, a.alpha);
     },
-    .traits = Trait::Promote,
+    .traits = Trait::Promote | Trait::HasInplace,
     .dtypes = "float complex",
     .numpy = "(beta * input + alpha * (x @ y)).astype(input.dtype)",
     .samples =

@@ -75,6 +75,7 @@ const OpDef cumsum_op = {
           narrowed(a.axis ? a.x : reshape(a.x, {a.x.numel()}), a.dtype.value_or(natural));
       return cumsum_along(x, a.axis.value_or(0));
     },
+    .traits = Trait::HasInplace,
     .numpy =
         "(lambda to: np.cumsum(x, axis=axis, dtype=to) if axis is None or x.ndim else "
         "x.astype(to))(dtype or ('int64' if x.dtype.kind in 'biu' else x.dtype))",
@@ -130,6 +131,7 @@ const OpDef cumprod_op = {
           narrowed(a.dim ? a.x : reshape(a.x, {a.x.numel()}), a.dtype.value_or(natural));
       return cumprod_along(x, a.dim.value_or(0));
     },
+    .traits = Trait::HasInplace,
     .numpy =
         "(lambda to: np.cumprod(x, axis=dim, dtype=to) if dim is None or x.ndim else "
         "x.astype(to))(dtype or (x.dtype if x.dtype != np.bool_ else 'int64'))",

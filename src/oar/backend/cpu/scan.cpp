@@ -99,6 +99,45 @@ void logcumsumexp_along(KernelCall& call) {
   });
 }
 
+// The largest (smallest) element so far and its place, the last of equals; from a NaN on, the NaN.
+template <bool kLargest, class T>
+void extremes_so_far(const AxisSpan& span, const T* in, T* values, int64_t* places) {
+  const auto replaces = [](auto value, auto best) {
+    return (kLargest ? value >= best : value <= best) || (value != value && best == best);
+  };
+  for_lines(span, [&](int64_t first, int64_t width) {
+    compute_t<T> best[64];
+    int64_t place[64] = {};
+    for (int64_t c = 0; c < width; ++c) best[c] = static_cast<compute_t<T>>(in[first + c]);
+    for (int64_t i = 0; i < span.length; ++i) {
+      const int64_t at = first + i * span.inner;
+      for (int64_t c = 0; c < width; ++c) {
+        const auto value = static_cast<compute_t<T>>(in[at + c]);
+        const bool better = replaces(value, best[c]);
+        best[c] = better ? value : best[c];
+        place[c] = better ? i : place[c];
+        values[at + c] = static_cast<T>(best[c]);
+        places[at + c] = place[c];
+      }
+    }
+  });
+}
+
+void extreme_along(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(1).as_int());
+  if (call.in(0).numel == 0) return;
+  visit<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> in(call.in(0));
+    auto* values = static_cast<T*>(call.out(0).data);
+    auto* places = static_cast<int64_t*>(call.out(1).data);
+    if (call.arg(2).as_bool())
+      extremes_so_far<true>(span, in.data(), values, places);
+    else
+      extremes_so_far<false>(span, in.data(), values, places);
+  });
+}
+
 void linear_recurrence(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(2).as_int());
   const bool reverse = call.arg(3).as_bool();
@@ -155,6 +194,7 @@ KernelList scan_kernels() {
       {"cumsum_along", 1, "cpu:ref", nullptr, kernel_entry<cumsum_along>},
       {"cumprod_along", 1, "cpu:ref", nullptr, kernel_entry<cumprod_along>},
       {"logcumsumexp_along", 1, "cpu:ref", nullptr, kernel_entry<logcumsumexp_along>},
+      {"extreme_along", 1, "cpu:ref", nullptr, kernel_entry<extreme_along>},
       {"linear_recurrence", 1, "cpu:ref", nullptr, kernel_entry<linear_recurrence>},
       {"shift_along", 1, "cpu:ref", nullptr, kernel_entry<shift_along>},
   };

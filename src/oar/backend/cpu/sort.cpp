@@ -1,136 +1,8 @@
-// Sorting along an axis. An element becomes an unsigned key whose order is the wanted one (NaN on
-// top, equal numbers equal keys); keys are sorted together with their places, by radix where a line
-// is long. Equal keys keep their order, so results are the same everywhere.
-#include <algorithm>
-#include <cstring>
-
-#include "oar/backend/cpu/axis.h"
+// Ordering along an axis.
+#include "oar/backend/cpu/line_sorter.h"
 
 namespace oar::cpu {
 namespace {
-
-template <class T>
-using key_t =
-    std::conditional_t<sizeof(T) == 8, uint64_t,
-                       std::conditional_t<sizeof(T) == 4, uint32_t,
-                                          std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
-
-template <class T>
-key_t<T> key_of(T value, bool descending) {
-  using Key = key_t<T>;
-  constexpr Key top = Key(Key(1) << (8 * sizeof(Key) - 1));
-  Key key;
-  if constexpr (std::is_unsigned_v<T>) {  // bool too
-    key = static_cast<Key>(value);
-  } else if constexpr (std::is_integral_v<T>) {
-    key = static_cast<Key>(static_cast<Key>(value) ^ top);
-  } else {
-    const auto number = static_cast<compute_t<T>>(value);
-    if (number != number) {
-      key = static_cast<Key>(~Key(0));
-    } else {
-      std::memcpy(&key, &value, sizeof(key));
-      if (number == 0) key = 0;  // -0 and 0 are equal
-      key = static_cast<Key>(key & top ? ~key : key | top);
-    }
-  }
-  return descending ? static_cast<Key>(~key) : key;
-}
-
-// A key and its place, ordered by both: in one word where they fit, else in two.
-template <class Key>
-struct Pair {
-  Key key;
-  uint32_t place;
-  bool operator<(const Pair& o) const { return key != o.key ? key < o.key : place < o.place; }
-};
-template <class Key>
-struct PackedPair {
-  uint64_t word;
-  bool operator<(const PackedPair& o) const { return word < o.word; }
-};
-template <class T>
-using item_t = std::conditional_t<sizeof(T) == 8, Pair<uint64_t>, PackedPair<key_t<T>>>;
-
-template <class Key>
-void make_item(Pair<Key>& item, Key key, int64_t place) {
-  item = {key, static_cast<uint32_t>(place)};
-}
-template <class Key>
-void make_item(PackedPair<Key>& item, Key key, int64_t place) {
-  item.word = uint64_t{key} << 32 | static_cast<uint64_t>(place);
-}
-template <class Key>
-int64_t place_in(const Pair<Key>& item) {
-  return item.place;
-}
-template <class Key>
-int64_t place_in(const PackedPair<Key>& item) {
-  return static_cast<int64_t>(item.word & 0xffffffff);
-}
-template <class Key>
-unsigned digit(const Pair<Key>& item, int byte) {
-  return item.key >> (8 * byte) & 0xff;
-}
-template <class Key>
-unsigned digit(const PackedPair<Key>& item, int byte) {
-  return item.word >> (32 + 8 * byte) & 0xff;
-}
-
-// Items come with rising places, so a stable sort by key is all that is needed.
-template <class Item>
-Item* radix_sort(Item* items, Item* other, int64_t n, int bytes) {
-  for (int byte = 0; byte < bytes; ++byte) {
-    int64_t start[257] = {};
-    for (int64_t i = 0; i < n; ++i) ++start[digit(items[i], byte) + 1];
-    if (std::any_of(start + 1, start + 257, [&](int64_t c) { return c == n; })) continue;
-    for (int d = 0; d < 256; ++d) start[d + 1] += start[d];
-    for (int64_t i = 0; i < n; ++i) other[start[digit(items[i], byte)]++] = items[i];
-    std::swap(items, other);
-  }
-  return items;
-}
-
-template <class T>
-class LineSorter {
- public:
-  using Item = item_t<T>;
-  LineSorter(int64_t length, bool descending)
-      : length_(length), descending_(descending), items_(length), other_(length) {}
-
-  // The first `count` items of the sorted line.
-  const Item* first(const T* line, int64_t stride, int64_t count) {
-    if (count * 8 < length_) return select(line, stride, count);
-    for (int64_t i = 0; i < length_; ++i)
-      make_item(items_[i], key_of(line[i * stride], descending_), i);
-    if (length_ >= 256) return radix_sort(items_.data(), other_.data(), length_, sizeof(T));
-    std::sort(items_.data(), items_.data() + length_);
-    return items_.data();
-  }
-
- private:
-  // A heap of the best `count` so far, its worst on top.
-  const Item* select(const T* line, int64_t stride, int64_t count) {
-    Item* heap = items_.data();
-    for (int64_t i = 0; i < count; ++i)
-      make_item(heap[i], key_of(line[i * stride], descending_), i);
-    std::make_heap(heap, heap + count);
-    for (int64_t i = count; i < length_; ++i) {
-      Item item;
-      make_item(item, key_of(line[i * stride], descending_), i);
-      if (!(item < heap[0])) continue;
-      std::pop_heap(heap, heap + count);
-      heap[count - 1] = item;
-      std::push_heap(heap, heap + count);
-    }
-    std::sort_heap(heap, heap + count);
-    return heap;
-  }
-
-  int64_t length_;
-  bool descending_;
-  Scratch<Item> items_, other_;
-};
 
 void order(KernelCall& call, int64_t axis, int64_t count, bool descending) {
   const AxisSpan span(call.in(0), axis);
@@ -173,11 +45,43 @@ void topk_along(KernelCall& call) {
   order(call, axis, k, call.arg(3).as_bool());
 }
 
+// The most frequent element of a line, the smallest of those that tie, and the last of its places.
+void mode_along(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(1).as_int());
+  if (call.out(0).numel == 0) return;
+  visit<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> x(call.in(0));
+    auto* values = static_cast<T*>(call.out(0).data);
+    auto* places = static_cast<int64_t*>(call.out(1).data);
+    parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 16 / span.length),
+                 [&](int64_t begin, int64_t end) {
+                   LineSorter<T> sorter(span.length, /*descending=*/false);
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t outer = i / span.inner, inner = i % span.inner;
+                     const T* line = x.data() + outer * span.length * span.inner + inner;
+                     const auto* sorted = sorter.first(line, span.inner, span.length);
+                     const auto key = [&](int64_t k) {
+                       return key_of(line[place_in(sorted[k]) * span.inner], false);
+                     };
+                     int64_t best = 0, most = 0;
+                     for (int64_t k = 0, first = 0; k < span.length; ++k) {
+                       if (key(k) != key(first)) first = k;
+                       if (k - first + 1 > most) most = k - first + 1, best = k;
+                     }
+                     places[i] = place_in(sorted[best]);
+                     values[i] = line[places[i] * span.inner];
+                   }
+                 });
+  });
+}
+
 }  // namespace
 
 KernelList sort_kernels() {
   static const oar_kernel list[] = {
       {"sort_with_indices", 1, "cpu:ref", nullptr, kernel_entry<sort_with_indices>},
+      {"mode_along", 1, "cpu:ref", nullptr, kernel_entry<mode_along>},
       {"topk_along", 1, "cpu:ref", nullptr, kernel_entry<topk_along>},
   };
   return list;

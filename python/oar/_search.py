@@ -1,0 +1,223 @@
+"""Skins of searching, counting and order statistics, whose results depend on flags."""
+
+from __future__ import annotations
+
+from oar import _C
+from oar._C import Tensor, ops
+
+__all__ = ["histogram", "histogram_bin_edges", "histogramdd", "median", "mode", "nanmedian", "nanquantile", "quantile",
+           "unique", "unique_consecutive"]
+TENSOR_METHODS = __all__
+
+
+def _one_or_all(results: list):
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _places(t: Tensor, dtype) -> Tensor:
+    if _C.dtype(dtype).name not in ("int32", "int64"):
+        raise TypeError(f"[unique] dtype is {dtype}; positions are int32 or int64.")
+    return t if t.dtype == _C.dtype(dtype) else ops.cast(t, dtype)
+
+
+def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None, dtype="int64", name: str | None = None):
+    """The different elements of x (with an axis: the different slices along it) in order; and on request where each
+    first stood, which of them every element is, and how often each occurs."""
+    if axis is None:
+        out, index, inverse, counts = ops.unique_flat(x, return_index, return_inverse, return_counts)
+    else:
+        index, inverse, counts = _different_slices(x, axis, consecutive=False)
+        out = ops.index_select(x, index, axis)
+    extra = [t for t, wanted in ((index, return_index), (inverse, return_inverse), (counts, return_counts)) if wanted]
+    return _one_or_all([out] + [_places(t, dtype) for t in extra])
+
+
+def unique_consecutive(x: Tensor, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
+                       dtype="int64", name: str | None = None):
+    """x without the elements (with an axis: slices) that equal the one before; and on request which of the remaining
+    ones every element is, and how long each run was."""
+    line, along = (ops.reshape(x, [-1]), 0) if axis is None else (x, axis)
+    index, inverse, counts = _different_slices(line, along, consecutive=True)
+    extra = [t for t, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]
+    return _one_or_all([ops.index_select(line, index, along)] + [_places(t, dtype) for t in extra])
+
+
+def _different_slices(x: Tensor, axis: int, consecutive: bool):
+    first = ops.moveaxis(x, [axis], [0])
+    width = 1
+    for n in first.shape[1:]:
+        width *= n
+    return ops.unique_rows(ops.reshape(first, [first.shape[0], width]), consecutive)
+
+
+def mode(x: Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None):
+    """The most frequent element along an axis, and where it stands."""
+    values, indices = ops.mode_along(x, axis)
+    if keepdim and x.ndim:
+        values, indices = ops.unsqueeze(values, [axis]), ops.unsqueeze(indices, [axis])
+    return values, indices
+
+
+def _as_line(x: Tensor, axis) -> tuple[Tensor, list[int]]:
+    """x with the axes to reduce as its last one, and x's shape with those axes of size 1."""
+    rank = x.ndim
+    given = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
+    for a in given:
+        if not -max(rank, 1) <= a < max(rank, 1):
+            raise ValueError(f"axis {a} is out of range for a tensor of rank {rank}.")
+    axes = sorted({a % rank for a in given}) if rank else []
+    kept = [1 if i in axes else n for i, n in enumerate(x.shape)]
+    rest = [i for i in range(rank) if i not in axes]
+    line = ops.transpose(x, rest + axes) if axes != list(range(rank - len(axes), rank)) else x
+    return ops.reshape(line, [x.shape[i] for i in rest] + [-1 if x.size else 0]), kept
+
+
+def _check_axis(op: str, axis) -> None:
+    if isinstance(axis, (list, tuple)) and len(axis) == 0:
+        raise ValueError(f"[{op}] axis is an empty list; pass None for all axes.")
+
+
+def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool):
+    if mode not in ("avg", "min"):
+        raise ValueError(f"[{op}] mode is {mode!r}; it can be 'avg' or 'min'.")
+    _check_axis(op, axis)
+    if x.size == 0:
+        raise ValueError(f"[{op}] x of shape {list(x.shape)} has no elements.")
+    line, kept = _as_line(x, axis)
+    exact = line if line.dtype.name.startswith(("float", "bfloat")) else ops.cast(line, "float64")
+    values, indices = ops.median_along(exact, -1, mode == "avg", ignore_nan)
+    if mode == "avg" and not ignore_nan:
+        dtype = x.dtype if x.dtype.name == "float64" else "float32"
+    elif mode == "avg" and exact is not line:
+        dtype = "float32"
+    else:
+        dtype = x.dtype
+    shape = kept if keepdim else list(line.shape[:-1])
+    values = ops.reshape(ops.cast(values, dtype), shape)
+    if mode == "min" and isinstance(axis, int):
+        return values, ops.reshape(indices, shape)
+    return values
+
+
+def median(x: Tensor, axis: int | None = None, keepdim: bool = False, mode: str = "avg", name: str | None = None):
+    """The middle element along an axis (of all, without one). Of two middle ones the average, or with mode 'min' the
+    lower one, then with its place if an axis is given. NaN where there is one."""
+    if isinstance(axis, (list, tuple)):
+        raise ValueError(f"[median] axis is {axis!r}; it must be None or an integer.")
+    return _median("median", x, axis, keepdim, mode, ignore_nan=False)
+
+
+def nanmedian(x: Tensor, axis=None, keepdim: bool = False, mode: str = "avg", name: str | None = None):
+    """median of the elements that are not NaN; over several axes too."""
+    return _median("nanmedian", x, axis, keepdim, mode, ignore_nan=True)
+
+
+def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
+    _check_axis(op, axis)
+    shares = q if isinstance(q, Tensor) else _C.make_tensor(q, "float64")
+    if shares.ndim > 1 or shares.size == 0:
+        raise ValueError(f"[{op}] q of shape {list(shares.shape)} must be a number or a vector of them.")
+    if not bool(ops.all(ops.logical_and(shares >= 0, shares <= 1))):
+        raise ValueError(f"[{op}] q holds {shares.tolist()}; it must lie in [0, 1].")
+    if not x.dtype.name.startswith(("float", "bfloat")):
+        x = ops.cast(x, "float32")
+    line, kept = _as_line(x, axis)
+    several = shares.ndim == 1 and shares.shape[0] > 1
+    out = ops.quantile_along(line, ops.reshape(shares, [-1]), interpolation, ignore_nan)
+    shape = kept if keepdim else list(line.shape[:-1])
+    return ops.reshape(out, ([shares.shape[0]] if several else []) + shape)
+
+
+def quantile(x: Tensor, q, axis=None, keepdim: bool = False, interpolation: str = "linear") -> Tensor:
+    """The quantiles of x at the shares q along axes (of all, without one). NaN where there is one."""
+    return _quantile("quantile", x, q, axis, keepdim, interpolation, ignore_nan=False)
+
+
+def nanquantile(x: Tensor, q, axis=None, keepdim: bool = False, interpolation: str = "linear") -> Tensor:
+    """quantile of the elements that are not NaN."""
+    return _quantile("nanquantile", x, q, axis, keepdim, interpolation, ignore_nan=True)
+
+
+def histogram(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, weight: Tensor | None = None,
+              density: bool = False, name: str | None = None) -> Tensor:
+    """How many elements fall into each of ``bins`` equal parts of [min, max] (of the elements' own range where both
+    are 0); with a weight, the sums of it. As a density the bins' areas sum to 1."""
+    counts = ops.histogram_counts(input, weight, bins, float(min), float(max))
+    if not density:
+        return counts
+    edges = histogram_bin_edges(input, bins, min, max) if input.size else None
+    width = (float(max) - float(min)) / bins if edges is None or min != max else (edges[-1] - edges[0]) / bins
+    counts = ops.cast(counts, "float32")
+    return counts / (ops.sum(counts) * width)
+
+
+def histogram_bin_edges(input: Tensor, bins: int = 100, min: float = 0, max: float = 0,
+                        name: str | None = None) -> Tensor:
+    """The bounds of the bins that histogram counts in."""
+    if max < min:
+        raise ValueError(f"[histogram_bin_edges] min is {min} and max {max}; max must not be the smaller one.")
+    from oar._creation import linspace
+    low, high = float(min), float(max)
+    if low == high == 0 and input.size:
+        low, high = float(ops.min(input).item()), float(ops.max(input).item())
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return linspace(low, high, bins + 1)
+
+
+def _edges_of(x: Tensor, bins, ranges) -> list[Tensor]:
+    from oar._creation import linspace
+    axes = x.shape[1]
+    if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor):
+        return [ops.cast(b, x.dtype) for b in bins]
+    counts = [bins] * axes if isinstance(bins, int) else list(bins)
+    if len(counts) != axes:
+        raise ValueError(f"[histogramdd] bins has {len(counts)} entries for the {axes} columns of x.")
+    edges = []
+    for i, count in enumerate(counts):
+        if ranges is not None:
+            low, high = float(ranges[2 * i]), float(ranges[2 * i + 1])
+        elif x.shape[0]:
+            column = x[:, i]
+            low, high = float(ops.min(column).item()), float(ops.max(column).item())
+        else:
+            low, high = 0.0, 1.0
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        # The upper end is exact, so that the largest element is inside.
+        edges.append(ops.concat([linspace(low, high, count + 1, x.dtype)[:-1], ops.full([1], high, x.dtype)]))
+    return edges
+
+
+def histogramdd(x: Tensor, bins=10, ranges=None, density: bool = False, weights: Tensor | None = None,
+                name: str | None = None):
+    """How many rows of x [..., d] fall into each cell of a grid in d dimensions, and the grid's bounds."""
+    if x.ndim < 2:
+        raise ValueError(f"[histogramdd] x of shape {list(x.shape)} must have at least two axes.")
+    if isinstance(bins, (list, tuple)) and len(bins) != x.shape[-1]:
+        raise ValueError(f"[histogramdd] bins has {len(bins)} entries for {x.shape[-1]} columns.")
+    if ranges is not None and len(ranges) != 2 * x.shape[-1]:
+        raise ValueError(f"[histogramdd] ranges has {len(ranges)} numbers; {2 * x.shape[-1]} are needed.")
+    points = ops.reshape(x, [-1, x.shape[-1]])
+    edges = _edges_of(points, bins, ranges)
+    sizes = [e.shape[0] - 1 for e in edges]
+    cell, inside = ops.zeros([points.shape[0]], "int64"), ops.ones([points.shape[0]], "bool")
+    for i, (bounds, size) in enumerate(zip(edges, sizes)):
+        column = ops.assign(points[:, i])
+        place = ops.searchsorted(bounds, column, False, True) - 1
+        place = ops.where(column == bounds[-1], ops.full_like(place, size - 1), place)  # the upper end belongs to it
+        inside = ops.logical_and(inside, ops.logical_and(place >= 0, place < size))
+        cell = cell * size + place
+    total = 1
+    for size in sizes:
+        total *= size
+    share = ops.ones([points.shape[0]], x.dtype) if weights is None else ops.reshape(weights, [-1])
+    counts = ops.bincount(ops.masked_select(cell, inside), ops.masked_select(share, inside), total)
+    counts = ops.reshape(counts, sizes)
+    if density:
+        counts = counts / ops.sum(counts)
+        for i, bounds in enumerate(edges):
+            widths = bounds[1:] - bounds[:-1]
+            counts = counts / ops.reshape(widths, [-1 if k == i else 1 for k in range(len(sizes))])
+    return counts, edges

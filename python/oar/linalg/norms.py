@@ -1,0 +1,54 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from oar._C import Tensor, ops
+
+
+def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = None, keepdim: bool = False,
+                name: str | None = None) -> Tensor:
+    """sum(|x|^p)^(1/p) over axes (over all, without one): p = 0 counts, infinity takes the largest magnitude."""
+    if isinstance(p, bool) or not isinstance(p, (int, float)):
+        raise ValueError(f"[vector_norm] p is {p!r}; it must be a number.")
+    axes = axis if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    return ops.p_norm(x, float(p), axes, keepdim)
+
+
+def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1), keepdim: bool = False,
+                name: str | None = None) -> Tensor:
+    """A norm of the matrices in two axes: 'fro' of all elements, 1 (inf) the largest sum of magnitudes in a column
+    (row), -1 (-inf) the smallest."""
+    axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    if len(axes) != 2:
+        raise ValueError(f"[matrix_norm] axis is {axis!r}; a matrix has two axes.")
+    rank = x.ndim
+    rows, columns = (a % rank if -rank <= a < rank else a for a in axes)
+    if not (0 <= rows < rank and 0 <= columns < rank) or rows == columns:
+        raise ValueError(f"[matrix_norm] axis {axis!r} does not name two axes of a tensor of rank {rank}.")
+    if p == "fro":
+        return ops.p_norm(x, 2.0, [rows, columns], keepdim)
+    if p == "nuc" or p in (2, -2):
+        raise NotImplementedError(
+            f"[matrix_norm] p={p!r} needs the singular values of x, which Oar cannot compute yet. "
+            "Use 'fro', 1, -1, inf or -inf.")
+    if p not in (1, -1, math.inf, -math.inf):
+        raise ValueError(f"[matrix_norm] p is {p!r}; it can be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.")
+    summed, chosen = (rows, columns) if abs(p) == 1 else (columns, rows)
+    sums = ops.sum(ops.abs(x), [summed], None, True)
+    out = (ops.max if p > 0 else ops.min)(sums, [chosen], True)
+    return out if keepdim else ops.squeeze(out, [rows, columns])
+
+
+def norm(x: Tensor, p: float | str | None = None, axis: int | Sequence[int] | None = None, keepdim: bool = False,
+         name: str | None = None) -> Tensor:
+    """vector_norm where axis is None or one axis, matrix_norm where it is two."""
+    if isinstance(axis, (list, tuple)) and len(axis) == 1:
+        axis = axis[0]
+    if axis is None or isinstance(axis, int):
+        return vector_norm(x, 2.0 if p is None or p == "fro" else p, axis, keepdim)
+    if len(axis) != 2:
+        raise ValueError(f"[norm] axis is {axis!r}; it can name one axis or two.")
+    return matrix_norm(x, "fro" if p is None else p, axis, keepdim)

@@ -1,0 +1,127 @@
+"""Products of several matrices, powers, covariance."""
+
+from __future__ import annotations
+
+from oar._C import Tensor, ops
+
+
+def matrix_power(x: Tensor, n: int, name: str | None = None) -> Tensor:
+    """The n-th power of square matrices in the last two axes, by repeated squaring."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"[matrix_power] x of shape {list(x.shape)} must hold square matrices.")
+    if n < 0:
+        raise NotImplementedError(f"[matrix_power] n is {n}, and a negative power needs the inverse of x, which Oar "
+                                  "cannot compute yet.")
+    result = None
+    while n:
+        if n & 1:
+            result = x if result is None else ops.matmul(result, x)
+        n >>= 1
+        if n:
+            x = ops.matmul(x, x)
+    if result is not None:
+        return ops.assign(result) if result is x else result
+    from oar._creation import eye
+    return ops.assign(ops.expand(eye(x.shape[-1], dtype=x.dtype), list(x.shape)))
+
+
+def _cheapest_order(sizes: list[int]) -> list[list[int]]:
+    """For matrices of sizes[i] x sizes[i + 1]: where to cut the product of i ... j so that fewest products are made."""
+    n = len(sizes) - 1
+    cost = [[0] * n for _ in range(n)]
+    cut = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i][j], cut[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+    return cut
+
+
+def multi_dot(x: list[Tensor], name: str | None = None) -> Tensor:
+    """The product of several matrices in the cheapest order; the first and last may be vectors."""
+    tensors = list(x)
+    if len(tensors) < 2:
+        raise ValueError(f"[multi_dot] x holds {len(tensors)} tensors; at least two are needed.")
+    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if row:
+        tensors[0] = ops.unsqueeze(tensors[0], [0])
+    if column:
+        tensors[-1] = ops.unsqueeze(tensors[-1], [1])
+    for t in tensors:
+        if t.ndim != 2:
+            raise ValueError(f"[multi_dot] a tensor of shape {list(t.shape)} is no matrix; only the first and the last "
+                             "may be vectors.")
+    for a, b in zip(tensors, tensors[1:]):
+        if a.shape[1] != b.shape[0]:
+            raise ValueError(f"[multi_dot] matrices of shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied.")
+    cut = _cheapest_order([tensors[0].shape[0]] + [t.shape[1] for t in tensors])
+
+    def product(i: int, j: int) -> Tensor:
+        if i == j:
+            return tensors[i]
+        return ops.matmul(product(i, cut[i][j]), product(cut[i][j] + 1, j))
+
+    out = product(0, len(tensors) - 1)
+    dropped = ([0] if row else []) + ([1] if column else [])
+    return ops.squeeze(out, dropped) if dropped else out
+
+
+def _check_weights(op_argument: str, weights: Tensor, observations: int) -> None:
+    if weights.ndim > 1 or weights.shape != [observations]:
+        raise ValueError(f"[cov] {op_argument} of shape {list(weights.shape)} must have one number for each of the "
+                         f"{observations} observations.")
+    if float(ops.min(weights).item()) < 0:
+        raise ValueError(f"[cov] {op_argument} holds a negative number.")
+
+
+def cov(x: Tensor, rowvar: bool = True, ddof: bool = True, fweights: Tensor | None = None,
+        aweights: Tensor | None = None, name: str | None = None) -> Tensor:
+    """The covariance matrix of the rows of x (of its columns without rowvar), divided by n - 1, or by n without ddof.
+    fweights says how often an observation counts, aweights how much."""
+    if x.ndim > 2 or x.ndim < 1:
+        raise ValueError(f"[cov] x of shape {list(x.shape)} must be a vector or a matrix.")
+    data = ops.reshape(x, [1, -1]) if x.ndim == 1 else x
+    if not rowvar and data.shape[0] != 1:
+        data = ops.transpose(data, [1, 0])
+    observations = data.shape[1]
+    weights = None
+    if fweights is not None:
+        _check_weights("fweights", fweights, observations)
+        if fweights.dtype.name.startswith("float") and not bool(ops.all(ops.equal(fweights, ops.floor(fweights)))):
+            raise ValueError("[cov] fweights must hold integers.")
+        weights = ops.cast(fweights, data.dtype)
+    if aweights is not None:
+        _check_weights("aweights", aweights, observations)
+        analytic = ops.cast(aweights, data.dtype)
+        weights = analytic if weights is None else weights * analytic
+    if weights is None:
+        total = ops.full([], observations, data.dtype)
+        centred = data - ops.sum(data, [1], None, True) / total
+        weighed = centred
+    else:
+        total = ops.sum(weights)
+        if float(total.item()) == 0:
+            raise ValueError("[cov] the weights sum to zero.")
+        centred = data - ops.sum(data * weights, [1], None, True) / total
+        weighed = centred * weights
+    if weights is not None and aweights is not None and ddof:
+        divisor = total - ops.sum(weights * ops.cast(aweights, data.dtype)) / total
+    else:
+        divisor = total - int(ddof)
+    product = ops.matmul(centred, ops.conj(ops.transpose(weighed, [1, 0])))
+    return ops.squeeze(product / ops.clip(divisor, 0.0))
+
+
+def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
+    """The correlation coefficients of the rows of x (of its columns without rowvar), within [-1, 1]."""
+    if x.ndim > 2 or x.ndim < 1:
+        raise ValueError(f"[corrcoef] x of shape {list(x.shape)} must be a vector or a matrix.")
+    c = cov(x, rowvar)
+    if c.ndim == 0:
+        return c / c
+    deviation = ops.sqrt(ops.real(ops.diagonal(c)))
+    scaled = c / ops.unsqueeze(deviation, [1]) / ops.unsqueeze(deviation, [0])
+    if c.dtype.name.startswith("complex"):
+        return ops.complex(ops.clip(ops.real(scaled), -1.0, 1.0), ops.clip(ops.imag(scaled), -1.0, 1.0))
+    return ops.clip(scaled, -1.0, 1.0)

@@ -1,0 +1,290 @@
+// Special functions of one number.
+#include "oar/backend/cpu/special_math.h"
+
+#include <vector>
+
+namespace oar::cpu {
+namespace {
+
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// sin and cos of pi * x without the error of a rounded pi times a large x.
+double cot_pi(double x) {
+  const double rest = x - std::rint(x);  // exact
+  return 1 / std::tan(std::numbers::pi * rest);
+}
+
+// Bernoulli numbers B(2), B(4), … over (2k)!.
+constexpr double kBernoulliOverFactorial[] = {1.0 / 12,
+                                              -1.0 / 720,
+                                              1.0 / 30240,
+                                              -1.0 / 1209600,
+                                              1.0 / 47900160,
+                                              -691.0 / 1307674368000,
+                                              1.0 / 74724249600,
+                                              -3617.0 / 10670622842880000,
+                                              43867.0 / 5109094217170944000};
+
+// (-1)^n times the n-th derivative of pi * cot(pi * x): a polynomial in the cotangent, for which
+// d cot(pi x) / dx = -pi (1 + cot^2).
+double cotangent_derivative(int64_t n, double x) {
+  std::vector<double> p = {0, std::numbers::pi};
+  for (int64_t k = 0; k < n; ++k) {
+    std::vector<double> next(p.size() + 1, 0.0);
+    for (size_t i = 1; i < p.size(); ++i) {
+      const double slope = std::numbers::pi * static_cast<double>(i) * p[i];
+      next[i - 1] += slope;
+      next[i + 1] += slope;
+    }
+    p = std::move(next);
+  }
+  const double cot = cot_pi(x);
+  double value = 0;
+  for (size_t i = p.size(); i-- > 0;) value = value * cot + p[i];
+  return value;
+}
+
+// x^a exp(-x) / gamma(a): near x = a by the distance of the two, since a * log(x) - x cancels.
+double gamma_density(double a, double x) {
+  if (a < 10) return std::exp(a * std::log(x) - x - log_gamma(a));
+  const double r = 1 / a, q = r * r;
+  const double stirling =
+      r * (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q / 1188))));
+  const double d = (x - a) / a;
+  // log(1 + d) - d by its series where it cancels.
+  double away;
+  if (std::abs(d) < 0.1) {
+    double power = d;
+    away = 0;
+    for (int k = 2; k < 40; ++k) {
+      power *= -d;
+      away += power / k;
+      if (std::abs(power) < kEpsilon * std::abs(away)) break;
+    }
+  } else {
+    away = std::log(x / a) - d;
+  }
+  return std::sqrt(a / (2 * std::numbers::pi)) * std::exp(a * away - stirling);
+}
+
+// For x below about a + 1: sum of x^k / ((a + 1) … (a + k)).
+double lower_series(double a, double x) {
+  double term = 1, sum = 1;
+  for (double k = a + 1; term > sum * kEpsilon * 0.1; ++k) {
+    term *= x / k;
+    sum += term;
+  }
+  return gamma_density(a, x) / a * sum;
+}
+
+// Above it: Legendre's continued fraction by the modified Lentz method.
+double upper_fraction(double a, double x) {
+  constexpr double kTiny = 1e-300;
+  double b = x + 1 - a, c = 1 / kTiny, d = 1 / (b == 0 ? kTiny : b), h = d;
+  for (int i = 1; i < 100000; ++i) {
+    const double an = -i * (i - a);
+    b += 2;
+    d = an * d + b;
+    d = 1 / (d == 0 ? kTiny : d);
+    c = b + an / c;
+    if (c == 0) c = kTiny;
+    h *= d * c;
+    if (std::abs(d * c - 1) < kEpsilon) break;
+  }
+  return gamma_density(a, x) * h;
+}
+
+bool outside(double a, double x) { return !(a >= 0) || !(x >= 0); }
+bool use_series(double a, double x) { return x < a + 1 || x < 1; }
+
+// Moments to cumulants backwards: the complete Bell polynomials of c, which are the derivatives of
+// exp(f) over exp(f) where c holds those of f.
+double bell(const std::vector<double>& c, std::vector<double>& work) {
+  const size_t n = c.size();
+  work.assign(n + 1, 0.0);
+  work[0] = 1;
+  for (size_t m = 0; m < n; ++m) {
+    double choose = 1;
+    for (size_t i = 0; i <= m; ++i) {
+      work[m + 1] += choose * work[m - i] * c[i];
+      choose = choose * static_cast<double>(m - i) / static_cast<double>(i + 1);
+    }
+  }
+  return work[n];
+}
+
+}  // namespace
+
+double digamma(double x) {
+  if (x == 0) return std::copysign(kInfinity, -x);
+  if (x < 0) {
+    if (x == std::floor(x)) return kNaN;
+    return digamma(1 - x) - std::numbers::pi * cot_pi(x);
+  }
+  // The only positive zero; near it the sum below would cancel.
+  constexpr double kRoot = 1.4616321449683623413, kRootRest = 9.549995429965698e-17;
+  if (std::abs(x - kRoot) < 0.01) {
+    const double d = (x - kRoot) - kRootRest;
+    double value = 0, power = d, factorial = 1;
+    for (int64_t n = 1; n < 9; ++n) {
+      factorial *= static_cast<double>(n);
+      value += polygamma(n, kRoot) * power / factorial;
+      power *= d;
+    }
+    return value;
+  }
+  double below = 0;
+  for (; x < 10; ++x) below += 1 / x;
+  const double q = 1 / (x * x);
+  double p = 1.0 / 12;
+  p = p * q - 691.0 / 32760;
+  p = p * q + 1.0 / 132;
+  p = p * q - 1.0 / 240;
+  p = p * q + 1.0 / 252;
+  p = p * q - 1.0 / 120;
+  p = p * q + 1.0 / 12;
+  return std::log(x) - 0.5 / x - p * q - below;
+}
+
+double hurwitz_zeta(double s, double q) {
+  if (q == kInfinity) return 0;
+  double sum = 0;
+  for (int k = 0; k < 12; ++k, ++q) {  // the first terms, then Euler's and Maclaurin's formula
+    const double term = std::pow(q, -s);
+    sum += term;
+    if (term < kEpsilon * 1e-3 * sum) return sum;
+  }
+  const double power = std::pow(q, -s);
+  sum += q * power / (s - 1) + 0.5 * power;
+  double rising = s, factor = power / q;
+  for (size_t k = 0; k < std::size(kBernoulliOverFactorial); ++k) {
+    const double term = kBernoulliOverFactorial[k] * rising * factor;
+    sum += term;
+    if (std::abs(term) < kEpsilon * 0.1 * sum) break;
+    const double n = 2 * static_cast<double>(k) + 1;
+    rising *= (s + n) * (s + n + 1);
+    factor /= q * q;
+  }
+  return sum;
+}
+
+double polygamma(int64_t n, double x) {
+  if (n == 0) return digamma(x);
+  if (x != x) return x;
+  const double sign = n % 2 == 0 ? -1 : 1;
+  const auto at_positive = [&](double y) {
+    return sign * std::tgamma(static_cast<double>(n) + 1) *
+           hurwitz_zeta(static_cast<double>(n) + 1, y);
+  };
+  if (x > 0) return at_positive(x);
+  if (x == std::floor(x)) return n % 2 == 0 ? kNaN : kInfinity;
+  // Reflection: psi_n(1 - x) + (-1)^(n + 1) psi_n(x) = (-1)^n d^n/dx^n of pi cot(pi x).
+  return sign * (cotangent_derivative(n, x) - at_positive(1 - x));
+}
+
+double inverse_erf(double x) {
+  const double size = std::abs(x);
+  if (!(size < 1)) return size == 1 ? std::copysign(kInfinity, x) : kNaN;
+  if (size < 1e-9) return x * (0.5 * std::sqrt(std::numbers::pi));
+  // A start with about three digits, then Halley's method on erfc, which keeps its digits in the tail.
+  const double rest = 1 - size;  // exact where it matters
+  const double log_term = std::log(rest * (1 + size));
+  const double t = 2 / (std::numbers::pi * 0.147) + 0.5 * log_term;
+  double y = std::sqrt(std::sqrt(t * t - log_term / 0.147) - t);
+  for (int i = 0; i < 3; ++i) {
+    const double error = size < 0.5 ? std::erf(y) - size : rest - std::erfc(y);
+    const double step = error * (0.5 * std::sqrt(std::numbers::pi)) * std::exp(y * y);
+    y -= step / (1 + y * step);
+  }
+  return std::copysign(y, x);
+}
+
+namespace {
+
+// exp(-x) times the sum of (x / 2)^(2k + order) / (k! (k + order)!), all of whose terms are positive.
+double bessel_series(double x, int order) {
+  const double q = 0.25 * x * x;
+  double term = order == 0 ? 1 : 0.5 * x, sum = term;
+  for (int k = 1; term > kEpsilon * 0.1 * sum; ++k) {
+    term *= q / (static_cast<double>(k) * (k + order));
+    sum += term;
+  }
+  return std::exp(-x) * sum;
+}
+
+// The asymptotic series in 1 / x, for x of 20 and more.
+double bessel_far(double x, int order) {
+  const double mu = 4.0 * order * order;
+  double term = 1, sum = 1;
+  for (int k = 1; k < 60; ++k) {
+    const double odd = 2 * k - 1;
+    const double next = -term * (mu - odd * odd) / (8.0 * k * x);
+    if (std::abs(next) >= std::abs(term)) break;
+    term = next;
+    sum += term;
+    if (std::abs(term) < kEpsilon * 0.1) break;
+  }
+  return sum / std::sqrt(2 * std::numbers::pi * x);
+}
+
+}  // namespace
+
+double scaled_bessel_i0(double x) {
+  x = std::abs(x);
+  return x < 20 ? bessel_series(x, 0) : bessel_far(x, 0);
+}
+
+double scaled_bessel_i1(double x) {
+  const double size = std::abs(x);
+  if (size == 0 || x != x) return x;
+  return std::copysign(size < 20 ? bessel_series(size, 1) : bessel_far(size, 1), x);
+}
+
+double gamma_lower(double a, double x) {
+  if (outside(a, x) || (a == kInfinity && x == kInfinity)) return kNaN;
+  if (a == 0) return x > 0 ? 1 : kNaN;
+  if (x == 0 || a == kInfinity) return 0;
+  if (x == kInfinity) return 1;
+  return use_series(a, x) ? lower_series(a, x) : 1 - upper_fraction(a, x);
+}
+
+double gamma_upper(double a, double x) {
+  if (outside(a, x) || (a == kInfinity && x == kInfinity)) return kNaN;
+  if (a == 0) return x > 0 ? 0 : kNaN;
+  if (x == 0 || a == kInfinity) return 1;
+  if (x == kInfinity) return 0;
+  return use_series(a, x) ? 1 - lower_series(a, x) : upper_fraction(a, x);
+}
+
+// The series sum of x^(a + k) exp(-x) / gamma(a + k + 1) holds for every x; each of its terms is
+// exp(f(a)) with f' = log(x) - digamma(a + k + 1) and higher derivatives -polygamma. The error is
+// absolute: some 1e-14.
+double gamma_lower_derivative(double a, double x, int64_t order) {
+  if (order == 0) return gamma_lower(a, x);
+  if (outside(a, x) || a == 0) return kNaN;
+  if (x == 0 || x == kInfinity || a == kInfinity) return 0;
+  const auto n = static_cast<size_t>(order);
+  std::vector<double> slopes(n), work;
+  slopes[0] = std::log(x) - digamma(a + 1);
+  for (size_t i = 1; i < n; ++i) slopes[i] = -polygamma(static_cast<int64_t>(i), a + 1);
+  double term = gamma_density(a, x) / a, sum = 0;
+  for (double k = a + 1; k < a + 2e6; ++k) {
+    const double part = term * bell(slopes, work);
+    sum += part;
+    // Past the peak of the terms, and their derivatives too small to count.
+    if (k > x && std::abs(part) <= kEpsilon * 0.01 * std::abs(sum) + 1e-300) break;
+    if (k > x && term < 1e-30) break;
+    double power = 1 / k, factor = 1;
+    for (size_t i = 0; i < n; ++i) {  // psi_i(k + 1) = psi_i(k) + (-1)^i i! / k^(i + 1)
+      slopes[i] -= factor * power;
+      power /= k;
+      factor *= -static_cast<double>(i + 1);
+    }
+    term *= x / k;
+  }
+  return sum;
+}
+
+}  // namespace oar::cpu
