@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "oar/backend/cpu/kernels.h"
+#if defined(OAR_WITH_ONEDNN)
+#include "oar/backend/cpu/onednn/kernels.h"
+#endif
 #include "oar/device/device.h"
 #include "oar/tensor/allocator.h"
 
@@ -14,6 +17,10 @@ namespace {
 const std::vector<oar_kernel>& all_kernels() {
   static const std::vector<oar_kernel> list = [] {
     std::vector<oar_kernel> all;
+#if defined(OAR_WITH_ONEDNN)
+    for (auto family : {onednn_matmul_kernels})  // in front of ours
+      for (const oar_kernel& kernel : family()) all.push_back(kernel);
+#endif
     for (auto family :
          {activation_kernels, along_kernels,     binary_kernels,     compare_kernels,
           complex_kernels,    conv_kernels,      creation_kernels,   elementwise_kernels,
