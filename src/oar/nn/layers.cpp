@@ -6,7 +6,7 @@
 #include "oar/base/error.h"
 #include "oar/nn/init.h"
 #include "oar/ops/gen/activation.h"
-#include "oar/ops/gen/conv.h"
+#include "oar/ops/gen/convolution.h"
 #include "oar/ops/gen/embedding.h"
 #include "oar/ops/gen/linalg.h"
 #include "oar/ops/gen/pooling.h"

@@ -24,13 +24,13 @@ Shape rank4(Dims shape) {
 
 // The result of windows that slide over an image.
 Shape pooled(const Shape& x, Ints window, Ints stride, Dims padding, bool ceil_mode) {
-  check_windows(window, "kernel_size");
-  check_windows(stride, "stride");
-  check_padding(padding);
+  check_windows(window, 2, "kernel_size");
+  check_windows(stride, 2, "stride");
+  check_padding(padding, 2);
   Shape out{x[0], x[1]};
   for (size_t i = 0; i < 2; ++i)
     out.push_back(window_count(x[2 + i], window[i], stride[i], padding[2 * i] + padding[2 * i + 1],
-                               1, ceil_mode, i == 0 ? "height" : "width"));
+                               1, ceil_mode, i, 2));
   return out;
 }
 

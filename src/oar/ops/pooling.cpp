@@ -32,12 +32,12 @@ Tensor channels_first(const Tensor& x, bool channels_last) {
 Resolved resolve(const Tensor& x, Ints kernel_size, std::optional<Ints> stride, Ints padding,
                  bool ceil_mode, std::string_view data_format, std::string_view padding_algorithm) {
   Resolved r;
-  r.channels_last = is_channels_last(data_format);
+  r.channels_last = axes_of(data_format, 2).channels_last;
   r.image = channels_first(x, r.channels_last);
   r.window = expand_ints(kernel_size, 2, "kernel_size");
   r.stride = stride && !stride->empty() ? expand_ints(*stride, 2, "stride") : r.window;
-  check_windows(Ints(r.window), "kernel_size");
-  check_windows(Ints(r.stride), "stride");
+  check_windows(Ints(r.window), 2, "kernel_size");
+  check_windows(Ints(r.stride), 2, "stride");
   user_check(padding_algorithm != "VALID" || !ceil_mode, ErrorKind::InvalidArgument,
              "ceil_mode adds windows at the edge, which padding 'VALID' excludes.\nhint: Pass "
              "ceil_mode=False, or padding as numbers.");
@@ -151,7 +151,7 @@ const OpDef adaptive_avg_pool2d_op = {
         "adaptive_avg_pool2d(Tensor x, int[] output_size, str data_format = 'NCHW') -> Tensor",
     .brief = "The means of windows that divide the image into output_size parts; -1 keeps a size.",
     .decompose = [](const args::adaptive_avg_pool2d& a) -> Made {
-      const bool last = is_channels_last(a.data_format);
+      const bool last = axes_of(a.data_format, 2).channels_last;
       const Tensor image = channels_first(a.x, last);
       const Tensor out = adaptive_avg_pool2d_core(image, output_of(image, a.output_size));
       return last ? transpose(out, {0, 2, 3, 1}) : out;

@@ -33,7 +33,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padd
     if padding.__class__ is int:
         return ops.conv2d(x, weight, bias, stride, padding, dilation, groups, data_format)
     numbers, algorithm = _padding(padding, data_format)
-    return ops.conv2d_impl(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
+    return ops.conv2d(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
 
 
 def max_pool2d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,

@@ -1,6 +1,8 @@
-// Convolution in two dimensions and its two derivatives, as products of matrices. Columns are made
-// panel by panel while a product packs its operand, so that they never exist as a whole.
-#include "oar/backend/cpu/compact.h"
+// Convolution and its two derivatives as products of matrices. Columns are made panel by panel while a
+// product packs its operand, so that they never exist as a whole.
+#include <optional>
+
+#include "oar/backend/cpu/channels.h"
 #include "oar/backend/cpu/depthwise.h"
 #include "oar/backend/cpu/im2col.h"
 #include "oar/backend/cpu/kernels.h"
@@ -23,13 +25,13 @@ void for_each_group(const ConvShape& s, Body&& body) {
   });
 }
 
-// out (out_channels x pixels) = weight (out_channels x depth) · columns of the image.
+// out (out_channels x pixels) = weight (out_channels x depth) · columns of the image, or added to out.
 template <class T>
-void times_columns(const ConvShape& s, const T* weight, const T* image, T* out) {
+void times_columns(const ConvShape& s, const T* weight, const T* image, T* out, bool add) {
   const Matrix<const T> a{weight, s.depth(), 1};
   const Matrix<T> c{out, s.pixels(), 1};
   if (s.is_pointwise())
-    return gemm<T>(s.out_channels, s.pixels(), s.depth(), a, {image, s.pixels(), 1}, c);
+    return gemm<T>(s.out_channels, s.pixels(), s.depth(), a, {image, s.pixels(), 1}, c, add);
   if constexpr (std::is_floating_point_v<T>) {
     gemm_panels<T>(
         s.out_channels, s.pixels(), s.depth(), a,
@@ -37,27 +39,32 @@ void times_columns(const ConvShape& s, const T* weight, const T* image, T* out) 
           T line[kMaxPanelColumns];
           std::fill(line + panels.columns, line + panels.padded(), T(0));
           for (int64_t r = 0; r < panels.rows; ++r) {
-            const int64_t row = panels.first_row + r, tap = row % s.taps();
-            im2col_row(s, image + row / s.taps() * s.plane(), tap / s.kernel_w, tap % s.kernel_w,
+            const int64_t row = panels.first_row + r;
+            im2col_row(s, image + row / s.taps() * s.plane(), Tap(s, row % s.taps()),
                        panels.first_column, panels.columns, line);
             panels.store_row(r, line);
           }
         },
-        c, false);
+        c, add);
   } else {
     Scratch<T> columns(s.depth() * s.pixels());
     im2col(s, image, columns.data());
-    gemm<T>(s.out_channels, s.pixels(), s.depth(), a, {columns.data(), s.pixels(), 1}, c);
+    gemm<T>(s.out_channels, s.pixels(), s.depth(), a, {columns.data(), s.pixels(), 1}, c, add);
   }
 }
 
+// Without a bias where it is null.
 template <class T>
-void forward(const ConvShape& s, const T* x, const T* weight, T* out) {
-  if (is_depthwise(s)) return depthwise_forward(s, x, weight, out);
+void forward(const ConvShape& s, const T* x, const T* weight, const T* bias, T* out) {
+  if (is_depthwise(s)) return depthwise_forward(s, x, weight, bias, out);
   for_each_group(s, [&](int64_t n, int64_t g) {
     const int64_t index = n * s.groups + g;
+    T* to = out + index * s.out_channels * s.pixels();
+    if (bias)
+      for (int64_t o = 0; o < s.out_channels; ++o)
+        std::fill_n(to + o * s.pixels(), s.pixels(), bias[g * s.out_channels + o]);
     times_columns(s, weight + g * s.out_channels * s.depth(), x + index * s.channels * s.plane(),
-                  out + index * s.out_channels * s.pixels());
+                  to, bias != nullptr);
   });
 }
 
@@ -77,20 +84,20 @@ void turn_kernel(const ConvShape& s, const T* weight, T* turned) {
 ConvShape reversed(const ConvShape& s) {
   ConvShape r = s;
   std::swap(r.channels, r.out_channels);
-  std::swap(r.height, r.out_height);
-  std::swap(r.width, r.out_width);
-  r.top = s.dilation_h * (s.kernel_h - 1) - s.top;
-  r.left = s.dilation_w * (s.kernel_w - 1) - s.left;
+  for (ConvAxis* axis : {&r.z, &r.y, &r.x}) {
+    std::swap(axis->size, axis->out);
+    axis->before = axis->dilation * (axis->kernel - 1) - axis->before;
+  }
   return r;
 }
 
 template <class T>
 void input_gradient(const ConvShape& s, const T* weight, const T* grad, T* out) {
   if (is_depthwise(s)) return depthwise_input_gradient(s, weight, grad, out);
-  if (s.stride_h == 1 && s.stride_w == 1) {
+  if (!s.has_steps()) {
     Scratch<T> turned(s.groups * s.out_channels * s.depth());
     turn_kernel(s, weight, turned.data());
-    return forward<T>(reversed(s), grad, turned.data(), out);
+    return forward<T>(reversed(s), grad, turned.data(), nullptr, out);
   }
   for_each_group(s, [&](int64_t n, int64_t g) {
     const int64_t index = n * s.groups + g;
@@ -122,9 +129,9 @@ void pack_transposed_columns(const ConvShape& s, const T* image, const Panels<T>
           std::fill(line, line + panels.rows, T(0));
           continue;
         }
-        const int64_t row = panels.first_column + place, tap = row % s.taps();
-        im2col_row(s, image + row / s.taps() * s.plane(), tap / s.kernel_w, tap % s.kernel_w,
-                   panels.first_row, panels.rows, line);
+        const int64_t row = panels.first_column + place;
+        im2col_row(s, image + row / s.taps() * s.plane(), Tap(s, row % s.taps()), panels.first_row,
+                   panels.rows, line);
       }
       transpose_into(lines, kRows, count, panels.rows, panels.panel(column) + j, width);
     }
@@ -183,44 +190,52 @@ ConvShape conv_shape(const KernelCall& call, int first, const oar_tensor& x,
   const Ints stride = call.arg(first).as_ints(), padding = call.arg(first + 1).as_ints();
   const Ints dilation = call.arg(first + 2).as_ints();
   const int64_t groups = call.arg(first + 3).as_int();
-  return {x.shape[0],      groups,       x.shape[1] / groups,
-          x.shape[2],      x.shape[3],   out.shape[1] / groups,
-          out.shape[2],    out.shape[3], weight.shape[2],
-          weight.shape[3], stride[0],    stride[1],
-          dilation[0],     dilation[1],  padding[0],
-          padding[2]};
+  ConvShape s{x.shape[0], groups, x.shape[1] / groups, out.shape[1] / groups, {}, {}, {}};
+  ConvAxis* const axes[] = {&s.z, &s.y, &s.x};
+  for (size_t i = 0; i < stride.size(); ++i)
+    *axes[3 - stride.size() + i] = {x.shape[2 + i], out.shape[2 + i], weight.shape[2 + i],
+                                    stride[i],      dilation[i],      padding[2 * i]};
+  return s;
 }
 
-// Runs f(shape, left, right, out) with both operands compact and in the type sums are made in.
+// Runs f(left, right, out) with operands compact and in the type sums are made in.
 template <class F>
-void with_operands(KernelCall& call, const ConvShape& shape, F f) {
-  if (call.out().numel == 0) return;
-  visit<kNumbers>(call.dtype(), [&](auto tag) {
+void with_operands(const oar_tensor& left, const oar_tensor& right, const oar_tensor& out, F f) {
+  if (out.numel == 0) return;
+  visit<kNumbers>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Compact<T> left(call.in(0)), right(call.in(1));
-    const Result<T> result(call.out());
-    f(shape, left.data(), right.data(), result.data());
+    const Compact<T> a(left), b(right);
+    const Placed<T> result(out);
+    f(tag, a.data(), b.data(), result.data());
     result.finish();
   });
 }
 
-void conv2d_core(KernelCall& call) {
-  with_operands(
-      call, conv_shape(call, 2, call.in(0), call.in(1), call.out()),
-      [](const ConvShape& s, auto* x, auto* weight, auto* out) { forward(s, x, weight, out); });
+void conv(KernelCall& call) {
+  const bool last = call.arg(7).as_bool();
+  const ChannelsFirst x(call.in(0), last), out(call.out(), last);
+  const ConvShape s = conv_shape(call, 3, x.get(), call.in(1), out.get());
+  with_operands(x.get(), call.in(1), out.get(), [&](auto tag, auto* image, auto* weight, auto* to) {
+    std::optional<Compact<typename decltype(tag)::type>> bias;
+    if (call.has(2)) bias.emplace(call.in(2));
+    forward(s, image, weight, bias ? bias->data() : nullptr, to);
+  });
 }
 
-void conv2d_input_grad(KernelCall& call) {
-  with_operands(call, conv_shape(call, 3, call.out(), call.in(0), call.in(1)),
-                [](const ConvShape& s, auto* weight, auto* grad, auto* out) {
-                  input_gradient(s, weight, grad, out);
-                });
+void conv_input_grad(KernelCall& call) {
+  const bool last = call.arg(7).as_bool();
+  const ChannelsFirst grad(call.in(1), last), out(call.out(), last);
+  const ConvShape s = conv_shape(call, 3, out.get(), call.in(0), grad.get());
+  with_operands(call.in(0), grad.get(), out.get(),
+                [&](auto, auto* weight, auto* g, auto* to) { input_gradient(s, weight, g, to); });
 }
 
-void conv2d_weight_grad(KernelCall& call) {
-  with_operands(
-      call, conv_shape(call, 3, call.in(0), call.out(), call.in(1)),
-      [](const ConvShape& s, auto* x, auto* grad, auto* out) { weight_gradient(s, x, grad, out); });
+void conv_weight_grad(KernelCall& call) {
+  const bool last = call.arg(7).as_bool();
+  const ChannelsFirst x(call.in(0), last), grad(call.in(1), last);
+  const ConvShape s = conv_shape(call, 3, x.get(), call.out(), grad.get());
+  with_operands(x.get(), grad.get(), call.out(),
+                [&](auto, auto* image, auto* g, auto* to) { weight_gradient(s, image, g, to); });
 }
 
 const char* real_floats(const oar_kernel_call* call) {
@@ -233,12 +248,12 @@ const char* real_floats(const oar_kernel_call* call) {
 
 KernelList conv_kernels() {
   static const oar_kernel list[] = {
-      {"conv2d_core", 1, "cpu:gemm", real_floats, kernel_entry<conv2d_core>},
-      {"conv2d_core", 1, "cpu:ref", nullptr, kernel_entry<conv2d_core>},
-      {"conv2d_input_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv2d_input_grad>},
-      {"conv2d_input_grad", 1, "cpu:ref", nullptr, kernel_entry<conv2d_input_grad>},
-      {"conv2d_weight_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv2d_weight_grad>},
-      {"conv2d_weight_grad", 1, "cpu:ref", nullptr, kernel_entry<conv2d_weight_grad>},
+      {"conv", 1, "cpu:gemm", real_floats, kernel_entry<conv>},
+      {"conv", 1, "cpu:ref", nullptr, kernel_entry<conv>},
+      {"conv_input_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_input_grad>},
+      {"conv_input_grad", 1, "cpu:ref", nullptr, kernel_entry<conv_input_grad>},
+      {"conv_weight_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_weight_grad>},
+      {"conv_weight_grad", 1, "cpu:ref", nullptr, kernel_entry<conv_weight_grad>},
   };
   return list;
 }

@@ -41,22 +41,6 @@ T sum_of_products(int64_t n, const T* a, int64_t step, const T* b) {
   return sums[0];
 }
 
-// body(tap, input row start, result row start, count, x stride) for every row a tap meets; places are
-// offsets into an input and a result plane.
-template <class Body>
-void for_each_row(const ConvShape& s, Body&& body) {
-  for (int64_t tap = 0; tap < s.taps(); ++tap) {
-    const int64_t y_offset = tap / s.kernel_w * s.dilation_h - s.top;
-    const int64_t x_offset = tap % s.kernel_w * s.dilation_w - s.left;
-    const auto [y_begin, y_end] = inside(s.height, s.out_height, s.stride_h, y_offset);
-    const auto [x_begin, x_end] = inside(s.width, s.out_width, s.stride_w, x_offset);
-    if (x_begin == x_end) continue;
-    for (int64_t oy = y_begin; oy < y_end; ++oy)
-      body(tap, (oy * s.stride_h + y_offset) * s.width + x_begin * s.stride_w + x_offset,
-           oy * s.out_width + x_begin, x_end - x_begin);
-  }
-}
-
 inline int64_t planes_per_thread(const ConvShape& s) {
   return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.taps() * s.pixels()));
 }
@@ -64,20 +48,20 @@ inline int64_t planes_per_thread(const ConvShape& s) {
 }  // namespace detail
 
 template <class T>
-void depthwise_forward(const ConvShape& s, const T* x, const T* weight, T* out) {
+void depthwise_forward(const ConvShape& s, const T* x, const T* weight, const T* bias, T* out) {
   const int64_t per_image = s.groups * s.out_channels;
-  parallel_for(
-      0, s.batch * per_image, detail::planes_per_thread(s), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const T* from = x + i / s.out_channels * s.plane();
-          const T* kernel = weight + i % per_image * s.taps();
-          T* to = out + i * s.pixels();
-          std::fill(to, to + s.pixels(), T(0));
-          detail::for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t n) {
-            detail::add_scaled(n, kernel[tap], from + in_at, s.stride_w, to + out_at);
-          });
-        }
-      });
+  parallel_for(0, s.batch * per_image, detail::planes_per_thread(s),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const T* from = x + i / s.out_channels * s.plane();
+                   const T* kernel = weight + i % per_image * s.taps();
+                   T* to = out + i * s.pixels();
+                   std::fill(to, to + s.pixels(), bias ? bias[i % per_image] : T(0));
+                   for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t n) {
+                     detail::add_scaled(n, kernel[tap], from + in_at, s.x.stride, to + out_at);
+                   });
+                 }
+               });
 }
 
 template <class T>
@@ -90,8 +74,8 @@ void depthwise_input_gradient(const ConvShape& s, const T* weight, const T* grad
           for (int64_t o = 0; o < s.out_channels; ++o) {
             const T* kernel = weight + (i % s.groups * s.out_channels + o) * s.taps();
             const T* from = grad + (i * s.out_channels + o) * s.pixels();
-            detail::for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t n) {
-              detail::add_scaled_into(n, kernel[tap], from + out_at, to + in_at, s.stride_w);
+            for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t n) {
+              detail::add_scaled_into(n, kernel[tap], from + out_at, to + in_at, s.x.stride);
             });
           }
         }
@@ -108,9 +92,9 @@ void depthwise_weight_gradient(const ConvShape& s, const T* x, const T* grad, T*
       for (int64_t n = 0; n < s.batch; ++n) {
         const T* image = x + (n * s.groups + i / s.out_channels) * s.plane();
         const T* from = grad + (n * kernels + i) * s.pixels();
-        detail::for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t count) {
+        for_each_row(s, [&](int64_t tap, int64_t in_at, int64_t out_at, int64_t count) {
           to[tap] = plus(to[tap],
-                         detail::sum_of_products(count, image + in_at, s.stride_w, from + out_at));
+                         detail::sum_of_products(count, image + in_at, s.x.stride, from + out_at));
         });
       }
     }
