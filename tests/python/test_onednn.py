@@ -74,6 +74,66 @@ def test_linear_and_its_gradients(rng, shape):
     close(tensors[2].grad, seeds.sum(0), depth=len(rows))
 
 
+def draw_convolution(rng):
+    rank = int(rng.integers(1, 4))
+    groups = int(rng.choice([1, 1, 2, 4, 8]))
+    depth = 1 if rng.random() < 0.2 else int(rng.integers(1, 6))
+    out = groups * int(rng.choice([1, 3, 8]))
+    size = {1: (60, 200), 2: (9, 24), 3: (6, 11)}[rank]
+    kernel = [int(v) for v in rng.integers(1, 4, rank)]
+    return dict(
+        x=rng.standard_normal((int(rng.integers(1, 4)), groups * depth, *rng.integers(*size, rank))),
+        weight=rng.standard_normal((out, depth, *kernel)),
+        bias=rng.standard_normal(out) if rng.random() < 0.5 else None,
+        stride=[int(v) for v in rng.integers(1, 3, rank)],
+        padding=[int(v) for v in rng.integers(0, 3, 2 * rank)],
+        dilation=[int(v) for v in rng.integers(1, 3, rank)],
+        groups=groups,
+        channels_last=bool(rng.random() < 0.4),
+    )
+
+
+def results_of_convolution(case, dtype, seed):
+    """The convolution and its gradients; a seed of None asks for those of the sum."""
+    x, weight = tensor(case["x"], dtype), tensor(case["weight"], dtype)
+    if case["channels_last"]:
+        x = x.transpose([0, *range(2, x.ndim), 1]).clone()
+    bias = None if case["bias"] is None else tensor(case["bias"], dtype)
+    wanted = [x, weight] if bias is None else [x, weight, bias]
+    for t in wanted:
+        t.stop_gradient = False
+    out = oar._C.ops.conv(x, weight, bias, case["stride"], case["padding"], case["dilation"], case["groups"],
+                          case["channels_last"])
+    if seed is None:
+        grads = oar.grad([out.sum()], wanted)
+    else:
+        grads = oar.grad([out], wanted, [tensor(seed.standard_normal(out.shape), dtype)])
+    return [out, *grads]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_convolutions_of_random_shapes_against_our_own(rng, dtype):
+    for number in range(60):
+        case = draw_convolution(rng)
+        seed = number if number % 3 else None
+        found = results_of_convolution(case, dtype, seed and np.random.default_rng(seed))
+        oar.set_flags({"onednn": False})
+        try:
+            expected = results_of_convolution(case, dtype, seed and np.random.default_rng(seed))
+        finally:
+            oar.set_flags({"onednn": True})
+        for a, b in zip(found, expected):
+            close(a, b.astype("float32").numpy(), dtype, depth=case["x"].size)
+
+
+def test_convolution_of_views(rng):
+    x, weight = rng.standard_normal((2, 40, 20, 24)), rng.standard_normal((24, 3, 3, 16))
+    a, w = tensor(x)[:, ::2][:, :16, 2:, 1:21], tensor(weight).transpose([0, 3, 1, 2])
+    args = (None, [1, 1], [1, 1, 1, 1], [1, 1], 1)
+    found = oar._C.ops.conv(a, w, *args)
+    close(found, oar._C.ops.conv(a.clone(), w.clone(), *args).numpy(), depth=144)
+
+
 def test_a_weight_written_in_place_is_seen(rng):
     x, w = rng.standard_normal((200, 180)), rng.standard_normal((180, 190))
     a, b = tensor(x), tensor(w)
@@ -88,6 +148,14 @@ def test_a_weight_written_in_place_is_seen(rng):
         b = tensor(w)
         close(oar.nn.functional.linear(a, b), x @ w, depth=180)
         del b
+
+
+def test_a_kernel_written_in_place_is_seen(rng):
+    x, w = tensor(rng.standard_normal((2, 16, 20, 20))), tensor(rng.standard_normal((16, 16, 3, 3)))
+    args = (None, [1, 1], [1, 1, 1, 1], [1, 1], 1)
+    before = oar._C.ops.conv(x, w, *args)
+    w *= 2
+    close(oar._C.ops.conv(x, w, *args), 2 * before.numpy())
 
 
 def test_results_do_not_depend_on_the_number_of_threads(rng):

@@ -18,7 +18,7 @@ const std::vector<oar_kernel>& all_kernels() {
   static const std::vector<oar_kernel> list = [] {
     std::vector<oar_kernel> all;
 #if defined(OAR_WITH_ONEDNN)
-    for (auto family : {onednn_matmul_kernels})  // in front of ours
+    for (auto family : {onednn_conv_kernels, onednn_matmul_kernels})  // in front of ours
       for (const oar_kernel& kernel : family()) all.push_back(kernel);
 #endif
     for (auto family :

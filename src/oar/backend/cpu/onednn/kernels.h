@@ -7,6 +7,7 @@
 
 namespace oar::cpu {
 
+std::span<const oar_kernel> onednn_conv_kernels();
 std::span<const oar_kernel> onednn_matmul_kernels();
 
 }  // namespace oar::cpu
