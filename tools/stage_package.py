@@ -63,7 +63,10 @@ def stage(source: Path, build: Path) -> None:
     link_tree(build / "generated" / "python", package, wanted)
     for root in (source / "src", build / "generated"):
         link_tree(root / "oar", package / "include" / "oar", wanted, (".h", ".inc"))
-    for name in ("lib/liboar.so", "bin/oar"):
+    names = ["lib/liboar.so", "bin/oar"]
+    if (build / "lib/libdnnl.so.3").exists():  # loaded from beside liboar.so, if there is one
+        names.append("lib/libdnnl.so.3")
+    for name in names:
         link(build / name, package / name)
         wanted.add(package / name)
     remove_leftovers(package, wanted)

@@ -8,13 +8,10 @@ from pathlib import Path
 _LIST = re.compile(r"^KernelList (\w+_kernels)\(\) \{", re.MULTILINE)
 
 
-def names(folder: Path) -> list[str]:
-    """Every function `KernelList x_kernels()` of the folder; optional libraries have folders of their own."""
-    return sorted(name for path in [*folder.glob("*.cpp"), *folder.glob("simd/*.cpp")] for name in _LIST.findall(path.read_text()))
-
-
-def header(folder: Path) -> str:
-    found = names(folder)
+def header(folders: list[Path]) -> str:
+    """Declares and lists every `KernelList x_kernels()`; a folder that is not compiled is not given."""
+    sources = [path for folder in folders for path in sorted(folder.glob("*.cpp"))]
+    found = [name for path in sources for name in _LIST.findall(path.read_text())]
     declared = "".join(f"KernelList {name}();\n" for name in found)
     listed = "".join(f"    {name},\n" for name in found)
     return f"""// Generated from the sources of backend/cpu.

@@ -28,7 +28,7 @@ def write(path: Path, text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ops", type=Path, required=True, help="folder of the op families")
-    parser.add_argument("--kernels", type=Path, required=True, help="folder of the CPU backend")
+    parser.add_argument("--kernels", type=Path, nargs="+", required=True, help="folders of CPU kernels")
     parser.add_argument("--out", type=Path, required=True, help="where generated files go")
     options = parser.parse_args()
 

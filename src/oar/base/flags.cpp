@@ -56,6 +56,8 @@ constexpr Row kTable[] = {
       "Threads that work on one op. 0: OMP_NUM_THREADS if set, else the processors this process "
       "may "
       "use."}},
+    {{"onednn", FlagType::Bool, "true", "OAR_ONEDNN",
+      "Use oneDNN where it is faster than our own kernels. Off, a run needs none of it."}},
     {{"trace", FlagType::String, "", "OAR_TRACE",
       "What to trace to standard error, separated by commas: dispatch (the kernels chosen, and why "
       "others declined), passes (the program after each compiler pass), capture."},

@@ -30,7 +30,6 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
       if (trace)
         std::fprintf(stderr, "dispatch: %s: %s declined: %s\n", op.name().c_str(), kernel->name,
                      declined);
-      reasons += format("{} ({}) ", kernel->name, declined);
       continue;
     }
     if (trace) std::fprintf(stderr, "dispatch: %s: %s\n", op.name().c_str(), kernel->name);
@@ -39,6 +38,10 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
   }
   if (trace && op.def().decompose)
     std::fprintf(stderr, "dispatch: %s: decomposed\n", op.name().c_str());
+  // Asked again: a call that the next candidate takes should not pay for a text.
+  for (const oar_kernel* kernel : op.kernels(device.type))
+    if (const char* declined = kernel->accepts ? kernel->accepts(&call) : nullptr)
+      reasons += format("{} ({}) ", kernel->name, declined);
   return false;
 }
 

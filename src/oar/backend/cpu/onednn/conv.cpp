@@ -1,0 +1,408 @@
+// Convolutions and their derivatives by oneDNN. Images with the channels last in memory are used as they
+// are; others are brought into the layout it likes best, except where a product of matrices does.
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "oar/backend/cpu/channels.h"
+#include "oar/backend/cpu/onednn/dtype.h"
+#include "oar/backend/cpu/onednn/plan.h"
+#include "oar/device/device.h"
+
+namespace oar::cpu {
+namespace {
+
+using onednn::Desc;
+using onednn::Plan;
+using onednn::Sizes;
+
+// Multiply-adds below which our own kernels are faster, as their calls cost less.
+constexpr double kLeastWork = 1 << 16, kLeastPointwiseWork = 1 << 20;
+
+enum class Pass { Forward, InputGrad, WeightGrad };
+
+// An operand as oneDNN is told of it: channels first, whatever the memory's order.
+struct Operand {
+  Sizes shape, strides;
+  DType dtype = DType::Float32;
+};
+
+int64_t product_of(const Sizes& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Strides of [n, c, spatial…] with the channels innermost.
+Sizes channels_innermost(const Sizes& shape) {
+  Sizes strides(shape.size(), 1);
+  int64_t step = shape[1];
+  for (size_t i = shape.size() - 1; i >= 2; --i) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  strides[0] = step;
+  return strides;
+}
+
+Sizes dense(const Sizes& shape) {
+  Sizes strides(shape.size(), 1);
+  for (size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
+  return strides;
+}
+
+// A stride of an axis of one element says nothing; oneDNN should recognise the layout all the same.
+bool same_places(const Sizes& shape, const Sizes& a, const Sizes& b) {
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1 && a[i] != b[i]) return false;
+  return true;
+}
+
+// True where no two elements share a place, as oneDNN demands.
+bool is_disjoint(const oar_tensor& t) {
+  SmallVector<std::pair<int64_t, int64_t>, 6> axes;
+  for (int i = 0; i < t.ndim; ++i)
+    if (t.shape[i] != 1) axes.push_back({t.strides[i], t.shape[i]});
+  std::sort(axes.begin(), axes.end());
+  int64_t reach = 1;
+  for (const auto& [stride, size] : axes) {
+    if (stride < reach) return false;
+    reach = stride * size;
+  }
+  return true;
+}
+
+Operand image(const oar_tensor& t) {
+  Operand o{Sizes(t.shape, t.shape + t.ndim), Sizes(t.strides, t.strides + t.ndim),
+            static_cast<DType>(t.dtype)};
+  for (const Sizes& known : {channels_innermost(o.shape), dense(o.shape)})
+    if (same_places(o.shape, o.strides, known)) {
+      o.strides = known;
+      break;
+    }
+  return o;
+}
+
+// [o, c / groups, …] as [groups, o / groups, c / groups, …].
+Operand kernel_of(const oar_tensor& t, int64_t groups) {
+  Operand o = {Sizes(t.shape, t.shape + t.ndim), Sizes(t.strides, t.strides + t.ndim),
+               static_cast<DType>(t.dtype)};
+  if (same_places(o.shape, o.strides, dense(o.shape))) o.strides = dense(o.shape);
+  if (groups == 1) return o;
+  Operand split{
+      {groups, o.shape[0] / groups}, {o.shape[0] / groups * o.strides[0], o.strides[0]}, o.dtype};
+  split.shape.append(o.shape.begin() + 1, o.shape.end());
+  split.strides.append(o.strides.begin() + 1, o.strides.end());
+  return split;
+}
+
+Desc desc_of(const Operand& o) {
+  return onednn::strided(o.shape, onednn::dtype_of(o.dtype), o.strides);
+}
+
+// Two operands and a result, in the order of the op; what they are to oneDNN depends on the pass.
+struct Problem {
+  Pass pass;
+  Operand first, second, out;
+  std::optional<Operand> bias;
+  Sizes stride, dilation, before, after;
+  int64_t groups;
+
+  const Operand& image_of() const { return pass == Pass::InputGrad ? out : first; }
+  const Operand& weight() const {
+    return pass == Pass::Forward ? second : pass == Pass::InputGrad ? first : out;
+  }
+  const Operand& result() const { return pass == Pass::Forward ? out : second; }
+  bool is_channels_last() const {
+    const Operand& x = image_of();
+    return same_places(x.shape, x.strides, channels_innermost(x.shape));
+  }
+  // One image is then a matrix [channels, pixels], multiplied from the left.
+  bool is_pointwise() const {
+    const auto plain = [](const Operand& o) {
+      return same_places(o.shape, o.strides, dense(o.shape));
+    };
+    const auto all = [](const Sizes& sizes, int64_t value) {
+      return std::all_of(sizes.begin(), sizes.end(), [=](int64_t v) { return v == value; });
+    };
+    const Operand& w = weight();
+    return pass != Pass::WeightGrad && groups == 1 && !bias &&
+           product_of(w.shape) == w.shape[0] * w.shape[1] && all(stride, 1) && all(before, 0) &&
+           all(after, 0) && plain(image_of()) && plain(result()) && plain(w);
+  }
+  int64_t pixels() const { return product_of(result().shape) / result().shape[1]; }
+  double work() const {
+    const Operand &r = result(), &w = weight();
+    return static_cast<double>(product_of(r.shape)) * static_cast<double>(product_of(w.shape)) /
+           static_cast<double>(r.shape[1]);
+  }
+  onednn::PlanKey key(int threads) const {
+    onednn::PlanKey k{'c',    static_cast<int64_t>(pass), threads,
+                      groups, bias.has_value(),           static_cast<int64_t>(stride.size())};
+    for (const Operand* o : {&first, &second, &out}) {
+      k.push_back(static_cast<int64_t>(o->dtype));
+      k.append(o->shape.begin(), o->shape.end());
+      k.append(o->strides.begin(), o->strides.end());
+    }
+    for (const Sizes* s : {&stride, &dilation, &before, &after}) k.append(s->begin(), s->end());
+    return k;
+  }
+};
+
+// The convolution in the layouts that it likes, and what brings the operands there and the result back.
+struct ConvPlan {
+  std::unique_ptr<Plan> main;
+  std::unique_ptr<Plan> to_first, to_second, to_bias, from_out;  // null: used as they are
+  size_t first_bytes = 0, second_bytes = 0, out_bytes = 0;
+};
+
+std::unique_ptr<Plan> reorder(const Desc& from, const_dnnl_memory_desc_t to) {
+  const auto& lib = onednn::api();
+  if (lib.dnnl_memory_desc_equal(from.get(), to) != 0) return nullptr;
+  dnnl_primitive_desc_t desc = nullptr;
+  onednn::check(lib.dnnl_reorder_primitive_desc_create(&desc, from.get(), lib.engine, to,
+                                                       lib.engine, lib.attributes),
+                "a reorder");
+  return std::make_unique<Plan>(onednn::PrimitiveDesc(desc),
+                                std::initializer_list<int>{DNNL_ARG_FROM, DNNL_ARG_TO});
+}
+std::unique_ptr<Plan> reorder(const_dnnl_memory_desc_t from, const Desc& to) {
+  return reorder(onednn::copy_of(from), to.get());
+}
+
+dnnl_primitive_desc_t describe(const Problem& p, dnnl_data_type_t dtype, const Desc& bias) {
+  const auto& lib = onednn::api();
+  const bool last = p.is_channels_last();
+  const auto picture = [&](const Operand& o) {
+    return last ? onednn::strided(o.shape, dtype, channels_innermost(o.shape))
+                : onednn::any_layout(o.shape, dtype);
+  };
+  const Desc x = picture(p.image_of()), y = picture(p.result());
+  const Desc w = onednn::any_layout(p.weight().shape, dtype);
+  dnnl_primitive_desc_t made = nullptr;
+  const auto forward = [&](dnnl_prop_kind_t kind) {
+    return lib.dnnl_convolution_forward_primitive_desc_create(
+        &made, lib.engine, kind, dnnl_convolution_direct, x.get(), w.get(), bias.get(), y.get(),
+        p.stride.data(), p.dilation.data(), p.before.data(), p.after.data(), lib.attributes);
+  };
+  if (p.pass == Pass::Forward)
+    return forward(dnnl_forward_inference) == dnnl_success ? made : nullptr;
+  if (forward(dnnl_forward_training) != dnnl_success) return nullptr;
+  const onednn::PrimitiveDesc hint(std::exchange(made, nullptr));
+  const auto create = [&](auto function, auto... no_bias) {
+    return function(&made, lib.engine, dnnl_convolution_direct, x.get(), w.get(), no_bias...,
+                    y.get(), p.stride.data(), p.dilation.data(), p.before.data(), p.after.data(),
+                    hint.get(), lib.attributes) == dnnl_success
+               ? made
+               : nullptr;
+  };
+  return p.pass == Pass::InputGrad
+             ? create(lib.dnnl_convolution_backward_data_primitive_desc_create)
+             : create(lib.dnnl_convolution_backward_weights_primitive_desc_create,
+                      const_dnnl_memory_desc_t{nullptr});
+}
+
+// Pointwise: [1, o, c] · [n, c, pixels], or with the weight transposed.
+dnnl_primitive_desc_t describe_product(const Problem& p, dnnl_data_type_t dtype) {
+  const auto& lib = onednn::api();
+  const bool forward = p.pass == Pass::Forward;
+  const Operand &from = forward ? p.first : p.second, &w = p.weight();
+  const int64_t n = from.shape[0], pixels = p.pixels() / n;
+  const int64_t rows = p.out.shape[1], depth = from.shape[1], c = w.shape[1];
+  const Desc a = onednn::strided({1, rows, depth}, dtype,
+                                 forward ? Sizes{rows * c, c, 1} : Sizes{depth * c, 1, c});
+  const Desc b = onednn::strided({n, depth, pixels}, dtype, {depth * pixels, pixels, 1});
+  const Desc out = onednn::strided({n, rows, pixels}, dtype, {rows * pixels, pixels, 1});
+  dnnl_primitive_desc_t made = nullptr;
+  return lib.dnnl_matmul_primitive_desc_create(&made, lib.engine, a.get(), b.get(), nullptr,
+                                               out.get(), lib.attributes) == dnnl_success
+             ? made
+             : nullptr;
+}
+
+struct Arguments {
+  int first, second, out;
+};
+Arguments arguments_of(Pass pass) {
+  switch (pass) {
+    case Pass::Forward:
+      return {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    case Pass::InputGrad:
+      return {DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
+    default:
+      return {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS};
+  }
+}
+
+std::shared_ptr<const ConvPlan> make_product(const Problem& p) {
+  const dnnl_primitive_desc_t desc = describe_product(p, onednn::dtype_of(p.first.dtype));
+  if (desc == nullptr) return nullptr;
+  const bool forward = p.pass == Pass::Forward;
+  ConvPlan plan;
+  plan.main = std::make_unique<Plan>(
+      onednn::PrimitiveDesc(desc),
+      std::initializer_list<int>{forward ? DNNL_ARG_WEIGHTS : DNNL_ARG_SRC,
+                                 forward ? DNNL_ARG_SRC : DNNL_ARG_WEIGHTS, DNNL_ARG_DST});
+  return plan.main->is_reference() ? nullptr : std::make_shared<const ConvPlan>(std::move(plan));
+}
+
+std::shared_ptr<const ConvPlan> make_plan(const Problem& p) {
+  if (p.is_pointwise() && onednn::is_fast(p.first.dtype)) return make_product(p);
+  // 16-bit floats that the machine is slow in are widened by the reorders.
+  const dnnl_data_type_t dtype =
+      onednn::is_fast(p.first.dtype) ? onednn::dtype_of(p.first.dtype) : dnnl_f32;
+  const Desc bias = p.bias ? onednn::strided(p.bias->shape, dtype, {1}) : Desc();
+  const dnnl_primitive_desc_t desc = describe(p, dtype, bias);
+  if (desc == nullptr) return nullptr;
+  const Arguments a = arguments_of(p.pass);
+  ConvPlan plan;
+  onednn::PrimitiveDesc owned(desc);
+  plan.main = p.bias ? std::make_unique<Plan>(
+                           std::move(owned),
+                           std::initializer_list<int>{a.first, a.second, a.out, DNNL_ARG_BIAS})
+                     : std::make_unique<Plan>(std::move(owned),
+                                              std::initializer_list<int>{a.first, a.second, a.out});
+  if (plan.main->is_reference()) return nullptr;
+  plan.to_first = reorder(desc_of(p.first), plan.main->layout(a.first));
+  plan.to_second = reorder(desc_of(p.second), plan.main->layout(a.second));
+  plan.from_out = reorder(plan.main->layout(a.out), desc_of(p.out));
+  if (p.bias) plan.to_bias = reorder(desc_of(*p.bias), bias.get());
+  plan.first_bytes = plan.main->bytes(a.first);
+  plan.second_bytes = plan.main->bytes(a.second);
+  plan.out_bytes = plan.main->bytes(a.out);
+  return std::make_shared<const ConvPlan>(std::move(plan));
+}
+
+using Buffer = Scratch<char, 64>;
+
+void run(const ConvPlan& plan, void* first, void* second, void* out, void* bias,
+         int64_t bias_count) {
+  const auto room = [](const auto& wanted, size_t bytes) {
+    return wanted ? static_cast<int64_t>(bytes) : int64_t{0};
+  };
+  const Buffer a(room(plan.to_first, plan.first_bytes));
+  const Buffer b(room(plan.to_second, plan.second_bytes));
+  const Buffer c(room(plan.from_out, plan.out_bytes));
+  const Buffer d(room(plan.to_bias, static_cast<size_t>(bias_count) * sizeof(float)));
+  const auto brought = [](const auto& reorder, void* from, const Buffer& to) -> void* {
+    if (!reorder) return from;
+    reorder->run({from, to.data()});
+    return to.data();
+  };
+  void* const data[] = {brought(plan.to_first, first, a), brought(plan.to_second, second, b),
+                        plan.from_out ? c.data() : out, brought(plan.to_bias, bias, d)};
+  plan.main->run({data, bias != nullptr ? size_t{4} : size_t{3}});
+  if (plan.from_out) plan.from_out->run({c.data(), out});
+}
+
+// ---- Calls
+
+// An operand whose elements share memory, as a gradient of a sum has them, is spread out first.
+class Spread {
+ public:
+  explicit Spread(const oar_tensor& t)
+      : original_(t), needed_(!is_disjoint(t)), flat_(t, t.data, static_cast<DType>(t.dtype)) {}
+  const oar_tensor& layout() const { return needed_ ? flat_.get() : original_; }
+  // Elements where `layout` says; `buffer` has room for `bytes`.
+  int64_t bytes() const {
+    return needed_ ? original_.numel * static_cast<int64_t>(size_of(dtype())) : 0;
+  }
+  void* fill(void* buffer) const {
+    if (!needed_) return original_.data;
+    const FlatTensor to(original_, buffer, dtype());
+    visit<kFloats>(dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      convert_elements<T, T>(to.get(), original_);
+    });
+    return buffer;
+  }
+
+ private:
+  DType dtype() const { return static_cast<DType>(original_.dtype); }
+  const oar_tensor& original_;
+  bool needed_;
+  FlatTensor flat_;
+};
+
+Problem problem_of(const KernelCall& call, Pass pass) {
+  const bool last = call.arg(7).as_bool();
+  const Ints stride = call.arg(3).as_ints(), padding = call.arg(4).as_ints();
+  const Ints dilation = call.arg(5).as_ints();
+  Problem p;
+  p.pass = pass;
+  p.groups = call.arg(6).as_int();
+  const auto picture = [&](const oar_tensor& t) {
+    return image(ChannelsFirst(Spread(t).layout(), last).get());
+  };
+  const auto kernel = [&](const oar_tensor& t) { return kernel_of(Spread(t).layout(), p.groups); };
+  p.first = pass == Pass::InputGrad ? kernel(call.in(0)) : picture(call.in(0));
+  p.second = pass == Pass::Forward ? kernel(call.in(1)) : picture(call.in(1));
+  p.out = pass == Pass::WeightGrad ? kernel(call.out()) : picture(call.out());
+  if (pass == Pass::Forward && call.has(2))
+    p.bias =
+        Operand{{call.in(2).numel}, {call.in(2).strides[0]}, static_cast<DType>(call.in(2).dtype)};
+  for (size_t i = 0; i < stride.size(); ++i) {
+    p.stride.push_back(stride[i]);
+    p.dilation.push_back(dilation[i] - 1);
+    p.before.push_back(padding[2 * i]);
+    p.after.push_back(padding[2 * i + 1]);
+  }
+  return p;
+}
+
+struct Accepted {
+  const oar_kernel_call* call = nullptr;
+  std::shared_ptr<const ConvPlan> plan;
+};
+thread_local Accepted t_accepted;
+
+const char* objection_to_shape(const Problem& p) {
+  if (p.is_pointwise() && p.work() < kLeastPointwiseWork) return "the product is small";
+  if (p.pixels() < 16) return "so few pixels are bound by the weight's memory";
+  if (p.pass == Pass::InputGrad && p.groups == 1 && p.out.shape[1] < 8)
+    return "so few channels fill no vector";
+  if (p.bias && p.bias->strides[0] < 1) return "the bias is broadcast";
+  return nullptr;
+}
+
+template <Pass kPass>
+const char* objection(const oar_kernel_call* raw) {
+  const auto& call = *static_cast<const KernelCall*>(raw);
+  if (onednn::dtype_of(call.dtype()) == dnnl_data_type_undef) return "not a dtype of oneDNN's";
+  if (call.out().numel == 0 || call.in(0).numel == 0 || call.in(1).numel == 0)
+    return "there is nothing to do";
+  const Problem p = problem_of(call, kPass);
+  if (p.work() < kLeastWork) return "the convolution is small";
+  if (onednn::library() == nullptr) return "oneDNN is not there";
+  if (const char* shape = objection_to_shape(p)) return shape;
+  auto plan =
+      onednn::plan_for<ConvPlan>(p.key(onednn::use_our_threads()), [&] { return make_plan(p); });
+  if (plan == nullptr) return "oneDNN has no kernel for this convolution";
+  t_accepted = {raw, std::move(plan)};
+  return nullptr;
+}
+
+template <Pass kPass>
+void convolve(KernelCall& call) {
+  const Accepted accepted = std::exchange(t_accepted, {});
+  internal_check(accepted.call == &call, "a convolution runs that was not accepted");
+  const bool biased = kPass == Pass::Forward && call.has(2);
+  const Spread first(call.in(0)), second(call.in(1));
+  const Buffer first_room(first.bytes()), second_room(second.bytes());
+  onednn::use_our_threads();
+  run(*accepted.plan, first.fill(first_room.data()), second.fill(second_room.data()),
+      call.out().data, biased ? call.in(2).data : nullptr, biased ? call.in(2).numel : 0);
+}
+
+}  // namespace
+
+KernelList onednn_conv_kernels() {
+  static const oar_kernel list[] = {
+      {"conv", 1, "cpu:onednn", objection<Pass::Forward>, kernel_entry<convolve<Pass::Forward>>},
+      {"conv_input_grad", 1, "cpu:onednn", objection<Pass::InputGrad>,
+       kernel_entry<convolve<Pass::InputGrad>>},
+      {"conv_weight_grad", 1, "cpu:onednn", objection<Pass::WeightGrad>,
+       kernel_entry<convolve<Pass::WeightGrad>>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu
