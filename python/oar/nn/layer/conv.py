@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from oar._C import Tensor
+from oar._C import Tensor, ops
 from oar.framework.parameter import Parameter
 from oar.nn import functional as F
 from oar.nn.functional._window import FORMATS
@@ -77,8 +77,11 @@ class _ConvNd(Layer):
         self._data_format = data_format
         self._param_attr = weight_attr
         self._bias_attr = bias_attr
-        # Padding that is not zeros is laid around the input first.
-        self._border = None if padding_mode == "zeros" else [padding] * (2 * dims)
+        # Padding that is not zeros is laid around the input first: before and after each of its axes.
+        plain, border = [0, 0], [padding] * (2 * dims)
+        channels_last = data_format == FORMATS[dims][1]
+        around = [*plain, *border, *plain] if channels_last else [*plain, *plain, *border]
+        self._border = None if padding_mode == "zeros" else around
         self._inner_padding = padding if padding_mode == "zeros" else 0
         if transposed:
             shape, initializer = [in_channels, out_channels // groups, *self._kernel_size], None
@@ -90,7 +93,7 @@ class _ConvNd(Layer):
 
     def _convolve(self, function: Any, x: Tensor) -> Tensor:
         if self._border is not None:
-            x = F.pad(x, self._border, mode=self._padding_mode, data_format=self._data_format)
+            x = ops.pad_edges(x, self._border, self._padding_mode)
         return function(
             x, self.weight, self.bias, self._stride, self._inner_padding, self._dilation, self._groups,
             self._data_format,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "oar/backend/cpu/pool_windows.h"
@@ -74,6 +75,8 @@ const C* sum_lines(const Windows& w, const C* plane, const Span& z, const Span& 
 
 template <class C>
 C sum_span(const C* from, int64_t n) {
+  constexpr int64_t kShort = 32;
+  if (n < kShort) return std::accumulate(from, from + n, C(0));
   return sum_of<C>(n, [from](int64_t i) { return from[i]; });
 }
 
