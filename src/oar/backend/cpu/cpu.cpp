@@ -9,24 +9,19 @@
 #include "oar/tensor/allocator.h"
 
 namespace oar::cpu {
-
-std::span<const oar_kernel> columns_kernels();
-std::span<const oar_kernel> resample_kernels();
-std::span<const oar_kernel> sampling_kernels();
-
 namespace {
 
 const std::vector<oar_kernel>& all_kernels() {
   static const std::vector<oar_kernel> list = [] {
     std::vector<oar_kernel> all;
     for (auto family :
-         {activation_kernels, along_kernels,      binary_kernels,      compare_kernels,
-          complex_kernels,    conv_kernels,       creation_kernels,    elementwise_kernels,
-          embedding_kernels,  extremes_kernels,   index_kernels,       linalg_kernels,
-          loss_kernels,       norm_kernels,       optimizer_kernels,   pool_kernels,
-          random_kernels,     reduction_kernels,  resample_kernels,    columns_kernels,
-          sampling_kernels,   scan_kernels,       shape_kernels,       softmax_kernels,
-          sort_kernels,       statistics_kernels, trigonometry_kernels})
+         {activation_kernels,  along_kernels,      binary_kernels,      columns_kernels,
+          compare_kernels,     complex_kernels,    conv_kernels,        creation_kernels,
+          elementwise_kernels, embedding_kernels,  extremes_kernels,    index_kernels,
+          linalg_kernels,      loss_kernels,       norm_kernels,        optimizer_kernels,
+          pool_kernels,        random_kernels,     reduction_kernels,   resample_kernels,
+          sampling_kernels,    scan_kernels,       shape_kernels,       softmax_kernels,
+          sort_kernels,        statistics_kernels, trigonometry_kernels})
       for (const oar_kernel& kernel : family()) all.push_back(kernel);
     return all;
   }();

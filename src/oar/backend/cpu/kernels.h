@@ -10,6 +10,7 @@ namespace oar::cpu {
 std::span<const oar_kernel> activation_kernels();
 std::span<const oar_kernel> along_kernels();
 std::span<const oar_kernel> binary_kernels();
+std::span<const oar_kernel> columns_kernels();
 std::span<const oar_kernel> compare_kernels();
 std::span<const oar_kernel> complex_kernels();
 std::span<const oar_kernel> conv_kernels();
@@ -25,6 +26,8 @@ std::span<const oar_kernel> optimizer_kernels();
 std::span<const oar_kernel> pool_kernels();
 std::span<const oar_kernel> random_kernels();
 std::span<const oar_kernel> reduction_kernels();
+std::span<const oar_kernel> resample_kernels();
+std::span<const oar_kernel> sampling_kernels();
 std::span<const oar_kernel> scan_kernels();
 std::span<const oar_kernel> shape_kernels();
 std::span<const oar_kernel> softmax_kernels();
