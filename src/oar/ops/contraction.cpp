@@ -11,6 +11,7 @@
 #include "oar/ops/gen/join.h"
 #include "oar/ops/gen/linalg.h"
 #include "oar/ops/gen/reduction.h"
+#include "oar/ops/gen/scan.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/gen/statistics.h"
@@ -64,14 +65,14 @@ const OpDef tensordot_axes_op = {
       Tensor x = a.x, y = a.y;
       for (size_t i = 0; i < xs.size(); ++i) {
         const Dim m = x.dim(xs[i]), n = y.dim(ys[i]);
-        if (n == Dim(1) && !(m == Dim(1)))
+        if (same(m, n)) continue;
+        user_check(same(m, Dim(1)) || same(n, Dim(1)), ErrorKind::InvalidArgument,
+                   "axis {} of x (shape {}) has size {} and axis {} of y (shape {}) size {}.",
+                   xs[i], to_string(x.dims()), m.str(), ys[i], to_string(y.dims()), n.str());
+        if (same(n, Dim(1)))
           x = sum(x, IntArgs{xs[i]}, x.dtype(), true);
-        else if (m == Dim(1) && !(n == Dim(1)))
-          y = sum(y, IntArgs{ys[i]}, y.dtype(), true);
         else
-          user_check(same(m, n), ErrorKind::InvalidArgument,
-                     "axis {} of x (shape {}) has size {} and axis {} of y (shape {}) size {}.",
-                     xs[i], to_string(x.dims()), m.str(), ys[i], to_string(y.dims()), n.str());
+          y = sum(y, IntArgs{ys[i]}, y.dtype(), true);
       }
       const Axes left = others(x, xs), right = others(y, ys);
       Shape shape;
@@ -241,8 +242,8 @@ const OpDef cross_op = {
     .decompose = [](const args::cross& a) -> Made {
       int64_t axis = a.axis;
       if (axis == 9) {
-        const auto dims = a.x.dims();
-        axis = std::find(dims.begin(), dims.end(), Dim(3)) - dims.begin();
+        axis = 0;
+        while (axis < a.x.rank() && !same(a.x.dim(axis), Dim(3))) ++axis;
         user_check(axis < a.x.rank(), ErrorKind::InvalidArgument,
                    "x of shape {} has no axis of size 3.", to_string(a.x.dims()));
       }
@@ -299,11 +300,10 @@ const OpDef vander_op = {
                  to_string(a.x.dims()));
       user_check(!a.n || *a.n >= 0, ErrorKind::InvalidArgument, "n is {}; it must not be negative.",
                  a.n.value_or(0));
-      user_check(
-          a.n || !a.x.dim(0).is_symbolic(), ErrorKind::InvalidArgument,
-          "n is not given, and the length of x is only known when the program runs.\nhint: Pass n.");
-      const int64_t n = a.n ? *a.n : a.x.dim(0).word();
-      const Tensor up = range(Scalar(int64_t{0}), Scalar(n), Scalar(int64_t{1}), DType::Int64);
+      // 0, 1, 2, …: as many as x has elements where n does not say it.
+      const Tensor up =
+          a.n ? range(Scalar(int64_t{0}), Scalar(*a.n), Scalar(int64_t{1}), DType::Int64)
+              : cumsum_along(ones_like(a.x, DType::Int64), 0, /*exclusive=*/true);
       const Tensor powers = a.increasing ? up : flip(up, {0});
       return pow(unsqueeze(a.x, {1}), cast(powers, a.x.dtype()));
     },

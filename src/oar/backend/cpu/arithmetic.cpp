@@ -13,6 +13,39 @@ namespace {
 constexpr unsigned kMath = kFloats | kComplexes;
 constexpr unsigned kReals = kIntegers | kFloats;
 
+// A functor of several operands of one dtype, in groups that the compiler vectorises where all of them
+// are contiguous.
+template <class F, size_t... kOperand>
+void grouped(KernelCall& call, F f, std::index_sequence<kOperand...>) {
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+    StridedLoop<sizeof...(kOperand) + 1>({&call.out(), &call.in(kOperand)...})
+        .run([&](const auto& p, const auto& s, int64_t n) {
+          const auto element = [&](size_t k, int64_t i) {
+            return static_cast<C>(*reinterpret_cast<const T*>(p[k + 1] + i * s[k + 1]));
+          };
+          if (s[0] == kSize && ((s[kOperand + 1] == kSize) && ...)) {
+            const T* const in[] = {reinterpret_cast<const T*>(p[kOperand + 1])...};
+            fill_groups(reinterpret_cast<T*>(p[0]), n,
+                        [&](int64_t i) { return f(static_cast<C>(in[kOperand][i])...); });
+          } else {
+            for (int64_t i = 0; i < n; ++i)
+              *reinterpret_cast<T*>(p[0] + i * s[0]) = static_cast<T>(f(element(kOperand, i)...));
+          }
+        });
+  });
+}
+template <class F>
+void grouped_pair(KernelCall& call) {
+  grouped(call, F{}, std::make_index_sequence<2>{});
+}
+template <class F>
+void grouped_triple(KernelCall& call) {
+  grouped(call, F{}, std::make_index_sequence<3>{});
+}
+
 // Squares of floats fit into a double, so there is nothing to scale.
 struct Hypot {
   float operator()(float a, float b) const {
@@ -252,22 +285,15 @@ struct Atanh {
   }
 };
 
-void logaddexp_grad(KernelCall& call) {
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    map_ternary<T>(call.out(), call.in(0), call.in(1), call.in(2), LogAddExpGrad{});
-  });
-}
-
 constexpr unsigned kOrdered = kBools | kReals;
 
 }  // namespace
 
 KernelList arithmetic_kernels() {
   static const oar_kernel list[] = {
-      {"hypot", 1, "cpu:ref", nullptr, kernel_entry<binary<kFloats, Hypot>>},
-      {"logaddexp", 1, "cpu:ref", nullptr, kernel_entry<binary<kFloats, LogAddExp>>},
-      {"logaddexp_grad", 1, "cpu:ref", nullptr, kernel_entry<logaddexp_grad>},
+      {"hypot", 1, "cpu:ref", nullptr, kernel_entry<grouped_pair<Hypot>>},
+      {"logaddexp", 1, "cpu:ref", nullptr, kernel_entry<grouped_pair<LogAddExp>>},
+      {"logaddexp_grad", 1, "cpu:ref", nullptr, kernel_entry<grouped_triple<LogAddExpGrad>>},
       {"copysign", 1, "cpu:ref", nullptr, kernel_entry<binary<kReals, CopySign>>},
       {"ldexp", 1, "cpu:ref", nullptr, kernel_entry<binary<kFloats, LoadExponent>>},
       {"heaviside", 1, "cpu:ref", nullptr, kernel_entry<binary<kReals, Heaviside>>},

@@ -106,7 +106,7 @@ class LineSorter {
 
   // The first `count` items of the sorted line.
   const Item* first(const T* line, int64_t stride, int64_t count) {
-    if (count * 8 < length_) return select(line, stride, count);
+    if (count <= 64 && count * 32 < length_) return select(line, stride, count);
     for (int64_t i = 0; i < length_; ++i)
       make_item(items_[i], key_of(line[i * stride], descending_), i);
     if (length_ >= 256) return radix_sort<sizeof(T)>(items_.data(), other_.data(), length_);

@@ -73,12 +73,14 @@ void map_groups(KernelCall& call, Plain plain, Usual usual, General general) {
 }
 
 void lgamma(KernelCall& call) {
+  // Lambdas, since a function's address would be called and not made part of the loop.
   map_groups(
-      call, positive_log_gamma, [](float x) { return (x > 1e-30f) & (x < 1e37f); }, log_gamma);
+      call, [](float x) { return positive_log_gamma(x); },
+      [](float x) { return (x > 1e-30f) & (x < 1e37f); }, [](double x) { return log_gamma(x); });
 }
 
 // Giles' two polynomials in w = -log(1 - x^2); of these only the first is needed up to |x| = 0.9966.
-float central_inverse_erf(float x) {
+inline float central_inverse_erf(float x) {
   const double y = x;
   const auto w = static_cast<float>(-plain_log((1 - y) * (1 + y))) - 2.5f;
   float p = 2.81022636e-08f;
@@ -94,7 +96,9 @@ float central_inverse_erf(float x) {
 }
 
 void erfinv(KernelCall& call) {
-  map_groups(call, central_inverse_erf, [](float x) { return std::abs(x) < 0.9966f; }, inverse_erf);
+  map_groups(
+      call, [](float x) { return central_inverse_erf(x); },
+      [](float x) { return std::abs(x) < 0.9966f; }, [](double x) { return inverse_erf(x); });
 }
 
 void polygamma_kernel(KernelCall& call) {

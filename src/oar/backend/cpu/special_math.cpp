@@ -255,7 +255,8 @@ double gamma_upper(double a, double x) {
   if (a == 0) return x > 0 ? 0 : kNaN;
   if (x == 0 || a == kInfinity) return 1;
   if (x == kInfinity) return 0;
-  return use_series(a, x) ? 1 - lower_series(a, x) : upper_fraction(a, x);
+  // Where the lower part is nearly all, 1 less it would have no digits left.
+  return x < 0.7 || x < a ? 1 - lower_series(a, x) : upper_fraction(a, x);
 }
 
 // The series sum of x^(a + k) exp(-x) / gamma(a + k + 1) holds for every x; each of its terms is

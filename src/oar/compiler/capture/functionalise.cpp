@@ -48,7 +48,7 @@ Outputs results_of(const Op& op, Args args, const Outputs& made) {
 }
 
 void write_result(Capture& capture, const Op& op, const Tensor& x, Tensor value) {
-  user_check(value.shape() == x.shape(), ErrorKind::InvalidArgument,
+  user_check(value.rank() == x.rank() && same(value.shape(), x.shape()), ErrorKind::InvalidArgument,
              "the result has shape {} and does not fit into the tensor of shape {} that it is to "
              "be written to.\nhint: Use {} without the underscore.",
              to_string(value.dims()), to_string(x.dims()), op.name());
