@@ -5,6 +5,7 @@
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/gemm.h"
 #include "oar/backend/cpu/pack.h"
+#include "oar/backend/cpu/row_buffer.h"
 #include "oar/backend/cpu/row_table.h"
 #include "oar/backend/cpu/vector_math.h"
 
@@ -238,12 +239,117 @@ class ForwardTask {
   Scratch<C, 64> query_, sums_, high_, total_, scores_;
 };
 
+// One query, as when text is made word by word: every key is read once and met by the heads
+// together, in the order of memory. Heads [first, first + heads) of keys.
+template <class T>
+class DecodeTask {
+ public:
+  using C = compute_t<T>;
+  DecodeTask(const Attention<T>& of, int64_t b, int64_t first, int64_t heads)
+      : of_(of),
+        b_(b),
+        first_(first),
+        heads_(heads),
+        rows_(heads * of.group),
+        query_(rows_ * of.width),
+        sums_(rows_ * of.value_width),
+        high_(rows_),
+        total_(rows_),
+        scores_(rows_ * of.block) {}
+
+  void run(T* out, C* lse) {
+    for (int64_t h = 0; h < heads_; ++h)
+      of_.gather_rows(*of_.query, b_, first_ + h, 0, of_.group, of_.scale,
+                      query_.data() + h * of_.group * of_.width);
+    std::fill_n(sums_.data(), rows_ * of_.value_width, C(0));
+    std::fill_n(high_.data(), rows_, kNothing);
+    std::fill_n(total_.data(), rows_, C(0));
+    const int64_t end = of_.causal ? std::min<int64_t>(of_.keys, 1) : of_.keys;
+    for (int64_t k = 0; k < end; k += of_.block) block(k, std::min(of_.block, end - k));
+    for (int64_t r = 0; r < rows_; ++r) {
+      const int64_t head = first_ * of_.group + r;
+      const C factor = total_[r] == 0 ? C(0) : 1 / total_[r];
+      const C* sums = sums_.data() + r * of_.value_width;
+      fill_groups(out + (b_ * of_.heads + head) * of_.value_width, of_.value_width,
+                  [=](int64_t j) { return sums[j] * factor; });
+      lse[b_ * of_.heads + head] = high_[r] + std::log(total_[r]);
+    }
+  }
+
+ private:
+  void block(int64_t first_key, int64_t keys) {
+    const RowBuffer<T> key(heads_ * of_.width), value(heads_ * of_.value_width);
+    for (int64_t k = 0; k < keys; ++k) {
+      const C* row = key.read(at(*of_.key, first_key + k));
+      for (int64_t g = 0; g < of_.group; ++g)
+        table_.head_scores(query_.data() + g * of_.width, of_.group * of_.width, row, of_.width,
+                           heads_, of_.width, scores_.data() + g * keys + k, of_.group * keys);
+    }
+    for (int64_t r = 0; r < rows_; ++r) weigh(r, first_key, scores_.data() + r * keys, keys);
+    for (int64_t k = 0; k < keys; ++k) {
+      const C* row = value.read(at(*of_.value, first_key + k));
+      for (int64_t g = 0; g < of_.group; ++g)
+        table_.head_sums(scores_.data() + g * keys + k, of_.group * keys, row, of_.value_width,
+                         heads_, of_.value_width, sums_.data() + g * of_.value_width,
+                         of_.group * of_.value_width);
+    }
+  }
+  const T* at(const oar_tensor& t, int64_t key) const {
+    return static_cast<const T*>(t.data) + of_.offset(t, b_, key, first_);
+  }
+
+  void weigh(int64_t r, int64_t first_key, C* s, int64_t n) {
+    const int64_t key_head = first_ + r / of_.group, row = r % of_.group;
+    of_.add_mask(b_, key_head, row, first_key, s, n);
+    const C high = std::max(high_[r], table_.max(s, n));
+    if (high != high_[r] && high_[r] != kNothing) {
+      const C shrink = exp_of(high_[r] - high);
+      total_[r] *= shrink;
+      table_.scale(sums_.data() + r * of_.value_width, of_.value_width, shrink);
+    }
+    total_[r] += table_.exp_sum(s, s, n, high == kNothing ? C(0) : high);
+    high_[r] = high;
+    of_.drop(b_, key_head, row, first_key, s, n);
+  }
+
+  static constexpr C kNothing = -std::numeric_limits<C>::infinity();
+  const Attention<T>& of_;
+  const RowTable<C>& table_ = row_table<C>();
+  int64_t b_, first_, heads_, rows_;
+  Scratch<C, 64> query_, sums_, high_, total_, scores_;
+};
+
+template <class T>
+bool reads_in_order(const Attention<T>& of) {
+  const auto dense = [](const oar_tensor& t) {
+    return t.strides[3] == 1 && t.strides[2] == t.shape[3];
+  };
+  return of.queries == 1 && dense(*of.key) && dense(*of.value);
+}
+
+template <class T>
+void decode(const Attention<T>& of, T* out, compute_t<T>* lse) {
+  const int64_t most = std::max<int64_t>(1, 2 * num_threads() / of.batch);
+  const int64_t share = (of.key_heads + most - 1) / most;
+  const int64_t parts = (of.key_heads + share - 1) / share;
+  const int64_t work = share * of.keys * (of.width + of.value_width);
+  parallel_for(0, of.batch * parts, std::max<int64_t>(1, kGrain / std::max<int64_t>(work, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t task = begin; task < end; ++task) {
+                   const int64_t first = task % parts * share;
+                   DecodeTask<T>(of, task / parts, first, std::min(share, of.key_heads - first))
+                       .run(out, lse);
+                 }
+               });
+}
+
 template <class T>
 void forward(const Attention<T>& of, T* out, compute_t<T>* lse) {
   // Long enough that packing the keys is worth it, short enough that all threads have some.
   constexpr int64_t kMost = 512;
   const int64_t pairs = of.batch * of.key_heads, rows = of.rows();
   if (pairs == 0 || rows == 0) return;
+  if (reads_in_order(of)) return decode(of, out, lse);
   int64_t chunk = std::min(kMost, rows);
   while (chunk > kRows && pairs * ((rows + chunk - 1) / chunk) < 2 * num_threads())
     chunk = (chunk / 2 + kRows - 1) / kRows * kRows;

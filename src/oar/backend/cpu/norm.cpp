@@ -4,6 +4,8 @@
 
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/row_buffer.h"
+#include "oar/backend/cpu/row_table.h"
 #include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
@@ -19,21 +21,6 @@ struct RowSpan {
   int64_t grain() const { return std::max<int64_t>(1, kGrain / 4 / std::max<int64_t>(length, 1)); }
 };
 
-template <class T, class C>
-void normalise_row(const T* x, T* out, int64_t n, C mean, C inv, const C* weight, const C* bias) {
-  const auto write = [=](auto affine) {
-    fill_groups(out, n, [=](int64_t i) { return affine((static_cast<C>(x[i]) - mean) * inv, i); });
-  };
-  if (weight && bias)
-    write([=](C v, int64_t i) { return v * weight[i] + bias[i]; });
-  else if (weight)
-    write([=](C v, int64_t i) { return v * weight[i]; });
-  else if (bias)
-    write([=](C v, int64_t i) { return v + bias[i]; });
-  else
-    write([](C v, int64_t) { return v; });
-}
-
 void layer_norm_rows(KernelCall& call) {
   const RowSpan span(call.in(0), call.arg(3).as_int());
   visit<kFloats>(call.dtype(), [&](auto tag) {
@@ -41,19 +28,20 @@ void layer_norm_rows(KernelCall& call) {
     using C = compute_t<T>;
     const auto epsilon = static_cast<C>(call.arg(4).as_double());
     const auto n = static_cast<C>(span.length);
+    const RowTable<C>& table = row_table<C>();
     const Contiguous<T> x(call.in(0));
     const Converted<C> weight(optional_in(call, 1)), bias(optional_in(call, 2));
     auto* out = static_cast<T*>(call.out(0).data);
     auto *means = static_cast<C*>(call.out(1).data), *invs = static_cast<C*>(call.out(2).data);
     parallel_for(0, span.rows, span.grain(), [&](int64_t begin, int64_t end) {
+      const RowBuffer<T> in(span.length), made(span.length);
       for (int64_t r = begin; r < end; ++r) {
-        const T* row = x.data() + r * span.length;
-        const C mean = reduce_span<T, C>(SumReducer<T, C>{}, row, span.length) / n;
-        const SpreadReducer<T, C> squares{{}, &mean, n};
-        const C variance = reduce_span<T, C>(squares, row, span.length, 0) / n;
-        const C inv = 1 / std::sqrt(variance + epsilon);
-        normalise_row(row, out + r * span.length, span.length, mean, inv, weight.data(),
-                      bias.data());
+        const C* row = in.read(x.data() + r * span.length);
+        T* to = out + r * span.length;
+        const C mean = table.sum(row, span.length) / n;
+        const C inv = 1 / std::sqrt(table.spread(row, span.length, mean) / n + epsilon);
+        table.normalise(row, made.place(to), span.length, mean, inv, weight.data(), bias.data());
+        made.finish(to);
         means[r] = mean;
         invs[r] = inv;
       }
@@ -68,28 +56,31 @@ struct RowsGrad {
   const T* x;
   const T* grad;
   const C* weight;
-  const C *mean, *inv;
+  const C *mean, *inv, *grad_mean, *grad_inv;
+  T* to;
   int64_t length;
+
+  // Rows [first, end); sums of weight and bias are added to, where they are not null.
+  void run(int64_t first, int64_t end, C* of_weight, C* of_bias) const {
+    const RowTable<C>& table = row_table<C>();
+    const RowBuffer<T> xs(length), grads(length), made(length);
+    const C n = static_cast<C>(length);
+    for (int64_t r = first; r < end; ++r) {
+      const C *x_row = xs.read(x + r * length), *g = grads.read(grad + r * length);
+      C level, slope;
+      table.norm_sums(g, weight, x_row, length, mean[r], &level, &slope);
+      level = level / n - grad_mean[r] / (n * inv[r]);
+      slope = (slope + grad_inv[r]) * inv[r] * inv[r] / n;
+      if (of_weight) table.norm_affine(g, x_row, length, mean[r], inv[r], of_weight, of_bias);
+      table.norm_grad(g, weight, x_row, made.place(to + r * length), length, mean[r], inv[r], level,
+                      slope);
+      made.finish(to + r * length);
+    }
+  }
 };
 
-template <bool kWeighted, class T, class C = compute_t<T>>
-void rows_grad_x(const RowsGrad<T>& of, int64_t row, C grad_mean, C grad_inv, T* to) {
-  const int64_t n = of.length;
-  const T *grad = of.grad + row * n, *x = of.x + row * n;
-  const C* weight = of.weight;
-  const C mean = of.mean[row], inv = of.inv[row], count = static_cast<C>(n);
-  const auto g = [=](int64_t i) {
-    return kWeighted ? static_cast<C>(grad[i]) * weight[i] : static_cast<C>(grad[i]);
-  };
-  const auto distance = [=](int64_t i) { return static_cast<C>(x[i]) - mean; };
-  const C level = sum_of<C>(n, g) / count - grad_mean / (count * inv);
-  const C product = sum_of<C>(n, [=](int64_t i) { return g(i) * distance(i); });
-  const C slope = (product + grad_inv) * inv * inv / count;
-  fill_groups(to, n, [=](int64_t i) { return inv * (g(i) - level - distance(i) * slope); });
-}
-
-// Sums over rows of grad * hat and of grad. Rows are cut into pieces by the shape alone; a piece is
-// summed in blocks, so that no chain of additions is long.
+// With the sums over rows of grad * hat and of grad. Rows are cut into pieces by the shape alone; a
+// piece is summed in blocks, so that no chain of additions is long.
 template <class T>
 void rows_grad_affine(const RowsGrad<T>& of, int64_t rows, compute_t<T>* weight,
                       compute_t<T>* bias) {
@@ -101,29 +92,22 @@ void rows_grad_affine(const RowsGrad<T>& of, int64_t rows, compute_t<T>* weight,
   const Scratch<C> partial(pieces * 2 * n);
   parallel_chunks(pieces, [&](int64_t k) {
     const Scratch<C> block(2 * n);
-    C* sum_w = partial.data() + 2 * k * n;  // the sums of bias stand behind
-    C *block_w = block.data(), *block_b = block_w + n;
-    std::fill_n(sum_w, 2 * n, C(0));
+    C* sums = partial.data() + 2 * k * n;  // of the weight, those of the bias behind
+    C* block_sums = block.data();
+    std::fill_n(sums, 2 * n, C(0));
     const int64_t end = std::min(rows, (k + 1) * piece);
     for (int64_t first = k * piece; first < end; first += kBlock) {
-      std::fill_n(block_w, 2 * n, C(0));
-      for (int64_t row = first; row < std::min(end, first + kBlock); ++row) {
-        const T *x = of.x + row * n, *grad = of.grad + row * n;
-        const C mean = of.mean[row], inv = of.inv[row];
-        fill_groups(block_w, n, [=](int64_t i) {
-          return block_w[i] + static_cast<C>(grad[i]) * ((static_cast<C>(x[i]) - mean) * inv);
-        });
-        fill_groups(block_b, n, [=](int64_t i) { return block_b[i] + static_cast<C>(grad[i]); });
-      }
-      fill_groups(sum_w, 2 * n, [=](int64_t i) { return sum_w[i] + block_w[i]; });
+      std::fill_n(block_sums, 2 * n, C(0));
+      of.run(first, std::min(end, first + kBlock), block_sums, block_sums + n);
+      fill_groups(sums, 2 * n, [=](int64_t i) { return sums[i] + block_sums[i]; });
     }
   });
-  for (int64_t i = 0; i < n; ++i) {
-    weight[i] = bias[i] = 0;
-    for (int64_t k = 0; k < pieces; ++k) {
-      weight[i] += partial[2 * k * n + i];
-      bias[i] += partial[(2 * k + 1) * n + i];
-    }
+  std::fill_n(weight, n, C(0));
+  std::fill_n(bias, n, C(0));
+  for (int64_t k = 0; k < pieces; ++k) {
+    const C* sums = partial.data() + 2 * k * n;
+    fill_groups(weight, n, [=](int64_t i) { return weight[i] + sums[i]; });
+    fill_groups(bias, n, [=](int64_t i) { return bias[i] + sums[n + i]; });
   }
 }
 
@@ -135,21 +119,15 @@ void layer_norm_rows_grad(KernelCall& call) {
     const Contiguous<T> x(call.in(0)), grad(call.in(4));
     const Converted<C> weight(optional_in(call, 1)), mean(&call.in(2)), inv(&call.in(3)),
         grad_mean(&call.in(5)), grad_inv(&call.in(6));
-    const RowsGrad<T> of{x.data(),    grad.data(), weight.data(),
-                         mean.data(), inv.data(),  span.length};
-    auto* to = static_cast<T*>(call.out(0).data);
-    parallel_for(0, span.rows, span.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        T* row = to + r * span.length;
-        if (of.weight)
-          rows_grad_x<true>(of, r, grad_mean[r], grad_inv[r], row);
-        else
-          rows_grad_x<false>(of, r, grad_mean[r], grad_inv[r], row);
-      }
-    });
+    const RowsGrad<T> of{
+        x.data(),   grad.data(),      weight.data(),   mean.data(),
+        inv.data(), grad_mean.data(), grad_inv.data(), static_cast<T*>(call.out(0).data),
+        span.length};
     if (call.arg(8).as_bool())
-      rows_grad_affine(of, span.rows, static_cast<C*>(call.out(1).data),
-                       static_cast<C*>(call.out(2).data));
+      return rows_grad_affine(of, span.rows, static_cast<C*>(call.out(1).data),
+                              static_cast<C*>(call.out(2).data));
+    parallel_for(0, span.rows, span.grain(),
+                 [&](int64_t begin, int64_t end) { of.run(begin, end, nullptr, nullptr); });
   });
 }
 

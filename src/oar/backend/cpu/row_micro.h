@@ -56,6 +56,17 @@ struct Rows {
 
   static V load(const T* p) { return *reinterpret_cast<const U*>(p); }
   static void store(T* p, V v) { *reinterpret_cast<U*>(p) = v; }
+  // The last vector of a row may be short: what is missing is 0.
+  static V load(const T* p, long count) {
+    if (count >= kLanes) return load(p);
+    V v{};
+    __builtin_memcpy(&v, p, static_cast<unsigned long>(count) * sizeof(T));
+    return v;
+  }
+  static void store(T* p, V v, long count) {
+    if (count >= kLanes) return store(p, v);
+    __builtin_memcpy(p, &v, static_cast<unsigned long>(count) * sizeof(T));
+  }
   static V power_of_two(V rounded) {
     const I k = __builtin_bit_cast(I, rounded) - __builtin_bit_cast(I, V{} + Numbers::kRound);
     return __builtin_bit_cast(V, (k + Numbers::kBias) << Numbers::kShift);
@@ -168,6 +179,111 @@ struct Rows {
     return sum;
   }
 
+  // The sum of term(i, how many) over a row: lanes within a block, then block by block.
+  template <class Term>
+  static T summed(long n, Term term) {
+    T total = 0;
+    for (long begin = 0; begin < n; begin += kBlock) {
+      const long end = n - begin < kBlock ? n : begin + kBlock;
+      V sum[kVectors] = {};
+      long i = begin;
+      for (; i + kSums <= end; i += kSums)
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) sum[v] += term(i + v * kLanes, long(kLanes));
+      for (int v = 0; i < end; i += kLanes, ++v) sum[v] += term(i, end - i);
+      total += joined(sum, Sum{});
+    }
+    return total;
+  }
+  static T sum(const T* x, long n) {
+    return summed(n, [=](long i, long left) { return load(x + i, left); });
+  }
+  static T dot(const T* x, const T* y, long n) {
+    return summed(n, [=](long i, long left) { return load(x + i, left) * load(y + i, left); });
+  }
+  static T spread(const T* x, long n, T mean) {
+    return summed(n, [=](long i, long left) {
+      if (left >= kLanes) {
+        const V d = load(x + i) - mean;
+        return d * d;
+      }
+      V d = V{};
+      for (long k = 0; k < left; ++k) d[k] = x[i + k] - mean;
+      return d * d;
+    });
+  }
+  // out[i] = value(i, how many).
+  template <class Value>
+  static void filled(T* out, long n, Value value) {
+    long i = 0;
+    for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+      const V first = value(i, long(kLanes)), second = value(i + kLanes, long(kLanes));
+      store(out + i, first);
+      store(out + i + kLanes, second);
+    }
+    for (; i < n; i += kLanes) store(out + i, value(i, n - i), n - i);
+  }
+
+  static void log_softmax(const T* x, T* out, long n, T high, T log_total) {
+    filled(out, n, [=](long i, long left) { return (load(x + i, left) - high) - log_total; });
+  }
+  static void softmax_grad(const T* out, const T* grad, T* to, long n, T total) {
+    filled(to, n,
+           [=](long i, long left) { return (load(grad + i, left) - total) * load(out + i, left); });
+  }
+  static void log_softmax_grad(const T* out, const T* grad, T* to, long n, T total) {
+    filled(to, n, [=](long i, long left) {
+      return load(grad + i, left) - exp(load(out + i, left)) * total;
+    });
+  }
+  static void normalise(const T* x, T* out, long n, T mean, T inv, const T* weight, const T* bias) {
+    const auto hat = [=](long i, long left) { return (load(x + i, left) - mean) * inv; };
+    if (weight && bias)
+      filled(out, n, [=](long i, long left) {
+        return hat(i, left) * load(weight + i, left) + load(bias + i, left);
+      });
+    else if (weight)
+      filled(out, n, [=](long i, long left) { return hat(i, left) * load(weight + i, left); });
+    else if (bias)
+      filled(out, n, [=](long i, long left) { return hat(i, left) + load(bias + i, left); });
+    else
+      filled(out, n, hat);
+  }
+  template <class Weighted>
+  static void norm_sums_of(Weighted g, const T* x, long n, T mean, T* level, T* slope) {
+    *level = summed(n, g);
+    // Beyond the end g is 0, so it does not matter that x - mean is not.
+    *slope = summed(n, [=](long i, long left) { return g(i, left) * (load(x + i, left) - mean); });
+  }
+  static void norm_sums(const T* grad, const T* weight, const T* x, long n, T mean, T* level,
+                        T* slope) {
+    if (weight)
+      norm_sums_of([=](long i, long left) { return load(grad + i, left) * load(weight + i, left); },
+                   x, n, mean, level, slope);
+    else
+      norm_sums_of([=](long i, long left) { return load(grad + i, left); }, x, n, mean, level,
+                   slope);
+  }
+  static void norm_grad(const T* grad, const T* weight, const T* x, T* to, long n, T mean, T inv,
+                        T level, T slope) {
+    const auto rest = [=](long i, long left) { return level + (load(x + i, left) - mean) * slope; };
+    if (weight)
+      filled(to, n, [=](long i, long left) {
+        return inv * (load(grad + i, left) * load(weight + i, left) - rest(i, left));
+      });
+    else
+      filled(to, n,
+             [=](long i, long left) { return inv * (load(grad + i, left) - rest(i, left)); });
+  }
+  static void norm_affine(const T* grad, const T* x, long n, T mean, T inv, T* weight, T* bias) {
+    for (long i = 0; i < n; i += kLanes) {
+      const long left = n - i;
+      const V g = load(grad + i, left);
+      store(weight + i, load(weight + i, left) + g * ((load(x + i, left) - mean) * inv), left);
+      store(bias + i, load(bias + i, left) + g, left);
+    }
+  }
+
   static void scale(T* x, long n, T factor) {
     long i = 0;
     for (; i + kLanes <= n; i += kLanes) store(x + i, load(x + i) * factor);
@@ -190,18 +306,30 @@ struct Rows {
     }
   }
 
-  // ---- cells of recurrent layers. The last vector of a row may be short.
+  static void head_scores(const T* query, long query_step, const T* key, long key_step, long heads,
+                          long width, T* scores, long score_step) {
+    for (long h = 0; h < heads; ++h) {
+      const T *q = query + h * query_step, *k = key + h * key_step;
+      V sum[2] = {};
+      for (long i = 0, odd = 0; i < width; i += kLanes, odd ^= 1)
+        sum[odd] += load(q + i, width - i) * load(k + i, width - i);
+      alignas(64) T all[kLanes];
+      store(all, sum[0] + sum[1]);
+      scores[h * score_step] = folded<kLanes>(all, Sum{});
+    }
+  }
+  static void head_sums(const T* weights, long weight_step, const T* value, long value_step,
+                        long heads, long width, T* sums, long sum_step) {
+    for (long h = 0; h < heads; ++h) {
+      const T weight = weights[h * weight_step], *v = value + h * value_step;
+      T* to = sums + h * sum_step;
+      for (long i = 0; i < width; i += kLanes)
+        store(to + i, load(to + i, width - i) + load(v + i, width - i) * weight, width - i);
+    }
+  }
 
-  static V load(const T* p, long count) {
-    if (count >= kLanes) return load(p);
-    V v{};
-    __builtin_memcpy(&v, p, static_cast<unsigned long>(count) * sizeof(T));
-    return v;
-  }
-  static void store(T* p, V v, long count) {
-    if (count >= kLanes) return store(p, v);
-    __builtin_memcpy(p, &v, static_cast<unsigned long>(count) * sizeof(T));
-  }
+  // ---- cells of recurrent layers
+
   static V sigmoid(V x) { return 1 / (1 + exp(-x)); }
   // Near 0 a fraction or polynomial, since the exponential would cancel.
   static V tanh(V x) {
@@ -293,8 +421,28 @@ struct Rows {
   }
 
   static constexpr RowTable<T> table() {
-    return {max,      exp_sum,   scale,     attention_grad, tanh_cell,
-            gru_cell, lstm_cell, tanh_grad, gru_grad,       lstm_grad};
+    return {.max = max,
+            .exp_sum = exp_sum,
+            .scale = scale,
+            .sum = sum,
+            .dot = dot,
+            .log_softmax = log_softmax,
+            .softmax_grad = softmax_grad,
+            .log_softmax_grad = log_softmax_grad,
+            .spread = spread,
+            .normalise = normalise,
+            .norm_sums = norm_sums,
+            .norm_grad = norm_grad,
+            .norm_affine = norm_affine,
+            .attention_grad = attention_grad,
+            .head_scores = head_scores,
+            .head_sums = head_sums,
+            .tanh_cell = tanh_cell,
+            .gru_cell = gru_cell,
+            .lstm_cell = lstm_cell,
+            .tanh_grad = tanh_grad,
+            .gru_grad = gru_grad,
+            .lstm_grad = lstm_grad};
   }
 };
 

@@ -11,8 +11,33 @@ struct RowTable {
   // out[i] = exp(x[i] - shift), and their sum. `out` may be x, or null where only the sum counts.
   T (*exp_sum)(const T* x, T* out, long n, T shift);
   void (*scale)(T* x, long n, T factor);
+  T (*sum)(const T* x, long n);
+  T (*dot)(const T* x, const T* y, long n);
+  // out = (x - high) - log_total.
+  void (*log_softmax)(const T* x, T* out, long n, T high, T log_total);
+  // (grad - total) * out and grad - exp(out) * total.
+  void (*softmax_grad)(const T* out, const T* grad, T* to, long n, T total);
+  void (*log_softmax_grad)(const T* out, const T* grad, T* to, long n, T total);
+
+  // The sum of (x - mean)².
+  T (*spread)(const T* x, long n, T mean);
+  // out = (x - mean) * inv, times weight, plus bias, where they are not null.
+  void (*normalise)(const T* x, T* out, long n, T mean, T inv, const T* weight, const T* bias);
+  // g = grad, times weight where it is not null: the sums of g and of g * (x - mean).
+  void (*norm_sums)(const T* grad, const T* weight, const T* x, long n, T mean, T* level, T* slope);
+  // to = inv * (g - level - (x - mean) * slope).
+  void (*norm_grad)(const T* grad, const T* weight, const T* x, T* to, long n, T mean, T inv,
+                    T level, T slope);
+  // weight += grad * (x - mean) * inv, bias += grad.
+  void (*norm_affine)(const T* grad, const T* x, long n, T mean, T inv, T* weight, T* bias);
   // p[i] = exp(p[i] - lse), then dp[i] = p[i] * (dp[i] - delta): a row of attention's derivative.
   void (*attention_grad)(T* p, T* dp, long n, T lse, T delta);
+  // One key for several heads: scores[h * score_step] = query[h] · key[h], and sums[h] += weight of h
+  // times value[h], each with the heads a step apart.
+  void (*head_scores)(const T* query, long query_step, const T* key, long key_step, long heads,
+                      long width, T* scores, long score_step);
+  void (*head_sums)(const T* weights, long weight_step, const T* value, long value_step, long heads,
+                    long width, T* sums, long sum_step);
 
   // Cells of recurrent layers, one row of a batch. Gates stand `n` apart: those of the input in x,
   // those of the state before in h.

@@ -1,6 +1,8 @@
 // Softmax, its logarithm and their derivatives, along any axis. 16-bit floats compute in float32.
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/row_buffer.h"
+#include "oar/backend/cpu/row_table.h"
 #include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
@@ -34,18 +36,15 @@ void for_each_line(const AxisSpan& span, Line&& line, Block&& block) {
                });
 }
 
-// One line side by side. `x` are T or already C.
-template <bool kLog, class In, class Out, class C = compute_t<Out>>
-void softmax_line(const In* x, Out* out, int64_t n, C* buffer) {
-  const C high = reduce_span<In, C>(MaxOf<In, C>{}, x, n);
-  fill_groups(buffer, n, [=](int64_t i) { return exp_of(static_cast<C>(x[i]) - high); });
-  const C total = sum_of<C>(n, [=](int64_t i) { return buffer[i]; });
+// One line side by side.
+template <bool kLog, class C>
+void softmax_line(const C* x, C* out, int64_t n) {
+  const RowTable<C>& table = row_table<C>();
+  const C high = table.max(x, n);
   if constexpr (kLog) {
-    const C log_total = std::log(total);
-    fill_groups(out, n, [=](int64_t i) { return (static_cast<C>(x[i]) - high) - log_total; });
+    table.log_softmax(x, out, n, high, std::log(table.exp_sum(x, nullptr, n, high)));
   } else {
-    const C scale = 1 / total;
-    fill_groups(out, n, [=](int64_t i) { return buffer[i] * scale; });
+    table.scale(out, n, 1 / table.exp_sum(x, out, n, high));
   }
 }
 
@@ -75,16 +74,13 @@ void softmax_block(const In* x, Out* out, int64_t length, int64_t inner, int64_t
 
 template <bool kLog, class In, class Out>
 void softmax_lines(const AxisSpan& span, const In* x, Out* out) {
-  using C = compute_t<Out>;
   for_each_line(
       span,
       [&](int64_t at) {
-        if constexpr (std::is_same_v<Out, C> && !kLog) {
-          softmax_line<kLog>(x + at, out + at, span.length, out + at);
-        } else {
-          const Scratch<C> buffer(span.length);
-          softmax_line<kLog>(x + at, out + at, span.length, buffer.data());
-        }
+        const RowBuffer<In> in(span.length);
+        const RowBuffer<Out> made(span.length);
+        softmax_line<kLog>(in.read(x + at), made.place(out + at), span.length);
+        made.finish(out + at);
       },
       [&](int64_t at, int64_t width) {
         softmax_block<kLog>(x + at, out + at, span.length, span.inner, width);
@@ -108,13 +104,14 @@ void softmax_kernel(KernelCall& call) {
 template <bool kLog, class T>
 void grad_line(const T* out, const T* grad, T* to, int64_t n) {
   using C = compute_t<T>;
-  const C total = sum_of<C>(n, [=](int64_t i) {
-    return static_cast<C>(grad[i]) * (kLog ? C(1) : static_cast<C>(out[i]));
-  });
-  fill_groups(to, n, [=](int64_t i) {
-    const C o = static_cast<C>(out[i]), g = static_cast<C>(grad[i]);
-    return kLog ? g - exp_of(o) * total : (g - total) * o;
-  });
+  const RowTable<C>& table = row_table<C>();
+  const RowBuffer<T> outs(n), grads(n), made(n);
+  const C *o = outs.read(out), *g = grads.read(grad);
+  if constexpr (kLog)
+    table.log_softmax_grad(o, g, made.place(to), n, table.sum(g, n));
+  else
+    table.softmax_grad(o, g, made.place(to), n, table.dot(o, g, n));
+  made.finish(to);
 }
 
 template <bool kLog, class T>

@@ -1,0 +1,190 @@
+"""Attention beyond the registry's tests: Paddle's forms of the call, blocks larger than one, layers and caches."""
+
+import numpy as np
+import pytest
+
+import oar
+from oar import nn
+from oar.nn import functional as F
+
+
+def reference(query, key, value, mask=None, causal=False, scale=None):
+    """Attention in float64 with a whole matrix of scores; rows that see nothing are 0."""
+    sharers = query.shape[2] // key.shape[2]
+    key, value = np.repeat(key, sharers, 2), np.repeat(value, sharers, 2)
+    scores = np.einsum("bqhd,bkhd->bhqk", query, key) * (scale or query.shape[-1] ** -0.5)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    if causal:
+        scores = np.where(np.tri(*scores.shape[2:], dtype=bool), scores, -np.inf)
+    high = np.max(scores, -1, keepdims=True, initial=-1e300)
+    weights = np.exp(scores - high)
+    total = weights.sum(-1, keepdims=True)
+    return np.einsum("bhqk,bkhe->bqhe", weights / np.where(total == 0, 1, total), value)
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed + sum(shape)).standard_normal(shape)
+
+
+def qkv(batch, queries, heads, keys, key_heads, width):
+    return (numbers(batch, queries, heads, width), numbers(batch, keys, key_heads, width, seed=1),
+            numbers(batch, keys, key_heads, width, seed=2))
+
+
+# Several blocks of queries and keys, ends that do not fit, one query with long keys, shared heads.
+SIZES = [(2, 70, 2, 450, 2, 64), (1, 600, 4, 600, 1, 32), (2, 1, 6, 500, 2, 64), (1, 130, 1, 50, 1, 200),
+         (3, 17, 2, 33, 2, 5)]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_blocks(sizes, causal):
+    arrays = qkv(*sizes)
+    wanted = reference(*arrays, causal=causal)
+    for dtype, tolerance in (("float64", 1e-12), ("float32", 1e-5), ("bfloat16", 3e-2)):
+        out = F.scaled_dot_product_attention(*(oar.to_tensor(a, dtype=dtype) for a in arrays), is_causal=causal)
+        assert out.dtype.name == dtype
+        np.testing.assert_allclose(out.astype("float64").numpy(), wanted, atol=tolerance * 2, rtol=tolerance)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_kernel_gradients_are_those_of_the_parts(sizes):
+    arrays = qkv(*sizes)
+    weight = oar.to_tensor(numbers(*arrays[0].shape, seed=3))
+
+    def gradients(function):
+        tensors = [oar.to_tensor(a, stop_gradient=False) for a in arrays]
+        (function(*tensors) * weight).sum().backward()
+        return [t.grad.numpy() for t in tensors]
+
+    def parts(query, key, value):
+        sharers = query.shape[2] // key.shape[2]
+        key, value = (oar._C.ops.repeat_interleave(t, sharers, 2) for t in (key, value))
+        query, key, value = (oar.transpose(t, [0, 2, 1, 3]) for t in (query, key, value))
+        weights = F.softmax(oar.matmul(query * query.shape[-1] ** -0.5, key, transpose_y=True))
+        return oar.transpose(oar.matmul(weights, value), [0, 2, 1, 3])
+
+    for ours, wanted in zip(gradients(F.scaled_dot_product_attention), gradients(parts)):
+        np.testing.assert_allclose(ours, wanted, atol=1e-11)
+
+
+def test_masks_broadcast_and_hide():
+    arrays = qkv(2, 3, 4, 5, 2, 8)
+    tensors = [oar.to_tensor(a) for a in arrays]
+    for mask in (numbers(2, 4, 3, 5), numbers(3, 5), numbers(2, 1, 1, 5) > 0, numbers(5) > -0.5):
+        out = F.scaled_dot_product_attention(*tensors, attn_mask=oar.to_tensor(mask))
+        np.testing.assert_allclose(out.numpy(), reference(*arrays, mask=mask), atol=1e-12)
+    # Three axes are [batch, queries, keys].
+    mask = numbers(2, 3, 5)
+    out = F.scaled_dot_product_attention(*tensors, attn_mask=oar.to_tensor(mask))
+    np.testing.assert_allclose(out.numpy(), reference(*arrays, mask=mask[:, None]), atol=1e-12)
+
+
+def test_a_query_that_sees_nothing_is_zero_to_second_order():
+    query, key, value = (oar.to_tensor(a, stop_gradient=False) for a in qkv(1, 2, 1, 3, 1, 4))
+    mask = oar.to_tensor([[True, False, True], [False, False, False]])
+    out = F.scaled_dot_product_attention(query, key, value, mask)
+    assert np.all(out.numpy()[0, 1] == 0)
+    grads = oar.grad((out * out).sum(), [query, key, value], create_graph=True)
+    second = oar.grad(sum((g * g).sum() for g in grads), [query, key, value])
+    for g in [*grads, *second]:
+        assert np.isfinite(g.numpy()).all()
+    assert np.all(grads[0].numpy()[0, 1] == 0)
+
+
+def test_no_keys():
+    out = F.scaled_dot_product_attention(oar.ones([1, 2, 1, 4]), oar.ones([1, 0, 1, 4]), oar.ones([1, 0, 1, 4]))
+    assert out.tolist() == oar.zeros([1, 2, 1, 4]).tolist()
+
+
+def test_nan_is_not_hidden():
+    query = oar.full([1, 2, 1, 4], float("nan"))
+    out = F.scaled_dot_product_attention(query, oar.ones([1, 3, 1, 4]), oar.ones([1, 3, 1, 4]))
+    assert np.isnan(out.numpy()).all()
+
+
+def test_dropout():
+    query, key, value = oar.randn([2, 8, 2, 16]), oar.randn([2, 64, 2, 16]), oar.ones([2, 64, 2, 16])
+    dropped = F.scaled_dot_product_attention(query, key, value, dropout_p=0.5)
+    assert 0.05 < float(dropped.std()) < 1 and abs(float(dropped.mean()) - 1) < 0.3
+    whole = F.scaled_dot_product_attention(query, key, value, dropout_p=0.5, training=False)
+    np.testing.assert_allclose(whole.numpy(), 1, rtol=1e-5)
+    assert not F.scaled_dot_product_attention(query, key, value, dropout_p=1.0).numpy().any()
+
+
+def test_flash_attention_forms():
+    flash = F.flash_attention
+    arrays = qkv(2, 6, 4, 6, 4, 8)
+    tensors = [oar.to_tensor(a) for a in arrays]
+    wanted = reference(*arrays, causal=True)
+    out, weights = flash.flash_attention(*tensors, causal=True)
+    assert weights is None
+    np.testing.assert_allclose(out.numpy(), wanted, atol=1e-12)
+    out, weights = flash.flash_attention(*tensors, causal=True, return_softmax=True)
+    np.testing.assert_allclose(out.numpy(), wanted, atol=1e-12)
+    np.testing.assert_allclose(weights.numpy().sum(-1), 1, atol=1e-12)
+    packed, _ = F.flash_attn_qkvpacked(oar.stack(tensors, 2), causal=True)
+    np.testing.assert_allclose(packed.numpy(), wanted, atol=1e-12)
+    # The two samples one behind the other.
+    flat = [oar.reshape(t, [12, 4, 8]) for t in tensors]
+    ends = oar.to_tensor([0, 6, 12], dtype="int32")
+    out, _ = flash.flash_attn_unpadded(*flat, ends, ends, 6, 6, 8**-0.5, causal=True)
+    np.testing.assert_allclose(out.numpy().reshape(wanted.shape), wanted, atol=1e-12)
+    seed = oar.to_tensor([3, 5])
+    one, two = (flash.flash_attention(*tensors, dropout=0.5, fixed_seed_offset=seed)[0].numpy() for _ in range(2))
+    assert (one == two).all()
+
+
+def test_errors():
+    x = oar.ones([1, 2, 3, 4])
+    with pytest.raises(ValueError, match="no multiple of the 2 heads"):
+        F.scaled_dot_product_attention(x, oar.ones([1, 2, 2, 4]), oar.ones([1, 2, 2, 4]))
+    with pytest.raises(ValueError, match="does not broadcast"):
+        F.scaled_dot_product_attention(x, x, x, oar.ones([5, 7]))
+    with pytest.raises(ValueError, match="enable_gqa=False"):
+        F.scaled_dot_product_attention(x, x[:, :, :1], x[:, :, :1], enable_gqa=False)
+    with pytest.raises(ValueError, match="divisible"):
+        nn.MultiHeadAttention(10, 3)
+
+
+def test_multi_head_attention_weights_and_cache():
+    oar.seed(1)
+    layer = nn.MultiHeadAttention(8, 2)
+    x = oar.randn([2, 5, 8])
+    whole = layer(x, attn_mask=oar.tril(oar.ones([5, 5])).astype("bool"))
+    layer.need_weights = True
+    out, weights = layer(x)
+    assert weights.shape == [2, 2, 5, 5]
+    layer.need_weights = False
+    np.testing.assert_allclose(out.numpy(), layer(x).numpy(), atol=1e-6)
+    cache = layer.gen_cache(x)
+    for t in range(5):
+        step, cache = layer(x[:, t:t + 1], x[:, t:t + 1], x[:, t:t + 1], None, cache)
+        np.testing.assert_allclose(step.numpy()[:, 0], whole.numpy()[:, t], atol=1e-5)
+    assert cache.k.shape == [2, 2, 5, 4]
+    static = layer.gen_cache(x, x, type=nn.MultiHeadAttention.StaticCache)
+    out, same = layer(x, x, x, None, static)
+    np.testing.assert_allclose(out.numpy(), layer(x).numpy(), atol=1e-6)
+    assert same is static
+
+
+def test_transformer_decodes_step_by_step_as_at_once():
+    oar.seed(2)
+    net = nn.Transformer(8, 2, 1, 2, 16, dropout=0.0, normalize_before=True)
+    net.eval()
+    source, target = oar.randn([2, 4, 8]), oar.randn([2, 3, 8])
+    whole = net(source, target, tgt_mask=net.generate_square_subsequent_mask(3))
+    memory = net.encoder(source)
+    cache = net.decoder.gen_cache(memory)
+    for t in range(3):
+        step, cache = net.decoder(target[:, t:t + 1], memory, cache=cache)
+        np.testing.assert_allclose(step.numpy()[:, 0], whole.numpy()[:, t], atol=1e-5)
+    assert len(net.encoder.layers) == 1 and len(net.decoder.layers) == 2
+    assert net.decoder.layers[0].linear1.weight is not net.decoder.layers[1].linear1.weight
+
+
+def test_transformer_trains():
+    net = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1), 2)
+    net(oar.randn([2, 5, 8])).sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
