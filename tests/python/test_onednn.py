@@ -77,9 +77,9 @@ def test_linear_and_its_gradients(rng, shape):
 def draw_convolution(rng):
     rank = int(rng.integers(1, 4))
     groups = int(rng.choice([1, 1, 2, 4, 8]))
-    depth = 1 if rng.random() < 0.2 else int(rng.integers(1, 6))
-    out = groups * int(rng.choice([1, 3, 8]))
-    size = {1: (60, 200), 2: (9, 24), 3: (6, 11)}[rank]
+    depth = 1 if rng.random() < 0.2 else int(rng.integers(4, 20))
+    out = groups * int(rng.choice([1, 5, 16]))
+    size = {1: (90, 300), 2: (12, 30), 3: (7, 12)}[rank]
     kernel = [int(v) for v in rng.integers(1, 4, rank)]
     return dict(
         x=rng.standard_normal((int(rng.integers(1, 4)), groups * depth, *rng.integers(*size, rank))),
