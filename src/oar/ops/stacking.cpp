@@ -197,33 +197,10 @@ const OpDef cartesian_prod_op = {
     .python = "oar",
 };
 
-const OpDef vander_op = {
-    .schema = "vander(Tensor x, int? n = None, bool increasing = False) -> Tensor",
-    .brief =
-        "The powers of each element of the vector x as a row of n numbers (as many as elements, if left out), the "
-        "highest first unless increasing.",
-    .decompose = [](const args::vander& a) -> Made {
-      user_check(a.x.rank() == 1, ErrorKind::InvalidArgument,
-                 "x must be a vector, but its shape is {}.", to_string(a.x.dims()));
-      const Dim n = a.n ? Dim::from_word(*a.n) : a.x.dim(0);
-      user_check(n.is_symbolic() || n.word() >= 0, ErrorKind::InvalidArgument,
-                 "n must not be negative, but is {}.", n.str());
-      if (n == Dim(0)) return zeros({a.x.dim(0), 0}, a.x.dtype());
-      const Tensor rows = broadcast_to(unsqueeze(a.x, {1}), {a.x.dim(0), n - 1});
-      const Tensor powers = concat({ones({a.x.dim(0), 1}, a.x.dtype()), cumprod(rows, 1)}, 1);
-      return a.increasing ? powers : flip(powers, {1});
-    },
-    .dtypes = "int float complex",
-    .numpy = "np.vander(x, n, increasing).astype(x.dtype)",
-    .samples =
-        [] { return Samples().add(t({3})).add(t({4}), 3, true).add(t({2}), 5).add(t({0}), 2); },
-    .python = "oar Tensor",
-};
-
 }  // namespace
 
 OAR_FAMILY(stacking, &atleast_1d_op, &atleast_2d_op, &atleast_3d_op, &hstack_op, &vstack_op,
            &row_stack_op, &dstack_op, &column_stack_op, &broadcast_tensors_op, &meshgrid_op,
-           &cartesian_prod_op, &vander_op)
+           &cartesian_prod_op)
 
 }  // namespace oar
