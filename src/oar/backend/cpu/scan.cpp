@@ -102,10 +102,21 @@ void logcumsumexp_along(KernelCall& call) {
 // The largest (smallest) element so far and its place, the last of equals; from a NaN on, the NaN.
 template <bool kLargest, class T>
 void extremes_so_far(const AxisSpan& span, const T* in, T* values, int64_t* places) {
+  // A NaN is neither below nor above, so it replaces any number; and nothing replaces it.
   const auto replaces = [](auto value, auto best) {
-    return (kLargest ? value >= best : value <= best) || (value != value && best == best);
+    return !(kLargest ? value < best : value > best) && best == best;
   };
   for_lines(span, [&](int64_t first, int64_t width) {
+    if (span.inner == 1) {
+      auto best = static_cast<compute_t<T>>(in[first]);
+      for (int64_t i = 0, place = 0; i < span.length; ++i) {
+        const auto value = static_cast<compute_t<T>>(in[first + i]);
+        if (replaces(value, best)) best = value, place = i;
+        values[first + i] = static_cast<T>(best);
+        places[first + i] = place;
+      }
+      return;
+    }
     compute_t<T> best[64];
     int64_t place[64] = {};
     for (int64_t c = 0; c < width; ++c) best[c] = static_cast<compute_t<T>>(in[first + c]);

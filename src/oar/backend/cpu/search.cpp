@@ -128,15 +128,14 @@ void bincount(KernelCall& call) {
     using T = typename decltype(tag)::type;
     const Contiguous<T> flat(x);
     const T* data = flat.data();
-    T low = 0, high = 0;
-    for (int64_t i = 0; i < x.numel; ++i) {
-      low = std::min(low, data[i]);
-      high = std::max(high, data[i]);
-    }
-    user_check(low >= 0, ErrorKind::InvalidArgument,
-               "x holds {}; only numbers from 0 on can be counted.", static_cast<int64_t>(low));
-    const int64_t size =
-        std::max<int64_t>(x.numel == 0 ? 0 : static_cast<int64_t>(high) + 1, call.arg(2).as_int());
+    uint64_t highest = 0;  // as unsigned numbers the negative ones are above all others
+    for (int64_t i = 0; i < x.numel; ++i)
+      highest = std::max(highest, static_cast<uint64_t>(static_cast<int64_t>(data[i])));
+    const auto high = static_cast<int64_t>(highest);
+    user_check(high >= 0, ErrorKind::InvalidArgument,
+               "x holds {}; only numbers from 0 on can be counted.",
+               static_cast<int64_t>(*std::min_element(data, data + x.numel)));
+    const int64_t size = std::max<int64_t>(x.numel == 0 ? 0 : high + 1, call.arg(2).as_int());
     const oar_tensor& out = call.allocate(0, Ints(&size, 1));
     fill_bins(out, optional_in(call, 1), x.numel,
               [data](int64_t i) { return static_cast<int64_t>(data[i]); });

@@ -49,23 +49,33 @@ void map_groups(KernelCall& call, Plain plain, Usual usual, General general) {
       map_unary<T, T>(call.out(), call.in(0), general);
     } else {
       StridedLoop<2>({&call.out(), &call.in(0)}).run([&](const auto& p, const auto& s, int64_t n) {
-        constexpr int64_t kGroup = 16;
+        constexpr int64_t kGroup = 16, kSize = sizeof(T);
+        const bool dense = s[0] == kSize && s[1] == kSize;
         float in[kGroup], out[kGroup];
         for (int64_t i = 0; i < n; i += kGroup) {
           const int64_t count = std::min(kGroup, n - i);
-          bool all = true;
-          for (int64_t k = 0; k < kGroup; ++k)
-            in[k] = k < count
-                        ? static_cast<float>(*reinterpret_cast<const T*>(p[1] + (i + k) * s[1]))
-                        : 0.5f;
-          for (int64_t k = 0; k < kGroup; ++k) all &= usual(in[k]);
-          if (all)
+          const bool whole = dense && count == kGroup;
+          const T* from = reinterpret_cast<const T*>(p[1]) + i;
+          T* to = reinterpret_cast<T*>(p[0]) + i;
+          if (whole)
+            for (int64_t k = 0; k < kGroup; ++k) in[k] = static_cast<float>(from[k]);
+          else
+            for (int64_t k = 0; k < kGroup; ++k)
+              in[k] = k < count
+                          ? static_cast<float>(*reinterpret_cast<const T*>(p[1] + (i + k) * s[1]))
+                          : 0.5f;
+          int all = 1;
+          for (int64_t k = 0; k < kGroup; ++k) all &= static_cast<int>(usual(in[k]));
+          if (all != 0)
             for (int64_t k = 0; k < kGroup; ++k) out[k] = plain(in[k]);
           else
             for (int64_t k = 0; k < kGroup; ++k)
               out[k] = static_cast<float>(general(static_cast<double>(in[k])));
-          for (int64_t k = 0; k < count; ++k)
-            *reinterpret_cast<T*>(p[0] + (i + k) * s[0]) = static_cast<T>(out[k]);
+          if (whole)
+            for (int64_t k = 0; k < kGroup; ++k) to[k] = static_cast<T>(out[k]);
+          else
+            for (int64_t k = 0; k < count; ++k)
+              *reinterpret_cast<T*>(p[0] + (i + k) * s[0]) = static_cast<T>(out[k]);
         }
       });
     }
@@ -81,8 +91,7 @@ void lgamma(KernelCall& call) {
 
 // Giles' two polynomials in w = -log(1 - x^2); of these only the first is needed up to |x| = 0.9966.
 inline float central_inverse_erf(float x) {
-  const double y = x;
-  const auto w = static_cast<float>(-plain_log((1 - y) * (1 + y))) - 2.5f;
+  const float w = -plain_log((1 - x) * (1 + x)) - 2.5f;
   float p = 2.81022636e-08f;
   p = p * w + 3.43273939e-07f;
   p = p * w - 3.5233877e-06f;
