@@ -74,7 +74,7 @@ double gamma_number(double shape, Supply& supply) {
   const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   for (int attempt = 0; attempt < kTries; ++attempt) {
     double pair[2] = {supply.unit(), supply.unit()};
-    normals_of(pair, 2);
+    normals_of<2>(pair);
     const double x = pair[0], root = 1 + c * x;
     const double u = 1 - supply.unit();
     if (root <= 0) continue;

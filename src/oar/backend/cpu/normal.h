@@ -34,15 +34,16 @@ inline void turn(double u, double* cosine, double* sine) {
   *sine = std::sin(angle);
 }
 
-// Uniform numbers, taken in pairs, become normal ones (Box and Muller, 1958).
-template <class C>
-void normals_of(C* numbers, int64_t n) {
-  for (int64_t i = 0; i < n; i += 2) {
+// Uniform numbers, taken in pairs from both halves, become normal ones (Box and Muller, 1958).
+template <int64_t kCount, class C>
+void normals_of(C* numbers) {
+  constexpr int64_t kHalf = kCount / 2;
+  for (int64_t i = 0; i < kHalf; ++i) {
     const C radius = std::sqrt(-2 * log_of(1 - numbers[i]));  // 1 - u is never 0
     C cosine, sine;
-    turn(numbers[i + 1], &cosine, &sine);
+    turn(numbers[i + kHalf], &cosine, &sine);
     numbers[i] = radius * cosine;
-    numbers[i + 1] = radius * sine;
+    numbers[i + kHalf] = radius * sine;
   }
 }
 

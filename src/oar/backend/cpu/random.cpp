@@ -63,7 +63,7 @@ void gaussian(KernelCall& call) {
     const Stream stream = take(call, numbers, call.arg(3).as_int());
     fill_blocks<T, C>(out, stream, [=](const Block* bits, C* made) {
       units_of(bits, made);
-      normals_of(made, kGroup * kPerBlock<C>);
+      normals_of<kGroup * kPerBlock<C>>(made);
       for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k) made[k] = made[k] * std + mean;
     });
   });

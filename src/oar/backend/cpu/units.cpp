@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "oar/backend/cpu/apply.h"
+#include "oar/backend/cpu/log_math.h"
 
 namespace oar::cpu {
 namespace {
@@ -28,13 +29,13 @@ void shrink_grad(KernelCall& call) {
 struct Tanhshrink {
   template <class T>
   T operator()(T v) const {
-    return v - std::tanh(v);
+    return v - tanh_of(v);
   }
 };
 struct TanhshrinkGrad {
   template <class T>
   T operator()(T x, T grad) const {
-    const T t = std::tanh(x);
+    const T t = tanh_of(x);
     return grad * t * t;
   }
 };
@@ -53,14 +54,22 @@ void thresholded_relu_grad(KernelCall& call) {
 }
 
 void celu(KernelCall& call) {
-  apply_unary<kFloats>(call, [alpha = call.arg(1).as_double()](auto v) {
+  const double alpha = call.arg(1).as_double();
+  if (alpha < 0)
+    return apply_unary<kFloats>(call, [alpha](auto v) {
+      const auto a = static_cast<decltype(v)>(alpha);
+      return v < 0 ? a * std::expm1(v / a) : v;
+    });
+  apply_unary<kFloats>(call, [alpha](auto v) {
     const auto a = static_cast<decltype(v)>(alpha);
-    return v < 0 ? a * std::expm1(v / a) : v;
+    const auto below = a * expm1_of(v < 0 ? v / a : decltype(v)(0));
+    return v < 0 ? below : v;
   });
 }
 void celu_grad(KernelCall& call) {
   apply_binary<kFloats>(call, [alpha = call.arg(2).as_double()](auto x, auto grad) {
-    return x > 0 ? grad : grad * std::exp(x / static_cast<decltype(x)>(alpha));
+    const auto below = grad * exp_of(x / static_cast<decltype(x)>(alpha));
+    return x > 0 ? grad : below;
   });
 }
 
@@ -68,14 +77,16 @@ void selu(KernelCall& call) {
   const double scale = call.arg(1).as_double(), alpha = call.arg(2).as_double();
   apply_unary<kFloats>(call, [=](auto v) {
     using T = decltype(v);
-    return v < 0 ? static_cast<T>(scale * alpha) * std::expm1(v) : static_cast<T>(scale) * v;
+    const T below = static_cast<T>(scale * alpha) * expm1_of(v < 0 ? v : T(0));
+    return v < 0 ? below : static_cast<T>(scale) * v;
   });
 }
 void selu_grad(KernelCall& call) {
   const double scale = call.arg(2).as_double(), alpha = call.arg(3).as_double();
   apply_binary<kFloats>(call, [=](auto x, auto grad) {
     using T = decltype(x);
-    return grad * (x > 0 ? static_cast<T>(scale) : static_cast<T>(scale * alpha) * std::exp(x));
+    const T below = static_cast<T>(scale * alpha) * exp_of(x);
+    return grad * (x > 0 ? static_cast<T>(scale) : below);
   });
 }
 

@@ -38,7 +38,7 @@ void adagrad(KernelCall& call) {
     const C lr = static_cast<C>(u.scalar(3)), epsilon = static_cast<C>(u.number(4)),
             decay = static_cast<C>(u.number(5));
     update_blocks<2, C, 3>({u.at(0, i), u.at(2, i), u.at(1, i)}, [=](C(*b)[kBlock]) {
-      C *param = b[0], *moment = b[1];
+      C* __restrict param = b[0], * __restrict moment = b[1];
       for (int64_t k = 0; k < kBlock; ++k) {
         const C grad = b[2][k] + decay * param[k];
         moment[k] += grad * grad;
@@ -55,7 +55,7 @@ void adadelta(KernelCall& call) {
     const C lr = static_cast<C>(u.scalar(4)), rho = static_cast<C>(u.number(5)),
             epsilon = static_cast<C>(u.number(6)), decay = static_cast<C>(u.number(7));
     update_blocks<3, C, 4>({u.at(0, i), u.at(2, i), u.at(3, i), u.at(1, i)}, [=](C(*b)[kBlock]) {
-      C *param = b[0], *grads = b[1], *updates = b[2];
+      C* __restrict param = b[0], * __restrict grads = b[1], * __restrict updates = b[2];
       for (int64_t k = 0; k < kBlock; ++k) {
         const C grad = b[3][k] + decay * param[k];
         grads[k] = rho * grads[k] + (1 - rho) * grad * grad;
@@ -77,7 +77,7 @@ void adamax(KernelCall& call) {
             keep2 = static_cast<C>(u.number(7)), epsilon = static_cast<C>(u.number(8)),
             decay = static_cast<C>(u.number(9));
     update_blocks<3, C, 4>({u.at(0, i), u.at(2, i), u.at(3, i), u.at(1, i)}, [=](C(*b)[kBlock]) {
-      C *param = b[0], *moment = b[1], *norm = b[2];
+      C* __restrict param = b[0], * __restrict moment = b[1], * __restrict norm = b[2];
       for (int64_t k = 0; k < kBlock; ++k) {
         const C grad = b[3][k] + decay * param[k];
         moment[k] = keep1 * moment[k] + (1 - keep1) * grad;
@@ -98,7 +98,8 @@ void rmsprop(KernelCall& call) {
     const C lr = static_cast<C>(u.scalar(5)), rho = static_cast<C>(u.number(6)),
             epsilon = static_cast<C>(u.number(7)), momentum = static_cast<C>(u.number(8)),
             decay = static_cast<C>(u.number(10));
-    const auto step = [=](C* param, C* square, C* velocity, const C* grads, C* mean) {
+    const auto step = [=](C* __restrict param, C* __restrict square, C* __restrict velocity,
+                          const C* __restrict grads, C* __restrict mean) {
       for (int64_t k = 0; k < kBlock; ++k) {
         const C grad = grads[k] + decay * param[k];
         square[k] = rho * square[k] + (1 - rho) * grad * grad;
@@ -172,7 +173,8 @@ template <class C>
 struct AdamLike {
   C beta1, beta2, epsilon, decay, by_mean, by_grad, inv_bias2;
   bool divides;
-  void operator()(C* param, C* mean, C* square, const C* grads) const {
+  void operator()(C* __restrict param, C* __restrict mean, C* __restrict square,
+                  const C* __restrict grads) const {
     for (int64_t k = 0; k < kBlock; ++k) {
       const C grad = grads[k] + decay * param[k];
       mean[k] = beta1 * mean[k] + (1 - beta1) * grad;
@@ -258,7 +260,7 @@ void asgd(KernelCall& call) {
     const C rate = static_cast<C>(u.scalar(5) / static_cast<double>(std::min(steps + 1, slots))),
             decay = static_cast<C>(u.number(6));
     update_blocks<3, C, 4>({u.at(0, i), u.at(2, i), &slot, u.at(1, i)}, [=](C(*b)[kBlock]) {
-      C *param = b[0], *total = b[1], *old = b[2];
+      C* __restrict param = b[0], * __restrict total = b[1], * __restrict old = b[2];
       for (int64_t k = 0; k < kBlock; ++k) {
         const C grad = b[3][k] + decay * param[k];
         total[k] += grad - old[k];
@@ -277,7 +279,7 @@ void rprop(KernelCall& call) {
     const C smallest = static_cast<C>(u.number(4)), largest = static_cast<C>(u.number(5)),
             shrink = static_cast<C>(u.number(6)), grow = static_cast<C>(u.number(7));
     update_blocks<3, C, 4>({u.at(0, i), u.at(2, i), u.at(3, i), u.at(1, i)}, [=](C(*b)[kBlock]) {
-      C *param = b[0], *previous = b[1], *rate = b[2];
+      C* __restrict param = b[0], * __restrict previous = b[1], * __restrict rate = b[2];
       for (int64_t k = 0; k < kBlock; ++k) {
         const C agrees = b[3][k] * previous[k];
         const C grad = agrees < 0 ? C(0) : b[3][k];
