@@ -26,7 +26,7 @@ def split(x: Tensor, num_or_sections, axis: int = 0, name: str | None = None) ->
     """Equal parts along an axis, given their number; pieces of the given sizes, given a list. Views."""
     if isinstance(num_or_sections, (list, tuple)) or (isinstance(num_or_sections, Tensor) and num_or_sections.ndim):
         return ops.split_sections(x, _numbers(num_or_sections), axis)
-    return ops.chunk(x, num_or_sections, axis)
+    return ops.split(x, [num_or_sections], axis)
 
 
 def tensor_split(x: Tensor, num_or_indices, axis: int = 0, name: str | None = None) -> list[Tensor]:

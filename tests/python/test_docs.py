@@ -153,7 +153,7 @@ def test_the_worked_family_passes_the_tests_of_the_registry(tmp_path):
     ops = tmp_path / "ops"
     ops.mkdir()
     (ops / "example.cpp").write_text(family)
-    run(sys.executable, ROOT / "tools" / "generate" / "main.py", "--ops", ops, "--out", tmp_path, cwd=tmp_path)
+    run(sys.executable, ROOT / "tools" / "generate" / "main.py", "--ops", ops, "--kernels", ops, "--out", tmp_path, cwd=tmp_path)
     assert "## to_polar" in (tmp_path / "docs" / "reference" / "example.md").read_text()
     (tmp_path / "registrar.cpp").write_text(REGISTRAR)
     for other in ("all.h", "families.gen.cpp"):  # of this one family, which is not what they are

@@ -393,13 +393,18 @@ const OpDef asgd_op = {
       user_check(a.histories.size() == a.params.size(), ErrorKind::InvalidArgument,
                  "histories has {} tensors and params {}; there must be one for each.",
                  a.histories.size(), a.params.size());
-      for (size_t i = 0; i < a.params.size(); ++i)
-        user_check(
-            a.histories[i].rank() == a.params[i].rank() + 1 && is_integral(a.counts[i].dtype()),
-            ErrorKind::InvalidArgument,
-            "histories[{}] has shape {} and counts[{}] dtype {}; they must be one axis longer "
-            "than the parameter, and integers.",
-            i, to_string(a.histories[i].dims()), i, name_of(a.counts[i].dtype()));
+      for (size_t i = 0; i < a.params.size(); ++i) {
+        const Tensor &history = a.histories[i], &param = a.params[i];
+        user_check(history.rank() == param.rank() + 1 && !(history.dim(0) == Dim(0)) &&
+                       same(Shape(history.dims().subspan(1)), param.shape()),
+                   ErrorKind::InvalidArgument,
+                   "histories[{}] has shape {}; it must be one place or more for each of the "
+                   "parameter's shape {}.",
+                   i, to_string(history.dims()), to_string(param.dims()));
+        user_check(is_integral(a.counts[i].dtype()), ErrorKind::InvalidType,
+                   "counts[{}] has dtype {}; it must be an integer.", i,
+                   name_of(a.counts[i].dtype()));
+      }
       return check_update(a.params, {{"grads", a.grads}, {"totals", a.totals}}, a.lr);
     },
     .decompose = [](const args::asgd_& a) -> Made {
