@@ -49,6 +49,18 @@ def test_products_of_random_shapes(rng, dtype):
         close(oar.matmul(tensor(x, dtype), tensor(y, dtype), tx, ty), expected, dtype, k)
 
 
+def test_products_with_vectors(rng):
+    matrix, column, row = rng.standard_normal((301, 1233)), rng.standard_normal((301, 2)), rng.standard_normal((2, 1233))
+    m, c, r = tensor(matrix), tensor(column), tensor(row)
+    close(oar.matmul(m, r[1]), matrix @ row[1], depth=1233)
+    close(oar.matmul(c[:, 1], m), column[:, 1] @ matrix, depth=301)
+    close(oar.matmul(m, c[:, :1], True), matrix.T @ column[:, :1], depth=301)
+    close(oar.matmul(r[:1], m, False, True), row[:1] @ matrix.T, depth=1233)
+    close(oar.matmul(m[:, ::3], r[0, ::3]), matrix[:, ::3] @ row[0, ::3], depth=411)
+    close(oar.matmul(c[:, 1:], r[:1]), column[:, 1:] @ row[:1])
+    close(oar.nn.functional.linear(c[:, 0], m, r[1]), column[:, 0] @ matrix + row[1], depth=301)
+
+
 def test_products_of_views(rng):
     x, y = rng.standard_normal((6, 70, 2, 130)), rng.standard_normal((6, 90, 2, 130))
     # Heads in the middle, as attention has them: the leading size of a row is larger than the row.

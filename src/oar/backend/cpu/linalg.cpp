@@ -1,6 +1,7 @@
 // Matrix products of tensors: batches, vectors and broadcasting around gemm.
 #include "oar/backend/cpu/batched.h"
 #include "oar/backend/cpu/gemm.h"
+#include "oar/backend/cpu/gemv.h"
 #include "oar/backend/cpu/loops.h"
 
 namespace oar::cpu {
@@ -13,8 +14,11 @@ void run(const Batched& p, const void* x, const void* y, void* out, bool accumul
   auto* c = static_cast<T*>(out);
   const auto one = [&](int64_t index) {
     const Batched::Offsets at = p.at(index);
-    gemm<T>(p.m, p.n, p.k, {a + at.a, p.a_row, p.a_column}, {b + at.b, p.b_row, p.b_column},
-            {c + at.c, p.c_row, 1}, accumulate);
+    const Matrix<const T> left{a + at.a, p.a_row, p.a_column}, right{b + at.b, p.b_row, p.b_column};
+    const Matrix<T> result{c + at.c, p.c_row, 1};
+    if constexpr (std::is_floating_point_v<T>)
+      if (thin_product<T>(p.m, p.n, p.k, left, right, result, accumulate)) return;
+    gemm<T>(p.m, p.n, p.k, left, right, result, accumulate);
   };
   if (p.count == 1) return one(0);
   const double work =

@@ -25,7 +25,8 @@ const char* objection_to_shape(const Batched& p) {
   if (p.m == 1 || p.n == 1) return "a product with a vector is bound by memory";
   if (p.m <= 8 && p.b_column == 1 && p.n >= 32) return "so few rows are bound by memory";
   if (each < kLeastWorkOfEach) return "the matrices are small";
-  const bool square = p.n > 8 && p.k < 16 * std::max(p.m, p.n);
+  if (p.k == 1) return "a product of two vectors is bound by memory";
+  const bool square = p.m >= 48 && p.n > 8 && p.k < 16 * std::max(p.m, p.n);
   return square && each * static_cast<double>(p.count) < kLeastSquareWork ? "the product is small"
                                                                           : nullptr;
 }
