@@ -6,7 +6,7 @@ from oar.nn.layer.container import LayerDict, LayerList, ParameterList, Sequenti
 from oar.nn.layer.conv import Conv2D
 from oar.nn.layer.layers import Layer
 from oar.nn.layer.loss import CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
-from oar.nn.layer.norm import BatchNorm, BatchNorm1D, BatchNorm2D, LayerNorm
+from oar.nn.layer.norm import BatchNorm, BatchNorm1D, BatchNorm2D, LayerNorm, RMSNorm
 from oar.nn.layer.pooling import AvgPool2D, MaxPool2D
 from oar.nn.layer.rnn import BiRNN, GRU, GRUCell, LSTM, LSTMCell, RNN, RNNCellBase, SimpleRNN, SimpleRNNCell
 from oar.nn.layer.transformer import (
@@ -47,6 +47,7 @@ __all__ = [
     "MultiHeadAttention",
     "NLLLoss",
     "ParameterList",
+    "RMSNorm",
     "RNN",
     "RNNCellBase",
     "ReLU",
