@@ -3,6 +3,7 @@
 
 #include "oar/ops/count.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/gen/channels.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
@@ -145,7 +146,7 @@ Tensor by_running(const args::batch_norm& a, const Channels& c) {
   if (a.weight.defined()) scale = scale * widened(a.weight);
   Tensor shift = -widened(a.running_mean) * scale;
   if (a.bias.defined()) shift = shift + widened(a.bias);
-  return narrowed(widened(a.x) * c.spread(scale) + c.spread(shift), a.x.dtype());
+  return channel_affine(a.x, scale, shift, c.axis);
 }
 
 // running = momentum * running + (1 - momentum) * batch, which no gradient follows.

@@ -2,6 +2,7 @@
 #include "oar/ops/gen/norm.h"
 
 #include "oar/ops/count.h"
+#include "oar/ops/gen/channels.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
@@ -265,19 +266,16 @@ Tensor scaled(Tensor out, const Tensor& weight, const Tensor& bias, int64_t chan
   return bias.defined() ? out + per_channel(bias, out, channel_axis) : out;
 }
 
-// Normalises the elements of `groups` groups of neighbouring channels of each sample.
-Tensor group_normalised(const Tensor& x, Dim groups, double epsilon, const Tensor& weight,
+// Normalises the elements of `groups` groups of neighbouring channels of each sample; 0: of each
+// channel.
+Tensor group_normalised(const Tensor& x, int64_t groups, double epsilon, const Tensor& weight,
                         const Tensor& bias, int64_t channel_axis) {
   const Dim channels = x.dim(channel_axis);
   check_affine(weight, "weight", channels, "channels");
   check_affine(bias, "bias", channels, "channels");
   const bool last = channel_axis != 1;
   const Tensor front = last ? moveaxis(x, {channel_axis}, {1}) : x;
-  Dim rest = floor_div(channels, groups);
-  for (Dim d : front.dims().subspan(2)) rest = rest * d;
-  const Tensor rows = reshape(widened(front), {front.dim(0), groups, rest});
-  const Tensor out = reshape(std::get<0>(layer_norm_rows(rows, {}, {}, 2, epsilon)), front.dims());
-  const Tensor made = narrowed(scaled(out, weight, bias, 1), x.dtype());
+  const Tensor made = std::get<0>(group_norm_rows(front, weight, bias, groups, epsilon));
   return last ? moveaxis(made, {1}, {channel_axis}) : made;
 }
 
@@ -328,8 +326,7 @@ const OpDef instance_norm_op = {
         "are never changed.",
     .decompose = [](const args::instance_norm& a) -> Made {
       const int64_t axis = channel_axis_of(a.x, a.data_format);
-      if (a.use_input_stats)
-        return group_normalised(a.x, a.x.dim(axis), a.eps, a.weight, a.bias, axis);
+      if (a.use_input_stats) return group_normalised(a.x, 0, a.eps, a.weight, a.bias, axis);
       user_check(a.running_mean.defined() && a.running_var.defined(), ErrorKind::InvalidArgument,
                  "use_input_stats is off, so running_mean and running_var must be given.");
       const Tensor x = widened(a.x) - per_channel(a.running_mean, a.x, axis);

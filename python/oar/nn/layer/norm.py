@@ -14,7 +14,7 @@ from oar.nn import functional as F
 from oar.nn.initializer import Constant
 from oar.nn.layer.layers import Layer
 
-__all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "LayerNorm"]
+__all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "LayerNorm", "RMSNorm"]
 
 
 class LayerNorm(Layer):
@@ -48,6 +48,37 @@ class LayerNorm(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+
+    def extra_repr(self) -> str:
+        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+
+
+class RMSNorm(Layer):
+    """Divides each sample by the root of its mean square over the last axes, then scales.
+
+    Args:
+        normalized_shape: the shape of those axes.
+        epsilon: added to the mean square.
+        weight_attr: attributes of the scale; False for none.
+    """
+
+    weight: Parameter | None
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self._normalized_shape = shape
+        self._epsilon = epsilon
+        self.weight = self.create_parameter(shape, weight_attr, default_initializer=Constant(1.0))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rms_norm(input, self._normalized_shape, self.weight, self._epsilon)
 
     def extra_repr(self) -> str:
         return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"

@@ -1,30 +1,22 @@
 // Fused losses.
+#include <cmath>
+
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/row_buffer.h"
+#include "oar/backend/cpu/row_table.h"
 #include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
 
 template <class C>
-struct Highest {
-  C identity() const { return -std::numeric_limits<C>::infinity(); }
-  C join(C a, C b) const { return b > a || b != b ? b : a; }
-  C step(C acc, const C* p, int64_t) const { return join(acc, *p); }
-};
-template <class C>
-struct ExpTotal {
-  C base;
-  C identity() const { return 0; }
-  C join(C a, C b) const { return a + b; }
-  C step(C acc, const C* p, int64_t) const { return acc + exp_of(*p - base); }
-};
-
-template <class C>
 C log_sum_exp(const C* line, int64_t n) {
-  const C high = reduce_span<C, C>(Highest<C>{}, line, n);
-  if (std::isinf(high)) return high;
-  return high + std::log(reduce_span<C, C>(ExpTotal<C>{high}, line, n));
+  const RowTable<C>& table = row_table<C>();
+  const C high = table.max(line, n), base = std::isinf(high) ? C(0) : high;
+  const C total = table.exp_sum(line, nullptr, n, base);
+  const bool overflows = high > 0 && std::isinf(high) && total == total;
+  return overflows ? high : base + std::log(total);
 }
 
 // One line of scores as C: its own memory where that is what it is, else copied to `buffer`.
@@ -111,9 +103,12 @@ void softmax_cross_entropy_grad(KernelCall& call) {
       const C base = total[i];
       T* o = to + at;
       const int64_t step = span.inner;
-      if (step == 1)
-        fill_groups(o, span.length, [=](int64_t k) { return exp_of(line[k] - base) * all; });
-      else
+      if (step == 1) {
+        const RowBuffer<T> made(span.length);
+        row_table<C>().exp_sum(line, made.place(o), span.length, base);
+        row_table<C>().scale(made.place(o), span.length, all);
+        made.finish(o);
+      } else
         for (int64_t k = 0; k < span.length; ++k)
           o[k * step] = static_cast<T>(exp_of(line[k] - base) * all);
       if (label[i] == ignored) return;

@@ -275,6 +275,15 @@ struct Rows {
       filled(to, n,
              [=](long i, long left) { return inv * (load(grad + i, left) - rest(i, left)); });
   }
+  static void affine(const T* x, T* out, long n, T mean, T scale, T shift) {
+    filled(out, n, [=](long i, long left) { return (load(x + i, left) - mean) * scale + shift; });
+  }
+  static void affine_grad(const T* grad, const T* x, T* to, long n, T mean, T of_grad, T of_x,
+                          T of_one) {
+    filled(to, n, [=](long i, long left) {
+      return load(grad + i, left) * of_grad + ((load(x + i, left) - mean) * of_x + of_one);
+    });
+  }
   static void norm_affine(const T* grad, const T* x, long n, T mean, T inv, T* weight, T* bias) {
     for (long i = 0; i < n; i += kLanes) {
       const long left = n - i;
@@ -433,6 +442,8 @@ struct Rows {
             .normalise = normalise,
             .norm_sums = norm_sums,
             .norm_grad = norm_grad,
+            .affine = affine,
+            .affine_grad = affine_grad,
             .norm_affine = norm_affine,
             .attention_grad = attention_grad,
             .head_scores = head_scores,

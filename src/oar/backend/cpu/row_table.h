@@ -28,6 +28,10 @@ struct RowTable {
   // to = inv * (g - level - (x - mean) * slope).
   void (*norm_grad)(const T* grad, const T* weight, const T* x, T* to, long n, T mean, T inv,
                     T level, T slope);
+  // (x - mean) * scale + shift and grad * of_grad + (x - mean) * of_x + of_one: one channel.
+  void (*affine)(const T* x, T* out, long n, T mean, T scale, T shift);
+  void (*affine_grad)(const T* grad, const T* x, T* to, long n, T mean, T of_grad, T of_x,
+                      T of_one);
   // weight += grad * (x - mean) * inv, bias += grad.
   void (*norm_affine)(const T* grad, const T* x, long n, T mean, T inv, T* weight, T* bias);
   // p[i] = exp(p[i] - lse), then dp[i] = p[i] * (dp[i] - delta): a row of attention's derivative.
