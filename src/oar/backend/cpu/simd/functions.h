@@ -117,16 +117,12 @@ template <class T>
 OAR_SIMD_INLINE T power_of_2(BitsOf<T> n) {
   return bits_as<T>((n + Layout<T>::kBias) << Layout<T>::kMantissa);
 }
-// y * 2^n, where 2^n may lie beyond the normal numbers: too large by one doubling, too small by any
-// number that leaves something of y.
+// y * 2^n in two factors: n may lie beyond the exponents of normal numbers.
 template <class T>
 OAR_SIMD_INLINE T scaled_by_power_of_2(T y, BitsOf<T> n) {
-  constexpr BitsOf<T> kLift = 64;
-  constexpr T kDrop = T(0x1p-64);
-  constexpr BitsOf<T> kOffset = 4096;  // makes n positive, so that it compares as it should
-  const bool tiny = n + kOffset < kOffset - BitsOf<T>(Layout<T>::kBias - 2);
-  const T made = (y + y) * power_of_2<T>((tiny ? n + kLift : n) - 1);
-  return tiny ? made * kDrop : made;
+  constexpr BitsOf<T> kOffset = 4096;  // makes n positive, so that the shift halves it
+  const BitsOf<T> half = ((n + kOffset) >> 1) - kOffset / 2;
+  return y * power_of_2<T>(half) * power_of_2<T>(n - half);
 }
 // e^(r + lost) - 1 for |r| <= ln 2 / 2.
 template <class T>
