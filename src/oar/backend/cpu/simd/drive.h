@@ -109,17 +109,81 @@ inline int64_t bytes_of_element(const oar_tensor& t) {
   return static_cast<int64_t>(size_of(static_cast<DType>(t.dtype)));
 }
 
+// Whether the last axis of an operand goes from line to line while the one before it goes along a
+// line: a transposed matrix. Row by row, each of its lines would be fetched once per element.
+inline bool is_transposed(const oar_tensor& t) {
+  if (t.ndim < 2) return false;
+  const int64_t along = t.strides[t.ndim - 1], across = t.strides[t.ndim - 2];
+  return across == 1 && along * bytes_of_element(t) >= 64 && t.shape[t.ndim - 2] >= 16 &&
+         t.shape[t.ndim - 1] >= 16;
+}
+
+// The last two axes in strips of some columns, each from top to bottom.
+template <size_t N>
+class Strips {
+ public:
+  explicit Strips(const std::array<const oar_tensor*, N + 1>& tensors) : tensors_(tensors) {
+    const oar_tensor& first = *tensors[0];
+    rows_ = first.shape[first.ndim - 2];
+    columns_ = first.shape[first.ndim - 1];
+    per_matrix_ = (columns_ + kWidth - 1) / kWidth;
+    strips_ = first.numel / (rows_ * columns_) * per_matrix_;
+  }
+  template <class Make>
+  void run_pieces(Make&& make, int64_t grain) const {
+    parallel_for(0, strips_, std::max<int64_t>(1, grain / (rows_ * kWidth)),
+                 [&](int64_t begin, int64_t end) {
+                   auto piece = make();
+                   for (int64_t i = begin; i < end; ++i) strip(i, piece);
+                   piece.finish();
+                 });
+  }
+
+ private:
+  static constexpr int64_t kWidth = 32;
+  template <class Body>
+  void strip(int64_t i, Body& body) const {
+    const int last = tensors_[0]->ndim - 1;
+    const int64_t column = i % per_matrix_ * kWidth;
+    std::array<char*, N + 1> start;
+    std::array<int64_t, N + 1> down, along;
+    for (size_t k = 0; k <= N; ++k) {
+      const oar_tensor& t = *tensors_[k];
+      const int64_t size = bytes_of_element(t);
+      along[k] = t.strides[last] * size;
+      down[k] = t.strides[last - 1] * size;
+      start[k] = static_cast<char*>(t.data) + column * along[k];
+      int64_t rest = i / per_matrix_;
+      for (int axis = last - 1; axis-- > 0;) {
+        start[k] += rest % t.shape[axis] * t.strides[axis] * size;
+        rest /= t.shape[axis];
+      }
+    }
+    const int64_t width = std::min(kWidth, columns_ - column);
+    for (int64_t row = 0; row < rows_; ++row) {
+      body(start, along, width);
+      for (size_t k = 0; k <= N; ++k) start[k] += down[k];
+    }
+  }
+  const std::array<const oar_tensor*, N + 1>& tensors_;
+  int64_t rows_, columns_, per_matrix_, strips_;
+};
+
 // The result first, then the operands; all of one shape.
 template <size_t N>
 void drive(Function function, const std::array<const oar_tensor*, N + 1>& tensors,
            const double* numbers, int64_t grain) {
   std::array<int64_t, N + 1> sizes;
-  bool apart = true;
+  bool apart = true, transposed = false;
   for (size_t k = 0; k <= N; ++k) {
     sizes[k] = bytes_of_element(*tensors[k]);
     apart &= k == 0 || tensors[k]->data != tensors[0]->data;
+    transposed |= is_transposed(*tensors[k]);
   }
   const bool stream = apart && tensors[0]->numel * sizes[0] >= kStreamedFrom;
+  if (transposed && tensors[0]->numel > 0)
+    return Strips<N>(tensors).run_pieces([&] { return Piece<N>(function, sizes, numbers, false); },
+                                         grain);
   StridedLoop<N + 1>(tensors).run_pieces([&] { return Piece<N>(function, sizes, numbers, stream); },
                                          grain);
 }

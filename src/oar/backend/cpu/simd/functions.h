@@ -148,9 +148,14 @@ OAR_SIMD_INLINE T exp_times(T x, int doublings) {
   return scaled_by_power_of_2(1 + expm1_near_0(h.rest, h.lost),
                               h.n + static_cast<BitsOf<T>>(doublings));
 }
+// Not as exact as it could be: what the reduction lost is left out.
 template <class T>
 OAR_SIMD_INLINE T exp(T x) {
-  return exp_times(x, 0);
+  constexpr T kLow = kIsFloat<T> ? T(-105) : T(-746), kHigh = kIsFloat<T> ? T(89) : T(710);
+  x = x < kLow ? kLow : x;
+  x = x > kHigh ? kHigh : x;
+  const Halvings<T> h = without_powers_of_2(x);
+  return scaled_by_power_of_2(1 + expm1_near_0(h.rest), h.n);
 }
 template <class T>
 OAR_SIMD_INLINE T expm1(T x) {
@@ -251,7 +256,10 @@ OAR_SIMD_INLINE T log1p(T x) {
 template <class T>
 OAR_SIMD_INLINE T tanh(T x) {
   const T size = magnitude(x);
-  const T e = exp(-2 * size);
+  constexpr T kHigh = kIsFloat<T> ? T(10) : T(20);
+  const Halvings<T> h = without_powers_of_2(-2 * (size > kHigh ? kHigh : size));
+  const T power = power_of_2<T>(h.n);
+  const T e = fma(power, expm1_near_0(h.rest), power);
   const T far = with_sign(1 - 2 * e / (1 + e), x);
   if constexpr (kIsFloat<T>) {
     const float z = x * x;
@@ -307,31 +315,38 @@ OAR_SIMD_INLINE T sigmoid(T x) {
 
 // ---- The error function ---------------------------------------------------------------------------
 
-// e^(-x^2 / 2), with the square to twice the digits: the exponential multiplies its error.
-OAR_SIMD_INLINE float bell(float x) {
-  const float square = x * x;
-  const float high = bits_as<float>(bits_as<uint32_t>(x) & 0xfffff000u), low = x - high;
-  const float lost = ((high * high - square) + 2 * high * low) + low * low;
-  const float made = exp(-0.5f * square);
-  return magnitude(x) < 15 ? fma(made, -0.5f * lost, made) : (x != x ? x : 0.0f);
+// x * x minus its rounded value.
+template <class T>
+OAR_SIMD_INLINE T lost_by_square(T x, T square) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return fma(x, x, -square);
+#else
+  constexpr BitsOf<T> kHigh = ~BitsOf<T>{0} << (Layout<T>::kMantissa / 2 + 1);
+  const T high = bits_as<T>(bits_as<BitsOf<T>>(x) & kHigh), low = x - high;
+  return ((high * high - square) + 2 * high * low) + low * low;
+#endif
 }
-OAR_SIMD_INLINE double bell(double x) {
-  const double square = x * x;
-  const double high = bits_as<double>(bits_as<uint64_t>(x) & 0xfffffffff8000000u), low = x - high;
-  const double lost = ((high * high - square) + 2 * high * low) + low * low;
-  const double made = exp(-0.5 * square);
-  return magnitude(x) < 40 ? fma(made, -0.5 * lost, made) : (x != x ? x : 0.0);
+// e^(-x^2 / 2), with the square to twice the digits: the exponential multiplies its error.
+template <class T>
+OAR_SIMD_INLINE T bell(T x) {
+  constexpr T kHigh = kIsFloat<T> ? T(15) : T(40);
+  const T bounded = magnitude(x) < kHigh ? x : kHigh;
+  const T square = bounded * bounded;
+  const T made = exp(T(-0.5) * square);
+  const T exact = fma(made, T(-0.5) * lost_by_square(bounded, square), made);
+  return x != x ? x : exact;
 }
 // The share of a normal distribution below x. For x <= 0 it is erfc(a) / 2 with a = -x / sqrt(2), and
 // erfc(a) = e^(-a^2) / (1 + 2a) times a polynomial in (a - 4) / (a + 4).
 OAR_SIMD_INLINE float normal_share(float x, float bell_of_x) {
   const float size = magnitude(x) * 0.70710678118654752f;
   const float a = size < 10.5f ? size : 10.5f;
-  const float q = (a - 4) / (a + 4);
+  const float inverse = 1 / ((a + 4) * fma(a, 2.0f, 1.0f));
+  const float q = (a - 4) * (fma(a, 2.0f, 1.0f) * inverse);
   const float c[] = {1.232995119f,    -0.1396211324f,  0.0153796005f,    0.06809787873f,
                      -0.1010370593f,  0.09372164855f,  -0.06636060156f,  0.03721243285f,
                      -0.01601478072f, 0.005078378058f, -0.001106064972f, -0.0006329922167f};
-  const float tail = 0.5f * bell_of_x * polynomial(q, c) / (1 + 2 * a);
+  const float tail = 0.5f * bell_of_x * polynomial(q, c) * ((a + 4) * inverse);
   const float middle[] = {0.3989422801f,    -0.06649036097f,  0.009973331719f,
                           -0.001186353041f, 0.0001135126292f, -7.664667387e-6f};
   const float near = fma(x, polynomial(x * x, middle), 0.5f);
@@ -395,11 +410,13 @@ OAR_SIMD_INLINE float sin(float x) {
 OAR_SIMD_INLINE float cos(float x) { return sin_of_turn(x, 1); }
 OAR_SIMD_INLINE float tan(float x) {
   const Turns t = without_turns(x);
-  const double z = t.rest * t.rest;
-  const double c[] = {0.3333333169,   0.1333341701,   0.0539537322,     0.02199061858,
-                      0.008310350176, 0.005033631066, -0.0006370369803, 0.002057966845};
-  const double tangent = fma(t.rest * z, polynomial(z, c), t.rest);
-  const auto made = static_cast<float>((t.n & 1) != 0 ? -1 / tangent : tangent);
+  const auto r = static_cast<float>(t.rest), lost = static_cast<float>(t.rest - r);
+  const float z = r * r;
+  const float c[] = {0.3333335147f,  0.1333260906f,   0.05406564393f, 0.0212544179f,
+                     0.01090384591f, 7.582158439e-6f, 0.004414862728f};
+  const float excess = r * z * polynomial(z, c), rough = r + excess;
+  const float tangent = r + fma(fma(rough, rough, 1.0f), lost, excess);
+  const float made = (t.n & 1) != 0 ? -1 / tangent : tangent;
   return x == 0 ? x : made;
 }
 OAR_SIMD_INLINE double sin(double x) { return __builtin_sin(x); }
@@ -484,7 +501,7 @@ OAR_SIMD_INLINE float pow(float x, float y) {
   const double finite = size == 0 ? -__builtin_inf() : log_size;
   const double unlimited = (size == __builtin_inf() ? size : finite) * static_cast<double>(y);
   double power = unlimited < -160 ? -160 : unlimited;
-  power = power > 140 ? 140 : power;
+  power = power > 129 ? 129 : power;
   const double lifted = power + kShifter<double>;
   const auto r = static_cast<float>((power - (lifted - kShifter<double>)) * 0.69314718055994530942);
   const auto n = static_cast<uint32_t>(bits_as<uint64_t>(lifted));

@@ -118,7 +118,7 @@ const char* accepts(const oar_kernel_call* call) {
 }
 template <Op kOp, int kOperands, int kNumbers>
 void run(KernelCall& call) {
-  double numbers[kNumbers + 1];
+  double numbers[kNumbers + 1] = {};
   for (int i = 0; i < kNumbers; ++i) numbers[i] = call.arg(kOperands + i).as_double();
   drive_call<kOperands>(kOp, call, numbers);
 }
