@@ -116,7 +116,7 @@ const OpDef euclidean_pairs_op = {
         "The distance of each row of x from each row of y by one matrix product. Its gradient is 0 where the "
         "distance is.",
     .infer = [](const args::euclidean_pairs& a) -> Metas {
-      user_check(a.x.rank() >= 2 && a.y.rank() == a.x.rank() && same(a.x.dim(-1), a.y.dim(-1)),
+      user_check(a.x.rank() >= 2 && a.y.rank() >= 2 && same(a.x.dim(-1), a.y.dim(-1)),
                  ErrorKind::InvalidArgument,
                  "x of shape {} and y of shape {} must hold rows of one length in their last axes.",
                  to_string(a.x.dims()), to_string(a.y.dims()));
