@@ -1,6 +1,7 @@
 #include "oar/autograd/engine.h"
 
 #include <algorithm>
+#include <mutex>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,6 +12,12 @@
 
 namespace oar {
 namespace {
+
+// Guards the gradient of a leaf; leaves share a few locks.
+std::mutex& lock_of(const Tensor& leaf) {
+  static std::mutex locks[64];
+  return locks[reinterpret_cast<uintptr_t>(leaf.impl()) / 64 % std::size(locks)];
+}
 
 using Place = std::pair<const void*, uint32_t>;  // (node, result) or (leaf, 0)
 struct PlaceHash {
@@ -137,11 +144,33 @@ void Run::run_leaf_hooks() {
 void Run::keep_leaf(const Tensor& leaf, Tensor cotangent) {
   note_wanted({leaf.impl(), 0}, cotangent);
   if (!into_leaves_) return;
-  Tensor& grad = history_of(leaf).grad;
-  if (grad.defined())
-    grad = add(grad, cotangent);
-  else
-    grad = owned(std::move(cotangent), options_.create_graph);
+  // Threads may add to one leaf at the same time. Each takes out what is there, adds to it and puts it
+  // back, until nobody has put anything there meanwhile; no lock is held while an op runs.
+  bool ours = false;  // may the leaf keep the cotangent as it is?
+  for (;;) {
+    Tensor before;
+    {
+      const std::lock_guard lock(lock_of(leaf));
+      Tensor& grad = history_of(leaf).grad;
+      if (!grad.defined() && ours) {
+        grad = std::move(cotangent);
+        return;
+      }
+      before = std::move(grad);
+    }
+    ours = true;
+    if (!before.defined()) {
+      cotangent = owned(std::move(cotangent), options_.create_graph);
+      continue;
+    }
+    try {
+      cotangent = add(before, cotangent);
+    } catch (...) {
+      const std::lock_guard lock(lock_of(leaf));
+      if (Tensor& grad = history_of(leaf).grad; !grad.defined()) grad = before;
+      throw;
+    }
+  }
 }
 
 void Run::run_node(Pending& pending) {
