@@ -30,7 +30,7 @@ class OpNode final : public Node, public FreeListed<OpNode> {
     int16_t parameter;  // or -1 - result
   };
   const Op& op_;
-  uint32_t recorded_;    // parameters whose gradient is asked for
+  uint32_t recorded_;  // parameters whose gradient is asked for
   Frame args_;
   SmallVector<Tensor, 1> outputs_;
   SmallVector<Version, 3> versions_;

@@ -44,8 +44,8 @@ void Op::read_saves() {
       (by_shape ? saved_shapes_ : saved_inputs_) |= 1u << i;
       if (!by_need) continue;
       const int reader = schema_.index_of(word.substr(end + 1));
-      user_check(reader >= 0, ErrorKind::InvalidArgument,
-                 "{} saves '{}', but has no operand {}", name(), word, word.substr(end + 1));
+      user_check(reader >= 0, ErrorKind::InvalidArgument, "{} saves '{}', but has no operand {}",
+                 name(), word, word.substr(end + 1));
       saved_for_.resize(schema_.parameters.size());
       saved_for_[static_cast<size_t>(i)] |= 1u << reader;
       continue;

@@ -214,8 +214,7 @@ void resolve_index(std::span<const Size> shape, Ints index, Body&& body) {
   size_t axis = 0;
   const auto number = [&] { return static_cast<int64_t>(axis); };
   const auto whole = [&](int64_t count) {
-    for (; count > 0; --count, ++axis)
-      body(SlicedAxis<Size>{number(), true, 0, 1, shape[axis]});
+    for (; count > 0; --count, ++axis) body(SlicedAxis<Size>{number(), true, 0, 1, shape[axis]});
   };
   for (size_t i = 0; i < index.size(); i += 4) {
     const Ints item = index.subspan(i, 4);

@@ -37,7 +37,8 @@ Dim divided(Dim size, int64_t by, const char* what, const char* argument) {
 struct Image {
   bool last;  // channels
   Dim n, c, h, w;
-  Image(const Tensor& x, std::string_view data_format) : last(axes_of(data_format, 2).channels_last) {
+  Image(const Tensor& x, std::string_view data_format)
+      : last(axes_of(data_format, 2).channels_last) {
     check_image(x);
     n = x.dim(0);
     c = x.dim(last ? 3 : 1);

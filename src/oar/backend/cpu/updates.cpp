@@ -256,8 +256,8 @@ void asgd(KernelCall& call) {
     const oar_tensor& history = *u.at(3, i);
     const auto slots = history.shape[0];
     const auto steps = static_cast<int64_t>(u.kept(4, i));
-    user_check(steps >= 0, ErrorKind::InvalidArgument, "counts[{}] is {}; it cannot be negative.", i,
-               steps);
+    user_check(steps >= 0, ErrorKind::InvalidArgument, "counts[{}] is {}; it cannot be negative.",
+               i, steps);
     const oar_tensor slot = slot_of(history, steps % slots);
     const C rate = static_cast<C>(u.scalar(5) / static_cast<double>(std::min(steps + 1, slots))),
             decay = static_cast<C>(u.number(6));

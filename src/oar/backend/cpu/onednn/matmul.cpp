@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "oar/backend/cpu/batched.h"
-#include "oar/backend/cpu/onednn/dtype.h"
 #include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/onednn/dtype.h"
 #include "oar/backend/cpu/onednn/plan.h"
 #include "oar/device/device.h"
 
