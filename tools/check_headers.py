@@ -35,7 +35,9 @@ def main() -> None:
     command = [args.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
                "-Wno-missing-field-initializers",
                "-I", "src", "-I", str(build / "generated"), "-I", "python",
-               "-isystem", sysconfig.get_paths()["include"], "-x", "c++", "-"]
+               "-isystem", sysconfig.get_paths()["include"],
+               "-isystem", str(ROOT / ".venv" / "include"),  # of libraries from the package registry
+               "-x", "c++", "-"]
     stamps = build / "checks" / "headers"
 
     def compile_alone(header: Path) -> str:
