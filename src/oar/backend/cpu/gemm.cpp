@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "oar/backend/cpu/gemm_table.h"
+#include "oar/backend/cpu/instruction_set.h"
 #include "oar/backend/cpu/pack.h"
 #include "oar/backend/cpu/scratch.h"
-#include "oar/base/flags.h"
 #include "oar/base/parallel.h"
 
 namespace oar::cpu {
@@ -23,18 +23,9 @@ double work_of(int64_t m, int64_t n, int64_t k) {
   return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
 
-bool use_avx512() {
-#if defined(__x86_64__)
-  return kAvx512Float.lanes > 0 && flag<std::string>("cpu_isa") != "avx2" &&
-         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
-#else
-  return false;
-#endif
-}
-
 template <class T>
 const MicroTable<T>& table() {
-  static const bool avx512 = use_avx512();
+  static const bool avx512 = kAvx512Float.lanes > 0 && use_avx512();
   if constexpr (std::is_same_v<T, float>)
     return avx512 ? kAvx512Float : kBaseFloat;
   else

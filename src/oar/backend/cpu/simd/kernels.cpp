@@ -4,10 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <string>
 
+#include "oar/backend/cpu/instruction_set.h"
 #include "oar/backend/cpu/simd/drive.h"
-#include "oar/base/flags.h"
 
 namespace oar::cpu {
 namespace simd {
@@ -19,16 +18,6 @@ constexpr int kArithmeticCount = OAR_SIMD_ARITHMETIC(OAR_SIMD_COUNT, OAR_SIMD_CO
               kActivationCount = OAR_SIMD_ACTIVATION(OAR_SIMD_COUNT, OAR_SIMD_COUNT),
               kQuestionCount = OAR_SIMD_QUESTION(OAR_SIMD_COUNT, OAR_SIMD_COUNT);
 #undef OAR_SIMD_COUNT
-
-bool use_avx512() {
-#if defined(__x86_64__)
-  return flag<std::string>("cpu_isa") != "avx2" && __builtin_cpu_supports("avx512f") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
-#else
-  return false;
-#endif
-}
 
 // The loops of the instruction set that was chosen, by op.
 class Loops {
