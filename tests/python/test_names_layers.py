@@ -1,0 +1,63 @@
+"""Layers around normalisation, and dictionaries of parameters, against NumPy."""
+
+import numpy as np
+import pytest
+
+import oar
+from oar import nn
+
+
+def _data(*shape):
+    return np.random.default_rng(7).normal(2.0, 3.0, shape).astype("float32")
+
+
+def _normalised(x, axes):
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("rank", [3, 4, 5])
+def test_instance_norm(rank):
+    x = _data(2, 3, *range(4, 2 + rank))
+    layer = getattr(nn, f"InstanceNorm{rank - 2}D")(3)
+    assert list(layer.state_dict()) == ["scale", "bias"]
+    layer.bias.set_value(np.array([1, 2, 3], "float32"))
+    expected = _normalised(x, tuple(range(2, rank))) + np.arange(1, 4).reshape(3, *[1] * (rank - 2))
+    np.testing.assert_allclose(layer(oar.to_tensor(x)).numpy(), expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="expects"):
+        layer(oar.ones([2] * 6))
+
+
+def test_instance_norm_drops_both_parameters_or_none():
+    assert not nn.InstanceNorm2D(3, weight_attr=False, bias_attr=False).state_dict()
+    with pytest.raises(AssertionError):
+        nn.InstanceNorm2D(3, weight_attr=False)
+
+
+def test_group_norm():
+    x = _data(2, 6, 4, 5)
+    layer = nn.GroupNorm(3, 6, weight_attr=False)
+    assert list(layer.state_dict()) == ["weight", "bias"]
+    assert layer.weight.stop_gradient and not layer.bias.stop_gradient
+    expected = _normalised(x.reshape(2, 3, -1), (2,)).reshape(x.shape)
+    np.testing.assert_allclose(layer(oar.to_tensor(x)).numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("data_format", ["NCDHW", "NDHWC"])
+def test_batch_norm_3d(data_format):
+    x = _data(2, 3, 4, 5, 3)
+    channel = data_format.index("C")
+    axes = tuple(axis for axis in range(5) if axis != channel)
+    layer = nn.BatchNorm3D(3, data_format=data_format)
+    np.testing.assert_allclose(layer(oar.to_tensor(x)).numpy(), _normalised(x, axes), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(layer._mean.numpy(), 0.1 * x.mean(axes), rtol=1e-4)
+    with pytest.raises(ValueError, match="5-D"):
+        layer(oar.ones([2, 3, 4, 5]))
+
+
+def test_parameter_dict():
+    first, second = (oar.create_parameter([n], "float32") for n in (2, 3))
+    layer = nn.ParameterDict({"a": first})
+    layer.update([("b", second)])
+    layer["c"] = first
+    assert list(layer) == ["a", "b", "c"] and len(layer) == 3 and layer["b"] is second
+    assert list(nn.ParameterDict(layer).state_dict()) == ["a", "b", "c"]
