@@ -61,3 +61,26 @@ def test_parameter_dict():
     layer["c"] = first
     assert list(layer) == ["a", "b", "c"] and len(layer) == 3 and layer["b"] is second
     assert list(nn.ParameterDict(layer).state_dict()) == ["a", "b", "c"]
+
+
+def test_bilinear():
+    layer = nn.Bilinear(3, 4, 5)
+    assert {key: list(value.shape) for key, value in layer.state_dict().items()} == {
+        "weight": [5, 3, 4],
+        "bias": [1, 5],
+    }
+    layer.bias.set_value(_data(1, 5))
+    a, b = _data(2, 3), _data(2, 4)
+    expected = np.einsum("bi,kij,bj->bk", a, layer.weight.numpy(), b) + layer.bias.numpy()
+    result = layer(oar.to_tensor(a), oar.to_tensor(b))
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-4)
+    result.sum().backward()
+    np.testing.assert_allclose(layer.weight.grad.numpy()[2], a.T @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("maxlen", [None, 5, 2])
+def test_sequence_mask(maxlen):
+    lengths = np.array([[0, 3], [1, 4]])
+    mask = nn.functional.sequence_mask(oar.to_tensor(lengths), maxlen, "float32")
+    np.testing.assert_array_equal(mask.numpy(), np.arange(maxlen or 4) < lengths[..., None])
+    assert mask.dtype == oar.float32
