@@ -84,3 +84,13 @@ def test_sequence_mask(maxlen):
     mask = nn.functional.sequence_mask(oar.to_tensor(lengths), maxlen, "float32")
     np.testing.assert_array_equal(mask.numpy(), np.arange(maxlen or 4) < lengths[..., None])
     assert mask.dtype == oar.float32
+
+
+def test_convert_sync_batchnorm():
+    model = nn.Sequential(nn.Conv2D(3, 4, 3), nn.Sequential(nn.BatchNorm2D(4, epsilon=1e-3)))
+    x = oar.to_tensor(_data(2, 3, 5, 6))
+    expected, names, weight = model(x).numpy(), list(model.state_dict()), model[1][0].weight
+    converted = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    assert isinstance(converted[1][0], nn.SyncBatchNorm) and converted[1][0].weight is weight
+    assert list(converted.state_dict()) == names
+    np.testing.assert_allclose(converted(x).numpy(), expected, rtol=1e-5, atol=1e-5)

@@ -25,6 +25,7 @@ __all__ = [
     "InstanceNorm3D",
     "LayerNorm",
     "RMSNorm",
+    "SyncBatchNorm",
 ]
 
 
@@ -283,6 +284,52 @@ class BatchNorm(_BatchNormBase):
             self._data_format, self._use_global_stats,
         )  # fmt: skip
         return result if self._act is None else getattr(F, self._act)(result)
+
+
+class SyncBatchNorm(_BatchNormBase):
+    """Batch normalisation over the batches of all processes; with one process, that of its batch.
+
+    The arguments are those of ``BatchNorm1D``, for inputs of any rank.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
+
+    def _layout(self, data_format: str) -> str:
+        if data_format in ("NC", "NCL", "NCHW", "NCDHW"):
+            return "NCHW"
+        if data_format in ("NLC", "NHWC", "NDHWC"):
+            return "NHWC"
+        raise ValueError(f"SyncBatchNorm expects channels second or last, as in 'NCHW', but got '{data_format}'.")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
+        """``layer`` with each batch normalisation in it replaced by a synchronous one that has its parameters."""
+        result = layer
+        if isinstance(layer, _BatchNormBase) and not isinstance(layer, SyncBatchNorm):
+            attrs = (False if parameter is None else None for parameter in (layer.weight, layer.bias))
+            result = cls(
+                layer._num_features, layer._momentum, layer._epsilon, *attrs, layer._data_format, layer._name
+            )
+            result._use_global_stats = layer._use_global_stats
+            result.training = layer.training
+            for key in ("weight", "bias", "_mean", "_variance"):
+                setattr(result, key, getattr(layer, key))
+        for key, child in layer.named_children():
+            result.add_sublayer(key, cls.convert_sync_batchnorm(child))
+        return result
 
 
 class GroupNorm(Layer):
