@@ -94,3 +94,5 @@ def test_convert_sync_batchnorm():
     assert isinstance(converted[1][0], nn.SyncBatchNorm) and converted[1][0].weight is weight
     assert list(converted.state_dict()) == names
     np.testing.assert_allclose(converted(x).numpy(), expected, rtol=1e-5, atol=1e-5)
+    with_activation = nn.BatchNorm(4, act="relu")
+    assert nn.SyncBatchNorm.convert_sync_batchnorm(with_activation) is with_activation

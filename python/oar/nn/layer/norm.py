@@ -316,9 +316,9 @@ class SyncBatchNorm(_BatchNormBase):
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
-        """``layer`` with each batch normalisation in it replaced by a synchronous one that has its parameters."""
+        """``layer`` with each BatchNorm1D, 2D and 3D in it replaced by a synchronous one that has its parameters."""
         result = layer
-        if isinstance(layer, _BatchNormBase) and not isinstance(layer, SyncBatchNorm):
+        if isinstance(layer, _BatchNormBase) and not isinstance(layer, (BatchNorm, SyncBatchNorm)):
             attrs = (False if parameter is None else None for parameter in (layer.weight, layer.bias))
             result = cls(
                 layer._num_features, layer._momentum, layer._epsilon, *attrs, layer._data_format, layer._name
