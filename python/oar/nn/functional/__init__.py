@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from oar.nn.functional import (
     activation,
+    common,
     conv,
     flash_attention,
     loss,
@@ -17,6 +18,7 @@ from oar.nn.functional import (
     vision,
 )
 from oar.nn.functional.activation import *  # noqa: F403
+from oar.nn.functional.common import *  # noqa: F403
 from oar.nn.functional.conv import *  # noqa: F403
 from oar.nn.functional.loss import *  # noqa: F403
 from oar.nn.functional.pooling import *  # noqa: F403
@@ -25,6 +27,7 @@ from oar.nn.functional.flash_attention import flash_attn_qkvpacked, flash_attn_v
 
 _KINDS = (
     activation,
+    common,
     conv,
     loss,
     pooling,

@@ -1,4 +1,4 @@
-"""Layers of everyday use: Linear, Embedding, Dropout, Flatten, Unflatten, Identity."""
+"""Layers of everyday use: Linear, Bilinear, Embedding, Dropout, Flatten, Unflatten, Identity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oar.framework.parameter import Parameter, dtype_name
 from oar.nn import functional as F
 from oar.nn.layer.layers import Layer
 
-__all__ = ["Dropout", "Embedding", "Flatten", "Identity", "Linear", "Unflatten"]
+__all__ = ["Bilinear", "Dropout", "Embedding", "Flatten", "Identity", "Linear", "Unflatten"]
 
 
 def _name_suffix(name: str | None) -> str:
@@ -178,3 +178,40 @@ class Unflatten(Layer):
 
     def extra_repr(self) -> str:
         return f"axis={self.axis}, shape={self.shape}{_name_suffix(self.name)}"
+
+
+class Bilinear(Layer):
+    """A bilinear form of two inputs for each output feature, and a shift.
+
+    Args:
+        in1_features: the size of the first input's rows.
+        in2_features: the size of the second input's rows.
+        out_features: the size of the result's rows.
+        weight_attr: attributes of the weight ``[out, in1, in2]``.
+        bias_attr: attributes of the shift ``[1, out]``; False for none.
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._sizes = (in1_features, in2_features, out_features)
+        self._name = name
+        self.weight = self.create_parameter([out_features, in1_features, in2_features], weight_attr)
+        self.bias = self.create_parameter([1, out_features], bias_attr, is_bias=True)
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.bilinear(x1, x2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        in1, in2, out = self._sizes
+        return f"in1_features={in1}, in2_features={in2}, out_features={out}" + _name_suffix(self._name)

@@ -9,7 +9,7 @@ from typing import Any
 from oar.framework.parameter import Parameter
 from oar.nn.layer.layers import Layer
 
-__all__ = ["LayerDict", "LayerList", "ParameterList", "Sequential"]
+__all__ = ["LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 def _position(index: int, length: int, what: str) -> int:
@@ -202,6 +202,34 @@ class LayerDict(Layer):
             if len(pair) != 2:
                 raise ValueError(f"Entry {number} should be a (name, layer) pair, but has length {len(pair)}.")
             self.add_sublayer(pair[0], pair[1])
+
+
+class ParameterDict(Layer):
+    """A dictionary of parameters that are registered with the layer under their keys."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        if parameters is not None:
+            self.update(parameters)
+
+    def __getitem__(self, key: str) -> Parameter:
+        return self._parameters[key]
+
+    def __setitem__(self, key: str, param: Parameter) -> None:
+        self.add_parameter(key, param)
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def update(self, parameters: Any) -> None:
+        """Add the parameters of a mapping, of another ``ParameterDict`` or of pairs (key, parameter)."""
+        if isinstance(parameters, ParameterDict):
+            parameters = parameters._parameters
+        for key, parameter in dict(parameters).items():
+            self.add_parameter(key, parameter)
 
 
 class ParameterList(Layer):

@@ -14,7 +14,19 @@ from oar.nn import functional as F
 from oar.nn.initializer import Constant
 from oar.nn.layer.layers import Layer
 
-__all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "LayerNorm", "RMSNorm"]
+__all__ = [
+    "BatchNorm",
+    "BatchNorm1D",
+    "BatchNorm2D",
+    "BatchNorm3D",
+    "GroupNorm",
+    "InstanceNorm1D",
+    "InstanceNorm2D",
+    "InstanceNorm3D",
+    "LayerNorm",
+    "RMSNorm",
+    "SyncBatchNorm",
+]
 
 
 class LayerNorm(Layer):
@@ -199,6 +211,38 @@ class BatchNorm2D(_BatchNormBase):
             raise ValueError(f"BatchNorm2D expects a 4-D input, but got {input.ndim}-D {list(input.shape)}.")
 
 
+class BatchNorm3D(_BatchNormBase):
+    """Batch normalisation of volumes ``[N, C, D, H, W]`` (``[N, D, H, W, C]`` with format ``'NDHWC'``).
+
+    The arguments are those of ``BatchNorm1D``.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCDHW",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
+        )
+
+    def _layout(self, data_format: str) -> str:
+        layouts = {"NCHW": "NCHW", "NCDHW": "NCHW", "NHWC": "NHWC", "NDHWC": "NHWC"}
+        if data_format not in layouts:
+            raise ValueError(f"BatchNorm3D expects data_format 'NCDHW' or 'NDHWC', but got '{data_format}'.")
+        return layouts[data_format]
+
+    def _check_rank(self, input: Tensor) -> None:
+        if input.ndim != 5:
+            raise ValueError(f"BatchNorm3D expects a 5-D input, but got {input.ndim}-D {list(input.shape)}.")
+
+
 class BatchNorm(_BatchNormBase):
     """Batch normalisation of inputs of any rank, with an optional activation after it."""
 
@@ -240,3 +284,220 @@ class BatchNorm(_BatchNormBase):
             self._data_format, self._use_global_stats,
         )  # fmt: skip
         return result if self._act is None else getattr(F, self._act)(result)
+
+
+class SyncBatchNorm(_BatchNormBase):
+    """Batch normalisation over the batches of all processes; with one process, that of its batch.
+
+    The arguments are those of ``BatchNorm1D``, for inputs of any rank.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
+
+    def _layout(self, data_format: str) -> str:
+        if data_format in ("NC", "NCL", "NCHW", "NCDHW"):
+            return "NCHW"
+        if data_format in ("NLC", "NHWC", "NDHWC"):
+            return "NHWC"
+        raise ValueError(f"SyncBatchNorm expects channels second or last, as in 'NCHW', but got '{data_format}'.")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
+        """``layer`` with each BatchNorm1D, 2D and 3D in it replaced by a synchronous one that has its parameters."""
+        result = layer
+        if isinstance(layer, _BatchNormBase) and not isinstance(layer, (BatchNorm, SyncBatchNorm)):
+            attrs = (False if parameter is None else None for parameter in (layer.weight, layer.bias))
+            result = cls(
+                layer._num_features, layer._momentum, layer._epsilon, *attrs, layer._data_format, layer._name
+            )
+            result._use_global_stats = layer._use_global_stats
+            result.training = layer.training
+            for key in ("weight", "bias", "_mean", "_variance"):
+                setattr(result, key, getattr(layer, key))
+        for key, child in layer.named_children():
+            result.add_sublayer(key, cls.convert_sync_batchnorm(child))
+        return result
+
+
+class GroupNorm(Layer):
+    """Normalises each sample over groups of neighbouring channels.
+
+    Args:
+        num_groups: the number of groups; it divides the number of channels.
+        num_channels: the number of channels.
+        epsilon: added to the variance.
+        weight_attr: attributes of the scale; False for a constant 1.
+        bias_attr: attributes of the shift; False for a constant 0.
+        data_format: the order of the axes, with the channels second or last.
+    """
+
+    weight: Parameter
+    bias: Parameter
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._num_groups = num_groups
+        self._num_channels = num_channels
+        self._epsilon = epsilon
+        self._data_format = data_format
+        self.weight = self._constant_or_learned(weight_attr, 1.0)
+        self.bias = self._constant_or_learned(bias_attr, 0.0)
+
+    def _constant_or_learned(self, attr: Any, value: float) -> Parameter:
+        learned = attr is not False
+        parameter = self.create_parameter(
+            [self._num_channels], attr if learned else None, is_bias=value == 0.0, default_initializer=Constant(value)
+        )
+        parameter.stop_gradient = parameter.stop_gradient if learned else True
+        return parameter
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)
+
+    def extra_repr(self) -> str:
+        return f"num_groups={self._num_groups}, num_channels={self._num_channels}, epsilon={self._epsilon}"
+
+
+class _InstanceNormBase(Layer):
+    """Scale and shift of an instance normalisation; the subclasses say which ranks they take."""
+
+    _ranks: tuple[int, ...] = ()
+    scale: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        num_features: int,
+        epsilon: float,
+        momentum: float,
+        weight_attr: Any,
+        bias_attr: Any,
+        data_format: str,
+        name: str | None,
+    ) -> None:
+        super().__init__()
+        if (weight_attr is False) != (bias_attr is False):
+            raise AssertionError("weight_attr and bias_attr are False together or not at all.")
+        self._num_features = num_features
+        self._epsilon = epsilon
+        self._momentum = momentum
+        self._data_format = data_format
+        self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in self._ranks:
+            expected = " or ".join(f"{rank}-D" for rank in self._ranks)
+            raise ValueError(
+                f"{type(self).__name__} expects a {expected} input, but got {input.ndim}-D {list(input.shape)}."
+            )
+        return F.instance_norm(
+            input, weight=self.scale, bias=self.bias, momentum=self._momentum, eps=self._epsilon,
+            data_format=self._data_format,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"num_features={self._num_features}, epsilon={self._epsilon}"
+
+
+class InstanceNorm1D(_InstanceNormBase):
+    """Normalises each channel of each sample of inputs ``[N, C, L]``.
+
+    Args:
+        num_features: the number of channels.
+        epsilon: added to the variance.
+        momentum: taken for the sake of the signature; the layer keeps no running statistics.
+        weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
+        bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
+        data_format: the order of the axes.
+    """
+
+    _ranks = (2, 3)
+
+    def __init__(
+        self,
+        num_features: int,
+        epsilon: float = 1e-05,
+        momentum: float = 0.9,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCL",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
+
+
+class InstanceNorm2D(_InstanceNormBase):
+    """Normalises each channel of each sample of images ``[N, C, H, W]``.
+
+    Args:
+        num_features: the number of channels.
+        epsilon: added to the variance.
+        momentum: taken for the sake of the signature; the layer keeps no running statistics.
+        weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
+        bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
+        data_format: the order of the axes.
+    """
+
+    _ranks = (4,)
+
+    def __init__(
+        self,
+        num_features: int,
+        epsilon: float = 1e-05,
+        momentum: float = 0.9,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
+
+
+class InstanceNorm3D(_InstanceNormBase):
+    """Normalises each channel of each sample of volumes ``[N, C, D, H, W]``.
+
+    Args:
+        num_features: the number of channels.
+        epsilon: added to the variance.
+        momentum: taken for the sake of the signature; the layer keeps no running statistics.
+        weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
+        bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
+        data_format: the order of the axes.
+    """
+
+    _ranks = (5,)
+
+    def __init__(
+        self,
+        num_features: int,
+        epsilon: float = 1e-05,
+        momentum: float = 0.9,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCDHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)

@@ -1,0 +1,36 @@
+"""Functions of everyday use that are written with other ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oar
+from oar._C import Tensor
+
+__all__ = ["bilinear", "sequence_mask"]
+
+
+def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
+    """The form ``x1 · weight[k] · x2`` of each pair of rows, for each output feature ``k``.
+
+    Args:
+        x1: ``[batch, in1]``.
+        x2: ``[batch, in2]``.
+        weight: ``[out, in1, in2]``.
+        bias: ``[1, out]``, added to the result ``[batch, out]``.
+    """
+    result = oar.einsum("bi,kij,bj->bk", x1, weight, x2)
+    return result if bias is None else result + bias
+
+
+def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Tensor:
+    """1 where a position lies within a sequence and 0 behind its end, in a new last axis.
+
+    Args:
+        x: the lengths of the sequences.
+        maxlen: the size of the new axis, a number or a Tensor; None for the greatest length.
+        dtype: the dtype of the mask.
+    """
+    longest = x.max() if maxlen is None else maxlen
+    size = int(longest.item() if isinstance(longest, Tensor) else longest)
+    return (oar.arange(size, dtype=x.dtype) < x.unsqueeze(-1)).astype(dtype)
