@@ -97,7 +97,13 @@ using Function = void (*)(const Run&);
   Y(gelu_grad, GeluGrad, 2, 0, kFloats)          \
   Y(gelu_tanh_grad, GeluTanhGrad, 2, 0, kFloats) \
   X(mish, Mish, 1, 0, kFloats)                   \
-  X(mish_grad, MishGrad, 2, 0, kFloats)
+  X(mish_grad, MishGrad, 2, 0, kFloats)          \
+  X(celu, Celu, 1, 1, kFloats)                   \
+  X(celu_grad, CeluGrad, 2, 1, kFloats)          \
+  X(selu, Selu, 1, 2, kFloats)                   \
+  X(selu_grad, SeluGrad, 2, 2, kFloats)          \
+  X(tanhshrink, Tanhshrink, 1, 0, kFloats)       \
+  X(tanhshrink_grad, TanhshrinkGrad, 2, 0, kFloats)
 
 // A bool comes out of these.
 #define OAR_SIMD_QUESTION(X, Y)                     \

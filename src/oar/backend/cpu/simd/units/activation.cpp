@@ -61,6 +61,53 @@ struct EluGrad {
     return x > 0 ? grad : below;
   }
 };
+template <class T>
+struct Celu {
+  T alpha;
+  explicit Celu(const double* n) : alpha(T(n[0])) {}
+  T operator()(T v) const {
+    const T below = alpha * expm1(v / alpha);
+    return v < 0 ? below : v;
+  }
+};
+template <class T>
+struct CeluGrad {
+  T alpha;
+  explicit CeluGrad(const double* n) : alpha(T(n[0])) {}
+  T operator()(T x, T grad) const {
+    const T below = grad * exp(x / alpha);
+    return x > 0 ? grad : below;
+  }
+};
+template <class T>
+struct Selu {
+  T above, below;
+  explicit Selu(const double* n) : above(T(n[0])), below(T(n[0] * n[1])) {}
+  T operator()(T v) const {
+    const T curved = below * expm1(v), straight = above * v;
+    return v < 0 ? curved : straight;
+  }
+};
+template <class T>
+struct SeluGrad {
+  T above, below;
+  explicit SeluGrad(const double* n) : above(T(n[0])), below(T(n[0] * n[1])) {}
+  T operator()(T x, T grad) const {
+    const T curved = below * exp(x);
+    return grad * (x > 0 ? above : curved);
+  }
+};
+template <class T>
+struct Tanhshrink {
+  T operator()(T v) const { return v - tanh(v); }
+};
+template <class T>
+struct TanhshrinkGrad {
+  T operator()(T x, T grad) const {
+    const T t = tanh(x);
+    return grad * t * t;
+  }
+};
 
 template <class T>
 struct Gelu {
