@@ -53,6 +53,10 @@ bench: build ## measure beside the peers (BENCH_ARGS="--quick", "--help")
 bench-calls: build ## the cost of one call beside NumPy's
 	@$(PYTHON) benchmarks/per_call.py $(BENCH_ARGS)
 
+.PHONY: bench-memory
+bench-memory: build ## kernels that only move memory, beside NumPy's loops
+	@PYTHONPATH=build/python $(PYTHON) benchmarks/memory_bound.py $(BENCH_ARGS)
+
 .PHONY: bench-peers
 bench-peers: setup ## install the newest PyTorch and PaddlePaddle for the benchmarks alone
 	@tools/bench_peers.sh build/bench
