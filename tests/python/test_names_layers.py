@@ -96,3 +96,7 @@ def test_convert_sync_batchnorm():
     np.testing.assert_allclose(converted(x).numpy(), expected, rtol=1e-5, atol=1e-5)
     with_activation = nn.BatchNorm(4, act="relu")
     assert nn.SyncBatchNorm.convert_sync_batchnorm(with_activation) is with_activation
+
+
+def test_sequence_mask_of_no_sequences():
+    assert nn.functional.sequence_mask(oar.zeros([0], dtype="int64")).shape == [0, 0]

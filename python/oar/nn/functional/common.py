@@ -31,6 +31,6 @@ def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: str
         maxlen: the size of the new axis, a number or a Tensor; None for the greatest length.
         dtype: the dtype of the mask.
     """
-    longest = x.max() if maxlen is None else maxlen
+    longest = maxlen if maxlen is not None else x.max() if x.size else 0
     size = int(longest.item() if isinstance(longest, Tensor) else longest)
     return (oar.arange(size, dtype=x.dtype) < x.unsqueeze(-1)).astype(dtype)
