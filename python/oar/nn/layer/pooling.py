@@ -518,7 +518,26 @@ class FractionalMaxPool3D(_Pool):
         return F.fractional_max_pool3d(x, self._output_size, self._kernel_size, self._random_u, self._return_mask)
 
 
-class MaxUnPool1D(_Pool):
+class _MaxUnPool(_Pool):
+    """What unpooling has in common for any number of spatial axes."""
+
+    _shown = {"output_size": "output_size"}
+
+    def __init__(self, kernel_size: Any, stride: Any, padding: Any, data_format: str, output_size: Any,
+                 name: str | None) -> None:
+        super().__init__()
+        self.ksize = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.data_format = data_format
+        self.output_size = output_size
+        self.name = name
+
+    def forward(self, x: Tensor, indices: Tensor) -> Tensor:
+        return self._function(x, indices, self.ksize, self.stride, self.padding, self.data_format, self.output_size)
+
+
+class MaxUnPool1D(_MaxUnPool):
     """Puts values where the mask of a max pooling says; the rest is zero.
 
     Args:
@@ -529,7 +548,7 @@ class MaxUnPool1D(_Pool):
         output_size: the size of the result; the smallest one when None.
     """
 
-    _shown = {"output_size": "output_size"}
+    _function = staticmethod(F.max_unpool1d)
 
     def __init__(
         self,
@@ -540,19 +559,10 @@ class MaxUnPool1D(_Pool):
         output_size: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__()
-        self.ksize = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.data_format = data_format
-        self.output_size = output_size
-        self.name = name
-
-    def forward(self, x: Tensor, indices: Tensor) -> Tensor:
-        return F.max_unpool1d(x, indices, self.ksize, self.stride, self.padding, self.data_format, self.output_size)
+        super().__init__(kernel_size, stride, padding, data_format, output_size, name)
 
 
-class MaxUnPool2D(_Pool):
+class MaxUnPool2D(_MaxUnPool):
     """Puts values where the mask of a max pooling says; the rest is zero.
 
     Args:
@@ -563,7 +573,7 @@ class MaxUnPool2D(_Pool):
         output_size: the size of the result; the smallest one when None.
     """
 
-    _shown = {"output_size": "output_size"}
+    _function = staticmethod(F.max_unpool2d)
 
     def __init__(
         self,
@@ -574,19 +584,10 @@ class MaxUnPool2D(_Pool):
         output_size: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__()
-        self.ksize = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.data_format = data_format
-        self.output_size = output_size
-        self.name = name
-
-    def forward(self, x: Tensor, indices: Tensor) -> Tensor:
-        return F.max_unpool2d(x, indices, self.ksize, self.stride, self.padding, self.data_format, self.output_size)
+        super().__init__(kernel_size, stride, padding, data_format, output_size, name)
 
 
-class MaxUnPool3D(_Pool):
+class MaxUnPool3D(_MaxUnPool):
     """Puts values where the mask of a max pooling says; the rest is zero.
 
     Args:
@@ -597,7 +598,7 @@ class MaxUnPool3D(_Pool):
         output_size: the size of the result; the smallest one when None.
     """
 
-    _shown = {"output_size": "output_size"}
+    _function = staticmethod(F.max_unpool3d)
 
     def __init__(
         self,
@@ -608,13 +609,4 @@ class MaxUnPool3D(_Pool):
         output_size: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__()
-        self.ksize = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.data_format = data_format
-        self.output_size = output_size
-        self.name = name
-
-    def forward(self, x: Tensor, indices: Tensor) -> Tensor:
-        return F.max_unpool3d(x, indices, self.ksize, self.stride, self.padding, self.data_format, self.output_size)
+        super().__init__(kernel_size, stride, padding, data_format, output_size, name)

@@ -11,7 +11,6 @@
 #include "oar/tensor/allocator.h"
 
 namespace oar::cpu {
-
 namespace {
 
 // Candidates for an op are tried in this order: a library's, one for an instruction set, our own, the
