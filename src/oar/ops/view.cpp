@@ -128,7 +128,11 @@ namespace {
 bool known_less(int64_t a, int64_t b) { return a < b; }
 int64_t min_of(int64_t a, int64_t b) { return std::min(a, b); }
 int64_t max_of(int64_t a, int64_t b) { return std::max(a, b); }
-int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? -(-a / b) : (a - 1) / b + 1; }
+// Most slices have step 1, and a division is dear beside the rest of one.
+int64_t ceil_div(int64_t a, int64_t b) {
+  if (b == 1) return a;
+  return a <= 0 ? -(-a / b) : (a - 1) / b + 1;
+}
 
 // n >= k: known, or so at the size at hand (which is then recorded). False leaves it open.
 bool at_least(int64_t n, int64_t k) { return n >= k; }

@@ -11,8 +11,8 @@ namespace {
 
 PythonReleaser g_python_releaser = nullptr;
 
-bool is_contiguous_layout(const int64_t* shape, const int64_t* strides, int ndim) {
-  if (std::find(shape, shape + ndim, 0) != shape + ndim) return true;
+bool is_contiguous_layout(const int64_t* shape, const int64_t* strides, int ndim, int64_t numel) {
+  if (numel == 0) return true;
   int64_t expected = 1;
   for (int i = ndim - 1; i >= 0; --i) {
     if (shape[i] != 1 && strides[i] != expected) return false;
@@ -105,7 +105,7 @@ void TensorImpl::set_layout(Dims dims, Ints new_strides) {
     user_check(!__builtin_mul_overflow(numel, sizes_[i], &numel), ErrorKind::InvalidArgument,
                "a tensor of shape {} has too many elements.", to_string(dims));
   }
-  contiguous = is_contiguous_layout(shape, strides, ndim);
+  contiguous = is_contiguous_layout(shape, strides, ndim, numel);
 }
 
 Intrusive<TensorImpl> TensorImpl::alias() const {
@@ -153,8 +153,9 @@ Tensor Tensor::meta(Dims shape, DType dtype, Device device) {
   return Tensor(make_intrusive<TensorImpl>(shape, dtype, device, Kind::Meta));
 }
 
-Tensor Tensor::view_of(const StoragePtr& storage, Dims shape, Ints strides, void* data,
-                       DType dtype) {
+// Flattened: a slice costs hardly more than this.
+[[gnu::flatten]] Tensor Tensor::view_of(const StoragePtr& storage, Dims shape, Ints strides,
+                                        void* data, DType dtype) {
   Tensor t(make_intrusive<TensorImpl>(Dims{}, dtype, storage->device(), Kind::Dense));
   t->set_layout(shape, strides);
   t->storage = storage;
