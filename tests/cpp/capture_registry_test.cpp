@@ -2,6 +2,7 @@
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
 #include "oar/device/generator.h"
+#include "oar/ir/parse.h"
 #include "oar/ops/gen/creation.h"
 
 namespace oar {
@@ -87,6 +88,19 @@ struct Count {
 // Ops that can only be run by writing; capture says so.
 constexpr const char* kOnlyWrites = "has no form without writing";
 
+// The text of a program is the whole program, but for the memory of its states.
+std::string read_back(const Program& program) {
+  const PrintOptions options{.locations = true, .largest_constant = INT64_MAX};
+  const std::string text = to_text(program, options);
+  const auto state = [&](const std::string& name, const ValueType&) -> Tensor {
+    for (const State& s : program.states)
+      if (program.label(s.value) == "%" + name) return s.tensor;
+    return {};
+  };
+  const std::string again = to_text(parse_program(text, {state}), options);
+  return again == text ? "" : format("reads back as\n{}\ninstead of\n{}", again, text);
+}
+
 // What is wrong with the captured call; empty where nothing is.
 std::string compare(const Call& call, Mode mode, Count& count) {
   const bool gradients = mode == Mode::Gradients;
@@ -112,6 +126,7 @@ std::string compare(const Call& call, Mode mode, Count& count) {
     const Executor executor(capture(function, specs));
     if (const std::vector<std::string> problems = verify(executor.program()); !problems.empty())
       return join(problems, "; ");
+    if (const std::string problem = read_back(executor.program()); !problem.empty()) return problem;
     generator::seed(5);
     const Tensors got = executor.run(call.copies(false));
     if (got.size() != wanted.size()) return "another number of results";

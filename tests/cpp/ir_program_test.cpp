@@ -27,17 +27,18 @@ TEST(IrProgram, PrintsAsText) {
         return Tensors{reshape(y, {batch * 2})};
       },
       {{DType::Float32, {batch, 2}, "x"}}, "step");
-  EXPECT_EQ(to_text(p),
-            "program step(%x: float32[B, 2], state %s0: float32[2]) -> (%8: float32[2*B]) {\n"
-            "  const %c0: float32[2] = [1.0, 2.5]\n"
-            "  %1 = tanh(%x) : float32[B, 2]\n"
-            "  %3 = broadcast_to(%c0, shape=[B, 2]) : float32[B, 2]\n"
-            "  %4 = multiply(%1, %3) : float32[B, 2]\n"
-            "  %5 = sum(%4, axis=[0], dtype=None, keepdim=False) : float32[2]\n"
-            "  %7 = add(%s0, %5) : float32[2]\n"
-            "  %8 = reshape(%4, shape=[2*B]) : float32[2*B]\n"
-            "  write %s0 = %7\n"
-            "}\n");
+  EXPECT_EQ(
+      to_text(p),
+      "program step<B ~ 4>(%x: float32[B, 2], state %s0: float32[2]) -> (%8: float32[2*B]) {\n"
+      "  const %c0: float32[2] = [1.0, 2.5]\n"
+      "  %3 = tanh(%x) : float32[B, 2]\n"
+      "  %4 = broadcast_to(%c0, shape=[B, 2]) : float32[B, 2]\n"
+      "  %5 = multiply(%3, %4) : float32[B, 2]\n"
+      "  %6 = sum(%5, axis=[0], dtype=None, keepdim=False) : float32[2]\n"
+      "  %7 = add(%s0, %6) : float32[2]\n"
+      "  %8 = reshape(%5, shape=[2*B]) : float32[2*B]\n"
+      "  write %s0 = %7\n"
+      "}\n");
   expect_sound(p);
 }
 

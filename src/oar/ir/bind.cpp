@@ -17,20 +17,6 @@ bool is_at_least(Dim symbol, int64_t bound) {
   return !known_less(symbol, Dim(bound)) && undecided.learnt().empty();
 }
 
-// The bound that the symbol was made with. Rules have relied on it without saying so.
-int64_t lower_bound_of(Dim symbol) {
-  int64_t low = 0, high = 1;
-  while (high < (int64_t{1} << 40) && is_at_least(symbol, high)) {
-    low = high;
-    high *= 2;
-  }
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (is_at_least(symbol, middle) ? low : high) = middle;
-  }
-  return low;
-}
-
 bool holds(const DimAssumption& a, SymbolValues& values) {
   const Dim left = values.evaluate(a.left), right = values.evaluate(a.right);
   switch (a.kind) {
@@ -47,6 +33,19 @@ bool holds(const DimAssumption& a, SymbolValues& values) {
 }
 
 }  // namespace
+
+int64_t least_value_of(Dim symbol) {
+  int64_t low = 0, high = 1;
+  while (high < (int64_t{1} << 40) && is_at_least(symbol, high)) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (is_at_least(symbol, middle) ? low : high) = middle;
+  }
+  return low;
+}
 
 bool SymbolValues::has(Dim symbol) const {
   return std::any_of(bound_.begin(), bound_.end(),
@@ -73,7 +72,7 @@ InputBinder::InputBinder(const Program& program) {
     for (Dim d : program.type_of(id).shape)
       for (Dim s : d.symbols()) from_inputs.push_back(s);
   for (Dim s : from_inputs)
-    if (const int64_t bound = lower_bound_of(s); bound > 0) at_least_.emplace_back(s, bound);
+    if (const int64_t bound = least_value_of(s); bound > 0) at_least_.emplace_back(s, bound);
   std::vector<Dim> known = from_inputs;
   for (const Instruction& instruction : program.body.instructions) {
     bool unknown = false;

@@ -8,6 +8,9 @@
 
 namespace oar {
 
+// The bound that a symbol was made with. Rules have relied on it without saying so.
+int64_t least_value_of(Dim symbol);
+
 // Values of the symbols in one run. They are numbers, or, where a program is replayed inside a
 // capture, dims of that capture.
 class SymbolValues {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "oar/base/string_util.h"
+#include "oar/ir/bind.h"
 
 namespace oar {
 namespace {
@@ -79,13 +80,23 @@ std::string typed(const Program& program, ValueId id) {
   return program.label(id) + ": " + program.type_of(id).str();
 }
 
+std::string sizes_text(const Program& program) {
+  std::vector<std::string> sizes;
+  for (Dim symbol : program.symbols) {
+    const int64_t least = least_value_of(symbol);
+    sizes.push_back(format("{} ~ {}", symbol.str(), symbol.hint()));
+    if (least > 0) sizes.back() += format(" >= {}", least);
+  }
+  return sizes.empty() ? "" : "<" + join(sizes, ", ") + ">";
+}
+
 std::string header(const Program& program) {
   std::vector<std::string> parameters, results;
   for (ValueId id : program.inputs) parameters.push_back(typed(program, id));
   for (const State& s : program.states) parameters.push_back("state " + typed(program, s.value));
   for (ValueId id : program.outputs) results.push_back(typed(program, id));
-  return format("program {}({}) -> ({}) {{\n", program.name, join(parameters, ", "),
-                join(results, ", "));
+  return format("program {}{}({}) -> ({}) {{\n", program.name, sizes_text(program),
+                join(parameters, ", "), join(results, ", "));
 }
 
 }  // namespace
@@ -103,8 +114,11 @@ std::string to_text(const Program& program, const Instruction& instruction) {
   for (size_t i = 0; i < instruction.operands.size() && i < parameters.size(); ++i)
     if (instruction.operands[i].kind == Operand::Attribute)
       arguments.push_back(parameters[i].name + "=" + attribute_text(instruction.attributes[i]));
-  return format("{} = {}({}) : {}", join(results, ", "), instruction.op->name(),
-                join(arguments, ", "), join(types, ", "));
+  std::string op = instruction.op->name();
+  if (const uint32_t version = instruction.op->schema().version; version != 1)
+    op += format("@{}", version);
+  return format("{} = {}({}) : {}", join(results, ", "), op, join(arguments, ", "),
+                join(types, ", "));
 }
 
 std::string to_text(const Program& program, const PrintOptions& options) {

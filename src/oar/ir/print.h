@@ -1,15 +1,16 @@
 // Programs as text, for people and for tests.
 //
-//   program step(%x: float32[B, 8], state %w: float32[8, 4]) -> (%5: float32[]) {
+//   program step<B ~ 16>(%x: float32[B, 8], state %w: float32[8, 4]) -> (%5: float32[]) {
 //     assume B != 1
 //     const %c0: float32[] = 2.0
-//     %2 = matmul(%x, %w, transpose_x=False, transpose_y=False) : float32[B, 4]
+//     %3 = matmul(%x, %w, transpose_x=False, transpose_y=False) : float32[B, 4]
 //     …
 //     write %w = %7
 //   }
 //
-// Tensors stand in the order of the schema, attributes by name. The values of large constants are
-// left out.
+// Open sizes are declared with the value that they had at capture and, where there is one, a lower
+// bound (`B ~ 16 >= 1`). Tensors stand in the order of the schema, attributes by name. The values of
+// large constants are left out; `parse.h` reads everything else back.
 #pragma once
 
 #include <string>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "oar/ir/bind.h"
+
 namespace oar {
 
 std::string ValueType::str() const { return format("{}{}", name_of(dtype), shape.str()); }
@@ -33,6 +35,73 @@ ValueId Program::find(std::string_view name) const {
   const auto it = std::find_if(values.begin(), values.end(),
                                [&](const ProgramValue& v) { return v.name == name; });
   return it == values.end() || name.empty() ? kNoValue : static_cast<ValueId>(it - values.begin());
+}
+
+void Program::renumber() {
+  std::vector<ProgramValue> ordered;
+  std::vector<ValueId> fresh(values.size(), kNoValue);
+  const auto define = [&](ValueId& id) {
+    fresh[static_cast<size_t>(id)] = static_cast<ValueId>(ordered.size());
+    ordered.push_back(std::move(values[static_cast<size_t>(id)]));
+    id = fresh[static_cast<size_t>(id)];
+  };
+  const auto follow = [&](ValueId& id) {
+    if (id != kNoValue) id = fresh[static_cast<size_t>(id)];
+  };
+  for (ValueId& id : inputs) define(id);
+  for (State& s : states) define(s.value);
+  for (Constant& c : constants) define(c.value);
+  for (Instruction& instruction : body.instructions) {
+    for (Operand& operand : instruction.operands)
+      for (ValueId& id : operand.ids) follow(id);
+    for (ValueId& id : instruction.results) define(id);
+  }
+  for (ValueId& id : outputs) follow(id);
+  for (State& s : states) follow(s.written);
+  values = std::move(ordered);
+}
+
+namespace {
+
+// Every dimension of the program: of types, attributes and assumptions.
+template <class F>
+void replace_program_dims(Program& program, F&& replaced) {
+  for (ProgramValue& v : program.values)
+    for (Dim& d : v.type.shape) d = replaced(d);
+  for (Instruction& instruction : program.body.instructions)
+    if (has_symbolic_attributes(instruction.attributes.args()))
+      instruction.attributes = replace_dims(instruction.attributes.args(), replaced);
+  for (DimAssumption& a : program.assumptions) {
+    a.left = replaced(a.left);
+    a.right = replaced(a.right);
+  }
+}
+
+}  // namespace
+
+void Program::collect_symbols() {
+  symbols.clear();
+  const auto collect = [&](Dim d) {
+    for (Dim symbol : d.symbols())
+      if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end())
+        symbols.push_back(symbol);
+    return d;
+  };
+  replace_program_dims(*this, collect);
+  std::vector<std::string> names;
+  std::vector<std::pair<Dim, Dim>> renamed;
+  for (Dim& symbol : symbols) {
+    std::string name = symbol.str();
+    for (int i = 2; std::find(names.begin(), names.end(), name) != names.end(); ++i)
+      name = format("{}_{}", symbol.str(), i);
+    if (name != symbol.str()) {
+      const Dim other = Dim::symbol(name, symbol.hint(), least_value_of(symbol));
+      renamed.emplace_back(std::exchange(symbol, other), other);
+    }
+    names.push_back(std::move(name));
+  }
+  if (!renamed.empty()) replace_program_dims(*this, [&](Dim d) { return d.substitute(renamed); });
+  std::sort(symbols.begin(), symbols.end(), [](Dim a, Dim b) { return a.str() < b.str(); });
 }
 
 bool has_symbolic_attributes(Args attributes) {

@@ -92,6 +92,10 @@ class Program {
   std::string label(ValueId id) const;
   // The value of this name; kNoValue where there is none.
   ValueId find(std::string_view name) const;
+  // Numbers the values in the order of their definitions and drops those that have none.
+  void renumber();
+  // Collects the symbols of all sizes, and gives those that share a name names of their own.
+  void collect_symbols();
 };
 
 // Does the instruction's operand or attribute depend on a symbol?

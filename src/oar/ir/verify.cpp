@@ -1,5 +1,7 @@
 #include "oar/ir/verify.h"
 
+#include <algorithm>
+
 #include "oar/base/string_util.h"
 #include "oar/ir/print.h"
 #include "oar/ops/dispatcher.h"
@@ -47,6 +49,7 @@ class Verifier {
     for (const Instruction& instruction : program_.body.instructions) check(instruction);
     for (ValueId id : program_.outputs) use(id, "the outputs");
     for (const State& s : program_.states) check_written(s);
+    check_symbols();
     return std::move(problems_);
   }
 
@@ -78,6 +81,7 @@ class Verifier {
 
   void check_outside(ValueId id, const Tensor& t, std::string_view what);
   void check_written(const State& state);
+  void check_symbols();
   void check(const Instruction& instruction);
   bool check_operands(const Instruction& instruction, const std::string& where);
   bool check_operand(const Instruction& instruction, size_t i, const std::string& where);
@@ -106,6 +110,15 @@ void Verifier::check_written(const State& state) {
   if (!(program_.type_of(state.written) == program_.type_of(state.value)))
     problem("{}: {} does not fit {}", where, program_.type_of(state.written).str(),
             program_.type_of(state.value).str());
+}
+
+void Verifier::check_symbols() {
+  std::vector<std::string> names;
+  for (Dim symbol : program_.symbols) {
+    if (std::find(names.begin(), names.end(), symbol.str()) != names.end())
+      problem("two sizes are called {}", symbol.str());
+    names.push_back(symbol.str());
+  }
 }
 
 void Verifier::check(const Instruction& instruction) {

@@ -376,40 +376,49 @@ std::vector<Dim> Dim::symbols() const {
   return found;
 }
 
+namespace {
+
+std::string atom_text(const DimTable::Atom& atom) {
+  const std::string left = Dim::from_word(atom.left).str(),
+                    right = Dim::from_word(atom.right).str();
+  switch (atom.op) {
+    case DimTable::Op::Symbol:
+      return atom.name;
+    case DimTable::Op::Div:
+      return format("floordiv({}, {})", left, right);
+    case DimTable::Op::Mod:
+      return format("mod({}, {})", left, right);
+    case DimTable::Op::Min:
+      return format("min({}, {})", left, right);
+    case DimTable::Op::Max:
+      return format("max({}, {})", left, right);
+  }
+  return {};
+}
+
+}  // namespace
+
+// In the order of the texts, whatever was made first: equal programs print equally.
 std::string Dim::str() const {
   if (is_known()) return std::to_string(word_);
   DimTable& t = DimTable::get();
   std::lock_guard lock(t.mutex);
-  std::string text;
+  std::vector<std::pair<std::string, int64_t>> terms;
   for (const auto& [product, coefficient] : t.node(word_).sum) {
+    std::vector<std::string> factors;
+    for (int id : product) factors.push_back(atom_text(t.atoms[static_cast<size_t>(id)]));
+    std::sort(factors.begin(), factors.end());
+    std::string term;
+    for (const std::string& factor : factors) term += (term.empty() ? "" : "*") + factor;
+    terms.emplace_back(std::move(term), coefficient);
+  }
+  std::sort(terms.begin(), terms.end());
+  std::string text;
+  for (const auto& [term, coefficient] : terms) {
     if (!text.empty()) text += coefficient < 0 ? " - " : " + ";
     const int64_t shown = text.empty() ? coefficient : std::abs(coefficient);
-    if (product.empty() || shown != 1) text += std::to_string(shown);
-    bool first = product.empty() || shown != 1 ? false : true;
-    for (int id : product) {
-      const DimTable::Atom& atom = t.atoms[static_cast<size_t>(id)];
-      if (!first) text += "*";
-      first = false;
-      const std::string left = Dim::from_word(atom.left).str(),
-                        right = Dim::from_word(atom.right).str();
-      switch (atom.op) {
-        case DimTable::Op::Symbol:
-          text += atom.name;
-          break;
-        case DimTable::Op::Div:
-          text += format("floordiv({}, {})", left, right);
-          break;
-        case DimTable::Op::Mod:
-          text += format("mod({}, {})", left, right);
-          break;
-        case DimTable::Op::Min:
-          text += format("min({}, {})", left, right);
-          break;
-        case DimTable::Op::Max:
-          text += format("max({}, {})", left, right);
-          break;
-      }
-    }
+    if (term.empty() || shown != 1) text += std::to_string(shown) + (term.empty() ? "" : "*");
+    text += term;
   }
   return text;
 }

@@ -268,9 +268,10 @@ Program Capture::finish(std::vector<Tensor>&& outputs) {
              "the captured step, after the optimiser's update.",
              join(leaking, ", "));
   collect_tensors();
-  collect_symbols();
   name_values();
+  program_.renumber();
   program_.assumptions = assumptions_.learnt();
+  program_.collect_symbols();
   return std::move(program_);
 }
 
@@ -288,15 +289,6 @@ void Capture::collect_tensors() {
     else
       program_.constants.push_back({entry.value, t});
   }
-}
-
-void Capture::collect_symbols() {
-  std::vector<Dim>& symbols = program_.symbols;
-  for (const ProgramValue& v : program_.values)
-    for (Dim d : v.type.shape)
-      for (Dim symbol : d.symbols())
-        if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end())
-          symbols.push_back(symbol);
 }
 
 void Capture::name_values() {

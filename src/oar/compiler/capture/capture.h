@@ -79,7 +79,6 @@ class Capture {
   void write_base(Cell& cell, const Tensor& value);
   void name_values();
   void collect_tensors();
-  void collect_symbols();
 
   Program program_;
   const uint64_t serial_;

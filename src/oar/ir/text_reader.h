@@ -1,0 +1,49 @@
+// Reads the words of a program's text, with errors that tell the place.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "oar/tensor/dim.h"
+
+namespace oar {
+
+class TextReader {
+ public:
+  explicit TextReader(std::string_view text) : text_(text) {}
+
+  // Error at the place that has been reached.
+  [[noreturn]] void fail_here(const std::string& problem) const;
+  [[noreturn]] void expected(std::string_view what) const;
+
+  bool at_end();
+  // The next character behind blanks and line ends; 0 at the end.
+  char peek();
+  // Takes the word or sign if it stands here.
+  bool accept(std::string_view word);
+  void expect(std::string_view word);
+  bool at_word(std::string_view word);
+
+  std::string name();         // a letter or _, then letters, digits, _ and .
+  std::string label();        // %name or %12, without the sign
+  int64_t integer();          // with an optional minus
+  std::string number_word();  // the characters of a number: sign, digits, ., e, inf, nan
+  std::string string();       // "…" with \" \\ and \n
+  // What stands behind # up to the end of this line; empty where nothing does.
+  std::string comment();
+
+  // A size: 12, B, 2*B + 1, floordiv(B, 2), min(B, 4), … Symbols come from `symbols`, new ones join.
+  Dim dim(std::unordered_map<std::string, Dim>& symbols);
+
+ private:
+  void skip_blanks();
+  Dim term(std::unordered_map<std::string, Dim>& symbols);
+  Dim factor(std::unordered_map<std::string, Dim>& symbols);
+
+  std::string_view text_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace oar
