@@ -58,6 +58,8 @@ constexpr Row kTable[] = {
       "use."}},
     {{"onednn", FlagType::Bool, "true", "OAR_ONEDNN",
       "Use oneDNN where it is faster than our own kernels. Off, a run needs none of it."}},
+    {{"passes_off", FlagType::String, "", "OAR_PASSES_OFF",
+      "Compiler passes to leave out, by name, separated by commas; all: every one of them."}},
     {{"trace", FlagType::String, "", "OAR_TRACE",
       "What to trace to standard error, separated by commas: dispatch (the kernels chosen, and why "
       "others declined), passes (the program after each compiler pass), capture."},

@@ -101,19 +101,25 @@ std::string header(const Program& program) {
 
 }  // namespace
 
+std::string attributes_text(const Instruction& instruction) {
+  std::vector<std::string> items;
+  const std::vector<Parameter>& parameters = instruction.op->schema().parameters;
+  for (size_t i = 0; i < instruction.operands.size() && i < parameters.size(); ++i)
+    if (instruction.operands[i].kind == Operand::Attribute)
+      items.push_back(parameters[i].name + "=" + attribute_text(instruction.attributes[i]));
+  return join(items, ", ");
+}
+
 std::string to_text(const Program& program, const Instruction& instruction) {
   std::vector<std::string> results, types, arguments;
   for (ValueId id : instruction.results) {
     results.push_back(program.label(id));
     types.push_back(program.type_of(id).str());
   }
-  const std::vector<Parameter>& parameters = instruction.op->schema().parameters;
-  for (size_t i = 0; i < instruction.operands.size(); ++i)
-    if (instruction.operands[i].kind != Operand::Attribute)
-      arguments.push_back(operand_text(program, instruction.operands[i]));
-  for (size_t i = 0; i < instruction.operands.size() && i < parameters.size(); ++i)
-    if (instruction.operands[i].kind == Operand::Attribute)
-      arguments.push_back(parameters[i].name + "=" + attribute_text(instruction.attributes[i]));
+  for (const Operand& operand : instruction.operands)
+    if (operand.kind != Operand::Attribute) arguments.push_back(operand_text(program, operand));
+  if (std::string attributes = attributes_text(instruction); !attributes.empty())
+    arguments.push_back(std::move(attributes));
   std::string op = instruction.op->name();
   if (const uint32_t version = instruction.op->schema().version; version != 1)
     op += format("@{}", version);

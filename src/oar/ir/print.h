@@ -26,5 +26,7 @@ struct PrintOptions {
 
 std::string to_text(const Program& program, const PrintOptions& options = {});
 std::string to_text(const Program& program, const Instruction& instruction);
+// "axis=1, keepdim=False"
+std::string attributes_text(const Instruction& instruction);
 
 }  // namespace oar

@@ -39,9 +39,12 @@ class Executor::Run {
     at(id) = t;
   }
 
-  // A handle of its own: the tape's part of an input or a state is not the program's to hand out.
+  // A handle of its own: the tape's part of an input or a state is not the program's to hand out. Nor
+  // is the memory of a constant, which the caller might write.
   Tensor result(ValueId id) {
     const Tensor& t = at(id);
+    for (const Constant& c : program_.constants)
+      if (t->storage == c.tensor->storage) return assign(t);
     return t->autograd || t.has(kRecording) ? Tensor(t->alias()) : t;
   }
 

@@ -1,0 +1,86 @@
+// Constant folding: calls on constants alone are made now. Not where the result would be much larger
+// than what it is made of: a program should not grow by what is quickly made.
+#include <algorithm>
+
+#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ops/run.h"
+
+namespace oar {
+namespace {
+
+constexpr int64_t kSmall = 64 << 10;  // bytes that a result may always have
+
+int64_t bytes_of(const ValueType& type) {
+  return type.shape.numel().value() * static_cast<int64_t>(size_of(type.dtype));
+}
+
+bool can_fold(const Program& program, const Instruction& instruction,
+              const std::vector<const Tensor*>& constants) {
+  if (!is_pure(*instruction.op) || instruction.op->has(Trait::DataDependent)) return false;
+  if (has_symbolic_attributes(instruction.attributes.args())) return false;
+  bool constant = true;
+  int64_t read = 0;
+  for_each_operand(instruction, [&](ValueId id) {
+    const Tensor* t = constants[static_cast<size_t>(id)];
+    constant &= t != nullptr && t->is_dense() && t->device().is_cpu();
+    if (constant) read += bytes_of(program.type_of(id));
+  });
+  if (!constant) return false;
+  int64_t made = 0;
+  for (ValueId id : instruction.results) {
+    if (!program.type_of(id).shape.is_known()) return false;
+    made += bytes_of(program.type_of(id));
+  }
+  return made <= std::max(kSmall, read);
+}
+
+Outputs run_now(const Instruction& instruction, const std::vector<const Tensor*>& constants) {
+  const auto tensor = [&](ValueId id) {
+    return id == kNoValue ? Tensor() : *constants[static_cast<size_t>(id)];
+  };
+  Frame frame = instruction.attributes.clone();
+  for (size_t i = 0; i < instruction.operands.size(); ++i) {
+    const Operand& operand = instruction.operands[i];
+    if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
+      frame.set_tensor(i, tensor(operand.ids[0]));
+    if (operand.kind != Operand::List) continue;
+    std::vector<Tensor> list;
+    for (ValueId id : operand.ids) list.push_back(tensor(id));
+    frame.set_tensors(i, std::move(list));
+  }
+  const LayersOff off(kDispatchMask);
+  return run_op(*instruction.op, frame.args());
+}
+
+}  // namespace
+
+bool fold_constants(Program& program) {
+  std::vector<const Tensor*> constants = constant_tensors(program);
+  std::vector<Tensor> made;  // what is folded may be folded on
+  made.reserve(program.values.size());
+  const auto fold = [&](const Instruction& instruction) {
+    if (!can_fold(program, instruction, constants)) return false;
+    const Outputs outputs = run_now(instruction, constants);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      made.push_back(outputs[i]);
+      constants[static_cast<size_t>(instruction.results[i])] = &made.back();
+    }
+    return true;
+  };
+  std::vector<Instruction> rest;
+  std::vector<Constant> fresh;
+  for (Instruction& instruction : program.body.instructions) {
+    if (!fold(instruction)) {
+      rest.push_back(std::move(instruction));
+      continue;
+    }
+    for (ValueId id : instruction.results)
+      fresh.push_back({id, *constants[static_cast<size_t>(id)]});
+  }
+  program.body.instructions = std::move(rest);
+  for (Constant& c : fresh) program.constants.push_back(std::move(c));
+  return !fresh.empty();
+}
+
+}  // namespace oar

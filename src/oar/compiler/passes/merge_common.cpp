@@ -1,0 +1,67 @@
+// Common subexpressions: of two equal calls on the same values, one is enough.
+#include <algorithm>
+#include <unordered_map>
+
+#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ir/print.h"
+
+namespace oar {
+namespace {
+
+std::string key_of(const Instruction& instruction) {
+  std::string key = instruction.op->name();
+  for (const Operand& operand : instruction.operands) {
+    key += '|';
+    for (ValueId id : operand.ids) key += format("{},", id);
+  }
+  return key + attributes_text(instruction);
+}
+
+constexpr int64_t kSmallConstant = 4096;  // bytes: larger ones are seldom equal and dear to compare
+
+// Equal small constants are one: every literal of the captured code is a constant of its own.
+void merge_constants(Program& program, Aliases& aliases) {
+  std::unordered_map<std::string, ValueId> seen;
+  for (const Constant& c : program.constants) {
+    const auto bytes = static_cast<size_t>(c.tensor->numel) * size_of(c.tensor.dtype());
+    if (!c.tensor.is_dense() || !c.tensor.device().is_cpu() || !c.tensor.is_contiguous() ||
+        bytes > kSmallConstant)
+      continue;
+    std::string key = program.type_of(c.value).str();
+    key.append(static_cast<const char*>(c.tensor->data), bytes);
+    const auto [it, fresh] = seen.emplace(std::move(key), c.value);
+    if (!fresh) aliases.set(c.value, it->second);
+  }
+}
+
+}  // namespace
+
+bool merge_common(Program& program) {
+  Aliases aliases(program);
+  merge_constants(program, aliases);
+  const std::vector<bool> given = given_back(program);
+  std::unordered_map<std::string, const Instruction*> seen;
+  std::vector<Instruction>& instructions = program.body.instructions;
+  std::vector<bool> merged(instructions.size(), false);
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    Instruction& instruction = instructions[i];
+    aliases.apply(instruction);
+    if (!is_pure(*instruction.op)) continue;
+    const auto [it, fresh] = seen.emplace(key_of(instruction), &instruction);
+    if (fresh) continue;
+    // Two results of the program stay two tensors: the caller may write one of them.
+    const auto is_given = [&](ValueId id) { return given[static_cast<size_t>(id)]; };
+    if (std::any_of(instruction.results.begin(), instruction.results.end(), is_given)) continue;
+    merged[i] = true;
+    for (size_t k = 0; k < instruction.results.size(); ++k)
+      aliases.set(instruction.results[k], it->second->results[k]);
+  }
+  aliases.apply_to_results(program);
+  size_t next = 0;
+  std::erase_if(instructions, [&](const Instruction&) { return merged[next++]; });
+  std::erase_if(program.constants, [&](const Constant& c) { return aliases(c.value) != c.value; });
+  return aliases.any();
+}
+
+}  // namespace oar

@@ -1,0 +1,33 @@
+// Passes: rewriting programs into equal ones that run faster.
+#pragma once
+
+#include <span>
+
+#include "oar/ir/program.h"
+
+namespace oar {
+
+struct Pass {
+  const char* name;
+  const char* brief;
+  bool (*run)(Program& program);  // answers whether it changed anything
+};
+
+// All of them, in the order of the pipeline.
+std::span<const Pass> passes();
+const Pass& pass_named(std::string_view name);
+
+// Runs the pipeline until nothing changes any more. The flag passes_off names passes to leave out.
+void optimise(Program& program);
+
+// States that no run writes become constants: a program for inference, whose weights will not change.
+Program frozen(const Program& program);
+
+// One each; the file of the pass says what it does.
+bool canonicalise(Program& program);
+bool fold_constants(Program& program);
+bool merge_common(Program& program);
+bool remove_dead(Program& program);
+bool fold_batch_norm(Program& program);
+
+}  // namespace oar

@@ -1,0 +1,83 @@
+#include <chrono>
+#include <cstdio>
+
+#include "oar/base/flags.h"
+#include "oar/base/string_util.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ir/print.h"
+#include "oar/ir/verify.h"
+#include "oar/ops/dispatcher.h"
+
+namespace oar {
+namespace {
+
+// Constants are folded before calls are compared, so that equal constants meet; what both leave
+// behind is removed last.
+constexpr Pass kPasses[] = {
+    {"canonicalise", "one form for calls that say the same; calls that change nothing go",
+     canonicalise},
+    {"fold_batch_norm", "batch norm of constants becomes part of the convolution in front of it",
+     fold_batch_norm},
+    {"fold_constants", "calls on constants alone are made once", fold_constants},
+    {"merge_common", "of two equal calls one is enough", merge_common},
+    {"remove_dead", "calls whose results nobody reads go", remove_dead},
+};
+
+// Every pass leaves fewer or simpler calls, so few rounds do; the bound is for a pass that errs.
+constexpr int kMostRounds = 8;
+
+bool is_off(std::string_view name) {
+  const std::string off = flag<std::string>("passes_off");
+  for (std::string_view word : split(off, ','))
+    if (trim(word) == name || trim(word) == "all") return true;
+  return false;
+}
+
+bool run_pass(const Pass& pass, Program& program) {
+  if (is_off(pass.name)) return false;
+  const auto begin = std::chrono::steady_clock::now();
+  const bool changed = pass.run(program);
+  if (changed) program.renumber();
+  if (tracing(Trace::Passes)) {
+    const std::chrono::duration<double, std::micro> taken =
+        std::chrono::steady_clock::now() - begin;
+    std::fprintf(stderr, "passes: %s: %s (%.0f us): %s\n", program.name.c_str(), pass.name,
+                 taken.count(), changed ? to_text(program).c_str() : "nothing changed");
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::span<const Pass> passes() { return kPasses; }
+
+const Pass& pass_named(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Pass& pass : kPasses) {
+    if (pass.name == name) return pass;
+    names.emplace_back(pass.name);
+  }
+  fail(ErrorKind::InvalidArgument, "there is no pass '{}'.\nhint: There are {}.", name,
+       join(names, ", "));
+}
+
+void optimise(Program& program) {
+  bool changed = true;
+  for (int round = 0; changed && round < kMostRounds; ++round) {
+    changed = false;
+    for (const Pass& pass : kPasses) changed |= run_pass(pass, program);
+  }
+}
+
+Program frozen(const Program& program) {
+  Program copy = program;
+  std::erase_if(copy.states, [&](const State& s) {
+    if (s.written != kNoValue) return false;
+    copy.constants.push_back({s.value, s.tensor});
+    return true;
+  });
+  copy.renumber();
+  return copy;
+}
+
+}  // namespace oar
