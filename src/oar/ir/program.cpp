@@ -104,6 +104,26 @@ void Program::collect_symbols() {
   std::sort(symbols.begin(), symbols.end(), [](Dim a, Dim b) { return a.str() < b.str(); });
 }
 
+bool writes_arguments(const Op& op) {
+  const std::vector<Parameter>& parameters = op.schema().parameters;
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const Parameter& p) { return p.written; });
+}
+
+bool is_update(const Op& op) {
+  const std::vector<Result>& results = op.schema().results;
+  return writes_arguments(op) && !op.inplace_of() && op.has(Trait::NoGrad) && op.def().infer &&
+         std::all_of(results.begin(), results.end(), [](const Result& r) { return r.written; });
+}
+
+Outputs written_arguments(const Op& op, Args args) {
+  Outputs written;
+  for (size_t i = 0; i < args.size(); ++i)
+    if (op.schema().parameters[i].written)
+      for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) { written.push_back(t); });
+  return written;
+}
+
 bool has_symbolic_attributes(Args attributes) {
   for (const Value& v : attributes) {
     if (v.tag == OAR_TAG_INT && Dim::from_word(v.integer).is_symbolic()) return true;

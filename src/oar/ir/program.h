@@ -118,6 +118,23 @@ Frame replace_dims(Args attributes, F&& size_of_dim) {
   return frame;
 }
 
+// Does the op write one of its arguments?
+bool writes_arguments(const Op& op);
+// An op that gives back nothing but what it writes, such as an optimiser's. As an instruction it reads
+// its operands like any other, and its results are their new values, in the order of the parameters:
+// that they may lie in the same memory is the executor's affair.
+bool is_update(const Op& op);
+// The arguments that a call of it has written.
+Outputs written_arguments(const Op& op, Args args);
+// Calls body(id) for every value that an update gives a new value.
+template <class F>
+void for_each_updated(const Instruction& update, F&& body) {
+  for (size_t i = 0; i < update.operands.size(); ++i)
+    if (update.op->schema().parameters[i].written)
+      for (ValueId id : update.operands[i].ids)
+        if (id != kNoValue) body(id);
+}
+
 // Calls body(id) for every value that the instruction reads.
 template <class F>
 void for_each_operand(const Instruction& instruction, F&& body) {

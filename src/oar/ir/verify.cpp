@@ -133,7 +133,7 @@ bool Verifier::check_operands(const Instruction& instruction, const std::string&
   const Op& op = *instruction.op;
   bool sound = true;
   for (const Parameter& p : op.schema().parameters)
-    if (p.written) {
+    if (p.written && !is_update(op)) {
       problem("{}: writes its argument {}, which no instruction may", where, p.name);
       sound = false;
     }
@@ -213,6 +213,12 @@ void Verifier::check_types(const Instruction& instruction, const std::string& wh
   }
   for (const DimAssumption& a : assumptions.learnt())
     if (!is_assumed(a)) problem("{}: needs the assumption {}", where, to_string(a));
+  if (is_update(*instruction.op)) {
+    metas.clear();
+    for_each_updated(instruction, [&](ValueId id) {
+      metas.push_back({program_.type_of(id).dtype, program_.type_of(id).shape, false});
+    });
+  }
   if (metas.size() != instruction.results.size())
     return problem("{}: has {} results, not {}", where, metas.size(), instruction.results.size());
   for (size_t i = 0; i < metas.size(); ++i) {

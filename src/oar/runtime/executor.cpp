@@ -61,14 +61,17 @@ class Executor::Run {
     lists.reserve(args.size());
     for (size_t i = 0; i < instruction.operands.size(); ++i) {
       const Operand& operand = instruction.operands[i];
-      if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
-        args[i] = Value(at(operand.ids[0]));
-      if (operand.kind != Operand::List) continue;
+      if (operand.kind == Operand::Attribute) continue;
+      // The value that an update starts from may have other readers.
+      const bool written = instruction.op->schema().parameters[i].written;
       std::vector<Tensor>& list = lists.emplace_back();
-      for (ValueId id : operand.ids) list.push_back(id == kNoValue ? Tensor() : at(id));
-      args[i] = Value(TensorList(list));
+      for (ValueId id : operand.ids)
+        list.push_back(id == kNoValue ? Tensor() : written ? assign(at(id)) : at(id));
+      args[i] = operand.kind == Operand::List ? Value(TensorList(list)) : Value(list[0]);
     }
     Outputs made = run_op(*instruction.op, {args.data(), args.size()});
+    if (is_update(*instruction.op))
+      made = written_arguments(*instruction.op, {args.data(), args.size()});
     if (executor_.binder_.binds_results(index))
       executor_.binder_.bind_results(program_, index, {made.data(), made.size()}, values_);
     for (size_t i = 0; i < made.size(); ++i) at(instruction.results[i]) = std::move(made[i]);

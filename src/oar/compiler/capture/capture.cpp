@@ -139,6 +139,13 @@ Outputs Capture::record(const Op& op, Args args) {
     const LayersOff off(kDispatchMask);
     metas = infer_results(op, without_content(args).args());
   }
+  if (is_update(op)) {
+    metas.clear();
+    for (size_t i = 0; i < args.size(); ++i)
+      if (op.schema().parameters[i].written)
+        for_each_tensor(args.subspan(i, 1),
+                        [&](const Tensor& t) { metas.push_back({t.dtype(), t.shape(), false}); });
+  }
   Outputs outputs;
   for (TensorMeta& m : metas) {
     if (m.data_dependent)

@@ -102,17 +102,20 @@ bool has_single_results(const Op& op) {
 
 }  // namespace
 
-bool writes_arguments(const Op& op) {
-  for (const Parameter& p : op.schema().parameters)
-    if (p.written) return true;
-  return false;
-}
-
 Outputs functionalise_write(Capture& capture, const Op& op, Args args) {
   OpScope scope(op.name().c_str());
   static const Op& copy_into_op = get_op("copy_into");
   if (&op == &copy_into_op) {
     copy_value(capture, op, args[0].as_tensor(), args[1].as_tensor());
+    return results_of(op, args, {});
+  }
+  if (is_update(op)) {
+    const Outputs made = capture.record(op, args);
+    size_t next = 0;
+    for (size_t i = 0; i < args.size(); ++i)
+      if (op.schema().parameters[i].written)
+        for_each_tensor(args.subspan(i, 1),
+                        [&](const Tensor& t) { write_result(capture, op, t, made[next++]); });
     return results_of(op, args, {});
   }
   const Op* functional = functional_of(op);

@@ -1,6 +1,7 @@
 // Functionalisation: writes and views of a captured function become values.
 #pragma once
 
+#include "oar/ir/program.h"
 #include "oar/ops/dispatcher.h"
 
 namespace oar {
@@ -11,9 +12,6 @@ class Capture;
 inline Outputs call_below_casts(const Op& op, Args args) {
   return proceed(op, args, kDispatchMask & ~uint32_t{kProfile | kAutocast});
 }
-
-// Does the op write one of its arguments?
-bool writes_arguments(const Op& op);
 
 // A call that writes: its functional counterpart, then new values for what is written.
 Outputs functionalise_write(Capture& capture, const Op& op, Args args);

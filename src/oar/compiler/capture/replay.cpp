@@ -43,18 +43,24 @@ class Replay {
  private:
   void step(size_t index) {
     const Instruction& instruction = program_.body.instructions[index];
+    const bool update = is_update(*instruction.op);
+    const auto operand_value = [&](size_t parameter, ValueId id) {
+      if (id == kNoValue) return Tensor();
+      return instruction.op->schema().parameters[parameter].written ? assign(at(id)) : at(id);
+    };
     Frame frame =
         replace_dims(instruction.attributes.args(), [&](Dim d) { return values_.evaluate(d); });
     for (size_t i = 0; i < instruction.operands.size(); ++i) {
       const Operand& operand = instruction.operands[i];
       if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
-        frame.set_tensor(i, at(operand.ids[0]));
+        frame.set_tensor(i, operand_value(i, operand.ids[0]));
       if (operand.kind != Operand::List) continue;
       std::vector<Tensor> list;
-      for (ValueId id : operand.ids) list.push_back(id == kNoValue ? Tensor() : at(id));
+      for (ValueId id : operand.ids) list.push_back(operand_value(i, id));
       frame.set_tensors(i, std::move(list));
     }
     Outputs made = dispatch(*instruction.op, frame.args());
+    if (update) made = written_arguments(*instruction.op, frame.args());
     if (binder_.binds_results(index))
       binder_.bind_results(program_, index, {made.data(), made.size()}, values_);
     for (size_t i = 0; i < made.size(); ++i) at(instruction.results[i]) = std::move(made[i]);

@@ -17,7 +17,8 @@ int64_t bytes_of(const ValueType& type) {
 
 bool can_fold(const Program& program, const Instruction& instruction,
               const std::vector<const Tensor*>& constants) {
-  if (!is_pure(*instruction.op) || instruction.op->has(Trait::DataDependent)) return false;
+  if (!is_pure(*instruction.op) || is_update(*instruction.op)) return false;
+  if (instruction.op->has(Trait::DataDependent)) return false;
   if (has_symbolic_attributes(instruction.attributes.args())) return false;
   bool constant = true;
   int64_t read = 0;
