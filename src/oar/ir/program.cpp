@@ -104,6 +104,14 @@ void Program::collect_symbols() {
   std::sort(symbols.begin(), symbols.end(), [](Dim a, Dim b) { return a.str() < b.str(); });
 }
 
+Program specialised(const Program& program, const std::function<Dim(Dim)>& size_of_dim) {
+  Program copy = program;
+  copy.symbols.clear();
+  copy.assumptions.clear();
+  replace_program_dims(copy, size_of_dim);
+  return copy;
+}
+
 bool writes_arguments(const Op& op) {
   const std::vector<Parameter>& parameters = op.schema().parameters;
   return std::any_of(parameters.begin(), parameters.end(),

@@ -5,6 +5,7 @@
 // place; the one effect is the write-back of states at the end.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,9 @@ Frame replace_dims(Args attributes, F&& size_of_dim) {
   }
   return frame;
 }
+
+// The program at these sizes: every dimension replaced, nothing assumed any more.
+Program specialised(const Program& program, const std::function<Dim(Dim)>& size_of_dim);
 
 // Does the op write one of its arguments?
 bool writes_arguments(const Op& op);

@@ -1,5 +1,8 @@
 #include "oar/runtime/executor.h"
 
+#include <algorithm>
+
+#include "oar/base/flags.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
@@ -8,14 +11,14 @@ namespace oar {
 
 class Executor::Run {
  public:
-  Run(const Executor& executor, TensorList inputs)
+  Run(const Executor& executor, TensorList inputs, SymbolValues sizes)
       : executor_(executor),
         program_(executor.program_),
         tensors_(program_.values.size()),
-        values_(executor.binder_.bind(program_, inputs)) {
+        values_(std::move(sizes)) {
     for (size_t i = 0; i < inputs.size(); ++i) at(program_.inputs[i]) = inputs[i];
-    for (const State& s : program_.states) bind_outside(s.value, s.tensor);
-    for (const Constant& c : program_.constants) bind_outside(c.value, c.tensor);
+    for (const State& s : program_.states) at(s.value) = s.tensor;
+    for (const Constant& c : program_.constants) at(c.value) = c.tensor;
   }
 
   std::vector<Tensor> execute() {
@@ -28,16 +31,6 @@ class Executor::Run {
 
  private:
   Tensor& at(ValueId id) { return tensors_[static_cast<size_t>(id)]; }
-
-  void bind_outside(ValueId id, const Tensor& t) {
-    const ValueType& type = program_.type_of(id);
-    user_check(t.is_dense() && t.dtype() == type.dtype && t.shape() == type.shape,
-               ErrorKind::Runtime,
-               "{} of the program {} was {} when it was captured and is {} now.\nhint: Capture the "
-               "function anew after changing its parameters' sizes or types.",
-               program_.label(id), program_.name, type.str(), t.describe());
-    at(id) = t;
-  }
 
   // A handle of its own: the tape's part of an input or a state is not the program's to hand out. Nor
   // is the memory of a constant, which the caller might write.
@@ -134,8 +127,68 @@ std::vector<Tensor> Executor::run(TensorList inputs) const {
     if (t.defined()) layers |= t->flags;
   constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
   if (layers & ~t_layers.off & kInvolved) return replay(program_, inputs);
+  SymbolValues sizes = binder_.bind(program_, inputs);
+  check_states();
+  const std::shared_ptr<const Instance> ready = instance_for(sizes);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
-  return Run(*this, inputs).execute();
+  if (ready) return ready->run(inputs);
+  return Run(*this, inputs, std::move(sizes)).execute();
+}
+
+void Executor::check_states() const {
+  const auto check = [&](ValueId id, const Tensor& t) {
+    const ValueType& type = program_.type_of(id);
+    user_check(t.is_dense() && t.dtype() == type.dtype && t.shape() == type.shape,
+               ErrorKind::Runtime,
+               "{} of the program {} was {} when it was captured and is {} now.\nhint: Capture the "
+               "function anew after changing its parameters' sizes or types.",
+               program_.label(id), program_.name, type.str(), t.describe());
+  };
+  for (const State& s : program_.states) check(s.value, s.tensor);
+  for (const Constant& c : program_.constants) check(c.value, c.tensor);
+}
+
+namespace {
+
+// What is asked of every single op: the interpreter calls them one by one.
+bool watches_ops() {
+  static const FlagHandle<bool> check_nan("check_nan_inf");
+  return check_nan.get() || tracing(Trace::Dispatch) || (t_layers.on & ~t_layers.off & kProfile);
+}
+
+// Flags that decide which kernels take a call.
+int64_t kernel_flags() {
+  static const FlagHandle<bool> onednn("onednn"), deterministic("deterministic");
+  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0);
+}
+
+}  // namespace
+
+std::shared_ptr<const Instance> Executor::instance(TensorList inputs) const {
+  SymbolValues sizes = binder_.bind(program_, inputs);
+  return instance_for(sizes);
+}
+
+std::shared_ptr<const Instance> Executor::instance_for(SymbolValues& sizes) const {
+  if (watches_ops()) return nullptr;
+  std::vector<int64_t> key{kernel_flags()};
+  for (Dim symbol : program_.symbols) {
+    if (!sizes.covers(symbol)) return nullptr;  // only a run tells
+    key.push_back(sizes.evaluate(symbol).value());
+  }
+  for (const State& s : program_.states)
+    if (!s.tensor.is_contiguous()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(instances_.begin(), instances_.end(),
+                                  [&](const Cached& c) { return c.key == key; });
+  if (found != instances_.end()) {
+    std::rotate(found, found + 1, instances_.end());
+    return instances_.back().instance;
+  }
+  if (instances_.size() == kMostInstances) instances_.erase(instances_.begin());
+  Program known = specialised(program_, [&](Dim d) { return sizes.evaluate(d); });
+  instances_.push_back({std::move(key), Instance::make(std::move(known))});
+  return instances_.back().instance;
 }
 
 }  // namespace oar

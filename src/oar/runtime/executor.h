@@ -1,10 +1,13 @@
 // Runs programs.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "oar/ir/bind.h"
 #include "oar/ir/program.h"
+#include "oar/runtime/instance.h"
 
 namespace oar {
 
@@ -20,14 +23,27 @@ class Executor {
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const { return run(inputs); }
 
   const Program& program() const { return program_; }
+  // The instance that runs these inputs; none where they are interpreted.
+  std::shared_ptr<const Instance> instance(TensorList inputs) const;
 
  private:
   class Run;
+
+  struct Cached {
+    std::vector<int64_t> key;
+    std::shared_ptr<const Instance> instance;
+  };
+  static constexpr size_t kMostInstances = 16;
+
+  void check_states() const;
+  std::shared_ptr<const Instance> instance_for(SymbolValues& sizes) const;
 
   Program program_;
   InputBinder binder_;
   std::vector<bool> symbolic_;                   // per instruction: attributes to evaluate
   std::vector<std::vector<ValueId>> last_uses_;  // per instruction: values that end there
+  mutable std::mutex mutex_;
+  mutable std::vector<Cached> instances_;  // the most recently used last
 };
 
 }  // namespace oar

@@ -11,17 +11,19 @@ struct Pass {
   const char* name;
   const char* brief;
   bool (*run)(Program& program);  // answers whether it changed anything
+  bool exact = true;              // false: results may differ by rounding
 };
 
 // All of them, in the order of the pipeline.
 std::span<const Pass> passes();
 const Pass& pass_named(std::string_view name);
 
-// Runs the pipeline until nothing changes any more. The flag passes_off names passes to leave out.
+// Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave out.
 void optimise(Program& program);
 
-// States that no run writes become constants: a program for inference, whose weights will not change.
-Program frozen(const Program& program);
+// A program whose weights will not change any more: states that no run writes become constants, and
+// all passes run.
+Program for_inference(const Program& program);
 
 // One each; the file of the pass says what it does.
 bool canonicalise(Program& program);

@@ -17,7 +17,7 @@ constexpr Pass kPasses[] = {
     {"canonicalise", "one form for calls that say the same; calls that change nothing go",
      canonicalise},
     {"fold_batch_norm", "batch norm of constants becomes part of the convolution in front of it",
-     fold_batch_norm},
+     fold_batch_norm, false},
     {"fold_constants", "calls on constants alone are made once", fold_constants},
     {"merge_common", "of two equal calls one is enough", merge_common},
     {"remove_dead", "calls whose results nobody reads go", remove_dead},
@@ -47,6 +47,15 @@ bool run_pass(const Pass& pass, Program& program) {
   return changed;
 }
 
+void run_rounds(Program& program, bool exact) {
+  bool changed = true;
+  for (int round = 0; changed && round < kMostRounds; ++round) {
+    changed = false;
+    for (const Pass& pass : kPasses)
+      if (pass.exact || !exact) changed |= run_pass(pass, program);
+  }
+}
+
 }  // namespace
 
 std::span<const Pass> passes() { return kPasses; }
@@ -61,15 +70,9 @@ const Pass& pass_named(std::string_view name) {
        join(names, ", "));
 }
 
-void optimise(Program& program) {
-  bool changed = true;
-  for (int round = 0; changed && round < kMostRounds; ++round) {
-    changed = false;
-    for (const Pass& pass : kPasses) changed |= run_pass(pass, program);
-  }
-}
+void optimise(Program& program) { run_rounds(program, true); }
 
-Program frozen(const Program& program) {
+Program for_inference(const Program& program) {
   Program copy = program;
   std::erase_if(copy.states, [&](const State& s) {
     if (s.written != kNoValue) return false;
@@ -77,6 +80,7 @@ Program frozen(const Program& program) {
     return true;
   });
   copy.renumber();
+  run_rounds(copy, false);
   return copy;
 }
 

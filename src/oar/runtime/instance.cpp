@@ -1,0 +1,287 @@
+#include "oar/runtime/instance.h"
+
+#include <algorithm>
+
+#include "oar/compiler/passes/pass.h"
+#include "oar/ops/dispatcher.h"
+#include "oar/ops/gen/creation.h"
+
+namespace oar {
+
+// What one run at a time uses: tensors on an arena, and the calls on them.
+struct Instance::WorkingSet {
+  StoragePtr arena;
+  std::vector<Tensor> tensors;  // by place
+  struct Prepared {
+    std::vector<Value> values;
+    std::vector<std::vector<Tensor>> lists;
+    std::vector<oar_tensor*> outputs;
+    KernelCall call{};
+  };
+  std::vector<Prepared> calls;  // by launch
+};
+
+class Instance::Borrowed {
+ public:
+  explicit Borrowed(const Instance& instance) : instance_(instance) {
+    const std::lock_guard lock(instance.mutex_);
+    if (instance.idle_.empty()) return;
+    set_ = std::move(instance.idle_.back());
+    instance.idle_.pop_back();
+  }
+  ~Borrowed() {
+    if (!set_) return;
+    const std::lock_guard lock(instance_.mutex_);
+    instance_.idle_.push_back(std::move(set_));
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  WorkingSet& get() {
+    if (!set_) set_ = instance_.make_working_set();
+    return *set_;
+  }
+
+ private:
+  const Instance& instance_;
+  std::unique_ptr<WorkingSet> set_;
+};
+
+std::shared_ptr<const Instance> Instance::make(Program program) {
+  // Ops that have to be taken apart are captured; whatever else is on around the run is not for them.
+  const LayersOff off(kDispatchMask & ~uint32_t{kFunctionalise | kCapture});
+  optimise(program);  // with known sizes there is more to fold
+  std::optional<Lowered> lowered = lower(program);
+  if (!lowered) return nullptr;
+  return std::shared_ptr<const Instance>(new Instance(std::move(program), std::move(*lowered)));
+}
+
+Instance::Instance(Program program, Lowered lowered)
+    : program_(std::move(program)), lowered_(std::move(lowered)) {
+  share_buffers();
+  plan();
+}
+
+namespace {
+
+// By root: the launches that first write and last touch it.
+std::vector<Lifetime> lifetimes(const Lowered& l) {
+  std::vector<Lifetime> lives(l.roots.size());
+  const auto end = static_cast<int32_t>(l.launches.size());
+  for (size_t r = 0; r < l.roots.size(); ++r) lives[r] = {l.roots[r].bytes, end, -1};
+  const auto touch = [&](int32_t place, size_t launch) {
+    Lifetime& life = lives[static_cast<size_t>(l.places[static_cast<size_t>(place)].root)];
+    life.first = std::min(life.first, static_cast<int32_t>(launch));
+    life.last = std::max(life.last, static_cast<int32_t>(launch));
+  };
+  for (size_t i = 0; i < l.launches.size(); ++i) {
+    for (const Operand& operand : l.launches[i].operands)
+      for (int32_t place : operand.ids)
+        if (place != kNoValue) touch(place, i);
+    for (int32_t place : l.launches[i].results) touch(place, i);
+  }
+  return lives;
+}
+
+bool fills_root(const Lowered& l, int32_t id) {
+  const Place& p = l.places[static_cast<size_t>(id)];
+  return p.offset == 0 && p.layout.is_contiguous() &&
+         l.roots[static_cast<size_t>(p.root)].bytes ==
+             p.layout->numel * static_cast<int64_t>(size_of(p.layout.dtype()));
+}
+
+}  // namespace
+
+// An op that can work in place does, where its first operand ends with it.
+void Instance::share_buffers() {
+  Lowered& l = lowered_;
+  std::vector<Lifetime> lives = lifetimes(l);
+  const auto root_of = [&](int32_t place) { return l.places[static_cast<size_t>(place)].root; };
+  for (size_t i = 0; i < l.launches.size(); ++i) {
+    const Launch& launch = l.launches[i];
+    if (!launch.op->has(Trait::HasInplace) || launch.results.size() != 1) continue;
+    if (launch.operands.empty() || launch.operands[0].kind != Operand::One) continue;
+    const int32_t from = launch.operands[0].ids[0], to = launch.results[0];
+    if (from == kNoValue || root_of(from) == root_of(to)) continue;
+    const auto a = static_cast<size_t>(root_of(from)), b = static_cast<size_t>(root_of(to));
+    if (l.roots[a].kind != Root::Arena || l.roots[b].bytes != l.roots[a].bytes) continue;
+    if (l.roots[b].kind != Root::Arena && l.roots[b].kind != Root::Output) continue;
+    if (lives[a].last != static_cast<int32_t>(i) || !fills_root(l, from) || !fills_root(l, to))
+      continue;
+    const Place &x = l.places[static_cast<size_t>(from)], &y = l.places[static_cast<size_t>(to)];
+    if (x.layout.dtype() != y.layout.dtype() || !(x.layout.shape() == y.layout.shape())) continue;
+    // Another operand may show the same memory in another order.
+    bool shown_again = false;
+    for (size_t k = 1; k < launch.operands.size(); ++k)
+      for (int32_t id : launch.operands[k].ids)
+        shown_again |= id != kNoValue && id != from && root_of(id) == root_of(from);
+    if (shown_again) continue;
+    for (Place& p : l.places)
+      if (p.root == static_cast<int32_t>(a)) p.root = static_cast<int32_t>(b);
+    lives[b].first = lives[a].first;
+  }
+}
+
+void Instance::plan() {
+  const std::vector<Lifetime> lives = lifetimes(lowered_);
+  std::vector<Lifetime> buffers;
+  std::vector<size_t> roots;
+  for (size_t r = 0; r < lives.size(); ++r) {
+    if (lowered_.roots[r].kind != Root::Arena || lives[r].last < 0) continue;
+    buffers.push_back(lives[r]);
+    roots.push_back(r);
+  }
+  memory_ = plan_memory(buffers);
+  arena_offsets_.assign(lives.size(), 0);
+  for (size_t i = 0; i < roots.size(); ++i) arena_offsets_[roots[i]] = memory_.offsets[i];
+  places_of_root_.resize(lives.size());
+  for (size_t i = 0; i < lowered_.places.size(); ++i) {
+    const auto root = static_cast<size_t>(lowered_.places[i].root);
+    if (lowered_.roots[root].kind != Root::Arena)
+      places_of_root_[root].push_back(static_cast<int32_t>(i));
+  }
+}
+
+std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
+  auto set = std::make_unique<WorkingSet>();
+  set->arena =
+      Storage::allocate(static_cast<size_t>(std::max<int64_t>(memory_.bytes, 1)), Device{});
+  auto* const arena = static_cast<char*>(set->arena->data());
+  for (const Place& p : lowered_.places) {
+    const auto root = static_cast<size_t>(p.root);
+    set->tensors.push_back(Tensor::view_of(set->arena, p.layout.dims(), p.layout.strides(),
+                                           arena + arena_offsets_[root] + p.offset,
+                                           p.layout.dtype()));
+  }
+  for (size_t r = 0; r < lowered_.roots.size(); ++r)
+    if (lowered_.roots[r].kind == Root::Constant)
+      bind(*set, static_cast<int32_t>(r),
+           lowered_.constants[static_cast<size_t>(lowered_.roots[r].index)]->data);
+  set->calls.resize(lowered_.launches.size());
+  for (size_t i = 0; i < lowered_.launches.size(); ++i) {
+    const Launch& launch = lowered_.launches[i];
+    WorkingSet::Prepared& made = set->calls[i];
+    const auto tensor = [&](int32_t id) {
+      return id == kNoValue ? Tensor() : set->tensors[static_cast<size_t>(id)];
+    };
+    made.lists.reserve(launch.operands.size());
+    const Args attributes = launch.attributes.args();
+    made.values.assign(attributes.begin(), attributes.end());
+    for (size_t k = 0; k < launch.operands.size(); ++k) {
+      const Operand& operand = launch.operands[k];
+      if (operand.kind == Operand::Attribute) continue;
+      std::vector<Tensor>& list = made.lists.emplace_back();
+      for (int32_t id : operand.ids) list.push_back(tensor(id));
+      made.values[k] = operand.kind == Operand::List ? Value(TensorList(list)) : Value(list[0]);
+    }
+    for (int32_t id : launch.results) made.outputs.push_back(tensor(id).impl());
+    made.call.inputs = made.values.data();
+    made.call.input_count = static_cast<int32_t>(made.values.size());
+    made.call.outputs = made.outputs.data();
+    made.call.output_count = static_cast<int32_t>(made.outputs.size());
+    made.call.api = &host_api();
+  }
+  return set;
+}
+
+// The memory behind a root that is not the arena's.
+void Instance::bind(WorkingSet& set, int32_t root, void* data) const {
+  for (int32_t place : places_of_root_[static_cast<size_t>(root)])
+    set.tensors[static_cast<size_t>(place)]->data =
+        static_cast<char*>(data) + lowered_.places[static_cast<size_t>(place)].offset;
+}
+
+// Contiguous, and not in memory that the run writes.
+Tensor Instance::readable(const Tensor& input) const {
+  if (!input.is_contiguous()) return assign(input);
+  for (int32_t k : lowered_.written)
+    if (program_.states[static_cast<size_t>(k)].tensor->storage == input->storage)
+      return assign(input);
+  return input;
+}
+
+namespace {
+
+[[noreturn]] void fail_launch(const Launch& launch, int32_t status) {
+  try {
+    check_status(status, {});
+  } catch (const Error& error) {
+    if (launch.location.empty()) throw;
+    throw Error(error.kind(), format("{} ({})", error.text(), launch.location), error.hint());
+  }
+  internal_check(false, "{} failed without a reason", launch.op->name());
+  std::abort();
+}
+
+// The op's function may keep what it is given, and the arena is used again: it gets copies.
+void call_op(const Launch& launch, const std::vector<Value>& values,
+             const std::vector<oar_tensor*>& outputs) {
+  Frame frame{Args(values)};
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].is_tensor()) frame.set_tensor(i, assign(values[i].as_tensor()));
+    if (!values[i].is_tensors()) continue;
+    std::vector<Tensor> list;
+    for (const Tensor& t : values[i].as_tensors())
+      list.push_back(t.defined() ? assign(t) : Tensor());
+    frame.set_tensors(i, std::move(list));
+  }
+  const Outputs made = run_op(*launch.op, frame.args());
+  for (size_t i = 0; i < made.size(); ++i)
+    copy_into(Tensor::share(static_cast<TensorImpl*>(outputs[i])), made[i]);
+}
+
+}  // namespace
+
+std::vector<Tensor> Instance::run(TensorList inputs) const {
+  std::vector<Tensor> given;  // keeps copies alive
+  for (const Tensor& t : inputs) given.push_back(readable(t));
+  Borrowed borrowed(*this);
+  WorkingSet& set = borrowed.get();
+  std::vector<StoragePtr> made(lowered_.roots.size());
+  for (size_t r = 0; r < lowered_.roots.size(); ++r) {
+    const Root& root = lowered_.roots[r];
+    const auto id = static_cast<int32_t>(r);
+    switch (root.kind) {
+      case Root::Input:
+        bind(set, id, given[static_cast<size_t>(root.index)]->data);
+        break;
+      case Root::State:
+        bind(set, id, program_.states[static_cast<size_t>(root.index)].tensor->data);
+        break;
+      case Root::Output:
+        made[r] = Storage::allocate(static_cast<size_t>(root.bytes), Device{});
+        bind(set, id, made[r]->data());
+        break;
+      case Root::Arena:
+      case Root::Constant:
+        break;
+    }
+  }
+  for (size_t i = 0; i < set.calls.size(); ++i) {
+    const Launch& launch = lowered_.launches[i];
+    if (!launch.kernel) {
+      call_op(launch, set.calls[i].values, set.calls[i].outputs);
+      continue;
+    }
+    const OpScope scope(launch.op->name().c_str());
+    if (const int32_t status = launch.kernel->run(&set.calls[i].call); status != OAR_OK)
+      fail_launch(launch, status);
+  }
+  std::vector<Tensor> outputs;
+  for (int32_t place : lowered_.outputs) {
+    const Place& p = lowered_.places[static_cast<size_t>(place)];
+    const Root& root = lowered_.roots[static_cast<size_t>(p.root)];
+    const StoragePtr& storage =
+        root.kind == Root::Input ? given[static_cast<size_t>(root.index)]->storage
+        : root.kind == Root::State
+            ? program_.states[static_cast<size_t>(root.index)].tensor->storage
+            : made[static_cast<size_t>(p.root)];
+    outputs.push_back(Tensor::view_of(storage, p.layout.dims(), p.layout.strides(),
+                                      set.tensors[static_cast<size_t>(place)]->data,
+                                      p.layout.dtype()));
+  }
+  for (int32_t k : lowered_.written)
+    program_.states[static_cast<size_t>(k)].tensor->storage->bump_version();
+  return outputs;
+}
+
+}  // namespace oar

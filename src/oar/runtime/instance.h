@@ -1,0 +1,47 @@
+// A program at concrete sizes, ready to run: kernels chosen, memory laid out. A run is a walk over a
+// flat list of launches, without dispatch, without allocation but for what it gives back.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "oar/runtime/lower.h"
+#include "oar/runtime/memory_plan.h"
+
+namespace oar {
+
+class Instance {
+ public:
+  // None where the program, all of whose sizes are known, has to be interpreted.
+  static std::shared_ptr<const Instance> make(Program program);
+
+  // The inputs and states have the program's types. May be called by several threads at once, unless
+  // the program writes states.
+  std::vector<Tensor> run(TensorList inputs) const;
+
+  size_t launches() const { return lowered_.launches.size(); }
+  int64_t arena_bytes() const { return memory_.bytes; }
+
+ private:
+  struct WorkingSet;
+  class Borrowed;
+
+  Instance(Program program, Lowered lowered);
+  Tensor readable(const Tensor& input) const;
+  void share_buffers();
+  void plan();
+  std::unique_ptr<WorkingSet> make_working_set() const;
+  void bind(WorkingSet& set, int32_t root, void* data) const;
+
+  const Program program_;
+  Lowered lowered_;
+  MemoryPlan memory_;
+  std::vector<int64_t> arena_offsets_;                // by root
+  std::vector<std::vector<int32_t>> places_of_root_;  // of roots outside the arena
+  std::vector<int32_t> output_roots_;
+  // Working sets that no run is using: each thread that runs at the same time has one of its own.
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<WorkingSet>> idle_;
+};
+
+}  // namespace oar

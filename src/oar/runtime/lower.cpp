@@ -1,0 +1,456 @@
+#include "oar/runtime/lower.h"
+
+#include <algorithm>
+
+#include "oar/compiler/capture/capture.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/device/generator.h"
+#include "oar/ops/dispatcher.h"
+
+namespace oar {
+namespace {
+
+// Thrown where the program needs the interpreter.
+struct NotLowerable {};
+
+// Nobody reads through it: kernels are only asked whether they would take the call.
+void* const kSomewhere = reinterpret_cast<void*>(uintptr_t{64});
+
+// Updates, and what reads their results, behind everything else. So nothing that may fail stands behind
+// a write, and what an update overwrites has had its readers.
+Program with_updates_last(const Program& program) {
+  std::vector<bool> late(program.values.size(), false);
+  std::vector<Instruction> early, behind;
+  for (const Instruction& instruction : program.body.instructions) {
+    bool waits = is_update(*instruction.op);
+    for_each_operand(instruction, [&](ValueId id) { waits |= late[static_cast<size_t>(id)]; });
+    if (waits && instruction.op->has(Trait::Random)) return program;  // random ops keep their order
+    for (ValueId id : instruction.results) late[static_cast<size_t>(id)] = waits;
+    (waits ? behind : early).push_back(instruction);
+  }
+  Program ordered = program;
+  ordered.body.instructions = std::move(early);
+  for (Instruction& instruction : behind)
+    ordered.body.instructions.push_back(std::move(instruction));
+  return ordered;
+}
+
+// Can a call of it fail, its shapes and dtypes being right?
+bool may_fail(const Op& op) {
+  return !op.has(Trait::Elementwise) && !op.def().view && !is_update(op) && op.name() != "assign";
+}
+
+std::optional<Program> parts_of(const Program& program, const Instruction& call);
+
+class Lowering {
+ public:
+  explicit Lowering(const Program& program) : program_(with_updates_last(program)) {}
+  Lowered run();
+
+ private:
+  using Ids = std::vector<int32_t>;  // a place per value of the program at hand
+
+  int32_t add_root(Root::Kind kind, int64_t index, const Tensor& like);
+  int32_t add_place(int32_t root, int64_t offset, Tensor layout);
+  int32_t fresh(const ValueType& type);
+  const Tensor& layout(int32_t place) const {
+    return out_.places[static_cast<size_t>(place)].layout;
+  }
+  const Root& root_of(int32_t place) const {
+    return out_.roots[static_cast<size_t>(out_.places[static_cast<size_t>(place)].root)];
+  }
+
+  void find_updates_in_place();
+  void emit_all(const Program& program, Ids& ids);
+  void emit(const Program& program, const Instruction& instruction, Ids& ids);
+  void emit_view(const Instruction& call, Ids& ids);
+  void emit_update(const Program& program, const Instruction& call, Ids& ids);
+  void inline_parts(const Instruction& call, const Program& inner, Ids& ids);
+  bool launch(const Instruction& call, const Ids& ids, const std::vector<int32_t>& results);
+  void call(const Instruction& call, const Ids& ids, const std::vector<int32_t>& results);
+  int32_t copy(int32_t place);
+  Frame arguments(const Instruction& call, const Ids& ids) const;
+
+  void finish_outputs(const Ids& ids);
+  void finish_states(const Ids& ids);
+  bool lands_in_state(int32_t place, size_t state);
+
+  const Program program_;
+  Lowered out_;
+  StoragePtr nowhere_ = Storage::adopt(kSomewhere, 0, Device{}, nullptr, nullptr);
+  std::vector<bool> in_place_;        // by value: a state that its update may overwrite
+  std::vector<bool> goes_elsewhere_;  // by state: its old content is written to another one
+};
+
+// ---- places ------------------------------------------------------------------------------------
+
+int32_t Lowering::add_root(Root::Kind kind, int64_t index, const Tensor& like) {
+  out_.roots.push_back({kind, static_cast<int32_t>(index),
+                        like->numel * static_cast<int64_t>(size_of(like.dtype()))});
+  return static_cast<int32_t>(out_.roots.size()) - 1;
+}
+
+int32_t Lowering::add_place(int32_t root, int64_t offset, Tensor layout) {
+  out_.places.push_back({root, offset, std::move(layout)});
+  return static_cast<int32_t>(out_.places.size()) - 1;
+}
+
+Tensor layout_of(const StoragePtr& nowhere, const ValueType& type) {
+  if (!type.device.is_cpu() || !type.shape.is_known()) throw NotLowerable{};
+  SmallVector<int64_t, 6> strides;
+  for (size_t i = 0; i < type.shape.size(); ++i) strides.push_back(1);
+  for (size_t i = type.shape.size(); i-- > 1;) strides[i - 1] = strides[i] * type.shape[i].value();
+  return Tensor::view_of(nowhere, type.shape, {strides.data(), strides.size()}, kSomewhere,
+                         type.dtype);
+}
+
+int32_t Lowering::fresh(const ValueType& type) {
+  Tensor layout = layout_of(nowhere_, type);
+  const int32_t root = add_root(Root::Arena, -1, layout);
+  return add_place(root, 0, std::move(layout));
+}
+
+// ---- instructions ------------------------------------------------------------------------------
+
+// A state may be overwritten by the update whose result is written back to it, if nobody reads the old
+// content, or a view of it, afterwards.
+void Lowering::find_updates_in_place() {
+  const size_t count = program_.values.size();
+  in_place_.assign(count, false);
+  std::vector<ValueId> seen_through(count);  // the value that a view shows
+  std::vector<size_t> last_read(count, 0);
+  for (size_t i = 0; i < count; ++i) seen_through[i] = static_cast<ValueId>(i);
+  const auto& instructions = program_.body.instructions;
+  size_t last_risk = 0;
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    for_each_operand(instructions[i], [&](ValueId id) {
+      last_read[static_cast<size_t>(seen_through[static_cast<size_t>(id)])] = i;
+    });
+    if (may_fail(*instructions[i].op)) last_risk = i;
+    if (instructions[i].op->has(Trait::View))
+      seen_through[static_cast<size_t>(instructions[i].results[0])] =
+          seen_through[static_cast<size_t>(instructions[i].operands[0].ids[0])];
+  }
+  for (ValueId id : program_.outputs)
+    last_read[static_cast<size_t>(seen_through[static_cast<size_t>(id)])] = instructions.size();
+  for (const State& from : program_.states)
+    goes_elsewhere_.push_back(
+        std::any_of(program_.states.begin(), program_.states.end(), [&](const State& to) {
+          return to.written != kNoValue && to.value != from.value &&
+                 seen_through[static_cast<size_t>(to.written)] == from.value;
+        }));
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (!is_update(*instructions[i].op) || last_risk > i) continue;
+    size_t result = 0;
+    for_each_updated(instructions[i], [&](ValueId id) {
+      const ValueId after = instructions[i].results[result++];
+      for (size_t k = 0; k < program_.states.size(); ++k)
+        if (program_.states[k].value == id && program_.states[k].written == after &&
+            last_read[static_cast<size_t>(id)] <= i && !goes_elsewhere_[k])
+          in_place_[static_cast<size_t>(id)] = true;
+    });
+  }
+}
+
+Frame Lowering::arguments(const Instruction& call, const Ids& ids) const {
+  const auto tensor = [&](ValueId id) {
+    return id == kNoValue ? Tensor() : layout(ids[static_cast<size_t>(id)]);
+  };
+  Frame frame = call.attributes.clone();
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const Operand& operand = call.operands[i];
+    if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
+      frame.set_tensor(i, tensor(operand.ids[0]));
+    if (operand.kind != Operand::List) continue;
+    std::vector<Tensor> list;
+    for (ValueId id : operand.ids) list.push_back(tensor(id));
+    frame.set_tensors(i, std::move(list));
+  }
+  return frame;
+}
+
+// False where no kernel takes the call.
+bool Lowering::launch(const Instruction& call, const Ids& ids,
+                      const std::vector<int32_t>& results) {
+  const Frame frame = arguments(call, ids);
+  std::vector<oar_tensor*> raw;
+  for (int32_t place : results) raw.push_back(layout(place).impl());
+  KernelCall question{};
+  question.inputs = frame.args().data();
+  question.input_count = static_cast<int32_t>(frame.size());
+  question.outputs = raw.data();
+  question.output_count = static_cast<int32_t>(raw.size());
+  question.api = &host_api();
+  for (const oar_kernel* kernel : call.op->kernels(Device{}.type)) {
+    if (kernel->accepts && kernel->accepts(&question)) continue;
+    Launch made;
+    made.op = call.op;
+    made.kernel = kernel;
+    made.operands = call.operands;
+    for (Operand& operand : made.operands)
+      for (ValueId& id : operand.ids)
+        if (id != kNoValue) id = ids[static_cast<size_t>(id)];
+    made.attributes = call.attributes.clone();
+    made.results = results;
+    made.location = call.location;
+    out_.launches.push_back(std::move(made));
+    return true;
+  }
+  return false;
+}
+
+// An op that only its function knows: a user's, or one that reads values.
+void Lowering::call(const Instruction& call, const Ids& ids, const std::vector<int32_t>& results) {
+  Launch made;
+  made.op = call.op;
+  made.operands = call.operands;
+  for (Operand& operand : made.operands)
+    for (ValueId& id : operand.ids)
+      if (id != kNoValue) id = ids[static_cast<size_t>(id)];
+  made.attributes = call.attributes.clone();
+  made.results = results;
+  made.location = call.location;
+  out_.launches.push_back(std::move(made));
+}
+
+int32_t Lowering::copy(int32_t place) {
+  Instruction call;
+  call.op = &get_op("assign");
+  call.operands.push_back({Operand::One, {0}});
+  call.attributes.push(Value());
+  const Tensor& like = layout(place);
+  const int32_t result = fresh({like.dtype(), like.shape(), Device{}});
+  if (!launch(call, {place}, {result})) throw NotLowerable{};
+  return result;
+}
+
+void Lowering::emit_view(const Instruction& call, Ids& ids) {
+  const int32_t base = ids[static_cast<size_t>(call.operands[0].ids[0])];
+  Frame frame = arguments(call, ids);
+  int32_t shown = base;
+  std::optional<ViewSpec> spec = call.op->def().view(frame.args());
+  if (!spec) {  // the layout does not allow a view: copy, then it does
+    shown = copy(base);
+    frame.set_tensor(0, layout(shown));
+    spec = call.op->def().view(frame.args());
+    if (!spec) throw NotLowerable{};
+  }
+  const Place place = out_.places[static_cast<size_t>(shown)];
+  const DType dtype = place.layout.dtype();
+  Tensor view = Tensor::view_of(nowhere_, spec->shape, {spec->strides.data(), spec->strides.size()},
+                                kSomewhere, dtype);
+  ids[static_cast<size_t>(call.results[0])] =
+      add_place(place.root, place.offset + spec->offset * static_cast<int64_t>(size_of(dtype)),
+                std::move(view));
+}
+
+// The kernel writes its operands: those that somebody still needs are copied first.
+void Lowering::emit_update(const Program& program, const Instruction& call, Ids& ids) {
+  Instruction written = call;
+  Ids with_copies = ids;
+  size_t result = 0;
+  for_each_updated(call, [&](ValueId id) {
+    int32_t& place = with_copies[static_cast<size_t>(id)];
+    const bool free = &program == &program_ && in_place_[static_cast<size_t>(id)];
+    if (!free) place = copy(place);
+    ids[static_cast<size_t>(call.results[result++])] = place;
+  });
+  // What the schema calls results are the first of the written parameters again.
+  std::vector<int32_t> results;
+  for (const Result& r : call.op->schema().results)
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      const Parameter& p = call.op->schema().parameters[i];
+      if (!p.written || p.alias != r.alias) continue;
+      for (ValueId id : call.operands[i].ids)
+        if (id != kNoValue) results.push_back(with_copies[static_cast<size_t>(id)]);
+    }
+  if (!launch(written, with_copies, results)) throw NotLowerable{};
+}
+
+void Lowering::emit(const Program& program, const Instruction& instruction, Ids& ids) {
+  if (instruction.op->has(Trait::DataDependent)) throw NotLowerable{};
+  if (instruction.op->def().view) return emit_view(instruction, ids);
+  if (is_update(*instruction.op)) return emit_update(program, instruction, ids);
+  std::vector<int32_t> results;
+  for (ValueId id : instruction.results) results.push_back(fresh(program.type_of(id)));
+  if (!launch(instruction, ids, results)) {
+    if (std::optional<Program> parts = parts_of(program, instruction))
+      return inline_parts(instruction, *parts, ids);  // the fresh places stay empty
+    call(instruction, ids, results);
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    ids[static_cast<size_t>(instruction.results[i])] = results[i];
+}
+
+// An op without a kernel for this call: its parts, captured at these sizes. None where its function
+// looks at values or draws random numbers by itself.
+std::optional<Program> parts_of(const Program& program, const Instruction& call) {
+  if (!call.op->def().decompose) return std::nullopt;
+  std::vector<InputSpec> specs;
+  for_each_operand(call, [&](ValueId id) {
+    specs.push_back({program.type_of(id).dtype, program.type_of(id).shape});
+  });
+  const auto parts = [&](const std::vector<Tensor>& inputs) {
+    Frame frame = call.attributes.clone();
+    size_t next = 0;
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      const Operand& operand = call.operands[i];
+      if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
+        frame.set_tensor(i, inputs[next++]);
+      if (operand.kind != Operand::List) continue;
+      std::vector<Tensor> list;
+      for (ValueId id : operand.ids) list.push_back(id == kNoValue ? Tensor() : inputs[next++]);
+      frame.set_tensors(i, std::move(list));
+    }
+    const Outputs made = call.op->def().decompose(frame.args());
+    return std::vector<Tensor>(made.begin(), made.end());
+  };
+  const RandomState before = generator::state();
+  Program inner;
+  try {
+    inner = capture(parts, specs, call.op->name());
+  } catch (const Error&) {
+    return std::nullopt;  // the run will tell
+  }
+  if (generator::state() != before) {
+    generator::set_state(before);
+    return std::nullopt;
+  }
+  if (!inner.states.empty()) return std::nullopt;
+  for (Instruction& part : inner.body.instructions) part.location = call.location;
+  optimise(inner);
+  return inner;
+}
+
+void Lowering::inline_parts(const Instruction& call, const Program& inner, Ids& ids) {
+  std::vector<int32_t> given;
+  for_each_operand(call, [&](ValueId id) { given.push_back(ids[static_cast<size_t>(id)]); });
+  Ids inner_ids(inner.values.size(), -1);
+  for (size_t i = 0; i < inner.inputs.size(); ++i)
+    inner_ids[static_cast<size_t>(inner.inputs[i])] = given[i];
+  emit_all(inner, inner_ids);
+  for (size_t i = 0; i < call.results.size(); ++i)
+    ids[static_cast<size_t>(call.results[i])] = inner_ids[static_cast<size_t>(inner.outputs[i])];
+}
+
+void Lowering::emit_all(const Program& program, Ids& ids) {
+  for (const Constant& c : program.constants) {
+    if (!c.tensor.is_dense() || !c.tensor.device().is_cpu()) throw NotLowerable{};
+    const int32_t root =
+        add_root(Root::Constant, static_cast<int64_t>(out_.constants.size()), c.tensor);
+    out_.constants.push_back(c.tensor);
+    ids[static_cast<size_t>(c.value)] = add_place(root, 0, Tensor(c.tensor->alias()));
+  }
+  for (const Instruction& instruction : program.body.instructions) emit(program, instruction, ids);
+}
+
+// ---- results -----------------------------------------------------------------------------------
+
+// The memory that a caller gets is his: not the program's, and not a state's that a run writes.
+void Lowering::finish_outputs(const Ids& ids) {
+  for (size_t k = 0; k < program_.outputs.size(); ++k) {
+    int32_t place = ids[static_cast<size_t>(program_.outputs[k])];
+    const Root& root = root_of(place);
+    const bool writes = root.kind == Root::State &&
+                        program_.states[static_cast<size_t>(root.index)].written != kNoValue;
+    if (root.kind == Root::Constant || writes) place = copy(place);
+    Root& own = out_.roots[static_cast<size_t>(out_.places[static_cast<size_t>(place)].root)];
+    if (own.kind == Root::Arena) own = {Root::Output, static_cast<int32_t>(k), own.bytes};
+    out_.outputs.push_back(place);
+  }
+}
+
+// May the value be made in the state's memory? It must be all of its root, and nobody may read the
+// state once the value is there.
+bool Lowering::lands_in_state(int32_t place, size_t state) {
+  if (goes_elsewhere_[state]) return false;
+  const Place& p = out_.places[static_cast<size_t>(place)];
+  Root& root = out_.roots[static_cast<size_t>(p.root)];
+  if (root.kind != Root::Arena || p.offset != 0 || !p.layout.is_contiguous() ||
+      root.bytes != p.layout->numel * static_cast<int64_t>(size_of(p.layout.dtype())))
+    return false;
+  const auto is_state = [&](int32_t id) {
+    return root_of(id).kind == Root::State && root_of(id).index == static_cast<int32_t>(state);
+  };
+  bool made = false;
+  for (const Launch& launch : out_.launches) {
+    const bool makes = std::any_of(launch.results.begin(), launch.results.end(), [&](int32_t r) {
+      return out_.places[static_cast<size_t>(r)].root == p.root;
+    });
+    bool reads = false;
+    for (size_t i = 0; i < launch.operands.size(); ++i)
+      for (ValueId id : launch.operands[i].ids)
+        if (id != kNoValue && is_state(id)) {
+          // Element by element, the first operand may be overwritten while it is read.
+          const bool over = makes && i == 0 && launch.op->has(Trait::HasInplace) &&
+                            out_.places[static_cast<size_t>(id)].offset == 0 &&
+                            layout(id).is_contiguous() && layout(id)->numel == p.layout->numel;
+          reads |= !over;
+        }
+    if (made && !makes && (!launch.kernel || may_fail(*launch.op))) return false;
+    made |= makes;
+    if (made && reads) return false;
+  }
+  if (!made) return false;
+  root.kind = Root::State;
+  root.index = static_cast<int32_t>(state);
+  return true;
+}
+
+void Lowering::finish_states(const Ids& ids) {
+  std::vector<std::pair<int32_t, size_t>> copies;
+  for (size_t k = 0; k < program_.states.size(); ++k) {
+    const State& s = program_.states[k];
+    if (s.written == kNoValue || s.written == s.value) continue;
+    out_.written.push_back(static_cast<int32_t>(k));
+    const int32_t place = ids[static_cast<size_t>(s.written)];
+    const bool there = root_of(place).kind == Root::State &&
+                       root_of(place).index == static_cast<int32_t>(k) &&
+                       out_.places[static_cast<size_t>(place)].offset == 0;
+    if (!there && !lands_in_state(place, k)) copies.emplace_back(place, k);
+  }
+  // A state that goes to another one is read before any is written.
+  for (auto& [place, k] : copies)
+    if (root_of(place).kind == Root::State) place = copy(place);
+  for (const auto& [place, k] : copies) {
+    Instruction call;
+    call.op = &get_op("assign");
+    call.operands.push_back({Operand::One, {0}});
+    call.attributes.push(Value());
+    const int32_t target = ids[static_cast<size_t>(program_.states[k].value)];
+    if (!launch(call, {place}, {target})) throw NotLowerable{};
+  }
+}
+
+Lowered Lowering::run() {
+  Ids ids(program_.values.size(), -1);
+  for (size_t i = 0; i < program_.inputs.size(); ++i) {
+    Tensor layout = layout_of(nowhere_, program_.type_of(program_.inputs[i]));
+    const int32_t root = add_root(Root::Input, static_cast<int64_t>(i), layout);
+    ids[static_cast<size_t>(program_.inputs[i])] = add_place(root, 0, std::move(layout));
+  }
+  for (size_t i = 0; i < program_.states.size(); ++i) {
+    const State& s = program_.states[i];
+    if (!s.tensor.is_dense() || !s.tensor.is_contiguous()) throw NotLowerable{};
+    Tensor layout = layout_of(nowhere_, program_.type_of(s.value));
+    const int32_t root = add_root(Root::State, static_cast<int64_t>(i), layout);
+    ids[static_cast<size_t>(s.value)] = add_place(root, 0, std::move(layout));
+  }
+  find_updates_in_place();
+  emit_all(program_, ids);
+  finish_outputs(ids);
+  finish_states(ids);
+  return std::move(out_);
+}
+
+}  // namespace
+
+std::optional<Lowered> lower(const Program& program) {
+  try {
+    return Lowering(program).run();
+  } catch (const NotLowerable&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace oar

@@ -1,0 +1,42 @@
+#include "oar/runtime/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace oar {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+bool meet(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
+
+}  // namespace
+
+MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
+  MemoryPlan plan;
+  plan.offsets.assign(buffers.size(), 0);
+  std::vector<size_t> by_size(buffers.size());
+  std::iota(by_size.begin(), by_size.end(), size_t{0});
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
+  std::vector<size_t> placed;  // by offset
+  for (const size_t i : by_size) {
+    const int64_t bytes = aligned(buffers[i].bytes);
+    int64_t at = 0;
+    for (const size_t other : placed) {
+      if (!meet(buffers[i], buffers[other])) continue;
+      if (at + bytes <= plan.offsets[other]) break;
+      at = std::max(at, plan.offsets[other] + aligned(buffers[other].bytes));
+    }
+    plan.offsets[i] = at;
+    plan.bytes = std::max(plan.bytes, at + bytes);
+    const auto behind = std::upper_bound(placed.begin(), placed.end(), at,
+                                         [&](int64_t o, size_t p) { return o < plan.offsets[p]; });
+    placed.insert(behind, i);
+  }
+  return plan;
+}
+
+}  // namespace oar

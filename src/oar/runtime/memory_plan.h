@@ -1,0 +1,25 @@
+// Where in one arena the buffers of a run lie.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace oar {
+
+// A buffer and the steps, both included, between which its content is needed.
+struct Lifetime {
+  int64_t bytes = 0;
+  int32_t first = 0, last = 0;
+};
+
+struct MemoryPlan {
+  std::vector<int64_t> offsets;  // one per buffer
+  int64_t bytes = 0;             // of the arena
+};
+
+// Buffers that live at the same time do not overlap. Large ones are placed first, each at the lowest
+// place that is free during its life.
+MemoryPlan plan_memory(std::span<const Lifetime> buffers);
+
+}  // namespace oar
