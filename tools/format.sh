@@ -10,9 +10,9 @@ mapfile -t files < <(
 [ ${#files[@]} -gt 0 ] || exit 0
 
 if [ "${1:-}" = --fix ]; then
-  clang-format-19 -i "${files[@]}"
+  .venv/bin/clang-format -i "${files[@]}"
   echo "format: done (${#files[@]} files)"
-elif clang-format-19 --dry-run -Werror "${files[@]}"; then
+elif .venv/bin/clang-format --dry-run -Werror "${files[@]}"; then
   echo "format: ok (${#files[@]} files)"
 else
   echo "format: failed; 'make format' puts it right" >&2

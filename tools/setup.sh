@@ -21,7 +21,10 @@ case $purpose in
     esac
     requirements=tools/requirements.txt
     ;;
-  check) packages=(clang-format-19 clang-tidy-19) ;;
+  check)
+    packages=()
+    requirements=tools/requirements-check.txt
+    ;;
   wheel)
     packages=()
     requirements=tools/requirements-wheel.txt

@@ -60,7 +60,7 @@ class CarriedError : public std::exception {
 void set_python_error() {
   try {
     throw;
-  } catch (const PythonError&) {
+  } catch (const PythonError&) {  // NOLINT(bugprone-empty-catch): Python has the error already
   } catch (const CarriedError& error) {
     error.restore();
   } catch (const Error& error) {

@@ -167,7 +167,7 @@ Ints words(const Index& index) { return {index.basic.data(), index.basic.size()}
 
 // The view that the index tensors apply to. Where they stand apart, their axes come first in it.
 Tensor advanced_base(const Tensor& x, Index& index) {
-  const Tensor view = only_whole_slices(index) ? x : slice_view(x, words(index));
+  Tensor view = only_whole_slices(index) ? x : slice_view(x, words(index));
   if (!index.apart) return view;
   SmallVector<int64_t, 6> taken, left;
   std::vector<Tensor> tensors;

@@ -16,7 +16,7 @@ PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
 }  // namespace
 
 PyMODINIT_FUNC PyInit__C() {
-  using namespace oar::python;
+  using namespace oar::python;  // NOLINT(google-build-using-namespace)
   return guarded([]() -> PyObject* {
     Ref module = checked(PyModule_Create(&kModule));
     init_dtype_type(module.get());

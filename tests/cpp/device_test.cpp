@@ -13,11 +13,11 @@
 namespace oar {
 namespace {
 
-Tensor numbers(std::vector<double> values, DType dtype = DType::Float32) {
+Tensor numbers(const std::vector<double>& values, DType dtype = DType::Float32) {
   const std::vector<Dim> shape{Dim(static_cast<int64_t>(values.size()))};
   return Tensor::from_vector(values, shape, dtype);
 }
-Tensor matrix(std::vector<double> values, int64_t rows, int64_t columns) {
+Tensor matrix(const std::vector<double>& values, int64_t rows, int64_t columns) {
   return Tensor::from_vector(values, std::vector<Dim>{Dim(rows), Dim(columns)}, DType::Float32);
 }
 std::vector<double> values(const Tensor& t) { return to_device(t, Device{}).to_vector<double>(); }

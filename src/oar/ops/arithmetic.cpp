@@ -234,7 +234,7 @@ const OpDef polar_op = {
         "'complex64')",
     .samples =
         [] {
-          const auto of = [](TensorSpec spec) { return of_dtype(spec, DType::Float64); };
+          const auto of = [](const TensorSpec& spec) { return of_dtype(spec, DType::Float64); };
           return Samples()
               .add(of(t({4, 7})), of(t({4, 7})))
               .add(of(t({2, 1})), of(t({3})))

@@ -213,7 +213,7 @@ const OpDef group_norm_rows_grad_op = {
         "range(x.ndim) if i != 1))",
     .samples =
         [] {
-          const auto s = [](Shape shape) { return positive(shape); };
+          const auto s = [](const Shape& shape) { return positive(shape); };
           return Samples()
               .add(t({2, 4, 3}), t({4}), s({2, 2}), s({2, 2}), t({2, 4, 3}), s({2, 2}), s({2, 2}),
                    2)

@@ -238,7 +238,7 @@ const OpDef conv_op = {
         [] {
           Samples samples;
           for (const ConvSample& s : conv_samples()) {
-            const auto add = [&](auto bias) {
+            const auto add = [&](const auto& bias) {
               samples.add(t(s.x), t(s.weight), bias, s.stride, s.padding, s.dilation, s.groups,
                           s.channels_last);
             };

@@ -217,7 +217,7 @@ Weighted soft_cross_entropy(const Tensor& input, const Tensor& label, const Tens
 Tensor divisor(const Tensor& total) { return where(equal(total, literal(0)), literal(1), total); }
 
 Tensor reduce_weighted(const Weighted& w, std::string_view reduction, bool count_valid) {
-  const Tensor loss = w.weight.defined() ? w.loss * w.weight : w.loss;
+  Tensor loss = w.weight.defined() ? w.loss * w.weight : w.loss;
   if (reduction == "none") return loss;
   if (reduction == "sum") return sum(loss);
   if (!w.weight.defined() && !count_valid) return mean(loss);

@@ -33,10 +33,12 @@ Metas infer_concat(TensorList x, int64_t given_axis) {
     bool fits = x[k].rank() == x[0].rank();
     for (int64_t i = 0; fits && i < x[0].rank(); ++i) {
       Dim& size = meta.shape[static_cast<size_t>(i)];
-      if (i == axis)
+      if (i == axis) {
         size = size + x[k].dim(i);
-      else if ((fits = same(size, x[k].dim(i))) && x[k].dim(i).is_known())
-        size = x[k].dim(i);
+        continue;
+      }
+      fits = same(size, x[k].dim(i));
+      if (fits && x[k].dim(i).is_known()) size = x[k].dim(i);
     }
     user_check(fits, ErrorKind::InvalidArgument,
                "x[0] has shape {} and x[{}] has shape {}; they may differ only at axis {}.",

@@ -124,7 +124,7 @@ const OpDef bce_loss_op = {
         "np.maximum(np.log(input), -100)",
     .samples =
         [] {
-          const auto p = [](Shape shape) { return uniform_in(0.1, 0.9, shape); };
+          const auto p = [](const Shape& shape) { return uniform_in(0.1, 0.9, shape); };
           return Samples()
               .add(p({4, 3}), p({4, 3}))
               .add(p({2, 1}), p({3}))
@@ -152,7 +152,7 @@ const OpDef binary_cross_entropy_op = {
         "None else weight))",
     .samples =
         [] {
-          const auto p = [](Shape shape) { return uniform_in(0.1, 0.9, shape); };
+          const auto p = [](const Shape& shape) { return uniform_in(0.1, 0.9, shape); };
           return Samples()
               .add(p({4, 3}), p({4, 3}))
               .add(p({4, 3}), p({4, 3}), p({3}), "none")

@@ -78,7 +78,7 @@ const OpDef multi_label_soft_margin_loss_op = {
         "weight)).mean(-1))",
     .samples =
         [] {
-          const auto y = [](Shape shape) { return uniform_in(0, 1, shape); };
+          const auto y = [](const Shape& shape) { return uniform_in(0, 1, shape); };
           return Samples()
               .add(t({4, 3}), y({4, 3}))
               .add(t({4, 3}), y({4, 3}), positive({3}), "none")
@@ -158,7 +158,7 @@ const OpDef sigmoid_focal_loss_op = {
         "normalizer))(1 / (1 + np.exp(-logit))))",
     .samples =
         [] {
-          const auto y = [](Shape shape) { return uniform_in(0, 1, shape); };
+          const auto y = [](const Shape& shape) { return uniform_in(0, 1, shape); };
           return Samples()
               .add(t({4, 3}), y({4, 3}))
               .add(t({4, 3}), y({4, 3}), positive({1}), 0.4, 1.5, "mean")
@@ -190,7 +190,7 @@ const OpDef poisson_nll_loss_op = {
         "np.pi * np.maximum(label, 1)), 0) if full else 0))",
     .samples =
         [] {
-          const auto y = [](Shape shape) { return uniform_in(0.2, 5, shape); };
+          const auto y = [](const Shape& shape) { return uniform_in(0.2, 5, shape); };
           return Samples()
               .add(t({4, 3}), y({4, 3}))
               .add(positive({4, 3}), y({4, 3}), false, true, 1e-3, "none")

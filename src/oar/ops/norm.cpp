@@ -170,7 +170,7 @@ const OpDef layer_norm_rows_grad_op = {
         "x.shape[:begin_axis] + (1,) * (x.ndim - begin_axis))",
     .samples =
         [] {
-          const auto s = [](Shape shape) { return positive(shape); };
+          const auto s = [](const Shape& shape) { return positive(shape); };
           return Samples()
               .add(t({4, 6}), t({6}), s({4}), s({4}), t({4, 6}), s({4}), s({4}), 1)
               .add(t({2, 3, 4}), std::nullopt, s({2, 3}), s({2, 3}), t({2, 3, 4}), s({2, 3}),

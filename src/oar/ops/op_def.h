@@ -41,7 +41,7 @@ class Rule {
   Rule(Unsupported u) : why_(u.why) {}  // reads as the record does
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, Rule> && !std::is_same_v<F, Unsupported>)
-  Rule(F function) {
+  Rule(F function) {  // NOLINT(performance-unnecessary-value-param): lambdas are small
     using P = typename detail::ParameterOf<F>::type;
     if constexpr (std::is_same_v<P, Context>)
       function_ = function;

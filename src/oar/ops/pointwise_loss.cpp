@@ -191,8 +191,8 @@ const OpDef pointwise_loss_op = {
     .numpy = kNumpy,
     .samples =
         [] {
-          const auto p = [](Shape shape) { return positive(shape); };
-          const auto label = [](Shape shape) { return uniform_in(0.1, 0.9, shape); };
+          const auto p = [](const Shape& shape) { return positive(shape); };
+          const auto label = [](const Shape& shape) { return uniform_in(0.1, 0.9, shape); };
           return Samples()
               .add(t({4, 3}), t({4, 3}), "square")
               .add(t({2, 3}), t({3}), "square", 0.0, 0.0, "sum")

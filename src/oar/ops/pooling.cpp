@@ -30,8 +30,8 @@ Tensor average(const A& a, size_t spatial) {
   user_check(!a.divisor_override || *a.divisor_override != 0, ErrorKind::InvalidArgument,
              "divisor_override must not be 0.");
   const ResolvedWindows r(a, spatial);
-  const Tensor mean = avg_pool(a.x, r.window, r.stride, r.padding, a.ceil_mode, a.exclusive,
-                               std::nullopt, r.axes.channels_last);
+  Tensor mean = avg_pool(a.x, r.window, r.stride, r.padding, a.ceil_mode, a.exclusive, std::nullopt,
+                         r.axes.channels_last);
   if (!a.divisor_override) return mean;
   // As in Paddle, windows at the edge are means of what they see, scaled like whole ones.
   double area = 1;

@@ -70,7 +70,7 @@ class Samples : public std::vector<Sample> {
  public:
   // One call: tensors by t(...), attributes as literals, in schema order.
   template <class... A>
-  Samples& add(A... args) {
+  Samples& add(A... args) {  // NOLINT(performance-unnecessary-value-param): they are moved
     push_back({{to_arg(std::move(args))...}});
     return *this;
   }

@@ -37,7 +37,10 @@ Metas infer_places(const Tensor& sequence, const Tensor& values, bool narrow) {
 TensorSpec rising(Shape shape) {
   const auto n = static_cast<size_t>(shape.numel().word());
   std::vector<double> values;
-  for (size_t i = 0; i < n; ++i) values.push_back(static_cast<double>(i / 2 + i % 2));
+  for (size_t i = 0; i < n; ++i) {
+    const size_t twice_each = (i + 1) / 2;
+    values.push_back(static_cast<double>(twice_each));
+  }
   return {.shape = std::move(shape),
           .fill = Fill::Values,
           .values = std::move(values),

@@ -68,7 +68,8 @@ const C* sum_lines(const Windows& w, const C* plane, const Span& z, const Span& 
       std::copy_n(from, width, block);
     else
       add_to(width, from, block);
-    if (++seen % each == 0 || seen == lines) add_to(width, block, total);
+    ++seen;
+    if (seen % each == 0 || seen == lines) add_to(width, block, total);
   });
   return total;
 }

@@ -66,7 +66,7 @@ void add_taps(Taps& taps, const Mapping& map, double ratio, int64_t i) {
   const auto x = static_cast<double>(i);
   if (map.mode == "nearest") {
     // In float, as everywhere: other roundings would pick other pixels.
-    taps.add(static_cast<int64_t>(static_cast<float>(ratio) * static_cast<float>(i)), 1);
+    taps.add(static_cast<int64_t>(static_cast<float>(ratio) * static_cast<float>(i)), 1.0);
   } else if (map.mode == "linear") {
     const double at = map.half_pixels ? std::max(ratio * (x + 0.5) - 0.5, 0.0) : ratio * x;
     const double below = std::floor(at);
@@ -481,15 +481,15 @@ struct Edges {
   int64_t images = 1, inner = 1;
   Edges(const oar_tensor& x, Ints paddings, std::string_view mode, bool reverse) {
     const auto pads = [&](int i) {
-      return paddings[static_cast<size_t>(2 * i)] != 0 ||
-             paddings[static_cast<size_t>(2 * i + 1)] != 0;
+      const auto at = 2 * static_cast<size_t>(i);
+      return paddings[at] != 0 || paddings[at + 1] != 0;
     };
     int first = 0, end = x.ndim;
     while (first + 1 < end && !pads(first)) images *= x.shape[first++];
     while (end - 1 > first && !pads(end - 1)) inner *= x.shape[--end];
     for (int i = first; i < end; ++i) {
-      Taps taps = edge_taps(mode, x.shape[i], paddings[static_cast<size_t>(2 * i)],
-                            paddings[static_cast<size_t>(2 * i + 1)]);
+      const auto at = 2 * static_cast<size_t>(i);
+      Taps taps = edge_taps(mode, x.shape[i], paddings[at], paddings[at + 1]);
       axes.push_back(reverse ? taps.transposed() : std::move(taps));
     }
   }

@@ -82,9 +82,8 @@ template <class T>
 void pad_rows(const oar_tensor& x, const oar_tensor& out, Ints paddings, T element) {
   const int last = x.ndim - 1;
   SmallVector<Kept, 6> kept;
-  for (int i = 0; i < x.ndim; ++i)
-    kept.push_back({x.shape[i], paddings[static_cast<size_t>(2 * i)],
-                    paddings[static_cast<size_t>(2 * i + 1)]});
+  for (size_t i = 0; i < static_cast<size_t>(x.ndim); ++i)
+    kept.push_back({x.shape[i], paddings[2 * i], paddings[2 * i + 1]});
   const int64_t length = out.shape[last], step = x.strides[last];
   const Kept& row = kept.back();
   const auto pad_row = [&](int64_t r) {

@@ -143,7 +143,7 @@ Tensor put_view(const Op& op, const Frame& args, const Tensor& base, const Tenso
     const Tensor outputs[] = {part};
     return call_vjp(op, frame.args(), outputs, {&part, 1})[0];
   };
-  const Tensor whole = scatter(view);
+  Tensor whole = scatter(view);
   if (view.numel() == base.numel()) return whole;  // every element has been written
   const Tensor mask = cast(scatter(full(view.dims(), Scalar(1.0), DType::Float32)), DType::Bool);
   static const Op& where_op = get_op("where");

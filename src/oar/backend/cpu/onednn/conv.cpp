@@ -382,8 +382,9 @@ const char* objection(const oar_kernel_call* raw) {
 
 template <Pass kPass>
 void convolve(KernelCall& call) {
+  internal_check(t_accepted.call == &call || !objection<kPass>(&call),
+                 "a convolution is not accepted");
   const Accepted accepted = std::exchange(t_accepted, {});
-  internal_check(accepted.call == &call, "a convolution runs that was not accepted");
   const bool biased = kPass == Pass::Forward && call.has(2);
   const Spread first(call.in(0)), second(call.in(1));
   const Buffer first_room(first.bytes()), second_room(second.bytes());

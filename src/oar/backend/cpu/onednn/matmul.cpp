@@ -130,7 +130,8 @@ std::shared_ptr<const Plan> find_plan(const Batched& p, const Core& core, DType 
       key, [&] { return make_plan(p, core, onednn::dtype_of(dtype), biased); });
 }
 
-// A call that was accepted: its run follows at once in the same thread and finds it here.
+// A call that was accepted: in eager mode its run follows at once in the same thread and finds it here.
+// A program's calls are accepted once and run often, so they ask again.
 struct Accepted {
   const oar_kernel_call* call = nullptr;
   Batched outer;
@@ -159,9 +160,10 @@ const char* objection(const oar_kernel_call* raw, bool transpose_x, bool transpo
   return nullptr;
 }
 
+template <const char* (*kAccepts)(const oar_kernel_call*)>
 void product(KernelCall& call) {
+  internal_check(t_accepted.call == &call || !kAccepts(&call), "a product is not accepted");
   const Accepted accepted = std::exchange(t_accepted, {});
-  internal_check(accepted.call == &call, "a product runs that was not accepted");
   const auto size = static_cast<int64_t>(size_of(call.dtype()));
   const auto place = [size](const oar_tensor& t, int64_t offset) {
     return static_cast<void*>(static_cast<char*>(t.data) + offset * size);
@@ -195,9 +197,9 @@ const char* accepts_linear(const oar_kernel_call* raw) {
 
 KernelList onednn_matmul_kernels() {
   static const oar_kernel list[] = {
-      {"matmul", 1, "cpu:onednn", accepts_matmul, kernel_entry<product>},
-      {"matmul_core", 1, "cpu:onednn", accepts_core, kernel_entry<product>},
-      {"linear", 1, "cpu:onednn", accepts_linear, kernel_entry<product>},
+      {"matmul", 1, "cpu:onednn", accepts_matmul, kernel_entry<product<accepts_matmul>>},
+      {"matmul_core", 1, "cpu:onednn", accepts_core, kernel_entry<product<accepts_core>>},
+      {"linear", 1, "cpu:onednn", accepts_linear, kernel_entry<product<accepts_linear>>},
   };
   return list;
 }

@@ -195,7 +195,7 @@ void where(KernelCall& call) {
 }  // namespace simd
 
 KernelList simd_kernels() {
-  using namespace simd;
+  using namespace simd;  // NOLINT(google-build-using-namespace): the table's names
 #define OAR_SIMD_KERNEL(op, functor, operands, numbers, types) \
   {#op, 1, "cpu:simd", accepts<Op::op>, kernel_entry<run<Op::op, operands, numbers>>},
 #define OAR_SIMD_NONE(...)

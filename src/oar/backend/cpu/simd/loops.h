@@ -3,6 +3,8 @@
 // program's only copy.
 #pragma once
 
+#include <immintrin.h>
+
 #include "oar/backend/cpu/simd/functions.h"
 #include "oar/backend/cpu/simd/table.h"
 
@@ -139,17 +141,16 @@ class Operand {
 constexpr int64_t kLine = 64;
 inline void stream_line(char* to, const char* from) {
 #if defined(__AVX__)
-  typedef float Vector __attribute__((vector_size(32), may_alias));
-  __builtin_ia32_movntps256(reinterpret_cast<float*>(to), *reinterpret_cast<const Vector*>(from));
-  __builtin_ia32_movntps256(reinterpret_cast<float*>(to + 32),
-                            *reinterpret_cast<const Vector*>(from + 32));
+  for (int64_t k = 0; k < kLine; k += 32)
+    _mm256_stream_ps(reinterpret_cast<float*>(to + k),
+                     _mm256_loadu_ps(reinterpret_cast<const float*>(from + k)));
 #else
   __builtin_memcpy(to, from, kLine);
 #endif
 }
 inline void stream_fence() {
 #if defined(__AVX__)
-  __builtin_ia32_sfence();
+  _mm_sfence();
 #endif
 }
 
