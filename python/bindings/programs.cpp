@@ -3,11 +3,14 @@
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/replay.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ir/parse.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/autocast.h"
 #include "oar/ops/profile.h"
 #include "oar/runtime/executor.h"
+#include "oar/runtime/trained_program.h"
 
 namespace oar::python {
 namespace {
@@ -62,6 +65,23 @@ PyObject* run(PyObject* self, PyObject* inputs) {
       outputs = executor_of(self).run(given);
     }
     return wrap_list(outputs);
+  });
+}
+
+PyObject* parse_text(PyObject*, PyObject* text) {
+  return guarded([&] {
+    const char* utf8 = PyUnicode_AsUTF8(text);
+    if (!utf8) throw PythonError{};
+    return wrap_program(parse_program(utf8));
+  });
+}
+
+PyObject* optimised(PyObject* self, PyObject* inference) {
+  return guarded([&] {
+    if (PyObject_IsTrue(inference)) return wrap_program(for_inference(program_of(self)));
+    Program program = program_of(self);
+    optimise(program);
+    return wrap_program(std::move(program));
   });
 }
 
@@ -137,21 +157,94 @@ std::vector<InputSpec> specs_of(PyObject* rows) {
   return specs;
 }
 
+CapturedFunction python_function(PyObject* function) {
+  return [callable = Callable(function)](const std::vector<Tensor>& inputs) {
+    const Ref list(wrap_list(inputs));
+    const Ref result(PyObject_CallOneArg(callable.get(), list.get()));
+    if (!result) throw_python_error();
+    return tensors_of(result.get());
+  };
+}
+
 // capture(function, [(shape, dtype, name, stop_gradient)], name); the function takes and returns a list.
 PyObject* capture_function(PyObject*, PyObject* args) {
   PyObject *function, *specs;
   const char* name;
   if (!PyArg_ParseTuple(args, "OOs", &function, &specs, &name)) return nullptr;
+  return guarded(
+      [&] { return wrap_program(capture(python_function(function), specs_of(specs), name)); });
+}
+
+// ---- functions with their derivatives ----------------------------------------------------------
+
+struct PyTrained {
+  PyObject_HEAD TrainedProgram* program;
+};
+PyTypeObject* g_trained_type = nullptr;
+
+const TrainedProgram& trained_of(PyObject* self) {
+  return *reinterpret_cast<PyTrained*>(self)->program;
+}
+
+void dealloc_trained(PyObject* self) {
+  delete reinterpret_cast<PyTrained*>(self)->program;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* run_trained(PyObject* self, PyObject* inputs) {
   return guarded([&] {
-    const auto call = [callable = Callable(function)](const std::vector<Tensor>& inputs) {
-      const Ref list(wrap_list(inputs));
-      const Ref result(PyObject_CallOneArg(callable.get(), list.get()));
-      if (!result) throw_python_error();
-      return tensors_of(result.get());
-    };
-    return wrap_program(capture(call, specs_of(specs), name));
+    const std::vector<Tensor> given = tensors_of(inputs);
+    std::vector<Tensor> outputs;
+    {
+      const GilRelease release;
+      outputs = trained_of(self).run(given);
+    }
+    return wrap_list(outputs);
   });
 }
+
+PyObject* trained_program(PyObject* self, void* which) {
+  return guarded([&] {
+    const TrainedProgram& p = trained_of(self);
+    const std::string_view name = static_cast<const char*>(which);
+    return wrap_program(name == "forward"    ? p.forward()
+                        : name == "backward" ? p.backward()
+                                             : p.program());
+  });
+}
+
+// capture_trained(function, specs, name): the function with its gradients, as one step on the tape.
+PyObject* capture_trained(PyObject*, PyObject* args) {
+  PyObject *function, *specs;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOs", &function, &specs, &name)) return nullptr;
+  return guarded([&] {
+    auto program = std::make_unique<TrainedProgram>(
+        capture_joint(python_function(function), specs_of(specs), name));
+    auto* self = PyObject_New(PyTrained, g_trained_type);
+    if (!self) throw PythonError{};
+    self->program = program.release();
+    return reinterpret_cast<PyObject*>(self);
+  });
+}
+
+PyMethodDef kTrainedMethods[] = {
+    {"run", run_trained, METH_O, "Runs it on a list of tensors; the tape sees one step."}, {}};
+PyGetSetDef kTrainedGetters[] = {
+    {"program", trained_program, nullptr, "The function alone.", const_cast<char*>("program")},
+    {"forward", trained_program, nullptr, "With what the backward half reads.",
+     const_cast<char*>("forward")},
+    {"backward", trained_program, nullptr, "From cotangents to gradients.",
+     const_cast<char*>("backward")},
+    {}};
+PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_trained)},
+                               {Py_tp_methods, kTrainedMethods},
+                               {Py_tp_getset, kTrainedGetters},
+                               {0, nullptr}};
+PyType_Spec kTrainedSpec = {"oar._C.TrainedProgram", sizeof(PyTrained), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kTrainedSlots};
 
 // The innermost Python line outside of the package.
 std::string python_line() {
@@ -237,6 +330,7 @@ PyMethodDef kMethods[] = {
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
     {"run", run, METH_O, "Runs it on a list of tensors."},
     {"differentiate", differentiate_method, METH_VARARGS, nullptr},
+    {"optimised", optimised, METH_O, "The program after the passes; for inference if true."},
     {}};
 PyGetSetDef kGetters[] = {{"input_names", input_names, nullptr, nullptr, nullptr},
                           {"state_names", state_names, nullptr, nullptr, nullptr},
@@ -249,6 +343,8 @@ PyType_Slot kSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
 PyType_Spec kSpec = {"oar._C.Program", sizeof(PyProgram), 0,
                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
 PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr},
+                            {"capture_trained", capture_trained, METH_VARARGS, nullptr},
+                            {"parse_program", parse_text, METH_O, nullptr},
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},
                             {"profile_start", profile_start, METH_O, nullptr},
@@ -260,6 +356,10 @@ PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr}
 void init_programs(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
   check(PyModule_AddObjectRef(module, "Program", reinterpret_cast<PyObject*>(g_type)));
+  g_trained_type =
+      reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kTrainedSpec)).release());
+  check(
+      PyModule_AddObjectRef(module, "TrainedProgram", reinterpret_cast<PyObject*>(g_trained_type)));
   check(PyModule_AddFunctions(module, kFunctions));
   set_source_locator(python_line);
 }

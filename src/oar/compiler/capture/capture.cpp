@@ -261,6 +261,13 @@ void Capture::link_view(const Tensor& view, const Op& op, Args args) {
   cell.seen = cell.tape_seen = base_cell->version;
 }
 
+std::vector<Tensor> Capture::trained() {
+  std::vector<Tensor> list;
+  for (const PlainTensors::Entry& entry : plain_.entries())
+    if (entry.recording && entry.value != kNoValue) list.push_back(entry.tensor);
+  return list;
+}
+
 Program Capture::finish(std::vector<Tensor>&& outputs) {
   for (const Tensor& t : outputs) {
     user_check(t.defined(), ErrorKind::InvalidType,

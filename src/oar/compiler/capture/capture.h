@@ -53,6 +53,9 @@ class Capture {
   // move.
   Program finish(std::vector<Tensor>&& outputs);
 
+  // Tensors from outside that have been read so far and ask for their gradient.
+  std::vector<Tensor> trained();
+
   uint64_t serial() const { return serial_; }
   ValueId add_value(ValueType type) { return program_.add_value(std::move(type)); }
 

@@ -1,0 +1,171 @@
+#include "oar/compiler/capture/joint.h"
+
+#include <algorithm>
+
+#include "oar/autograd/engine.h"
+#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/pass.h"
+
+namespace oar {
+
+JointProgram capture_joint(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
+                           const std::string& name) {
+  JointProgram joint;
+  joint.inputs = inputs.size();
+  Capture under_way(name);
+  std::vector<Tensor> results;
+  {
+    std::vector<Tensor> symbolic, sources;
+    for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
+    results = function(symbolic);
+    joint.outputs = results.size();
+    std::vector<Tensor> roots, cotangents;
+    for (size_t i = 0; i < results.size(); ++i) {
+      user_check(results[i].defined(), ErrorKind::InvalidType,
+                 "the captured function returned an undefined tensor.");
+      if (stop_gradient(results[i]) || !grad_enabled()) continue;
+      joint.cotangents.push_back(i);
+      roots.push_back(results[i]);
+      cotangents.push_back(
+          under_way.input({results[i].dtype(), results[i].shape(), format("grad_{}", i)}));
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].stop_gradient || roots.empty()) continue;
+      joint.of_inputs.push_back(i);
+      sources.push_back(symbolic[i]);
+    }
+    if (!roots.empty())
+      for (const Tensor& t : under_way.trained()) {
+        joint.of_states.push_back(t);
+        sources.push_back(t);
+      }
+    for (Tensor& t : results) t = detach(t);
+    size_t next = 0;
+    const std::vector<Tensor> gradients =
+        sources.empty() ? std::vector<Tensor>() : grad(roots, sources, cotangents, {}, true);
+    const auto unused = [&](const auto&) { return !gradients[next++].defined(); };
+    std::erase_if(joint.of_inputs, unused);
+    std::erase_if(joint.of_states, unused);
+    for (const Tensor& g : gradients)
+      if (g.defined()) results.push_back(g);
+  }
+  joint.program = under_way.finish(std::move(results));
+  return joint;
+}
+
+namespace {
+
+class Cutting {
+ public:
+  explicit Cutting(const JointProgram& joint)
+      : joint_(joint), program_(joint.program), late_(program_.values.size(), false) {}
+
+  Halves run() {
+    find_late();
+    mark_needed();
+    Halves halves;
+    halves.forward = half("", false);
+    halves.backward = half("_backward", true);
+    for (size_t i = 0; i < joint_.inputs; ++i) halves.forward.inputs.push_back(program_.inputs[i]);
+    for (size_t i = 0; i < joint_.outputs; ++i)
+      halves.forward.outputs.push_back(program_.outputs[i]);
+    for (ValueId id : handed_over_) {
+      halves.forward.outputs.push_back(id);
+      halves.backward.inputs.push_back(id);
+    }
+    for (size_t i = joint_.inputs; i < program_.inputs.size(); ++i)
+      halves.backward.inputs.push_back(program_.inputs[i]);
+    for (size_t i = joint_.outputs; i < program_.outputs.size(); ++i)
+      halves.backward.outputs.push_back(program_.outputs[i]);
+    finish(halves.forward);
+    finish(halves.backward);
+    return halves;
+  }
+
+ private:
+  bool is_late(ValueId id) const { return late_[static_cast<size_t>(id)]; }
+
+  // What depends on a cotangent.
+  void find_late() {
+    for (size_t i = joint_.inputs; i < program_.inputs.size(); ++i)
+      late_[static_cast<size_t>(program_.inputs[i])] = true;
+    for (const Instruction& instruction : program_.body.instructions) {
+      bool late = false;
+      for_each_operand(instruction, [&](ValueId id) { late |= is_late(id); });
+      for (ValueId id : instruction.results) late_[static_cast<size_t>(id)] = late;
+    }
+  }
+
+  // Early values that late instructions read. Views are made again: they cost nothing, and what they
+  // show is often handed over anyway.
+  void mark_needed() {
+    std::vector<bool> wanted(program_.values.size(), false);
+    const auto want = [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; };
+    for (size_t i = joint_.outputs; i < program_.outputs.size(); ++i) want(program_.outputs[i]);
+    const auto& instructions = program_.body.instructions;
+    again_.assign(instructions.size(), false);
+    for (size_t i = instructions.size(); i-- > 0;) {
+      const Instruction& instruction = instructions[i];
+      const bool read = std::any_of(instruction.results.begin(), instruction.results.end(),
+                                    [&](ValueId id) { return wanted[static_cast<size_t>(id)]; });
+      if (!read) continue;
+      const bool late = is_late(instruction.results[0]);
+      again_[i] = late || instruction.op->has(Trait::View) || !reads_tensors(instruction);
+      if (instruction.op->has(Trait::Random)) again_[i] = late;
+      if (again_[i]) {
+        for_each_operand(instruction, want);
+        for (ValueId id : instruction.results) wanted[static_cast<size_t>(id)] = false;
+      }
+    }
+    std::vector<bool> outside(program_.values.size(), false);
+    for (const State& s : program_.states)
+      if (s.written == kNoValue) outside[static_cast<size_t>(s.value)] = true;
+    for (const Constant& c : program_.constants) outside[static_cast<size_t>(c.value)] = true;
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (wanted[i] && !outside[i] && !late_[i]) handed_over_.push_back(static_cast<ValueId>(i));
+  }
+
+  static bool reads_tensors(const Instruction& instruction) {
+    bool reads = false;
+    for_each_operand(instruction, [&](ValueId) { reads = true; });
+    return reads;
+  }
+
+  Program half(const char* suffix, bool backward) const {
+    Program part = program_;
+    part.name += suffix;
+    part.inputs.clear();
+    part.outputs.clear();
+    part.body.instructions.clear();
+    const auto& instructions = program_.body.instructions;
+    for (size_t i = 0; i < instructions.size(); ++i) {
+      const bool late = !instructions[i].results.empty() && is_late(instructions[i].results[0]);
+      if (backward ? again_[i] : !late) part.body.instructions.push_back(instructions[i]);
+    }
+    // A state that the forward half writes has another content by then: it is handed over.
+    if (backward) std::erase_if(part.states, [](const State& s) { return s.written != kNoValue; });
+    return part;
+  }
+
+  static void finish(Program& part) {
+    remove_dead(part);
+    const std::vector<int> uses = count_uses(part);
+    std::erase_if(part.states, [&](const State& s) {
+      return s.written == kNoValue && uses[static_cast<size_t>(s.value)] == 0;
+    });
+    part.renumber();
+    part.collect_symbols();
+  }
+
+  const JointProgram& joint_;
+  const Program& program_;
+  std::vector<bool> late_;
+  std::vector<bool> again_;  // by instruction: part of the backward half
+  std::vector<ValueId> handed_over_;
+};
+
+}  // namespace
+
+Halves cut(const JointProgram& joint) { return Cutting(joint).run(); }
+
+}  // namespace oar

@@ -1,0 +1,35 @@
+// A function and its derivative as one program, and that program cut into the two halves that the tape
+// needs: what runs forwards, and what runs when cotangents arrive.
+#pragma once
+
+#include "oar/compiler/capture/capture.h"
+
+namespace oar {
+
+struct JointProgram {
+  // Inputs: the function's, then the cotangents. Outputs: the function's, then the gradients.
+  Program program;
+  size_t inputs = 0, outputs = 0;  // of the function
+  std::vector<size_t> cotangents;  // per cotangent: the output that it belongs to
+  std::vector<size_t> of_inputs;   // inputs that have a gradient, in order
+  std::vector<Tensor> of_states;   // then the tensors outside that have one
+  bool differentiable() const { return !cotangents.empty(); }
+};
+
+// Gradients for the inputs whose spec asks for one, and for every tensor outside that asks for one
+// and takes part.
+JointProgram capture_joint(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
+                           const std::string& name = "main");
+
+struct Halves {
+  // Inputs: the function's. Outputs: the function's, then what the backward half reads.
+  Program forward;
+  // Inputs: what it reads, then the cotangents. Outputs: the gradients.
+  Program backward;
+};
+
+// Whatever does not need a cotangent runs forwards. What both halves can make from the function's
+// inputs and states by views alone is not handed over but made again.
+Halves cut(const JointProgram& joint);
+
+}  // namespace oar

@@ -1,0 +1,126 @@
+#include "oar/runtime/trained_program.h"
+
+#include <algorithm>
+
+#include "oar/autograd/record.h"
+#include "oar/compiler/capture/replay.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ops/gen/creation.h"
+
+namespace oar {
+namespace {
+
+// The function without what is kept for its derivative.
+Program alone(const Program& forward, size_t outputs) {
+  Program program = forward;
+  program.outputs.resize(outputs);
+  optimise(program);
+  return program;
+}
+
+Program optimised(Program program) {
+  optimise(program);
+  return program;
+}
+
+}  // namespace
+
+TrainedProgram::Parts::Parts(JointProgram j) : Parts(j, cut(j)) {}
+
+TrainedProgram::Parts::Parts(JointProgram j, Halves halves)
+    : joint(std::move(j)),
+      whole(alone(halves.forward, joint.outputs)),
+      forward(optimised(halves.forward)),
+      backward(optimised(halves.backward)) {}
+
+TrainedProgram::TrainedProgram(JointProgram joint)
+    : parts_(std::make_shared<const Parts>(std::move(joint))) {}
+
+// What a run leaves for its backward: tensors, and the versions at which they must still be.
+class TrainedProgram::Saved {
+ public:
+  Saved(std::shared_ptr<const Parts> parts, TensorList inputs)
+      : parts_(std::move(parts)), inputs_(inputs.begin(), inputs.end()) {}
+
+  std::vector<Tensor> forward() {
+    std::vector<Tensor> made = parts_->forward.run(inputs_);
+    const auto own = made.begin() + static_cast<std::ptrdiff_t>(parts_->joint.outputs);
+    kept_.assign(own, made.end());
+    made.erase(own, made.end());
+    for (const Tensor& t : kept_) versions_.emplace_back(t->storage, t->storage->version());
+    for (const State& s : parts_->backward.program().states)
+      versions_.emplace_back(s.tensor->storage, s.tensor->storage->version());
+    return made;
+  }
+
+  std::vector<Tensor> backward(TensorList cotangents) const {
+    std::vector<Tensor> given = grad_enabled() ? inputs_ : kept_;
+    const JointProgram& joint = parts_->joint;
+    for (size_t k = 0; k < joint.cotangents.size(); ++k) {
+      const Tensor& t = cotangents[joint.cotangents[k]];
+      const ValueType& type = joint.program.type_of(joint.program.inputs[joint.inputs + k]);
+      given.push_back(t.defined() ? t : zeros(shapes_[joint.cotangents[k]], type.dtype));
+    }
+    if (grad_enabled()) return differentiable(given);
+    for (const auto& [storage, version] : versions_)
+      user_check(storage->version() == version, ErrorKind::Runtime,
+                 "a tensor that the gradient of the program {} needs has been changed in place "
+                 "since it ran.\nhint: Call backward() before changing inputs or parameters, or "
+                 "clone() them.",
+                 joint.program.name);
+    return parts_->backward.run(given);
+  }
+
+  void remember_shapes(TensorList outputs) {
+    for (const Tensor& t : outputs) shapes_.push_back(t.shape());
+  }
+
+ private:
+  // A derivative that is to be differentiated again: its calls, on the tape.
+  std::vector<Tensor> differentiable(TensorList given) const {
+    Program program = parts_->joint.program;
+    for (State& s : program.states) s.written = kNoValue;
+    for (const Instruction& instruction : program.body.instructions)
+      user_check(!instruction.op->has(Trait::Random), ErrorKind::Unsupported,
+                 "the program {} draws random numbers ({}), so its derivative cannot be recorded "
+                 "for a further one.\nhint: Call the function itself, not its program, where "
+                 "create_graph=True.",
+                 program.name, instruction.op->name());
+    std::vector<Tensor> made = replay(program, given);
+    made.erase(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(parts_->joint.outputs));
+    return made;
+  }
+
+  std::shared_ptr<const Parts> parts_;
+  std::vector<Tensor> inputs_;
+  std::vector<Tensor> kept_;
+  std::vector<Shape> shapes_;
+  std::vector<std::pair<StoragePtr, uint32_t>> versions_;
+};
+
+std::vector<Tensor> TrainedProgram::run(TensorList inputs) const {
+  const JointProgram& joint = parts_->joint;
+  uint32_t layers = t_layers.on;
+  std::vector<Tensor> sources;
+  for (const Tensor& t : inputs)
+    if (t.defined()) layers |= t->flags;
+  constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
+  if (layers & ~t_layers.off & kInvolved) return replay(parts_->whole.program(), inputs);
+  for (size_t i : joint.of_inputs) sources.push_back(inputs[i]);
+  for (const Tensor& t : joint.of_states) sources.push_back(t);
+  const bool recorded =
+      grad_enabled() && std::any_of(sources.begin(), sources.end(),
+                                    [](const Tensor& t) { return t.has(kRecording); });
+  if (!recorded) return parts_->whole.run(inputs);
+  auto saved = std::make_shared<Saved>(parts_, inputs);
+  std::vector<Tensor> outputs = custom_function(
+      sources, [&](TensorList) { return saved->forward(); },
+      [saved](TensorList cotangents) { return saved->backward(cotangents); }, joint.program.name);
+  saved->remember_shapes(outputs);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (std::find(joint.cotangents.begin(), joint.cotangents.end(), i) == joint.cotangents.end())
+      outputs[i] = detach(outputs[i]);
+  return outputs;
+}
+
+}  // namespace oar

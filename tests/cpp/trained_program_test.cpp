@@ -1,0 +1,126 @@
+// Captured functions on the tape: values and gradients as in eager mode.
+#include "oar/runtime/trained_program.h"
+
+#include "capture_util.h"
+#include "oar/autograd/engine.h"
+#include "oar/ops/gen/all.h"
+#include "oar/ops/operators.h"
+
+namespace oar {
+namespace {
+
+class Trained : public testing::Test {
+ protected:
+  Trained() {
+    set_stop_gradient(w, false);
+    set_stop_gradient(b, false);
+  }
+  Tensors net(const Tensors& in) const {
+    const Tensor h = tanh(matmul(in[0], w) + b);
+    return {sum(h * h), h, argmax(h, 1)};
+  }
+  TrainedProgram program(bool input_gradient) const {
+    const Dim batch = Dim::symbol("B", 4);
+    return TrainedProgram(capture_joint([this](const Tensors& in) { return net(in); },
+                                        {{DType::Float32, {batch, 3}, "x", !input_gradient}},
+                                        "net"));
+  }
+
+  Tensor w = numbers({3, 2}, 0.7), b = numbers({2}, 0.2);
+};
+
+TEST_F(Trained, GivesValuesAndGradientsOfEagerMode) {
+  const TrainedProgram p = program(true);
+  expect_sound(p.program());
+  expect_sound(p.forward());
+  expect_sound(p.backward());
+  for (const int64_t batch : {2, 5, 2}) {
+    const Tensor x = numbers({batch, 3}, 0.1), y = numbers({batch, 3}, 0.1);
+    set_stop_gradient(x, false);
+    set_stop_gradient(y, false);
+    const Tensors got = p.run({{x}}), wanted = net({y});
+    for (size_t i = 0; i < 3; ++i) expect_same(detach(got[i]), detach(wanted[i]));
+    EXPECT_TRUE(stop_gradient(got[2]));
+    const Tensors a = grad(Tensors{got[0], got[1]}, Tensors{x, w, b}),
+                  e = grad(Tensors{wanted[0], wanted[1]}, Tensors{y, w, b});
+    for (size_t i = 0; i < 3; ++i) expect_same(a[i], e[i]);
+  }
+}
+
+TEST_F(Trained, OutputsWithoutACotangentCountAsZeros) {
+  const TrainedProgram p = program(false);
+  const Tensor x = numbers({2, 3}, 0.1);
+  const Tensors got = p.run({{x}});
+  expect_same(grad(Tensors{got[1]}, Tensors{w})[0], grad(Tensors{net({x})[1]}, Tensors{w})[0]);
+}
+
+TEST_F(Trained, DerivativesOfDerivatives) {
+  const TrainedProgram p = program(true);
+  const Tensor x = numbers({2, 3}, 0.1);
+  set_stop_gradient(x, false);
+  const auto second = [&](const Tensor& loss) {
+    const Tensor g = grad(Tensors{loss}, Tensors{x}, {}, {.create_graph = true})[0];
+    return grad(Tensors{sum(g * g)}, Tensors{w})[0];
+  };
+  expect_near(second(p.run({{x}})[0]), second(net({x})[0]));
+}
+
+TEST_F(Trained, NothingIsKeptWithoutGradients) {
+  const TrainedProgram p = program(true);
+  const NoGrad off;
+  const Tensors got = p.run({{numbers({2, 3})}});
+  EXPECT_TRUE(stop_gradient(got[0]));
+  EXPECT_EQ(got.size(), 3u);
+  EXPECT_EQ(p.program().outputs.size(), 3u);
+  EXPECT_GT(p.forward().outputs.size(), 3u);
+}
+
+TEST_F(Trained, AChangedParameterIsNoticed) {
+  const TrainedProgram p = program(true);
+  const Tensor loss = p.run({{numbers({2, 3})}})[0];
+  {
+    const NoGrad off;
+    add_(w, w);
+  }
+  EXPECT_NE(error_of([&] { backward(Tensors{loss}); }).find("changed in place since it ran"),
+            std::string::npos);
+}
+
+TEST_F(Trained, TakesPartInACapture) {
+  const TrainedProgram p = program(true);
+  const Tensor x = numbers({3, 3}, 0.5);
+  expect_captures([&](const Tensors& in) { return Tensors{p.run(in)[0]}; },
+                  {{DType::Float32, {3, 3}, "x"}}, {{x}});
+}
+
+TEST(TrainedProgram, DropoutUsesOneMaskForBothDirections) {
+  const TrainedProgram p(
+      capture_joint([](const Tensors& in) { return Tensors{dropout(in[0], 0.5)}; },
+                    {{DType::Float32, {64}, "x", false}}, "drop"));
+  const Tensor x = full({64}, Scalar(1.0), DType::Float32);
+  set_stop_gradient(x, false);
+  const Tensor y = p.run({{x}})[0];
+  expect_same(grad(Tensors{y}, Tensors{x})[0], detach(y));
+}
+
+TEST(TrainedProgram, StatesAreWrittenForwardsOnly) {
+  const Tensor count = zeros({1}), w = numbers({1});
+  set_stop_gradient(w, false);
+  const TrainedProgram p(capture_joint(
+      [&](const Tensors& in) {
+        const Tensor y = in[0] * w * assign(count);
+        add_(count, full({1}, Scalar(1.0), DType::Float32));
+        return Tensors{y};
+      },
+      {{DType::Float32, {1}, "x"}}, "counting"));
+  const Tensor x = full({1}, Scalar(2.0), DType::Float32);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor y = p.run({{x}})[0];
+    EXPECT_EQ(count.to_vector<double>()[0], i + 1);
+    EXPECT_EQ(grad(Tensors{y}, Tensors{w})[0].to_vector<double>()[0], 2.0 * i);
+    EXPECT_EQ(count.to_vector<double>()[0], i + 1);
+  }
+}
+
+}  // namespace
+}  // namespace oar
