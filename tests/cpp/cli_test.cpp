@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "oar/base/error.h"
+#include "oar/base/file.h"
 #include "oar/base/flags.h"
 #include "oar/base/version.h"
 #include "oar/cli/commands.h"
@@ -74,6 +75,26 @@ TEST(Cli, TextIsWrappedAndAligned) {
   table.print(out, false);
   EXPECT_EQ(out.str(), "a     b\né     x\nlong  y\n");
   EXPECT_EQ(styled("x", Style::Red, true), "\033[31mx\033[0m");
+}
+
+TEST(Cli, InspectPrintsAndDrawsPrograms) {
+  const std::string path = testing::TempDir() + "inspect_test.txt", svg = path + ".svg";
+  write_file_atomic(path,
+                    "program f<N ~ 3>(%x: float32[N], state %w: float32[1099511627776]) -> (%2) {\n"
+                    "  %1 = exp(%x) : float32[N]\n  %2 = exp(%x) : float32[N]\n}\n");
+  std::ostringstream plain, colour, better, drawn;
+  EXPECT_EQ(inspect(plain, false, {.path = path, .svg = "", .optimise = false}), 0);
+  EXPECT_TRUE(contains(plain.str(), "  %2 = exp(%x) : float32[N]\n")) << plain.str();
+  inspect(colour, true, {.path = path, .svg = "", .optimise = false});
+  EXPECT_TRUE(contains(colour.str(), "\033[1mexp\033[0m(%x)")) << colour.str();
+  inspect(better, false, {.path = path, .svg = "", .optimise = true});
+  EXPECT_FALSE(contains(better.str(), "%3")) << "one of two equal calls has gone";
+  EXPECT_EQ(inspect(drawn, false, {.path = path, .svg = svg, .optimise = false}), 0);
+  const std::string picture = read_file(svg);
+  EXPECT_TRUE(picture.starts_with("<svg")) << picture;
+  EXPECT_TRUE(contains(picture, ">exp</text>"));
+  EXPECT_TRUE(contains(picture, "f&lt;") == false && contains(picture, "f · 2 calls"));
+  EXPECT_THROW(inspect(plain, false, {.path = path + ".no", .svg = "", .optimise = false}), Error);
 }
 
 TEST(Cli, KnowsTheMachine) {

@@ -18,4 +18,11 @@ struct OpsQuery {
 };
 int show_ops(std::ostream& out, bool color, const OpsQuery& query);
 
+struct InspectQuery {
+  std::string path;  // of a program's text; "-" is standard input
+  std::string svg;   // where to draw it; empty prints it
+  bool optimise = false;
+};
+int inspect(std::ostream& out, bool color, const InspectQuery& query);
+
 }  // namespace oar::cli

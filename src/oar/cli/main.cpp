@@ -34,6 +34,15 @@ int run(int argc, char** argv) {
   ops_command->add_option("--family", query.family, "List this family only");
   ops_command->callback([&] { status = cli::show_ops(std::cout, color, query); });
 
+  cli::InspectQuery program;
+  CLI::App* inspect_command =
+      app.add_subcommand("inspect", "Print a program, or draw it, from its text.");
+  inspect_command->add_option("file", program.path, "The program's text; - for standard input")
+      ->required();
+  inspect_command->add_option("--svg", program.svg, "Draw it into this file instead");
+  inspect_command->add_flag("--optimise", program.optimise, "Run the compiler's passes first");
+  inspect_command->callback([&] { status = cli::inspect(std::cout, color, program); });
+
   if (argc == 1) {
     std::cout << app.help();
     return 0;

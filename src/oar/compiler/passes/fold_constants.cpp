@@ -4,6 +4,7 @@
 
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ops/gen/creation.h"
 #include "oar/ops/run.h"
 
 namespace oar {
@@ -64,7 +65,8 @@ bool fold_constants(Program& program) {
     if (!can_fold(program, instruction, constants)) return false;
     const Outputs outputs = run_now(instruction, constants);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      made.push_back(outputs[i]);
+      // A view would share its memory, and equal constants are found by their bytes.
+      made.push_back(outputs[i].is_contiguous() ? outputs[i] : assign(outputs[i]));
       constants[static_cast<size_t>(instruction.results[i])] = &made.back();
     }
     return true;

@@ -1,0 +1,268 @@
+#include "oar/ir/draw.h"
+
+#include <algorithm>
+
+#include "oar/base/string_util.h"
+#include "oar/ir/print.h"
+
+namespace oar {
+namespace {
+
+constexpr double kLetter = 7.7, kRowHeight = 46, kRowGap = 42, kColumnGap = 22, kMargin = 28;
+
+struct Box {
+  std::string title, detail, tooltip, style;
+  std::vector<size_t> reads;  // boxes
+  size_t layer = 0;
+  double x = 0, width = 0;  // x of the middle
+  double wanted = 0;
+};
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  return out;
+}
+
+std::string shortened(std::string text, size_t most) {
+  if (text.size() > most) text = text.substr(0, most - 1) + "…";
+  return text;
+}
+
+const char* style_of(const Op& op) {
+  static constexpr std::string_view kHeavy[] = {"matmul",    "linear", "conv",
+                                                "attention", "einsum", "recurrent"};
+  for (std::string_view word : kHeavy)
+    if (op.name().find(word) != std::string::npos) return "heavy";
+  if (is_update(op)) return "update";
+  if (op.has(Trait::Random)) return "random";
+  if (op.has(Trait::View)) return "view";
+  if (op.has(Trait::Elementwise)) return "elementwise";
+  if (op.has(Trait::Reduction) || op.has(Trait::Rowwise)) return "reduction";
+  return "other";
+}
+
+// Boxes and who reads whom. Constants are left out: they say little and cross everything.
+class Picture {
+ public:
+  explicit Picture(const Program& program)
+      : program_(program), maker_(program.values.size(), kNobody) {}
+  std::string draw();
+
+ private:
+  static constexpr size_t kNobody = SIZE_MAX;
+
+  void collect();
+  size_t add(Box box);
+  void add_outside(ValueId id, const char* style);
+  void add_call(const Instruction& instruction);
+  void add_result(ValueId id, const char* style, const std::string& title);
+  void read(Box& box, ValueId id) const;
+  void assign_layers();
+  void order_layers();
+  void spread(std::vector<size_t>& layer);
+  double top_of(const Box& box) const {
+    return kMargin + 34 + static_cast<double>(box.layer) * (kRowHeight + kRowGap);
+  }
+  std::string edge(const Box& from, const Box& to) const;
+  std::string shape(const Box& box) const;
+
+  const Program& program_;
+  std::vector<Box> boxes_;
+  std::vector<size_t> maker_;  // by value: its box
+  std::vector<std::vector<size_t>> layers_;
+};
+
+size_t Picture::add(Box box) {
+  const size_t letters = std::max(box.title.size(), box.detail.size());
+  box.width = std::max(74.0, static_cast<double>(letters) * kLetter + 22);
+  boxes_.push_back(std::move(box));
+  return boxes_.size() - 1;
+}
+
+void Picture::read(Box& box, ValueId id) const {
+  const size_t from = maker_[static_cast<size_t>(id)];
+  if (from != kNobody && std::find(box.reads.begin(), box.reads.end(), from) == box.reads.end())
+    box.reads.push_back(from);
+}
+
+void Picture::add_outside(ValueId id, const char* style) {
+  const std::string type = program_.type_of(id).str();
+  maker_[static_cast<size_t>(id)] = add(
+      {shortened(program_.label(id).substr(1), 26), type, program_.label(id) + ": " + type, style});
+}
+
+void Picture::add_call(const Instruction& instruction) {
+  Box box;
+  box.title = instruction.op->name();
+  box.detail = shortened(program_.type_of(instruction.results[0]).str(), 30);
+  box.tooltip = to_text(program_, instruction);
+  if (!instruction.location.empty()) box.tooltip += "\n" + instruction.location;
+  box.style = style_of(*instruction.op);
+  for_each_operand(instruction, [&](ValueId id) { read(box, id); });
+  const size_t made = add(std::move(box));
+  for (ValueId id : instruction.results) maker_[static_cast<size_t>(id)] = made;
+}
+
+void Picture::add_result(ValueId id, const char* style, const std::string& title) {
+  Box box{shortened(title, 30), program_.type_of(id).str(), program_.label(id), style};
+  read(box, id);
+  add(std::move(box));
+}
+
+void Picture::collect() {
+  for (ValueId id : program_.inputs) add_outside(id, "input");
+  const std::vector<Instruction>& calls = program_.body.instructions;
+  // What only an update reads and writes (moments, counts) is its own affair.
+  std::vector<bool> read(program_.values.size(), false), updated = read;
+  for (const Instruction& call : calls)
+    if (is_update(*call.op))
+      for (ValueId id : call.results) updated[static_cast<size_t>(id)] = true;
+    else
+      for_each_operand(call, [&](ValueId id) { read[static_cast<size_t>(id)] = true; });
+  for (const State& s : program_.states)
+    if (read[static_cast<size_t>(s.value)]) add_outside(s.value, "state");
+  for (const Instruction& call : calls) add_call(call);
+  for (ValueId id : program_.outputs) add_result(id, "output", "result");
+  for (const State& s : program_.states)
+    if (s.written != kNoValue && !updated[static_cast<size_t>(s.written)])
+      add_result(s.written, "state", "write " + program_.label(s.value).substr(1));
+}
+
+// A box stands below everything that it reads; what only comes from outside moves down to its reader.
+void Picture::assign_layers() {
+  for (Box& box : boxes_)
+    for (size_t from : box.reads) box.layer = std::max(box.layer, boxes_[from].layer + 1);
+  std::vector<size_t> reader(boxes_.size(), SIZE_MAX);
+  for (const Box& box : boxes_)
+    for (size_t from : box.reads) reader[from] = std::min(reader[from], box.layer);
+  size_t count = 0;
+  for (size_t i = 0; i < boxes_.size(); ++i) {
+    if (boxes_[i].reads.empty() && reader[i] != SIZE_MAX && reader[i] > 0)
+      boxes_[i].layer = reader[i] - 1;
+    count = std::max(count, boxes_[i].layer + 1);
+  }
+  layers_.resize(count);
+  for (size_t i = 0; i < boxes_.size(); ++i) layers_[boxes_[i].layer].push_back(i);
+}
+
+// Side by side around the places that they want, without overlapping.
+void Picture::spread(std::vector<size_t>& layer) {
+  std::stable_sort(layer.begin(), layer.end(),
+                   [&](size_t a, size_t b) { return boxes_[a].wanted < boxes_[b].wanted; });
+  double right = -1e300, shift = 0;
+  for (size_t i : layer) {
+    Box& box = boxes_[i];
+    box.x = std::max(box.wanted, right + box.width / 2);
+    right = box.x + box.width / 2 + kColumnGap;
+    shift += box.x - box.wanted;
+  }
+  for (size_t i : layer) boxes_[i].x -= shift / static_cast<double>(layer.size());
+}
+
+// Sweeps down and up: each box wants to stand below what it reads and above what reads it.
+void Picture::order_layers() {
+  std::vector<std::vector<size_t>> readers(boxes_.size());
+  for (size_t i = 0; i < boxes_.size(); ++i)
+    for (size_t from : boxes_[i].reads) readers[from].push_back(i);
+  const auto middle = [&](const std::vector<size_t>& of, double otherwise) {
+    if (of.empty()) return otherwise;
+    double sum = 0;
+    for (size_t i : of) sum += boxes_[i].x;
+    return sum / static_cast<double>(of.size());
+  };
+  for (std::vector<size_t>& layer : layers_) {
+    for (size_t i : layer) boxes_[i].wanted = middle(boxes_[i].reads, 0);
+    spread(layer);
+  }
+  for (int sweep = 0; sweep < 6; ++sweep) {
+    const bool up = sweep % 2 == 0;
+    for (size_t k = 0; k < layers_.size(); ++k) {
+      std::vector<size_t>& layer = layers_[up ? layers_.size() - 1 - k : k];
+      for (size_t i : layer)
+        boxes_[i].wanted = middle(up ? readers[i] : boxes_[i].reads, boxes_[i].x);
+      spread(layer);
+    }
+  }
+  double left = 1e300;
+  for (const Box& box : boxes_) left = std::min(left, box.x - box.width / 2);
+  for (Box& box : boxes_) box.x += kMargin - left;
+}
+
+std::string Picture::edge(const Box& from, const Box& to) const {
+  const double y0 = top_of(from) + kRowHeight, y1 = top_of(to), bend = (y1 - y0) / 2;
+  return format(
+      "<path class=\"edge\" d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\"/>\n",
+      from.x, y0, from.x, y0 + bend, to.x, y1 - bend, to.x, y1);
+}
+
+std::string Picture::shape(const Box& box) const {
+  const double y = top_of(box);
+  return format(
+      "<g class=\"{}\"><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+      "height=\"{}\" rx=\"9\"/><text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
+      "<text class=\"type\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>\n",
+      box.style, escaped(box.tooltip), box.x - box.width / 2, y, box.width, kRowHeight, box.x,
+      y + 20, escaped(box.title), box.x, y + 36, escaped(box.detail));
+}
+
+constexpr std::string_view kStyle = R"(<style>
+svg { background: #ffffff; font-family: ui-sans-serif, system-ui, sans-serif; }
+.title { font-size: 16px; font-weight: 600; fill: #1e293b; }
+.name { font-size: 13px; font-weight: 600; text-anchor: middle; fill: #0f172a; }
+.type { font-size: 10.5px; text-anchor: middle; fill: #475569; font-family: ui-monospace, monospace; }
+.edge { fill: none; stroke: #94a3b8; stroke-width: 1.3; }
+rect { stroke-width: 1.2; fill: #f1f5f9; stroke: #94a3b8; }
+g:hover rect { stroke-width: 2.4; }
+.input rect, .output rect { fill: #1e293b; stroke: #1e293b; }
+.input .name, .output .name { fill: #f8fafc; } .input .type, .output .type { fill: #cbd5e1; }
+.state rect { fill: #ede9fe; stroke: #8b5cf6; stroke-dasharray: 5 3; }
+.heavy rect { fill: #dbeafe; stroke: #3b82f6; } .elementwise rect { fill: #dcfce7; stroke: #22c55e; }
+.reduction rect { fill: #fef3c7; stroke: #f59e0b; } .random rect { fill: #fce7f3; stroke: #ec4899; }
+.update rect { fill: #ccfbf1; stroke: #14b8a6; } .view rect { fill: #ffffff; stroke: #cbd5e1; }
+@media (prefers-color-scheme: dark) {
+  svg { background: #0f172a; } .title { fill: #e2e8f0; } .edge { stroke: #64748b; }
+}
+</style>
+)";
+
+std::string Picture::draw() {
+  collect();
+  assign_layers();
+  order_layers();
+  double width = 320, height = kMargin * 2 + 34;
+  for (const Box& box : boxes_) {
+    width = std::max(width, box.x + box.width / 2 + kMargin);
+    height = std::max(height, top_of(box) + kRowHeight + kMargin);
+  }
+  std::string svg = format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 "
+      "{:.0f} {:.0f}\">\n{}<text class=\"title\" x=\"{}\" y=\"{}\">{} · {} calls</text>\n",
+      width, height, width, height, kStyle, kMargin, kMargin + 8, escaped(program_.name),
+      program_.body.instructions.size());
+  for (const Box& box : boxes_)
+    for (size_t from : box.reads) svg += edge(boxes_[from], box);
+  for (const Box& box : boxes_) svg += shape(box);
+  return svg + "</svg>\n";
+}
+
+}  // namespace
+
+std::string to_svg(const Program& program) { return Picture(program).draw(); }
+
+}  // namespace oar

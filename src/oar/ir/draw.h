@@ -1,0 +1,14 @@
+// Programs as pictures.
+#pragma once
+
+#include <string>
+
+#include "oar/ir/program.h"
+
+namespace oar {
+
+// The program as an SVG document: inputs and states at the top, calls in layers below what they read,
+// results at the bottom. Every box tells its whole instruction when the pointer rests on it.
+std::string to_svg(const Program& program);
+
+}  // namespace oar
