@@ -230,6 +230,62 @@ bool gemm_tiles(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const
   return true;
 }
 
+namespace {
+
+void pack_tiles(const TileTable& table, TileFrom how, const bfloat16* from, int64_t row, bool along,
+                int64_t size, int64_t depth, uint16_t* to) {
+  for (int64_t i = 0; i < size; i += kTileRows)
+    for (int64_t k = 0; k < depth; k += kTileDepth, to += kTileSize) {
+      const int64_t across = std::min(kTileRows, size - i), deep = std::min(kTileDepth, depth - k);
+      const bfloat16* at = from + (along ? i * row + k : k * row + i);
+      table.pack(how, reinterpret_cast<const uint16_t*>(at), row, along ? across : deep,
+                 along ? deep : across, to);
+    }
+}
+
+}  // namespace
+
+void pack_right(const TileTable& table, const bfloat16* from, int64_t row, bool along,
+                int64_t columns, int64_t depth, uint16_t* to) {
+  pack_tiles(table, along ? TileFrom::RowsTurned : TileFrom::Pairs, from, row, along, columns,
+             depth, to);
+}
+void pack_left(const TileTable& table, const bfloat16* from, int64_t row, bool along, int64_t rows,
+               int64_t depth, uint16_t* to) {
+  pack_tiles(table, along ? TileFrom::Rows : TileFrom::PairsTurned, from, row, along, rows, depth,
+             to);
+}
+
+void tile_block(const TileTable& table, int64_t rows, int64_t columns, int64_t depth, TileFactor a,
+                TileFactor b, float* c, int64_t c_row, bool accumulate) {
+  constexpr int64_t kMost = 64;
+  int64_t a_at[kMost], b_at[kMost];
+  const int64_t total = tile_steps(depth);
+  for (int64_t first = 0; first < total; first += kMost) {
+    const int64_t steps = std::min(kMost, total - first);
+    for (int64_t s = 0; s < steps; ++s) {
+      a_at[s] = (first + s) * a.step;
+      b_at[s] = (first + s) * b.step;
+    }
+    for (int64_t j = 0; j < columns; j += kPanel) {
+      const uint16_t* right = b.data + j / kTileRows * b.next;
+      for (int64_t i = 0; i < rows; i += kPanel) {
+        const uint16_t* left = a.data + i / kTileRows * a.next;
+        table.multiply({{left, rows - i > kTileRows ? left + a.next : nullptr},
+                        {right, columns - j > kTileRows ? right + b.next : nullptr},
+                        a.row,
+                        b.row,
+                        a_at,
+                        b_at,
+                        steps,
+                        c + i * c_row + j,
+                        c_row,
+                        accumulate || first > 0});
+      }
+    }
+  }
+}
+
 template bool gemm_tiles<bfloat16>(int64_t, int64_t, int64_t, Matrix<const bfloat16>,
                                    Matrix<const bfloat16>, Matrix<bfloat16>, bool);
 template bool gemm_tiles<float16>(int64_t, int64_t, int64_t, Matrix<const float16>,
