@@ -77,3 +77,43 @@ def test_same_bits_with_any_number_of_threads(dtype):
         oar.set_num_threads(before)
     np.testing.assert_array_equal(seen[0], seen[1])
     np.testing.assert_array_equal(seen[0], seen[2])
+
+
+CONVOLUTIONS = [
+    # op, image, kernel, attributes
+    ("conv2d", (2, 40, 13, 15), (33, 40, 3, 3), {"padding": 1}),
+    ("conv2d", (3, 3, 30, 31), (20, 3, 7, 7), {"stride": 2, "padding": 3}),
+    ("conv2d", (2, 48, 12, 11), (42, 16, 3, 3), {"padding": [1, 2], "groups": 3, "dilation": [1, 2]}),
+    ("conv2d", (2, 36, 16, 9), (50, 36, 1, 1), {}),
+    ("conv2d", (2, 36, 17, 19), (50, 36, 1, 1), {"stride": 3}),
+    ("conv2d", (2, 20, 17, 19), (24, 20, 5, 4), {"stride": [3, 2], "padding": [[0, 0], [0, 0], [2, 1], [0, 3]]}),
+    ("conv1d", (2, 33, 101), (40, 33, 5), {"padding": 8, "dilation": 4}),
+    ("conv3d", (1, 17, 6, 7, 9), (19, 17, 3, 2, 3), {"padding": 1, "stride": [2, 1, 2]}),
+    ("conv2d_transpose", (2, 24, 9, 10), (24, 20, 4, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
+]
+
+
+@pytest.mark.parametrize("op, image, kernel, attributes", CONVOLUTIONS)
+@pytest.mark.parametrize("biased", [False, True])
+def test_convolution(op, image, kernel, attributes, biased):
+    """In bfloat16, with gradients, as in float64 with the same numbers; then rounded."""
+    rng = np.random.default_rng(4)
+    function = getattr(oar.nn.functional, op)
+    operands = [halves(rng, image, "bfloat16"), halves(rng, kernel, "bfloat16")]
+    if biased:
+        count = kernel[1] if op.endswith("transpose") else kernel[0]
+        operands.append(halves(rng, (count,), "bfloat16"))
+    grad = None
+    results = []
+    for dtype in ("float64", "bfloat16"):
+        given = [t.astype(dtype).detach() for t in operands]
+        for t in given:
+            t.stop_gradient = False
+        out = function(*given, **attributes)
+        grad = halves(rng, out.shape, "bfloat16") if grad is None else grad
+        results.append([out] + oar.grad([out], given, [grad.astype(dtype)]))
+    rounded_before = 2.0**-7 if biased and op.endswith("transpose") else 0  # its bias is added to the rounded result
+    for exact, got in zip(*results):
+        scale = np.sqrt(np.mean(exact.numpy() ** 2))
+        allowed = 2.0**-8 * np.abs(exact.numpy()) + (1e-4 + rounded_before) * scale
+        assert np.all(np.abs(as_double(got) - exact.numpy()) <= allowed)
