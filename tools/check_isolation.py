@@ -2,10 +2,11 @@
 """Objects compiled for a newer instruction set than the library's must not offer code to the rest of it: the linker
 keeps one copy of an inline function, and that one would crash older machines.
 
-Looks at every object of build/ whose path names AVX-512: no weak symbol, and nothing exported but data.
+Looks at every object of build/ whose path names AVX-512 or AMX: no weak symbol, and nothing exported but data.
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -13,9 +14,9 @@ BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
 
 
 def main():
-    objects = [p for p in (BUILD / "CMakeFiles").rglob("*.o") if "avx512" in str(p.relative_to(BUILD))]
+    objects = [p for p in (BUILD / "CMakeFiles").rglob("*.o") if re.search("avx512|amx", str(p.relative_to(BUILD)))]
     if not objects:
-        print("check_isolation: no objects for AVX-512 in build/; nothing to look at")
+        print("check_isolation: no objects for AVX-512 or AMX in build/; nothing to look at")
         return 0
     bad = 0
     for path in objects:

@@ -36,7 +36,7 @@ constexpr Row kTable[] = {
     {{"cpu_isa", FlagType::String, "auto", "OAR_CPU_ISA",
       "The newest instruction set that CPU kernels may use; auto: the newest there is. Read at first "
       "use."},
-     "auto,avx2,avx512"},
+     "auto,avx2,avx512,amx"},
     {{"crash_handler", FlagType::Bool, "true", "OAR_CRASH_HANDLER",
       "On a fatal signal, print the op, the Python line and the native stack. Read at start; "
       "turning it off later silences the report."}},

@@ -2,8 +2,6 @@
 // with their product. 16-bit floats compute in float32.
 #include "oar/backend/cpu/attention.h"
 
-#include <cmath>
-
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/gemm.h"
 #include "oar/backend/cpu/pack.h"
@@ -11,47 +9,6 @@
 
 namespace oar::cpu {
 namespace {
-
-// Sums of weighted values whose weights are relative to the largest score so far.
-template <class C>
-class RunningSums {
- public:
-  RunningSums(int64_t rows, int64_t width)
-      : width_(width), sums_(rows * width), high_(rows), total_(rows) {
-    std::fill_n(sums_.data(), rows * width, C(0));
-    std::fill_n(high_.data(), rows, kNothing);
-    std::fill_n(total_.data(), rows, C(0));
-  }
-  C* row(int64_t r) const { return sums_.data() + r * width_; }
-
-  // Turns more scores of row r into weights.
-  void weigh(int64_t r, C* s, int64_t n) const {
-    const C high = std::max(high_[r], table_.max(s, n));
-    if (high != high_[r] && high_[r] != kNothing) {
-      const C shrink = exp_of(high_[r] - high);
-      total_[r] *= shrink;
-      table_.scale(row(r), width_, shrink);
-    }
-    // Where there is nothing to see, exp makes zeros of it; and NaN of NaN.
-    total_[r] += table_.exp_sum(s, s, n, high == kNothing ? C(0) : high);
-    high_[r] = high;
-  }
-
-  // The weighted mean; answers the logarithm of the sum of all weights.
-  template <class T>
-  C finish(int64_t r, T* out) const {
-    const C factor = total_[r] == 0 ? C(0) : 1 / total_[r];
-    const C* from = row(r);
-    fill_groups(out, width_, [=](int64_t j) { return from[j] * factor; });
-    return high_[r] + std::log(total_[r]);
-  }
-
- private:
-  static constexpr C kNothing = -std::numeric_limits<C>::infinity();
-  const RowTable<C>& table_ = row_table<C>();
-  int64_t width_;
-  Scratch<C, 64> sums_, high_, total_;
-};
 
 // The rows [first, first + count) of one head of keys.
 template <class T>
@@ -66,7 +23,7 @@ class ForwardTask {
         count_(count),
         query_(count * of.width),
         scores_(std::min(kQueryRows, count) * of.block),
-        sums_(count, of.value_width) {}
+        sums_(count, of.value_width, of.value_width) {}
 
   void run(T* out, C* lse) {
     of_.gather_rows(*of_.query, b_, key_head_, first_, count_, of_.scale, query_.data());
@@ -135,7 +92,7 @@ class DecodeTask {
         rows_(heads * of.group),
         query_(rows_ * of.width),
         scores_(rows_ * of.block),
-        sums_(rows_, of.value_width) {}
+        sums_(rows_, of.value_width, of.value_width) {}
 
   void run(T* out, C* lse) {
     for (int64_t h = 0; h < heads_; ++h)
@@ -209,14 +166,10 @@ void decode(const Attention<T>& of, T* out, compute_t<T>* lse) {
 
 template <class T>
 void forward(const Attention<T>& of, T* out, compute_t<T>* lse) {
-  // Long enough that packing the keys is worth it, short enough that all threads have some.
-  constexpr int64_t kMost = 512;
   const int64_t pairs = of.batch * of.key_heads, rows = of.rows();
   if (pairs == 0 || rows == 0) return;
   if (reads_in_order(of)) return decode(of, out, lse);
-  int64_t chunk = std::min(kMost, rows);
-  while (chunk > kQueryRows && pairs * ((rows + chunk - 1) / chunk) < 2 * num_threads())
-    chunk = (chunk / 2 + kQueryRows - 1) / kQueryRows * kQueryRows;
+  const int64_t chunk = chunk_of(of);
   const int64_t chunks = (rows + chunk - 1) / chunk;
   const auto one = [&](int64_t task) {
     const int64_t pair = task / chunks, first = task % chunks * chunk;
@@ -232,6 +185,7 @@ void forward(const Attention<T>& of, T* out, compute_t<T>* lse) {
 }
 
 void attention(KernelCall& call) {
+  if (attention_on_tiles(call)) return;
   visit<kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     forward(Attention<T>(call, 5), static_cast<T*>(call.out(0).data),

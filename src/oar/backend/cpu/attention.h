@@ -1,6 +1,8 @@
 // What attention and its derivative share: sizes, masks, and blocks of keys as products read them.
 #pragma once
 
+#include <cmath>
+
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/gemm.h"
 #include "oar/backend/cpu/pack.h"
@@ -139,6 +141,64 @@ void pack_straight(Matrix<const T> from, int64_t keys, int64_t width, C* to) {
   }
 }
 
+// Sums of weighted values whose weights are relative to the largest score so far.
+template <class C>
+class RunningSums {
+ public:
+  // Rows of sums are `pitch` apart.
+  RunningSums(int64_t rows, int64_t width, int64_t pitch)
+      : width_(width), pitch_(pitch), sums_(rows * pitch), high_(rows), total_(rows) {
+    std::fill_n(sums_.data(), rows * pitch, C(0));
+    std::fill_n(high_.data(), rows, kNothing);
+    std::fill_n(total_.data(), rows, C(0));
+  }
+  C* row(int64_t r) const { return sums_.data() + r * pitch_; }
+
+  // Turns more scores of row r into weights.
+  void weigh(int64_t r, C* s, int64_t n) const {
+    const C high = std::max(high_[r], table_.max(s, n));
+    if (high != high_[r] && high_[r] != kNothing) {
+      const C shrink = exp_of(high_[r] - high);
+      total_[r] *= shrink;
+      table_.scale(row(r), width_, shrink);
+    }
+    // Where there is nothing to see, exp makes zeros of it; and NaN of NaN.
+    total_[r] += table_.exp_sum(s, s, n, high == kNothing ? C(0) : high);
+    high_[r] = high;
+  }
+
+  // The weighted mean; answers the logarithm of the sum of all weights.
+  template <class T>
+  C finish(int64_t r, T* out) const {
+    const C factor = total_[r] == 0 ? C(0) : 1 / total_[r];
+    const C* from = row(r);
+    fill_groups(out, width_, [=](int64_t j) { return from[j] * factor; });
+    return high_[r] + std::log(total_[r]);
+  }
+
+ private:
+  static constexpr C kNothing = -std::numeric_limits<C>::infinity();
+  const RowTable<C>& table_ = row_table<C>();
+  int64_t width_, pitch_;
+  Scratch<C, 64> sums_, high_, total_;
+};
+
+// Rows that one task takes: enough that packing the keys is worth it, few enough that all threads
+// have some.
+template <class T>
+int64_t chunk_of(const Attention<T>& of) {
+  constexpr int64_t kMost = 512;
+  const int64_t pairs = of.batch * of.key_heads, rows = of.rows();
+  int64_t chunk = std::min(kMost, rows);
+  while (chunk > kQueryRows && pairs * ((rows + chunk - 1) / chunk) < 2 * num_threads())
+    chunk = (chunk / 2 + kQueryRows - 1) / kQueryRows * kQueryRows;
+  return chunk;
+}
+
 void attention_grad(KernelCall& call);
+
+// bfloat16 with the products on tiles; false where the machine has none or the call does not suit.
+bool attention_on_tiles(KernelCall& call);
+bool attention_grad_on_tiles(KernelCall& call);
 
 }  // namespace oar::cpu

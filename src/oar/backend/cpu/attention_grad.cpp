@@ -131,6 +131,7 @@ class BackwardTask {
 }  // namespace
 
 void attention_grad(KernelCall& call) {
+  if (attention_grad_on_tiles(call)) return;
   visit<kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;

@@ -3,26 +3,13 @@
 #include <optional>
 
 #include "oar/backend/cpu/channels.h"
+#include "oar/backend/cpu/conv_shape.h"
+#include "oar/backend/cpu/conv_tiles.h"
 #include "oar/backend/cpu/depthwise.h"
-#include "oar/backend/cpu/im2col.h"
 #include "oar/backend/cpu/pack.h"
 
 namespace oar::cpu {
 namespace {
-
-// Runs body(image, group) for all of them; with fewer than there are threads, one after the other, so
-// that the product inside has the threads.
-template <class Body>
-void for_each_group(const ConvShape& s, Body&& body) {
-  const int64_t count = s.batch * s.groups;
-  if (count < num_threads()) {
-    for (int64_t i = 0; i < count; ++i) body(i / s.groups, i % s.groups);
-    return;
-  }
-  parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) body(i / s.groups, i % s.groups);
-  });
-}
 
 // out (out_channels x pixels) = weight (out_channels x depth) · columns of the image, or added to out.
 template <class T>
@@ -77,17 +64,6 @@ void turn_kernel(const ConvShape& s, const T* weight, T* turned) {
         T* to = turned + ((g * s.channels + c) * s.out_channels + o) * s.taps();
         std::reverse_copy(from, from + s.taps(), to);
       }
-}
-
-// The gradient of a convolution with stride 1 is a convolution itself.
-ConvShape reversed(const ConvShape& s) {
-  ConvShape r = s;
-  std::swap(r.channels, r.out_channels);
-  for (ConvAxis* axis : {&r.z, &r.y, &r.x}) {
-    std::swap(axis->size, axis->out);
-    axis->before = axis->dilation * (axis->kernel - 1) - axis->before;
-  }
-  return r;
 }
 
 template <class T>
@@ -183,20 +159,6 @@ void weight_gradient(const ConvShape& s, const T* x, const T* grad, T* out) {
   });
 }
 
-// Arguments from `first` on: stride, padding, dilation, groups.
-ConvShape conv_shape(const KernelCall& call, int first, const oar_tensor& x,
-                     const oar_tensor& weight, const oar_tensor& out) {
-  const Ints stride = call.arg(first).as_ints(), padding = call.arg(first + 1).as_ints();
-  const Ints dilation = call.arg(first + 2).as_ints();
-  const int64_t groups = call.arg(first + 3).as_int();
-  ConvShape s{x.shape[0], groups, x.shape[1] / groups, out.shape[1] / groups, {}, {}, {}};
-  ConvAxis* const axes[] = {&s.z, &s.y, &s.x};
-  for (size_t i = 0; i < stride.size(); ++i)
-    *axes[3 - stride.size() + i] = {x.shape[2 + i], out.shape[2 + i], weight.shape[2 + i],
-                                    stride[i],      dilation[i],      padding[2 * i]};
-  return s;
-}
-
 // Runs f(left, right, out) with operands compact and in the type sums are made in.
 template <class F>
 void with_operands(const oar_tensor& left, const oar_tensor& right, const oar_tensor& out, F f) {
@@ -247,10 +209,15 @@ const char* real_floats(const oar_kernel_call* call) {
 
 KernelList conv_kernels() {
   static const oar_kernel list[] = {
+      {"conv", 1, "cpu:tiles", tiles_refuse_conv, kernel_entry<conv_on_tiles>},
       {"conv", 1, "cpu:gemm", real_floats, kernel_entry<conv>},
       {"conv", 1, "cpu:ref", nullptr, kernel_entry<conv>},
+      {"conv_input_grad", 1, "cpu:tiles", tiles_refuse_conv_input_grad,
+       kernel_entry<conv_input_grad_on_tiles>},
       {"conv_input_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_input_grad>},
       {"conv_input_grad", 1, "cpu:ref", nullptr, kernel_entry<conv_input_grad>},
+      {"conv_weight_grad", 1, "cpu:tiles", tiles_refuse_conv_weight_grad,
+       kernel_entry<conv_weight_grad_on_tiles>},
       {"conv_weight_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_weight_grad>},
       {"conv_weight_grad", 1, "cpu:ref", nullptr, kernel_entry<conv_weight_grad>},
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oar/backend/cpu/gemm_table.h"
+#include "oar/backend/cpu/gemm_tiles.h"
 #include "oar/backend/cpu/instruction_set.h"
 #include "oar/backend/cpu/pack.h"
 #include "oar/backend/cpu/scratch.h"
@@ -354,6 +355,8 @@ void gemm(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b,
   if constexpr (std::is_floating_point_v<T>) return gemm_real<T>(m, n, k, a, b, c, accumulate);
   if (std::is_integral_v<T> || work_of(m, n, k) <= kTinyWork)
     return gemm_reference<T>(m, n, k, a, b, c, accumulate);
+  if constexpr (std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>)
+    if (gemm_tiles<T>(m, n, k, a, b, c, accumulate)) return;
   if constexpr (is_small_float<T>) gemm_small_float<T>(m, n, k, a, b, c, accumulate);
   if constexpr (is_complex_type<T>)
     gemm_complex<typename T::value_type>(m, n, k, a, b, c, accumulate);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "oar/backend/cpu/channels.h"
+#include "oar/backend/cpu/conv_tiles.h"
 #include "oar/backend/cpu/onednn/dtype.h"
 #include "oar/backend/cpu/onednn/plan.h"
 #include "oar/device/device.h"
@@ -364,6 +365,13 @@ const char* objection_to_shape(const Problem& p) {
 }
 
 template <Pass kPass>
+const char* refused_by_tiles(const oar_kernel_call* call) {
+  if constexpr (kPass == Pass::Forward) return tiles_refuse_conv(call);
+  if constexpr (kPass == Pass::InputGrad) return tiles_refuse_conv_input_grad(call);
+  if constexpr (kPass == Pass::WeightGrad) return tiles_refuse_conv_weight_grad(call);
+}
+
+template <Pass kPass>
 const char* objection(const oar_kernel_call* raw) {
   const auto& call = *static_cast<const KernelCall*>(raw);
   if (onednn::dtype_of(call.dtype()) == dnnl_data_type_undef) return "not a dtype of oneDNN's";
@@ -372,6 +380,8 @@ const char* objection(const oar_kernel_call* raw) {
   const Problem p = problem_of(call, kPass);
   if (p.work() < kLeastWork) return "the convolution is small";
   if (onednn::library() == nullptr) return "oneDNN is not there";
+  if (!onednn::is_fast(call.dtype()) && refused_by_tiles<kPass>(raw) == nullptr)
+    return "tiles are faster";
   if (const char* shape = objection_to_shape(p)) return shape;
   auto plan =
       onednn::plan_for<ConvPlan>(p.key(onednn::use_our_threads()), [&] { return make_plan(p); });

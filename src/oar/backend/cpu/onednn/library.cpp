@@ -42,11 +42,13 @@ const Library* open() {
     return nullptr;
   }
   const Tiles tiles = amx_tiles();
-  if (flag<std::string>("cpu_isa") == "avx2")
+  const auto isa = flag<std::string>("cpu_isa");
+  const bool uses_tiles = tiles == Tiles::Usable && (isa == "auto" || isa == "amx");
+  if (isa == "avx2")
     lib.dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
-  else if (tiles == Tiles::Hidden)
+  else if (!uses_tiles)
     lib.dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_fp16);
-  lib.fast_bfloat16 = tiles == Tiles::Usable;
+  lib.fast_bfloat16 = uses_tiles;
   lib.dnnl_set_primitive_cache_capacity(0);  // plans are kept by our own cache
   const bool ready = lib.dnnl_engine_create(&lib.engine, dnnl_cpu, 0) == dnnl_success &&
                      lib.dnnl_primitive_attr_create(&lib.attributes) == dnnl_success &&
