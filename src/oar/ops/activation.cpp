@@ -333,6 +333,10 @@ const OpDef hardsigmoid_op = {
     .decompose = [](const args::hardsigmoid& a) -> Made {
       return clip(scale(a.x, Scalar(a.slope), Scalar(a.offset)), Scalar(0), Scalar(1));
     },
+    .vjp = [](const vjp::hardsigmoid& v) -> Grads {
+      return hardsigmoid_grad(v.x, v.grad, v.slope, v.offset);
+    },
+    .saves = "x",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -340,6 +344,29 @@ const OpDef hardsigmoid_op = {
     .samples = [] { return samples::unary().add(uniform_in(-6, 6, {9})).add(t({5}), 0.3, 0.1); },
     .python = "oar.nn.functional",
     .onnx = "HardSigmoid",
+};
+
+const OpDef hardsigmoid_grad_op = {
+    .schema = "hardsigmoid_grad(Tensor x, Tensor grad, float slope, float offset) -> Tensor",
+    .brief =
+        "slope * grad where 0 < slope * x + offset < 1, else 0: the derivative of hardsigmoid.",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::hardsigmoid_grad& a) -> Made {
+      return clip_grad(scale(a.x, Scalar(a.slope), Scalar(a.offset)), a.grad * a.slope, Scalar(0),
+                       Scalar(1));
+    },
+    .shard = "..., ... -> ...",
+    .traits = Trait::Elementwise,
+    .dtypes = "float",
+    .numpy = "np.where(np.abs(slope * x + offset - 0.5) < 0.5, slope * grad, 0)",
+    .samples =
+        [] {
+          return Samples()
+              .add(uniform_in(-6, 6, {9}), t({9}), 0.1666667, 0.5)
+              .add(t({4, 7}), t({4, 7}), 0.3, 0.1)
+              .add(t({}), t({}), 0.3, 0.1)
+              .add(t({0, 3}), t({0, 3}), 0.3, 0.1);
+        },
 };
 
 const OpDef mish_op = {
@@ -379,6 +406,6 @@ const OpDef mish_grad_op = {
 OAR_FAMILY(activation, &relu_op, &relu_grad_op, &relu6_op, &leaky_relu_op, &leaky_relu_grad_op,
            &elu_op, &elu_grad_op, &gelu_op, &gelu_grad_op, &sigmoid_op, &sigmoid_grad_op, &silu_op,
            &silu_grad_op, &log_sigmoid_op, &softplus_op, &softplus_grad_op, &hardswish_op,
-           &hardswish_grad_op, &hardsigmoid_op, &mish_op, &mish_grad_op)
+           &hardswish_grad_op, &hardsigmoid_op, &hardsigmoid_grad_op, &mish_op, &mish_grad_op)
 
 }  // namespace oar

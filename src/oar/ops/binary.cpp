@@ -283,6 +283,12 @@ const OpDef lerp_op = {
     .brief = "x + weight * (y - x): from x at weight 0 to y at weight 1.",
     .infer = infer::same_as_first,
     .decompose = [](const args::lerp& a) -> Made { return a.x + a.weight * (a.y - a.x); },
+    .vjp = [](const vjp::lerp& v) -> Grads {
+      const Tensor to_y = v.needs(0) || v.needs(1) ? v.grad * conjugate(v.weight) : Tensor();
+      return {v.needs(0) ? v.grad - to_y : Tensor(), v.needs(1) ? to_y : Tensor(),
+              v.needs(2) ? v.grad * conjugate(v.y - v.x) : Tensor()};
+    },
+    .saves = "x y weight",
     .shard = "..., ..., ... -> ...",
     .traits = kArithmetic | Trait::Smooth | Trait::HasInplace,
     .dtypes = "float complex",

@@ -97,42 +97,6 @@ const OpDef smooth_l1_loss_op = {
     .python = "oar.nn.functional",
 };
 
-// log, but not below -100: a certain prediction that is wrong costs much, not infinitely much.
-Tensor bounded_log(const Tensor& x) { return maximum(log(x), literal(-100.0)); }
-
-const OpDef bce_loss_op = {
-    .schema = "bce_loss(Tensor input, Tensor label) -> Tensor",
-    .brief =
-        "-(label * log(input) + (1 - label) * log(1 - input)) with logarithms of at least "
-        "-100; input lies in [0, 1].",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::bce_loss& a) -> Made {
-      return (a.label - 1) * bounded_log(1 - a.input) - a.label * bounded_log(a.input);
-    },
-    .vjp = [](const vjp::bce_loss& v) -> Grads {
-      const Tensor width = maximum((1 - v.input) * v.input, literal(1e-12));
-      return {v.needs(0) ? v.grad * (v.input - v.label) / width : Tensor(),
-              v.needs(1) ? v.grad * (bounded_log(1 - v.input) - bounded_log(v.input)) : Tensor()};
-    },
-    .saves = "input label",
-    .shard = "..., ... -> ...",
-    .traits = Trait::Elementwise | Trait::Promote,
-    .dtypes = "float",
-    .amp = Amp::Full,
-    .numpy =
-        "(label - 1) * np.maximum(np.log(1 - input), -100) - label * "
-        "np.maximum(np.log(input), -100)",
-    .samples =
-        [] {
-          const auto p = [](const Shape& shape) { return uniform_in(0.1, 0.9, shape); };
-          return Samples()
-              .add(p({4, 3}), p({4, 3}))
-              .add(p({2, 1}), p({3}))
-              .add(p({}), p({}))
-              .add(p({0, 3}), p({0, 3}));
-        },
-};
-
 const OpDef binary_cross_entropy_op = {
     .schema =
         "binary_cross_entropy(Tensor input, Tensor label, Tensor? weight = None, str "
@@ -141,8 +105,10 @@ const OpDef binary_cross_entropy_op = {
         "The cross entropy of probabilities and labels in [0, 1], times a weight if one is "
         "given.",
     .decompose = [](const args::binary_cross_entropy& a) -> Made {
-      const Tensor loss = bce_loss(a.input, a.label);
-      return reduce_loss(a.weight.defined() ? loss * a.weight : loss, a.reduction);
+      if (!a.weight.defined())
+        return pointwise_loss(a.input, a.label, "bernoulli", 0, 0, a.reduction);
+      const Tensor loss = pointwise_loss(a.input, a.label, "bernoulli", 0, 0, "none");
+      return reduce_loss(loss * a.weight, a.reduction);
     },
     .dtypes = "float",
     .amp = Amp::Full,
@@ -277,7 +243,7 @@ const OpDef soft_margin_loss_op = {
 
 }  // namespace
 
-OAR_FAMILY(loss, &square_error_cost_op, &mse_loss_op, &l1_loss_op, &smooth_l1_loss_op, &bce_loss_op,
+OAR_FAMILY(loss, &square_error_cost_op, &mse_loss_op, &l1_loss_op, &smooth_l1_loss_op,
            &binary_cross_entropy_op, &binary_cross_entropy_with_logits_op, &kl_div_op, &log_loss_op,
            &margin_ranking_loss_op, &soft_margin_loss_op)
 

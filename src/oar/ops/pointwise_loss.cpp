@@ -35,6 +35,9 @@ Tensor only(const Tensor& condition, const Pair& p, double value) {
   return where(condition, full_like(p.x, Scalar(value)), literal(0));
 }
 
+// log, but not below -100: a certain prediction that is wrong costs much, not infinitely much.
+Tensor bounded_log(const Tensor& x) { return maximum(log(x), literal(-100.0)); }
+
 Tensor focal_miss(const Pair& p, const Tensor& chance) { return chance + p.y - 2 * chance * p.y; }
 Tensor focal_weight(const Pair& p) { return p.a * p.y + (1 - p.a) * (1 - p.y); }
 Tensor binary_entropy(const Pair& p) { return (1 - p.y) * p.x + softplus_exact(-p.x); }
@@ -72,7 +75,7 @@ Tensor with_stirling_slope(const Pair& p, const Tensor& slope) {
 Tensor positive_label(const Pair& p) { return greater_than(p.y, literal(0)); }
 Tensor safe_log_label(const Pair& p) { return log(where(positive_label(p), p.y, literal(1))); }
 
-const std::array<PointwiseLoss, 11> kLosses{{
+const std::array<PointwiseLoss, 12> kLosses{{
     {"square", [](const Pair& p) { return square(p.x - p.y); },
      [](const Pair& p) { return 2 * (p.x - p.y); }, [](const Pair& p) { return 2 * (p.y - p.x); }},
     {"absolute", [](const Pair& p) { return abs(p.x - p.y); },
@@ -89,6 +92,10 @@ const std::array<PointwiseLoss, 11> kLosses{{
      [](const Pair& p) { return -(p.x * sigmoid(-(p.x * p.y))); }},
     {"binary_entropy", binary_entropy, [](const Pair& p) { return sigmoid(p.x) - p.y; },
      [](const Pair& p) { return -p.x; }},
+    {"bernoulli",
+     [](const Pair& p) { return (p.y - 1) * bounded_log(1 - p.x) - p.y * bounded_log(p.x); },
+     [](const Pair& p) { return (p.x - p.y) / maximum((1 - p.x) * p.x, literal(1e-12)); },
+     [](const Pair& p) { return bounded_log(1 - p.x) - bounded_log(p.x); }},
     {"focal",
      [](const Pair& p) {
        return focal_weight(p) * pow(focal_miss(p, sigmoid(p.x)), literal(p.b)) * binary_entropy(p);
@@ -147,7 +154,8 @@ constexpr const char* kNumpy =
     "1)), 0) if a else 0] for v in [{'square': lambda x, y: (x - y) ** 2, 'absolute': lambda x, y: "
     "np.abs(x - y), 'huber': lambda x, y: np.where(np.abs(x - y) <= a, 0.5 * (x - y) ** 2, a * "
     "(np.abs(x - y) - 0.5 * a)), 'logistic': lambda x, y: sp_(-x * y), 'binary_entropy': lambda x, "
-    "y: (1 - y) * x + sp_(-x), 'focal': lambda x, y: (a * y + (1 - a) * (1 - y)) * (s(x) + y - 2 * "
+    "y: (1 - y) * x + sp_(-x), 'bernoulli': lambda x, y: (y - 1) * np.log(1 - x) - y * np.log(x), "
+    "'focal': lambda x, y: (a * y + (1 - a) * (1 - y)) * (s(x) + y - 2 * "
     "s(x) * y) ** b * ((1 - y) * x + sp_(-x)), 'hinge_embedding': lambda x, y: np.where(y == 1, x, "
     "np.where(y == -1, np.maximum(a - x, 0), 0)), 'poisson_of_log': lambda x, y: np.exp(x) - y * x "
     "+ st(y), 'poisson': lambda x, y: x - y * np.log(x + b) + st(y), 'divergence': lambda x, y: "
@@ -160,9 +168,9 @@ const OpDef pointwise_loss_op = {
         "reduction = 'mean') -> Tensor",
     .brief =
         "A loss of pairs of elements, averaged, summed or as it is: 'square', 'absolute', 'huber' "
-        "(width a), 'logistic', 'binary_entropy' of scores, 'focal' (alpha a, gamma b), "
-        "'hinge_embedding' (margin a), 'poisson_of_log' and 'poisson' (with Stirling's term if a; "
-        "b added to the rate), 'divergence', 'divergence_of_log'.",
+        "(width a), 'logistic', 'binary_entropy' of scores, 'bernoulli' of probabilities, "
+        "'focal' (alpha a, gamma b), 'hinge_embedding' (margin a), 'poisson_of_log' and 'poisson' "
+        "(with Stirling's term if a; b added to the rate), 'divergence', 'divergence_of_log'.",
     .infer = [](const args::pointwise_loss& a) -> Metas {
       loss_of(a.kind);
       check_reduction(a.reduction);
@@ -202,6 +210,8 @@ const OpDef pointwise_loss_op = {
               .add(t({4, 3}), t({4, 3}), "huber", 0.7)
               .add(t({4, 3}), t({4, 3}), "logistic", 0.0, 0.0, "sum")
               .add(t({4, 3}), label({4, 3}), "binary_entropy")
+              .add(label({4, 3}), label({4, 3}), "bernoulli")
+              .add(label({0, 3}), label({3}), "bernoulli", 0.0, 0.0, "none")
               .add(t({4, 3}), label({4, 3}), "focal", 0.25, 2.0, "sum")
               .add(t({4}), label({4}), "focal", 0.4, 0.0, "none")
               .add(t({6}), ints(-1, 2, {6}), "hinge_embedding", 0.8)

@@ -4,92 +4,12 @@
 #include <numeric>
 
 #include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
 
 constexpr unsigned kMath = kFloats | kComplexes;
 constexpr unsigned kReals = kIntegers | kFloats;
-
-// A functor of several operands of one dtype, in groups that the compiler vectorises where all of them
-// are contiguous.
-template <class F, size_t... kOperand>
-void grouped(KernelCall& call, F f, std::index_sequence<kOperand...>) {
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-    StridedLoop<sizeof...(kOperand) + 1>({&call.out(), &call.in(kOperand)...})
-        .run([&](const auto& p, const auto& s, int64_t n) {
-          const auto element = [&](size_t k, int64_t i) {
-            return static_cast<C>(*reinterpret_cast<const T*>(p[k + 1] + i * s[k + 1]));
-          };
-          if (s[0] == kSize && ((s[kOperand + 1] == kSize) && ...)) {
-            const T* const in[] = {reinterpret_cast<const T*>(p[kOperand + 1])...};
-            fill_groups(reinterpret_cast<T*>(p[0]), n,
-                        [&](int64_t i) { return f(static_cast<C>(in[kOperand][i])...); });
-          } else {
-            for (int64_t i = 0; i < n; ++i)
-              *reinterpret_cast<T*>(p[0] + i * s[0]) = static_cast<T>(f(element(kOperand, i)...));
-          }
-        });
-  });
-}
-template <class F>
-void grouped_pair(KernelCall& call) {
-  grouped(call, F{}, std::make_index_sequence<2>{});
-}
-template <class F>
-void grouped_triple(KernelCall& call) {
-  grouped(call, F{}, std::make_index_sequence<3>{});
-}
-
-// Squares of floats fit into a double, so there is nothing to scale.
-struct Hypot {
-  float operator()(float a, float b) const {
-    const double x = a, y = b;
-    const auto length = static_cast<float>(std::sqrt(x * x + y * y));
-    const float size_a = std::abs(a), size_b = std::abs(b);
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return size_a == kInfinity || size_b == kInfinity ? kInfinity : length;  // even beside a NaN
-  }
-  double operator()(double a, double b) const { return std::hypot(a, b); }
-};
-
-// log(1 + u) for u in [0, 1] as 2 artanh(u / (2 + u)), without a branch.
-inline float small_log1p(float u) {
-  const float s = u / (2 + u), q = s * s;
-  float p = 1.0f / 17;
-  p = p * q + 1.0f / 15;
-  p = p * q + 1.0f / 13;
-  p = p * q + 1.0f / 11;
-  p = p * q + 1.0f / 9;
-  p = p * q + 1.0f / 7;
-  p = p * q + 1.0f / 5;
-  p = p * q + 1.0f / 3;
-  return 2 * s + 2 * s * q * p;
-}
-inline double small_log1p(double u) { return std::log1p(u); }
-
-struct LogAddExp {
-  template <class T>
-  T operator()(T a, T b) const {
-    const T high = a > b ? a : b, distance = a > b ? b - a : a - b;
-    const T more = small_log1p(exp_of(distance));
-    return a == b ? high + std::numbers::ln2_v<T>
-                  : high + more;  // equal infinities have no distance
-  }
-};
-// grad / (1 + exp(y - x)).
-struct LogAddExpGrad {
-  template <class T>
-  T operator()(T x, T y, T grad) const {
-    const T distance = x == y ? T(0) : y - x;
-    return grad / (1 + exp_of(distance));
-  }
-};
 
 struct CopySign {
   template <class T>
@@ -291,9 +211,6 @@ constexpr unsigned kOrdered = kBools | kReals;
 
 KernelList arithmetic_kernels() {
   static const oar_kernel list[] = {
-      {"hypot", 1, "cpu:ref", nullptr, kernel_entry<grouped_pair<Hypot>>},
-      {"logaddexp", 1, "cpu:ref", nullptr, kernel_entry<grouped_pair<LogAddExp>>},
-      {"logaddexp_grad", 1, "cpu:ref", nullptr, kernel_entry<grouped_triple<LogAddExpGrad>>},
       {"copysign", 1, "cpu:ref", nullptr, kernel_entry<binary<kReals, CopySign>>},
       {"ldexp", 1, "cpu:ref", nullptr, kernel_entry<binary<kFloats, LoadExponent>>},
       {"heaviside", 1, "cpu:ref", nullptr, kernel_entry<binary<kReals, Heaviside>>},

@@ -120,22 +120,6 @@ void softmax_cross_entropy_grad(KernelCall& call) {
   });
 }
 
-void bce_loss(KernelCall& call) {
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    map_binary<T, T>(call.out(), call.in(0), call.in(1), [](C p, C label) -> C {
-      user_check(!(p < 0 || p > 1), ErrorKind::InvalidArgument,
-                 "input holds {}; probabilities lie between 0 and 1.\nhint: Pass it through "
-                 "sigmoid, "
-                 "or use binary_cross_entropy_with_logits.",
-                 static_cast<double>(p));
-      const C no = std::max(std::log(1 - p), C(-100)), yes = std::max(std::log(p), C(-100));
-      return (label - 1) * no - label * yes;
-    });
-  });
-}
-
 }  // namespace
 
 KernelList loss_kernels() {
@@ -144,7 +128,6 @@ KernelList loss_kernels() {
       {"softmax_cross_entropy", 1, "cpu:ref", nullptr, kernel_entry<softmax_cross_entropy>},
       {"softmax_cross_entropy_grad", 1, "cpu:ref", nullptr,
        kernel_entry<softmax_cross_entropy_grad>},
-      {"bce_loss", 1, "cpu:ref", nullptr, kernel_entry<bce_loss>},
   };
   return list;
 }

@@ -2,175 +2,113 @@
 #include <string_view>
 
 #include "oar/backend/cpu/blocks.h"
-#include "oar/backend/cpu/log_math.h"
+#include "oar/backend/cpu/simd/ops.h"
 
 namespace oar::cpu {
 namespace {
 
-// Each loss: value(x, y) and its derivative in x. `a` and `b` are the settings of the call.
-template <class C>
-struct Settings {
-  C a, b;
-};
+using simd::Op;
 
-template <class C>
-struct SquareLoss : Settings<C> {
-  C value(C x, C y) const { return (x - y) * (x - y); }
-  C slope(C x, C y) const { return 2 * (x - y); }
+struct Loss {
+  std::string_view kind;
+  Op value, slope;
 };
-template <class C>
-struct AbsoluteLoss : Settings<C> {
-  C value(C x, C y) const { return std::abs(x - y); }
-  C slope(C x, C y) const { return x > y ? C(1) : x < y ? C(-1) : x - y; }
+constexpr Loss kLosses[] = {
+    {"square", Op::square_loss, Op::square_slope},
+    {"absolute", Op::absolute_loss, Op::absolute_slope},
+    {"huber", Op::huber_loss, Op::huber_slope},
+    {"logistic", Op::logistic_loss, Op::logistic_slope},
+    {"binary_entropy", Op::binary_entropy, Op::binary_entropy_slope},
+    {"bernoulli", Op::bernoulli_loss, Op::bernoulli_slope},
+    {"focal", Op::focal_loss, Op::focal_slope},
+    {"hinge_embedding", Op::hinge_embedding, Op::hinge_embedding_slope},
+    {"poisson_of_log", Op::poisson_of_log, Op::poisson_of_log_slope},
+    {"poisson", Op::poisson_loss, Op::poisson_slope},
+    {"divergence", Op::divergence, Op::divergence_slope},
+    {"divergence_of_log", Op::divergence_of_log, Op::divergence_of_log_slope},
 };
-template <class C>
-struct HuberLoss : Settings<C> {
-  C value(C x, C y) const {
-    const C d = x - y, size = std::abs(d);
-    return size <= this->a ? d * d / 2 : this->a * (size - this->a / 2);
-  }
-  C slope(C x, C y) const {
-    const C d = x - y;
-    return d > this->a ? this->a : d < -this->a ? -this->a : d;
-  }
-};
-template <class C>
-struct LogisticLoss : Settings<C> {
-  C value(C x, C y) const { return softplus_of(-x * y); }
-  C slope(C x, C y) const { return -y * logistic_of(-x * y); }
-};
-template <class C>
-struct BinaryEntropy : Settings<C> {
-  C value(C x, C y) const { return (1 - y) * x + softplus_of(-x); }
-  C slope(C x, C y) const { return logistic_of(x) - y; }
-};
-template <class C>
-struct FocalLoss : Settings<C> {
-  C weight(C y) const { return this->a * y + (1 - this->a) * (1 - y); }
-  C miss(C p, C y) const { return p + y - 2 * p * y; }
-  C value(C x, C y) const {
-    const C entropy = (1 - y) * x + softplus_of(-x);
-    return weight(y) * std::pow(miss(logistic_of(x), y), this->b) * entropy;
-  }
-  C slope(C x, C y) const {
-    const C p = logistic_of(x), q = miss(p, y), gamma = this->b;
-    C made = std::pow(q, gamma) * (p - y);
-    if (gamma != 0)
-      made += gamma * std::pow(q, gamma - 1) * (1 - 2 * y) * p * (1 - p) *
-              ((1 - y) * x + softplus_of(-x));
-    return weight(y) * made;
-  }
-};
-template <class C>
-struct HingeEmbedding : Settings<C> {
-  C value(C x, C y) const {
-    const C short_of = this->a - x;
-    return y == 1 ? x : y == -1 ? (short_of < 0 ? C(0) : short_of) : C(0);
-  }
-  C slope(C x, C y) const { return y == 1 ? C(1) : y == -1 && x < this->a ? C(-1) : C(0); }
-};
-// Stirling's approximation of log(y!), which Poisson losses add where y > 1 if `a` is set.
-template <class C>
-C log_factorial(C y) {
-  constexpr C kLog2Pi = C(1.8378770664093454836);
-  const C log_y = log_of(y > 1 ? y : C(1));
-  return y > 1 ? y * log_y - y + (kLog2Pi + log_y) / 2 : C(0);
-}
-template <class C>
-struct PoissonOfLog : Settings<C> {
-  C value(C x, C y) const { return exp_of(x) - y * x + (this->a != 0 ? log_factorial(y) : C(0)); }
-  C slope(C x, C y) const { return exp_of(x) - y; }
-};
-template <class C>
-struct Poisson : Settings<C> {
-  C value(C x, C y) const {
-    return x - y * log_of(x + this->b) + (this->a != 0 ? log_factorial(y) : C(0));
-  }
-  C slope(C x, C y) const { return 1 - y / (x + this->b); }
-};
-template <class C>
-struct Divergence : Settings<C> {
-  C value(C x, C y) const { return y > 0 ? y * (log_of(y > 0 ? y : C(1)) - x) : C(0); }
-  C slope(C, C y) const { return y > 0 ? -y : C(0); }
-};
-template <class C>
-struct DivergenceOfLog : Settings<C> {
-  C value(C x, C y) const { return exp_of(y) * (y - x); }
-  C slope(C, C y) const { return -exp_of(y); }
-};
-
-// body(loss) with the loss that a call names.
-template <class C, class Body>
-void with_loss(const KernelCall& call, int first, Body&& body) {
-  const std::string_view kind = call.arg(first).as_string();
-  const Settings<C> s{static_cast<C>(call.arg(first + 1).as_double()),
-                      static_cast<C>(call.arg(first + 2).as_double())};
-  if (kind == "square") return body(SquareLoss<C>{s});
-  if (kind == "absolute") return body(AbsoluteLoss<C>{s});
-  if (kind == "huber") return body(HuberLoss<C>{s});
-  if (kind == "logistic") return body(LogisticLoss<C>{s});
-  if (kind == "binary_entropy") return body(BinaryEntropy<C>{s});
-  if (kind == "focal") return body(FocalLoss<C>{s});
-  if (kind == "hinge_embedding") return body(HingeEmbedding<C>{s});
-  if (kind == "poisson_of_log") return body(PoissonOfLog<C>{s});
-  if (kind == "poisson") return body(Poisson<C>{s});
-  if (kind == "divergence") return body(Divergence<C>{s});
-  return body(DivergenceOfLog<C>{s});
+const Loss& loss_of(std::string_view kind) {
+  for (const Loss& loss : kLosses)
+    if (loss.kind == kind) return loss;
+  fail(ErrorKind::InvalidArgument, "there is no pointwise loss '{}'.", kind);
 }
 
 // What a mean is multiplied by; of nothing it is not a number.
-template <class C>
-C share_of(std::string_view reduction, int64_t n) {
-  return reduction == "mean" ? C(1) / static_cast<C>(n) : C(1);
+double share_of(std::string_view reduction, int64_t n) {
+  return reduction == "mean" ? 1 / static_cast<double>(n) : 1;
+}
+
+void check_probabilities(const oar_tensor& input) {
+  in_precision_of(static_cast<DType>(input.dtype), [&](auto zero) {
+    using C = decltype(zero);
+    const C outside = block_sum<C, 1>({&input}, [](const C(*b)[kBlock], C* made) {
+      for (int64_t i = 0; i < kBlock; ++i)
+        made[i] = (b[0][i] < 0 ? C(1) : C(0)) + (b[0][i] > 1 ? C(1) : C(0));
+    });
+    if (outside == 0) return;
+    const Converted<C> values(&input);
+    const C* wrong = std::find_if(values.data(), values.data() + input.numel,
+                                  [](C p) { return p < 0 || p > 1; });
+    fail(ErrorKind::InvalidArgument,
+         "input holds {}; probabilities lie between 0 and 1.\nhint: Pass it through sigmoid, or "
+         "use binary_cross_entropy_with_logits.",
+         *wrong);
+  });
 }
 
 void pointwise_loss(KernelCall& call) {
+  const Loss& loss = loss_of(call.arg(2).as_string());
   const std::string_view reduction = call.arg(5).as_string();
+  const double settings[] = {call.arg(3).as_double(), call.arg(4).as_double()};
   const oar_tensor &input = call.in(0), &label = call.in(1);
+  if (loss.value == Op::bernoulli_loss) check_probabilities(input);
+  if (reduction == "none")
+    return simd::drive_op<2>(loss.value, {&call.out(), &input, &label}, settings);
   in_precision_of(call.dtype(), [&](auto zero) {
     using C = decltype(zero);
-    with_loss<C>(call, 2, [&](const auto& loss) {
-      if (reduction == "none") {
-        in_blocks<1, 1, C, 3>({&call.out(), &input, &label}, [loss](C(*b)[kBlock], int64_t) {
-          for (int64_t i = 0; i < kBlock; ++i) b[0][i] = loss.value(b[1][i], b[2][i]);
-        });
-        return;
-      }
-      const C total = block_sum<C, 2>({&input, &label}, [loss](const C(*b)[kBlock], C* made) {
-        for (int64_t i = 0; i < kBlock; ++i) made[i] = loss.value(b[0][i], b[1][i]);
-      });
-      const C result = total * share_of<C>(reduction, input.numel);
-      transfer_of<C>(call.out()).store(static_cast<char*>(call.out().data), 0, 1, &result);
+    const simd::Function loop = simd::loop_for(loss.value, dtype_of<C>);
+    const C total = block_sum<C, 2>({&input, &label}, [&](const C(*b)[kBlock], C* made) {
+      loop({.out = made,
+            .in = {b[0], b[1]},
+            .repeated = 0,
+            .stream = false,
+            .count = kBlock,
+            .numbers = settings});
     });
+    const C result = total * static_cast<C>(share_of(reduction, input.numel));
+    transfer_of<C>(call.out()).store(static_cast<char*>(call.out().data), 0, 1, &result);
   });
 }
 
 void pointwise_loss_grad(KernelCall& call) {
   const std::string_view reduction = call.arg(6).as_string();
-  const oar_tensor &input = call.in(0), &label = call.in(1), &grad = call.in(2);
-  in_precision_of(call.dtype(), [&](auto zero) {
-    using C = decltype(zero);
-    with_loss<C>(call, 3, [&](const auto& loss) {
-      if (reduction == "none") {
-        in_blocks<1, 1, C, 4>({&call.out(), &input, &label, &grad}, [loss](C(*b)[kBlock], int64_t) {
-          for (int64_t i = 0; i < kBlock; ++i) b[0][i] = loss.slope(b[1][i], b[2][i]) * b[3][i];
-        });
-        return;
-      }
-      const C factor = static_cast<C>(scalar_of(grad)) * share_of<C>(reduction, input.numel);
-      in_blocks<1, 1, C, 3>({&call.out(), &input, &label}, [=](C(*b)[kBlock], int64_t) {
-        for (int64_t i = 0; i < kBlock; ++i) b[0][i] = loss.slope(b[1][i], b[2][i]) * factor;
-      });
-    });
-  });
+  const oar_tensor &input = call.in(0), &label = call.in(1);
+  const double settings[] = {call.arg(4).as_double(), call.arg(5).as_double(),
+                             share_of(reduction, input.numel)};
+  const SmallVector<int64_t, 6> nowhere(static_cast<size_t>(input.ndim), 0);
+  oar_tensor grad = call.in(2);
+  if (reduction != "none") {  // one number for all elements
+    grad.shape = input.shape;
+    grad.strides = nowhere.data();
+    grad.ndim = input.ndim;
+    grad.numel = input.numel;
+  }
+  simd::drive_op<3>(loss_of(call.arg(3).as_string()).slope, {&call.out(), &input, &label, &grad},
+                    settings);
+}
+
+const char* accepts_alike(const oar_kernel_call* call) {
+  const auto& c = *static_cast<const KernelCall*>(call);
+  return c.dtype(1) == c.dtype() && c.dtype(2) == c.dtype() ? nullptr
+                                                            : "operands of several dtypes";
 }
 
 }  // namespace
 
 KernelList pointwise_loss_kernels() {
   static const oar_kernel list[] = {
-      {"pointwise_loss", 1, "cpu:ref", nullptr, kernel_entry<pointwise_loss>},
-      {"pointwise_loss_grad", 1, "cpu:ref", nullptr, kernel_entry<pointwise_loss_grad>},
+      {"pointwise_loss", 1, "cpu:simd", nullptr, kernel_entry<pointwise_loss>},
+      {"pointwise_loss_grad", 1, "cpu:simd", accepts_alike, kernel_entry<pointwise_loss_grad>},
   };
   return list;
 }

@@ -3,7 +3,6 @@
 
 #include "oar/backend/cpu/apply.h"
 #include "oar/backend/cpu/special_math.h"
-#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
@@ -89,25 +88,10 @@ void lgamma(KernelCall& call) {
       [](float x) { return (x > 1e-30f) & (x < 1e37f); }, [](double x) { return log_gamma(x); });
 }
 
-// Giles' two polynomials in w = -log(1 - x^2); of these only the first is needed up to |x| = 0.9966.
-inline float central_inverse_erf(float x) {
-  const float w = -plain_log((1 - x) * (1 + x)) - 2.5f;
-  float p = 2.81022636e-08f;
-  p = p * w + 3.43273939e-07f;
-  p = p * w - 3.5233877e-06f;
-  p = p * w - 4.39150654e-06f;
-  p = p * w + 0.00021858087f;
-  p = p * w - 0.00125372503f;
-  p = p * w - 0.00417768164f;
-  p = p * w + 0.246640727f;
-  p = p * w + 1.50140941f;
-  return p * x;
-}
-
-void erfinv(KernelCall& call) {
+void digamma_kernel(KernelCall& call) {
   map_groups(
-      call, [](float x) { return central_inverse_erf(x); },
-      [](float x) { return std::abs(x) < 0.9966f; }, [](double x) { return inverse_erf(x); });
+      call, [](float x) { return positive_digamma(x); },
+      [](float x) { return (x > 1e-30f) & (x < 1e37f); }, [](double x) { return digamma(x); });
 }
 
 void polygamma_kernel(KernelCall& call) {
@@ -129,13 +113,13 @@ void gammainc_order(KernelCall& call) {
 KernelList special_kernels() {
   static const oar_kernel list[] = {
       {"lgamma", 1, "cpu:ref", nullptr, kernel_entry<lgamma>},
-      {"digamma", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<digamma>>>},
+      {"digamma", 1, "cpu:ref", nullptr, kernel_entry<digamma_kernel>},
       {"polygamma", 1, "cpu:ref", nullptr, kernel_entry<polygamma_kernel>},
       {"gammainc", 1, "cpu:ref", nullptr, kernel_entry<binary<kFloats, PairInDouble<gamma_lower>>>},
       {"gammaincc", 1, "cpu:ref", nullptr,
        kernel_entry<binary<kFloats, PairInDouble<gamma_upper>>>},
       {"gammainc_order", 1, "cpu:ref", nullptr, kernel_entry<gammainc_order>},
-      {"erfinv", 1, "cpu:ref", nullptr, kernel_entry<erfinv>},
+      {"erfinv", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<inverse_erf>>>},
       {"i0", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<bessel_i0>>>},
       {"i0e", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<scaled_bessel_i0>>>},
       {"i1", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<bessel_i1>>>},

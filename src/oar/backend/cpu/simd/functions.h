@@ -157,6 +157,18 @@ OAR_SIMD_INLINE T exp(T x) {
   const Halvings<T> h = without_powers_of_2(x);
   return scaled_by_power_of_2(1 + expm1_near_0(h.rest), h.n);
 }
+// Whether e^x is neither too large for a number nor too small for a normal one.
+template <class T>
+OAR_SIMD_INLINE bool has_normal_exp(T x) {
+  constexpr T kLow = kIsFloat<T> ? T(-87) : T(-708), kHigh = kIsFloat<T> ? T(88) : T(709);
+  return (x >= kLow) & (x <= kHigh);
+}
+// The same for such x: the power of 2 is added to the exponent.
+template <class T>
+OAR_SIMD_INLINE T normal_exp(T x) {
+  const Halvings<T> h = without_powers_of_2(x);
+  return bits_as<T>(bits_as<BitsOf<T>>(1 + expm1_near_0(h.rest)) + (h.n << Layout<T>::kMantissa));
+}
 template <class T>
 OAR_SIMD_INLINE T expm1(T x) {
   constexpr T kLow = kIsFloat<T> ? T(-30) : T(-60), kHigh = kIsFloat<T> ? T(89) : T(710);
@@ -177,19 +189,16 @@ struct Logarithm {
   T exponent, f, rest;
 };
 template <class T>
-OAR_SIMD_INLINE Logarithm<T> logarithm(T x) {
+OAR_SIMD_INLINE Logarithm<T> logarithm_of_normal(T x) {
   using Bits = BitsOf<T>;
   constexpr int kMantissa = Layout<T>::kMantissa, kBias = Layout<T>::kBias;
-  constexpr T kLift = kIsFloat<T> ? T(0x1p24) : T(0x1p54);
-  const bool tiny = x < Layout<T>::kSmallest;
-  const T normal = tiny ? x * kLift : x;
   const Bits root = bits_as<Bits>(T(0.70710678118654752440L));
   const Bits one = bits_as<Bits>(T(1));
-  const Bits shifted = bits_as<Bits>(normal) + (one - root);
+  const Bits shifted = bits_as<Bits>(x) + (one - root);
   // As the mantissa of 2^23 (2^52), the integer becomes a number without a conversion.
   const T bias = kIsFloat<T> ? T(0x1p23) : T(0x1p52);
   const T biased = bits_as<T>((shifted >> kMantissa) | bits_as<Bits>(bias));
-  const T exponent = biased - (bias + kBias) - (tiny ? (kIsFloat<T> ? T(24) : T(54)) : T(0));
+  const T exponent = biased - (bias + kBias);
   const T f = bits_as<T>((shifted & ((Bits{1} << kMantissa) - 1)) + root) - 1;
   T rest;
   const T half_square = T(0.5) * f * f;
@@ -207,11 +216,29 @@ OAR_SIMD_INLINE Logarithm<T> logarithm(T x) {
   return {exponent, f, rest};
 }
 template <class T>
-OAR_SIMD_INLINE T joined(const Logarithm<T>& l, T correction = 0) {
+OAR_SIMD_INLINE Logarithm<T> logarithm(T x) {
+  constexpr T kLifted = kIsFloat<T> ? T(24) : T(54), kLift = kIsFloat<T> ? T(0x1p24) : T(0x1p54);
+  const bool tiny = x < Layout<T>::kSmallest;
+  Logarithm<T> l = logarithm_of_normal(tiny ? x * kLift : x);
+  l.exponent -= tiny ? kLifted : T(0);
+  return l;
+}
+// Whether x is a positive normal number, by one comparison of its bits.
+template <class T>
+OAR_SIMD_INLINE bool is_positive_normal(T x) {
+  using Bits = BitsOf<T>;
+  const Bits first = bits_as<Bits>(Layout<T>::kSmallest);
+  return bits_as<Bits>(x) - first < bits_as<Bits>(kInfinity<T>) - first;
+}
+template <class T>
+OAR_SIMD_INLINE T joined(const Logarithm<T>& l, T small) {
   constexpr T kHigh = kIsFloat<T> ? T(0.693359375) : T(6.93147180369123816490e-01);
   constexpr T kLow = kIsFloat<T> ? T(-2.12194440e-4) : T(1.90821492927058770002e-10);
-  const T small = fma(l.exponent, kLow, l.rest) + correction;
-  return fma(l.exponent, kHigh, l.f + small);
+  return fma(l.exponent, kHigh, l.f + fma(l.exponent, kLow, small));
+}
+template <class T>
+OAR_SIMD_INLINE T joined(const Logarithm<T>& l) {
+  return joined(l, l.rest);
 }
 // What a logarithm of x is where x is not a positive number.
 template <class T>
@@ -220,56 +247,67 @@ OAR_SIMD_INLINE T log_or_special(T x, T made) {
   return x > 0 ? upper : x == 0 ? -kInfinity<T> : kNan<T>;
 }
 template <class T>
+OAR_SIMD_INLINE T joined_2(const Logarithm<T>& l) {
+  constexpr T kHigh = T(1.44269504088896340736L), kLow = T(1.44269504088896340736L - kHigh);
+  const T small = fma(l.f + l.rest, kLow, l.rest * kHigh);
+  return l.exponent + fma(l.f, kHigh, small);
+}
+template <class T>
+OAR_SIMD_INLINE T joined_10(const Logarithm<T>& l) {
+  constexpr T kHigh = T(0.43429448190325182765L), kLow = T(0.43429448190325182765L - kHigh);
+  // log10(2), the first part with few bits.
+  constexpr T kTwoHigh = kIsFloat<T> ? T(0.30102539062) : T(3.01029995663611771306e-01);
+  constexpr T kTwoLow = T(0.30102999566398119521L - kTwoHigh);
+  const T small = fma(l.exponent, kTwoLow, fma(l.f + l.rest, kLow, l.rest * kHigh));
+  return fma(l.exponent, kTwoHigh, fma(l.f, kHigh, small));
+}
+template <class T>
 OAR_SIMD_INLINE T log(T x) {
   return log_or_special(x, joined(logarithm(x)));
 }
 template <class T>
 OAR_SIMD_INLINE T log2(T x) {
-  constexpr T kHigh = T(1.44269504088896340736L), kLow = T(1.44269504088896340736L - kHigh);
-  const Logarithm<T> l = logarithm(x);
-  const T small = fma(l.f + l.rest, kLow, l.rest * kHigh);
-  return log_or_special(x, l.exponent + fma(l.f, kHigh, small));
+  return log_or_special(x, joined_2(logarithm(x)));
 }
 template <class T>
 OAR_SIMD_INLINE T log10(T x) {
-  constexpr T kHigh = T(0.43429448190325182765L), kLow = T(0.43429448190325182765L - kHigh);
-  // log10(2), the first part with few bits.
-  constexpr T kTwoHigh = kIsFloat<T> ? T(0.30102539062) : T(3.01029995663611771306e-01);
-  constexpr T kTwoLow = T(0.30102999566398119521L - kTwoHigh);
-  const Logarithm<T> l = logarithm(x);
-  const T small = fma(l.exponent, kTwoLow, fma(l.f + l.rest, kLow, l.rest * kHigh));
-  return log_or_special(x, fma(l.exponent, kTwoHigh, fma(l.f, kHigh, small)));
+  return log_or_special(x, joined_10(logarithm(x)));
 }
 template <class T>
 OAR_SIMD_INLINE T log1p(T x) {
   const T u = 1 + x;
   // What rounding took from u.
   const T lost = x > 1 ? 1 - (u - x) : x - (u - 1);
-  const T made = log_or_special(u, joined(logarithm(u), lost / u));
+  const Logarithm<T> l = logarithm(u);
+  const T made = log_or_special(u, joined(l, l.rest + lost / u));
   return magnitude(x) < (kIsFloat<T> ? T(0x1p-25) : T(0x1p-54)) ? x : made;
+}
+
+// log(1 + u) for u in [0, 1].
+template <class T>
+OAR_SIMD_INLINE T log1p_up_to_1(T u) {
+  const T sum = 1 + u, lost = u - (sum - 1);
+  const Logarithm<T> l = logarithm_of_normal(sum);
+  return joined(l, l.rest + lost / sum);
 }
 
 // ---- Hyperbolic and logistic functions -----------------------------------------------------------
 
-// With e = e^(-2|x|): 1 - 2e / (1 + e), whose rounding errors are those of the second term. Where
-// that is small, a series.
-template <class T>
-OAR_SIMD_INLINE T tanh(T x) {
-  const T size = magnitude(x);
-  constexpr T kHigh = kIsFloat<T> ? T(10) : T(20);
-  const Halvings<T> h = without_powers_of_2(-2 * (size > kHigh ? kHigh : size));
-  const T power = power_of_2<T>(h.n);
-  const T e = fma(power, expm1_near_0(h.rest), power);
-  const T far = with_sign(1 - 2 * e / (1 + e), x);
-  if constexpr (kIsFloat<T>) {
-    const float z = x * x;
-    const float c[] = {-0.3333331769f, 0.1333258832f, -0.05385232975f, 0.02107098606f,
-                       -0.006272261274f};
-    return size < 0.55f ? with_sign(fma(x * z, polynomial(z, c), x), x) : far;
-  } else {
-    const double minus_1 = expm1(-2 * size);
-    return size < 0.55 ? with_sign(minus_1 / (-2 - minus_1), x) : far;
-  }
+// With m = e^(2|x|) - 1: m / (m + 2), in which an error of m shrinks. Near 0 a series.
+OAR_SIMD_INLINE float tanh(float x) {
+  const float size = magnitude(x), z = x * x;
+  const Halvings<float> h = without_powers_of_2(2 * (size > 10 ? 10.0f : size));
+  const float power = power_of_2<float>(h.n);
+  const float m = fma(power, expm1_near_0(h.rest), power - 1);
+  const float c[] = {-0.3333324008f, 0.133242363f, -0.05142999315f};
+  const float near = fma(size * z, polynomial(z, c), size), far = m / (m + 2);
+  return with_sign(size < 0.25f ? near : far, x);
+}
+// With e = e^(-2|x|): 1 - 2e / (1 + e), whose rounding errors are those of the second term.
+OAR_SIMD_INLINE double tanh(double x) {
+  const double size = magnitude(x), minus_1 = expm1(-2 * size), e = minus_1 + 1;
+  const double near = minus_1 / (-2 - minus_1), far = 1 - 2 * e / (1 + e);
+  return with_sign(size < 0.55 ? near : far, x);
 }
 template <class T>
 OAR_SIMD_INLINE T sinh(T x) {
@@ -311,6 +349,19 @@ OAR_SIMD_INLINE T sigmoid(T x) {
   const T rough = 1 / below;
   const T inverse = fma(rough * -lost, rough, rough);
   return x < 0 ? scaled_by_power_of_2(fma(inverse, grown, inverse), h.n) : inverse;
+}
+
+// log(1 + e^x).
+template <class T>
+OAR_SIMD_INLINE T softplus(T x) {
+  return (x > 0 ? x : T(0)) + log1p_up_to_1(exp(-magnitude(x)));
+}
+// log(e^a + e^b). Equal infinities have no distance.
+template <class T>
+OAR_SIMD_INLINE T logaddexp(T a, T b) {
+  const T high = a > b ? a : b, distance = a > b ? b - a : a - b;
+  const T more = log1p_up_to_1(exp(distance));
+  return high + (a == b ? T(0.69314718055994530942L) : more);
 }
 
 // ---- The error function ---------------------------------------------------------------------------
@@ -368,6 +419,22 @@ OAR_SIMD_INLINE float erf(float x) {
   return size < 1 ? fma(x, polynomial(z, near), x) : with_sign(tail, x);
 }
 OAR_SIMD_INLINE double erf(double x) { return __builtin_erf(x); }
+
+// Of w = -log(1 - x^2), which is small in the middle and grows slowly towards the ends.
+OAR_SIMD_INLINE float erfinv(float x) {
+  const float size = magnitude(x);
+  const float w = -joined(logarithm_of_normal((1 - size) * (1 + size)));
+  const float middle[] = {1.501409362f,     0.2466402935f,   -0.004177401259f, -0.001252761523f,
+                          0.0002183579015f, -4.94997158e-6f, -3.466589986e-6f, 4.629129502e-7f,
+                          2.35754718e-8f,   -8.532991629e-9f};
+  const float ends[] = {2.832976924f,     1.001673753f,     0.009438589764f,
+                        -0.007617744177f, 0.005740376138f,  -0.003689556903f,
+                        0.001352576592f,  0.0001169031576f, -0.0002079661974f};
+  const float near = polynomial(w - 2.5f, middle), far = polynomial(square_root(w) - 3, ends);
+  const float made = x * (w < 5 ? near : far);
+  const float edge = size == 1 ? with_sign(kInfinity<float>, x) : kNan<float>;
+  return size < 1 ? made : edge;
+}
 
 // ---- Angles ------------------------------------------------------------------------------------
 

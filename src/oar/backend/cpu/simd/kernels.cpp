@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "oar/backend/cpu/instruction_set.h"
-#include "oar/backend/cpu/simd/drive.h"
+#include "oar/backend/cpu/simd/ops.h"
 
 namespace oar::cpu {
 namespace simd {
@@ -16,6 +16,7 @@ namespace {
 constexpr int kArithmeticCount = OAR_SIMD_ARITHMETIC(OAR_SIMD_COUNT, OAR_SIMD_COUNT),
               kMathCount = OAR_SIMD_MATH(OAR_SIMD_COUNT, OAR_SIMD_COUNT),
               kActivationCount = OAR_SIMD_ACTIVATION(OAR_SIMD_COUNT, OAR_SIMD_COUNT),
+              kLossCount = OAR_SIMD_LOSS(OAR_SIMD_COUNT, OAR_SIMD_COUNT),
               kQuestionCount = OAR_SIMD_QUESTION(OAR_SIMD_COUNT, OAR_SIMD_COUNT);
 #undef OAR_SIMD_COUNT
 
@@ -40,6 +41,7 @@ class Loops {
     take(OAR_SIMD_CHOOSE(kArithmetic), kArithmeticCount);
     take(OAR_SIMD_CHOOSE(kMath), kMathCount);
     take(OAR_SIMD_CHOOSE(kActivation), kActivationCount);
+    take(OAR_SIMD_CHOOSE(kLoss), kLossCount);
     take(OAR_SIMD_CHOOSE(kQuestion), kQuestionCount);
     convert_ = OAR_SIMD_CHOOSE(kConvert);
     select_ = OAR_SIMD_CHOOSE(kSelect);
@@ -78,32 +80,32 @@ constexpr Type type_of(DType dtype) {
       return kTypes;
   }
 }
-Type type_of(const oar_kernel_call* call, int i = 0) {
-  return type_of(static_cast<const KernelCall*>(call)->dtype(i));
-}
-Function loop_for(Op op, const KernelCall& call) {
-  const Type type = type_of(&call);
+}  // namespace
+
+Function loop_for(Op op, DType dtype) {
+  const Type type = is_float8(dtype) ? kFloat32 : type_of(dtype);
   return type == kTypes ? nullptr : Loops::get().of(op, type);
 }
-
-// Where an element costs much, a thread pays sooner.
-constexpr int64_t grain_of(Op op) {
+int64_t grain_of(Op op) {
   const int i = static_cast<int>(op);
-  const bool heavy = i >= kArithmeticCount && i < kArithmeticCount + kMathCount + kActivationCount;
+  const bool heavy =
+      i >= kArithmeticCount && i < kArithmeticCount + kMathCount + kActivationCount + kLossCount;
   return heavy ? kGrain / 4 : kGrain;
 }
 
-template <int kOperands>
+namespace {
+
+template <size_t N>
 void drive_call(Op op, KernelCall& call, const double* numbers = nullptr) {
-  std::array<const oar_tensor*, kOperands + 1> tensors{&call.out()};
-  for (int k = 0; k < kOperands; ++k) tensors[static_cast<size_t>(k) + 1] = &call.in(k);
-  drive<kOperands>(loop_for(op, call), tensors, numbers, grain_of(op));
+  Tensors<N> tensors{&call.out()};
+  for (size_t k = 0; k < N; ++k) tensors[k + 1] = &call.in(static_cast<int>(k));
+  drive_op<N>(op, tensors, numbers);
 }
 
 template <Op kOp>
 const char* accepts(const oar_kernel_call* call) {
-  return loop_for(kOp, *static_cast<const KernelCall*>(call)) ? nullptr
-                                                              : "no vectorised loop for the dtype";
+  const DType dtype = static_cast<const KernelCall*>(call)->dtype();
+  return loop_for(kOp, dtype) ? nullptr : "no vectorised loop for the dtype";
 }
 template <Op kOp, int kOperands, int kNumbers>
 void run(KernelCall& call) {
@@ -163,7 +165,39 @@ void pow_grad(KernelCall& call) {
   const double exponent = common_value(call.in(1));
   if (exponent != 2 && exponent != 3) return drive_call<3>(Op::pow_grad, call);
   const Op op = exponent == 2 ? Op::square_grad : Op::cube_grad;
-  drive<2>(loop_for(op, call), {&call.out(), &call.in(0), &call.in(2)}, nullptr, grain_of(op));
+  drive_op<2>(op, {&call.out(), &call.in(0), &call.in(2)});
+}
+
+// Half of a tensor along an axis, with the shape of `like`.
+oar_tensor half(const oar_tensor& whole, const oar_tensor& like, int64_t axis, bool second) {
+  oar_tensor part = whole;
+  part.shape = like.shape;
+  part.numel = like.numel;
+  const auto i = static_cast<size_t>(normalise_axis(axis, whole.ndim));
+  const int64_t start = second ? like.shape[i] * whole.strides[i] : 0;
+  part.data = static_cast<char*>(whole.data) + start * bytes_of_element(whole);
+  return part;
+}
+void glu(KernelCall& call) {
+  const int64_t axis = call.arg(1).as_int();
+  const oar_tensor& out = call.out();
+  const oar_tensor value = half(call.in(0), out, axis, false),
+                   gate = half(call.in(0), out, axis, true);
+  drive_op<2>(Op::glu, {&out, &value, &gate});
+}
+void glu_grad(KernelCall& call) {
+  const int64_t axis = call.arg(2).as_int();
+  const oar_tensor &x = call.in(0), &grad = call.in(1);
+  const oar_tensor value = half(x, grad, axis, false), gate = half(x, grad, axis, true);
+  const oar_tensor to_value = half(call.out(), grad, axis, false),
+                   to_gate = half(call.out(), grad, axis, true);
+  drive_op<2>(Op::glu, {&to_value, &grad, &gate});
+  drive_op<3>(Op::glu_gate_grad, {&to_gate, &grad, &gate, &value});
+}
+void gated_silu_grad(KernelCall& call) {
+  const oar_tensor &x = call.in(0), &y = call.in(1), &grad = call.in(2);
+  drive_op<3>(Op::gated_silu_grad, {&call.out(0), &x, &y, &grad});
+  drive_op<2>(Op::gated_silu, {&call.out(1), &x, &grad});
 }
 
 // ---- Copies --------------------------------------------------------------------------------------
@@ -209,6 +243,10 @@ KernelList simd_kernels() {
       {"gelu_grad", 1, "cpu:simd", accepts<Op::gelu_grad>, kernel_entry<simd::gelu_grad>},
       {"pow", 1, "cpu:simd", accepts<Op::pow>, kernel_entry<simd::pow>},
       {"pow_grad", 1, "cpu:simd", accepts<Op::pow_grad>, kernel_entry<simd::pow_grad>},
+      {"glu", 1, "cpu:simd", accepts<Op::glu>, kernel_entry<simd::glu>},
+      {"glu_grad", 1, "cpu:simd", accepts<Op::glu>, kernel_entry<simd::glu_grad>},
+      {"gated_silu_grad", 1, "cpu:simd", accepts<Op::gated_silu_grad>,
+       kernel_entry<simd::gated_silu_grad>},
       {"cast", 1, "cpu:simd", accepts_cast, kernel_entry<simd::cast>},
       {"where", 1, "cpu:simd", accepts_where, kernel_entry<simd::where>},
   };

@@ -216,28 +216,40 @@ inline F functor(const double* numbers) {
     return F{};
 }
 
-// A functor may have arguments that it leaves to another algorithm: `hard` finds them.
-template <class F, class Made, class... C>
-inline bool made_slowly(const F& f, Made* out, int64_t count, const C*... in) {
-  if constexpr (requires { f.hard(*in...); }) {
-    unsigned found = 0;
-    for (int64_t k = 0; k < count; k += kChunk)
-      for (int j = 0; j < kChunk; ++j) found |= f.hard(in[k + j]...) ? 1u : 0u;
-    if (found == 0) return false;
-    for (int64_t k = 0; k < count; ++k) out[k] = f.slow(in[k]...);
-    return true;
-  } else {
-    return false;
-  }
+// A functor may have arguments that it leaves to another algorithm: `hard` finds them. Where one is
+// found its block goes to `careful`, which is straight-line code too and makes the same of the others,
+// or to `slow`, one by one.
+template <class F, class... C>
+inline bool any_hard(const F& f, int64_t count, const C*... in) {
+  unsigned found = 0;
+  for (int64_t k = 0; k < count; k += kChunk)
+    for (int j = 0; j < kChunk; ++j) found |= f.hard(in[k + j]...) ? 1u : 0u;
+  return found != 0;
 }
 
 // Flattened: a call in the loop, be it of the functor, would keep it from being vectorised.
 template <class F, class Made, class... C>
 [[gnu::flatten]] inline void make(const F& f, Made* out, int64_t count, const C*... in) {
-  if (made_slowly(f, out, round_up(count), in...)) return;
-  for (int64_t k = 0; k < count; k += kChunk)
+  count = round_up(count);
+  if constexpr (requires { f.hard(*in...); }) {
+    if (any_hard(f, count, in...)) {
+      if constexpr (requires { f.careful(*in...); }) {
+        for (int64_t k = 0; k < count; k += kChunk)
 #pragma GCC ivdep
-    for (int j = 0; j < kChunk; ++j) out[k + j] = f(in[k + j]...);
+          for (int j = 0; j < kChunk; ++j) out[k + j] = f.careful(in[k + j]...);
+      } else {
+        for (int64_t k = 0; k < count; ++k) out[k] = f.slow(in[k]...);
+      }
+      return;
+    }
+  }
+  if constexpr (requires { f.chunk(out, in...); }) {
+    for (int64_t k = 0; k < count; k += kChunk) f.chunk(out + k, in + k...);
+  } else {
+    for (int64_t k = 0; k < count; k += kChunk)
+#pragma GCC ivdep
+      for (int j = 0; j < kChunk; ++j) out[k + j] = f(in[k + j]...);
+  }
 }
 
 template <class F, class Out, class... In>
@@ -268,6 +280,7 @@ void run3(const Run& run) {
 // ---- A row of the table ----------------------------------------------------------------------------
 
 constexpr unsigned kFloats = 1u << kFloat32 | 1u << kFloat64 | 1u << kBFloat16 | 1u << kFloat16;
+constexpr unsigned kBelowDouble = kFloats & ~(1u << kFloat64);
 constexpr unsigned kIntegers = 1u << kInt32 | 1u << kInt64;
 constexpr unsigned kNumbers = kFloats | kIntegers;
 constexpr unsigned kBits = kIntegers | 1u << kBool;

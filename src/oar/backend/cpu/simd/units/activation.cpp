@@ -19,9 +19,32 @@ struct SiluGrad {
     return grad * (s * (1 + x * (1 - s)));
   }
 };
+// A value behind a gate, which a sigmoid opens.
+template <class T>
+struct Glu {
+  T operator()(T value, T gate) const { return value * sigmoid(gate); }
+};
+template <class T>
+struct GluGateGrad {
+  T operator()(T grad, T gate, T value) const {
+    const T open = sigmoid(gate);
+    return grad * open * (1 - open) * value;
+  }
+};
+template <class T>
+struct GatedSilu {
+  T operator()(T x, T y) const { return x * sigmoid(x) * y; }
+};
+template <class T>
+struct GatedSiluGrad {
+  T operator()(T x, T y, T grad) const {
+    const T s = sigmoid(x);
+    return grad * y * s * (1 + x * (1 - s));
+  }
+};
 template <class T>
 struct LogSigmoid {
-  T operator()(T v) const { return (v < 0 ? v : T(0)) - log1p(exp(-magnitude(v))); }
+  T operator()(T v) const { return -softplus(-v); }
 };
 template <class T>
 struct Softplus {
@@ -29,7 +52,7 @@ struct Softplus {
   explicit Softplus(const double* n) : beta(T(n[0])), threshold(T(n[1])) {}
   T operator()(T v) const {
     const T scaled = v * beta;
-    const T smooth = log1p(exp(scaled)) / beta;
+    const T smooth = softplus(scaled) / beta;
     return scaled > threshold ? v : smooth;
   }
 };

@@ -200,6 +200,88 @@ struct HardswishGrad {
   }
 };
 template <class T>
+struct Hardsigmoid {
+  T slope, offset;
+  explicit Hardsigmoid(const double* n) : slope(T(n[0])), offset(T(n[1])) {}
+  T operator()(T v) const {
+    const T line = v * slope + offset, raised = line < 0 ? T(0) : line;
+    return raised > 1 ? T(1) : raised;
+  }
+};
+template <class T>
+struct HardsigmoidGrad {
+  T slope, offset;
+  explicit HardsigmoidGrad(const double* n) : slope(T(n[0])), offset(T(n[1])) {}
+  T operator()(T x, T grad) const {
+    const T line = x * slope + offset, steep = grad * slope;
+    const T above = line > 0 ? steep : T(0);
+    return line < 1 ? above : T(0);
+  }
+};
+template <class T>
+struct Softsign {
+  T operator()(T v) const { return v / (1 + magnitude(v)); }
+};
+template <class T>
+struct SoftsignGrad {
+  T operator()(T x, T grad) const {
+    const T width = 1 + magnitude(x);
+    return grad / (width * width);
+  }
+};
+template <class T>
+struct Sloped {
+  T operator()(T x, T slope) const {
+    const T below = slope * x;
+    return x > 0 ? x : below;
+  }
+};
+template <class T>
+struct SlopedGrad {
+  T operator()(T x, T grad, T slope) const {
+    const T below = slope * grad;
+    return x > 0 ? grad : below;
+  }
+};
+// NaN is neither above nor below a threshold; the comparisons are such that it passes through.
+template <class T>
+struct Hardshrink {
+  T limit;
+  explicit Hardshrink(const double* n) : limit(T(n[0])) {}
+  T operator()(T v) const { return magnitude(v) <= limit ? T(0) : v; }
+};
+template <class T>
+struct Softshrink {
+  T limit;
+  explicit Softshrink(const double* n) : limit(T(n[0])) {}
+  T operator()(T v) const {
+    const T inside = v < -limit ? -limit : v;
+    return v - (inside > limit ? limit : inside);
+  }
+};
+template <class T>
+struct ShrinkGrad {
+  T limit;
+  explicit ShrinkGrad(const double* n) : limit(T(n[0])) {}
+  T operator()(T x, T grad) const { return magnitude(x) <= limit ? T(0) : grad; }
+};
+template <class T>
+struct ThresholdedRelu {
+  T limit, value;
+  explicit ThresholdedRelu(const double* n) : limit(T(n[0])), value(T(n[1])) {}
+  T operator()(T v) const { return v <= limit ? value : v; }
+};
+template <class T>
+struct ThresholdedReluGrad {
+  T limit;
+  explicit ThresholdedReluGrad(const double* n) : limit(T(n[0])) {}
+  T operator()(T x, T grad) const { return x <= limit ? T(0) : grad; }
+};
+template <class T>
+struct Lerp {
+  T operator()(T x, T y, T weight) const { return x + weight * (y - x); }
+};
+template <class T>
 struct SigmoidGrad {
   T operator()(T out, T grad) const { return grad * (out * (1 - out)); }
 };
