@@ -8,6 +8,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/masks.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/reduce_rules.h"
 #include "oar/ops/registry.h"
@@ -217,10 +218,14 @@ const OpDef any_op = {
 const OpDef count_nonzero_op = {
     .schema = "count_nonzero(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
     .brief = "How many elements along the axes are not zero, as int64.",
+    .infer = [](const args::count_nonzero& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, DType::Int64);
+    },
     .decompose = [](const args::count_nonzero& a) -> Made {
       return sum(cast(a.x, DType::Bool), a.axis, std::nullopt, a.keepdim);
     },
-    .traits = Trait::NoGrad,
+    .shard = "...a... -> ...... ; a@axis sum",
+    .traits = Trait::Reduction | Trait::NoGrad,
     .numpy = "np.sum(x != 0, axis=tuple(axis) if axis else None, keepdims=keepdim)",
     .samples = [] { return reduction_samples(t); },
     .python = "oar Tensor",
@@ -233,10 +238,20 @@ const OpDef nansum_op = {
         "nansum(Tensor x, int[]? axis = None, dtype? dtype = None, bool keepdim = False) "
         "-> Tensor",
     .brief = "The sum over axes in which NaN counts as zero.",
+    .infer = [](const args::nansum& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, a.dtype.value_or(a.x.dtype()));
+    },
     .decompose = [](const args::nansum& a) -> Made {
       return sum(without_nan(a.x), a.axis, a.dtype, a.keepdim);
     },
+    .vjp = [](const vjp::nansum& v) -> Grads {
+      return zero_where(isnan(v.x), narrowed(stretch(v.grad, v.x, v.axis), v.x.dtype()));
+    },
+    .saves = "x",
+    .shard = "...a... -> ...... ; a@axis sum",
+    .traits = Trait::Reduction,
     .dtypes = "float complex",
+    .amp = Amp::Full,
     .numpy = "np.nansum(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
     .samples =
         [] {

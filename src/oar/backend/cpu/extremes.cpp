@@ -4,25 +4,6 @@
 namespace oar::cpu {
 namespace {
 
-// NaN wins over every number, as in NumPy.
-template <class T, bool kLargest>
-struct ExtremeReducer {
-  using Acc = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
-  Acc identity() const {
-    using Limits = std::numeric_limits<Acc>;
-    if constexpr (Limits::has_infinity)
-      return kLargest ? -Limits::infinity() : Limits::infinity();
-    else
-      return kLargest ? Limits::lowest() : Limits::max();
-  }
-  Acc join(Acc a, Acc b) const {
-    const bool better = kLargest ? b > a : b < a;
-    return better || b != b ? b : a;
-  }
-  Acc step(Acc acc, const T* p, int64_t) const { return join(acc, static_cast<Acc>(*p)); }
-  Acc finish(Acc acc, int64_t) const { return acc; }
-};
-
 template <bool kLargest>
 void extreme(KernelCall& call) {
   const auto axes = reduced_axes(call, 1);

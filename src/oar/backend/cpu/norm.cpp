@@ -177,7 +177,7 @@ void batch_norm_train(KernelCall& call) {
     auto *mean = static_cast<C*>(call.out(1).data), *var = static_cast<C*>(call.out(2).data);
     reduce_rows<T, C>(call.in(0), span.axes(), MeanReducer<T, C>{{}, span.count()}, mean);
     reduce_rows<T, C>(call.in(0), span.axes(),
-                      SpreadReducer<T, C>{{}, mean, static_cast<C>(span.count())}, var);
+                      SpreadReducer<T, C>{{}, {mean}, static_cast<C>(span.count())}, var);
     const Scratch<C> scale(span.length), shift(span.length);
     for (int64_t c = 0; c < span.length; ++c) {
       scale[c] = (weight ? weight[c] : C(1)) / std::sqrt(var[c] + epsilon);
@@ -193,7 +193,7 @@ void batch_norm_train(KernelCall& call) {
 
 // grad * (x - mean), summed per channel.
 template <class T>
-struct CovarianceReducer : SumReducer<T, compute_t<T>> {
+struct CovarianceReducer : Adding<compute_t<T>> {
   using C = compute_t<T>;
   int64_t to_x;  // bytes from an element of grad to that of x
   const C* mean;

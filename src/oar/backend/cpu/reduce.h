@@ -11,8 +11,12 @@
 //   Acc step(Acc acc, const T* element, int64_t row) const;
 //   Acc join(Acc a, Acc b) const;
 //   Acc finish(Acc acc, int64_t row) const;
+// It may bring loops of its own for elements that lie side by side (class Vectorised):
+//   Acc run(const T* p, int64_t n, int64_t step, int64_t repeats, int64_t row) const;
+//   void columns(const T* p, int64_t step, int64_t n, int64_t width, int64_t row, Acc* acc) const;
 #pragma once
 
+#include "oar/backend/cpu/fold_table.h"
 #include "oar/backend/cpu/loops.h"
 #include "oar/backend/cpu/scratch.h"
 #include "oar/ops/infer.h"
@@ -66,6 +70,24 @@ class ReduceLayout {
         return std::abs(a.second) > std::abs(b.second);
       });
     for (const auto& [size, stride] : reduced) inner.push(size, stride);
+  }
+  // body(pointer, byte stride, count, bytes from run to run, runs) over the elements [begin, end) of
+  // a row: as many runs at a time as are equally far apart.
+  template <class Body>
+  void planes(const char* row, int64_t begin, int64_t end, Body&& body) const {
+    const int64_t run = inner.run_length();
+    const size_t rank = inner.shape.size();
+    while (begin < end) {
+      const int64_t at = rank > 1 ? begin % run : begin;
+      int64_t count = std::min(end - begin, run - at), repeats = 1;
+      if (rank > 1 && at == 0 && count == run) {
+        const int64_t across = inner.shape[rank - 2];
+        repeats = std::min((end - begin) / run, across - begin / run % across);
+      }
+      body(row + inner.offset(begin), inner.run_stride(), count,
+           rank > 1 ? inner.strides[rank - 2] : 0, repeats);
+      begin += count * repeats;
+    }
   }
   // body(pointer, byte stride, count) over the runs of elements [begin, end) of a row.
   template <class Body>
@@ -128,6 +150,9 @@ Acc pairwise(int64_t begin, int64_t end, int64_t block, const Leaf& leaf, const 
               pairwise<Acc>(middle, end, block, leaf, join));
 }
 
+template <class Reducer, class T>
+concept HasLoops = requires(const Reducer& r, const T* p) { r.run(p, 0, 0, 0, 0); };
+
 template <class T, class Acc, class Reducer>
 class RowReduction {
  public:
@@ -157,9 +182,11 @@ class RowReduction {
   }
 
  private:
+  static constexpr int64_t kElement = sizeof(T);
   static constexpr int64_t kFewRows = 16;
-  static constexpr int64_t kChunk = 1 << 16;   // elements of a long row that one task takes
-  static constexpr int64_t kBlock = 1024;      // elements that one leaf takes
+  static constexpr int64_t kChunk = 1 << 16;  // elements of a long row that one task takes
+  static constexpr bool kHasLoops = HasLoops<Reducer, T>;
+  static constexpr int64_t kBlock = kHasLoops ? 1 << 14 : 1024;  // elements that one leaf takes
   static constexpr int64_t kWidth = 256;       // rows that are reduced side by side
   static constexpr int64_t kColumnBlock = 64;  // their elements that one leaf takes
 
@@ -172,16 +199,29 @@ class RowReduction {
   Acc part(int64_t row, int64_t begin, int64_t end) const {
     const char* start = data_ + layout_.rows.offset(row);
     if (end - begin <= kBlock && layout_.inner.shape.size() <= 1)
-      return reduce_strided<T, Acc>(reducer_, start + layout_.inner.offset(begin),
-                                    layout_.inner.run_stride(), end - begin, row);
+      return plane(start + layout_.inner.offset(begin), layout_.inner.run_stride(), end - begin, 0,
+                   1, row);
     const auto leaf = [&](int64_t b, int64_t e) {
       Acc acc = reducer_.identity();
-      layout_.runs(start, b, e, [&](const char* p, int64_t stride, int64_t n) {
-        acc = join(acc, reduce_strided<T, Acc>(reducer_, p, stride, n, row));
-      });
+      layout_.planes(start, b, e,
+                     [&](const char* p, int64_t stride, int64_t n, int64_t step, int64_t repeats) {
+                       acc = join(acc, plane(p, stride, n, step, repeats, row));
+                     });
       return acc;
     };
     return pairwise<Acc>(begin, end, kBlock, leaf, [&](Acc a, Acc b) { return join(a, b); });
+  }
+
+  // `repeats` runs of n elements; steps and strides in bytes.
+  Acc plane(const char* p, int64_t stride, int64_t n, int64_t step, int64_t repeats,
+            int64_t row) const {
+    if constexpr (kHasLoops)
+      if (stride == kElement)
+        return reducer_.run(reinterpret_cast<const T*>(p), n, step / kElement, repeats, row);
+    Acc acc = reduce_strided<T, Acc>(reducer_, p, stride, n, row);
+    for (int64_t i = 1; i < repeats; ++i)
+      acc = join(acc, reduce_strided<T, Acc>(reducer_, p + i * step, stride, n, row));
+    return acc;
   }
 
   void short_rows(int64_t begin, int64_t end) const {
@@ -219,6 +259,11 @@ class RowReduction {
         return;
       }
     }
+    if constexpr (kHasLoops)
+      if (layout_.inner.shape.size() == 1)
+        return reducer_.columns(reinterpret_cast<const T*>(start + layout_.inner.offset(begin)),
+                                layout_.inner.run_stride() / kElement, end - begin, width, first,
+                                acc);
     constexpr int64_t lanes = kLanes<Acc>;
     for (int64_t c = 0; c < width; ++c) acc[c] = reducer_.identity();
     for (int64_t i = begin; i < end; ++i) {
@@ -332,14 +377,49 @@ Acc wrapping_multiply(Acc a, Acc b) {
     return a * b;
 }
 
-template <class T, class Acc>
-struct SumReducer {
+// Brings the loops of fold_table.h, where there are any.
+template <Fold kFold, class T, class Acc>
+struct Vectorised {};
+template <Fold kFold, class T>
+  requires std::is_same_v<T, float> || std::is_same_v<T, double>
+struct Vectorised<kFold, T, T> {
+  T run(const T* p, int64_t n, int64_t step, int64_t repeats, int64_t) const {
+    return loops().run(p, n, step, repeats, nullptr);
+  }
+  void columns(const T* p, int64_t step, int64_t n, int64_t width, int64_t, T* acc) const {
+    loops().columns(p, step, n, width, nullptr, acc);
+  }
+  static const FoldLoops<T>& loops() { return fold_table<T>().loops[static_cast<int>(kFold)]; }
+};
+// The same for folds around a centre, of which each row has one.
+template <Fold kFold, class T, class Acc>
+struct VectorisedAround {
+  const Acc* centre;
+};
+template <Fold kFold, class T>
+  requires std::is_same_v<T, float> || std::is_same_v<T, double>
+struct VectorisedAround<kFold, T, T> {
+  const T* centre;
+  T run(const T* p, int64_t n, int64_t step, int64_t repeats, int64_t row) const {
+    return Vectorised<kFold, T, T>::loops().run(p, n, step, repeats, centre + row);
+  }
+  void columns(const T* p, int64_t step, int64_t n, int64_t width, int64_t row, T* acc) const {
+    Vectorised<kFold, T, T>::loops().columns(p, step, n, width, centre + row, acc);
+  }
+};
+
+template <class Acc>
+struct Adding {
   Acc identity() const { return Acc(0); }
+  Acc join(Acc a, Acc b) const { return wrapping_add(a, b); }
+  Acc finish(Acc acc, int64_t) const { return acc; }
+};
+
+template <class T, class Acc>
+struct SumReducer : Adding<Acc>, Vectorised<Fold::sum, T, Acc> {
   Acc step(Acc acc, const T* p, int64_t) const {
     return wrapping_add(acc, convert_element<Acc>(*p));
   }
-  Acc join(Acc a, Acc b) const { return wrapping_add(a, b); }
-  Acc finish(Acc acc, int64_t) const { return acc; }
 };
 
 template <class T, class Acc>
@@ -357,14 +437,34 @@ struct MeanReducer : SumReducer<T, Acc> {
 
 // The mean square distance from a centre that is known already.
 template <class T, class Acc>
-struct SpreadReducer : SumReducer<T, Acc> {
-  const Acc* centre;
+struct SpreadReducer : Adding<Acc>, VectorisedAround<Fold::spread, T, Acc> {
   Acc divisor;
   Acc step(Acc acc, const T* p, int64_t row) const {
-    const Acc d = static_cast<Acc>(*p) - centre[row];
+    const Acc d = static_cast<Acc>(*p) - this->centre[row];
     return acc + d * d;
   }
   Acc finish(Acc acc, int64_t) const { return acc / divisor; }
+};
+
+// NaN wins over every number, as in NumPy.
+template <class T>
+using extreme_t = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
+template <class T, bool kLargest>
+struct ExtremeReducer : Vectorised<kLargest ? Fold::max : Fold::min, T, extreme_t<T>> {
+  using Acc = extreme_t<T>;
+  Acc identity() const {
+    using Limits = std::numeric_limits<Acc>;
+    if constexpr (Limits::has_infinity)
+      return kLargest ? -Limits::infinity() : Limits::infinity();
+    else
+      return kLargest ? Limits::lowest() : Limits::max();
+  }
+  Acc join(Acc a, Acc b) const {
+    const bool better = kLargest ? b > a : b < a;
+    return better || b != b ? b : a;
+  }
+  Acc step(Acc acc, const T* p, int64_t) const { return join(acc, static_cast<Acc>(*p)); }
+  Acc finish(Acc acc, int64_t) const { return acc; }
 };
 
 // The sum of n numbers that lie side by side, pairwise.

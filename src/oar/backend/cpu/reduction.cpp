@@ -9,7 +9,7 @@ namespace {
 template <class T>
 using sum_t = std::conditional_t<std::is_integral_v<T>, int64_t, compute_t<T>>;
 template <class T, class Acc>
-struct ProductReducer {
+struct ProductReducer : Vectorised<Fold::product, T, Acc> {
   Acc identity() const { return Acc(1); }
   Acc step(Acc acc, const T* p, int64_t) const {
     return wrapping_multiply(acc, convert_element<Acc>(*p));
@@ -76,6 +76,40 @@ void mean(KernelCall& call) {
   });
 }
 
+template <class T>
+struct CountReducer : Adding<int64_t> {
+  int64_t step(int64_t acc, const T* p, int64_t) const { return acc + convert_element<bool>(*p); }
+};
+
+void count_nonzero(KernelCall& call) {
+  const auto axes = reduced_axes(call, 1);
+  visit<kAllTypes>(call.dtype(), [&](auto in) {
+    using T = typename decltype(in)::type;
+    reduce_into<T, int64_t>(call.out(), call.in(0), Ints(axes), CountReducer<T>{});
+  });
+}
+
+template <class T, class C = compute_t<T>>
+struct NumbersReducer : Adding<C>, Vectorised<Fold::numbers, T, C> {
+  C step(C acc, const T* p, int64_t) const {
+    const C v = static_cast<C>(*p);
+    return v == v ? acc + v : acc;
+  }
+};
+
+const char* accepts_nansum(const oar_kernel_call* call) {
+  const auto& c = *static_cast<const KernelCall*>(call);
+  const bool real = is_floating(c.dtype());
+  return real && c.in(0).dtype == c.out().dtype ? nullptr : "complex, or cast to another dtype";
+}
+void nansum(KernelCall& call) {
+  const auto axes = reduced_axes(call, 1);
+  visit<kFloats>(call.dtype(), [&](auto in) {
+    using T = typename decltype(in)::type;
+    reduce_into<T, compute_t<T>>(call.out(), call.in(0), Ints(axes), NumbersReducer<T>{});
+  });
+}
+
 void product_of(KernelCall& call) {
   int64_t product = 1;
   for (int64_t size : call.arg(0).as_ints()) product *= size;
@@ -90,6 +124,8 @@ KernelList reduction_kernels() {
       {"mean", 1, "cpu:ref", nullptr, kernel_entry<mean>},
       {"product_of", 1, "cpu:ref", nullptr, kernel_entry<product_of>},
       {"prod", 1, "cpu:ref", nullptr, kernel_entry<prod>},
+      {"count_nonzero", 1, "cpu:ref", nullptr, kernel_entry<count_nonzero>},
+      {"nansum", 1, "cpu:ref", accepts_nansum, kernel_entry<nansum>},
   };
   return list;
 }

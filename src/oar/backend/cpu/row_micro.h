@@ -51,20 +51,38 @@ struct Rows {
   typedef T U __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
   typedef Int I __attribute__((vector_size(kBytes)));
   static constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
-  static constexpr int kSums = 32, kVectors = kSums / kLanes;
+  static constexpr int kSums = 256 / static_cast<int>(sizeof(T)), kVectors = kSums / kLanes;
   static constexpr long kBlock = 4096;  // elements that are added up in one go
 
   static V load(const T* p) { return *reinterpret_cast<const U*>(p); }
   static void store(T* p, V v) { *reinterpret_cast<U*>(p) = v; }
-  // The last vector of a row may be short: what is missing is 0.
-  static V load(const T* p, long count) {
+  // The last vector of a row may be short: what is missing is 0, or what is said.
+  static V load(const T* p, long count, T missing = 0) {
     if (count >= kLanes) return load(p);
-    V v{};
+    V v = V{} + missing;
+#if defined(__AVX512F__)
+    if constexpr (kBytes == 64) {
+      const unsigned mask = (1u << count) - 1;
+      if constexpr (sizeof(T) == 4)
+        return __builtin_ia32_loadups512_mask(p, v, static_cast<unsigned short>(mask));
+      else
+        return __builtin_ia32_loadupd512_mask(p, v, static_cast<unsigned char>(mask));
+    }
+#endif
     __builtin_memcpy(&v, p, static_cast<unsigned long>(count) * sizeof(T));
     return v;
   }
   static void store(T* p, V v, long count) {
     if (count >= kLanes) return store(p, v);
+#if defined(__AVX512F__)
+    if constexpr (kBytes == 64) {
+      const unsigned mask = (1u << count) - 1;
+      if constexpr (sizeof(T) == 4)
+        return __builtin_ia32_storeups512_mask(p, v, static_cast<unsigned short>(mask));
+      else
+        return __builtin_ia32_storeupd512_mask(p, v, static_cast<unsigned char>(mask));
+    }
+#endif
     __builtin_memcpy(p, &v, static_cast<unsigned long>(count) * sizeof(T));
   }
   static V power_of_two(V rounded) {
@@ -86,15 +104,6 @@ struct Rows {
     return x < Numbers::kLow ? V{} : p * power_of_two(shifted);
   }
 
-  // What is left of a row behind its whole groups, filled up.
-  struct Tail {
-    T values[kSums];
-    Tail(const T* x, long n, T fill) {
-      for (long i = 0; i < kSums; ++i) values[i] = i < n ? x[i] : fill;
-    }
-    V vector(int v) const { return load(values + v * kLanes); }
-  };
-
   // Joins lane i with lane i + n / 2, again and again.
   template <int kSize, class Join>
   static T folded(const T* lanes, Join join) {
@@ -112,12 +121,27 @@ struct Rows {
     }
   }
   template <class Join>
-  static T joined(V* lanes, Join join) {
+  static T joined(V (&lanes)[kVectors], Join join) {
+#pragma GCC unroll 8
     for (int width = kVectors / 2; width > 0; width /= 2)
+#pragma GCC unroll 8
       for (int v = 0; v < width; ++v) lanes[v] = join(lanes[v], lanes[v + width]);
     alignas(64) T all[kLanes];
     store(all, lanes[0]);
     return folded<kLanes>(all, join);
+  }
+  // acc[v] = step(acc[v], i, how many) over the elements [begin, end), lane by lane. The indices v are
+  // constants, which keeps the accumulators in registers.
+  template <class Step>
+  static void accumulate(V (&acc)[kVectors], long begin, long end, Step step) {
+    long i = begin;
+    for (; i + kSums <= end; i += kSums)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) acc[v] = step(acc[v], i + v * kLanes, long(kLanes));
+    if (i == end) return;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v, i += kLanes)
+      if (i < end) acc[v] = step(acc[v], i, end - i);
   }
   struct Larger {
     template <class A>
@@ -133,50 +157,12 @@ struct Rows {
   };
 
   static T max(const T* x, long n) {
+    constexpr T kLowest = T(-__builtin_inf());
     V high[kVectors];
-    for (int v = 0; v < kVectors; ++v) high[v] = V{} - T(__builtin_inf());
-    long i = 0;
-    for (; i + kSums <= n; i += kSums)
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) high[v] = Larger{}(high[v], load(x + i + v * kLanes));
-    if (i < n) {
-      const Tail tail(x + i, n - i, T(-__builtin_inf()));
-      for (int v = 0; v < kVectors; ++v) high[v] = Larger{}(high[v], tail.vector(v));
-    }
+    for (int v = 0; v < kVectors; ++v) high[v] = V{} + kLowest;
+    accumulate(high, 0, n,
+               [=](V acc, long i, long left) { return Larger{}(acc, load(x + i, left, kLowest)); });
     return joined(high, Larger{});
-  }
-
-  template <bool kStores>
-  static T exp_sum_block(const T* x, T* out, long n, T shift) {
-    V sum[kVectors] = {};
-    long i = 0;
-    for (; i + kSums <= n; i += kSums)
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        const V e = exp(load(x + i + v * kLanes) - shift);
-        if (kStores) store(out + i + v * kLanes, e);
-        sum[v] += e;
-      }
-    if (i < n) {
-      Tail tail(x + i, n - i, T(-__builtin_inf()));
-      for (int v = 0; v < kVectors; ++v) {
-        const V e = exp(tail.vector(v) - shift);
-        store(tail.values + v * kLanes, e);
-        sum[v] += e;
-      }
-      if (kStores)
-        for (long k = i; k < n; ++k) out[k] = tail.values[k - i];
-    }
-    return joined(sum, Sum{});
-  }
-  static T exp_sum(const T* x, T* out, long n, T shift) {
-    T sum = 0;
-    for (long i = 0; i < n; i += kBlock) {
-      const long count = n - i < kBlock ? n - i : kBlock;
-      sum += out ? exp_sum_block<true>(x + i, out + i, count, shift)
-                 : exp_sum_block<false>(x + i, nullptr, count, shift);
-    }
-    return sum;
   }
 
   // The sum of term(i, how many) over a row: lanes within a block, then block by block.
@@ -184,13 +170,9 @@ struct Rows {
   static T summed(long n, Term term) {
     T total = 0;
     for (long begin = 0; begin < n; begin += kBlock) {
-      const long end = n - begin < kBlock ? n : begin + kBlock;
       V sum[kVectors] = {};
-      long i = begin;
-      for (; i + kSums <= end; i += kSums)
-#pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sum[v] += term(i + v * kLanes, long(kLanes));
-      for (int v = 0; i < end; i += kLanes, ++v) sum[v] += term(i, end - i);
+      accumulate(sum, begin, n - begin < kBlock ? n : begin + kBlock,
+                 [=](V acc, long i, long left) { return acc + term(i, left); });
       total += joined(sum, Sum{});
     }
     return total;
@@ -203,14 +185,20 @@ struct Rows {
   }
   static T spread(const T* x, long n, T mean) {
     return summed(n, [=](long i, long left) {
-      if (left >= kLanes) {
-        const V d = load(x + i) - mean;
-        return d * d;
-      }
-      V d = V{};
-      for (long k = 0; k < left; ++k) d[k] = x[i + k] - mean;
+      const V d = load(x + i, left, mean) - mean;
       return d * d;
     });
+  }
+  template <bool kStores>
+  static T exp_sum_of(const T* x, T* out, long n, T shift) {
+    return summed(n, [=](long i, long left) {
+      const V e = exp(load(x + i, left, T(-__builtin_inf())) - shift);
+      if (kStores) store(out + i, e, left);
+      return e;
+    });
+  }
+  static T exp_sum(const T* x, T* out, long n, T shift) {
+    return out ? exp_sum_of<true>(x, out, n, shift) : exp_sum_of<false>(x, nullptr, n, shift);
   }
   // out[i] = value(i, how many).
   template <class Value>
@@ -294,24 +282,15 @@ struct Rows {
   }
 
   static void scale(T* x, long n, T factor) {
-    long i = 0;
-    for (; i + kLanes <= n; i += kLanes) store(x + i, load(x + i) * factor);
-    for (; i < n; ++i) x[i] *= factor;
+    filled(x, n, [=](long i, long left) { return load(x + i, left) * factor; });
   }
 
   static void attention_grad(T* p, T* dp, long n, T lse, T delta) {
-    long i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      const V e = exp(load(p + i) - lse);
-      store(p + i, e);
-      store(dp + i, e * (load(dp + i) - delta));
-    }
-    if (i == n) return;
-    Tail tail(p + i, n - i, T(0));
-    for (int v = 0; v < kVectors; ++v) store(tail.values + v * kLanes, exp(tail.vector(v) - lse));
-    for (long k = 0; i < n; ++i, ++k) {
-      p[i] = tail.values[k];
-      dp[i] = p[i] * (dp[i] - delta);
+    for (long i = 0; i < n; i += kLanes) {
+      const long left = n - i;
+      const V e = exp(load(p + i, left) - lse);
+      store(p + i, e, left);
+      store(dp + i, e * (load(dp + i, left) - delta), left);
     }
   }
 

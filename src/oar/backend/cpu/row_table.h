@@ -3,7 +3,7 @@
 
 namespace oar::cpu {
 
-// Sums have 32 lanes whatever the width of the vectors, so results do not depend on the machine.
+// Sums have as many lanes whatever the width of the vectors, so results do not depend on the machine.
 template <class T>
 struct RowTable {
   // The largest element that is a number; -infinity for none.

@@ -2,63 +2,106 @@
 // parallel, and neighbouring ones together, so that memory is read in order.
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/reduce.h"
-#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
 
-// body(first element, count) over groups of neighbouring lines; elements of a line are `inner`
-// apart.
-template <class Body>
-void for_lines(const AxisSpan& span, Body&& body) {
-  constexpr int64_t kWidth = 64;
-  const int64_t blocks = (span.inner + kWidth - 1) / kWidth;
-  const int64_t work = std::max<int64_t>(1, std::min(kWidth, span.inner) * span.length);
-  if (span.length == 0) return;
-  parallel_for(
-      0, span.outer * blocks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
-        for (int64_t b = begin; b < end; ++b) {
-          const int64_t at = b % blocks * kWidth;
-          body(b / blocks * span.length * span.inner + at, std::min(kWidth, span.inner - at));
-        }
-      });
-}
+// Some lines that are walked together, element by element: their chains of operations do not wait
+// for each other, and columns vectorise.
+struct LineGroup {
+  int64_t first;   // the first element of the first line
+  int64_t across;  // from a line to the next
+  int64_t along;   // from an element of a line to the next
+  int64_t length;
 
-template <class T, class Acc, class Step>
-void scan_line(const T* in, T* out, int64_t n, bool exclusive, bool reverse, Acc acc, Step step) {
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t at = reverse ? n - 1 - i : i;
-    const Acc next = step(acc, convert_element<Acc>(in[at]));
-    out[at] = convert_element<T>(exclusive ? acc : next);
-    acc = next;
+  int64_t start(int64_t i, bool reverse = false) const {
+    return first + (reverse ? length - 1 - i : i) * along;
+  }
+};
+inline constexpr int64_t kColumns = 64, kFewColumns = 8, kRows = 8;
+
+// f(0) ... f(kLines - 1), each made before the first is put away: out may be what f reads.
+template <int64_t kLines, class F, class Put>
+void each_line(F&& f, Put&& put) {
+  constexpr int64_t kGroup = std::min<int64_t>(kLines, 16);
+  for (int64_t c = 0; c < kLines; c += kGroup) {
+    decltype(f(c)) made[kGroup];
+#pragma GCC unroll 16
+    for (int64_t k = 0; k < kGroup; ++k) made[k] = f(c + k);
+#pragma GCC unroll 16
+    for (int64_t k = 0; k < kGroup; ++k) put(c + k, made[k]);
   }
 }
 
-// Lines that stand side by side are walked together, with one accumulator each.
+// body.template operator()<lines>(group) over all lines. Columns have a distance of 1 that is known
+// to the compiler: body.template operator()<lines, 1>(group).
+template <class Body>
+void for_lines(const AxisSpan& span, Body&& body) {
+  if (span.length == 0 || span.inner == 0) return;
+  const bool rows = span.inner == 1;
+  const int64_t width = rows ? kRows : kColumns;
+  const int64_t lines = rows ? span.outer : span.inner, blocks = (lines + width - 1) / width;
+  const int64_t across = rows ? span.length : 1, along = rows ? 1 : span.inner;
+  const int64_t work = std::min(width, lines) * span.length;
+  const auto block = [&](int64_t b) {
+    int64_t line = b % blocks * width;
+    const int64_t end = std::min(lines, line + width), base = b / blocks * span.length * span.inner;
+    const auto group = [&] { return LineGroup{base + line * across, across, along, span.length}; };
+    if (rows) {
+      if (end - line == kRows) return body.template operator()<kRows, 0>(group());
+      for (; line < end; ++line) body.template operator()<1, 0>(group());
+    } else {
+      if (end - line == kColumns) return body.template operator()<kColumns, 1>(group());
+      for (; line + kFewColumns <= end; line += kFewColumns)
+        body.template operator()<kFewColumns, 1>(group());
+      for (; line < end; ++line) body.template operator()<1, 1>(group());
+    }
+  };
+  parallel_for(0, rows ? blocks : span.outer * blocks, std::max<int64_t>(1, kGrain / work),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t b = begin; b < end; ++b) block(b);
+               });
+}
+
+template <class T, class Acc, class Step>
+struct Scan {
+  const T* in;
+  T* out;
+  bool exclusive, reverse;
+  Acc identity;
+  Step step;
+
+  template <int64_t kLines, int64_t kAcross>
+  void operator()(const LineGroup& group) const {
+    if (exclusive)
+      run<kLines, kAcross, true>(group);
+    else
+      run<kLines, kAcross, false>(group);
+  }
+  template <int64_t kLines, int64_t kAcross, bool kExclusive>
+  void run(const LineGroup& group) const {
+    const int64_t across = kAcross ? kAcross : group.across;
+    Acc acc[kLines];
+    std::fill_n(acc, kLines, identity);
+    for (int64_t i = 0; i < group.length; ++i) {
+      const T* line = in + group.start(i, reverse);
+      T* to = out + group.start(i, reverse);
+      each_line<kLines>(
+          [&](int64_t c) { return step(acc[c], convert_element<Acc>(line[c * across])); },
+          [&](int64_t c, Acc made) {
+            to[c * across] = convert_element<T>(kExclusive ? acc[c] : made);
+            acc[c] = made;
+          });
+    }
+  }
+};
+
 template <class T, class Acc, class Step>
 void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool exclusive,
                 bool reverse, Acc identity, Step step) {
-  const AxisSpan span(x, axis);
   const Contiguous<T> in(x);
-  auto* o = static_cast<T*>(out.data);
-  for_lines(span, [&](int64_t first, int64_t width) {
-    if (span.inner == 1)
-      return scan_line(in.data() + first, o + first, span.length, exclusive, reverse, identity,
-                       step);
-    Acc acc[64];
-    for (int64_t c = 0; c < width; ++c) acc[c] = identity;
-    for (int64_t i = 0; i < span.length; ++i) {
-      const int64_t at = first + (reverse ? span.length - 1 - i : i) * span.inner;
-      const T* line = in.data() + at;
-      T* to = o + at;
-      if (exclusive)
-        for (int64_t c = 0; c < width; ++c) to[c] = convert_element<T>(acc[c]);
-      fill_groups(acc, width,
-                  [&](int64_t c) { return step(acc[c], convert_element<Acc>(line[c])); });
-      if (!exclusive)
-        for (int64_t c = 0; c < width; ++c) to[c] = convert_element<T>(acc[c]);
-    }
-  });
+  for_lines(AxisSpan(x, axis), Scan<T, Acc, Step>{in.data(), static_cast<T*>(out.data), exclusive,
+                                                  reverse, identity, step});
 }
 
 // float32 carries its running sum in double: a chain cannot be summed pairwise.
@@ -101,38 +144,35 @@ void logcumsumexp_along(KernelCall& call) {
 
 // The largest (smallest) element so far and its place, the last of equals; from a NaN on, the NaN.
 template <bool kLargest, class T>
-void extremes_so_far(const AxisSpan& span, const T* in, T* values, int64_t* places) {
+struct ExtremesSoFar {
+  using C = compute_t<T>;
+  const T* in;
+  T* values;
+  int64_t* places;
+
   // A NaN is neither below nor above, so it replaces any number; and nothing replaces it.
-  const auto replaces = [](auto value, auto best) {
+  static bool replaces(C value, C best) {
     return !(kLargest ? value < best : value > best) && best == best;
-  };
-  for_lines(span, [&](int64_t first, int64_t width) {
-    if (span.inner == 1) {
-      auto best = static_cast<compute_t<T>>(in[first]);
-      for (int64_t i = 0, place = 0; i < span.length; ++i) {
-        const auto value = static_cast<compute_t<T>>(in[first + i]);
-        if (replaces(value, best)) best = value, place = i;
-        values[first + i] = static_cast<T>(best);
-        places[first + i] = place;
-      }
-      return;
-    }
-    compute_t<T> best[64];
-    int64_t place[64] = {};
-    for (int64_t c = 0; c < width; ++c) best[c] = static_cast<compute_t<T>>(in[first + c]);
-    for (int64_t i = 0; i < span.length; ++i) {
-      const int64_t at = first + i * span.inner;
-      for (int64_t c = 0; c < width; ++c) {
-        const auto value = static_cast<compute_t<T>>(in[at + c]);
+  }
+  template <int64_t kLines, int64_t kAcross>
+  void operator()(const LineGroup& group) const {
+    const int64_t across = kAcross ? kAcross : group.across;
+    C best[kLines];
+    int64_t place[kLines] = {};
+    for (int64_t c = 0; c < kLines; ++c) best[c] = static_cast<C>(in[group.first + c * across]);
+    for (int64_t i = 0; i < group.length; ++i) {
+      const int64_t at = group.start(i);
+      for (int64_t c = 0; c < kLines; ++c) {
+        const auto value = static_cast<C>(in[at + c * across]);
         const bool better = replaces(value, best[c]);
         best[c] = better ? value : best[c];
         place[c] = better ? i : place[c];
-        values[at + c] = static_cast<T>(best[c]);
-        places[at + c] = place[c];
+        values[at + c * across] = static_cast<T>(best[c]);
+        places[at + c * across] = place[c];
       }
     }
-  });
-}
+  }
+};
 
 void extreme_along(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(1).as_int());
@@ -143,33 +183,50 @@ void extreme_along(KernelCall& call) {
     auto* values = static_cast<T*>(call.out(0).data);
     auto* places = static_cast<int64_t*>(call.out(1).data);
     if (call.arg(2).as_bool())
-      extremes_so_far<true>(span, in.data(), values, places);
+      for_lines(span, ExtremesSoFar<true, T>{in.data(), values, places});
     else
-      extremes_so_far<false>(span, in.data(), values, places);
+      for_lines(span, ExtremesSoFar<false, T>{in.data(), values, places});
   });
 }
 
+template <class T>
+struct Recurrence {
+  using Acc = scan_t<T>;
+  const T *a, *b;
+  T* out;
+  bool reverse;
+
+  template <int64_t kLines, int64_t kAcross>
+  void operator()(const LineGroup& group) const {
+    const int64_t across = kAcross ? kAcross : group.across, to_factor = reverse ? group.along : 0;
+    Acc h[kLines] = {};
+    for (int64_t i = 0; i < group.length; ++i) {
+      const int64_t at = group.start(i, reverse);
+      const T *factor = a + at + to_factor, *term = b + at;
+      // The first one has nothing before it; its coefficient may be anything, even infinite.
+      const auto first = [&](int64_t c) { return convert_element<Acc>(term[c * across]); };
+      const auto next = [&](int64_t c) {
+        return h[c] * convert_element<Acc>(factor[c * across]) + first(c);
+      };
+      const auto put = [&](int64_t c, Acc made) {
+        out[at + c * across] = convert_element<T>(made);
+        h[c] = made;
+      };
+      if (i == 0)
+        each_line<kLines>(first, put);
+      else
+        each_line<kLines>(next, put);
+    }
+  }
+};
+
 void linear_recurrence(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(2).as_int());
-  const bool reverse = call.arg(3).as_bool();
   visit<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using Acc = scan_t<T>;
     const Contiguous<T> a(call.in(0)), b(call.in(1));
-    auto* o = static_cast<T*>(call.out().data);
-    for_lines(span, [&](int64_t first, int64_t width) {
-      Acc h[64];
-      for (int64_t c = 0; c < width; ++c) h[c] = Acc(0);
-      for (int64_t i = 0; i < span.length; ++i) {
-        const int64_t at = first + (reverse ? span.length - 1 - i : i) * span.inner;
-        for (int64_t c = 0; c < width; ++c) {
-          // The first one has nothing before it; its coefficient may be anything, even infinite.
-          if (i > 0) h[c] *= convert_element<Acc>(a.data()[at + c + (reverse ? span.inner : 0)]);
-          h[c] += convert_element<Acc>(b.data()[at + c]);
-          o[at + c] = convert_element<T>(h[c]);
-        }
-      }
-    });
+    for_lines(span, Recurrence<T>{a.data(), b.data(), static_cast<T*>(call.out().data),
+                                  call.arg(3).as_bool()});
   });
 }
 

@@ -48,8 +48,16 @@ void softmax_line(const C* x, C* out, int64_t n) {
   }
 }
 
+template <class In, class Out>
+inline constexpr bool kInTable =
+    std::is_same_v<In, Out> && (std::is_same_v<Out, float> || std::is_same_v<Out, double>);
+
 template <bool kLog, class In, class Out, class C = compute_t<Out>>
 void softmax_block(const In* x, Out* out, int64_t length, int64_t inner, int64_t width) {
+  if constexpr (kInTable<In, Out>) {
+    const FoldTable<C>& table = fold_table<C>();
+    return (kLog ? table.log_softmax_columns : table.softmax_columns)(x, out, inner, length, width);
+  }
   C high[kWidth], total[kWidth];
   for (int64_t c = 0; c < kWidth; ++c) high[c] = -std::numeric_limits<C>::infinity(), total[c] = 0;
   const MaxOf<In, C> max_of;
@@ -117,6 +125,11 @@ void grad_line(const T* out, const T* grad, T* to, int64_t n) {
 template <bool kLog, class T>
 void grad_block(const T* out, const T* grad, T* to, int64_t length, int64_t inner, int64_t width) {
   using C = compute_t<T>;
+  if constexpr (kInTable<T, T>) {
+    const FoldTable<C>& table = fold_table<C>();
+    return (kLog ? table.log_softmax_columns_grad : table.softmax_columns_grad)(
+        out, grad, to, inner, length, width);
+  }
   C total[kWidth] = {};
   for (int64_t i = 0; i < length; ++i) {
     const T *o = out + i * inner, *g = grad + i * inner;

@@ -18,28 +18,20 @@ void var(KernelCall& call) {
     const Scratch<C> centre(std::max<int64_t>(out.numel, 1));
     reduce_rows<T, C>(x, Ints(axes), MeanReducer<T, C>{{}, count}, centre.data());
     reduce_into<T, C>(out, x, Ints(axes),
-                      SpreadReducer<T, C>{{}, centre.data(), static_cast<C>(divisor)});
+                      SpreadReducer<T, C>{{}, {centre.data()}, static_cast<C>(divisor)});
   });
 }
 
-template <class T>
-struct MaxReducer {
-  using C = compute_t<T>;
-  C identity() const { return -std::numeric_limits<C>::infinity(); }
-  C join(C a, C b) const { return b > a || b != b ? b : a; }
-  C step(C acc, const T* p, int64_t) const { return join(acc, static_cast<C>(*p)); }
-  // The exponents are taken relative to this; an infinite one would make NaN of equal infinities.
-  C finish(C acc, int64_t) const { return std::isinf(acc) ? C(0) : acc; }
-};
-
-template <class T>
-struct LogSumExpReducer : SumReducer<T, compute_t<T>> {
-  using C = compute_t<T>;
-  const C* base;
+// The exponents are taken relative to the largest. An infinite one is the result.
+template <class T, class C = compute_t<T>>
+struct LogSumExpReducer : Adding<C>, VectorisedAround<Fold::exponents, T, C> {
   C step(C acc, const T* p, int64_t row) const {
-    return acc + exp_of(static_cast<C>(*p) - base[row]);
+    return acc + exp_of(static_cast<C>(*p) - this->centre[row]);
   }
-  C finish(C acc, int64_t row) const { return std::log(acc) + base[row]; }
+  C finish(C acc, int64_t row) const {
+    const C high = this->centre[row];
+    return std::isinf(high) ? high : std::log(acc) + high;
+  }
 };
 
 void logsumexp(KernelCall& call) {
@@ -47,9 +39,29 @@ void logsumexp(KernelCall& call) {
   visit<kFloats>(call.dtype(), [&](auto in) {
     using T = typename decltype(in)::type;
     using C = compute_t<T>;
-    const Scratch<C> base(std::max<int64_t>(call.out().numel, 1));
-    reduce_rows<T, C>(call.in(0), Ints(axes), MaxReducer<T>{}, base.data());
-    reduce_into<T, C>(call.out(), call.in(0), Ints(axes), LogSumExpReducer<T>{{}, base.data()});
+    const Scratch<C> high(std::max<int64_t>(call.out().numel, 1));
+    reduce_rows<T, C>(call.in(0), Ints(axes), ExtremeReducer<T, true>{}, high.data());
+    reduce_into<T, C>(call.out(), call.in(0), Ints(axes), LogSumExpReducer<T>{{}, {high.data()}});
+  });
+}
+
+template <class T, class C>
+struct NormReducer : Adding<C>, Vectorised<Fold::squares, T, C> {
+  C step(C acc, const T* p, int64_t) const {
+    if constexpr (is_complex_type<T>)
+      return acc + std::norm(*p);
+    else
+      return acc + static_cast<C>(*p) * static_cast<C>(*p);
+  }
+  C finish(C acc, int64_t) const { return std::sqrt(acc); }
+};
+
+void root_sum_square(KernelCall& call) {
+  const auto axes = reduced_axes(call, 1);
+  visit<kFloats | kComplexes>(call.dtype(), [&](auto in) {
+    using T = typename decltype(in)::type;
+    using C = decltype(std::abs(compute_t<T>{}));
+    reduce_into<T, C>(call.out(), call.in(0), Ints(axes), NormReducer<T, C>{});
   });
 }
 
@@ -59,6 +71,7 @@ KernelList statistics_kernels() {
   static const oar_kernel list[] = {
       {"var", 1, "cpu:ref", nullptr, kernel_entry<var>},
       {"logsumexp", 1, "cpu:ref", nullptr, kernel_entry<logsumexp>},
+      {"root_sum_square", 1, "cpu:ref", nullptr, kernel_entry<root_sum_square>},
   };
   return list;
 }

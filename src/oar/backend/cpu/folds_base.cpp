@@ -1,0 +1,23 @@
+// Folds for the oldest machine that is supported, and the choice between the sets.
+#include <type_traits>
+
+#include "oar/backend/cpu/fold_micro.h"
+#include "oar/backend/cpu/instruction_set.h"
+
+namespace oar::cpu {
+
+const FoldTable<float> kBaseFoldsFloat = Folds<float, 32>::table();
+const FoldTable<double> kBaseFoldsDouble = Folds<double, 32>::table();
+
+template <class T>
+const FoldTable<T>& fold_table() {
+  static const bool avx512 = kAvx512FoldsFloat.softmax_columns && use_avx512();
+  if constexpr (std::is_same_v<T, float>)
+    return avx512 ? kAvx512FoldsFloat : kBaseFoldsFloat;
+  else
+    return avx512 ? kAvx512FoldsDouble : kBaseFoldsDouble;
+}
+template const FoldTable<float>& fold_table<float>();
+template const FoldTable<double>& fold_table<double>();
+
+}  // namespace oar::cpu
