@@ -24,14 +24,37 @@ void for_lines(const AxisSpan& span, Body&& body) {
       });
 }
 
-template <class T, class Acc, class Step>
-void scan_line(const T* in, T* out, int64_t n, bool exclusive, bool reverse, Acc acc, Step step) {
+// Lines one behind the other, walked together: a step waits for the one before it, but not for
+// those of other lines.
+template <int kLines, class T, class Acc, class Step>
+void scan_line(const T* in, T* out, int64_t n, bool exclusive, bool reverse, Acc identity,
+               Step step) {
+  Acc acc[kLines];
+  std::fill_n(acc, kLines, identity);
   for (int64_t i = 0; i < n; ++i) {
     const int64_t at = reverse ? n - 1 - i : i;
-    const Acc next = step(acc, convert_element<Acc>(in[at]));
-    out[at] = convert_element<T>(exclusive ? acc : next);
-    acc = next;
+#pragma GCC unroll 4
+    for (int64_t l = 0; l < kLines; ++l) {
+      const Acc next = step(acc[l], convert_element<Acc>(in[l * n + at]));
+      out[l * n + at] = convert_element<T>(exclusive ? acc[l] : next);
+      acc[l] = next;
+    }
   }
+}
+
+template <class T, class Acc, class Step>
+void scan_rows(const T* in, T* out, int64_t rows, int64_t n, bool exclusive, bool reverse,
+               Acc identity, Step step) {
+  constexpr int64_t kTogether = 4;
+  parallel_for(0, rows, std::max<int64_t>(kTogether, kGrain / std::max<int64_t>(n, 1)),
+               [&](int64_t begin, int64_t end) {
+                 int64_t r = begin;
+                 for (; r + kTogether <= end; r += kTogether)
+                   scan_line<kTogether>(in + r * n, out + r * n, n, exclusive, reverse, identity,
+                                        step);
+                 for (; r < end; ++r)
+                   scan_line<1>(in + r * n, out + r * n, n, exclusive, reverse, identity, step);
+               });
 }
 
 // Lines that stand side by side are walked together, with one accumulator each.
@@ -41,10 +64,9 @@ void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool e
   const AxisSpan span(x, axis);
   const Contiguous<T> in(x);
   auto* o = static_cast<T*>(out.data);
+  if (span.inner == 1)
+    return scan_rows(in.data(), o, span.outer, span.length, exclusive, reverse, identity, step);
   for_lines(span, [&](int64_t first, int64_t width) {
-    if (span.inner == 1)
-      return scan_line(in.data() + first, o + first, span.length, exclusive, reverse, identity,
-                       step);
     Acc acc[64];
     for (int64_t c = 0; c < width; ++c) acc[c] = identity;
     for (int64_t i = 0; i < span.length; ++i) {
