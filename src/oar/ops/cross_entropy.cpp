@@ -19,17 +19,20 @@
 namespace oar {
 namespace {
 
-void check_hard_label(const Tensor& logits, const Tensor& label, int64_t axis) {
+// `shape` is the label's, with the axis of classes.
+void check_hard_label(const Tensor& logits, const Tensor& label, const Shape& shape, int64_t axis) {
   user_check(is_integral(label.dtype()), ErrorKind::InvalidType,
              "label has dtype {}; class numbers are integers.\nhint: Cast it with "
              "label.astype('int64'), or pass soft_label=True for probabilities.",
              name_of(label.dtype()));
   Shape expected = logits.shape();
   expected[static_cast<size_t>(axis)] = 1;
-  user_check(label.rank() == logits.rank() && same(label.shape(), expected),
-             ErrorKind::InvalidArgument,
+  user_check(shape.rank() == logits.rank() && same(shape, expected), ErrorKind::InvalidArgument,
              "label has shape {}; with scores of shape {} and classes along axis {} it must be {}.",
              to_string(label.dims()), to_string(logits.dims()), axis, expected.str());
+}
+void check_hard_label(const Tensor& logits, const Tensor& label, int64_t axis) {
+  check_hard_label(logits, label, label.shape(), axis);
 }
 
 // Labels with those to be ignored replaced by class 0, and which ones count.
@@ -309,6 +312,21 @@ const OpDef cross_entropy_op = {
     .python = "oar.nn.functional",
 };
 
+void check_nll(const args::nll_loss& a) {
+  check_reduction(a.reduction);
+  user_check(a.input.rank() >= 2, ErrorKind::InvalidArgument,
+             "input has shape {}; it needs a batch and an axis of classes.",
+             to_string(a.input.dims()));
+  const bool given_axis = a.label.rank() == a.input.rank();
+  user_check(given_axis || a.label.rank() == a.input.rank() - 1, ErrorKind::InvalidArgument,
+             "label has shape {} and input {}; label must have as many axes or one less.",
+             to_string(a.label.dims()), to_string(a.input.dims()));
+  check_weight(a.weight, a.input.dim(1));
+  Shape shape = a.label.shape();
+  if (!given_axis) shape.insert(shape.begin() + 1, Dim(1));
+  check_hard_label(a.input, a.label, shape, 1);
+}
+
 const OpDef nll_loss_op = {
     .schema =
         "nll_loss(Tensor input, Tensor label, Tensor? weight = None, int ignore_index = "
@@ -316,17 +334,16 @@ const OpDef nll_loss_op = {
     .brief =
         "-input[label] along axis 1 of log-probabilities. The mean is divided by the sum of "
         "the weights of those that are not ignored.",
+    .infer = [](const args::nll_loss& a) -> Metas {
+      check_nll(a);
+      if (a.reduction != "none") return TensorMeta{a.input.dtype(), Shape{}};
+      Shape shape = a.input.shape();
+      shape.erase(shape.begin() + 1);
+      return TensorMeta{a.input.dtype(), shape};
+    },
     .decompose = [](const args::nll_loss& a) -> Made {
-      check_reduction(a.reduction);
-      user_check(a.input.rank() >= 2, ErrorKind::InvalidArgument,
-                 "input has shape {}; it needs a batch and an axis of classes.",
-                 to_string(a.input.dims()));
-      const bool given_axis = a.label.rank() == a.input.rank();
-      user_check(given_axis || a.label.rank() == a.input.rank() - 1, ErrorKind::InvalidArgument,
-                 "label has shape {} and input {}; label must have as many axes or one less.",
-                 to_string(a.label.dims()), to_string(a.input.dims()));
-      check_weight(a.weight, a.input.dim(1));
-      const Tensor label = given_axis ? a.label : unsqueeze(a.label, {1});
+      check_nll(a);
+      const Tensor label = a.label.rank() == a.input.rank() ? a.label : unsqueeze(a.label, {1});
       const Tensor picked = pick_class(a.input, label, 1, a.ignore_index);
       const HardLabel hard(label, a.ignore_index);
       Weighted w{.loss = -picked, .valid = hard.valid};

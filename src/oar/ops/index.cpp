@@ -298,6 +298,13 @@ const OpDef masked_select_op = {
       const Positions p = positions_of(broadcast_to(a.x, shape), {&mask, 1});
       return index_take(p.x, p.indices);
     },
+    .vjp = [](const vjp::masked_select& v) -> Grads {
+      const Shape shape = broadcast_shapes(v.x.shape(), v.mask.shape());
+      const Tensor spread =
+          index_put(zeros(shape, v.grad.dtype()), {broadcast_to(v.mask, shape)}, v.grad);
+      return {sum_to(spread, v.x.dims()), Tensor()};
+    },
+    .saves = "x:shape mask",
     .traits = Trait::DataDependent,
     .numpy =
         "np.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape))[np.broadcast_to(mask, "

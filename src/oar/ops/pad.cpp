@@ -23,9 +23,10 @@ Shape padded_shape(const Tensor& x, Ints paddings) {
   check_paddings(x, paddings);
   Shape shape;
   for (size_t i = 0; i < static_cast<size_t>(x.rank()); ++i) {
-    const Dim size =
-        x.dims()[i] + Dim::from_word(paddings[2 * i]) + Dim::from_word(paddings[2 * i + 1]);
-    user_check(size.is_symbolic() || size.word() >= 0, ErrorKind::InvalidArgument,
+    const Dim before = Dim::from_word(paddings[2 * i]), after = Dim::from_word(paddings[2 * i + 1]);
+    const auto cut = [](Dim d) { return d.is_known() && d.word() < 0 ? d : Dim(0); };
+    const Dim size = x.dims()[i] + before + after, kept = x.dims()[i] + cut(before) + cut(after);
+    user_check(kept.is_symbolic() || kept.word() >= 0, ErrorKind::InvalidArgument,
                "paddings {} cut off more of axis {} than x of shape {} has.", to_string(paddings),
                i, to_string(x.dims()));
     shape.push_back(size);

@@ -186,22 +186,66 @@ const OpDef addmm_op = {
     .onnx = "Gemm",
 };
 
+// The sizes of both factors, axis by axis; missing ones are 1.
+struct KronSizes {
+  Shape x, y;
+  KronSizes(const Tensor& left, const Tensor& right) {
+    const int rank = std::max(left.rank(), right.rank());
+    const auto size = [rank](const Tensor& t, int i) {
+      const int axis = i - (rank - t.rank());
+      return axis < 0 ? Dim(1) : t.dims()[static_cast<size_t>(axis)];
+    };
+    for (int i = 0; i < rank; ++i) {
+      x.push_back(size(left, i));
+      y.push_back(size(right, i));
+    }
+  }
+  // An axis of x, then one of y, and so on.
+  static Shape alternating(const Shape& x, const Shape& y) {
+    Shape shape;
+    for (size_t i = 0; i < x.size(); ++i) {
+      shape.push_back(x[i]);
+      shape.push_back(y[i]);
+    }
+    return shape;
+  }
+  Shape joined() const {
+    Shape shape;
+    for (size_t i = 0; i < x.size(); ++i) shape.push_back(x[i] * y[i]);
+    return shape;
+  }
+};
+
+// Both gradients are products with the matrix that has a row for each element of x and a column for
+// each of y.
+Grads kron_gradient(const vjp::kron& v) {
+  const KronSizes sizes(v.x, v.y);
+  SmallVector<int64_t, 12> order;
+  const auto rank = static_cast<int64_t>(sizes.x.size());
+  for (int64_t i = 0; i < rank; ++i) order.push_back(2 * i);
+  for (int64_t i = 0; i < rank; ++i) order.push_back(2 * i + 1);
+  const Tensor blocks = reshape(v.grad, KronSizes::alternating(sizes.x, sizes.y));
+  const Tensor matrix = reshape(transpose(blocks, order), {v.x.numel(), v.y.numel()});
+  const auto flat = [](const Tensor& t) { return reshape(conjugate(t), {t.numel()}); };
+  return {v.needs(0) ? reshape(matmul(matrix, flat(v.y)), v.x.dims()) : Tensor(),
+          v.needs(1) ? reshape(matmul(flat(v.x), matrix), v.y.dims()) : Tensor()};
+}
+
 const OpDef kron_op = {
     .schema = "kron(Tensor x, Tensor y) -> Tensor",
     .brief = "The Kronecker product: every element of x times the whole of y, laid out as blocks.",
-    .decompose = [](const args::kron& a) -> Made {
-      const int rank = std::max(a.x.rank(), a.y.rank());
-      Shape left, right, joined;
-      for (int i = 0; i < rank; ++i) {
-        const int xi = i - (rank - a.x.rank()), yi = i - (rank - a.y.rank());
-        const Dim x = xi < 0 ? Dim(1) : a.x.dims()[static_cast<size_t>(xi)];
-        const Dim y = yi < 0 ? Dim(1) : a.y.dims()[static_cast<size_t>(yi)];
-        for (const Dim d : {x, Dim(1)}) left.push_back(d);
-        for (const Dim d : {Dim(1), y}) right.push_back(d);
-        joined.push_back(x * y);
-      }
-      return reshape(multiply(reshape(a.x, left), reshape(a.y, right)), joined);
+    .infer = [](const args::kron& a) -> Metas {
+      return TensorMeta{a.x.dtype(), KronSizes(a.x, a.y).joined()};
     },
+    .decompose = [](const args::kron& a) -> Made {
+      const KronSizes sizes(a.x, a.y);
+      const Shape ones(sizes.x.size(), Dim(1));
+      return reshape(multiply(reshape(a.x, KronSizes::alternating(sizes.x, ones)),
+                              reshape(a.y, KronSizes::alternating(ones, sizes.y))),
+                     sizes.joined());
+    },
+    .vjp = kron_gradient,
+    .saves = "x y",
     .traits = Trait::Promote,
     .numpy = "np.kron(x, y)",
     .samples =

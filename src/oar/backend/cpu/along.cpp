@@ -30,27 +30,61 @@ void each_line(const oar_tensor& index, int64_t axis,
                });
 }
 
+// body(index, type of its elements): the usual types as they are, others converted.
+template <class Body>
+void with_index(const oar_tensor& index, Body&& body) {
+  if (dtype_of(index) == DType::Int64) return body(index, int64_t{});
+  if (dtype_of(index) == DType::Int32) return body(index, int32_t{});
+  const TemporaryTensor wide(dims_of(index), DType::Int64);
+  copy_elements(*wide, index);
+  body(*wide, int64_t{});
+}
+
 template <class T>
 T& element(const oar_tensor& t, int64_t bytes) {
   return *reinterpret_cast<T*>(static_cast<char*>(t.data) + bytes);
 }
 int64_t step_of(const oar_tensor& t, int64_t axis) { return t.strides[axis] * element_size(t); }
 
+// to[i] = from[i * step + index[i] * axis_step]; the steps of packed lines are known to the compiler.
+template <class Word, class I>
+struct Take {
+  int64_t axis, size, axis_step;
+
+  void operator()(const std::array<char*, 3>& p, const std::array<int64_t, 3>& s, int64_t n) const {
+    constexpr std::integral_constant<int64_t, sizeof(Word)> word{};
+    constexpr std::integral_constant<int64_t, sizeof(I)> given{};
+    constexpr std::integral_constant<int64_t, 0> none{};
+    const bool packed = s[0] == word && s[1] == given;
+    if (packed && s[2] == none && axis_step == word)
+      run(p, n, word, given, none, word);
+    else if (packed && s[2] == word)
+      run(p, n, word, given, word, axis_step);
+    else
+      run(p, n, s[0], s[1], s[2], axis_step);
+  }
+
+ private:
+  void run(const std::array<char*, 3>& p, int64_t n, auto to, auto index, auto from,
+           auto along) const {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = checked(*reinterpret_cast<const I*>(p[1] + i * index), axis, size);
+      *reinterpret_cast<Word*>(p[0] + i * to) =
+          *reinterpret_cast<const Word*>(p[2] + i * from + at * along);
+    }
+  }
+};
+
 void take_along(KernelCall& call) {
-  const oar_tensor &x = call.in(0), &index = call.in(1), &out = call.out();
+  const oar_tensor &x = call.in(0), &out = call.out();
   const int64_t axis = normalise_axis(call.arg(2).as_int(), x.ndim), size = x.shape[axis];
-  visit<kIntegers>(dtype_of(index), [&](auto tag) {
-    using I = typename decltype(tag)::type;
+  SmallVector<int64_t, 6> beside(x.strides, x.strides + x.ndim);
+  beside[static_cast<size_t>(axis)] = 0;
+  const LocalTensor lines(x.data, dtype_of(x), dims_of(out), {beside.data(), beside.size()});
+  with_index(call.in(1), [&](const oar_tensor& index, auto kind) {
     visit_width(x, [&](auto word) {
-      using Word = decltype(word);
-      each_line<3>(index, axis, {&out, &index, &x}, [&](const std::array<int64_t, 3>& start) {
-        for (int64_t j = 0; j < index.shape[axis]; ++j) {
-          const int64_t at =
-              checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size);
-          element<Word>(out, start[0] + j * step_of(out, axis)) =
-              element<Word>(x, start[2] + at * step_of(x, axis));
-        }
-      });
+      StridedLoop<3>({&out, &index, &lines})
+          .run(Take<decltype(word), decltype(kind)>{axis, size, step_of(x, axis)});
     });
   });
 }
@@ -61,51 +95,59 @@ class Line {
  public:
   using C = compute_t<T>;
   Line(const oar_tensor& t, int64_t start, int64_t axis)
-      : tensor_(t),
-        start_(start),
+      : data_(static_cast<char*>(t.data) + start),
         step_(step_of(t, axis)),
-        wide_(std::is_same_v<T, C> ? 0 : t.shape[axis]) {
-    if constexpr (!std::is_same_v<T, C>)
-      for (int64_t i = 0; i < t.shape[axis]; ++i) wide_[i] = static_cast<C>(at(i));
-    length_ = t.shape[axis];
+        length_(t.shape[axis]),
+        wide_(kWide ? length_ : 0) {
+    if constexpr (kWide)
+      for (int64_t i = 0; i < length_; ++i) wide_[i] = static_cast<C>(at(i));
   }
   ~Line() {
-    if constexpr (!std::is_same_v<T, C>)
+    if constexpr (kWide)
       for (int64_t i = 0; i < length_; ++i) at(i) = static_cast<T>(wide_[i]);
   }
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   C& operator[](int64_t i) {
-    if constexpr (std::is_same_v<T, C>)
-      return at(i);
-    else
+    if constexpr (kWide)
       return wide_[i];
+    else
+      return at(i);
   }
 
  private:
-  T& at(int64_t i) { return element<T>(tensor_, start_ + i * step_); }
-  const oar_tensor& tensor_;
-  int64_t start_, step_, length_ = 0;
-  Scratch<C, 1024> wide_;
+  static constexpr bool kWide = !std::is_same_v<T, C>;
+  T& at(int64_t i) { return *reinterpret_cast<T*>(data_ + i * step_); }
+  char* data_;
+  int64_t step_, length_;
+  Scratch<C, kWide ? 1024 : sizeof(C)> wide_;
 };
 
 template <class I, class T, class Combine>
-void put_lines(KernelCall& call, int64_t axis, bool include_self, Combine combine) {
-  const oar_tensor &index = call.in(1), &value = call.in(2), &out = call.out();
-  const int64_t size = out.shape[axis];
+void put_lines(KernelCall& call, const oar_tensor& index, int64_t axis, Combine combine) {
+  using C = compute_t<T>;
+  const oar_tensor &value = call.in(2), &out = call.out();
+  const bool include_self = call.arg(5).as_bool();
+  const int64_t size = out.shape[axis], count = index.shape[axis];
+  const int64_t index_step = step_of(index, axis), value_step = step_of(value, axis);
   each_line<3>(index, axis, {&out, &index, &value}, [&](const std::array<int64_t, 3>& start) {
     Line<T> line(out, start[0], axis);
-    Scratch<bool, 1024> touched(include_self ? 0 : size);
-    if (!include_self) std::fill_n(touched.data(), size, false);
-    for (int64_t j = 0; j < index.shape[axis]; ++j) {
-      const int64_t at =
-          checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size);
-      const auto given =
-          static_cast<compute_t<T>>(element<T>(value, start[2] + j * step_of(value, axis)));
-      const bool fresh = !include_self && !touched[at];
-      if (fresh) touched[at] = true;
-      line[at] = fresh ? given : static_cast<compute_t<T>>(combine(line[at], given));
-    }
+    const auto* at_index = static_cast<const char*>(index.data) + start[1];
+    const auto* at_value = static_cast<const char*>(value.data) + start[2];
+    const auto each = [&](auto&& write) {
+      for (int64_t j = 0; j < count; ++j)
+        write(checked(*reinterpret_cast<const I*>(at_index + j * index_step), axis, size),
+              static_cast<C>(*reinterpret_cast<const T*>(at_value + j * value_step)));
+    };
+    if (include_self)
+      return each(
+          [&](int64_t at, C given) { line[at] = static_cast<C>(combine(line[at], given)); });
+    Scratch<bool, 1024> touched(size);
+    std::fill_n(touched.data(), size, false);
+    each([&](int64_t at, C given) {
+      line[at] = touched[at] ? static_cast<C>(combine(line[at], given)) : given;
+      touched[at] = true;
+    });
   });
 }
 
@@ -114,12 +156,11 @@ void put_kind(KernelCall& call, Choose&& choose) {
   const oar_tensor& x = call.in(0);
   const int64_t axis = normalise_axis(call.arg(3).as_int(), x.ndim);
   copy_elements(call.out(), x);
-  visit<kIntegers>(call.dtype(1), [&](auto index_tag) {
-    using I = typename decltype(index_tag)::type;
+  with_index(call.in(1), [&](const oar_tensor& index, auto kind) {
     visit<Types::value>(call.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       const auto put = [&](auto combine) {
-        put_lines<I, T>(call, axis, call.arg(5).as_bool(), combine);
+        put_lines<decltype(kind), T>(call, index, axis, combine);
       };
       choose(put, call.arg(4).as_string());
     });
@@ -150,11 +191,10 @@ void put_along_extreme(KernelCall& call) {
 }
 
 void last_writes_along(KernelCall& call) {
-  const oar_tensor &index = call.in(0), &out = call.out();
-  const int64_t axis = normalise_axis(call.arg(1).as_int(), index.ndim),
-                size = call.arg(2).as_int();
-  visit<kIntegers>(dtype_of(index), [&](auto tag) {
-    using I = typename decltype(tag)::type;
+  const oar_tensor& out = call.out();
+  const int64_t axis = normalise_axis(call.arg(1).as_int(), out.ndim), size = call.arg(2).as_int();
+  with_index(call.in(0), [&](const oar_tensor& index, auto kind) {
+    using I = decltype(kind);
     each_line<2>(index, axis, {&out, &index}, [&](const std::array<int64_t, 2>& start) {
       std::vector<bool> named(static_cast<size_t>(size), false);
       for (int64_t j = index.shape[axis]; j-- > 0;) {

@@ -75,7 +75,7 @@ void copy_run(Word* to, int64_t to_step, const Word* from, int64_t step, int64_t
   }
   switch (step) {
     case 1:
-      std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(n) * sizeof(Word));
+      copy_packed(to, from, n);
       break;
     case 0:
       std::fill_n(to, n, *from);
@@ -221,19 +221,38 @@ class Copy {
     return false;
   }
 
-  // The offsets of the n-th combination of the axes left over, and the step to the next.
+  // The offsets of the n-th combination of the axes left over.
   struct Offsets {
     int64_t to = 0, from = 0;
   };
-  Offsets offsets(int64_t n, size_t count) const {
-    Offsets at;
-    for (size_t i = count; i-- > 0;) {
-      at.to += n % axes_[i].size * axes_[i].to;
-      at.from += n % axes_[i].size * axes_[i].from;
-      n /= axes_[i].size;
+  // Goes through them one after the other.
+  class Odometer {
+   public:
+    Odometer(const SmallVector<Axis, 6>& axes, size_t count, int64_t n)
+        : axes_(axes), index_(count, 0) {
+      for (size_t i = count; i-- > 0; n /= axes[i].size) {
+        index_[i] = n % axes[i].size;
+        at.to += index_[i] * axes[i].to;
+        at.from += index_[i] * axes[i].from;
+      }
     }
-    return at;
-  }
+    void next() {
+      for (size_t i = index_.size(); i-- > 0;) {
+        const Axis& axis = axes_[i];
+        at.to += axis.to;
+        at.from += axis.from;
+        if (++index_[i] < axis.size) return;
+        at.to -= axis.to * axis.size;
+        at.from -= axis.from * axis.size;
+        index_[i] = 0;
+      }
+    }
+    Offsets at;
+
+   private:
+    const SmallVector<Axis, 6>& axes_;
+    SmallVector<int64_t, 6> index_;
+  };
 
   void by_runs() const {
     const Axis& last = axes_.back();
@@ -241,30 +260,39 @@ class Copy {
     // A long line is cut, too.
     const int64_t piece = lines > 64 ? last.size : std::min(last.size, kGrain);
     const int64_t pieces = (last.size + piece - 1) / piece;
-    parallel_for(
-        0, lines * pieces, std::max<int64_t>(1, kGrain / piece), [&](int64_t begin, int64_t end) {
-          for (int64_t k = begin; k < end; ++k) {
-            const Offsets at = offsets(k / pieces, axes_.size() - 1);
-            const int64_t first = k % pieces * piece;
-            copy_run(to_ + at.to + first * last.to, last.to, from_ + at.from + first * last.from,
-                     last.from, std::min(piece, last.size - first));
-          }
-        });
+    parallel_for(0, lines * pieces, std::max<int64_t>(1, kGrain / piece),
+                 [&](int64_t begin, int64_t end) {
+                   Odometer line(axes_, axes_.size() - 1, begin / pieces);
+                   int64_t first = begin % pieces * piece;
+                   for (int64_t k = begin; k < end; ++k) {
+                     copy_run(to_ + line.at.to + first * last.to, last.to,
+                              from_ + line.at.from + first * last.from, last.from,
+                              std::min(piece, last.size - first));
+                     first += piece;
+                     if (first < last.size) continue;
+                     first = 0;
+                     line.next();
+                   }
+                 });
   }
 
   void by_tiles() const {
     const int64_t down = (rows_.size + kTile - 1) / kTile;
     const int64_t outer = total_ / (rows_.size * columns_.size);
-    parallel_for(
-        0, outer * down, std::max<int64_t>(1, kGrain / (kTile * columns_.size)),
-        [&](int64_t begin, int64_t end) {
-          for (int64_t k = begin; k < end; ++k) {
-            const Offsets at = offsets(k / down, axes_.size());
-            const int64_t row = k % down * kTile;
-            band({to_ + at.to + row * rows_.to, from_ + at.from + row, rows_.to, columns_.from},
-                 std::min(kTile, rows_.size - row));
-          }
-        });
+    parallel_for(0, outer * down, std::max<int64_t>(1, kGrain / (kTile * columns_.size)),
+                 [&](int64_t begin, int64_t end) {
+                   Odometer tiles(axes_, axes_.size(), begin / down);
+                   int64_t row = begin % down * kTile;
+                   for (int64_t k = begin; k < end; ++k) {
+                     band({to_ + tiles.at.to + row * rows_.to, from_ + tiles.at.from + row,
+                           rows_.to, columns_.from},
+                          std::min(kTile, rows_.size - row));
+                     row += kTile;
+                     if (row < rows_.size) continue;
+                     row = 0;
+                     tiles.next();
+                   }
+                 });
   }
 
   void band(const Tile<Word>& t, int64_t rows) const {

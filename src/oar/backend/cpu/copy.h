@@ -1,6 +1,8 @@
 // Copies between tensors of one shape, and views that kernels make for themselves.
 #pragma once
 
+#include <cstring>
+
 #include "oar/backend/cpu/scratch.h"
 #include "oar/ops/op_def.h"
 
@@ -91,6 +93,23 @@ void visit_width(const oar_tensor& t, F&& body) {
       return body(uint64_t{});
     default:
       return body(Wide{});
+  }
+}
+
+// n elements side by side; a short run costs no call.
+template <class Word>
+void copy_packed(Word* to, const Word* from, int64_t n) {
+  constexpr int64_t kBlock = 32, kLong = 512, size = sizeof(Word);
+  if (n * size > kLong) {
+    std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(n * size));
+  } else if (n * size < kBlock) {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+  } else {
+    auto* t = reinterpret_cast<char*>(to);
+    const auto* f = reinterpret_cast<const char*>(from);
+    const int64_t last = n * size - kBlock;  // the last block may overlap the one in front of it
+    for (int64_t i = 0; i < last; i += kBlock) std::memcpy(t + i, f + i, kBlock);
+    std::memcpy(t + last, f + last, kBlock);
   }
 }
 

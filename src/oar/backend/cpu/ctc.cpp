@@ -8,7 +8,18 @@ namespace {
 // The logarithm of what cannot happen. Finite, so that differences of two such are no NaN.
 template <class C>
 constexpr C kNever = C(-1e30);
-constexpr int64_t kLane = 16;
+constexpr int64_t kLane = 8;
+
+// to[s] = f(s) for whole lanes. A lane is made before it is stored, so that the compiler need not fear
+// that f reads what was written.
+template <class C, class F>
+void by_lanes(int64_t n, C* to, F f) {
+  for (int64_t begin = 0; begin < n; begin += kLane) {
+    C made[kLane];
+    for (int64_t k = 0; k < kLane; ++k) made[k] = f(begin + k);
+    std::copy_n(made, kLane, to + begin);
+  }
+}
 
 // The sequence of one sample: its states are the labels with blanks around and between them. Rows
 // are as long as whole lanes, with two places of kNever on either side of them.
@@ -19,14 +30,14 @@ class Alignment {
             int64_t length, int64_t steps, int64_t blank)
       : log_probs_(log_probs),
         stride_(batch * classes),
-        label_(label),
-        blank_(blank),
         states_(2 * length + 1),
         width_((states_ + kLane - 1) / kLane * kLane),
         steps_(steps),
+        classes_(states_),
         skips_(row()),
         logs_(row()) {
-    for (int64_t s = 0; s < row(); ++s) skips_[s] = kNever<C>;
+    for (int64_t s = 0; s < states_; ++s) classes_[s] = s % 2 ? label[s / 2] : blank;
+    for (int64_t s = 0; s < row(); ++s) logs_[s] = 0, skips_[s] = kNever<C>;
     for (int64_t s = 3; s < states_; s += 2)
       if (label[s / 2] != label[s / 2 - 1]) skips_[s + 2] = 0;
   }
@@ -34,20 +45,12 @@ class Alignment {
   int64_t row() const { return width_ + 4; }
   int64_t steps() const { return steps_; }
   int64_t states() const { return states_; }
-  int64_t class_of(int64_t state) const { return state % 2 ? label_[state / 2] : blank_; }
+  int64_t class_of(int64_t state) const { return classes_[state]; }
   // A row's first state.
   static C* at(C* rows, int64_t row_size, int64_t t) { return rows + t * row_size + 2; }
 
-  // Logarithms of step t's probabilities, by state.
-  const C* load(int64_t t) const {
-    const C* line = log_probs_ + t * stride_;
-    C* to = logs_.data() + 2;
-    const C of_blank = std::max(line[blank_], kNever<C>);
-    for (int64_t s = 0; s < states_; ++s)
-      to[s] = s % 2 ? std::max(line[label_[s / 2]], kNever<C>) : of_blank;
-    for (int64_t s = states_; s < width_; ++s) to[s] = 0;
-    return to;
-  }
+  // Logarithms of the probabilities, by state, of the step that was looked at last.
+  const C* logs() const { return logs_.data() + 2; }
   // The ways from the start to each state of step t; `from` is the row of the step before.
   void forward(int64_t t, const C* from, C* to) const {
     const C* log = load(t);
@@ -76,25 +79,29 @@ class Alignment {
   }
 
  private:
+  const C* load(int64_t t) const {
+    const C* line = log_probs_ + t * stride_;
+    for (int64_t s = 0; s < states_; ++s) logs_[s + 2] = std::max(line[classes_[s]], kNever<C>);
+    return logs();
+  }
   // to[s] = log(exp(from[s]) + exp(from[s + d]) + exp(from[s + 2 d]) where allowed) + log[s].
   void step(const C* from, int64_t d, const C* allowed, const C* log, C* to) const {
-    for (int64_t begin = 0; begin < width_; begin += kLane)
-      for (int64_t k = 0; k < kLane; ++k) {
-        const int64_t s = begin + k;
-        const C a = from[s], b = from[s + d], c = from[s + 2 * d] + allowed[s];
-        const C ab = a > b ? a : b, high = ab > c ? ab : c;
-        const C ways = exp_of(a - high) + exp_of(b - high) + exp_of(c - high);
-        const C made = high + log_of(ways) + log[s];
-        to[s] = made > kNever<C> ? made : kNever<C>;
-      }
+    by_lanes(width_, to, [=](int64_t s) {
+      const C a = from[s], b = from[s + d], c = from[s + 2 * d] + allowed[s];
+      // The largest one's share is 1; the others follow in either order.
+      const C ab = a > b ? a : b, below = a > b ? b : a;
+      const C high = ab > c ? ab : c, other = ab > c ? c : ab;
+      const C ways = 1 + exp_of(below - high) + exp_of(other - high);
+      const C made = high + log_of(ways) + log[s];
+      return made > kNever<C> ? made : kNever<C>;
+    });
     for (int64_t s = states_; s < width_ + 2; ++s) to[s] = kNever<C>;
     to[-1] = to[-2] = kNever<C>;
   }
 
   const C* log_probs_;
-  int64_t stride_;
-  const int64_t* label_;
-  int64_t blank_, states_, width_, steps_;
+  int64_t stride_, states_, width_, steps_;
+  Scratch<int64_t, 1024> classes_;
   Scratch<C> skips_, logs_;
 };
 
@@ -185,19 +192,20 @@ void ctc_grad(KernelCall& call) {
           share(a.row()), total(classes);
       const C ways = log_likelihood(a, rows.data(), true);
       if (ways < kNever<C> / 10) return;
+      std::fill_n(total.data(), classes, C(0));
       C* to = nullptr;
       for (int64_t t = a.steps() - 1; t >= 0; --t) {
         const C* from = to;
         to = Alignment<C>::at(back.data(), a.row(), t % 2);
         a.backward(t, from, to);
-        const C *ahead = Alignment<C>::at(rows.data(), a.row(), t), *log = a.load(t);
-        for (int64_t begin = 0; begin < a.row() - 4; begin += kLane)
-          for (int64_t k = 0; k < kLane; ++k)
-            share[begin + k] = exp_of(ahead[begin + k] + to[begin + k] - log[begin + k] - ways);
-        std::fill_n(total.data(), classes, C(0));
+        const C *ahead = Alignment<C>::at(rows.data(), a.row(), t), *log = a.logs();
+        by_lanes(a.row() - 4, share.data(),
+                 [=](int64_t s) { return exp_of(ahead[s] + to[s] - log[s] - ways); });
         for (int64_t s = 0; s < a.states(); ++s) total[a.class_of(s)] += share[s];
         T* line = out + t * stride + b * classes;
-        for (int64_t c = 0; c < classes; ++c) line[c] = static_cast<T>(-grad[b] * total[c]);
+        for (int64_t s = 0; s < a.states(); ++s)
+          line[a.class_of(s)] = static_cast<T>(-grad[b] * total[a.class_of(s)]);
+        for (int64_t s = 0; s < a.states(); ++s) total[a.class_of(s)] = 0;
       }
     });
   });

@@ -1,5 +1,10 @@
 // Reading and writing by index tensors. Several writes to one place happen in the indices' order,
 // whatever the number of threads: a place belongs to one of them.
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#include <bit>
 #include <cstring>
 
 #include "oar/backend/cpu/places.h"
@@ -32,37 +37,43 @@ struct Beside {
   }
 };
 
+// `rows` rows from base + from[i] on, side by side.
+template <class Word>
+void take_some(Word* to, const char* base, const int64_t* from, int64_t rows,
+               const Walk<2>& behind) {
+  constexpr int64_t size = sizeof(Word);
+  const int64_t length = behind.count();
+  const auto row = [&](int64_t i) { return reinterpret_cast<const Word*>(base + from[i]); };
+  if (length == 1) {
+    for (int64_t i = 0; i < rows; ++i) to[i] = *row(i);
+  } else if (behind.is_run({size, size})) {
+    for (int64_t i = 0; i < rows; ++i) copy_packed(to + i * length, row(i), length);
+  } else {
+    for (int64_t i = 0; i < rows; ++i)
+      behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+        for (int64_t k = 0; k < n; ++k)
+          to[i * length + (at[1] + k * steps[1]) / size] =
+              *reinterpret_cast<const Word*>(base + from[i] + at[0] + k * steps[0]);
+      });
+  }
+}
+
 template <class Word>
 void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside,
                const Offsets& from) {
   const auto count = static_cast<int64_t>(from.size());
-  const int64_t length = beside.behind.count(), size = sizeof(Word);
-  const bool packed = beside.behind.is_run({size, size});
-  parallel_for(0, beside.before.count() * count,
-               std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1)),
-               [&](int64_t begin, int64_t end) {
-                 while (begin < end) {
-                   const int64_t first = begin % count, rows = std::min(end - begin, count - first);
-                   const char* base =
-                       static_cast<const char*>(x.data) + beside.before.offsets(begin / count)[0];
-                   char* to = static_cast<char*>(out.data) + begin * length * size;
-                   for (int64_t i = 0; i < rows; ++i, to += length * size) {
-                     const char* row = base + from[static_cast<size_t>(first + i)];
-                     if (length == 1) {
-                       *reinterpret_cast<Word*>(to) = *reinterpret_cast<const Word*>(row);
-                     } else if (packed) {
-                       std::memcpy(to, row, static_cast<size_t>(length * size));
-                     } else {
-                       beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
-                         for (int64_t k = 0; k < n; ++k)
-                           *reinterpret_cast<Word*>(to + at[1] + k * steps[1]) =
-                               *reinterpret_cast<const Word*>(row + at[0] + k * steps[0]);
-                       });
-                     }
-                   }
-                   begin += rows;
-                 }
-               });
+  const int64_t length = beside.behind.count();
+  parallel_for(
+      0, beside.before.count() * count, std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1)),
+      [&](int64_t begin, int64_t end) {
+        while (begin < end) {
+          const int64_t first = begin % count, rows = std::min(end - begin, count - first);
+          take_some(static_cast<Word*>(out.data) + begin * length,
+                    static_cast<const char*>(x.data) + beside.before.offsets(begin / count)[0],
+                    from.data() + first, rows, beside.behind);
+          begin += rows;
+        }
+      });
 }
 
 void index_take(KernelCall& call) {
@@ -82,6 +93,10 @@ void in_order(const Offsets& to, int64_t work, Write&& write) {
   const auto count = static_cast<int64_t>(to.size());
   // Every thread looks at all rows, which only pays where a row is long.
   const int64_t parts = count * work <= kGrain || work < 8 ? 1 : num_threads();
+  if (parts == 1) {
+    for (int64_t row = 0; row < count; ++row) write(row);
+    return;
+  }
   parallel_chunks(parts, [&](int64_t part) {
     for (int64_t row = 0; row < count; ++row) {
       const uint64_t mixed =
@@ -96,10 +111,19 @@ void in_order(const Offsets& to, int64_t work, Write&& write) {
 template <class T, class Combine>
 void write_rows(void* tensor, const void* value, const Beside& beside, const Offsets& to,
                 const Offsets& from, Combine combine) {
+  const int64_t length = beside.behind.count();
+  const bool packed = beside.behind.is_run({sizeof(T), sizeof(T)});
   const auto write = [&](const std::array<int64_t, 2>& base, int64_t row) {
     char* at_tensor = static_cast<char*>(tensor) + base[0] + to[static_cast<size_t>(row)];
     const char* at_value =
         static_cast<const char*>(value) + base[1] + from[static_cast<size_t>(row)];
+    if (packed) {
+      auto* a = reinterpret_cast<T*>(at_tensor);
+      const auto* b = reinterpret_cast<const T*>(at_value);
+      if (length == 1) return combine(*a, *b);
+      for (int64_t k = 0; k < length; ++k) combine(a[k], b[k]);
+      return;
+    }
     beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
       for (int64_t k = 0; k < n; ++k)
         combine(*reinterpret_cast<T*>(at_tensor + at[0] + k * steps[0]),
@@ -107,10 +131,8 @@ void write_rows(void* tensor, const void* value, const Beside& beside, const Off
     });
   };
   const int64_t outer = beside.before.count(), rows = static_cast<int64_t>(to.size());
-  if (outer == 1)
-    return in_order(to, beside.behind.count(), [&](int64_t row) { write({0, 0}, row); });
-  parallel_for(0, outer,
-               std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * beside.behind.count())),
+  if (outer == 1) return in_order(to, length, [&](int64_t row) { write({0, 0}, row); });
+  parallel_for(0, outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * length)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t p = begin; p < end; ++p) {
                    const auto base = beside.before.offsets(p);
@@ -175,41 +197,52 @@ Word* row_of(const oar_tensor& x, const MaskRun& run, const SmallVector<int64_t,
   return static_cast<Word*>(x.data) + offset;
 }
 
+// One row of x[mask] = value for a mask that has all axes of x: a number, or elements in order.
+template <class Word>
+void put_run(Word* row, int64_t step, const MaskRun& run, const Word* given, int64_t given_step) {
+  for (int64_t i = 0; i < run.last - run.first; ++i) {  // no branch that cannot be foretold
+    const bool taken = run.flags[i * run.step];
+    const Word* choice[] = {row + i * step, given};
+    row[i * step] = *choice[taken];
+    given += taken ? given_step : 0;
+  }
+}
+
 // x[mask] = value without a list of positions. Answers false where the call is of another kind.
 bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tensor& value) {
   const TensorList list = indices.as_tensors();
-  if (list.size() != 1 || !is_bool(list[0].dtype()) || list[0].rank() == 0 || value.ndim > 0)
-    return false;
+  if (list.size() != 1 || !is_bool(list[0].dtype()) || list[0].rank() == 0) return false;
   const oar_tensor& mask = *list[0].impl();
+  const bool in_order = value.ndim == 1 && mask.ndim == tensor.ndim;
+  if (value.ndim > 0 && !in_order) return false;
   const int64_t size = element_size(tensor);
+  const int64_t given_step = in_order && value.shape[0] != 1 ? value.strides[0] : 0;
   Walk<1> behind;
   for (int i = mask.ndim; i < tensor.ndim; ++i)
     behind.push(tensor.shape[i], {tensor.strides[i] * size});
   const SmallVector<int64_t, 6> steps(tensor.strides, tensor.strides + mask.ndim);
+  const auto check_count = [&](int64_t count) {
+    user_check(!in_order || value.shape[0] == 1 || value.shape[0] == count,
+               ErrorKind::InvalidArgument,
+               "value has shape {} and does not broadcast to the indexed shape [{}].",
+               to_string(dims_of(value)), count);
+  };
   visit_width(tensor, [&](auto word) {
     using Word = decltype(word);
-    const Word given = *static_cast<const Word*>(value.data);
-    each_mask_run(
-        mask, [](int64_t) {},
-        [&](const MaskRun& run) {
-          Word* row = row_of<Word>(tensor, run, steps);
-          const int64_t step = steps.back(), length = run.last - run.first;
-          if (behind.count() == 1) {  // without a branch that cannot be foretold
-            for (int64_t i = 0; i < length; ++i) {
-              const Word choice[] = {row[i * step], given};
-              row[i * step] = choice[run.flags[i * run.step]];
-            }
-            return;
-          }
-          for (int64_t i = 0; i < length; ++i) {
-            if (!run.flags[i * run.step]) continue;
-            behind.runs([&](const auto& at, const auto& steps, int64_t n) {
-              for (int64_t k = 0; k < n; ++k)
-                *reinterpret_cast<Word*>(reinterpret_cast<char*>(row + i * step) + at[0] +
-                                         k * steps[0]) = given;
-            });
-          }
+    const auto* given = static_cast<const Word*>(value.data);
+    each_mask_run(mask, check_count, [&](const MaskRun& run) {
+      Word* row = row_of<Word>(tensor, run, steps);
+      if (behind.count() == 1)
+        return put_run(row, steps.back(), run, given + run.number * given_step, given_step);
+      for (int64_t i = 0; i < run.last - run.first; ++i) {
+        if (!run.flags[i * run.step]) continue;
+        auto* start = reinterpret_cast<char*>(row + i * steps.back());
+        behind.runs([&](const auto& at, const auto& apart, int64_t n) {
+          for (int64_t k = 0; k < n; ++k)
+            *reinterpret_cast<Word*>(start + at[0] + k * apart[0]) = *given;
         });
+      }
+    });
   });
   return true;
 }
@@ -271,6 +304,27 @@ void nonzero(KernelCall& call) {
   });
 }
 
+// Elements eight at a time, while the result has room for eight; answers how many were looked at.
+template <class Word>
+int64_t select_eights(Word*& to, const Word* end, const Word* from, const MaskRun& run) {
+  int64_t i = 0;
+#ifdef __AVX2__
+  if constexpr (sizeof(Word) == 4)
+    for (; end - to >= 8; i += 8) {
+      uint64_t flags;
+      std::memcpy(&flags, run.flags + i, 8);
+      // The places of the flags that are set, a byte each, then a lane each.
+      const uint64_t places = _pext_u64(0x0706050403020100, flags * 255);
+      const __m256i lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(places)));
+      const __m256i eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                          _mm256_permutevar8x32_epi32(eight, lanes));
+      to += std::popcount(flags);
+    }
+#endif
+  return i;
+}
+
 void masked_select(KernelCall& call) {
   const Shape shape = broadcast_shapes(Shape(dims_of(call.in(0))), Shape(dims_of(call.in(1))));
   const LocalTensor x = LocalTensor::broadcast(call.in(0), shape),
@@ -283,12 +337,14 @@ void masked_select(KernelCall& call) {
     using Word = decltype(word);
     each_mask_run(mask, start, [&](const MaskRun& run) {
       const Word* from = row_of<Word>(x, run, steps);
-      auto* to = static_cast<Word*>(out);
+      Word* to = static_cast<Word*>(out) + run.number;
+      Word* const end = to + run.count;
+      int64_t i = 0;
+      if (step == 1 && run.step == 1) i = select_eights(to, end, from, run);
       // Every element is written, and the next one over it unless it counts.
-      int64_t number = run.number;
-      for (int64_t i = 0; number < run.number + run.count; ++i) {
-        to[number] = from[i * step];
-        number += run.flags[i * run.step];
+      for (; to < end; ++i) {
+        *to = from[i * step];
+        to += run.flags[i * run.step];
       }
     });
   });

@@ -101,40 +101,64 @@ template <class T>
 class LineSorter {
  public:
   using Item = item_t<T>;
+  using Key = key_t<T>;
   LineSorter(int64_t length, bool descending)
-      : length_(length), descending_(descending), items_(length), other_(length) {}
+      : length_(length), descending_(descending), keys_(length), items_(length), other_(length) {}
 
   // The first `count` items of the sorted line.
   const Item* first(const T* line, int64_t stride, int64_t count) {
-    if (count <= 64 && count * 32 < length_) return select(line, stride, count);
-    for (int64_t i = 0; i < length_; ++i)
-      make_item(items_[i], key_of(line[i * stride], descending_), i);
-    if (length_ >= 256) return radix_sort<sizeof(T)>(items_.data(), other_.data(), length_);
-    std::sort(items_.data(), items_.data() + length_);
+    if (stride == 1)
+      for (int64_t i = 0; i < length_; ++i) keys_[i] = key_of(line[i], descending_);
+    else
+      for (int64_t i = 0; i < length_; ++i) keys_[i] = key_of(line[i * stride], descending_);
+    if (count <= kFew && count * 4 <= length_) return pick(count);
+    for (int64_t i = 0; i < length_; ++i) make_item(items_[i], keys_[i], i);
+    if (count * 3 <= length_) {
+      std::nth_element(items_.data(), items_.data() + count, items_.data() + length_);
+      std::sort(items_.data(), items_.data() + count);
+    } else if (length_ < 256) {
+      std::sort(items_.data(), items_.data() + length_);
+    } else {
+      return radix_sort<sizeof(T)>(items_.data(), other_.data(), length_);
+    }
     return items_.data();
   }
 
  private:
-  // A heap of the best `count` so far, its worst on top.
-  const Item* select(const T* line, int64_t stride, int64_t count) {
-    Item* heap = items_.data();
-    for (int64_t i = 0; i < count; ++i)
-      make_item(heap[i], key_of(line[i * stride], descending_), i);
-    std::make_heap(heap, heap + count);
-    for (int64_t i = count; i < length_; ++i) {
-      Item item;
-      make_item(item, key_of(line[i * stride], descending_), i);
-      if (!(item < heap[0])) continue;
-      std::pop_heap(heap, heap + count);
-      heap[count - 1] = item;
-      std::push_heap(heap, heap + count);
+  static constexpr int64_t kFew = 32, kAtOnce = 16;
+
+  // Keeps the best so far in order. Most keys are no better than the worst of them, so several are
+  // looked at at once.
+  const Item* pick(int64_t count) {
+    Item* best = items_.data();
+    for (int64_t i = 0; i < count; ++i) insert(i, i);
+    int64_t i = count;
+    for (; i + kAtOnce <= length_; i += kAtOnce) {
+      const Key worst = keys_[place_in(best[count - 1])];
+      const Key* keys = keys_.data() + i;
+      int better = 0;
+      for (int64_t k = 0; k < kAtOnce; ++k) better |= keys[k] < worst;
+      if (better) challenge(i, i + kAtOnce, count);
     }
-    std::sort_heap(heap, heap + count);
-    return heap;
+    challenge(i, length_, count);
+    return best;
+  }
+  void challenge(int64_t begin, int64_t end, int64_t count) {
+    for (int64_t i = begin; i < end; ++i)
+      if (keys_[i] < keys_[place_in(items_[count - 1])]) insert(i, count - 1);
+  }
+  // Puts the item of place i, behind its equals, among the `count` in front, which move up.
+  void insert(int64_t i, int64_t count) {
+    Item item;
+    make_item(item, keys_[i], i);
+    int64_t at = count;
+    for (; at > 0 && item < items_[at - 1]; --at) items_[at] = items_[at - 1];
+    items_[at] = item;
   }
 
   int64_t length_;
   bool descending_;
+  Scratch<Key> keys_;
   Scratch<Item> items_, other_;
 };
 

@@ -1,5 +1,8 @@
 #include "oar/backend/cpu/places.h"
 
+#include <bit>
+#include <cstring>
+
 #include "oar/ops/infer.h"
 
 namespace oar::cpu {
@@ -35,10 +38,12 @@ void Places::add_mask(const oar_tensor& mask, Dims shape, Ints strides, size_t f
       },
       [&](const MaskRun& run) {
         auto at = static_cast<size_t>(run.number);
-        for (int64_t i = run.first; i < run.last; ++i) {
-          if (!run.flags[(i - run.first) * run.step]) continue;
-          for (size_t k = 0; k < run.row.index().size(); ++k) found[k][at] = run.row.index()[k];
-          found.back()[at++] = i;
+        for (size_t k = 0; k < run.row.index().size(); ++k)
+          std::fill_n(found[k].data() + at, run.count, run.row.index()[k]);
+        const size_t end = at + static_cast<size_t>(run.count);
+        for (int64_t i = run.first; at < end; ++i) {  // written over unless it counts
+          found.back()[at] = i;
+          at += run.flags[(i - run.first) * run.step];
         }
       });
   for (size_t k = 0; k < columns; ++k) {
@@ -97,11 +102,13 @@ void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t)> start,
     }
   };
   const auto count_of = [step](const bool* flags, int64_t n) {
-    int64_t count = 0;
-    if (step == 1)
-      for (int64_t i = 0; i < n; ++i) count += flags[i];
-    else
-      for (int64_t i = 0; i < n; ++i) count += flags[i * step];
+    int64_t count = 0, i = 0;
+    for (; step == 1 && i + 8 <= n; i += 8) {
+      uint64_t eight;
+      std::memcpy(&eight, flags + i, 8);
+      count += std::popcount(eight);
+    }
+    for (; i < n; ++i) count += flags[i * step];
     return count;
   };
   std::vector<int64_t> starts(static_cast<size_t>(pieces) + 1, 0);
@@ -133,11 +140,14 @@ void find_nonzero(const oar_tensor& x, FunctionRef<int64_t*(int64_t)> make) {
   each_mask_run(
       x, [&](int64_t count) { out = make(count); },
       [&](const MaskRun& run) {
+        if (x.ndim == 0) return;
+        const int64_t leading = x.ndim - 1;
         int64_t* to = out + run.number * x.ndim;
-        for (int64_t i = run.first; i < run.last; ++i) {
-          if (!run.flags[(i - run.first) * run.step]) continue;
-          for (int64_t place : run.row.index()) *to++ = place;
-          if (x.ndim > 0) *to++ = i;
+        int64_t* const end = to + run.count * x.ndim;
+        for (int64_t i = run.first; to < end; ++i) {  // written over unless it counts
+          for (int64_t k = 0; k < leading; ++k) to[k] = run.row.index()[static_cast<size_t>(k)];
+          to[leading] = i;
+          to += run.flags[(i - run.first) * run.step] ? x.ndim : 0;
         }
       });
 }

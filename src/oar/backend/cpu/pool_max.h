@@ -2,7 +2,6 @@
 #pragma once
 
 #include <limits>
-#include <numeric>
 
 #include "oar/backend/cpu/pool_windows.h"
 #include "oar/backend/cpu/scratch.h"
@@ -49,6 +48,29 @@ void meet(const C* from, int64_t step, int64_t n, int32_t place, int32_t place_s
   if (step == 1) return meet_with_step<1>(from, step, n, place, place_step, best, at);
   if (step == 2) return meet_with_step<2>(from, step, n, place, place_step, best, at);
   meet_with_step<0>(from, step, n, place, place_step, best, at);
+}
+
+// The same for the first two: a[i * kStep] against b[i * kStep].
+template <int kStep, class C>
+void meet_first_with_step(const C* __restrict a, const C* __restrict b, int64_t step, int64_t n,
+                          int32_t place_a, int32_t place_b, int32_t place_step, C* __restrict best,
+                          int32_t* __restrict at) {
+  if constexpr (kStep != 0) step = kStep;
+  for (int64_t i = 0; i < n; ++i) {
+    const C first = a[i * step], second = b[i * step];
+    const bool better = beats(second, first);
+    best[i] = better ? second : first;
+    at[i] = (better ? place_b : place_a) + static_cast<int32_t>(i) * place_step;
+  }
+}
+template <class C>
+void meet_first(const C* a, const C* b, int64_t step, int64_t n, int32_t place_a, int32_t place_b,
+                int32_t place_step, C* best, int32_t* at) {
+  if (step == 1)
+    return meet_first_with_step<1>(a, b, step, n, place_a, place_b, place_step, best, at);
+  if (step == 2)
+    return meet_first_with_step<2>(a, b, step, n, place_a, place_b, place_step, best, at);
+  meet_first_with_step<0>(a, b, step, n, place_a, place_b, place_step, best, at);
 }
 
 // One window's part of a row. A long part is first looked at as a whole, lane by lane; only a row that
@@ -120,13 +142,14 @@ void max_of_line(const Run& run, const C* line, int32_t start, C* best, int32_t*
   const C* from = line + run.begin;
   start += static_cast<int32_t>(run.begin);
   const auto step = static_cast<int32_t>(run.step);
-  take(from, run.step, run.count, best);
-  for (int32_t i = 0; i < run.count; ++i) at[i] = start + i * step;
-  if (run.count >= 4 && run.size <= 32) {
-    for (int32_t k = 1; k < run.size; ++k)
+  if (run.count >= 4 && run.size > 1 && run.size <= 32) {
+    meet_first(from, from + 1, run.step, run.count, start, start + 1, step, best, at);
+    for (int32_t k = 2; k < run.size; ++k)
       meet(from + k, run.step, run.count, start + k, step, best, at);
     return;
   }
+  take(from, run.step, run.count, best);
+  for (int32_t i = 0; i < run.count; ++i) at[i] = start + i * step;
   for (int32_t i = 0; i < run.count; ++i)
     meet_span(from + i * step, run.size, start + i * step, best[i], at[i]);
 }
@@ -138,10 +161,16 @@ void max_row(const Windows& w, const Runs& runs, const C* plane, const Span& z, 
   const int64_t width = w.size[2], lines = z.size() * y.size();
   const int64_t first = z.begin * w.size[1] + y.begin;
   if (lines > 1) {
-    std::copy_n(plane + first * width, width, column);
-    std::iota(places, places + width, static_cast<int32_t>(first * width));
+    int64_t met = 0;
     w.for_each_line(z, y, [&](int64_t line) {
-      meet(plane + line * width, 1, width, static_cast<int32_t>(line * width), 1, column, places);
+      const C* from = plane + line * width;
+      const auto place = static_cast<int32_t>(line * width);
+      if (met == 1)
+        meet_first(plane + first * width, from, 1, width, static_cast<int32_t>(first * width),
+                   place, 1, column, places);
+      else if (met > 1)
+        meet(from, 1, width, place, 1, column, places);
+      ++met;
     });
   }
   for (const Run& run : runs) {

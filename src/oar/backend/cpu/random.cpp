@@ -2,6 +2,7 @@
 // is cut.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "oar/backend/cpu/axis.h"
@@ -93,23 +94,47 @@ void randint(KernelCall& call) {
   });
 }
 
+// Swaps each element, the last one first, with one that is not behind it. The partners of some
+// elements are drawn ahead, so that they can be on their way to the cache.
+template <class Place>
+void shuffle(Place* order, int64_t n, const Stream& stream) {
+  constexpr int64_t kAhead = 8 * 2 * kGroup;
+  uint64_t partner[kAhead];
+  for (int64_t first = (n - 1) / kAhead * kAhead; first >= 0; first -= kAhead) {
+    const int64_t count = std::min(kAhead, n - first);
+    stream.blocks(first / 2, (first + count + 1) / 2, [&](int64_t b, const Block& bits) {
+      for (int64_t k = 0; k < 2; ++k) {
+        const auto half = static_cast<size_t>(2 * k);
+        const auto choices = static_cast<uint64_t>(2 * b + k) + 1;
+        partner[2 * b + k - first] = scaled(joined(bits[half], bits[half + 1]), choices);
+        __builtin_prefetch(order + partner[2 * b + k - first], 1);
+      }
+    });
+    for (int64_t i = first + count - 1; i >= std::max<int64_t>(first, 1); --i)
+      std::swap(order[i], order[partner[i - first]]);
+  }
+}
+
 void randperm(KernelCall& call) {
   const oar_tensor& out = call.out();
   const int64_t n = out.numel;
   const Stream stream = take(call, static_cast<uint64_t>(n) * 2);
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  for (int64_t i = n - 1; i > 0; --i) {
-    const Block bits = stream.block(static_cast<uint64_t>(i / 2));
-    const size_t half = i % 2 ? 2 : 0;
-    const uint64_t k = scaled(joined(bits[half], bits[half + 1]), static_cast<uint64_t>(i) + 1);
-    std::swap(order[static_cast<size_t>(i)], order[k]);
-  }
-  visit<kNumbers>(static_cast<DType>(out.dtype), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    std::transform(order.begin(), order.end(), static_cast<T*>(out.data),
-                   [](int64_t v) { return convert_element<T>(v); });
-  });
+  if (n == 0) return;
+  const auto write = [&](auto place) {
+    using Place = decltype(place);
+    const Scratch<Place> order(n);
+    std::iota(order.data(), order.data() + n, Place(0));
+    shuffle(order.data(), n, stream);
+    visit<kNumbers>(static_cast<DType>(out.dtype), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      std::transform(order.data(), order.data() + n, static_cast<T*>(out.data),
+                     [](Place v) { return convert_element<T>(static_cast<int64_t>(v)); });
+    });
+  };
+  if (n <= int64_t{UINT32_MAX})
+    write(uint32_t{});
+  else
+    write(int64_t{});
 }
 
 void dropout_mask(KernelCall& call) {
@@ -207,12 +232,15 @@ void poisson(KernelCall& call) {
 // numbers divided by the weights, which draws one after the other (Efraimidis and Spirakis, 2006).
 void draw(const double* weights, int64_t n, int64_t count, bool replacement, Supply& supply,
           int64_t* to) {
+  const Scratch<double> sums(replacement ? n : 0);
   double total = 0;
   int64_t positive = 0;
   for (int64_t i = 0; i < n; ++i) {
-    user_check(weights[i] >= 0 && std::isfinite(weights[i]), ErrorKind::InvalidArgument,
-               "x holds {}; a weight is finite and not negative.", weights[i]);
+    user_check(weights[i] >= 0 && weights[i] < std::numeric_limits<double>::infinity(),
+               ErrorKind::InvalidArgument, "x holds {}; a weight is finite and not negative.",
+               weights[i]);
     total += weights[i];
+    if (replacement) sums[i] = total;
     positive += weights[i] > 0;
   }
   user_check(positive >= (replacement ? 1 : count), ErrorKind::InvalidArgument,
@@ -220,11 +248,9 @@ void draw(const double* weights, int64_t n, int64_t count, bool replacement, Sup
              "fewer num_samples.",
              positive, replacement ? 1 : count);
   if (replacement) {
-    std::vector<double> sums(static_cast<size_t>(n));
-    std::partial_sum(weights, weights + n, sums.begin());
     for (int64_t k = 0; k < count; ++k) {
-      const auto place = std::upper_bound(sums.begin(), sums.end(), supply.unit() * total);
-      int64_t i = std::min<int64_t>(place - sums.begin(), n - 1);
+      const double* place = std::upper_bound(sums.data(), sums.data() + n, supply.unit() * total);
+      int64_t i = std::min<int64_t>(place - sums.data(), n - 1);
       while (weights[i] == 0) --i;  // rounding may lead past the last one
       to[k] = i;
     }

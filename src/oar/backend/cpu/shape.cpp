@@ -67,48 +67,85 @@ T element_of(const Scalar& value) {
                                      : convert_element<T>(value.to_complex());
 }
 
-// The part of an axis of the result that comes from x, and where it starts there.
-struct Kept {
-  int64_t begin, count, from;
-  Kept(int64_t size, int64_t before, int64_t after)
-      : begin(std::max<int64_t>(before, 0)),
-        count(std::max<int64_t>(size + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0),
-                                0)),
-        from(std::max<int64_t>(-before, 0)) {}
+// Where the elements along an axis of a padded result come from: the middle part from x as it is.
+struct PaddedAxis {
+  int64_t begin, end;                    // the middle part
+  SmallVector<int64_t, 12> left, right;  // places in x of the elements around it; -1: the border
+  int64_t first;                         // place in x of the middle part's first element
+
+  PaddedAxis(int64_t size, int64_t before, int64_t after, std::string_view mode)
+      : begin(std::max<int64_t>(before, 0)), first(std::max<int64_t>(-before, 0)) {
+    const int64_t kept =
+        std::max<int64_t>(size + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0), 0);
+    end = begin + kept;
+    const auto place =
+        [&](int64_t i) {  // of the i-th element, counted from the middle part's first
+          if (mode == "constant") return int64_t{-1};
+          if (mode == "replicate") return first + std::clamp<int64_t>(i, 0, kept - 1);
+          if (mode == "circular") return first + (i + kept) % kept;
+          return first + (i < 0 ? -i : 2 * (kept - 1) - i);
+        };
+    for (int64_t i = -begin; i < 0; ++i) left.push_back(place(i));
+    for (int64_t i = kept; i < kept + after; ++i) right.push_back(place(i));
+  }
+  int64_t size() const { return end + static_cast<int64_t>(right.size()); }
+  int64_t source(int64_t i) const {
+    return i < begin ? left[static_cast<size_t>(i)]
+           : i < end ? first + i - begin
+                     : right[static_cast<size_t>(i - end)];
+  }
 };
 
-// Rows of the result: those of x between two borders, the others all border.
+// One row of the result from the row of x that starts at `from`.
 template <class T>
-void pad_rows(const oar_tensor& x, const oar_tensor& out, Ints paddings, T element) {
-  const int last = x.ndim - 1;
-  SmallVector<Kept, 6> kept;
-  for (size_t i = 0; i < static_cast<size_t>(x.ndim); ++i)
-    kept.push_back({x.shape[i], paddings[2 * i], paddings[2 * i + 1]});
-  const int64_t length = out.shape[last], step = x.strides[last];
-  const Kept& row = kept.back();
-  const auto pad_row = [&](int64_t r) {
-    T* to = static_cast<T*>(out.data) + r * length;
-    int64_t offset = row.from * step;
-    bool inside = true;
-    for (int i = last - 1; i >= 0; --i) {
-      const Kept& axis = kept[static_cast<size_t>(i)];
-      const int64_t at = r % out.shape[i] - axis.begin;
-      inside &= at >= 0 && at < axis.count;
-      offset += (axis.from + at) * x.strides[i];
-      r /= out.shape[i];
-    }
-    if (!inside) return static_cast<void>(std::fill(to, to + length, element));
-    std::fill(to, to + row.begin, element);
-    const T* from = static_cast<const T*>(x.data) + offset;
-    if (step == 1)
-      std::copy(from, from + row.count, to + row.begin);
-    else
-      for (int64_t k = 0; k < row.count; ++k) to[row.begin + k] = from[k * step];
-    std::fill(to + row.begin + row.count, to + length, element);
-  };
+void pad_row(T* to, const T* from, int64_t step, const PaddedAxis& axis, T element) {
+  const auto edge = [&](int64_t place) { return place < 0 ? element : from[place * step]; };
+  for (int64_t place : axis.left) *to++ = edge(place);
+  const int64_t count = axis.end - axis.begin;
+  from += axis.first * step;
+  if (step == 1)
+    copy_packed(to, from, count);
+  else
+    for (int64_t k = 0; k < count; ++k) to[k] = from[k * step];
+  to += count;
+  from -= axis.first * step;
+  for (int64_t place : axis.right) *to++ = edge(place);
+}
+
+template <class T>
+void pad_rows(const oar_tensor& x, const oar_tensor& out, Ints paddings, std::string_view mode,
+              T element) {
+  SmallVector<PaddedAxis, 6> axes;
+  for (int i = 0; i < x.ndim; ++i)
+    axes.push_back({x.shape[i], paddings[static_cast<size_t>(2 * i)],
+                    paddings[static_cast<size_t>(2 * i + 1)], mode});
+  const PaddedAxis& last = axes.back();
+  const int64_t length = last.size(), step = x.strides[x.ndim - 1];
+  const size_t leading = axes.size() - 1;
   parallel_for(0, out.numel / length, std::max<int64_t>(1, kGrain / length),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r) pad_row(r);
+                 SmallVector<int64_t, 6> index(leading, 0);
+                 int64_t rest = begin;
+                 for (size_t i = leading; i-- > 0; rest /= axes[i].size())
+                   index[i] = rest % axes[i].size();
+                 T* to = static_cast<T*>(out.data) + begin * length;
+                 for (int64_t row = begin; row < end; ++row, to += length) {
+                   int64_t offset = 0;
+                   bool border = false;
+                   for (size_t i = 0; i < leading; ++i) {
+                     const int64_t place = axes[i].source(index[i]);
+                     border |= place < 0;
+                     offset += place * x.strides[i];
+                   }
+                   if (border)
+                     std::fill_n(to, length, element);
+                   else
+                     pad_row(to, static_cast<const T*>(x.data) + offset, step, last, element);
+                   for (size_t i = leading; i-- > 0;) {
+                     if (++index[i] < axes[i].size()) break;
+                     index[i] = 0;
+                   }
+                 }
                });
 }
 
@@ -119,7 +156,16 @@ void pad_constant(KernelCall& call) {
   const Scalar value = call.arg(2).as_scalar();
   visit_dtype(dtype_of(out), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    pad_rows<T>(x, out, call.arg(1).as_ints(), element_of<T>(value));
+    pad_rows<T>(x, out, call.arg(1).as_ints(), "constant", element_of<T>(value));
+  });
+}
+
+void pad_edges(KernelCall& call) {
+  const oar_tensor &x = call.in(0), &out = call.out();
+  if (out.numel == 0) return;
+  if (x.ndim == 0) return copy_elements(out, x);
+  visit_width(x, [&](auto word) {
+    pad_rows(x, out, call.arg(1).as_ints(), call.arg(2).as_string(), word);
   });
 }
 
@@ -213,6 +259,7 @@ KernelList shape_kernels() {
       {"slice_put_", 1, "cpu:ref", nullptr, kernel_entry<slice_put_inplace>},
       {"concat", 1, "cpu:ref", nullptr, kernel_entry<concat>},
       {"pad_constant", 1, "cpu:ref", nullptr, kernel_entry<pad_constant>},
+      {"pad_edges", 1, "cpu:ref", nullptr, kernel_entry<pad_edges>},
       {"tril", 1, "cpu:ref", nullptr, kernel_entry<triangle<true>>},
       {"triu", 1, "cpu:ref", nullptr, kernel_entry<triangle<false>>},
       {"as_strided_grad", 1, "cpu:ref", nullptr, kernel_entry<as_strided_grad>},
