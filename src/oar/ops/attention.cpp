@@ -230,7 +230,7 @@ const OpDef attention_op = {
     },
     .saves = "query key value mask keep out lse",
     .batch = batch_attention,
-    .shard = "bqhd, bkhd, bkhe, bhqk, bhqk -> bqhe, bhq ; q whole, k whole, d whole",
+    .shard = "bqhd, bkhd, bkhe, bhqk, bhqk -> bqhe, bhq ; q whole, k whole, d whole, e same",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "float",
     .promotes = "query key value",

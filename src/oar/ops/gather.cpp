@@ -180,6 +180,30 @@ const OpDef scatter_nd_add_op = {
       if (!at.empty()) return index_put(a.x, at, a.updates, true);
       return a.x + sum_to(a.updates, a.x.dims());
     },
+    .plan = [](const PlanCall& c) {
+      PlanTensor &x = c.plan.operands[0], &index = c.plan.operands[1], &updates = c.plan.operands[2];
+      if (index.axes.empty()) return;
+      const size_t named = index.axes.size() - 1;
+      for (size_t i = 0; i < updates.axes.size(); ++i) {
+        const int factor = c.plan.add(updates.shape[i], Join::Sum);
+        c.plan.put(updates, i, factor);
+        if (i < named) {
+          c.plan.put(index, i, factor);
+          continue;
+        }
+        const size_t axis = x.axes.size() - (updates.axes.size() - i);
+        c.plan.put(x, axis, factor);
+        c.plan.put(c.plan.results[0], axis, factor);
+      }
+    },
+    .localise = [](const PieceCall& piece) {
+      // Some of the updates: only the first part of the sum has x.
+      const auto& axes = piece.plan.operands[1].axes;
+      const bool partial = std::any_of(axes.begin(), axes.end(), [&](const PlanAxis& axis) {
+        return axis.factor == static_cast<int>(piece.factor);
+      });
+      if (partial && !(piece.start == Dim(0))) piece.frame.set_tensor(0, zeros_like(piece.frame[0].as_tensor()));
+    },
     .numpy =
         "(lambda out: (np.add.at(out, tuple(np.moveaxis(index, -1, 0)), updates), out)[1])(x.copy())",
     .samples =

@@ -103,6 +103,7 @@ const OpDef matmul_core_op = {
       return matmul_core(with_batch(c, 0), with_batch(c, 1));
     },
     .shard = "...ik, ...kj -> ...ij",
+    .linear_in = "x y",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -243,6 +244,12 @@ const OpDef linear_op = {
       return grads;
     },
     .saves = "x>weight weight>x bias:shape",
+    .shard = "...k, kj, j -> ...j",
+    .localise = [](const PieceCall& piece) {
+      // Partial products: only the first has the bias.
+      const bool partial = piece.plan.operands[1].axes[0].factor == static_cast<int>(piece.factor);
+      if (partial && !(piece.start == Dim(0))) piece.frame.set(2, Value());
+    },
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,

@@ -37,6 +37,7 @@ const OpDef uniform_op = {
                  "min is {} and max {}; min must not be larger.", a.min, a.max);
       return random_floats(a.shape, a.dtype);
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
@@ -59,6 +60,7 @@ const OpDef gaussian_op = {
                  "std is {}; a standard deviation is not negative.", a.std_);
       return random_floats(a.shape, a.dtype);
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
@@ -114,6 +116,7 @@ const OpDef randint_op = {
                  low, high);
       return TensorMeta{a.dtype.value_or(DType::Int64), Shape(a.shape)};
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
@@ -149,6 +152,7 @@ const OpDef randperm_op = {
       user_check(a.n >= 0, ErrorKind::InvalidArgument, "n is {}; it must not be negative.", a.n);
       return TensorMeta{a.dtype, Shape{a.n}};
     },
+    .shard = "whole: a permutation is drawn as one",
     .traits = kRandom,
     .samples = [] { return Samples().add(9).add(0).add(5, DType::Float32); },
     .python = "oar",
@@ -158,6 +162,7 @@ const OpDef bernoulli_op = {
     .schema = "bernoulli(Tensor x) -> Tensor",
     .brief = "1 with the probability that x holds, else 0.",
     .infer = infer::same_as_first,
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -174,6 +179,7 @@ const OpDef poisson_op = {
     .schema = "poisson(Tensor x) -> Tensor",
     .brief = "Counts from Poisson distributions with the means that x holds.",
     .infer = infer::same_as_first,
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -201,6 +207,7 @@ const OpDef multinomial_op = {
       shape.back() = a.num_samples;
       return TensorMeta{DType::Int64, shape};
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -223,6 +230,7 @@ const OpDef dropout_mask_op = {
       check_shape(a.shape);
       return TensorMeta{DType::Bool, Shape(a.shape)};
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
