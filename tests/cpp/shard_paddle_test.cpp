@@ -40,27 +40,78 @@ void expect_cut(const char* name, const Sample& sample, std::string_view demand)
   const DType dtype = op.accepts(DType::Float64) ? DType::Float64 : DType::Int64;
   const Frame call = sample.make(op.schema(), dtype, 1);
   const ShardPlan plan = plan_of(op, call.args());
-  EXPECT_EQ(unmet(plan, demand), "") << name << " has the plan " << plan.str() << ", but Paddle's is "
-                                     << demand;
+  EXPECT_EQ(unmet(plan, demand), "")
+      << name << " has the plan " << plan.str() << ", but Paddle's is " << demand;
 }
 
 TEST(ShardingAsInPaddle, ElementwiseOps) {
-  for (const char* name :
-       {"assign", "hardswish", "mish",      "relu6",      "swish",       "acos",     "acosh",
-        "asin",   "asinh",     "atan",      "atanh",      "bitwise_not", "ceil",     "celu",
-        "clip",   "conj",      "cos",       "cosh",       "digamma",     "elu",      "erf",
-        "erfinv", "exp",       "expm1",     "floor",      "gelu",        "hardshrink",
-        "hardsigmoid",         "hardtanh",  "leaky_relu", "lgamma",      "log",      "log10",
-        "log1p",  "log2",      "log_sigmoid", "logical_not", "logit",    "reciprocal", "relu",
-        "round",  "rsqrt",     "scale",     "selu",       "sigmoid",     "sign",     "silu",
-        "sin",    "sinh",      "softplus",  "softshrink", "softsign",    "sqrt",     "square",
-        "stanh",  "tan",       "tanh",      "tanhshrink", "thresholded_relu", "trunc", "zeros_like"})
+  for (const char* name : {"assign",
+                           "hardswish",
+                           "mish",
+                           "relu6",
+                           "swish",
+                           "acos",
+                           "acosh",
+                           "asin",
+                           "asinh",
+                           "atan",
+                           "atanh",
+                           "bitwise_not",
+                           "ceil",
+                           "celu",
+                           "clip",
+                           "conj",
+                           "cos",
+                           "cosh",
+                           "digamma",
+                           "elu",
+                           "erf",
+                           "erfinv",
+                           "exp",
+                           "expm1",
+                           "floor",
+                           "gelu",
+                           "hardshrink",
+                           "hardsigmoid",
+                           "hardtanh",
+                           "leaky_relu",
+                           "lgamma",
+                           "log",
+                           "log10",
+                           "log1p",
+                           "log2",
+                           "log_sigmoid",
+                           "logical_not",
+                           "logit",
+                           "reciprocal",
+                           "relu",
+                           "round",
+                           "rsqrt",
+                           "scale",
+                           "selu",
+                           "sigmoid",
+                           "sign",
+                           "silu",
+                           "sin",
+                           "sinh",
+                           "softplus",
+                           "softshrink",
+                           "softsign",
+                           "sqrt",
+                           "square",
+                           "stanh",
+                           "tan",
+                           "tanh",
+                           "tanhshrink",
+                           "thresholded_relu",
+                           "trunc",
+                           "zeros_like"})
     expect_cut(name, Samples().add(t({4, 6}))[0], "ab -> ab");
   for (const char* name :
-       {"add", "divide", "pow", "floor_divide", "fmin", "heaviside", "maximum", "minimum", "multiply",
-        "remainder", "subtract", "bitwise_and", "bitwise_or", "bitwise_xor", "fmax", "logical_and",
-        "logical_or", "logical_xor", "not_equal", "greater_than", "less_than", "equal", "swiglu",
-        "expand_as"})
+       {"add",        "divide",       "pow",       "floor_divide", "fmin",       "heaviside",
+        "maximum",    "minimum",      "multiply",  "remainder",    "subtract",   "bitwise_and",
+        "bitwise_or", "bitwise_xor",  "fmax",      "logical_and",  "logical_or", "logical_xor",
+        "not_equal",  "greater_than", "less_than", "equal",        "swiglu",     "expand_as"})
     expect_cut(name, Samples().add(t({4, 6}), t({4, 6}))[0], "ab, ab -> ab");
   expect_cut("add", Samples().add(t({4, 6}), t({6}))[0], "ab, b -> ab");
   expect_cut("where", Samples().add(bools({4, 6}), t({4, 6}), t({4, 1}))[0], "ab, ab, a- -> ab");
@@ -70,7 +121,8 @@ TEST(ShardingAsInPaddle, ElementwiseOps) {
 }
 
 TEST(ShardingAsInPaddle, Reductions) {
-  for (const char* name : {"all", "any", "amax", "amin", "max", "min", "prod", "sum", "mean", "logsumexp"}) {
+  for (const char* name :
+       {"all", "any", "amax", "amin", "max", "min", "prod", "sum", "mean", "logsumexp"}) {
     expect_cut(name, Samples().add(t({4, 6}), IntVector{1})[0], "ab -> a");
     expect_cut(name, Samples().add(t({4, 6}))[0], "ab -> ");
   }
@@ -84,7 +136,8 @@ TEST(ShardingAsInPaddle, Reductions) {
 
 TEST(ShardingAsInPaddle, Products) {
   expect_cut("matmul", Samples().add(t({4, 6}), t({6, 8}))[0], "ik, kj -> ij");
-  expect_cut("matmul", Samples().add(t({2, 4, 6}), t({2, 8, 6}), false, true)[0], "bik, bjk -> bij");
+  expect_cut("matmul", Samples().add(t({2, 4, 6}), t({2, 8, 6}), false, true)[0],
+             "bik, bjk -> bij");
   expect_cut("matmul", Samples().add(t({2, 3, 4, 6}), t({6, 8}))[0], "abik, kj -> abij");
   expect_cut("matmul", Samples().add(t({6, 4}), t({6}), true)[0], "ki, k -> i");
   expect_cut("linear", Samples().add(t({2, 4, 6}), t({6, 8}), t({8}))[0], "abk, kj, j -> abj");
@@ -114,7 +167,8 @@ TEST(ShardingAsInPaddle, Shapes) {
   expect_cut("transpose", Samples().add(t({2, 3, 4}), IntVector{2, 0, 1})[0], "abc -> cab");
   expect_cut("split", Samples().add(t({4, 6}), IntVector{2, 4}, 1)[0], "a- -> a-, a-");
   expect_cut("split", Samples().add(t({4, 6}), IntVector{2}, 1)[0], "a- -> a-, a-");
-  expect_cut("slice", Samples().add(t({4, 6}), IntVector{1}, IntVector{1}, IntVector{3})[0], "a- -> a-");
+  expect_cut("slice", Samples().add(t({4, 6}), IntVector{1}, IntVector{1}, IntVector{3})[0],
+             "a- -> a-");
   expect_cut("strided_slice",
              Samples().add(t({4, 6}), IntVector{1}, IntVector{0}, IntVector{6}, IntVector{2})[0],
              "a- -> a-");

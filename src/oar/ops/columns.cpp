@@ -63,10 +63,11 @@ const OpDef im2col_op = {
       return unfold_batch(
           im2col(fold_batch(c, 0), a.kernel_sizes, a.strides, a.paddings, a.dilations), c.size);
     },
-    .plan = [](const PlanCall& c) {
-      const args::im2col a(c.args);
-      plan_columns(c.plan, c.plan.operands[0], c.plan.results[0], a.kernel_sizes);
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::im2col a(c.args);
+          plan_columns(c.plan, c.plan.operands[0], c.plan.results[0], a.kernel_sizes);
+        },
     .traits = Trait::Linear,
     .numpy =
         "(lambda k, s, p, d: np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (p[0], p[2]), (p[1], "
@@ -120,10 +121,11 @@ const OpDef col2im_op = {
                                  a.paddings, a.dilations),
                           c.size);
     },
-    .plan = [](const PlanCall& c) {
-      const args::col2im a(c.args);
-      plan_columns(c.plan, c.plan.results[0], c.plan.operands[0], a.kernel_sizes);
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::col2im a(c.args);
+          plan_columns(c.plan, c.plan.results[0], c.plan.operands[0], a.kernel_sizes);
+        },
     .traits = Trait::Linear,
     .dtypes = "int float complex",
     .numpy =

@@ -250,16 +250,20 @@ const OpDef conv_op = {
     },
     .saves = "x weight bias:shape",
     .batch = batch_conv,
-    .plan = [](const PlanCall& c) {
-      const args::conv a(c.args);
-      plan_convolution(c.plan, c.plan.operands[0], c.plan.operands[1], c.plan.results[0], c.plan.operand(2), Sliding(a));
-    },
-    .localise = [](const PieceCall& piece) {
-      localise_groups(piece, piece.plan.operands[1]);
-      // Partial sums over the input channels: only the first has the bias.
-      if (piece.plan.operands[1].axes[1].factor == static_cast<int>(piece.factor) && !(piece.start == Dim(0)))
-        piece.frame.set(2, Value());
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::conv a(c.args);
+          plan_convolution(c.plan, c.plan.operands[0], c.plan.operands[1], c.plan.results[0],
+                           c.plan.operand(2), Sliding(a));
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_groups(piece, piece.plan.operands[1]);
+          // Partial sums over the input channels: only the first has the bias.
+          if (piece.plan.operands[1].axes[1].factor == static_cast<int>(piece.factor) &&
+              !(piece.start == Dim(0)))
+            piece.frame.set(2, Value());
+        },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -310,14 +314,17 @@ const OpDef conv_input_grad_op = {
     },
     .saves = "weight grad",
     .batch = batch_input_grad,
-    .plan = [](const PlanCall& c) {
-      const args::conv_input_grad a(c.args);
-      plan_convolution(c.plan, c.plan.results[0], c.plan.operands[0], c.plan.operands[1], nullptr, Sliding(a));
-    },
-    .localise = [](const PieceCall& piece) {
-      localise_groups(piece, piece.plan.operands[0]);
-      sharding::result_shape("x_shape")(piece);
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::conv_input_grad a(c.args);
+          plan_convolution(c.plan, c.plan.results[0], c.plan.operands[0], c.plan.operands[1],
+                           nullptr, Sliding(a));
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_groups(piece, piece.plan.operands[0]);
+          sharding::result_shape("x_shape")(piece);
+        },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -363,14 +370,17 @@ const OpDef conv_weight_grad_op = {
     },
     .saves = "x grad",
     .batch = batch_weight_grad,
-    .plan = [](const PlanCall& c) {
-      const args::conv_weight_grad a(c.args);
-      plan_convolution(c.plan, c.plan.operands[0], c.plan.results[0], c.plan.operands[1], nullptr, Sliding(a));
-    },
-    .localise = [](const PieceCall& piece) {
-      localise_groups(piece, piece.plan.results[0]);
-      sharding::result_shape("weight_shape")(piece);
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::conv_weight_grad a(c.args);
+          plan_convolution(c.plan, c.plan.operands[0], c.plan.results[0], c.plan.operands[1],
+                           nullptr, Sliding(a));
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_groups(piece, piece.plan.results[0]);
+          sharding::result_shape("weight_shape")(piece);
+        },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,

@@ -130,21 +130,23 @@ const OpDef range_op = {
                                                      a.step.to_double())}};
     },
     .plan = sharding::made_axes,
-    .localise = [](const PieceCall& piece) {
-      const args::range a(piece.frame.args());
-      const bool whole_numbers = a.start.kind() == Scalar::Int && a.step.kind() == Scalar::Int;
-      const int64_t skipped = piece.start.value(), count = piece.size.value();
-      if (whole_numbers) {
-        const int64_t first = a.start.to_int() + a.step.to_int() * skipped;
-        piece.frame.set(0, first);
-        piece.frame.set(1, first + a.step.to_int() * count);
-      } else {
-        const double step = a.step.to_double(), first = a.start.to_double() + step * static_cast<double>(skipped);
-        piece.frame.set(0, first);
-        // Half a step short of the end, which rounding cannot pass.
-        piece.frame.set(1, first + step * (static_cast<double>(count) - 0.5));
-      }
-    },
+    .localise =
+        [](const PieceCall& piece) {
+          const args::range a(piece.frame.args());
+          const bool whole_numbers = a.start.kind() == Scalar::Int && a.step.kind() == Scalar::Int;
+          const int64_t skipped = piece.start.value(), count = piece.size.value();
+          if (whole_numbers) {
+            const int64_t first = a.start.to_int() + a.step.to_int() * skipped;
+            piece.frame.set(0, first);
+            piece.frame.set(1, first + a.step.to_int() * count);
+          } else {
+            const double step = a.step.to_double(),
+                         first = a.start.to_double() + step * static_cast<double>(skipped);
+            piece.frame.set(0, first);
+            // Half a step short of the end, which rounding cannot pass.
+            piece.frame.set(1, first + step * (static_cast<double>(count) - 0.5));
+          }
+        },
     .traits = Trait::NoGrad,
     .numpy = "np.arange(start, end, step).astype(dtype)",
     .samples =

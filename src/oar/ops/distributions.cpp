@@ -86,6 +86,7 @@ const OpDef dirichlet_op = {
       const Tensor drawn = standard_gamma(widened(a.alpha));
       return narrowed(drawn / sum(drawn, IntArgs{-1}, std::nullopt, true), a.alpha.dtype());
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples = [] { return Samples().add(positive({4, 3})).add(positive({5})); },

@@ -347,6 +347,7 @@ const OpDef masked_select_op = {
       const Positions p = positions_of(broadcast_to(a.x, shape), {&mask, 1});
       return index_take(p.x, p.indices);
     },
+    .shard = "whole: how many there are depends on every element",
     .traits = Trait::DataDependent,
     .numpy =
         "np.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape))[np.broadcast_to(mask, "
@@ -396,6 +397,7 @@ const OpDef masked_scatter_op = {
       const Tensor flat = reshape(a.value, {a.value.numel()});
       return index_put(a.x, {mask}, slice_view(flat, SliceIndex().range(0, count)));
     },
+    .shard = "whole: which value a place takes depends on the mask in front of it",
     .traits = Trait::DataDependent | Trait::HasInplace,
     .numpy =
         "(lambda out, m: (out.__setitem__(m, value.ravel()[:m.sum()]), out)[1])(x.copy(), np.broadcast_to(mask, x.shape))",

@@ -76,6 +76,7 @@ const OpDef rand_op = {
     .schema = "rand(shape shape, dtype? dtype = None) -> Tensor",
     .brief = "Numbers spread evenly over [0, 1).",
     .decompose = [](const args::rand& a) -> Made { return uniform(a.shape, a.dtype, 0.0, 1.0); },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}).add(IntVector{}, DType::Float64); },
     .python = "oar",
@@ -87,6 +88,7 @@ const OpDef randn_op = {
     .decompose = [](const args::randn& a) -> Made {
       return gaussian(a.shape, 0.0, 1.0, 0, a.dtype);
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}).add(IntVector{}, DType::Float64); },
     .python = "oar",
@@ -96,6 +98,7 @@ const OpDef standard_normal_op = {
     .schema = "standard_normal(shape shape, dtype? dtype = None) -> Tensor",
     .brief = "Numbers from the standard normal distribution: randn under its other name.",
     .decompose = [](const args::standard_normal& a) -> Made { return randn(a.shape, a.dtype); },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}); },
     .python = "oar",
@@ -139,6 +142,7 @@ const OpDef randint_like_op = {
     .decompose = [](const args::randint_like& a) -> Made {
       return randint(a.low, a.high, a.x.dims(), a.dtype.value_or(a.x.dtype()));
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] { return Samples().add(t({4, 7}), 2, 5).add(t({2}), 4, std::nullopt, DType::Int64); },

@@ -255,12 +255,13 @@ const OpDef bitcast_op = {
       shape.back() = floor_div(bytes, to);
       return TensorMeta{a.dtype, shape};
     },
-    .plan = [](const PlanCall& c) {
-      const auto last = static_cast<int64_t>(c.plan.operands[0].axes.size()) - 1;
-      const bool resized =
-          last >= 0 && !(c.plan.operands[0].shape.back() == c.plan.results[0].shape.back());
-      sharding::keep_axes(c.plan, resized ? Ints(&last, 1) : Ints());
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const auto last = static_cast<int64_t>(c.plan.operands[0].axes.size()) - 1;
+          const bool resized =
+              last >= 0 && !(c.plan.operands[0].shape.back() == c.plan.results[0].shape.back());
+          sharding::keep_axes(c.plan, resized ? Ints(&last, 1) : Ints());
+        },
     .traits = Trait::NoGrad,
     .numpy =
         "np.ascontiguousarray(x).view(dtype).reshape(x.shape[:-1] + (-1,) if x.size and x.ndim else x.shape[:-1] + "

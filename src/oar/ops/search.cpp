@@ -55,13 +55,14 @@ const OpDef searchsorted_op = {
         [](const args::searchsorted& a) {
           return infer_places(a.sorted_sequence, a.values, a.out_int32);
         },
-    .plan = [](const PlanCall& c) {
-      PlanTensor &rows = c.plan.operands[0], &values = c.plan.operands[1];
-      for (size_t i = 0; i < values.axes.size(); ++i) {
-        c.plan.pass(values, i, c.plan.results[0], i);
-        if (i + 1 < rows.axes.size()) c.plan.put(rows, i, values.axes[i].factor);
-      }
-    },
+    .plan =
+        [](const PlanCall& c) {
+          PlanTensor &rows = c.plan.operands[0], &values = c.plan.operands[1];
+          for (size_t i = 0; i < values.axes.size(); ++i) {
+            c.plan.pass(values, i, c.plan.results[0], i);
+            if (i + 1 < rows.axes.size()) c.plan.put(rows, i, values.axes[i].factor);
+          }
+        },
     .traits = Trait::Promote | Trait::NoGrad,
     .dtypes = "int float",
     .numpy =
@@ -202,14 +203,15 @@ const OpDef histogram_counts_op = {
                  weighed ? to_string(a.weight.dims()) : "", to_string(a.input.dims()));
       return TensorMeta{weighed ? a.weight.dtype() : DType::Int64, Shape{Dim(a.bins)}};
     },
-    .plan = [](const PlanCall& c) {
-      const args::histogram_counts a(c.args);
-      if (a.min == a.max) return;  // the bins lie between the extremes of the whole
-      for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i) {
-        const int factor = c.plan.add(c.plan.operands[0].shape[i], Join::Sum);
-        for (PlanTensor& t : c.plan.operands) c.plan.put(t, i, factor);
-      }
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::histogram_counts a(c.args);
+          if (a.min == a.max) return;  // the bins lie between the extremes of the whole
+          for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i) {
+            const int factor = c.plan.add(c.plan.operands[0].shape[i], Join::Sum);
+            for (PlanTensor& t : c.plan.operands) c.plan.put(t, i, factor);
+          }
+        },
     .traits = Trait::NoGrad,
     .dtypes = "int float",
     .numpy =

@@ -7,10 +7,6 @@
 
 namespace oar {
 
-// The layer that reads a decomposition for its plan: on a thread's request only, below all others.
-inline constexpr uint32_t kPlanning = 1u << 8;
-static_assert(kPlanning & kDispatchMask);
-
 // Gives the axes of `plan` their factors, as the rule says for this call.
 void bind_rule(const ShardRule& rule, const PlanCall& call);
 // … as the decomposition of the op shows.
@@ -22,7 +18,7 @@ void stated_plan(const PlanCall& call);
 // The tensors of a call with every axis whole.
 ShardPlan whole_plan(const Op& op, Args args, TensorList results);
 
-// The same call on tensors without content. `size_of(operand, axis)` may give other sizes.
+// The same call on tensors without content.
 Frame bare_call(Args args);
 
 void install_planning_layer();

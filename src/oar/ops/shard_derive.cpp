@@ -154,8 +154,8 @@ bool passes(const TracedCall& call, const std::vector<bool>& partial, Join join)
   if (join == Join::Max || join == Join::Min) return op.has(Trait::View) && count == 1;
   if (op.has(Trait::Linear)) return count == static_cast<ptrdiff_t>(partial.size());
   if (count != 1) return false;
-  const size_t which = static_cast<size_t>(
-      std::find(partial.begin(), partial.end(), true) - partial.begin());
+  const size_t which =
+      static_cast<size_t>(std::find(partial.begin(), partial.end(), true) - partial.begin());
   const std::vector<std::string_view> names = split(op.def().linear_in, ' ');
   const std::string& name = op.schema().parameters[call.plan.operands[which].parameter].name;
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -179,7 +179,8 @@ std::optional<SmallVector<Join, 3>> joins_over(const ShardTrace& trace, const Cl
     if (factors.size() > 1 || (join && !factors.empty())) return std::nullopt;
     if (join && !passes(call, is_partial, *join)) return std::nullopt;
     for (size_t r = 0; r < call.results.size(); ++r) {
-      const Join how = factors.empty() ? join.value_or(Join::Same) : call.plan.join_of(factors[0], r);
+      const Join how =
+          factors.empty() ? join.value_or(Join::Same) : call.plan.join_of(factors[0], r);
       const bool rounds = is_integral(trace.tensor(call.results[r]).dtype()) && join &&
                           !is_integral(trace.tensor(call.operands[0]).dtype());
       if (rounds || how == Join::Again) return std::nullopt;
@@ -209,10 +210,24 @@ bool alike(const Op& op, Args made, Args wanted) {
       continue;
     }
     const bool open = op.schema().parameters[i].type == ArgType::Shape;
-    const auto equal = [&](int64_t x, int64_t y) { return x == y || (open && (x == -1 || x == 0)); };
+    const auto equal = [&](int64_t x, int64_t y) {
+      return x == y || (open && (x == -1 || x == 0));
+    };
     if (!std::ranges::equal(a.as_ints(), b.as_ints(), equal)) return false;
   }
   return true;
+}
+
+// Numbers that a decomposition has made of sizes must be those of the whole.
+bool same_literals(const TracedCall& a, const TracedCall& b) {
+  std::vector<Tensor> of_a, of_b;
+  for_each_tensor(a.frame.args(), [&](const Tensor& t) { of_a.push_back(t); });
+  for_each_tensor(b.frame.args(), [&](const Tensor& t) { of_b.push_back(t); });
+  return std::ranges::equal(of_a, of_b, [](const Tensor& x, const Tensor& y) {
+    if (!x.is_dense() || !y.is_dense()) return x.is_dense() == y.is_dense();
+    return x.describe() == y.describe() &&
+           x.to_vector<std::complex<double>>() == y.to_vector<std::complex<double>>();
+  });
 }
 
 std::vector<const void*> tensors_of(Args args) {
@@ -225,7 +240,7 @@ std::vector<const void*> tensors_of(Args args) {
 // whole wants for that piece?
 bool is_piece_of(const TracedCall& call, const std::vector<size_t>& factors, const TracedCall& made,
                  const Piece& piece, Dim count) {
-  if (made.op != call.op) return false;
+  if (made.op != call.op || !same_literals(call, made)) return false;
   if (factors.empty()) return alike(*call.op, made.frame.args(), call.frame.args());
   const size_t f = factors[0];
   if (call.plan.factors[f].positions >= 0) return false;
@@ -254,14 +269,14 @@ class Rehearsal {
     const int64_t other = count.hint() + 1;  // than the size of the whole
     const Dim open = Dim::symbol(format("piece:{}", other), other),
               start = Dim::symbol(format("start:{}", other), 1);
-    return goes_through(plan, {factor, start, open}) ||
-           goes_through(plan, {factor, 1, count - 1});
+    return goes_through(plan, {factor, start, open}) || goes_through(plan, {factor, 1, count - 1});
   }
 
  private:
   bool goes_through(const ShardPlan& plan, const Piece& piece) const {
     try {
       const Frame frame = bare_piece(plan, piece);
+      check_arguments(frame.args());
       const ShardTrace made(call_.op, frame.args());
       if (made.calls().size() != trace_.calls().size()) return false;
       for (size_t i = 0; i < made.calls().size(); ++i) {
@@ -274,6 +289,14 @@ class Rehearsal {
     } catch (const Error&) {
       return false;  // another number of elements is not for this op
     }
+  }
+
+  // As a call would be: inference refuses what does not fit.
+  void check_arguments(Args args) const {
+    if (!call_.op.def().infer) return;
+    Frame ready;
+    const bool changed = call_.op.prepares() && prepare(call_.op, args, ready);
+    infer_results(call_.op, changed ? ready.args() : args);
   }
 
   Frame bare_piece(const ShardPlan& plan, const Piece& piece) const {

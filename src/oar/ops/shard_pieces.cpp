@@ -111,7 +111,7 @@ Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& p
   const Frame frame = piece_call(op, args, plan, piece);
   Outputs outputs = dispatch(op, frame.args());
   const int positions = plan.factors[piece.factor].positions;
-  if (positions < 0) return outputs;
+  if (positions < 0 || outputs[0].numel() == Dim(0)) return outputs;
   const PlanTensor& place = plan.operands[static_cast<size_t>(positions)];
   const Tensor mask =
       falls_into(from_the_start(tensor_at(args, place), plan.factors[piece.factor].size), piece);

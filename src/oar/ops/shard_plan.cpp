@@ -69,28 +69,20 @@ void ShardPlan::pass(PlanTensor& from, size_t axis, PlanTensor& to, size_t to_ax
 
 void ShardPlan::tidy() {
   std::vector<int> renamed(factors.size(), -1);
-  const auto tensors = {&operands, &results};
-  for (const auto* list : tensors)
-    for (const PlanTensor& t : *list)
-      for (const PlanAxis& axis : t.axes)
-        if (axis.factor >= 0) renamed[static_cast<size_t>(axis.factor)] = 0;
-  std::vector<PlanFactor> kept;
-  for (size_t i = 0; i < factors.size(); ++i) {
-    const Dim size = factors[i].size;
-    if (renamed[i] < 0 || (size.is_known() && size.word() < 2)) {
-      renamed[i] = -1;
-      continue;
-    }
-    renamed[i] = static_cast<int>(kept.size());
-    kept.push_back(factors[i]);
-  }
-  for (auto* list : tensors)
+  std::vector<PlanFactor> kept;  // in the order in which axes name them
+  for (auto* list : {&operands, &results})
     for (PlanTensor& t : *list)
-      for (PlanAxis& axis : t.axes)
-        if (axis.factor >= 0) {
-          axis.factor = renamed[static_cast<size_t>(axis.factor)];
-          if (axis.factor < 0) axis.inner = 1;
+      for (PlanAxis& axis : t.axes) {
+        if (axis.factor < 0) continue;
+        const PlanFactor& factor = factors[static_cast<size_t>(axis.factor)];
+        int& name = renamed[static_cast<size_t>(axis.factor)];
+        const bool single = factor.size.is_known() && factor.size.word() < 2;
+        if (name < 0 && !single) {
+          name = static_cast<int>(kept.size());
+          kept.push_back(factor);
         }
+        axis = {name, single ? Dim(1) : axis.inner};
+      }
   factors = std::move(kept);
 }
 
@@ -141,7 +133,9 @@ ShardPlan whole_plan(const Op& op, Args args, TensorList results) {
   return plan;
 }
 
-bool states_plan(const Op& op) { return rules_of(op).def().shard != nullptr || rules_of(op).def().plan; }
+bool states_plan(const Op& op) {
+  return rules_of(op).def().shard != nullptr || rules_of(op).def().plan;
+}
 
 void stated_plan(const PlanCall& call) {
   const Op& rules = rules_of(call.op);

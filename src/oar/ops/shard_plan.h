@@ -68,7 +68,7 @@ struct ShardPlan {
   void put(PlanTensor& tensor, size_t axis, int factor, Dim inner = 1);
   // A factor of its own for two axes of one size.
   void pass(PlanTensor& from, size_t axis, PlanTensor& to, size_t to_axis);
-  // Takes out factors that no axis belongs to or that have one element.
+  // Takes out factors without an axis or with one element, and puts the others in order.
   void tidy();
 
   std::string str() const;

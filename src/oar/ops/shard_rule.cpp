@@ -50,14 +50,15 @@ ShardFactor parse_clause(std::string_view clause, std::string_view rule, const S
   for (const std::string& name : {factor.attribute, factor.positions})
     user_check(name.empty() || schema.index_of(name) >= 0, ErrorKind::InvalidArgument,
                "the sharding rule '{}' names '{}', which {} lacks.", rule, name, schema.name);
-  static constexpr std::string_view kWords[] = {
-      "", "whole", "sum", "max", "min", "mean", "again", "same", "masked sum"};
+  static constexpr std::string_view kWords[] = {"",     "whole", "sum",  "max",       "min",
+                                                "mean", "again", "same", "masked sum"};
   for (std::string_view word : split(factor.combine, '/'))
-    user_check(std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords),
-               ErrorKind::InvalidArgument,
-               "the sharding rule '{}' of {} says '{}'; a factor is whole, or joins by sum, max, min, "
-               "mean, again, same or masked sum.",
-               rule, schema.name, word);
+    user_check(
+        std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords),
+        ErrorKind::InvalidArgument,
+        "the sharding rule '{}' of {} says '{}'; a factor is whole, or joins by sum, max, min, "
+        "mean, again, same or masked sum.",
+        rule, schema.name, word);
   return factor;
 }
 

@@ -33,8 +33,7 @@ void keep_axes(ShardPlan& plan, Ints whole) {
 
 void made_axes(const PlanCall& call) {
   for (PlanTensor& out : call.plan.results)
-    for (size_t i = 0; i < out.axes.size(); ++i)
-      call.plan.put(out, i, call.plan.add(out.shape[i]));
+    for (size_t i = 0; i < out.axes.size(); ++i) call.plan.put(out, i, call.plan.add(out.shape[i]));
 }
 
 void reshaped(const PlanCall& call) {
@@ -53,8 +52,8 @@ void reshaped(const PlanCall& call) {
     Dim left = from, right = to;
     ++i, ++k;
     while (!(left == right) && (i < x.shape.size() || k < out.shape.size())) {
-      const bool take_left = k == out.shape.size() ||
-                             (i < x.shape.size() && left.hint() < right.hint());
+      const bool take_left =
+          k == out.shape.size() || (i < x.shape.size() && left.hint() < right.hint());
       if (take_left)
         left = left * x.shape[i++];
       else
@@ -88,6 +87,16 @@ void reduced(ShardPlan& plan, std::optional<Ints> axes, Join join) {
       plan.pass(x, i, out, to);
     to += !gone || kept;
   }
+}
+
+void like_parameters(const PlanCall& call) {
+  for (PlanTensor& out : call.plan.results)
+    for (size_t i = 0; i < out.axes.size(); ++i) {
+      const int factor = call.plan.add(out.shape[i]);
+      call.plan.put(out, i, factor);
+      for (PlanTensor& t : call.plan.operands)
+        if (t.element == out.element && t.shape == out.shape) call.plan.put(t, i, factor);
+    }
 }
 
 void looked_up(ShardPlan& plan, size_t table, size_t positions, size_t axis) {

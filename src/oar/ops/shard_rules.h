@@ -15,6 +15,8 @@ void reshaped(const PlanCall& call);
 void stretched(const PlanCall& call);
 // A reduction of the first operand over axes (None: all), kept or not.
 void reduced(ShardPlan& plan, std::optional<Ints> axes, Join join);
+// Updates of parameters: the tensors of one place in all the lists are cut alike.
+void like_parameters(const PlanCall& call);
 // The positions' axes stand in the place of one axis of the table, which is a masked sum.
 void looked_up(ShardPlan& plan, size_t table, size_t positions, size_t axis);
 

@@ -34,7 +34,8 @@ ShardTrace::ShardTrace(const Op& op, Args args) {
   for (const Tensor& t : dispatch(op, args)) results_.push_back(value_of(t));
   for (size_t i = 0; i < args.size(); ++i)
     if (op.schema().parameters[i].written)
-      for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) { written_.push_back(value_of(t)); });
+      for_each_tensor(args.subspan(i, 1),
+                      [&](const Tensor& t) { written_.push_back(value_of(t)); });
 }
 
 int ShardTrace::add_value(const Tensor& t, bool constant) {

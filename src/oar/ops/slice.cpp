@@ -9,6 +9,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/view.h"
 
 namespace oar {
@@ -252,6 +253,10 @@ const OpDef crop_op = {
         const Dim start = a.offsets ? Dim::from_word((*a.offsets)[i]) : Dim(0);
         const Dim size = a.shape ? (*a.shape)[i] : Dim(-1);
         const Dim stop = size == Dim(-1) ? a.x.dims()[i] : start + size;
+        if (start == Dim(0) && stop == a.x.dims()[i]) {
+          index.all();
+          continue;
+        }
         user_check(
             !known_less(start, 0) && !known_less(stop, start) && !known_less(a.x.dims()[i], stop),
             ErrorKind::InvalidArgument, "axis {} of x has size {} and no elements from {} to {}.",
@@ -260,6 +265,10 @@ const OpDef crop_op = {
       }
       return slice_view(a.x, index);
     },
+    .localise =
+        [](const PieceCall& piece) {
+          if (!piece.frame[1].is_none()) sharding::result_shape("shape")(piece);
+        },
     .traits = Trait::Linear,
     .numpy =
         "x[tuple(slice(o, None if s == -1 else o + s) for o, s in zip(offsets or [0] * x.ndim, shape or [-1] * x.ndim))].copy()",
@@ -267,6 +276,7 @@ const OpDef crop_op = {
         [] {
           return Samples()
               .add(t({4, 5}), IntVector{2, -1}, IntVector{1, 2})
+              .add(t({4, 5}), IntVector{4, 3})
               .add(t({3}), IntVector{2})
               .add(t({0, 3}), IntVector{0, 1});
         },

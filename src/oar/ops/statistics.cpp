@@ -139,10 +139,11 @@ const OpDef root_sum_square_op = {
       return stretch(scale, v.x, v.axis) * v.x;
     },
     .saves = "x out",
-    .plan = [](const PlanCall& c) {
-      const args::root_sum_square a(c.args);
-      sharding::reduced(c.plan, a.axis, Join::Again);
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::root_sum_square a(c.args);
+          sharding::reduced(c.plan, a.axis, Join::Again);
+        },
     .traits = Trait::Reduction,
     .dtypes = "float complex",
     .amp = Amp::Full,
@@ -170,10 +171,11 @@ const OpDef p_norm_op = {
       const Tensor powers = pow(widened(size), literal(p));
       return narrowed(pow(sum(powers, a.axis, std::nullopt, a.keepdim), literal(1 / p)), dtype);
     },
-    .plan = [](const PlanCall& c) {
-      const args::p_norm a(c.args);
-      sharding::reduced(c.plan, a.axis, a.porder == 0 ? Join::Sum : Join::Again);
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::p_norm a(c.args);
+          sharding::reduced(c.plan, a.axis, a.porder == 0 ? Join::Sum : Join::Again);
+        },
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =

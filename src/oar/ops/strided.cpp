@@ -164,14 +164,15 @@ const OpDef diagonal_op = {
       return diagonal(a.x, a.offset, behind_batch(a.axis1, rank, "axis1"),
                       behind_batch(a.axis2, rank, "axis2"));
     },
-    .plan = [](const PlanCall& c) {
-      const args::diagonal a(c.args);
-      const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
-      size_t to = 0;
-      for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i)
-        if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second)
-          c.plan.pass(c.plan.operands[0], i, c.plan.results[0], to++);
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::diagonal a(c.args);
+          const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
+          size_t to = 0;
+          for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i)
+            if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second)
+              c.plan.pass(c.plan.operands[0], i, c.plan.results[0], to++);
+        },
     .traits = Trait::Linear,
     .numpy = "np.diagonal(x, offset, axis1, axis2).copy()",
     .samples =
@@ -228,11 +229,12 @@ const OpDef unfold_op = {
       const args::unfold a(c.args);
       return unfold(a.x, behind_batch(a.axis, a.x.rank() - 1), a.size, a.step);
     },
-    .plan = [](const PlanCall& c) {
-      const args::unfold a(c.args);
-      const int64_t axis = normalise_axis(a.axis, a.x.rank());
-      sharding::keep_axes(c.plan, Ints(&axis, 1));
-    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::unfold a(c.args);
+          const int64_t axis = normalise_axis(a.axis, a.x.rank());
+          sharding::keep_axes(c.plan, Ints(&axis, 1));
+        },
     .traits = Trait::Linear,
     .numpy =
         "np.take(np.lib.stride_tricks.sliding_window_view(x, size, axis), "
