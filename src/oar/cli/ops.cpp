@@ -48,6 +48,15 @@ std::string kernels_on(const Op& op, const DeviceType& device) {
   return op.def().decompose ? "none: runs by its decomposition" : "none";
 }
 
+// The stated rule, or what the first sample's plan is.
+std::string sharding_of(const Op& op, const OpDef& def) {
+  if (def.shard != nullptr) return def.shard;
+  const std::string_view from = def.plan ? "computed from the shapes" : "derived";
+  if (!def.samples || op.inplace_of() != nullptr) return std::string(from);
+  const Frame call = def.samples().front().make(op.schema(), DType::Float32, 1);
+  return format("{}; of the first sample: {}", from, plan_of(op, call.args()).str());
+}
+
 int show_op(std::ostream& out, bool color, const Op& op) {
   // A derived in-place op has the rules of the op it is derived from.
   const OpDef& def = (op.inplace_of() != nullptr ? *op.inplace_of() : op).def();
@@ -72,7 +81,7 @@ int show_op(std::ostream& out, bool color, const Op& op) {
                                 : def.decompose ? "by decomposition"
                                                 : "no"));
   row("jvp", rule_text(def.jvp, no_grad ? "none needed: the derivative is zero" : "derived"));
-  row("sharding", def.shard != nullptr ? def.shard : "none given");
+  row("sharding", sharding_of(op, def));
   for (const DeviceType* device : devices::all())
     row(format("kernels on {}", device->name()).c_str(), kernels_on(op, *device));
   row("samples", def.samples ? std::to_string(def.samples().size()) : "none");

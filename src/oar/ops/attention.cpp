@@ -204,6 +204,47 @@ Made batch_attention(const BatchCall& c) {
 
 // ---- records ------------------------------------------------------------------------------------
 
+// ---- Sharding: batches, groups of heads, queries (unless causality counts them) and the width of values
+// are cut. A letter per axis; g are the heads of keys, which those of queries are multiples of.
+class AttentionFactors {
+ public:
+  AttentionFactors(ShardPlan& plan, const AttentionShape& s, bool causal)
+      : plan_(plan), per_group_(floor_div(s.heads, s.key_heads)), cut_queries_(!causal) {
+    batch_ = plan.add(s.batch, Join::Sum);
+    heads_ = plan.add(s.key_heads, Join::Sum);
+    queries_ = plan.add(s.queries, Join::Sum);
+    value_width = static_cast<size_t>(plan.add(s.value_width, Join::Sum));
+  }
+
+  void put(size_t parameter, std::string_view letters) const {
+    if (PlanTensor* t = plan_.operand(parameter)) place(*t, letters);
+  }
+  void put_result(size_t result, std::string_view letters) const {
+    place(plan_.results[result], letters);
+  }
+
+  size_t value_width;
+  bool cut_value_width = true;
+
+ private:
+  // A mask may lack leading axes.
+  void place(PlanTensor& t, std::string_view letters) const {
+    letters.remove_prefix(letters.size() - t.axes.size());
+    for (size_t i = 0; i < letters.size(); ++i) {
+      if (letters[i] == 'b') plan_.put(t, i, batch_);
+      if (letters[i] == 'g') plan_.put(t, i, heads_);
+      if (letters[i] == 'h') plan_.put(t, i, heads_, per_group_);
+      if (letters[i] == 'q' && cut_queries_) plan_.put(t, i, queries_);
+      if (letters[i] == 'e' && cut_value_width) plan_.put(t, i, static_cast<int>(value_width));
+    }
+  }
+
+  ShardPlan& plan_;
+  const Dim per_group_;
+  const bool cut_queries_;
+  int batch_, heads_, queries_;
+};
+
 const OpDef attention_op = {
     .schema =
         "attention(Tensor query, Tensor key, Tensor value, Tensor? mask = None, Tensor? keep = "
@@ -230,7 +271,14 @@ const OpDef attention_op = {
     },
     .saves = "query key value mask keep out lse",
     .batch = batch_attention,
-    .shard = "bqhd, bkhd, bkhe, bhqk, bhqk -> bqhe, bhq ; q whole, k whole, d whole",
+    .plan =
+        [](const PlanCall& c) {
+          const args::attention a(c.args);
+          const AttentionFactors f(c.plan, AttentionShape(a.query, a.key, a.value), a.causal);
+          f.put(0, "bqhd"), f.put(1, "bkgd"), f.put(2, "bkge"), f.put(3, "bhqk"), f.put(4, "bhqk");
+          f.put_result(0, "bqhe"), f.put_result(1, "bhq");
+          c.plan.factors[f.value_width].joins = {Join::Concat, Join::Same};
+        },
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "float",
     .promotes = "query key value",
@@ -277,9 +325,16 @@ const OpDef attention_grad_op = {
               a.mask_grad ? infer::like(a.mask) : none};
     },
     .decompose = attention_grad_parts,
-    .shard =
-        "bqhd, bkhd, bkhe, bhqk, bhqk, bqhe, bhq, bqhe, bhq -> bqhd, bkhd, bkhe, bhqk ; q whole, "
-        "k whole, d whole, e whole",
+    .plan =
+        [](const PlanCall& c) {
+          const args::attention_grad a(c.args);
+          AttentionFactors f(c.plan, AttentionShape(a.query, a.key, a.value), a.causal);
+          f.cut_value_width = false;
+          f.put(0, "bqhd"), f.put(1, "bkgd"), f.put(2, "bkge"), f.put(3, "bhqk"), f.put(4, "bhqk");
+          f.put(5, "bqhe"), f.put(6, "bhq"), f.put(7, "bqhe"), f.put(8, "bhq");
+          f.put_result(0, "bqhd"), f.put_result(1, "bkgd"), f.put_result(2, "bkge");
+          if (a.mask_grad) f.put_result(3, "bhqk");
+        },
     .traits = Trait::Promote,
     .dtypes = "float",
     .promotes = "query key value out grad",

@@ -29,6 +29,14 @@ std::array<Dim, 2> places(const Windows& w, Dim height, Dim width) {
                        false, 1, 2)};
 }
 
+// [n, c, h, w] beside [n, (c window), places].
+void plan_columns(ShardPlan& plan, PlanTensor& image, PlanTensor& columns, Ints kernel) {
+  plan.pass(image, 0, columns, 0);
+  const int channels = plan.add(image.shape[1]);
+  plan.put(image, 1, channels);
+  plan.put(columns, 1, channels, kernel[0] * kernel[1]);
+}
+
 const OpDef im2col_op = {
     .schema =
         "im2col(Tensor x, int[] kernel_sizes, int[] strides, int[] paddings, int[] dilations) -> Tensor",
@@ -55,6 +63,11 @@ const OpDef im2col_op = {
       return unfold_batch(
           im2col(fold_batch(c, 0), a.kernel_sizes, a.strides, a.paddings, a.dilations), c.size);
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::im2col a(c.args);
+          plan_columns(c.plan, c.plan.operands[0], c.plan.results[0], a.kernel_sizes);
+        },
     .traits = Trait::Linear,
     .numpy =
         "(lambda k, s, p, d: np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (p[0], p[2]), (p[1], "
@@ -108,6 +121,11 @@ const OpDef col2im_op = {
                                  a.paddings, a.dilations),
                           c.size);
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::col2im a(c.args);
+          plan_columns(c.plan, c.plan.results[0], c.plan.operands[0], a.kernel_sizes);
+        },
     .traits = Trait::Linear,
     .dtypes = "int float complex",
     .numpy =

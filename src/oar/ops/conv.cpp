@@ -10,6 +10,7 @@
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/window.h"
 #include "oar/ops/window_batch.h"
 
@@ -199,6 +200,33 @@ std::vector<ConvSample> conv_samples() {
 
 // The rule speaks of channels first; channels_last moves c and o behind the spatial axes. Channels are
 // cut together with groups, else not at all where there are several.
+// ---- Sharding: images are cut by batch, input channels (a sum) and output channels, or by groups.
+
+void plan_convolution(ShardPlan& plan, PlanTensor& x, PlanTensor& weight, PlanTensor& out,
+                      PlanTensor* bias, const Sliding& s) {
+  const size_t channel = s.axes().channel();
+  const int batch = plan.add(x.shape[0], Join::Sum);
+  plan.put(x, 0, batch);
+  plan.put(out, 0, batch);
+  if (s.groups == 1) {
+    const int in = plan.add(x.shape[channel], Join::Sum);
+    plan.put(x, channel, in);
+    plan.put(weight, 1, in);
+  }
+  const int made = plan.add(s.groups == 1 ? weight.shape[0] : Dim(s.groups), Join::Sum);
+  const Dim inner = s.groups == 1 ? Dim(1) : floor_div(weight.shape[0], s.groups);
+  plan.put(weight, 0, made, inner);
+  plan.put(out, channel, made, inner);
+  if (bias) plan.put(*bias, 0, made, inner);
+  if (s.groups > 1) plan.put(x, channel, made, floor_div(x.shape[channel], s.groups));
+}
+
+void localise_groups(const PieceCall& piece, const PlanTensor& weight) {
+  const auto index = static_cast<size_t>(piece.op.schema().index_of("groups"));
+  if (piece.frame[index].as_int() > 1 && weight.axes[0].factor == static_cast<int>(piece.factor))
+    piece.frame.set(index, piece.size.value());
+}
+
 const OpDef conv_op = {
     .schema =
         "conv(Tensor x, Tensor weight, Tensor? bias, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False) -> Tensor",
@@ -222,7 +250,20 @@ const OpDef conv_op = {
     },
     .saves = "x weight bias:shape",
     .batch = batch_conv,
-    .shard = "nc..., oc..., o -> no... ; ... whole",
+    .plan =
+        [](const PlanCall& c) {
+          const args::conv a(c.args);
+          plan_convolution(c.plan, c.plan.operands[0], c.plan.operands[1], c.plan.results[0],
+                           c.plan.operand(2), Sliding(a));
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_groups(piece, piece.plan.operands[1]);
+          // Partial sums over the input channels: only the first has the bias.
+          if (piece.plan.operands[1].axes[1].factor == static_cast<int>(piece.factor) &&
+              !(piece.start == Dim(0)))
+            piece.frame.set(2, Value());
+        },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -273,7 +314,17 @@ const OpDef conv_input_grad_op = {
     },
     .saves = "weight grad",
     .batch = batch_input_grad,
-    .shard = "oc..., no... -> nc... ; ... whole",
+    .plan =
+        [](const PlanCall& c) {
+          const args::conv_input_grad a(c.args);
+          plan_convolution(c.plan, c.plan.results[0], c.plan.operands[0], c.plan.operands[1],
+                           nullptr, Sliding(a));
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_groups(piece, piece.plan.operands[0]);
+          sharding::result_shape("x_shape")(piece);
+        },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -319,7 +370,17 @@ const OpDef conv_weight_grad_op = {
     },
     .saves = "x grad",
     .batch = batch_weight_grad,
-    .shard = "nc..., no... -> oc... ; ... whole",
+    .plan =
+        [](const PlanCall& c) {
+          const args::conv_weight_grad a(c.args);
+          plan_convolution(c.plan, c.plan.operands[0], c.plan.results[0], c.plan.operands[1],
+                           nullptr, Sliding(a));
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_groups(piece, piece.plan.results[0]);
+          sharding::result_shape("weight_shape")(piece);
+        },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,

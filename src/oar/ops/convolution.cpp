@@ -160,6 +160,13 @@ constexpr const char* kTransposedReference =
     "np.moveaxis(x, -1, 1) if last else x, weight.shape[2:], (list(stride) * n)[:n], [1] * n if padding_algorithm == "
     "'SAME' else (list(dilation) * n)[:n]))(x.ndim - 2, data_format[-1] == 'C')";
 
+// A piece that is cut by groups has fewer of them.
+void local_groups(const PieceCall& piece) {
+  const auto index = static_cast<size_t>(piece.op.schema().index_of("groups"));
+  const bool cut = piece.plan.operands[1].axes[0].factor == static_cast<int>(piece.factor);
+  if (cut && piece.frame[index].as_int() > 1) piece.frame.set(index, piece.size.value());
+}
+
 const OpDef conv1d_op = {
     .schema =
         "conv1d(Tensor x, Tensor weight, Tensor? bias = None, int[] stride = 1, int[] padding = 0, int[] dilation = 1, int groups = 1, str data_format = 'NCL', str padding_algorithm = 'EXPLICIT') -> Tensor",
@@ -167,6 +174,7 @@ const OpDef conv1d_op = {
         "The convolution of sequences with a weight of shape [out_channels, in_channels / groups, length]; "
         "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
     .decompose = [](const args::conv1d& a) -> Made { return convolve(a, 1); },
+    .localise = local_groups,
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -194,6 +202,7 @@ const OpDef conv2d_op = {
         "The convolution of images with a weight of shape [out_channels, in_channels / groups, height, width]; "
         "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
     .decompose = [](const args::conv2d& a) -> Made { return convolve(a, 2); },
+    .localise = local_groups,
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -226,6 +235,7 @@ const OpDef conv3d_op = {
         "The convolution of volumes with a weight of shape [out_channels, in_channels / groups, depth, height, width]; "
         "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
     .decompose = [](const args::conv3d& a) -> Made { return convolve(a, 3); },
+    .localise = local_groups,
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -251,6 +261,7 @@ const OpDef conv1d_transpose_op = {
         "The transposed convolution of sequences with a weight of shape [in_channels, out_channels / groups, "
         "length].",
     .decompose = [](const args::conv1d_transpose& a) -> Made { return convolve_transposed(a, 1); },
+    .localise = local_groups,
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -277,6 +288,7 @@ const OpDef conv2d_transpose_op = {
         "The transposed convolution of images with a weight of shape [in_channels, out_channels / groups, "
         "height, width].",
     .decompose = [](const args::conv2d_transpose& a) -> Made { return convolve_transposed(a, 2); },
+    .localise = local_groups,
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -304,6 +316,7 @@ const OpDef conv3d_transpose_op = {
         "The transposed convolution of volumes with a weight of shape [in_channels, out_channels / groups, "
         "depth, height, width].",
     .decompose = [](const args::conv3d_transpose& a) -> Made { return convolve_transposed(a, 3); },
+    .localise = local_groups,
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,

@@ -7,6 +7,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 
 namespace oar {
 namespace {
@@ -22,6 +23,8 @@ const OpDef full_op = {
           a.fill_value.kind() == Scalar::Complex ? a.fill_value.natural_dtype() : default_dtype();
       return TensorMeta{a.dtype.value_or(natural), Shape(a.shape)};
     },
+    .plan = sharding::made_axes,
+    .localise = sharding::result_shape("shape"),
     .traits = Trait::NoGrad,
     .numpy = "np.full(shape, fill_value, dtype or 'float32')",
     .samples =
@@ -43,6 +46,7 @@ const OpDef full_like_op = {
     .decompose = [](const args::full_like& a) -> Made {
       return full(a.x.dims(), a.fill_value, a.dtype.value_or(a.x.dtype()));
     },
+    .plan = [](const PlanCall& c) { sharding::keep_axes(c.plan); },
     .traits = Trait::NoGrad,
     .numpy = "np.full_like(x, fill_value)",
     .samples = [] { return Samples().add(t({2, 3}), 2.0).add(t({}), 1.0).add(t({0, 2}), 1.0); },
@@ -55,6 +59,8 @@ const OpDef zeros_op = {
     .decompose = [](const args::zeros& a) -> Made {
       return full(a.shape, Scalar(0.0), a.dtype.value_or(default_dtype()));
     },
+    .plan = sharding::made_axes,
+    .localise = sharding::result_shape("shape"),
     .traits = Trait::NoGrad,
     .numpy = "np.zeros(shape, dtype or 'float32')",
     .samples =
@@ -70,6 +76,8 @@ const OpDef ones_op = {
     .decompose = [](const args::ones& a) -> Made {
       return full(a.shape, Scalar(1.0), a.dtype.value_or(default_dtype()));
     },
+    .plan = sharding::made_axes,
+    .localise = sharding::result_shape("shape"),
     .traits = Trait::NoGrad,
     .numpy = "np.ones(shape, dtype or 'float32')",
     .samples =
@@ -85,6 +93,7 @@ const OpDef zeros_like_op = {
     .decompose = [](const args::zeros_like& a) -> Made {
       return full_like(a.x, Scalar(0), a.dtype);
     },
+    .plan = [](const PlanCall& c) { sharding::keep_axes(c.plan); },
     .traits = Trait::NoGrad,
     .numpy = "np.zeros_like(x)",
     .samples = samples::unary,
@@ -97,6 +106,7 @@ const OpDef ones_like_op = {
     .decompose = [](const args::ones_like& a) -> Made {
       return full_like(a.x, Scalar(1), a.dtype);
     },
+    .plan = [](const PlanCall& c) { sharding::keep_axes(c.plan); },
     .traits = Trait::NoGrad,
     .numpy = "np.ones_like(x)",
     .samples = samples::unary,
@@ -119,6 +129,24 @@ const OpDef range_op = {
       return TensorMeta{a.dtype, Shape{arange_length(a.start.to_double(), a.end.to_double(),
                                                      a.step.to_double())}};
     },
+    .plan = sharding::made_axes,
+    .localise =
+        [](const PieceCall& piece) {
+          const args::range a(piece.frame.args());
+          const bool whole_numbers = a.start.kind() == Scalar::Int && a.step.kind() == Scalar::Int;
+          const int64_t skipped = piece.start.value(), count = piece.size.value();
+          if (whole_numbers) {
+            const int64_t first = a.start.to_int() + a.step.to_int() * skipped;
+            piece.frame.set(0, first);
+            piece.frame.set(1, first + a.step.to_int() * count);
+          } else {
+            const double step = a.step.to_double(),
+                         first = a.start.to_double() + step * static_cast<double>(skipped);
+            piece.frame.set(0, first);
+            // Half a step short of the end, which rounding cannot pass.
+            piece.frame.set(1, first + step * (static_cast<double>(count) - 0.5));
+          }
+        },
     .traits = Trait::NoGrad,
     .numpy = "np.arange(start, end, step).astype(dtype)",
     .samples =
@@ -169,6 +197,7 @@ const OpDef copy_into_op = {
     .brief = "Writes the values of `value`, broadcast and cast, into x.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::copy_into& v) -> Grads { return {zeros_like(v.grad), v.grad}; },
+    .shard = "..., ... -> ...",
     .traits = Trait::Broadcast,
     .numpy = "np.broadcast_to(value, x.shape).astype(x.dtype)",
     .samples =

@@ -52,6 +52,16 @@ const OpDef diag_embed_op = {
         shape.push_back(i == first || i == second ? size : a.input.dim(next++));
       return embedded(a.input, shape, a.offset, first, second);
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::diag_embed a(c.args);
+          const int64_t rank = a.input.rank() + 1, first = normalise_axis(a.dim1, rank, "dim1"),
+                        second = normalise_axis(a.dim2, rank, "dim2");
+          for (int64_t i = 0, next = 0; i < rank; ++i)
+            if (i != first && i != second)
+              c.plan.pass(c.plan.operands[0], static_cast<size_t>(next++), c.plan.results[0],
+                          static_cast<size_t>(i));
+        },
     .traits = Trait::Linear,
     .numpy =
         "(lambda n, r: (lambda z: ([z.__setitem__((..., i + max(-offset, 0), i + max(offset, 0)), input[..., i]) for i "
@@ -85,6 +95,7 @@ const OpDef diag_op = {
       return where(on_diagonal(a.x, shape, a.offset, 0, 1), matrix,
                    full({}, a.padding_value, a.x.dtype()));
     },
+    .shard = "whole: a diagonal crosses both axes",
     .numpy =
         "np.diag(x, offset).copy() if x.ndim == 2 else np.where(np.diag(np.ones(len(x), bool), offset), np.diag(x, "
         "offset), np.array(padding_value).astype(x.dtype))",
@@ -106,6 +117,7 @@ const OpDef diagflat_op = {
     .decompose = [](const args::diagflat& a) -> Made {
       return diag_embed(reshape(a.x, {a.x.numel()}), a.offset);
     },
+    .shard = "whole: a diagonal crosses both axes",
     .traits = Trait::Linear,
     .numpy = "np.diagflat(x, offset)",
     .samples = [] { return Samples().add(t({2, 2})).add(t({3}), 2).add(t({}), -1).add(t({0, 2})); },
@@ -128,6 +140,18 @@ const OpDef diagonal_scatter_op = {
       return where(on_diagonal(y, a.x.shape(), a.offset, first, second),
                    embedded(y, a.x.shape(), a.offset, first, second), a.x);
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::diagonal_scatter a(c.args);
+          const int64_t first = normalise_axis(a.axis1, a.x.rank(), "axis1"),
+                        second = normalise_axis(a.axis2, a.x.rank(), "axis2");
+          size_t next = 0;
+          for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i) {
+            if (static_cast<int64_t>(i) == first || static_cast<int64_t>(i) == second) continue;
+            c.plan.pass(c.plan.operands[0], i, c.plan.results[0], i);
+            c.plan.put(c.plan.operands[1], next++, c.plan.operands[0].axes[i].factor);
+          }
+        },
     .numpy =
         "(lambda z: ((lambda d: (d.setflags(write=True), d.__setitem__(..., y)))(np.diagonal(z, offset, axis1, "
         "axis2)), z)[1])(x.copy())",

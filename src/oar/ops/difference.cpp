@@ -221,6 +221,18 @@ const OpDef reduce_as_op = {
     .schema = "reduce_as(Tensor x, Tensor target) -> Tensor",
     .brief = "x summed over the axes that a tensor of the shape of `target` would be stretched by.",
     .decompose = [](const args::reduce_as& a) -> Made { return sum_to(a.x, a.target.dims()); },
+    .plan =
+        [](const PlanCall& c) {
+          PlanTensor &x = c.plan.operands[0], &target = c.plan.operands[1];
+          const size_t added = x.axes.size() - target.axes.size();
+          for (size_t i = 0; i < x.axes.size(); ++i) {
+            const int factor = c.plan.add(x.shape[i], Join::Sum);
+            c.plan.put(x, i, factor);
+            if (i < added) continue;
+            c.plan.put(target, i - added, factor);
+            c.plan.put(c.plan.results[0], i - added, factor);
+          }
+        },
     .numpy =
         "(lambda s: s.reshape(target.shape))(np.sum(x, axis=tuple(i for i in range(x.ndim) if i < x.ndim - "
         "target.ndim or target.shape[i - x.ndim + target.ndim] != x.shape[i]), dtype=x.dtype))",

@@ -30,6 +30,7 @@ const OpDef exponential_op = {
       user_check(a.lam > 0, ErrorKind::InvalidArgument, "lam is {}; a rate is positive.", a.lam);
       return random_floats(a.shape, a.dtype);
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
@@ -53,6 +54,7 @@ const OpDef truncated_normal_op = {
                  a.b);
       return random_floats(a.shape, a.dtype);
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
@@ -67,6 +69,7 @@ const OpDef standard_gamma_op = {
     .schema = "standard_gamma(Tensor x) -> Tensor",
     .brief = "Numbers from gamma distributions with the shapes that x holds and scale 1.",
     .infer = infer::same_as_first,
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -83,6 +86,7 @@ const OpDef dirichlet_op = {
       const Tensor drawn = standard_gamma(widened(a.alpha));
       return narrowed(drawn / sum(drawn, IntArgs{-1}, std::nullopt, true), a.alpha.dtype());
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples = [] { return Samples().add(positive({4, 3})).add(positive({5})); },
@@ -97,6 +101,7 @@ const OpDef binomial_op = {
                  "prob has dtype {}; it must be a float.", name_of(a.prob.dtype()));
       return TensorMeta{DType::Int64, a.count.shape()};
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom | Trait::Broadcast,
     .dtypes = "int float",
     .samples =

@@ -349,6 +349,34 @@ Tensor einsum_of(std::string_view text, TensorList operands) {
   return operands.size() == 1 && !summed ? assign(result.value) : result.value;
 }
 
+// Each label is a factor, but one that an operand names twice: it stands on a diagonal.
+void plan_einsum(const PlanCall& c) {
+  const Equation equation = parse_equation(c.args[0].as_string());
+  std::vector<std::pair<PlanTensor*, Labels>> named;
+  int longest = 0;
+  for (size_t i = 0; i < c.plan.operands.size(); ++i) {
+    const Subscripts& s = equation.operands[i];
+    const int extra = c.plan.operands[i].shape.rank() - static_cast<int>(s.letters());
+    Labels labels = s.before;
+    append_ellipsis(labels, extra);
+    for (Label label : s.after) labels.push_back(label);
+    named.emplace_back(&c.plan.operands[i], labels);
+    longest = std::max(longest, extra);
+  }
+  named.emplace_back(&c.plan.results[0], output_labels(equation, longest, c.args[0].as_string()));
+  std::map<Label, int> factors;
+  for (const auto& [tensor, labels] : named)
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (!factors.contains(labels[i])) factors[labels[i]] = c.plan.add(1, Join::Sum);
+      int& factor = factors[labels[i]];
+      if (std::count(labels.begin(), labels.end(), labels[i]) > 1) factor = -1;
+      if (factor < 0 || tensor->shape[i] == Dim(1)) continue;
+      c.plan.factors[static_cast<size_t>(factor)].size = tensor->shape[i];
+    }
+  for (const auto& [tensor, labels] : named)
+    for (size_t i = 0; i < labels.size(); ++i) c.plan.put(*tensor, i, factors[labels[i]]);
+}
+
 const OpDef einsum_op = {
     .schema = "einsum(str equation, Tensor[] operands) -> Tensor",
     .brief =
@@ -356,6 +384,7 @@ const OpDef einsum_op = {
         "is missing behind '->' is summed over, one that an operand repeats takes its diagonal, '...' "
         "stands for axes that broadcast.",
     .decompose = [](const args::einsum& a) -> Made { return einsum_of(a.equation, a.operands); },
+    .plan = plan_einsum,
     .dtypes = "int float complex",
     .numpy = "np.einsum(equation, *operands)",
     .samples =

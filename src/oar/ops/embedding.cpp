@@ -11,6 +11,7 @@
 #include "oar/ops/masks.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 
 namespace oar {
 namespace {
@@ -101,7 +102,15 @@ const OpDef embedding_lookup_op = {
       return without_padding(index_take(a.weight, {slice_numbers(c.size, x.rank()), x}), x,
                              a.padding_idx);
     },
-    .shard = "..., vd -> ...d ; v masked sum",
+    .plan = [](const PlanCall& c) { sharding::looked_up(c.plan, 1, 0, 0); },
+    .localise =
+        [](const PieceCall& piece) {
+          const args::embedding_lookup a(piece.frame.args());
+          if (piece.plan.operands[1].axes[0].factor != static_cast<int>(piece.factor)) return;
+          const Dim row = Dim(a.padding_idx) - piece.start;
+          const bool here = row.value() >= 0 && row.value() < piece.size.value();
+          piece.frame.set(2, here ? row.value() : -1);
+        },
     .numpy =
         "np.where((x == padding_idx).reshape(x.shape + (1,) * (weight.ndim - 1)), np.zeros_like(weight[:1]), weight[x]) "
         "if padding_idx >= 0 else weight[x]",
@@ -153,6 +162,18 @@ const OpDef embedding_grad_op = {
       return index_put(zeros(shape, value.dtype()), {slice_numbers(c.size, x.rank()), x},
                        without_padding(value, x, a.padding_idx), true);
     },
+    .plan =
+        [](const PlanCall& c) {
+          PlanTensor &x = c.plan.operands[0], &value = c.plan.operands[1];
+          for (size_t i = 0; i < value.axes.size(); ++i) {
+            const int factor = c.plan.add(value.shape[i], Join::Sum);
+            c.plan.put(value, i, factor);
+            if (i < x.axes.size())
+              c.plan.put(x, i, factor);
+            else
+              c.plan.put(c.plan.results[0], i - x.axes.size() + 1, factor);
+          }
+        },
     .numpy =
         "(lambda out: (np.add.at(out, x[x != padding_idx], value[x != padding_idx]), out)[1])("
         "np.zeros((num_rows,) + value.shape[x.ndim:], value.dtype))",
@@ -179,6 +200,7 @@ const OpDef embedding_renorm_op = {
                  a.norm_type);
       return infer::like(a.weight);
     },
+    .shard = "whole: x names rows of the whole table, and a norm is over all of a row",
     .traits = Trait::NoGrad,
     .dtypes = "float",
     .numpy =
@@ -209,6 +231,19 @@ const OpDef embedding_op = {
       return embedding_lookup(a.x, a.weight, padding_row(a.padding_idx, a.weight.dim(0)), a.sparse,
                               a.scale_grad_by_freq);
     },
+    .plan =
+        [](const PlanCall& c) {
+          if (!args::embedding(c.args).max_norm) sharding::looked_up(c.plan, 1, 0, 0);
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          const args::embedding a(piece.frame.args());
+          const PlanTensor& weight = piece.plan.operands[1];
+          if (!a.padding_idx || weight.axes[0].factor != static_cast<int>(piece.factor)) return;
+          const Dim row = Dim(padding_row(a.padding_idx, weight.shape[0])) - piece.start;
+          const bool here = row.value() >= 0 && row.value() < piece.size.value();
+          piece.frame.set(2, here ? Value(row.value()) : Value());
+        },
     .numpy =
         "np.where((x == (padding_idx % len(weight) if padding_idx is not None else -1)).reshape(x.shape + (1,) * "
         "(weight.ndim - 1)), np.zeros_like(weight[:1]), weight[x])",

@@ -10,6 +10,7 @@
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/view.h"
 
 namespace oar {
@@ -172,6 +173,24 @@ const OpDef scatter_op = {
     .python = "oar Tensor",
 };
 
+// Places [..., coordinates] with an update each: some of the updates make a part of the sum.
+void plan_scatter(ShardPlan& plan, PlanTensor& index, PlanTensor& updates, PlanTensor* x) {
+  if (index.axes.empty()) return;
+  PlanTensor& out = plan.results[0];
+  const size_t places = index.axes.size() - 1;
+  for (size_t i = 0; i < updates.axes.size(); ++i) {
+    const int factor = plan.add(updates.shape[i], Join::Sum);
+    plan.put(updates, i, factor);
+    if (i < places) {
+      plan.put(index, i, factor);
+      continue;
+    }
+    const size_t axis = out.axes.size() - (updates.axes.size() - i);
+    if (x) plan.put(*x, axis, factor);
+    plan.put(out, axis, factor);
+  }
+}
+
 const OpDef scatter_nd_add_op = {
     .schema = "scatter_nd_add(Tensor x, Tensor index, Tensor updates) -> Tensor",
     .brief = "x with `updates` added at the coordinates that the last axis of index lists.",
@@ -180,6 +199,20 @@ const OpDef scatter_nd_add_op = {
       if (!at.empty()) return index_put(a.x, at, a.updates, true);
       return a.x + sum_to(a.updates, a.x.dims());
     },
+    .plan =
+        [](const PlanCall& c) {
+          plan_scatter(c.plan, c.plan.operands[1], c.plan.operands[2], &c.plan.operands[0]);
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          // Some of the updates: only the first part of the sum has x.
+          const auto& axes = piece.plan.operands[1].axes;
+          const bool partial = std::any_of(axes.begin(), axes.end(), [&](const PlanAxis& axis) {
+            return axis.factor == static_cast<int>(piece.factor);
+          });
+          if (partial && !(piece.start == Dim(0)))
+            piece.frame.set_tensor(0, zeros_like(piece.frame[0].as_tensor()));
+        },
     .numpy =
         "(lambda out: (np.add.at(out, tuple(np.moveaxis(index, -1, 0)), updates), out)[1])(x.copy())",
     .samples =
@@ -202,6 +235,11 @@ const OpDef scatter_nd_op = {
     .decompose = [](const args::scatter_nd& a) -> Made {
       return scatter_nd_add(zeros(a.shape, a.updates.dtype()), a.index, a.updates);
     },
+    .plan =
+        [](const PlanCall& c) {
+          plan_scatter(c.plan, c.plan.operands[0], c.plan.operands[1], nullptr);
+        },
+    .localise = sharding::result_shape("shape"),
     .numpy =
         "(lambda out: (np.add.at(out, tuple(np.moveaxis(index, -1, 0)), updates), out)[1])(np.zeros(shape, updates.dtype))",
     .samples =

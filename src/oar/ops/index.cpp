@@ -112,6 +112,50 @@ bool any_defined(TensorList indices) {
 }
 bool any_mask(TensorList indices) { return std::any_of(indices.begin(), indices.end(), is_mask); }
 
+// The axes that no index stands for, in x and in the rightmost axes of another tensor.
+void pass_free_axes(ShardPlan& plan, const IndexLayout& layout, size_t index_rank) {
+  PlanTensor &x = plan.operands.front(), &out = plan.results[0];
+  size_t to = 0;
+  for (int64_t axis : layout.before) plan.pass(x, static_cast<size_t>(axis), out, to++);
+  to += index_rank;
+  for (int64_t axis : layout.behind) plan.pass(x, static_cast<size_t>(axis), out, to++);
+}
+
+void plan_take(const PlanCall& c) {
+  const args::index_take a(c.args);
+  const Resolved r = resolve_positions(a.x.dims(), a.indices);
+  pass_free_axes(c.plan, r.layout, r.index.size());
+  PlanTensor& out = c.plan.results[0];
+  for (size_t i = 0; i < r.index.size(); ++i) {
+    const int factor = c.plan.add(r.index[i]);
+    c.plan.put(out, r.layout.before.size() + i, factor);
+    for (PlanTensor& index : std::span(c.plan.operands).subspan(1))
+      if (const size_t missing = r.index.size() - index.axes.size(); i >= missing)
+        c.plan.put(index, i - missing, factor);
+  }
+  if (r.layout.taken.size() != 1) return;
+  const auto axis = static_cast<size_t>(r.layout.taken[0]);
+  const int factor = c.plan.add(c.plan.operands[0].shape[axis], Join::Sum);
+  c.plan.factors.back().positions = 1;
+  c.plan.put(c.plan.operands[0], axis, factor);
+}
+
+// Free axes pass; places in x are named by the indices, so that all the rest stays whole.
+void plan_put(const PlanCall& c) {
+  const args::index_put a(c.args);
+  PlanTensor &x = c.plan.operands.front(), &value = c.plan.operands.back();
+  int64_t named = 0;
+  for (const Tensor& entry : a.indices) named += axes_of(entry);
+  for (size_t axis = 0; axis < x.axes.size(); ++axis) {
+    const bool behind = static_cast<int64_t>(axis) >= named;
+    if (!behind) continue;
+    c.plan.pass(x, axis, c.plan.results[0], axis);
+    const size_t from_end = x.axes.size() - axis;
+    if (from_end <= value.axes.size() && x.axes[axis].factor >= 0)
+      c.plan.put(value, value.axes.size() - from_end, x.axes[axis].factor);
+  }
+}
+
 const OpDef index_get_op = {
     .schema = "index_get(Tensor x, Tensor?[] indices) -> Tensor",
     .brief =
@@ -149,6 +193,7 @@ const OpDef index_take_op = {
       return grads;
     },
     .saves = "x:shape indices",
+    .plan = plan_take,
     .numpy = "x[tuple(slice(None) if i is None else i for i in indices)]",
     .samples =
         [] {
@@ -169,6 +214,7 @@ const OpDef last_writes_op = {
     .infer = [](const args::last_writes& a) -> Metas {
       return TensorMeta{DType::Bool, resolve_positions(a.shape, a.indices).index};
     },
+    .shard = "whole: a later write anywhere undoes an earlier one",
     .traits = Trait::NoGrad,
     .numpy =
         "(lambda p: np.array([q not in p[i + 1:] for i, q in enumerate(p)], bool).reshape("
@@ -231,6 +277,7 @@ const OpDef index_put_op = {
     .infer = [](const args::index_put& a) { return infer_index_put(a.x, a.indices, a.value); },
     .vjp = index_put_vjp<vjp::index_put>,
     .saves = "indices value:shape",
+    .plan = plan_put,
     .numpy =
         "(lambda out, at: ((np.add.at(out, at, value) if accumulate else out.__setitem__(at, value)), out)[1])("
         "x.copy(), tuple(slice(None) if i is None else i for i in indices))",
@@ -255,6 +302,7 @@ const OpDef index_put_inplace_op = {
     .infer = [](const args::index_put_& a) { return infer_index_put(a.x, a.indices, a.value); },
     .vjp = index_put_vjp<vjp::index_put_>,
     .saves = "indices value:shape",
+    .plan = plan_put,
     .numpy = index_put_op.numpy,
     .samples = index_put_op.samples,
     .python = "oar Tensor",
@@ -269,6 +317,7 @@ const OpDef nonzero_op = {
       const Dim count = a.x.is_dense() ? a.x.numel() : Dim::symbol("nonzero", a.x.numel().hint());
       return TensorMeta{DType::Int64, Shape{count, a.x.rank()}, true};
     },
+    .shard = "whole: how many there are depends on every element",
     .traits = Trait::DataDependent | Trait::NoGrad,
     .numpy = "np.argwhere(x)",
     .samples =
@@ -305,6 +354,7 @@ const OpDef masked_select_op = {
       return {sum_to(spread, v.x.dims()), Tensor()};
     },
     .saves = "x:shape mask",
+    .shard = "whole: how many there are depends on every element",
     .traits = Trait::DataDependent,
     .numpy =
         "np.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape))[np.broadcast_to(mask, "
@@ -354,6 +404,7 @@ const OpDef masked_scatter_op = {
       const Tensor flat = reshape(a.value, {a.value.numel()});
       return index_put(a.x, {mask}, slice_view(flat, SliceIndex().range(0, count)));
     },
+    .shard = "whole: which value a place takes depends on the mask in front of it",
     .traits = Trait::DataDependent | Trait::HasInplace,
     .numpy =
         "(lambda out, m: (out.__setitem__(m, value.ravel()[:m.sum()]), out)[1])(x.copy(), np.broadcast_to(mask, x.shape))",

@@ -103,6 +103,7 @@ const OpDef matmul_core_op = {
       return matmul_core(with_batch(c, 0), with_batch(c, 1));
     },
     .shard = "...ik, ...kj -> ...ij",
+    .linear_in = "x y",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -172,6 +173,29 @@ const OpDef matmul_op = {
     },
     .vjp = matmul_vjp,
     .saves = "x>y y>x",
+    .plan =
+        [](const PlanCall& c) {
+          const args::matmul a(c.args);
+          PlanTensor &x = c.plan.operands[0], &y = c.plan.operands[1], &out = c.plan.results[0];
+          const size_t rows = x.axes.size(), columns = y.axes.size(), rank = out.axes.size();
+          const bool has_row = rows > 1, has_column = columns > 1;
+          const auto place = [](PlanTensor& t, bool last) {
+            return t.axes.size() - (last ? 1 : 2);
+          };
+          const int inner = c.plan.add(x.shape[has_row ? place(x, !a.transpose_x) : 0], Join::Sum);
+          c.plan.put(x, has_row ? place(x, !a.transpose_x) : 0, inner);
+          c.plan.put(y, has_column ? place(y, a.transpose_y) : 0, inner);
+          if (has_row) c.plan.pass(x, place(x, a.transpose_x), out, rank - 1 - has_column);
+          if (has_column) c.plan.pass(y, place(y, !a.transpose_y), out, rank - 1);
+          const size_t batches = rank - has_row - has_column;
+          for (size_t i = 0; i < batches; ++i) {
+            const int factor = c.plan.add(out.shape[i]);
+            const size_t from_end = batches - i + 2;
+            c.plan.put(out, i, factor);
+            if (from_end <= rows) c.plan.put(x, rows - from_end, factor);
+            if (from_end <= columns) c.plan.put(y, columns - from_end, factor);
+          }
+        },
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -243,6 +267,14 @@ const OpDef linear_op = {
       return grads;
     },
     .saves = "x>weight weight>x bias:shape",
+    .shard = "...k, kj, j -> ...j",
+    .localise =
+        [](const PieceCall& piece) {
+          // Partial products: only the first has the bias.
+          const bool partial =
+              piece.plan.operands[1].axes[0].factor == static_cast<int>(piece.factor);
+          if (partial && !(piece.start == Dim(0))) piece.frame.set(2, Value());
+        },
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,

@@ -10,6 +10,7 @@
 #include "oar/base/error.h"
 #include "oar/ops/samples.h"
 #include "oar/ops/schema.h"
+#include "oar/ops/shard_plan.h"
 #include "oar/tensor/value.h"
 
 namespace oar {
@@ -138,6 +139,8 @@ using MakeRule = Rule<Made, Args>;
 using VjpRule = Rule<Grads, VjpCall>;
 using JvpRule = Rule<Made, JvpCall>;
 using BatchRule = Rule<Made, BatchCall>;
+using PlanRule = Rule<void, PlanCall>;
+using LocaliseRule = Rule<void, PieceCall>;
 
 // What the dispatcher, the compiler and the tests may conclude about an op.
 enum class Trait : uint32_t {
@@ -181,6 +184,10 @@ struct OpDef {
   JvpRule jvp;                  // derived where left out
   BatchRule batch;              // for vmap; derived from `shard` where left out
   const char* shard = nullptr;  // index notation; see ops/shard_rule.h
+  PlanRule plan;                // where axes depend on more than names: reshape, convolution
+  LocaliseRule localise;        // attributes of a piece, where they differ from those of the whole
+  // Operands in which the op is linear while the others are fixed: "x y" of a product.
+  const char* linear_in = "";
   Trait traits = Trait::None;
   const char* dtypes = "";    // of the first operands: "float complex int bool"; "" is any
   const char* promotes = "";  // names of the operands that share a dtype; "" is all

@@ -7,6 +7,7 @@
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/view.h"
 
 namespace oar {
@@ -40,6 +41,15 @@ SmallVector<int64_t, 12> behind_batch(Ints paddings) {
   return shifted;
 }
 
+// Axes without padding on either side.
+void unpadded_axes(const PlanCall& c) {
+  const Ints paddings = c.args[1].as_ints();
+  SmallVector<int64_t, 6> padded;
+  for (size_t i = 0; i < paddings.size(); ++i)
+    if (paddings[i] != 0) padded.push_back(static_cast<int64_t>(i / 2));
+  sharding::keep_axes(c.plan, Ints(padded.data(), padded.size()));
+}
+
 const OpDef pad_constant_op = {
     .schema = "pad_constant(Tensor x, int[] paddings, Scalar value = 0.0) -> Tensor",
     .brief =
@@ -57,6 +67,7 @@ const OpDef pad_constant_op = {
       const args::pad_constant a(c.args);
       return pad_constant(a.x, behind_batch(a.paddings), a.value);
     },
+    .plan = unpadded_axes,
     .numpy =
         "(lambda y, p: np.pad(y, [(max(b, 0), max(a, 0)) for b, a in p], constant_values=value) if p else y)("
         "x[tuple(slice(max(-b, 0), n - max(-a, 0)) for n, b, a in zip(x.shape, paddings[::2], paddings[1::2]))], "
@@ -148,6 +159,7 @@ const OpDef pad_edges_op = {
       const args::pad_edges a(c.args);
       return pad_edges(a.x, behind_batch(a.paddings), a.mode);
     },
+    .plan = unpadded_axes,
     .traits = Trait::Linear,
     .numpy =
         "(lambda y, p: np.pad(y, [(max(b, 0), max(a, 0)) for b, a in p], {'reflect': 'reflect', 'replicate': 'edge', "
@@ -185,6 +197,7 @@ const OpDef pad_edges_grad_op = {
       const args::pad_edges_grad a(c.args);
       return pad_edges_grad(a.grad, behind_batch(a.paddings), a.mode);
     },
+    .plan = unpadded_axes,
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =

@@ -6,6 +6,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/window.h"
 #include "oar/ops/window_batch.h"
 
@@ -89,7 +90,7 @@ const OpDef max_pool_op = {
                                         a.ceil_mode, a.channels_last);
       return {unfold_batch(out, c.size), unfold_batch(mask, c.size)};
     },
-    .shard = "nc... -> nc..., nc... ; ... whole",
+    .shard = "nc... -> nc..., nc... ; c@channels_last, ... whole",
     .dtypes = "int float",
     .numpy =
         "(lambda f, w: (lambda q, r: tuple((lambda o: np.moveaxis(o, 1, -1) if channels_last else "
@@ -137,7 +138,7 @@ const OpDef adaptive_max_pool_op = {
       const auto [out, mask] = adaptive_max_pool(fold_batch(c, 0), a.output_size, a.channels_last);
       return {unfold_batch(out, c.size), unfold_batch(mask, c.size)};
     },
-    .shard = "nc... -> nc..., nc... ; ... whole",
+    .shard = "nc... -> nc..., nc... ; c@channels_last, ... whole",
     .dtypes = "int float",
     .numpy =
         "(lambda f, w: (lambda q, r: tuple((lambda o: np.moveaxis(o, 1, -1) if channels_last else "
@@ -233,7 +234,8 @@ const OpDef max_pool_scatter_op = {
                                            folded_shape(c.size, a.x_shape), a.channels_last),
                           c.size);
     },
-    .shard = "nc..., nc... -> nc... ; ... whole",
+    .shard = "nc..., nc... -> nc... ; c@channels_last, ... whole",
+    .localise = sharding::result_shape("x_shape"),
     .dtypes = "int float complex",
     .numpy =
         "(lambda g, m, s: (lambda z: (np.add.at(z, (np.arange(s[0])[:, None, None], np.arange(s[1])[:, None], "
@@ -268,7 +270,7 @@ const OpDef max_pool_gather_op = {
       return unfold_batch(max_pool_gather(fold_batch(c, 0), fold_batch(c, 1), a.channels_last),
                           c.size);
     },
-    .shard = "nc..., nc... -> nc... ; ... whole",
+    .shard = "nc..., nc... -> nc... ; c@channels_last, ... whole",
     .dtypes = "int float complex",
     .numpy =
         "(lambda f, m: (lambda o: np.moveaxis(o, 1, -1) if channels_last else o)(np.take_along_axis(f.reshape("
@@ -303,7 +305,7 @@ const OpDef avg_pool_op = {
                                    a.ceil_mode, a.exclusive, a.divisor, a.channels_last),
                           c.size);
     },
-    .shard = "nc... -> nc... ; ... whole",
+    .shard = "nc... -> nc... ; c@channels_last, ... whole",
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
@@ -356,7 +358,8 @@ const OpDef avg_pool_grad_op = {
                         a.padding, a.ceil_mode, a.exclusive, a.divisor, a.channels_last),
           c.size);
     },
-    .shard = "nc... -> nc... ; ... whole",
+    .shard = "nc... -> nc... ; c@channels_last, ... whole",
+    .localise = sharding::result_shape("x_shape"),
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
@@ -402,7 +405,7 @@ const OpDef adaptive_avg_pool_op = {
       return unfold_batch(adaptive_avg_pool(fold_batch(c, 0), a.output_size, a.channels_last),
                           c.size);
     },
-    .shard = "nc... -> nc... ; ... whole",
+    .shard = "nc... -> nc... ; c@channels_last, ... whole",
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
@@ -446,7 +449,8 @@ const OpDef adaptive_avg_pool_grad_op = {
                                                  a.channels_last),
                           c.size);
     },
-    .shard = "nc... -> nc... ; ... whole",
+    .shard = "nc... -> nc... ; c@channels_last, ... whole",
+    .localise = sharding::result_shape("x_shape"),
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =

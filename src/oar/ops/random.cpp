@@ -37,6 +37,7 @@ const OpDef uniform_op = {
                  "min is {} and max {}; min must not be larger.", a.min, a.max);
       return random_floats(a.shape, a.dtype);
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
@@ -59,6 +60,7 @@ const OpDef gaussian_op = {
                  "std is {}; a standard deviation is not negative.", a.std_);
       return random_floats(a.shape, a.dtype);
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
@@ -74,6 +76,7 @@ const OpDef rand_op = {
     .schema = "rand(shape shape, dtype? dtype = None) -> Tensor",
     .brief = "Numbers spread evenly over [0, 1).",
     .decompose = [](const args::rand& a) -> Made { return uniform(a.shape, a.dtype, 0.0, 1.0); },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}).add(IntVector{}, DType::Float64); },
     .python = "oar",
@@ -85,6 +88,7 @@ const OpDef randn_op = {
     .decompose = [](const args::randn& a) -> Made {
       return gaussian(a.shape, 0.0, 1.0, 0, a.dtype);
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}).add(IntVector{}, DType::Float64); },
     .python = "oar",
@@ -94,6 +98,7 @@ const OpDef standard_normal_op = {
     .schema = "standard_normal(shape shape, dtype? dtype = None) -> Tensor",
     .brief = "Numbers from the standard normal distribution: randn under its other name.",
     .decompose = [](const args::standard_normal& a) -> Made { return randn(a.shape, a.dtype); },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}); },
     .python = "oar",
@@ -114,6 +119,7 @@ const OpDef randint_op = {
                  low, high);
       return TensorMeta{a.dtype.value_or(DType::Int64), Shape(a.shape)};
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
@@ -136,6 +142,7 @@ const OpDef randint_like_op = {
     .decompose = [](const args::randint_like& a) -> Made {
       return randint(a.low, a.high, a.x.dims(), a.dtype.value_or(a.x.dtype()));
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] { return Samples().add(t({4, 7}), 2, 5).add(t({2}), 4, std::nullopt, DType::Int64); },
@@ -149,6 +156,7 @@ const OpDef randperm_op = {
       user_check(a.n >= 0, ErrorKind::InvalidArgument, "n is {}; it must not be negative.", a.n);
       return TensorMeta{a.dtype, Shape{a.n}};
     },
+    .shard = "whole: a permutation is drawn as one",
     .traits = kRandom,
     .samples = [] { return Samples().add(9).add(0).add(5, DType::Float32); },
     .python = "oar",
@@ -158,6 +166,7 @@ const OpDef bernoulli_op = {
     .schema = "bernoulli(Tensor x) -> Tensor",
     .brief = "1 with the probability that x holds, else 0.",
     .infer = infer::same_as_first,
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -174,6 +183,7 @@ const OpDef poisson_op = {
     .schema = "poisson(Tensor x) -> Tensor",
     .brief = "Counts from Poisson distributions with the means that x holds.",
     .infer = infer::same_as_first,
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -201,6 +211,7 @@ const OpDef multinomial_op = {
       shape.back() = a.num_samples;
       return TensorMeta{DType::Int64, shape};
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -223,6 +234,7 @@ const OpDef dropout_mask_op = {
       check_shape(a.shape);
       return TensorMeta{DType::Bool, Shape(a.shape)};
     },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {

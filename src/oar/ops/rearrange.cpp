@@ -7,6 +7,7 @@
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 
 namespace oar {
 namespace {
@@ -86,6 +87,7 @@ const OpDef repeat_positions_op = {
           a.repeats.is_dense() ? Dim(0) : Dim::symbol("repeats", a.repeats.dim(0).hint());
       return TensorMeta{DType::Int64, Shape{count}, true};
     },
+    .shard = "whole: how many there are depends on every element",
     .traits = Trait::DataDependent | Trait::NoGrad,
     .dtypes = "int",
     .numpy = "np.repeat(np.arange(len(repeats)), repeats)",
@@ -198,12 +200,23 @@ Samples triangles() {
       .add(t({2, 2}), -9);
 }
 
+// The diagonal of the whole, seen from a piece of some rows or columns.
+void shifted_diagonal(const PieceCall& piece) {
+  const auto& axes = piece.plan.operands[0].axes;
+  const int64_t diagonal = piece.frame[1].as_int();
+  if (axes[axes.size() - 2].factor == static_cast<int>(piece.factor))
+    piece.frame.set(1, diagonal + piece.start.value());
+  if (axes.back().factor == static_cast<int>(piece.factor))
+    piece.frame.set(1, diagonal - piece.start.value());
+}
+
 const OpDef tril_op = {
     .schema = "tril(Tensor x, int diagonal = 0) -> Tensor",
     .brief = "The elements on and below a diagonal of the last two axes; zero above.",
     .infer = [](const args::tril& a) { return infer_triangle(a.x); },
     .vjp = [](const vjp::tril& v) -> Grads { return tril(v.grad, v.diagonal); },
-    .shard = "...ij -> ...ij ; i whole, j whole",
+    .shard = "...ij -> ...ij",
+    .localise = shifted_diagonal,
     .traits = Trait::Linear | Trait::HasInplace,
     .numpy = "np.tril(x, diagonal)",
     .samples = triangles,
@@ -215,7 +228,8 @@ const OpDef triu_op = {
     .brief = "The elements on and above a diagonal of the last two axes; zero below.",
     .infer = [](const args::triu& a) { return infer_triangle(a.x); },
     .vjp = [](const vjp::triu& v) -> Grads { return triu(v.grad, v.diagonal); },
-    .shard = "...ij -> ...ij ; i whole, j whole",
+    .shard = "...ij -> ...ij",
+    .localise = shifted_diagonal,
     .traits = Trait::Linear | Trait::HasInplace,
     .numpy = "np.triu(x, diagonal)",
     .samples = triangles,
@@ -241,6 +255,13 @@ const OpDef bitcast_op = {
       shape.back() = floor_div(bytes, to);
       return TensorMeta{a.dtype, shape};
     },
+    .plan =
+        [](const PlanCall& c) {
+          const auto last = static_cast<int64_t>(c.plan.operands[0].axes.size()) - 1;
+          const bool resized =
+              last >= 0 && !(c.plan.operands[0].shape.back() == c.plan.results[0].shape.back());
+          sharding::keep_axes(c.plan, resized ? Ints(&last, 1) : Ints());
+        },
     .traits = Trait::NoGrad,
     .numpy =
         "np.ascontiguousarray(x).view(dtype).reshape(x.shape[:-1] + (-1,) if x.size and x.ndim else x.shape[:-1] + "

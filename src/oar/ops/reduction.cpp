@@ -93,6 +93,7 @@ const OpDef product_of_op = {
         "The product of sizes as a 0-d tensor: a count that is only known when the program "
         "runs.",
     .infer = [](const args::product_of& a) -> Metas { return TensorMeta{a.dtype, Shape{}}; },
+    .shard = "whole: one number of the sizes of the whole",
     .traits = Trait::NoGrad,
     .numpy = "np.array(np.prod(np.array(sizes, 'int64')), dtype)",
     .samples =
@@ -171,7 +172,7 @@ const OpDef prod_op = {
       return narrowed(stretch(v.grad, v.x, v.axis) * conjugate(rows.spread(others)), v.x.dtype());
     },
     .saves = "x",
-    .shard = "...a... -> ...... ; a@axis whole",
+    .shard = "...a... -> ...... ; a@axis again",
     .traits = Trait::Reduction,
     .amp = Amp::Full,
     .numpy =

@@ -111,8 +111,8 @@ Registry& Registry::get() {
 const Op& Registry::add(OpDef def, std::string family) {
   std::lock_guard lock(mutex_);
   // A run-time op's texts may belong to an interpreter; keep copies.
-  for (const char** text : {&def.schema, &def.brief, &def.saves, &def.shard, &def.dtypes,
-                            &def.promotes, &def.numpy, &def.python, &def.onnx})
+  for (const char** text : {&def.schema, &def.brief, &def.saves, &def.shard, &def.linear_in,
+                            &def.dtypes, &def.promotes, &def.numpy, &def.python, &def.onnx})
     if (*text) *text = copy_text(texts_, *text);
   const size_t before = ops_.size();
   const Op& op = add_locked(std::move(def), std::move(family));
@@ -193,7 +193,9 @@ std::vector<std::string> Registry::validate() const {
            "has no samples");
     demand(op->inplace_of() || op->has(Trait::Inplace) || op->has(Trait::Random) || def.numpy,
            "has no NumPy reference");
-    demand(!def.shard || !op->has(Trait::DataDependent), "cuts a data-dependent op");
+    demand(def.shard || def.plan || def.decompose, "has no sharding rule and no decomposition");
+    demand(!(def.shard && def.plan), "has two sharding rules");
+    demand(!op->has(Trait::DataDependent) || !def.plan, "cuts a data-dependent op");
   }
   return problems;
 }

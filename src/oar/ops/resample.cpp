@@ -6,6 +6,7 @@
 #include "oar/ops/batching.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 
 namespace oar {
 namespace {
@@ -59,6 +60,13 @@ Dims sizes_from(const Tensor& x, int64_t axis, size_t count) {
   "), ([axis % y.ndim + k], [" CONTRACTED "])), -1, axis % y.ndim + k), range(len(size)), " FROM      \
   ")"
 
+void axes_beside_resized(const PlanCall& c) {
+  const int64_t first = normalise_axis(c.args[1].as_int(), c.plan.operands[0].shape.rank());
+  SmallVector<int64_t, 6> resized;
+  for (int64_t i = 0; i < c.args[2].count; ++i) resized.push_back(first + i);
+  sharding::keep_axes(c.plan, Ints(resized.data(), resized.size()));
+}
+
 const OpDef resample_op = {
     .schema =
         "resample(Tensor x, int axis, shape size, float[]? scale = None, str mode = 'linear', bool align_corners = "
@@ -80,6 +88,7 @@ const OpDef resample_op = {
       return resample(a.x, behind_batch(a.axis, a.x.rank() - 1), a.size, a.scale, a.mode,
                       a.align_corners, a.align_mode);
     },
+    .plan = axes_beside_resized,
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
@@ -118,6 +127,7 @@ const OpDef resample_nearest_op = {
       const args::resample_nearest a(c.args);
       return resample_nearest(a.x, behind_batch(a.axis, a.x.rank() - 1), a.size, a.scale);
     },
+    .plan = axes_beside_resized,
     .traits = Trait::Linear,
     .numpy =
         "x[tuple(np.arange(n).reshape([-1] + [1] * (x.ndim - 1 - d)) if d not in range(axis % x.ndim, axis % x.ndim + "
@@ -160,6 +170,7 @@ const OpDef resample_grad_op = {
       return resample_grad(a.grad, behind_batch(a.axis, a.grad.rank() - 1), a.size, a.scale, a.mode,
                            a.align_corners, a.align_mode);
     },
+    .plan = axes_beside_resized,
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy = OAR_RESAMPLE_NUMPY("grad", "size[k]", "grad.shape[axis % grad.ndim + k]",

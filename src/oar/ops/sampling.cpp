@@ -17,6 +17,7 @@
 #include "oar/ops/masks.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/view.h"
 #include "oar/ops/window_batch.h"
 
@@ -250,6 +251,7 @@ const OpDef grid_sample_grad_x_op = {
         sum = put_along(sum, for_channels(c.index, a.x_shape[1]), grad * c.weight, 2, "add");
       return narrowed(reshape(sum, a.x_shape), a.grad.dtype());
     },
+    .localise = sharding::result_shape("x_shape"),
     .traits = Trait::Promote,
     .dtypes = "float",
     .numpy = OAR_SAMPLING_READ
@@ -388,6 +390,12 @@ const OpDef affine_grid_op = {
                              all_places(v.out_shape.subspan(2), grad.dtype(), v.align_corners)),
                       v.grad.dtype());
     },
+    .localise =
+        [](const PieceCall& piece) {
+          Shape shape(args::affine_grid(piece.frame.args()).out_shape);
+          shape[0] = piece.frame[0].as_tensor().dim(0);
+          piece.frame.set(1, Value(Dims(shape)));
+        },
     .dtypes = "float",
     .numpy =
         "(lambda s: np.einsum('...j,nij->n...i', np.stack([*np.meshgrid(*[(lambda i: i * 2 / max(m - 1, 1) - (m > 1) if "

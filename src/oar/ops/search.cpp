@@ -58,6 +58,14 @@ const OpDef searchsorted_op = {
         [](const args::searchsorted& a) {
           return infer_places(a.sorted_sequence, a.values, a.out_int32);
         },
+    .plan =
+        [](const PlanCall& c) {
+          PlanTensor &rows = c.plan.operands[0], &values = c.plan.operands[1];
+          for (size_t i = 0; i < values.axes.size(); ++i) {
+            c.plan.pass(values, i, c.plan.results[0], i);
+            if (i + 1 < rows.axes.size()) c.plan.put(rows, i, values.axes[i].factor);
+          }
+        },
     .traits = Trait::Promote | Trait::NoGrad,
     .dtypes = "int float",
     .numpy =
@@ -160,6 +168,7 @@ const OpDef bincount_op = {
       return {Tensor(), gather(v.grad, v.x)};
     },
     .saves = "x weights:shape",
+    .shard = "whole: how many bins there are depends on every element",
     .traits = Trait::DataDependent,
     .dtypes = "int",
     .numpy =
@@ -197,6 +206,15 @@ const OpDef histogram_counts_op = {
                  weighed ? to_string(a.weight.dims()) : "", to_string(a.input.dims()));
       return TensorMeta{weighed ? a.weight.dtype() : DType::Int64, Shape{Dim(a.bins)}};
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::histogram_counts a(c.args);
+          if (a.min == a.max) return;  // the bins lie between the extremes of the whole
+          for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i) {
+            const int factor = c.plan.add(c.plan.operands[0].shape[i], Join::Sum);
+            for (PlanTensor& t : c.plan.operands) c.plan.put(t, i, factor);
+          }
+        },
     .traits = Trait::NoGrad,
     .dtypes = "int float",
     .numpy =
@@ -228,6 +246,7 @@ const OpDef unique_flat_op = {
               places(a.return_inverse ? a.x.numel() : Dim(0)),
               places(a.return_counts ? found : Dim(0))};
     },
+    .shard = "whole: elements are compared with all others",
     .traits = Trait::DataDependent | Trait::NoGrad,
     .dtypes = "bool int float",
     .numpy =
@@ -260,6 +279,7 @@ const OpDef unique_rows_op = {
       const auto places = [](Dim size) { return TensorMeta{DType::Int64, Shape{size}, true}; };
       return {places(found), places(rows), places(found)};
     },
+    .shard = "whole: elements are compared with all others",
     .traits = Trait::DataDependent | Trait::NoGrad,
     .dtypes = "bool int float",
     .numpy =

@@ -8,6 +8,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/view.h"
 
 namespace oar {
@@ -41,6 +42,8 @@ const OpDef broadcast_to_op = {
       return broadcast_to(with_batch(c, 0, static_cast<int>(a.shape.size())),
                           behind_batch(-1, a.shape));
     },
+    .plan = sharding::stretched,
+    .localise = sharding::result_shape("shape"),
     .traits = Trait::Linear,
     .numpy = "np.broadcast_to(x, shape).copy()",
     .samples =
@@ -66,6 +69,7 @@ const OpDef sum_to_op = {
       if (axes.empty()) return a.x;
       return reshape(sum(a.x, IntArgs(axes), a.x.dtype(), true), a.shape);
     },
+    .localise = sharding::result_shape("shape"),
     .traits = Trait::Linear,
     .numpy =
         "x.sum(axis=tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or "
@@ -98,6 +102,8 @@ const OpDef reshape_op = {
       return reshape(a.x,
                      behind_batch(c.size, resolve_reshape(Shape(a.x.dims().subspan(1)), a.shape)));
     },
+    .plan = sharding::reshaped,
+    .localise = sharding::result_shape("shape"),
     .traits = Trait::Linear,
     .numpy = "x.reshape([x.shape[i] if d == 0 and x.size else d for i, d in enumerate(shape)])",
     .samples =
@@ -143,6 +149,13 @@ const OpDef transpose_op = {
       for (int64_t axis : checked_permutation(a.perm, a.x.rank() - 1)) perm.push_back(axis + 1);
       return transpose(a.x, perm);
     },
+    .plan =
+        [](const PlanCall& c) {
+          const auto perm =
+              checked_permutation(args::transpose(c.args).perm, c.plan.operands[0].shape.rank());
+          for (size_t i = 0; i < perm.size(); ++i)
+            c.plan.pass(c.plan.operands[0], static_cast<size_t>(perm[i]), c.plan.results[0], i);
+        },
     .traits = Trait::Linear,
     .numpy = "np.transpose(x, perm)",
     .samples =
@@ -161,6 +174,8 @@ const OpDef expand_op = {
     .schema = "expand(Tensor(a) x, shape shape) -> Tensor(a)",
     .brief = "broadcast_to under its other name.",
     .decompose = [](const args::expand& a) -> Made { return broadcast_to(a.x, a.shape); },
+    .plan = sharding::stretched,
+    .localise = sharding::result_shape("shape"),
     .traits = Trait::Linear,
     .numpy =
         "np.broadcast_to(x, [x.shape[i - len(shape)] if d == -1 else d for i, d in enumerate(shape)]).copy()",
@@ -179,6 +194,11 @@ const OpDef expand_as_op = {
     .schema = "expand_as(Tensor(a) x, Tensor y) -> Tensor(a)",
     .brief = "x broadcast to the shape of y.",
     .decompose = [](const args::expand_as& a) -> Made { return broadcast_to(a.x, a.y.dims()); },
+    .plan =
+        [](const PlanCall& c) {
+          sharding::stretched(c);
+          c.plan.operands[1].axes = c.plan.results[0].axes;  // it lends its shape only
+        },
     .numpy = "np.broadcast_to(x, y.shape).copy()",
     .samples =
         [] {
@@ -194,10 +214,19 @@ const OpDef view_as_op = {
     .schema = "view_as(Tensor(a) x, Tensor other) -> Tensor(a)",
     .brief = "x in the shape of another tensor.",
     .decompose = [](const args::view_as& a) -> Made { return reshape(a.x, a.other.dims()); },
+    .plan =
+        [](const PlanCall& c) {
+          sharding::reshaped(c);
+          c.plan.operands[1].axes = c.plan.results[0].axes;  // it lends its shape only
+        },
     .numpy = "x.reshape(other.shape)",
     .samples =
         [] {
-          return Samples().add(t({3, 4}), t({2, 6})).add(t({1}), t({})).add(t({0, 3}), t({3, 0}));
+          return Samples()
+              .add(t({3, 4}), t({2, 6}))
+              .add(t({4, 6}), t({2, 12}))
+              .add(t({1}), t({}))
+              .add(t({0, 3}), t({3, 0}));
         },
     .python = "oar Tensor",
 };
@@ -222,6 +251,28 @@ const OpDef squeeze_op = {
     .decompose = [](const args::squeeze& a) -> Made {
       return reshape(a.x, squeezed_shape(a.x, a.axis));
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::squeeze a(c.args);
+          sharding::reshaped(c);
+          if (c.plan.results[0].axes.size() < c.plan.operands[0].axes.size()) return;
+          // Nothing goes, and nothing must go from a piece of size 1: the axes that are named stay whole.
+          for (int64_t axis : normalise_axes(a.axis, a.x.rank())) {
+            c.plan.operands[0].axes[static_cast<size_t>(axis)] = {};
+            c.plan.results[0].axes[static_cast<size_t>(axis)] = {};
+          }
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          // By name: a piece may have size 1 where the whole has not.
+          const PlanTensor& x = piece.plan.operands[0];
+          if (piece.plan.results[0].axes.size() == x.axes.size()) return;
+          const args::squeeze a(piece.frame.args());
+          std::vector<int64_t> gone;
+          for (int64_t axis : normalise_axes(a.axis, x.shape.rank()))
+            if (x.shape[static_cast<size_t>(axis)] == Dim(1)) gone.push_back(axis);
+          piece.frame.set(1, Ints(gone));
+        },
     .traits = Trait::Linear,
     .numpy =
         "x.reshape([d for i, d in enumerate(x.shape) if d != 1 or not (not axis or i in axis or i - x.ndim in axis)])",
@@ -313,6 +364,16 @@ const OpDef unflatten_op = {
       }
       return reshape(a.x, shape);
     },
+    .localise =
+        [](const PieceCall& piece) {
+          const args::unflatten a(piece.frame.args());
+          const int64_t axis = normalise_axis(a.axis, a.x.rank());
+          Shape shape;
+          for (size_t i = 0; i < a.shape.size(); ++i)
+            shape.push_back(
+                sharding::local_size(piece, piece.plan.results[0], static_cast<size_t>(axis) + i));
+          piece.frame.set(2, Value(Dims(shape)));
+        },
     .traits = Trait::Linear,
     .numpy =
         "x.reshape(x.shape[:axis % x.ndim] + np.empty(x.shape[axis]).reshape(shape).shape + "

@@ -34,10 +34,46 @@ std::vector<ShardTerm> parse_terms(std::string_view text, std::string_view rule)
   return terms;
 }
 
+// "a@axis whole", "v masked sum by x", "... whole".
+ShardFactor parse_clause(std::string_view clause, std::string_view rule, const Schema& schema) {
+  user_check(!clause.empty(), ErrorKind::InvalidArgument, "the sharding rule '{}' ends in nothing.",
+             rule);
+  ShardFactor factor{clause[0], {}, {}, {}};
+  const size_t space = clause.find(' ');
+  if (clause.size() > 1 && clause[1] == '@')
+    factor.attribute = clause.substr(2, space == std::string_view::npos ? space : space - 2);
+  if (space != std::string_view::npos) factor.combine = trim(clause.substr(space));
+  if (const size_t by = factor.combine.find(" by "); by != std::string::npos) {
+    factor.positions = factor.combine.substr(by + 4);
+    factor.combine.erase(by);
+  }
+  for (const std::string& name : {factor.attribute, factor.positions})
+    user_check(name.empty() || schema.index_of(name) >= 0, ErrorKind::InvalidArgument,
+               "the sharding rule '{}' names '{}', which {} lacks.", rule, name, schema.name);
+  static constexpr std::string_view kWords[] = {"",     "whole", "sum",  "max",       "min",
+                                                "mean", "again", "same", "masked sum"};
+  for (std::string_view word : split(factor.combine, '/'))
+    user_check(
+        std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords),
+        ErrorKind::InvalidArgument,
+        "the sharding rule '{}' of {} says '{}'; a factor is whole, or joins by sum, max, min, "
+        "mean, again, same or masked sum.",
+        rule, schema.name, word);
+  return factor;
+}
+
+constexpr std::string_view kWhole = "whole:";
+
 }  // namespace
 
 ShardRule ShardRule::parse(std::string_view text, const Schema& schema) {
   ShardRule rule;
+  if (text.starts_with(kWhole)) {
+    rule.whole = trim(text.substr(kWhole.size()));
+    user_check(!rule.whole.empty(), ErrorKind::InvalidArgument,
+               "the sharding rule of {} lets nothing be cut and does not say why.", schema.name);
+    return rule;
+  }
   const size_t semicolon = text.find(';');
   const std::string_view equation = text.substr(0, semicolon);
   const size_t arrow = equation.find("->");
@@ -55,26 +91,16 @@ ShardRule ShardRule::parse(std::string_view text, const Schema& schema) {
              "the sharding rule '{}' of {} has {} results; the schema has {}.", text, schema.name,
              rule.results.size(), schema.results.size());
   if (semicolon == std::string_view::npos) return rule;
-  for (std::string_view clause : split(text.substr(semicolon + 1), ',')) {
-    const std::string s(trim(clause));
-    user_check(!s.empty(), ErrorKind::InvalidArgument, "the sharding rule '{}' ends in nothing.",
-               text);
-    ShardFactor factor{s[0], {}, {}};
-    const size_t space = s.find(' ');
-    if (s.size() > 1 && s[1] == '@')
-      factor.attribute = s.substr(2, space == std::string::npos ? space : space - 2);
-    if (space != std::string::npos) factor.combine = std::string(trim(s.substr(space)));
-    user_check(factor.attribute.empty() || schema.index_of(factor.attribute) >= 0,
-               ErrorKind::InvalidArgument, "the sharding rule '{}' binds '{}', which {} lacks.",
-               text, factor.attribute, schema.name);
-    rule.factors.push_back(factor);
-  }
+  std::string clauses(text.substr(semicolon + 1));
+  std::replace(clauses.begin(), clauses.end(), ';', ',');
+  for (std::string_view clause : split(clauses, ','))
+    rule.factors.push_back(parse_clause(trim(clause), text, schema));
   return rule;
 }
 
 bool ShardRule::batches() const {
   const auto leads = [](const ShardTerm& t) { return t.leading; };
-  return std::all_of(operands.begin(), operands.end(), leads) &&
+  return whole.empty() && std::all_of(operands.begin(), operands.end(), leads) &&
          std::all_of(results.begin(), results.end(), leads);
 }
 

@@ -9,6 +9,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/view.h"
 
 namespace oar {
@@ -20,6 +21,47 @@ SliceIndex behind_batch(Ints index) {
   shifted.all();
   for (int64_t word : index) shifted.push_back(word);
   return shifted;
+}
+
+// Where the axes of a slice come from: axes of x, or -1 for new ones and those cut down. An axis that
+// is taken whole stays so on a piece.
+SmallVector<int, 6> kept_axes(Dims x, Ints index) {
+  SmallVector<int, 6> from;
+  const Shape shape = sliced_shape(x, index);
+  size_t axis = 0, named = 0;
+  for (size_t i = 0; i < index.size(); i += 4)
+    named += index[i] == kSliceItem || index[i] == kIntegerItem;
+  const auto keep = [&](bool forward) {
+    const bool whole = forward && shape[from.size()] == x[axis];
+    from.push_back(whole ? static_cast<int>(axis) : -1);
+    ++axis;
+  };
+  bool rest = false;
+  for (size_t i = 0; i < index.size(); i += 4) {
+    if (index[i] == kSliceItem) keep(index[i + 3] == 1);
+    if (index[i] == kIntegerItem) ++axis;
+    if (index[i] == kNewAxisItem) from.push_back(-1);
+    if (index[i] != kEllipsisItem) continue;
+    rest = true;
+    for (size_t k = named; k < x.size(); ++k) keep(true);
+  }
+  while (!rest && axis < x.size()) keep(true);
+  return from;
+}
+
+void plan_slice(const PlanCall& c) {
+  const bool puts = c.plan.operands.size() == 2;
+  const auto from = kept_axes(c.args[0].as_tensor().dims(), c.args[puts ? 2 : 1].as_ints());
+  PlanTensor &x = c.plan.operands[0], &out = c.plan.results[0];
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] < 0) continue;
+    const auto axis = static_cast<size_t>(from[i]);
+    c.plan.pass(x, axis, out, puts ? axis : i);
+    const size_t from_end = from.size() - i;
+    if (!puts || from_end > c.plan.operands[1].axes.size() || x.axes[axis].factor < 0) continue;
+    PlanTensor& value = c.plan.operands[1];
+    c.plan.put(value, value.axes.size() - from_end, x.axes[axis].factor);
+  }
 }
 
 const OpDef slice_view_op = {
@@ -42,6 +84,7 @@ const OpDef slice_view_op = {
       const args::slice_view a(c.args);
       return slice_view(a.x, behind_batch(a.index));
     },
+    .plan = plan_slice,
     .traits = Trait::Linear,
     .numpy =
         "x[tuple(slice(a, b, c) if k == 0 else a if k == 1 else None if k == 2 else Ellipsis "
@@ -94,6 +137,7 @@ const OpDef slice_put_op = {
           x, c.batched[1] ? with_batch(c, 1, sliced_shape(x.dims(), index).rank() - 1) : a.value,
           index);
     },
+    .plan = plan_slice,
     .traits = Trait::Linear,
     .numpy =
         "(lambda out: (out.__setitem__(tuple(slice(a, b, c) if k == 0 else a if k == 1 else None if k == 2 else Ellipsis "
@@ -116,6 +160,7 @@ const OpDef slice_put_inplace_op = {
     .infer = [](const args::slice_put_& a) { return infer_slice_put(a.x, a.value, a.index); },
     .vjp = slice_put_vjp<vjp::slice_put_>,
     .saves = "x:shape value:shape",
+    .plan = plan_slice,
     .traits = Trait::Linear,
     .numpy = slice_put_op.numpy,
     .samples = slice_put_op.samples,
@@ -208,6 +253,10 @@ const OpDef crop_op = {
         const Dim start = a.offsets ? Dim::from_word((*a.offsets)[i]) : Dim(0);
         const Dim size = a.shape ? (*a.shape)[i] : Dim(-1);
         const Dim stop = size == Dim(-1) ? a.x.dims()[i] : start + size;
+        if (start == Dim(0) && stop == a.x.dims()[i]) {
+          index.all();
+          continue;
+        }
         user_check(
             !known_less(start, 0) && !known_less(stop, start) && !known_less(a.x.dims()[i], stop),
             ErrorKind::InvalidArgument, "axis {} of x has size {} and no elements from {} to {}.",
@@ -216,6 +265,10 @@ const OpDef crop_op = {
       }
       return slice_view(a.x, index);
     },
+    .localise =
+        [](const PieceCall& piece) {
+          if (!piece.frame[1].is_none()) sharding::result_shape("shape")(piece);
+        },
     .traits = Trait::Linear,
     .numpy =
         "x[tuple(slice(o, None if s == -1 else o + s) for o, s in zip(offsets or [0] * x.ndim, shape or [-1] * x.ndim))].copy()",
@@ -223,6 +276,7 @@ const OpDef crop_op = {
         [] {
           return Samples()
               .add(t({4, 5}), IntVector{2, -1}, IntVector{1, 2})
+              .add(t({4, 5}), IntVector{4, 3})
               .add(t({3}), IntVector{2})
               .add(t({0, 3}), IntVector{0, 1});
         },

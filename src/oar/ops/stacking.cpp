@@ -132,6 +132,16 @@ const OpDef broadcast_tensors_op = {
       for (const Tensor& x : a.input) out.push_back(broadcast_to(x, shape));
       return out;
     },
+    .plan =
+        [](const PlanCall& c) {
+          for (size_t i = 0; i < c.plan.results[0].axes.size(); ++i) {
+            const int factor = c.plan.add(c.plan.results[0].shape[i]);
+            const size_t from_end = c.plan.results[0].axes.size() - i;
+            for (PlanTensor& out : c.plan.results) c.plan.put(out, i, factor);
+            for (PlanTensor& x : c.plan.operands)
+              if (from_end <= x.axes.size()) c.plan.put(x, x.axes.size() - from_end, factor);
+          }
+        },
     .traits = Trait::Linear,
     .numpy = "[i.copy() for i in np.broadcast_arrays(*input)]",
     .samples =

@@ -14,6 +14,7 @@
 #include "oar/ops/operators.h"
 #include "oar/ops/reduce_rules.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 
 namespace oar {
 namespace {
@@ -111,7 +112,7 @@ const OpDef logsumexp_op = {
       return stretch(v.grad, v.x, v.axis) * share;
     },
     .saves = "x out",
-    .shard = "...a... -> ...... ; a@axis whole",
+    .shard = "...a... -> ...... ; a@axis again",
     .traits = Trait::Reduction | Trait::FloatMath | Trait::Smooth,
     .dtypes = "float",
     .amp = Amp::Full,
@@ -138,6 +139,11 @@ const OpDef root_sum_square_op = {
       return stretch(scale, v.x, v.axis) * v.x;
     },
     .saves = "x out",
+    .plan =
+        [](const PlanCall& c) {
+          const args::root_sum_square a(c.args);
+          sharding::reduced(c.plan, a.axis, Join::Again);
+        },
     .traits = Trait::Reduction,
     .dtypes = "float complex",
     .amp = Amp::Full,
@@ -165,6 +171,11 @@ const OpDef p_norm_op = {
       const Tensor powers = pow(widened(size), literal(p));
       return narrowed(pow(sum(powers, a.axis, std::nullopt, a.keepdim), literal(1 / p)), dtype);
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::p_norm a(c.args);
+          sharding::reduced(c.plan, a.axis, a.porder == 0 ? Join::Sum : Join::Again);
+        },
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =

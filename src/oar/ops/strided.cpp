@@ -6,6 +6,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/view.h"
 
 namespace oar {
@@ -40,6 +41,7 @@ const OpDef as_strided_op = {
       const Shape strides = batch_strides(Shape(a.x.dims().subspan(1)).numel(), a.stride);
       return as_strided(a.x, behind_batch(c.size, a.shape), words(strides), a.offset);
     },
+    .shard = "whole: the strides lie across all of the memory",
     .traits = Trait::Linear,
     .numpy =
         "x.ravel()[offset + sum((np.arange(n).reshape([-1] + [1] * (len(shape) - 1 - i)) * stride[i] "
@@ -76,6 +78,7 @@ const OpDef as_strided_grad_op = {
       const Shape strides = batch_strides(Shape(a.shape).numel(), a.stride);
       return as_strided_grad(a.value, behind_batch(c.size, a.shape), words(strides), a.offset);
     },
+    .shard = "whole: the strides lie across all of the memory",
     .traits = Trait::Linear,
     .dtypes = "int float complex",
     .numpy =
@@ -161,6 +164,15 @@ const OpDef diagonal_op = {
       return diagonal(a.x, a.offset, behind_batch(a.axis1, rank, "axis1"),
                       behind_batch(a.axis2, rank, "axis2"));
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::diagonal a(c.args);
+          const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
+          size_t to = 0;
+          for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i)
+            if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second)
+              c.plan.pass(c.plan.operands[0], i, c.plan.results[0], to++);
+        },
     .traits = Trait::Linear,
     .numpy = "np.diagonal(x, offset, axis1, axis2).copy()",
     .samples =
@@ -217,6 +229,12 @@ const OpDef unfold_op = {
       const args::unfold a(c.args);
       return unfold(a.x, behind_batch(a.axis, a.x.rank() - 1), a.size, a.step);
     },
+    .plan =
+        [](const PlanCall& c) {
+          const args::unfold a(c.args);
+          const int64_t axis = normalise_axis(a.axis, a.x.rank());
+          sharding::keep_axes(c.plan, Ints(&axis, 1));
+        },
     .traits = Trait::Linear,
     .numpy =
         "np.take(np.lib.stride_tricks.sliding_window_view(x, size, axis), "

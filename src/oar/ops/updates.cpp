@@ -10,6 +10,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/masks.h"
 #include "oar/ops/registry.h"
+#include "oar/ops/shard_rules.h"
 #include "oar/ops/update_rules.h"
 
 namespace oar {
@@ -185,6 +186,7 @@ const OpDef rmsprop_op = {
       }
       return written(a.params);
     },
+    .plan = sharding::like_parameters,
     .traits = Trait::NoGrad,
     .dtypes = "float",
     .numpy =

@@ -26,6 +26,7 @@ const OpDef vecdot_op = {
     },
     .saves = "x y",
     .shard = "...a..., ...a... -> ...... ; a@axis sum",
+    .linear_in = "x y",
     .traits = Trait::Reduction | Trait::Broadcast | Trait::Promote | Trait::Smooth,
     .dtypes = "float",
     .numpy = "np.sum(x * y, axis=axis)",

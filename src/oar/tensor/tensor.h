@@ -39,6 +39,7 @@ enum TensorFlag : uint32_t {
   kFunctionalise = 1u << 5,
   kCapture = 1u << 6,
   kSelectedRows = 1u << 7,
+  kPlanning = 1u << 8,  // no tensor has it: a decomposition is read for its sharding plan
   kDispatchMask = 0xffffu,
   // Not layers: properties that travel with the tensor.
   kWeakScalar = 1u << 16,  // made from a literal; takes the dtype of its partner

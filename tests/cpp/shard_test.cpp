@@ -1,0 +1,346 @@
+// Sharding rules, proven by cutting: every factor of every sample's plan, in pieces of several sizes,
+// each run with its own attributes, joined again and compared with the whole call.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <iostream>
+#include <set>
+
+#include "oar/base/string_util.h"
+#include "oar/device/generator.h"
+#include "oar/ops/dispatcher.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/shard_pieces.h"
+#include "oar/ops/shard_rule.h"
+
+namespace oar {
+namespace {
+
+DType widest_dtype(const Op& op) {
+  for (DType t : {DType::Float64, DType::Int64, DType::Complex128, DType::Bool})
+    if (op.accepts(t)) return t;
+  return DType::Float64;
+}
+
+std::string describe_call(const Op& op, Args args) {
+  std::string text = op.name() + "(";
+  for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + args[i].str();
+  return text + ")";
+}
+
+// A call that may be run more than once: what it writes is its own.
+Frame own_copies(const Op& op, const Frame& frame) {
+  Frame copy = frame.clone();
+  for (size_t i = 0; i < frame.size(); ++i) {
+    if (!op.schema().parameters[i].written) continue;
+    if (frame[i].is_tensor()) copy.set_tensor(i, assign(frame[i].as_tensor()));
+    if (!frame[i].is_tensors()) continue;
+    std::vector<Tensor> list;
+    for (const Tensor& t : frame[i].as_tensors()) list.push_back(t.defined() ? assign(t) : t);
+    copy.set_tensors(i, std::move(list));
+  }
+  return copy;
+}
+
+double tolerance_of(DType dtype) {
+  switch (real_type_of(dtype)) {
+    case DType::Float64:
+      return 1e-10;
+    case DType::Float32:
+      return 1e-5;
+    default:
+      return is_floating(dtype) ? 1e-2 : 0;
+  }
+}
+
+// What differs; empty where nothing does.
+std::string difference(const Tensor& got, const Tensor& wanted) {
+  if (!wanted.defined() || !got.defined())
+    return wanted.defined() == got.defined() ? "" : "is there or not";
+  if (got.describe() != wanted.describe())
+    return format("{} instead of {}", got.describe(), wanted.describe());
+  const auto x = got.to_vector<std::complex<double>>(),
+             y = wanted.to_vector<std::complex<double>>();
+  const double tolerance = tolerance_of(wanted.dtype());
+  const auto close = [&](double u, double v) {
+    return u == v || (std::isnan(u) && std::isnan(v)) ||
+           std::abs(u - v) <= tolerance * (1 + std::abs(v));
+  };
+  for (size_t i = 0; i < x.size(); ++i)
+    if (!close(x[i].real(), y[i].real()) || !close(x[i].imag(), y[i].imag()))
+      return format("element {} is {} instead of {}", i, x[i].real(), y[i].real());
+  return {};
+}
+
+std::vector<Piece> pieces_of(size_t factor, const std::vector<int64_t>& sizes) {
+  std::vector<Piece> pieces;
+  Dim start = 0;
+  for (int64_t size : sizes) {
+    pieces.push_back({factor, start, size});
+    start = start + size;
+  }
+  return pieces;
+}
+
+// One call's results and, behind them, what it wrote.
+struct Run {
+  Outputs results;
+  std::vector<Tensor> written;
+};
+
+Run run_whole(const Op& op, const Frame& frame) {
+  const Frame own = own_copies(op, frame);
+  generator::seed(5);
+  Run run{dispatch(op, own.args()), {}};
+  for (size_t i = 0; i < own.size(); ++i)
+    if (op.schema().parameters[i].written)
+      for_each_tensor(own.args().subspan(i, 1), [&](const Tensor& t) { run.written.push_back(t); });
+  return run;
+}
+
+// A call, cut. The plan is for `op`, the pieces are run by it.
+class Cutting {
+ public:
+  Cutting(const Op& op, const Frame& frame)
+      : op_(op), frame_(frame), plan_(plan_of(op, frame.args())), whole_(run_whole(op, frame)) {}
+
+  const ShardPlan& plan() const { return plan_; }
+
+  // What is wrong with a factor; empty where nothing is.
+  std::string wrong_with(size_t factor, const std::vector<int64_t>& sizes) const {
+    const std::vector<Piece> pieces = pieces_of(factor, sizes);
+    std::vector<Outputs> results;
+    std::vector<Frame> calls;
+    for (const Piece& piece : pieces) {
+      calls.push_back(own_copies(op_, frame_));
+      generator::seed(5);
+      results.push_back(run_piece(op_, calls.back().args(), plan_, piece));
+    }
+    const Outputs joined = join_pieces(op_, frame_.args(), plan_, pieces, results);
+    for (size_t r = 0; r < joined.size(); ++r)
+      if (const std::string text = difference(joined[r], whole_.results[r]); !text.empty())
+        return format("result {}: {}", r, text);
+    return wrong_with_writes(pieces, calls);
+  }
+
+  // Two factors cut at once, in halves: the plan of a piece cuts it further.
+  std::string wrong_with_pair(size_t first, size_t second) const {
+    const std::vector<Piece> pieces = pieces_of(first, halves(first));
+    std::vector<Outputs> results;
+    for (const Piece& piece : pieces) {
+      const Frame call = piece_call(op_, frame_.args(), plan_, piece);
+      const Cutting inner(op_, call);
+      if (inner.plan_.factors.size() <= second) return {};  // a piece of size 1 has fewer factors
+      const std::vector<Piece> parts = pieces_of(second, inner.halves(second));
+      std::vector<Outputs> part_results;
+      for (const Piece& part : parts)
+        part_results.push_back(run_piece(op_, call.args(), inner.plan_, part));
+      results.push_back(join_pieces(op_, call.args(), inner.plan_, parts, part_results));
+    }
+    const Outputs joined = join_pieces(op_, frame_.args(), plan_, pieces, results);
+    for (size_t r = 0; r < joined.size(); ++r)
+      if (const std::string text = difference(joined[r], whole_.results[r]); !text.empty())
+        return format("result {}: {}", r, text);
+    return {};
+  }
+
+  std::vector<int64_t> halves(size_t factor) const {
+    const int64_t size = plan_.factors[factor].size.value();
+    return {size / 2, size - size / 2};
+  }
+
+ private:
+  // Pieces of what is written are views of the call's own copy: each piece has its part written.
+  std::string wrong_with_writes(std::span<const Piece> pieces, std::span<const Frame> calls) const {
+    size_t next = 0;
+    for (const PlanTensor& place : plan_.operands) {
+      if (!op_.schema().parameters[place.parameter].written) continue;
+      const Tensor& wanted = whole_.written[next++];
+      for (size_t p = 0; p < pieces.size(); ++p) {
+        const Value& v = calls[p][place.parameter];
+        const Tensor& got = v.is_tensors() ? v.as_tensors()[place.element] : v.as_tensor();
+        if (const std::string text =
+                difference(cut(got, place, pieces[p]), cut(wanted, place, pieces[p]));
+            !text.empty())
+          return format("what is written to operand {}: {}", place.parameter, text);
+      }
+    }
+    return {};
+  }
+
+  const Op& op_;
+  const Frame& frame_;
+  const ShardPlan plan_;
+  const Run whole_;
+};
+
+struct Tally {
+  std::set<std::string> proven, uncut;
+  size_t cuts = 0;
+  std::vector<std::string> problems;
+};
+
+void prove(const Op& op, const Frame& frame, Tally& tally) {
+  const std::string what = describe_call(op, frame.args());
+  try {
+    const Cutting cutting(op, frame);
+    const ShardPlan& plan = cutting.plan();
+    const auto note = [&](const std::string& how, const std::string& wrong) {
+      ++tally.cuts;
+      if (wrong.empty())
+        tally.proven.insert(op.name());
+      else
+        tally.problems.push_back(format("{} by {}, {}: {}", what, plan.str(), how, wrong));
+    };
+    for (size_t f = 0; f < plan.factors.size(); ++f) {
+      const std::string letter(1, static_cast<char>('a' + f));
+      const int64_t size = plan.factors[f].size.value();
+      note(letter + " in halves", cutting.wrong_with(f, cutting.halves(f)));
+      if (size > 2) note(letter + " unevenly", cutting.wrong_with(f, {1, size - 1}));
+      const bool alone = op.has(Trait::Inplace) || plan.factors[f].positions >= 0;
+      if (f > 0 && !alone && plan.factors[0].positions < 0)
+        note("a and " + letter, cutting.wrong_with_pair(0, f));
+    }
+    if (plan.factors.empty()) tally.uncut.insert(op.name());
+  } catch (const std::exception& error) {
+    tally.problems.push_back(what + ": throws " + error.what());
+  }
+}
+
+std::string listed(const std::vector<std::string>& problems) {
+  const size_t shown = std::min<size_t>(problems.size(), 200);
+  return format(
+      "{} problems:\n{}", problems.size(),
+      join(std::vector(problems.begin(), problems.begin() + static_cast<ptrdiff_t>(shown)), "\n"));
+}
+
+bool says_why_whole(const Op& op) {
+  const char* text = op.def().shard;
+  return text && !ShardRule::parse(text, op.schema()).whole.empty();
+}
+
+TEST(Sharding, EveryPlanIsProvenByCutting) {
+  Tally tally;
+  size_t ops = 0;
+  for (const Op* op : Registry::get().all()) {
+    if (!op->is_built_in() || op->inplace_of() || !op->def().samples) continue;
+    ++ops;
+    uint64_t seed = 1;
+    for (const Sample& sample : op->def().samples())
+      prove(*op, sample.make(op->schema(), widest_dtype(*op), seed++), tally);
+  }
+  std::vector<std::string> uncut;
+  for (const std::string& name : tally.uncut) {
+    if (tally.proven.contains(name)) continue;
+    uncut.push_back(name);
+    EXPECT_TRUE(says_why_whole(get_op(name))) << name << " is never cut and does not say why";
+  }
+  std::cout << tally.proven.size() << " of " << ops << " ops have a cut proven, by " << tally.cuts
+            << " cuts; nothing is cut of " << join(uncut, ", ") << ".\n";
+  EXPECT_TRUE(tally.problems.empty()) << listed(tally.problems);
+}
+
+std::string plan_text(const char* op, const Sample& sample) {
+  const Frame frame = sample.make(get_op(op).schema(), DType::Float64, 1);
+  return plan_of(get_op(op), frame.args()).str();
+}
+
+TEST(Sharding, PlansOfCalls) {
+  EXPECT_EQ(plan_text("matmul", Samples().add(t({4, 6}), t({6, 8}))[0]),
+            "ab, bc -> ac ; a 4, b 6 sum, c 8");
+  EXPECT_EQ(plan_text("add", Samples().add(t({4, 1}), t({6}))[0]), "a-, b -> ab ; a 4, b 6");
+  EXPECT_EQ(plan_text("softmax", Samples().add(t({4, 6}), -1)[0]), "a- -> a- ; a 4");
+  EXPECT_EQ(plan_text("sum", Samples().add(t({2, 3, 4}), IntVector{0, -1})[0]),
+            "abc -> b ; a 2 sum, b 3, c 4 sum");
+  EXPECT_EQ(plan_text("max", Samples().add(t({2, 3}), SampleNone{}, true)[0]),
+            "ab -> -- ; a 2 max, b 3 max");
+  EXPECT_EQ(plan_text("reshape", Samples().add(t({4, 6, 5}), IntVector{2, 12, 5})[0]),
+            "(a*2)-b -> a-b ; a 2, b 5");
+  EXPECT_EQ(plan_text("flatten", Samples().add(t({4, 6}))[0]), "a- -> (a*6) ; a 4");
+  EXPECT_EQ(plan_text("conv2d",
+                      Samples().add(t({2, 4, 5, 5}), t({6, 2, 3, 3}), std::nullopt, 1, 0, 1, 2)[0]),
+            "a(b*2)--, (b*3)--- -> a(b*3)-- ; a 2, b 2");
+  EXPECT_EQ(plan_text("embedding", Samples().add(ints(0, 5, {3}), t({5, 4}))[0]),
+            "a, bc -> ac ; a 3, b 5 masked sum, c 4");
+  EXPECT_EQ(plan_text("nonzero", Samples().add(t({3, 4}))[0]), "-- -> --");
+}
+
+TEST(Sharding, PlansOfSymbolicSizes) {
+  const Dim n = Dim::symbol("rows", 6);
+  const Tensor x = Tensor::meta(Shape{n, 4}, DType::Float32),
+               y = Tensor::meta(Shape{4, 8}, DType::Float32);
+  const Value product[] = {Value(x), Value(y), Value(false), Value(false)};
+  EXPECT_EQ(plan_of(get_op("matmul"), product).str(), "ab, bc -> ac ; a rows, b 4 sum, c 8");
+  const Value flat[] = {Value(x), Value(0), Value(-1)};
+  EXPECT_EQ(plan_of(get_op("flatten"), flat).str(), "a- -> (a*4) ; a rows");
+}
+
+// A sum over partial sums is the sum, but no further than a product with what is not partial.
+TEST(Sharding, DerivedPlansFollowPartialSums) {
+  EXPECT_EQ(plan_text("inner", Samples().add(t({4, 6}), t({3, 6}))[0]),
+            "ab, cb -> ac ; a 4, b 6 sum, c 3");
+  EXPECT_EQ(plan_text("mse_loss", Samples().add(t({4, 6}), t({4, 6}))[0]),
+            "ab, ab ->  ; a 4 mean, b 6 mean");
+  EXPECT_EQ(plan_text("std", Samples().add(t({4, 6}), IntVector{1})[0]), "a- -> a ; a 4");
+  EXPECT_EQ(plan_text("addmm", Samples().add(t({4, 8}), t({4, 6}), t({6, 8}))[0]),
+            "ab, a-, -b -> ab ; a 4, b 8");
+}
+
+// Rules that are wrong, each in its own way, and what the proof says of them.
+const Op& wrong_op(OpDef def) {
+  const Schema schema = Schema::parse(def.schema);
+  def.brief = "Has a wrong sharding rule.";
+  const Op* known = Registry::get().find(schema.name);
+  return known ? *known : Registry::get().add(std::move(def), "test");
+}
+
+std::vector<std::string> problems_of(const Op& op, const Sample& sample) {
+  Tally tally;
+  prove(op, sample.make(op.schema(), DType::Float64, 1), tally);
+  return tally.problems;
+}
+
+TEST(Sharding, AWrongRuleIsCaught) {
+  const auto by = [](const char* name) {
+    return [name](const Args& args) -> Made { return Made(dispatch(get_op(name), args)); };
+  };
+  // The rule itself would let the axis of a softmax be cut.
+  EXPECT_FALSE(
+      problems_of(
+          wrong_op(
+              {.schema = "test_wrong_cut(Tensor x, int axis = -1, dtype? dtype = None) -> Tensor",
+               .decompose = by("softmax"),
+               .shard = "... -> ..."}),
+          Samples().add(t({4, 6}))[0])
+          .empty());
+  // The maximum of the whole is not the sum of those of the pieces.
+  EXPECT_FALSE(
+      problems_of(
+          wrong_op(
+              {.schema =
+                   "test_wrong_join(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+               .decompose = by("max"),
+               .shard = "...a... -> ...... ; a@axis sum"}),
+          Samples().add(t({4, 6}), IntVector{1})[0])
+          .empty());
+  // Pieces of a reshape need other sizes.
+  EXPECT_FALSE(problems_of(wrong_op({.schema = "test_wrong_piece(Tensor x, shape shape) -> Tensor",
+                                     .decompose = by("reshape"),
+                                     .plan = get_op("reshape").def().plan}),
+                           Samples().add(t({4, 6}), IntVector{24})[0])
+                   .empty());
+  // … while the right rule of the same op passes.
+  EXPECT_TRUE(problems_of(get_op("softmax"), Samples().add(t({4, 6}))[0]).empty());
+}
+
+TEST(Sharding, RulesThatAreNotRules) {
+  const Schema schema = Schema::parse("f(Tensor x, int axis = 0) -> Tensor");
+  for (const char* text : {"...", "..., ... -> ...", "... -> ..., ...", "... -> ... ; ",
+                           "a -> a ; a@axes", "a -> a ; a halved", "1 -> 1", "whole:"})
+    EXPECT_THROW(ShardRule::parse(text, schema), Error) << text;
+  EXPECT_EQ(ShardRule::parse("whole: of its nature", schema).whole, "of its nature");
+  EXPECT_FALSE(ShardRule::parse("whole: of its nature", schema).batches());
+}
+
+}  // namespace
+}  // namespace oar
