@@ -30,6 +30,18 @@ class CPUPlace:
         return False
 
 
+class CUDAPlace:
+    """A device that this build does not have."""
+
+    def __init__(self, *args):
+        raise RuntimeError(f"there is no {type(self).__name__} here; devices other than the CPU come as plug-ins. "
+                           "Use CPUPlace(), or ask is_compiled_with_cuda() first.")
+
+
+class CUDAPinnedPlace(CUDAPlace):
+    """Memory that this build does not have."""
+
+
 class DevicePlace:
     """A device that a plug-in brought."""
 
@@ -138,7 +150,7 @@ def get_flags(flags) -> dict:
 
 def set_device(device: str):
     """Chooses the device of new tensors: ``'cpu'``, or one that a plug-in brought."""
-    name = device if isinstance(device, str) else "cpu"
+    name = device if isinstance(device, str) else "cpu" if device.is_cpu_place() else device.device
     _C.set_device(name)
     return place_of(_C.get_device())
 
@@ -171,6 +183,12 @@ def is_compiled_with_cinn() -> builtins.bool:
 def in_dynamic_mode() -> builtins.bool:
     """True: calls run at once."""
     return True
+
+
+def disable_static(place=None) -> None:
+    """Nothing to do: calls run at once. New tensors are on ``place``, if one is given."""
+    if place is not None:
+        set_device(place)
 
 
 def is_tensor(x) -> builtins.bool:
