@@ -7,6 +7,8 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
+# A Python that has PyTorch, for test-torch alone.
+OAR_TORCH ?= build/bench/torch/bin/python
 # OAR_WERROR=1 turns compiler warnings into errors, as the automatic runs do.
 CONFIGURE_FLAGS := -DOAR_WERROR=$(if $(filter 1 ON on,$(OAR_WERROR)),ON,OFF)
 
@@ -44,6 +46,10 @@ test-asan: setup ## C++ tests under the address and undefined-behaviour sanitize
 test-tsan: setup ## C++ tests under the thread sanitizer
 	@$(call compile,tsan)
 	@tools/run_tests.sh tsan cpp
+
+.PHONY: test-torch
+test-torch: build ## values and gradients of every op against PyTorch (after `make bench-peers`)
+	@OAR_TORCH=$(OAR_TORCH) $(PYTHON) -m pytest -q -rs tests/python/peers
 
 .PHONY: bench
 bench: build ## measure beside the peers (BENCH_ARGS="--quick", "--help")

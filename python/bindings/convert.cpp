@@ -258,10 +258,13 @@ Tensor from_array(PyObject* array, bool copy) {
 Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
   const auto cast_to = [&](Tensor t) { return dtype && t.dtype() != *dtype ? cast(t, *dtype) : t; };
   if (is_tensor(object)) return cast_to(assign(tensor_of(object)));
-  if (PyFloat_Check(object) || PyLong_Check(object) || PyComplex_Check(object) ||
-      PyList_Check(object) || PyTuple_Check(object)) {
-    if (!holds_arrays(object)) return from_lists(object, dtype);
-  }
+  // NumPy's float64 and complex128 are Python numbers too, but say their dtype.
+  const bool number = PyFloat_CheckExact(object) || PyLong_Check(object) ||
+                      PyComplex_CheckExact(object) ||
+                      ((PyFloat_Check(object) || PyComplex_Check(object)) &&
+                       !PyObject_HasAttrString(object, "dtype"));
+  if (number || ((PyList_Check(object) || PyTuple_Check(object)) && !holds_arrays(object)))
+    return from_lists(object, dtype);
   const Ref function(numpy_function("asarray"));
   const Ref array = checked(PyObject_CallOneArg(function.get(), object));
   Tensor t = from_array(array.get(), true);

@@ -157,11 +157,24 @@ OAR_BINARY(nb_multiply, "multiply")
 OAR_BINARY(nb_divide, "divide")
 OAR_BINARY(nb_floor_divide, "floor_divide")
 OAR_BINARY(nb_remainder, "remainder")
-OAR_BINARY(nb_matmul, "matmul")
 OAR_BINARY(nb_and, "bitwise_and")
 OAR_BINARY(nb_or, "bitwise_or")
 OAR_BINARY(nb_xor, "bitwise_xor")
 #undef OAR_BINARY
+
+// The op takes tensors only, the operator arrays as well: array @ tensor comes here too.
+PyObject* nb_matmul(PyObject* a, PyObject* b) {
+  static const Op& op = get_op("matmul");
+  if (is_tensor(a) && is_tensor(b)) return binary(op, a, b);
+  return guarded([&]() -> PyObject* {
+    const auto as_tensor = [](PyObject* o) {
+      if (is_tensor(o) || !PyObject_HasAttrString(o, "__array__")) return Ref(Py_NewRef(o));
+      return Ref(wrap(to_tensor(o, std::nullopt)));
+    };
+    const Ref left = as_tensor(a), right = as_tensor(b);
+    return binary(op, left.get(), right.get());
+  });
+}
 
 PyObject* nb_power(PyObject* a, PyObject* b, PyObject*) {
   static const Op& op = get_op("pow");

@@ -45,6 +45,15 @@ def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
     return ops.cast(steps * step + float(start), dtype)
 
 
+def logspace(start, stop, num, base=10.0, dtype=None, name=None) -> Tensor:
+    """num powers of base, whose exponents go evenly from start to stop, both included."""
+    start, stop, num, base = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, num, base))
+    if num < 1:
+        raise ValueError(f"[logspace] num must be at least 1, not {num}.")
+    exponents = linspace(start, stop, num, "float64")
+    return ops.cast(ops.pow(ops.full_like(exponents, float(base)), exponents), dtype or _C.get_default_dtype())
+
+
 def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
     columns = num_rows if num_columns is None else num_columns

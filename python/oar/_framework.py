@@ -30,6 +30,18 @@ class CPUPlace:
         return False
 
 
+class CUDAPlace:
+    """A device that this build does not have."""
+
+    def __init__(self, *args):
+        raise RuntimeError(f"there is no {type(self).__name__} here; devices other than the CPU come as plug-ins. "
+                           "Use CPUPlace(), or ask is_compiled_with_cuda() first.")
+
+
+class CUDAPinnedPlace(CUDAPlace):
+    """Memory that this build does not have."""
+
+
 class DevicePlace:
     """A device that a plug-in brought."""
 
@@ -138,7 +150,7 @@ def get_flags(flags) -> dict:
 
 def set_device(device: str):
     """Chooses the device of new tensors: ``'cpu'``, or one that a plug-in brought."""
-    name = device if isinstance(device, str) else "cpu"
+    name = device if isinstance(device, str) else "cpu" if device.is_cpu_place() else device.device
     _C.set_device(name)
     return place_of(_C.get_device())
 
@@ -149,6 +161,22 @@ def get_device() -> str:
 
 
 def is_compiled_with_cuda() -> builtins.bool:
+    """False: devices other than the CPU come as plug-ins."""
+    return False
+
+
+def is_compiled_with_rocm() -> builtins.bool:
+    """False: devices other than the CPU come as plug-ins."""
+    return False
+
+
+def is_compiled_with_xpu() -> builtins.bool:
+    """False: devices other than the CPU come as plug-ins."""
+    return False
+
+
+def is_compiled_with_cinn() -> builtins.bool:
+    """False: the compiler is Oar's own."""
     return False
 
 
@@ -157,21 +185,36 @@ def in_dynamic_mode() -> builtins.bool:
     return True
 
 
+def disable_static(place=None) -> None:
+    """Nothing to do: calls run at once. New tensors are on ``place``, if one is given."""
+    if place is not None:
+        set_device(place)
+
+
 def is_tensor(x) -> builtins.bool:
     """Whether x is a tensor."""
     return isinstance(x, Tensor)
 
 
+def _dtype_name(question: str, x: Tensor) -> str:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"[{question}] x must be a tensor, not {type(x).__name__}.")
+    return x.dtype.name
+
+
 def is_complex(x: Tensor) -> builtins.bool:
-    return x.dtype in (_C.complex64, _C.complex128)
+    """Whether the elements are complex numbers."""
+    return "complex" in _dtype_name("is_complex", x)
 
 
 def is_floating_point(x: Tensor) -> builtins.bool:
-    return "float" in x.dtype.name
+    """Whether the elements are floats."""
+    return "float" in _dtype_name("is_floating_point", x)
 
 
 def is_integer(x: Tensor) -> builtins.bool:
-    return "int" in x.dtype.name
+    """Whether the elements are integers."""
+    return "int" in _dtype_name("is_integer", x)
 
 
 def rank(input: Tensor) -> Tensor:
@@ -187,6 +230,19 @@ def shape(input: Tensor) -> Tensor:
 def numel(x: Tensor, name: str | None = None) -> Tensor:
     """The number of elements, as a 0-d tensor."""
     return _C.make_tensor(x.size, "int64")
+
+
+def check_shape(shape) -> None:
+    """Raises unless shape is a list of sizes: integers that are not negative, or integer tensors."""
+    sizes = [shape] if isinstance(shape, Tensor) else list(shape)
+    for size in sizes:
+        if isinstance(size, Tensor):
+            if size.dtype.name not in ("int32", "int64"):
+                raise TypeError(f"a shape is a tensor of dtype int32 or int64, not {size.dtype.name}.")
+        elif size < 0:
+            raise ValueError(f"the sizes of a shape must not be negative, as in {sizes}.")
+        elif not isinstance(size, int):
+            raise TypeError(f"the sizes of a shape must be integers, not {type(size).__name__} as in {sizes}.")
 
 
 def finfo(dtype):

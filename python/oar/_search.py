@@ -79,6 +79,8 @@ def _check_axis(op: str, axis) -> None:
 
 
 def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool):
+    if not isinstance(x, Tensor):
+        raise TypeError(f"[{op}] x must be a tensor, not {type(x).__name__}.")
     if mode not in ("avg", "min"):
         raise ValueError(f"[{op}] mode is {mode!r}; it can be 'avg' or 'min'.")
     _check_axis(op, axis)
@@ -171,7 +173,9 @@ def _edges_of(x: Tensor, bins, ranges) -> list[Tensor]:
     axes = x.shape[1]
     if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor):
         return [ops.cast(b, x.dtype) for b in bins]
-    counts = [bins] * axes if isinstance(bins, int) else list(bins)
+    counts = [bins] * axes if not isinstance(bins, (list, tuple)) else list(bins)
+    if not all(isinstance(count, int) for count in counts):
+        raise ValueError(f"[histogramdd] bins is {bins!r}; it must be an integer, a list of them, or a list of tensors.")
     if len(counts) != axes:
         raise ValueError(f"[histogramdd] bins has {len(counts)} entries for the {axes} columns of x.")
     edges = []
@@ -193,6 +197,8 @@ def _edges_of(x: Tensor, bins, ranges) -> list[Tensor]:
 def histogramdd(x: Tensor, bins=10, ranges=None, density: bool = False, weights: Tensor | None = None,
                 name: str | None = None):
     """How many rows of x [..., d] fall into each cell of a grid in d dimensions, and the grid's bounds."""
+    if not isinstance(density, bool):
+        raise TypeError(f"[histogramdd] density must be a bool, not {type(density).__name__}.")
     if x.ndim < 2:
         raise ValueError(f"[histogramdd] x of shape {list(x.shape)} must have at least two axes.")
     if isinstance(bins, (list, tuple)) and len(bins) != x.shape[-1]:
@@ -212,6 +218,9 @@ def histogramdd(x: Tensor, bins=10, ranges=None, density: bool = False, weights:
     total = 1
     for size in sizes:
         total *= size
+    if weights is not None and list(weights.shape) != list(x.shape[:-1]):
+        raise ValueError(f"[histogramdd] weights of shape {list(weights.shape)} must have one number for each row of "
+                         f"x: shape {list(x.shape[:-1])}.")
     share = ops.ones([points.shape[0]], x.dtype) if weights is None else ops.reshape(weights, [-1])
     counts = ops.bincount(ops.masked_select(cell, inside), ops.masked_select(share, inside), total)
     counts = ops.reshape(counts, sizes)

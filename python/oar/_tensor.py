@@ -99,6 +99,11 @@ def element_size(self) -> int:
     return self.dtype.itemsize
 
 
+def rank(self) -> Tensor:
+    """The number of axes, as a 0-d tensor."""
+    return _C.make_tensor(self.ndim, "int32")
+
+
 def numel(self) -> Tensor:
     """The number of elements, as a 0-d tensor."""
     return _C.make_tensor(self.size, "int64")
@@ -247,7 +252,7 @@ def share_data_with(self, other: Tensor) -> Tensor:
 
 _METHODS = {
     "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
-    "copy_": copy_, "dim": dim, "rank": dim, "ndimension": dim, "element_size": element_size, "numel": numel,
+    "copy_": copy_, "dim": dim, "rank": rank, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
     "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense, "__iter__": iterate,
     "__pos__": lambda self: self, "__complex__": as_complex_number, "__contains__": contains, "__array__": array,
@@ -257,6 +262,7 @@ _METHODS = {
 }
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
+Tensor.__array_priority__ = 1000.0  # array * tensor is the tensor's business, and a tensor
 Tensor.T = property(transposed)
 Tensor.mT = property(matrix_transposed)
 Tensor.place = property(lambda self: place_of(self._device))

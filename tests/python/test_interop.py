@@ -103,6 +103,27 @@ def test_dlpack_capsule():
         oar.from_dlpack(3)
 
 
+def test_operators_with_arrays_give_tensors():
+    x = oar.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+    a = np.array([[0.5, 1.0], [2.0, -1.0]], np.float32)
+    for made, wanted in [(a * x, a * x.numpy()), (a - x, a - x.numpy()), (x / a, x.numpy() / a), (a ** x, a ** x.numpy()),
+                         (a @ x, a @ x.numpy()), (x @ a, x.numpy() @ a), (a < x, a < x.numpy()),
+                         (np.sqrt(2.0) * x, np.sqrt(np.float32(2)) * x.numpy())]:
+        assert isinstance(made, oar.Tensor)
+        np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-6)
+    assert isinstance(np.sin(x), np.ndarray)  # NumPy's own functions still give arrays
+
+
+@pytest.mark.parametrize("number, dtype", [
+    (np.float64(2), "float64"), (np.complex128(2), "complex128"), (np.float32(2), "float32"), (np.int32(2), "int32"),
+    (np.bool_(True), "bool"), (2.0, "float32"), (2, "int64"), (True, "bool"), (2j, "complex64"),
+    ([np.float64(2)], "float32"),
+])
+def test_dtype_of_numbers(number, dtype):
+    assert oar.to_tensor(number).dtype.name == dtype
+    assert oar.to_tensor(number, dtype="float16").dtype.name == "float16"
+
+
 def test_readonly_arrays():
     a = np.arange(4.0)
     a.flags.writeable = False
@@ -141,7 +162,7 @@ def test_numpy_functions_and_operands():
     assert np.add.reduce(t) == 3 and np.asarray(t, dtype=np.int32).dtype == np.int32
     assert isinstance(t + np.array([1.0, 2.0], np.float32), oar.Tensor)
     assert (t * np.float32(2)).dtype.name == "float32"
-    assert isinstance(np.array([1.0, 2.0], np.float32) + t, (oar.Tensor, np.ndarray))
+    assert isinstance(np.array([1.0, 2.0], np.float32) + t, oar.Tensor)
     np.testing.assert_array_equal(np.stack([t, t]), [[1, 2], [1, 2]])
 
 

@@ -15,6 +15,7 @@ from oar.nn.functional import (
     flash_attention,
     loss,
     pooling,
+    sampling,
     vision,
 )
 from oar.nn.functional.activation import *  # noqa: F403
@@ -22,6 +23,7 @@ from oar.nn.functional.common import *  # noqa: F403
 from oar.nn.functional.conv import *  # noqa: F403
 from oar.nn.functional.loss import *  # noqa: F403
 from oar.nn.functional.pooling import *  # noqa: F403
+from oar.nn.functional.sampling import *  # noqa: F403
 from oar.nn.functional.vision import *  # noqa: F403
 from oar.nn.functional.flash_attention import flash_attn_qkvpacked, flash_attn_varlen_qkvpacked
 
@@ -31,6 +33,7 @@ _KINDS = (
     conv,
     loss,
     pooling,
+    sampling,
     vision,
 )
 __all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flash_attention", "flash_attn_qkvpacked",

@@ -12,6 +12,7 @@ from oar.nn.layer import (
     norm,
     pooling,
     rnn,
+    spectral,
     transformer,
     vision,
 )
@@ -26,6 +27,7 @@ from oar.nn.layer.loss import *  # noqa: F403
 from oar.nn.layer.norm import *  # noqa: F403
 from oar.nn.layer.pooling import *  # noqa: F403
 from oar.nn.layer.rnn import *  # noqa: F403
+from oar.nn.layer.spectral import *  # noqa: F403
 from oar.nn.layer.transformer import *  # noqa: F403
 from oar.nn.layer.vision import *  # noqa: F403
 
@@ -41,6 +43,7 @@ _KINDS = (
     norm,
     pooling,
     rnn,
+    spectral,
     transformer,
     vision,
 )
