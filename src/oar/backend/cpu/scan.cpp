@@ -37,7 +37,7 @@ void each_line(F&& f, Put&& put) {
 // to the compiler: body.template operator()<lines, 1>(group).
 template <class Body>
 void for_lines(const AxisSpan& span, Body&& body) {
-  if (span.length == 0 || span.inner == 0) return;
+  if (span.length == 0 || span.inner == 0 || span.outer == 0) return;
   const bool rows = span.inner == 1;
   const int64_t width = rows ? kRows : kColumns;
   const int64_t lines = rows ? span.outer : span.inner, blocks = (lines + width - 1) / width;
