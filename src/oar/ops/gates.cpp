@@ -70,7 +70,7 @@ const OpDef glu_grad_op = {
       return glu_grad(x, with_batch(c, 1), behind_batch(c.args[2].as_int(), x.rank() - 1));
     },
     .shard = "...a..., ...b... -> ...a... ; a@axis whole ; b@axis whole",
-    .traits = Trait::Smooth,
+    .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "float",
     .numpy =
         "(lambda v, s: np.concatenate([grad * s, grad * s * (1 - s) * v[0]], "
