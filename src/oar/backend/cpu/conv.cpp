@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "oar/backend/cpu/channels.h"
+#include "oar/backend/cpu/conv_narrow.h"
 #include "oar/backend/cpu/conv_shape.h"
 #include "oar/backend/cpu/conv_tiles.h"
 #include "oar/backend/cpu/depthwise.h"
@@ -43,6 +44,8 @@ void times_columns(const ConvShape& s, const T* weight, const T* image, T* out, 
 template <class T>
 void forward(const ConvShape& s, const T* x, const T* weight, const T* bias, T* out) {
   if (is_depthwise(s)) return depthwise_forward(s, x, weight, bias, out);
+  if constexpr (std::is_floating_point_v<T>)
+    if (is_narrow(s)) return narrow_forward(s, x, weight, bias, out);
   for_each_group(s, [&](int64_t n, int64_t g) {
     const int64_t index = n * s.groups + g;
     T* to = out + index * s.out_channels * s.pixels();

@@ -10,6 +10,18 @@
 #include "oar/base/parallel.h"
 
 namespace oar::cpu {
+
+template <class T>
+const MicroTable<T>& micro_table() {
+  static const bool avx512 = kAvx512Float.lanes > 0 && use_avx512();
+  if constexpr (std::is_same_v<T, float>)
+    return avx512 ? kAvx512Float : kBaseFloat;
+  else
+    return avx512 ? kAvx512Double : kBaseDouble;
+}
+template const MicroTable<float>& micro_table<float>();
+template const MicroTable<double>& micro_table<double>();
+
 namespace {
 
 // Multiply-adds below which packing, or another thread, costs more than it brings.
@@ -22,15 +34,6 @@ constexpr int64_t kDepth = kMaxPanelRows;
 // In floating point: broadcast operands have sizes whose product no integer holds.
 double work_of(int64_t m, int64_t n, int64_t k) {
   return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-}
-
-template <class T>
-const MicroTable<T>& table() {
-  static const bool avx512 = kAvx512Float.lanes > 0 && use_avx512();
-  if constexpr (std::is_same_v<T, float>)
-    return avx512 ? kAvx512Float : kBaseFloat;
-  else
-    return avx512 ? kAvx512Double : kBaseDouble;
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -170,7 +173,7 @@ class Product {
       for (int64_t j = j0; j < j0 + columns; ++j) c_.data[i * c_.row + j * c_.column] = T(0);
   }
 
-  const MicroTable<T>& table_ = table<T>();
+  const MicroTable<T>& table_ = micro_table<T>();
   int64_t m_, n_, k_;
   Matrix<const T> a_;
   Matrix<T> c_;

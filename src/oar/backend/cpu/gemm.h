@@ -6,10 +6,15 @@
 
 #include <cstdint>
 
+#include "oar/backend/cpu/gemm_table.h"
 #include "oar/base/function_ref.h"
 #include "oar/tensor/element.h"
 
 namespace oar::cpu {
+
+// The micro kernels that this machine runs; for float and double.
+template <class T>
+const MicroTable<T>& micro_table();
 
 // Element (i, j) is data[i * row + j * column].
 template <class T>

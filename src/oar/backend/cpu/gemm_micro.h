@@ -52,8 +52,37 @@ void micro(const MicroTile<T>& t) {
 }
 
 template <class T, int kBytes, int kRows, int kVectors>
+void micro_places(const MicroPlaces<T>& t) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  typedef T Unaligned __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+  const T* rows[kRows];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) rows[i] = t.a + i * t.a_row;
+  Vector sum[kRows][kVectors] = {};
+  for (long k = 0; k < t.depth; ++k) {
+    const T* b = t.b + t.places[k];
+    Vector column[kVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j)
+      column[j] = *reinterpret_cast<const Unaligned*>(b + j * t.b_vector);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const T factor = rows[i][k];
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) sum[i][j] += column[j] * factor;
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j)
+      *reinterpret_cast<Unaligned*>(t.c + i * t.c_row + j * t.c_vector) = sum[i][j];
+}
+
+template <class T, int kBytes, int kRows, int kVectors>
 constexpr void fill_rows(MicroTable<T>& table) {
   table.run[kRows - 1][kVectors - 1] = micro<T, kBytes, kRows, kVectors>;
+  table.run_places[kRows - 1][kVectors - 1] = micro_places<T, kBytes, kRows, kVectors>;
   if constexpr (kRows > 1) fill_rows<T, kBytes, kRows - 1, kVectors>(table);
 }
 

@@ -17,6 +17,20 @@ struct MicroTile {
   bool accumulate;
 };
 
+// The same where the rows of B lie at any places, and the vectors of a row some distance apart: a
+// convolution reads its image so, without columns. A is contiguous along k.
+template <class T>
+struct MicroPlaces {
+  long depth;
+  const T* a;
+  long a_row;
+  const T* b;
+  const long* places;  // of row k, from b
+  long b_vector;
+  T* c;
+  long c_row, c_vector;
+};
+
 inline constexpr int kMicroVectors = 3;
 
 template <class T>
@@ -24,6 +38,7 @@ struct MicroTable {
   int lanes;  // elements of a vector
   int rows;   // the tallest tile
   void (*run[8][kMicroVectors])(const MicroTile<T>&);
+  void (*run_places[8][kMicroVectors])(const MicroPlaces<T>&);
 };
 
 extern const MicroTable<float> kBaseFloat;
