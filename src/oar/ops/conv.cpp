@@ -220,7 +220,7 @@ const OpDef conv_op = {
               v.bias.defined() && v.needs(2) ? sum(v.grad, axes_beside_channels(v.grad, Sliding(v)))
                                              : Tensor()};
     },
-    .saves = "x weight bias:shape",
+    .saves = "x>weight weight>x bias:shape",
     .batch = batch_conv,
     .shard = "nc..., oc..., o -> no... ; ... whole",
     .traits = Trait::Promote,
@@ -271,7 +271,7 @@ const OpDef conv_input_grad_op = {
                                 v.dilation, v.groups, v.channels_last)
                          : Tensor()};
     },
-    .saves = "weight grad",
+    .saves = "weight>grad grad>weight",
     .batch = batch_input_grad,
     .shard = "oc..., no... -> nc... ; ... whole",
     .traits = Trait::Promote,
@@ -317,7 +317,7 @@ const OpDef conv_weight_grad_op = {
                                 v.dilation, v.groups, v.channels_last)
                          : Tensor()};
     },
-    .saves = "x grad",
+    .saves = "x>grad grad>x",
     .batch = batch_weight_grad,
     .shard = "nc..., no... -> oc... ; ... whole",
     .traits = Trait::Promote,
