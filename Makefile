@@ -63,6 +63,11 @@ bench-calls: build ## the cost of one call beside NumPy's
 bench-memory: build ## kernels that only move memory, beside NumPy's loops
 	@PYTHONPATH=build/python $(PYTHON) benchmarks/memory_bound.py $(BENCH_ARGS)
 
+.PHONY: bench-roofline
+bench-roofline: build ## Oar beside oneDNN called directly, and beside plain loops
+	@ninja -C build oar_roofline > /dev/null
+	@build/bin/oar_roofline $(BENCH_ARGS)
+
 .PHONY: bench-peers
 bench-peers: setup ## install the newest PyTorch and PaddlePaddle for the benchmarks alone
 	@tools/bench_peers.sh build/bench

@@ -39,3 +39,15 @@ def test_an_input_without_gradient_does_not_keep_the_weight_alive(product):
     x2.add_(oar.to_tensor(1.0))  # the same memory as x; only the gradient of `frozen` would read it
     z.sum().backward()
     assert x.grad is not None
+
+
+def test_a_convolution_of_data_does_not_keep_the_weight():
+    x, w = oar.ones([1, 1, 3, 3]), leaf([[[[2.0]]]])
+    y = oar.nn.functional.conv2d(x, w)
+    w.detach().add_(oar.to_tensor(1.0))  # only the gradient of x would read it
+    y.sum().backward()
+    assert w.grad.item() == 9.0
+    y = oar.nn.functional.conv2d(x, w)
+    x.add_(oar.to_tensor(1.0))  # read by the gradient of w
+    with pytest.raises(RuntimeError, match="conv needs its operand x"):
+        y.sum().backward()

@@ -248,7 +248,7 @@ const OpDef conv_op = {
               v.bias.defined() && v.needs(2) ? sum(v.grad, axes_beside_channels(v.grad, Sliding(v)))
                                              : Tensor()};
     },
-    .saves = "x weight bias:shape",
+    .saves = "x>weight weight>x bias:shape",
     .batch = batch_conv,
     .plan =
         [](const PlanCall& c) {
@@ -312,7 +312,7 @@ const OpDef conv_input_grad_op = {
                                 v.dilation, v.groups, v.channels_last)
                          : Tensor()};
     },
-    .saves = "weight grad",
+    .saves = "weight>grad grad>weight",
     .batch = batch_input_grad,
     .plan =
         [](const PlanCall& c) {
@@ -368,7 +368,7 @@ const OpDef conv_weight_grad_op = {
                                 v.dilation, v.groups, v.channels_last)
                          : Tensor()};
     },
-    .saves = "x grad",
+    .saves = "x>grad grad>x",
     .batch = batch_weight_grad,
     .plan =
         [](const PlanCall& c) {

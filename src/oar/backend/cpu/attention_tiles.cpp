@@ -279,7 +279,7 @@ class BackwardTask {
   Floats lse_, level_, weights_, slopes_, to_query_, to_key_, to_value_;
 };
 
-// Null where tiles are not for this call: its operands, up to in(last), have rows that are dense.
+// Null where tiles are not for this call: it is small, or its rows are not dense.
 const TileTable* table_for(const KernelCall& call) {
   if (call.dtype() != DType::BFloat16) return nullptr;
   const oar_tensor &q = call.in(0), &k = call.in(1), &v = call.in(2);

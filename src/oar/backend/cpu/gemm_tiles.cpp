@@ -218,7 +218,10 @@ bool gemm_tiles(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const
                 bool accumulate) {
   // Multiply-adds below which packing costs more than tiles bring.
   constexpr double kLeastWork = 1 << 14;
-  if (m < 2 || n < 2 || k < 8 ||
+  // The right factor is not copied as a whole: the larger one should be that.
+  if (n == 1 && m > 1)
+    return gemm_tiles<T>(n, m, k, b.transposed(), a.transposed(), c.transposed(), accumulate);
+  if (k < 8 ||
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) < kLeastWork)
     return false;
   const TileTable* table = tile_table();
