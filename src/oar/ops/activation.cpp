@@ -4,6 +4,7 @@
 
 #include <numbers>
 
+#include "oar/ops/gen/slopes.h"
 #include "oar/ops/gen/trigonometry.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/masks.h"
@@ -240,7 +241,7 @@ const OpDef log_sigmoid_op = {
     .decompose = [](const args::log_sigmoid& a) -> Made {
       return minimum(a.x, literal(0)) - log1p(exp(-abs(a.x)));
     },
-    .vjp = [](const vjp::log_sigmoid& v) -> Grads { return v.grad * sigmoid(-v.x); },
+    .vjp = [](const vjp::log_sigmoid& v) -> Grads { return log_sigmoid_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
     .traits = kSmooth,

@@ -59,10 +59,7 @@ const OpDef pick_class_op = {
       return zero_unless(label.valid, take_along(a.x, label.safe, a.axis));
     },
     .vjp = [](const vjp::pick_class& v) -> Grads {
-      const HardLabel label(v.label, v.ignore_index);
-      const Tensor grad = zero_unless(label.valid, v.grad);
-      return {put_along(zeros(v.x.dims(), grad.dtype()), label.safe, grad, v.axis, "add"),
-              Tensor()};
+      return {pick_class_grad(v.grad, v.label, v.x.dims(), v.axis, v.ignore_index), Tensor()};
     },
     .saves = "x:shape label",
     .dtypes = "float",
@@ -75,6 +72,81 @@ const OpDef pick_class_op = {
               .add(t({4, 5}), ints(0, 5, {4, 1}))
               .add(t({2, 3, 4}), ints(0, 3, {2, 1, 4}, DType::Int32), 1, 2)
               .add(t({3}), ints(0, 3, {1}), 0);
+        },
+};
+
+const OpDef pick_class_grad_op = {
+    .schema =
+        "pick_class_grad(Tensor grad, Tensor label, shape shape, int axis = -1, int ignore_index = "
+        "-100) -> Tensor",
+    .brief =
+        "Zeros of a shape with grad at the labelled class along an axis, but where label is "
+        "ignore_index: the derivative of pick_class.",
+    .infer = [](const args::pick_class_grad& a) -> Metas {
+      return TensorMeta{a.grad.dtype(), Shape(a.shape)};
+    },
+    .decompose = [](const args::pick_class_grad& a) -> Made {
+      const HardLabel label(a.label, a.ignore_index);
+      return put_along(zeros(a.shape, a.grad.dtype()), label.safe, zero_unless(label.valid, a.grad),
+                       a.axis, "add");
+    },
+    .vjp = [](const vjp::pick_class_grad& v) -> Grads {
+      return {pick_class(v.grad, v.label, v.axis, v.ignore_index), Tensor()};
+    },
+    .saves = "label",
+    .dtypes = "float",
+    .numpy =
+        "np.where(np.arange(shape[axis]).reshape([-1 if i == axis % len(shape) else 1 for i in "
+        "range(len(shape))]) == np.where(label == ignore_index, -1, label), grad, 0)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 1}), ints(0, 5, {4, 1}), IntVector{4, 5})
+              .add(t({2, 1, 4}), ints(0, 3, {2, 1, 4}, DType::Int32), IntVector{2, 3, 4}, 1, 2)
+              .add(t({1}), ints(0, 3, {1}), IntVector{3}, 0)
+              .add(t({0, 1}), ints(0, 3, {0, 1}), IntVector{0, 3});
+        },
+};
+
+// The sum of no losses is 0, and its mean is too.
+const OpDef mean_of_picked_op = {
+    .schema =
+        "mean_of_picked(Tensor x, Tensor label, int axis = -1, int ignore_index = -100) -> (Tensor "
+        "mean, Tensor count)",
+    .brief =
+        "The mean score of the labelled classes along an axis, without those whose label is "
+        "ignore_index; and how many there are.",
+    .infer = [](const args::mean_of_picked& a) -> Metas {
+      check_hard_label(a.x, a.label, normalise_axis(a.axis, a.x.rank()));
+      const DType dtype = a.x.dtype();
+      return {TensorMeta{dtype, Shape{}},
+              TensorMeta{size_of(dtype) < 4 ? DType::Float32 : dtype, Shape{}}};
+    },
+    .decompose = [](const args::mean_of_picked& a) -> Made {
+      const HardLabel label(a.label, a.ignore_index);
+      const Tensor picked = widened(pick_class(a.x, a.label, a.axis, a.ignore_index));
+      const Tensor count = cast(sum(label.valid), picked.dtype());
+      return {narrowed(sum(picked) / maximum(count, literal(1)), a.x.dtype()), count};
+    },
+    .vjp = [](const vjp::mean_of_picked& v) -> Grads {
+      const Tensor share =
+          narrowed(widened(v.grad_mean) / maximum(v.count, literal(1)), v.grad_mean.dtype());
+      return {pick_class_grad(expand(share, v.label.dims()), v.label, v.x.dims(), v.axis,
+                              v.ignore_index),
+              Tensor()};
+    },
+    .saves = "x:shape label count",
+    .dtypes = "float",
+    .numpy =
+        "[(np.sum(np.take_along_axis(x, np.where(v, label, 0), axis) * v) / max(v.sum(), 1), "
+        "np.asarray(v.sum(), 'float64')) for v in [label != ignore_index]][0]",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 5}), ints(0, 5, {4, 1}))
+              .add(t({2, 3, 4}), ints(0, 3, {2, 1, 4}, DType::Int32), 1, 2)
+              .add(t({3}), ints(0, 3, {1}), 0)
+              .add(t({0, 3}), ints(0, 3, {0, 1}));
         },
 };
 
@@ -344,6 +416,8 @@ const OpDef nll_loss_op = {
     .decompose = [](const args::nll_loss& a) -> Made {
       check_nll(a);
       const Tensor label = a.label.rank() == a.input.rank() ? a.label : unsqueeze(a.label, {1});
+      if (a.reduction == "mean" && !a.weight.defined())
+        return -std::get<0>(mean_of_picked(a.input, label, 1, a.ignore_index));
       const Tensor picked = pick_class(a.input, label, 1, a.ignore_index);
       const HardLabel hard(label, a.ignore_index);
       Weighted w{.loss = -picked, .valid = hard.valid};
@@ -372,7 +446,8 @@ const OpDef nll_loss_op = {
 
 }  // namespace
 
-OAR_FAMILY(cross_entropy, &pick_class_op, &softmax_cross_entropy_op, &softmax_cross_entropy_grad_op,
-           &cross_entropy_op, &nll_loss_op)
+OAR_FAMILY(cross_entropy, &pick_class_op, &pick_class_grad_op, &mean_of_picked_op,
+           &softmax_cross_entropy_op, &softmax_cross_entropy_grad_op, &cross_entropy_op,
+           &nll_loss_op)
 
 }  // namespace oar

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/slopes.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/masks.h"
 #include "oar/ops/registry.h"
@@ -113,9 +114,7 @@ const OpDef rsqrt_op = {
     .brief = "1 / sqrt(x).",
     .infer = infer::same_as_first,
     .decompose = [](const args::rsqrt& a) -> Made { return 1 / sqrt(a.x); },
-    .vjp = [](const vjp::rsqrt& v) -> Grads {
-      return v.grad * conjugate(v.out * v.out * v.out) * -0.5;
-    },
+    .vjp = [](const vjp::rsqrt& v) -> Grads { return rsqrt_grad(v.out, v.grad); },
     .saves = "out",
     .shard = "... -> ...",
     .traits = kMath | Trait::HasInplace,
@@ -221,9 +220,7 @@ const OpDef erf_op = {
     .schema = "erf(Tensor x) -> Tensor",
     .brief = "The error function: 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
     .infer = infer::same_as_first,
-    .vjp = [](const vjp::erf& v) -> Grads {
-      return v.grad * exp(-(v.x * v.x)) * (2 * std::numbers::inv_sqrtpi);
-    },
+    .vjp = [](const vjp::erf& v) -> Grads { return erf_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
     .traits = kMath | Trait::HasInplace,

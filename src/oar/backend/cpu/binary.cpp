@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "oar/backend/cpu/apply.h"
+#include "oar/backend/cpu/simd/ops.h"
 
 namespace oar::cpu {
 namespace {
@@ -79,8 +80,17 @@ template <class T, class F>
 bool anywhere(const oar_tensor& x, const oar_tensor& y, F question) {
   std::atomic<bool> found = false;
   StridedLoop<2>({&x, &y}).run([&](const auto& p, const auto& s, int64_t n) {
+    constexpr int64_t kGroup = 64;  // of a constant length, which compilers vectorise
+    const T *a = reinterpret_cast<const T*>(p[0]), *b = reinterpret_cast<const T*>(p[1]);
+    const bool dense = s[0] == sizeof(T) && s[1] == sizeof(T);
     bool here = false;
-    for (int64_t i = 0; i < n; ++i)
+    int64_t i = 0;
+    for (; dense && i + kGroup <= n; i += kGroup) {
+      T group = 0;
+      for (int64_t k = 0; k < kGroup; ++k) group |= question(a[i + k], b[i + k]) ? T(1) : T(0);
+      here |= group != 0;
+    }
+    for (; i < n; ++i)
       here |= question(*reinterpret_cast<const T*>(p[0] + i * s[0]),
                        *reinterpret_cast<const T*>(p[1] + i * s[1]));
     if (here) found.store(true, std::memory_order_relaxed);
@@ -88,17 +98,27 @@ bool anywhere(const oar_tensor& x, const oar_tensor& y, F question) {
   return found;
 }
 
-template <class F>
-void divide_whole(KernelCall& call) {
-  if (is_integral(call.dtype()))
-    visit<kIntegers>(call.dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      user_check(!anywhere<T>(call.in(1), call.in(1), [](T b, T) { return b == 0; }),
-                 ErrorKind::InvalidArgument,
-                 "y holds 0, and an integer cannot be divided by it.\nhint: Cast the operands to "
-                 "float32, or replace the zeros of y.");
-    });
-  binary<kReals, F>(call);
+void check_divisor(const KernelCall& call) {
+  if (!is_integral(call.dtype())) return;
+  visit<kIntegers>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    user_check(!anywhere<T>(call.in(1), call.in(1), [](T b, T) { return b == 0; }),
+               ErrorKind::InvalidArgument,
+               "y holds 0, and an integer cannot be divided by it.\nhint: Cast the operands to "
+               "float32, or replace the zeros of y.");
+  });
+}
+void floor_divide(KernelCall& call) {
+  check_divisor(call);
+  constexpr auto kOp = simd::Op::floor_divide;
+  if (simd::loop_for(kOp, call.dtype()))
+    simd::drive_op<2>(kOp, {&call.out(), &call.in(0), &call.in(1)});
+  else
+    binary<kReals, FloorDivide>(call);
+}
+void remainder(KernelCall& call) {
+  check_divisor(call);
+  binary<kReals, Remainder>(call);
 }
 
 template <class T>
@@ -190,8 +210,8 @@ KernelList binary_kernels() {
       {"subtract", 1, "cpu:ref", nullptr, kernel_entry<binary<kNumbers, Subtract>>},
       {"multiply", 1, "cpu:ref", nullptr, kernel_entry<binary<kAllTypes, Multiply>>},
       {"divide", 1, "cpu:ref", nullptr, kernel_entry<binary<kMath, Divide>>},
-      {"floor_divide", 1, "cpu:ref", nullptr, kernel_entry<divide_whole<FloorDivide>>},
-      {"remainder", 1, "cpu:ref", nullptr, kernel_entry<divide_whole<Remainder>>},
+      {"floor_divide", 1, "cpu:ref", nullptr, kernel_entry<floor_divide>},
+      {"remainder", 1, "cpu:ref", nullptr, kernel_entry<remainder>},
       {"pow", 1, "cpu:ref", nullptr, kernel_entry<power>},
       {"pow_grad", 1, "cpu:ref", nullptr, kernel_entry<pow_grad>},
       {"maximum", 1, "cpu:ref", nullptr, kernel_entry<binary<kOrdered, Maximum>>},

@@ -1,5 +1,7 @@
 // Fused losses.
 #include <cmath>
+#include <cstring>
+#include <numeric>
 
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/reduce.h"
@@ -47,20 +49,74 @@ void check_label(int64_t label, int64_t classes) {
              label, classes, classes - 1);
 }
 
+// body(sample, where its class stands) for those of [begin, end) that count.
+template <class Body>
+void for_each_picked(const AxisSpan& span, const Converted<int64_t>& label, int64_t ignored,
+                     int64_t begin, int64_t end, Body&& body) {
+  for (int64_t i = begin; i < end; ++i) {
+    if (label[i] == ignored) continue;
+    check_label(label[i], span.length);
+    body(i, (i / span.inner * span.length + label[i]) * span.inner + i % span.inner);
+  }
+}
+
 void pick_class(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(2).as_int());
-  const int64_t ignored = call.arg(3).as_int();
   const Converted<int64_t> label(&call.in(1));
   visit<kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Contiguous<T> x(call.in(0));
     auto* out = static_cast<T*>(call.out().data);
-    for (int64_t i = 0; i < span.lines(); ++i) {
-      out[i] = T(0.0f);
-      if (label[i] == ignored) continue;
-      check_label(label[i], span.length);
-      out[i] = x.data()[(i / span.inner * span.length + label[i]) * span.inner + i % span.inner];
-    }
+    std::fill_n(out, span.lines(), T(0.0f));
+    for_each_picked(span, label, call.arg(3).as_int(), 0, span.lines(),
+                    [&](int64_t i, int64_t at) { out[i] = x.data()[at]; });
+  });
+}
+
+void pick_class_grad(KernelCall& call) {
+  const AxisSpan span(call.out(), call.arg(3).as_int());
+  const Converted<int64_t> label(&call.in(1));
+  auto* bytes = static_cast<char*>(call.out().data);
+  const auto size = static_cast<int64_t>(size_of(call.dtype()));
+  parallel_for(0, call.out().numel, kGrain, [&](int64_t begin, int64_t end) {
+    std::memset(bytes + begin * size, 0, static_cast<size_t>((end - begin) * size));
+  });
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> grad(call.in(0));
+    auto* out = static_cast<T*>(call.out().data);
+    for_each_picked(span, label, call.arg(4).as_int(), 0, span.lines(),
+                    [&](int64_t i, int64_t at) { out[at] = grad.data()[i]; });
+  });
+}
+
+void mean_of_picked(KernelCall& call) {
+  constexpr int64_t kPiece = 4096;
+  const AxisSpan span(call.in(0), call.arg(2).as_int());
+  const Converted<int64_t> label(&call.in(1));
+  const int64_t pieces = (span.lines() + kPiece - 1) / kPiece;
+  const Scratch<double> sums(pieces), counts(pieces);
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const Contiguous<T> x(call.in(0));
+    parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t piece = begin; piece < end; ++piece) {
+        double sum = 0;
+        int64_t count = 0;
+        for_each_picked(span, label, call.arg(3).as_int(), piece * kPiece,
+                        std::min(span.lines(), (piece + 1) * kPiece), [&](int64_t, int64_t at) {
+                          sum += static_cast<double>(static_cast<C>(x.data()[at]));
+                          ++count;
+                        });
+        sums[piece] = sum;
+        counts[piece] = static_cast<double>(count);
+      }
+    });
+    const double sum = std::accumulate(sums.data(), sums.data() + pieces, 0.0);
+    const double count = std::accumulate(counts.data(), counts.data() + pieces, 0.0);
+    *static_cast<T*>(call.out(0).data) = static_cast<T>(static_cast<C>(sum / std::max(count, 1.0)));
+    *static_cast<C*>(call.out(1).data) = static_cast<C>(count);
   });
 }
 
@@ -125,6 +181,8 @@ void softmax_cross_entropy_grad(KernelCall& call) {
 KernelList loss_kernels() {
   static const oar_kernel list[] = {
       {"pick_class", 1, "cpu:ref", nullptr, kernel_entry<pick_class>},
+      {"pick_class_grad", 1, "cpu:ref", nullptr, kernel_entry<pick_class_grad>},
+      {"mean_of_picked", 1, "cpu:ref", nullptr, kernel_entry<mean_of_picked>},
       {"softmax_cross_entropy", 1, "cpu:ref", nullptr, kernel_entry<softmax_cross_entropy>},
       {"softmax_cross_entropy_grad", 1, "cpu:ref", nullptr,
        kernel_entry<softmax_cross_entropy_grad>},

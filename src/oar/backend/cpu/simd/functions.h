@@ -163,11 +163,19 @@ OAR_SIMD_INLINE bool has_normal_exp(T x) {
   constexpr T kLow = kIsFloat<T> ? T(-87) : T(-708), kHigh = kIsFloat<T> ? T(88) : T(709);
   return (x >= kLow) & (x <= kHigh);
 }
-// The same for such x: the power of 2 is added to the exponent.
+// The same for such x.
 template <class T>
 OAR_SIMD_INLINE T normal_exp(T x) {
   const Halvings<T> h = without_powers_of_2(x);
-  return bits_as<T>(bits_as<BitsOf<T>>(1 + expm1_near_0(h.rest)) + (h.n << Layout<T>::kMantissa));
+  return (1 + expm1_near_0(h.rest)) * power_of_2<T>(h.n);
+}
+// The same for x <= 0. Made larger at first, it rounds once even where it is below the normal numbers.
+template <class T>
+OAR_SIMD_INLINE T exp_of_negative(T x) {
+  constexpr T kLow = kIsFloat<T> ? T(-105) : T(-746), kDown = kIsFloat<T> ? T(0x1p-32) : T(0x1p-64);
+  constexpr BitsOf<T> kUp = kIsFloat<T> ? 32 : 64;
+  const Halvings<T> h = without_powers_of_2(x < kLow ? kLow : x);
+  return (1 + expm1_near_0(h.rest)) * power_of_2<T>(h.n + kUp) * kDown;
 }
 template <class T>
 OAR_SIMD_INLINE T expm1(T x) {
@@ -337,30 +345,25 @@ OAR_SIMD_INLINE T cosh(T x) {
   const T half = exp_times(magnitude(x), -1);
   return half + T(0.25) / half;
 }
-// 1 / (1 + e) or e / (1 + e) with e = e^(-|x|), which is multiplied in before it is rounded.
+// 1 / (1 + e) or e / (1 + e) with e = e^(-|x|). What 1 + e lost by rounding is given back through a
+// straight line near 1 / (1 + e).
 template <class T>
 OAR_SIMD_INLINE T sigmoid(T x) {
-  constexpr T kHigh = kIsFloat<T> ? T(105) : T(746);
-  const T size = magnitude(x);
-  const Halvings<T> h = without_powers_of_2(-(size > kHigh ? kHigh : size));
-  const T grown = expm1_near_0(h.rest, h.lost);
-  const T small = scaled_by_power_of_2(1 + grown, h.n);
-  const T below = 1 + small, lost = small - (below - 1);
-  const T rough = 1 / below;
-  const T inverse = fma(rough * -lost, rough, rough);
-  return x < 0 ? scaled_by_power_of_2(fma(inverse, grown, inverse), h.n) : inverse;
+  const T e = exp_of_negative(-magnitude(x));
+  const T below = 1 + e, lost = e - (below - 1);
+  const T rough = (x < 0 ? e : T(1)) / below;
+  return fma(rough * fma(below, T(-0.5), T(1.457)), -lost, rough);
 }
-
 // log(1 + e^x).
 template <class T>
 OAR_SIMD_INLINE T softplus(T x) {
-  return (x > 0 ? x : T(0)) + log1p_up_to_1(exp(-magnitude(x)));
+  return (x > 0 ? x : T(0)) + log1p_up_to_1(exp_of_negative(-magnitude(x)));
 }
 // log(e^a + e^b). Equal infinities have no distance.
 template <class T>
 OAR_SIMD_INLINE T logaddexp(T a, T b) {
   const T high = a > b ? a : b, distance = a > b ? b - a : a - b;
-  const T more = log1p_up_to_1(exp(distance));
+  const T more = log1p_up_to_1(exp_of_negative(distance));
   return high + (a == b ? T(0.69314718055994530942L) : more);
 }
 
@@ -381,28 +384,23 @@ OAR_SIMD_INLINE T lost_by_square(T x, T square) {
 template <class T>
 OAR_SIMD_INLINE T bell(T x) {
   constexpr T kHigh = kIsFloat<T> ? T(15) : T(40);
-  const T bounded = magnitude(x) < kHigh ? x : kHigh;
+  const T size = magnitude(x), bounded = size > kHigh ? kHigh : size;
   const T square = bounded * bounded;
-  const T made = exp(T(-0.5) * square);
-  const T exact = fma(made, T(-0.5) * lost_by_square(bounded, square), made);
-  return x != x ? x : exact;
+  const T made = exp_of_negative(T(-0.5) * square);
+  return fma(made, T(-0.5) * lost_by_square(bounded, square), made);
 }
 // The share of a normal distribution below x. For x <= 0 it is erfc(a) / 2 with a = -x / sqrt(2), and
 // erfc(a) = e^(-a^2) / (1 + 2a) times a polynomial in (a - 4) / (a + 4).
 OAR_SIMD_INLINE float normal_share(float x, float bell_of_x) {
   const float size = magnitude(x) * 0.70710678118654752f;
-  const float a = size < 10.5f ? size : 10.5f;
-  const float inverse = 1 / ((a + 4) * fma(a, 2.0f, 1.0f));
-  const float q = (a - 4) * (fma(a, 2.0f, 1.0f) * inverse);
-  const float c[] = {1.232995119f,    -0.1396211324f,  0.0153796005f,    0.06809787873f,
-                     -0.1010370593f,  0.09372164855f,  -0.06636060156f,  0.03721243285f,
-                     -0.01601478072f, 0.005078378058f, -0.001106064972f, -0.0006329922167f};
-  const float tail = 0.5f * bell_of_x * polynomial(q, c) * ((a + 4) * inverse);
-  const float middle[] = {0.3989422801f,    -0.06649036097f,  0.009973331719f,
-                          -0.001186353041f, 0.0001135126292f, -7.664667387e-6f};
-  const float near = fma(x, polynomial(x * x, middle), 0.5f);
-  const float far = x < 0 ? tail : 1 - tail;
-  return magnitude(x) < 1 ? near : far;
+  const float a = size > 10.5f ? 10.5f : size;
+  const float below = fma(a, 2.0f, 1.0f), inverse = 1 / ((a + 4) * below);
+  const float q = (a - 4) * (below * inverse);
+  const float c[] = {0.6164975595f,   -0.0698105662f,  0.00768980025f,   0.034048939365f,
+                     -0.05051852965f, 0.046860824275f, -0.03318030078f,  0.018606216425f,
+                     -0.00800739036f, 0.002539189029f, -0.000553032486f, -0.00031649610835f};
+  const float tail = bell_of_x * polynomial(q, c) * ((a + 4) * inverse);
+  return x < 0 ? tail : 1 - tail;
 }
 OAR_SIMD_INLINE double normal_share(double x, double) {
   return __builtin_erfc(x * -0.70710678118654752440) / 2;
@@ -415,7 +413,7 @@ OAR_SIMD_INLINE float erf(float x) {
                         0.005189534593f, -0.0008020834299f, 7.88909551e-5f};
   const float far[] = {0.000131734911f, -1.129308106f,    -0.6337628768f,   -0.1078279725f,
                        0.02483317726f,  -0.004065716841f, 0.0004136472867f, -1.939662508e-5f};
-  const float tail = 1 - exp(polynomial(size > 4.0f ? 4.0f : size, far));
+  const float tail = 1 - normal_exp(polynomial(size > 4.0f ? 4.0f : size, far));
   return size < 1 ? fma(x, polynomial(z, near), x) : with_sign(tail, x);
 }
 OAR_SIMD_INLINE double erf(double x) { return __builtin_erf(x); }
@@ -449,7 +447,7 @@ inline constexpr T kMostTurned = T(500000);
 OAR_SIMD_INLINE Turns without_turns(double x) {
   const double shifted = fma(x, 0.63661977236758134308, kShifter<double>);
   const double n = shifted - kShifter<double>;
-  const double rest = (x - n * 1.57079632673412561417e+00) - n * 6.07710050650619224932e-11;
+  const double rest = fma(n, -6.07710050650619224932e-11, fma(n, -1.57079632673412561417e+00, x));
   return {rest, static_cast<uint32_t>(bits_as<uint64_t>(shifted))};
 }
 OAR_SIMD_INLINE float sin_near_0(float r) {

@@ -36,15 +36,12 @@ constexpr int kChunk = 16;
 template <class S>
 struct Stored {
   using Compute = S;
-  static constexpr bool kSame = true;
+  static constexpr bool kSame = true;  // in memory as in a block
 };
 template <>
 struct Stored<Truth> {
   using Compute = uint8_t;
-  static constexpr bool kSame = false;
-  static void load(uint8_t* to, const Truth* from) {
-    for (int k = 0; k < kChunk; ++k) to[k] = from[k].value;
-  }
+  static constexpr bool kSame = true;
   template <class T>
   static void store(Truth* to, const T* from) {
     for (int k = 0; k < kChunk; ++k) to[k].value = static_cast<uint8_t>(from[k]);
@@ -114,7 +111,7 @@ class Operand {
     const S* from = data_ + i;
     const int64_t whole = count / kChunk * kChunk;
     if constexpr (Stored<S>::kSame)
-      if (whole == count) return from;
+      if (whole == count) return reinterpret_cast<const Compute*>(from);
     for (int64_t k = 0; k < whole; k += kChunk) convert(room_ + k, from + k);
     if (whole < count) {  // repeats the last element, which is as harmless as it was itself
       S padded[kChunk];
@@ -128,7 +125,7 @@ class Operand {
  private:
   static void convert(Compute* to, const S* from) {
     if constexpr (Stored<S>::kSame)
-      for (int k = 0; k < kChunk; ++k) to[k] = from[k];
+      __builtin_memcpy(to, from, kChunk * sizeof(S));
     else
       Stored<S>::load(to, from);
   }
@@ -173,15 +170,15 @@ class Result {
     return left >= kChunk ? left / kChunk * kChunk : left;
   }
   Made* at(int64_t i, int64_t count) {
-    if constexpr (Stored<S>::kSame)
-      if (!stream_ && count % kChunk == 0) return data_ + i;
+    if constexpr (kSame)
+      if (!stream_ && count % kChunk == 0) return reinterpret_cast<Made*>(data_ + i);
     return room_;
   }
   void put(int64_t i, int64_t count) {
     S* to = data_ + i;
-    if constexpr (Stored<S>::kSame) {
+    if constexpr (kSame) {
       if (!stream_ && count % kChunk == 0) return;
-      write(to, room_, count);
+      write(to, reinterpret_cast<const S*>(room_), count);
     } else {
       alignas(64) S packed[kBlock];
       S* direct = stream_ || count % kChunk != 0 ? packed : to;
@@ -192,6 +189,7 @@ class Result {
 
  private:
   static constexpr int64_t kSize = sizeof(S);
+  static constexpr bool kSame = Stored<S>::kSame && sizeof(Made) == sizeof(S);
   static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
   void write(S* to, const S* from, int64_t count) const {
     if (stream_ && count == kBlock) {
@@ -245,11 +243,16 @@ template <class F, class Made, class... C>
   }
   if constexpr (requires { f.chunk(out, in...); }) {
     for (int64_t k = 0; k < count; k += kChunk) f.chunk(out + k, in + k...);
-  } else {
-    for (int64_t k = 0; k < count; k += kChunk)
-#pragma GCC ivdep
-      for (int j = 0; j < kChunk; ++j) out[k + j] = f(in[k + j]...);
+    return;
   }
+  int64_t k = 0;
+  if constexpr (sizeof(Made) == 1)  // four chunks are one vector
+    for (; k + 4 * kChunk <= count; k += 4 * kChunk)
+#pragma GCC ivdep
+      for (int j = 0; j < 4 * kChunk; ++j) out[k + j] = f(in[k + j]...);
+  for (; k < count; k += kChunk)
+#pragma GCC ivdep
+    for (int j = 0; j < kChunk; ++j) out[k + j] = f(in[k + j]...);
 }
 
 template <class F, class Out, class... In>

@@ -38,6 +38,7 @@ using Function = void (*)(const Run&);
   X(add, Add, 2, 0, kNumbers)                                  \
   X(subtract, Subtract, 2, 0, kNumbers)                        \
   X(multiply, Multiply, 2, 0, kNumbers)                        \
+  Y(floor_divide, FloorDivide, 2, 0, kIntegers)                \
   X(divide, Divide, 2, 0, kFloats)                             \
   X(maximum, Maximum, 2, 0, kNumbers)                          \
   X(minimum, Minimum, 2, 0, kNumbers)                          \
@@ -71,6 +72,7 @@ using Function = void (*)(const Run&);
   X(reciprocal, Reciprocal, 1, 0, kFloats)        \
   X(sqrt, Sqrt, 1, 0, kFloats)                    \
   X(rsqrt, Rsqrt, 1, 0, kFloats)                  \
+  X(rsqrt_grad, RsqrtGrad, 2, 0, kFloats)         \
   X(exp, Exp, 1, 0, kFloats)                      \
   X(expm1, Expm1, 1, 0, kFloats)                  \
   X(log, Log, 1, 0, kFloats)                      \
@@ -78,6 +80,7 @@ using Function = void (*)(const Run&);
   X(log10, Log10, 1, 0, kFloats)                  \
   X(log1p, Log1p, 1, 0, kFloats)                  \
   X(erf, Erf, 1, 0, kFloats)                      \
+  X(erf_grad, ErfGrad, 2, 0, kFloats)             \
   X(erfinv, Erfinv, 1, 0, kBelowDouble)           \
   X(sin, Sin, 1, 0, kFloats)                      \
   X(cos, Cos, 1, 0, kFloats)                      \
@@ -99,30 +102,31 @@ using Function = void (*)(const Run&);
   Y(cube_grad, CubeGrad, 2, 0, kFloats)           \
   X(remainder, Remainder, 2, 0, kFloats)
 
-#define OAR_SIMD_ACTIVATION(X, Y)                  \
-  X(sigmoid, Sigmoid, 1, 0, kFloats)               \
-  X(silu, Silu, 1, 0, kFloats)                     \
-  X(silu_grad, SiluGrad, 2, 0, kFloats)            \
-  Y(glu, Glu, 2, 0, kFloats)                       \
-  Y(glu_gate_grad, GluGateGrad, 3, 0, kFloats)     \
-  X(gated_silu, GatedSilu, 2, 0, kFloats)          \
-  Y(gated_silu_grad, GatedSiluGrad, 3, 0, kFloats) \
-  X(log_sigmoid, LogSigmoid, 1, 0, kFloats)        \
-  X(softplus, Softplus, 1, 2, kFloats)             \
-  X(softplus_grad, SoftplusGrad, 2, 2, kFloats)    \
-  X(elu, Elu, 1, 1, kFloats)                       \
-  X(elu_grad, EluGrad, 2, 1, kFloats)              \
-  Y(gelu, Gelu, 1, 0, kFloats)                     \
-  Y(gelu_tanh, GeluTanh, 1, 0, kFloats)            \
-  Y(gelu_grad, GeluGrad, 2, 0, kFloats)            \
-  Y(gelu_tanh_grad, GeluTanhGrad, 2, 0, kFloats)   \
-  X(mish, Mish, 1, 0, kFloats)                     \
-  X(mish_grad, MishGrad, 2, 0, kFloats)            \
-  X(celu, Celu, 1, 1, kFloats)                     \
-  X(celu_grad, CeluGrad, 2, 1, kFloats)            \
-  X(selu, Selu, 1, 2, kFloats)                     \
-  X(selu_grad, SeluGrad, 2, 2, kFloats)            \
-  X(tanhshrink, Tanhshrink, 1, 0, kFloats)         \
+#define OAR_SIMD_ACTIVATION(X, Y)                    \
+  X(sigmoid, Sigmoid, 1, 0, kFloats)                 \
+  X(silu, Silu, 1, 0, kFloats)                       \
+  X(silu_grad, SiluGrad, 2, 0, kFloats)              \
+  Y(glu, Glu, 2, 0, kFloats)                         \
+  Y(glu_gate_grad, GluGateGrad, 3, 0, kFloats)       \
+  X(gated_silu, GatedSilu, 2, 0, kFloats)            \
+  Y(gated_silu_grad, GatedSiluGrad, 3, 0, kFloats)   \
+  X(log_sigmoid, LogSigmoid, 1, 0, kFloats)          \
+  X(log_sigmoid_grad, LogSigmoidGrad, 2, 0, kFloats) \
+  X(softplus, Softplus, 1, 2, kFloats)               \
+  X(softplus_grad, SoftplusGrad, 2, 2, kFloats)      \
+  X(elu, Elu, 1, 1, kFloats)                         \
+  X(elu_grad, EluGrad, 2, 1, kFloats)                \
+  Y(gelu, Gelu, 1, 0, kFloats)                       \
+  Y(gelu_tanh, GeluTanh, 1, 0, kFloats)              \
+  Y(gelu_grad, GeluGrad, 2, 0, kFloats)              \
+  Y(gelu_tanh_grad, GeluTanhGrad, 2, 0, kFloats)     \
+  X(mish, Mish, 1, 0, kFloats)                       \
+  X(mish_grad, MishGrad, 2, 0, kFloats)              \
+  X(celu, Celu, 1, 1, kFloats)                       \
+  X(celu_grad, CeluGrad, 2, 1, kFloats)              \
+  X(selu, Selu, 1, 2, kFloats)                       \
+  X(selu_grad, SeluGrad, 2, 2, kFloats)              \
+  X(tanhshrink, Tanhshrink, 1, 0, kFloats)           \
   X(tanhshrink_grad, TanhshrinkGrad, 2, 0, kFloats)
 
 // Values of losses and their slopes times a gradient; `pointwise_loss` has their kernels.

@@ -47,6 +47,10 @@ struct LogSigmoid {
   T operator()(T v) const { return -softplus(-v); }
 };
 template <class T>
+struct LogSigmoidGrad {
+  T operator()(T x, T grad) const { return grad * sigmoid(-x); }
+};
+template <class T>
 struct Softplus {
   T beta, threshold;
   explicit Softplus(const double* n) : beta(T(n[0])), threshold(T(n[1])) {}

@@ -116,6 +116,34 @@ template <class T>
 struct Divide {
   T operator()(T a, T b) const { return a / b; }
 };
+// In double, whose rounded quotient never reaches the next integer while operands have at most 51 bits.
+// Adding the shifter turns an integer into its double and back. The divisor is not 0 here; the lowest
+// integer by -1 wraps to itself, while the processor would trap.
+template <class T>
+struct FloorDivide {
+  static constexpr bool kNarrow = sizeof(T) == 4;
+  static constexpr int64_t kBound = int64_t{1} << 51;
+  static double real(T v) {
+    if constexpr (kNarrow)
+      return static_cast<double>(v);
+    else
+      return bits_as<double>(v + bits_as<int64_t>(kShifter<double>)) - kShifter<double>;
+  }
+  static bool outside(T v) {
+    return static_cast<uint64_t>(v + (kBound - 1)) > static_cast<uint64_t>(2 * (kBound - 1));
+  }
+  bool hard(T a, T b) const { return !kNarrow && (outside(a) | outside(b)); }
+  T slow(T a, T b) const {
+    if (b == -1) return -a;
+    const T quotient = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+  }
+  T operator()(T a, T b) const {
+    const double quotient = __builtin_floor(real(a) / real(b));
+    return static_cast<T>(bits_as<int64_t>(quotient + kShifter<double>) -
+                          bits_as<int64_t>(kShifter<double>));
+  }
+};
 // NaN is the one value that differs from itself.
 template <class T>
 struct Maximum {

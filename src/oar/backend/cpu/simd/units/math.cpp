@@ -35,6 +35,17 @@ struct Rsqrt {
 #endif
 };
 
+template <class T>
+struct RsqrtGrad {
+  T operator()(T out, T grad) const { return T(-0.5) * grad * (out * out * out); }
+};
+template <class T>
+struct ErfGrad {
+  T operator()(T x, T grad) const {
+    return grad * (T(1.12837916709551257390L) * exp_of_negative(-(x * x)));
+  }
+};
+
 #define OAR_SIMD_FUNCTION(Functor, function)             \
   template <class T>                                     \
   struct Functor {                                       \
