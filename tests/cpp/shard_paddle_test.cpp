@@ -1,5 +1,8 @@
 // What Paddle's own sharding rules can cut, Oar's can. A row is an op, a call, and the axes that must be
 // of one factor in letters; `-` demands nothing.
+//
+// Left out on purpose: bernoulli, poisson and dropout, whose pieces would draw other numbers than the
+// whole; and the first axis of scatter's index, whose pieces would each bring along all of x.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -7,6 +7,9 @@
 
 namespace oar {
 
+// A derived in-place op has the rules of the op it is derived from.
+inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
+
 // Gives the axes of `plan` their factors, as the rule says for this call.
 void bind_rule(const ShardRule& rule, const PlanCall& call);
 // … as the decomposition of the op shows.

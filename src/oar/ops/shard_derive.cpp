@@ -34,7 +34,7 @@ std::optional<Dim> common_multiple(Dim a, Dim b) {
 // Which axes of a trace are cut together.
 class Classes {
  public:
-  explicit Classes(const ShardTrace& trace) : trace_(trace) {
+  explicit Classes(const ShardTrace& trace) {
     for (size_t v = 0; v < trace.value_count(); ++v) {
       nodes_.emplace_back();
       for (Dim d : trace.tensor(static_cast<int>(v)).dims()) {
@@ -141,8 +141,7 @@ class Classes {
         if (axes[i].cls == axes[k].cls) refuse(axes[i].cls);
   }
 
-  const ShardTrace& trace_;
-  std::vector<SmallVector<Node, 6>> nodes_;
+  std::vector<SmallVector<Node, 6>> nodes_;  // of each axis of each value
   std::vector<bool> whole_;
 };
 
@@ -244,14 +243,14 @@ bool is_piece_of(const TracedCall& call, const std::vector<size_t>& factors, con
   if (factors.empty()) return alike(*call.op, made.frame.args(), call.frame.args());
   const size_t f = factors[0];
   if (call.plan.factors[f].positions >= 0) return false;
-  const Op& rules = call.op->inplace_of() ? *call.op->inplace_of() : *call.op;
+  const OpDef& rules = rules_of(*call.op).def();
   Frame wanted = made.frame.clone();  // the piece's tensors, the whole's attributes
   for (size_t i = 0; i < wanted.size(); ++i)
     if (!wanted[i].is_tensor() && !wanted[i].is_tensors()) wanted.set(i, call.frame[i]);
-  if (rules.def().localise) {
+  if (rules.localise) {
     const std::vector<const void*> before = tensors_of(wanted.args());
     const Dim unit = floor_div(call.plan.factors[f].size, count);
-    rules.def().localise({*call.op, wanted, call.plan, f, piece.start * unit, piece.size * unit});
+    rules.localise({*call.op, wanted, call.plan, f, piece.start * unit, piece.size * unit});
     if (before != tensors_of(wanted.args())) return false;  // that cannot be done from outside
   }
   return alike(*call.op, made.frame.args(), wanted.args());
@@ -309,9 +308,9 @@ class Rehearsal {
       const Tensor& t = tensor_at(frame.args(), place);
       set_tensor(frame, place, Tensor::meta(shape, t.dtype(), t.device()));
     }
-    const Op& rules = call_.op.inplace_of() ? *call_.op.inplace_of() : call_.op;
-    if (rules.def().localise)
-      rules.def().localise({call_.op, frame, plan, piece.factor, piece.start, piece.size});
+    const OpDef& rules = rules_of(call_.op).def();
+    if (rules.localise)
+      rules.localise({call_.op, frame, plan, piece.factor, piece.start, piece.size});
     return frame;
   }
 

@@ -10,6 +10,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/operators.h"
+#include "oar/ops/shard_bind.h"
 #include "oar/ops/view.h"
 
 namespace oar {
@@ -101,9 +102,8 @@ Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& pi
     set_tensor(frame, place,
                where(falls_into(positions, piece), positions - start, zeros_like(positions)));
   }
-  const Op& rules = op.inplace_of() ? *op.inplace_of() : op;
-  if (rules.def().localise)
-    rules.def().localise({op, frame, plan, piece.factor, piece.start, piece.size});
+  if (const OpDef& rules = rules_of(op).def(); rules.localise)
+    rules.localise({op, frame, plan, piece.factor, piece.start, piece.size});
   return frame;
 }
 

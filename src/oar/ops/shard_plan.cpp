@@ -15,9 +15,6 @@ PlanTensor whole_tensor(const Tensor& t, size_t parameter, size_t element) {
   return tensor;
 }
 
-// A derived in-place op has the rules of the op it is derived from.
-const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
-
 std::string axes_text(const PlanTensor& tensor) {
   std::string text;
   for (const PlanAxis& axis : tensor.axes) {

@@ -53,10 +53,10 @@ int ShardTrace::value_of(const Tensor& t) {
 }
 
 Outputs ShardTrace::call(const Op& op, Args args) {
-  const Op& rules = op.inplace_of() ? *op.inplace_of() : op;
+  const OpDef& rules = rules_of(op).def();
   Outputs outputs;
-  if (!states_plan(op) && rules.def().decompose) {
-    outputs = rules.def().decompose(args);
+  if (!states_plan(op) && rules.decompose) {
+    outputs = rules.decompose(args);
     if (!op.inplace_of()) return outputs;
     values_[args[0].as_tensor().impl()] = value_of(outputs[0]);
     return outputs;
