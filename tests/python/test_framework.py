@@ -26,6 +26,19 @@ def test_rank_is_a_tensor():
     assert x.dim() == x.ndimension() == 2
 
 
+def test_shapes_may_be_arrays():
+    for shape in ([2, 3], (2, 3), np.array([2, 3]), oar.to_tensor([2, 3]), [np.int32(2), oar.to_tensor(3)]):
+        assert oar.ones(shape).shape == oar.expand(oar.ones([3]), shape).shape == [2, 3]
+    assert oar.ones(np.array(4)).shape == [4]
+    assert oar.sum(oar.ones([2, 3]), axis=np.array([1])).shape == [2]
+
+
+def test_empty_like_takes_arrays():
+    made = oar.empty_like(np.ones([2, 3], "float64"))
+    assert made.shape == [2, 3] and made.dtype == oar.float64
+    assert oar.empty_like(oar.ones([2]), dtype="int32").dtype == oar.int32
+
+
 def test_check_shape():
     oar.check_shape([2, 0, oar.to_tensor(3)])
     oar.check_shape(oar.to_tensor([2, 3]))
@@ -37,7 +50,8 @@ def test_check_shape():
         oar.check_shape([oar.to_tensor(2.0)])
 
 
-@pytest.mark.parametrize("start, stop, num, base", [(0, 3, 4, 10.0), (-2.0, 2.0, 9, 2.0), (1, 1, 1, 3), (2, -1, 5, 0.5)])
+@pytest.mark.parametrize("start, stop, num, base", [(0, 3, 4, 10.0), (-2.0, 2.0, 9, 2.0), (1, 1, 1, 3),
+                                                    (2, -1, 5, 0.5)])
 def test_logspace(start, stop, num, base):
     made = oar.logspace(start, stop, num, base, dtype="float64")
     np.testing.assert_allclose(made.numpy(), np.logspace(start, stop, num, base=base), rtol=1e-14)
