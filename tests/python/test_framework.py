@@ -79,3 +79,18 @@ def test_median_is_of_a_tensor():
     for function in (oar.median, oar.nanmedian):
         with pytest.raises(TypeError, match="x must be a tensor, not list"):
             function([1, 2, 3])
+
+
+@pytest.mark.parametrize("mode", ["avg", "min"])
+def test_nanmedian_of_nothing_but_nan_has_no_gradient(mode):
+    nan = float("nan")
+    x = oar.to_tensor([[nan, nan, nan], [3.0, nan, 1.0], [4.0, 5.0, 6.0]], stop_gradient=False)
+    made = oar.nanmedian(x, axis=1, mode=mode)
+    values = made[0] if isinstance(made, tuple) else made
+    np.testing.assert_array_equal(values.numpy(), [nan, 2.0 if mode == "avg" else 1.0, 5.0])
+    values.sum().backward()
+    shares = [0.5, 0, 0.5] if mode == "avg" else [0, 0, 1]
+    assert x.grad.tolist() == [[0, 0, 0], shares, [0, 1, 0]]
+    alone = oar.to_tensor(nan, stop_gradient=False)
+    oar.nanmedian(alone).backward()
+    assert alone.grad.item() == 0
