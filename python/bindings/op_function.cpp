@@ -95,13 +95,19 @@ Value CallFrame::tensors(const Parameter& p, PyObject* object) {
   return Value(TensorList(lists_.back()));
 }
 
+// Tensors and arrays look like numbers to Python; those with axes are lists.
+bool has_length(PyObject* object) {
+  if (is_tensor(object)) return tensor_of(object).rank() > 0;
+  const bool sized = PySequence_Check(object) && PySequence_Size(object) >= 0;
+  PyErr_Clear();
+  return sized;
+}
+
 Value CallFrame::integers(const Parameter& p, PyObject* object) {
-  if (PyLong_Check(object) || PyIndex_Check(object)) {
-    if (!is_tensor(object) || tensor_of(object).rank() == 0) {
-      int64_t* word = words(1);
-      *word = to_dim(object).word();
-      return Value(Ints(word, 1));
-    }
+  if (PyLong_Check(object) || (PyIndex_Check(object) && !has_length(object))) {
+    int64_t* word = words(1);
+    *word = to_dim(object).word();
+    return Value(Ints(word, 1));
   }
   if (is_tensor(object)) {
     const std::vector<int64_t> values = tensor_of(object).to_vector<int64_t>();

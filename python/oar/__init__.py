@@ -29,14 +29,14 @@ from oar._random import *  # noqa: E402,F401,F403
 from oar._math import *  # noqa: E402,F401,F403
 from oar._search import *  # noqa: E402,F401,F403
 from oar._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402,F401
-from oar import _tensor  # noqa: E402,F401
+from oar import _diagonal, _tensor  # noqa: E402,F401
 from oar import linalg  # noqa: E402,F401
 from oar import _math_methods  # noqa: E402,F401
 from oar import autograd  # noqa: E402
 from oar.autograd import grad  # noqa: E402,F401
 from oar import framework, func, nn, regularizer  # noqa: E402,F401
 from oar.framework import ParamAttr, Parameter, create_parameter, load, save  # noqa: E402,F401
-from oar import amp, incubate, io, jit, metric, optimizer, profiler, static, utils  # noqa: E402,F401
+from oar import amp, geometric, incubate, io, jit, metric, optimizer, profiler, static, utils  # noqa: E402,F401
 from oar import base, device  # noqa: E402,F401
 from oar.nn.initializer import LazyGuard  # noqa: E402,F401
 

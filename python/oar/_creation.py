@@ -70,7 +70,7 @@ def empty(shape, dtype=None, name=None) -> Tensor:
 
 def empty_like(x: Tensor, dtype=None, name=None) -> Tensor:
     """As ``empty``, with the shape and dtype of x."""
-    return ops.zeros_like(x, dtype)
+    return ops.zeros(list(x.shape), x.dtype if dtype is None else dtype)
 
 
 def randint(low=0, high=None, shape=(1,), dtype=None, name=None) -> Tensor:

@@ -8,8 +8,8 @@ from oar import _C
 from oar._C import Tensor, ops
 
 __all__ = [
-    "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal", "log_normal_", "normal_", "set_cuda_rng_state",
-    "uniform_",
+    "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal", "log_normal_", "normal_", "randn",
+    "set_cuda_rng_state", "standard_normal", "uniform_",
 ]  # fmt: skip
 
 
@@ -21,6 +21,20 @@ def _filled(x: Tensor, made: Tensor) -> Tensor:
 def _open_unit(x: Tensor) -> Tensor:
     """Numbers of (0, 1] in the shape of x."""
     return 1.0 - ops.uniform(x.shape, x.dtype, 0.0, 1.0)
+
+
+def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Normal numbers of mean 0 and variance 1; of complex ones each part has half of it."""
+    wanted = None if dtype is None else _C.dtype(dtype).name
+    if wanted not in ("complex64", "complex128"):
+        return ops.standard_normal(shape, dtype)
+    part = {"complex64": "float32", "complex128": "float64"}[wanted]
+    return ops.complex(*(ops.gaussian(shape, 0.0, 0.5**0.5, 0, part) for _ in range(2)))
+
+
+def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """``standard_normal`` under its other name."""
+    return standard_normal(shape, dtype)
 
 
 def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:

@@ -89,6 +89,8 @@ def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool
     line, kept = _as_line(x, axis)
     exact = line if line.dtype.name.startswith(("float", "bfloat")) else ops.cast(line, "float64")
     values, indices = ops.median_along(exact, -1, mode == "avg", ignore_nan)
+    if ignore_nan:  # where there is nothing but NaN, no element has a say
+        values = ops.where(ops.isnan(values), ops.full([], float("nan"), values.dtype), values)
     if mode == "avg" and not ignore_nan:
         dtype = x.dtype if x.dtype.name == "float64" else "float32"
     elif mode == "avg" and exact is not line:

@@ -96,6 +96,17 @@ def test_retain_grads_of_a_result():
     assert z.grad is None
 
 
+def test_retained_gradient_is_what_the_hooks_before_it_made():
+    x = leaf([2.0])
+    for order, kept in [("hook retain", 6), ("retain hook", 3), ("hook retain hook", 6), ("retain hook hook", 3)]:
+        x.clear_gradient()
+        y = x * x
+        for step in order.split():
+            y.retain_grads() if step == "retain" else y.register_hook(lambda g: g * 2)
+        (y * 3.0).backward()
+        assert y.grad.item() == kept and x.grad.item() == 12 * 2 ** order.split().count("hook")
+
+
 def test_backward_without_graph_passes_in_silence():
     """As in Paddle, whose scripts rely on it."""
     oar.ones([1]).backward()

@@ -64,3 +64,7 @@ def test_devices():
 def test_default_dtype_of_the_framework():
     framework.set_default_dtype("float64")
     assert framework.get_default_dtype() == "float64" and oar.to_tensor(1.0).dtype == oar.float64
+
+
+def test_second_paths():
+    assert oar.nn.loss.NLLLoss is oar.nn.NLLLoss and oar.nn.spectral_norm is oar.nn.utils.spectral_norm

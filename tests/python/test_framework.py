@@ -26,6 +26,19 @@ def test_rank_is_a_tensor():
     assert x.dim() == x.ndimension() == 2
 
 
+def test_shapes_may_be_arrays():
+    for shape in ([2, 3], (2, 3), np.array([2, 3]), oar.to_tensor([2, 3]), [np.int32(2), oar.to_tensor(3)]):
+        assert oar.ones(shape).shape == oar.expand(oar.ones([3]), shape).shape == [2, 3]
+    assert oar.ones(np.array(4)).shape == [4]
+    assert oar.sum(oar.ones([2, 3]), axis=np.array([1])).shape == [2]
+
+
+def test_empty_like_takes_arrays():
+    made = oar.empty_like(np.ones([2, 3], "float64"))
+    assert made.shape == [2, 3] and made.dtype == oar.float64
+    assert oar.empty_like(oar.ones([2]), dtype="int32").dtype == oar.int32
+
+
 def test_check_shape():
     oar.check_shape([2, 0, oar.to_tensor(3)])
     oar.check_shape(oar.to_tensor([2, 3]))
@@ -37,7 +50,8 @@ def test_check_shape():
         oar.check_shape([oar.to_tensor(2.0)])
 
 
-@pytest.mark.parametrize("start, stop, num, base", [(0, 3, 4, 10.0), (-2.0, 2.0, 9, 2.0), (1, 1, 1, 3), (2, -1, 5, 0.5)])
+@pytest.mark.parametrize("start, stop, num, base", [(0, 3, 4, 10.0), (-2.0, 2.0, 9, 2.0), (1, 1, 1, 3),
+                                                    (2, -1, 5, 0.5)])
 def test_logspace(start, stop, num, base):
     made = oar.logspace(start, stop, num, base, dtype="float64")
     np.testing.assert_allclose(made.numpy(), np.logspace(start, stop, num, base=base), rtol=1e-14)
@@ -65,3 +79,18 @@ def test_median_is_of_a_tensor():
     for function in (oar.median, oar.nanmedian):
         with pytest.raises(TypeError, match="x must be a tensor, not list"):
             function([1, 2, 3])
+
+
+@pytest.mark.parametrize("mode", ["avg", "min"])
+def test_nanmedian_of_nothing_but_nan_has_no_gradient(mode):
+    nan = float("nan")
+    x = oar.to_tensor([[nan, nan, nan], [3.0, nan, 1.0], [4.0, 5.0, 6.0]], stop_gradient=False)
+    made = oar.nanmedian(x, axis=1, mode=mode)
+    values = made[0] if isinstance(made, tuple) else made
+    np.testing.assert_array_equal(values.numpy(), [nan, 2.0 if mode == "avg" else 1.0, 5.0])
+    values.sum().backward()
+    shares = [0.5, 0, 0.5] if mode == "avg" else [0, 0, 1]
+    assert x.grad.tolist() == [[0, 0, 0], shares, [0, 1, 0]]
+    alone = oar.to_tensor(nan, stop_gradient=False)
+    oar.nanmedian(alone).backward()
+    assert alone.grad.item() == 0

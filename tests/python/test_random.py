@@ -104,3 +104,14 @@ def test_default_dtype(dtype):
 def test_errors(call):
     with pytest.raises(ValueError):
         call()
+
+
+@pytest.mark.parametrize("dtype, part", [("complex64", "float32"), ("complex128", "float64")])
+def test_complex_normal_numbers_have_unit_variance(dtype, part):
+    for function in (oar.randn, oar.standard_normal):
+        x = function([200, 300], dtype=dtype)
+        assert x.dtype.name == dtype and oar.real(x).dtype.name == part
+        values = x.numpy()
+        assert abs(values.mean()) < 0.02
+        np.testing.assert_allclose([values.real.var(), values.imag.var()], 0.5, rtol=0.03)
+        assert abs(np.mean(values.real * values.imag)) < 0.01

@@ -180,3 +180,10 @@ def test_local_response_norm_layer():
     squares = np.pad(a**2, [(0, 0), (1, 1), (0, 0), (0, 0)])
     mean = sum(squares[:, i:i + 5] for i in range(3)) / 3
     np.testing.assert_allclose(out, a / (2 + 0.5 * mean)**0.75, rtol=1e-12)
+
+
+def test_upsampling_layers_show_what_they_were_given():
+    rest = "mode=nearest, align_corners=False, align_mode=0, data_format=None"
+    assert repr(nn.Upsample(size=[4, 6])) == f"Upsample(size=[4, 6], {rest})"
+    assert repr(nn.Upsample(scale_factor=2, name="up")) == f"Upsample(scale_factor=2, {rest}, name=up)"
+    assert repr(nn.UpsamplingBilinear2D(size=[4, 6])) == "UpsamplingBilinear2D(size=[4, 6], data_format=NCHW)"

@@ -50,6 +50,7 @@ class Run {
   void give_leaf(const Tensor& leaf, Tensor cotangent);
   void keep_leaf(const Tensor& leaf, Tensor cotangent);
   void run_leaf_hooks();
+  void run_tensor_hooks(Node::Extras& extras, uint32_t index, Tensor& g);
   void run_node(Pending& pending);
   static void accumulate(Tensor& into, Tensor more) {
     into = into.defined() ? add(into, more) : std::move(more);
@@ -173,20 +174,32 @@ void Run::keep_leaf(const Tensor& leaf, Tensor cotangent) {
   }
 }
 
+// In the order in which hooks were added and gradients retained, so that a retained gradient is the
+// one that the hooks before it made.
+void Run::run_tensor_hooks(Node::Extras& extras, uint32_t index, Tensor& g) {
+  uint64_t kept = 0;
+  const auto keep_until = [&](uint64_t id) {
+    if (into_leaves_)
+      for (const Node::Retained& r : extras.retained)
+        if (r.index == index && r.id >= kept && r.id < id)
+          accumulate(history_of(Tensor::share(r.tensor)).grad, g);
+    kept = id;
+  };
+  for (size_t k = 0; k < extras.tensor_hooks.size(); ++k) {
+    if (extras.tensor_hooks[k].index != index) continue;
+    keep_until(extras.tensor_hooks[k].id);
+    if (Tensor replaced = extras.tensor_hooks[k].function(g); replaced.defined()) g = replaced;
+  }
+  keep_until(UINT64_MAX);
+}
+
 void Run::run_node(Pending& pending) {
   Node& node = *pending.node;
   Node::Extras* extras = node.maybe_extras();
   for (uint32_t i = 0; i < pending.cotangents.size(); ++i) {
     Tensor& g = pending.cotangents[i];
-    if (extras && g.defined())
-      for (size_t k = 0; k < extras->tensor_hooks.size(); ++k)
-        if (extras->tensor_hooks[k].index == i)
-          if (Tensor replaced = extras->tensor_hooks[k].function(g); replaced.defined())
-            g = replaced;
+    if (extras && g.defined()) run_tensor_hooks(*extras, i, g);
     if (g.defined()) note_wanted({&node, i}, g);
-    if (extras && g.defined() && into_leaves_)
-      for (const auto& [index, tensor] : extras->retained)
-        if (index == i) accumulate(history_of(Tensor::share(tensor)).grad, g);
   }
   if (restricted_ && !useful_.contains(&node)) return;
   const devices::Scope device(node.results.empty() ? devices::current() : node.results[0].device);

@@ -37,7 +37,7 @@ History::~History() { forget_retained(); }
 void History::forget_retained() {
   if (!retains || !node) return;
   auto& retained = node->extras().retained;
-  std::erase_if(retained, [this](const auto& entry) { return entry.second == retains; });
+  std::erase_if(retained, [this](const auto& entry) { return entry.tensor == retains; });
 }
 
 History* maybe_history(const Tensor& t) { return static_cast<History*>(t->autograd.get()); }
@@ -60,7 +60,7 @@ void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index) {
   h.forget_retained();
   h.node = std::move(node);
   h.index = index;
-  if (h.retains && h.node) h.node->extras().retained.emplace_back(index, h.retains);
+  if (h.retains && h.node) h.node->keep_grad(index, h.retains);
   if (t->view_base)
     if (const auto* base = static_cast<History*>(t->view_base->autograd.get()))
       h.seen_epoch = base->epoch;
@@ -108,11 +108,15 @@ bool remove_tensor_hook(const Tensor& t, uint64_t id) {
   return removed > 0;
 }
 
+void Node::keep_grad(uint32_t index, TensorImpl* tensor) {
+  extras().retained.push_back({g_hook_id.fetch_add(1), index, tensor});
+}
+
 void retain_grad(const Tensor& t) {
   History& h = history_of(t);
   if (!h.node || h.retains) return;
   h.retains = t.impl();
-  h.node->extras().retained.emplace_back(h.index, t.impl());
+  h.node->keep_grad(h.index, t.impl());
 }
 
 bool grad_enabled() { return (t_layers.off & kRecording) == 0; }

@@ -54,17 +54,24 @@ class Node : public RefCounted {
   };
   SmallVector<Edge, 2> edges;
   SmallVector<ResultMeta, 1> results;
+  // A result that keeps its gradient: as the hooks that were there before leave it.
+  struct Retained {
+    uint64_t id;  // of the same count as the hooks'
+    uint32_t index;
+    TensorImpl* tensor;
+  };
   // Rare, so kept apart.
   struct Extras {
     std::vector<Hook> tensor_hooks;
     std::vector<std::pair<uint64_t, NodeHook>> node_hooks;
-    std::vector<std::pair<uint32_t, TensorImpl*>> retained;  // results that keep their gradient
+    std::vector<Retained> retained;
   };
   Extras& extras() {
     if (!extras_) extras_ = std::make_unique<Extras>();
     return *extras_;
   }
   Extras* maybe_extras() const { return extras_.get(); }
+  void keep_grad(uint32_t index, TensorImpl* tensor);
 
  private:
   uint64_t sequence_;

@@ -388,6 +388,5 @@ class Softmax2D(_Activation):
     """``Softmax`` over the channels of ``[batch, channels, height, width]``, or without the batch."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.ndim not in (3, 4):
-            raise ValueError(f"Softmax2D takes a tensor with 3 or 4 axes, but received one of shape {x.shape}.")
+        assert x.ndim in (3, 4), f"Softmax2D takes a tensor with 3 or 4 axes, but received one of shape {x.shape}."
         return F.softmax(x, axis=-3)

@@ -26,8 +26,9 @@ class _WithName(Layer):
         self._shown = tuple(arguments)
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{key}={getattr(self, f'_{key}')}" for key in self._shown
-                         if key != "name" or self._name)
+        given = ("name", "scale_factor", "size")  # shown only where they are
+        shown = {key: getattr(self, f"_{key}") for key in self._shown}
+        return ", ".join(f"{key}={value}" for key, value in shown.items() if key not in given or value is not None)
 
 
 class _Pad(_WithName):

@@ -134,7 +134,7 @@ std::vector<std::string> PlainTensors::restore() {
         h->forget_retained();
         h->node = std::move(entry.node);
         h->index = entry.index;
-        if (h->retains && h->node) h->node->extras().retained.emplace_back(h->index, h->retains);
+        if (h->retains && h->node) h->node->keep_grad(h->index, h->retains);
       }
     }
   }

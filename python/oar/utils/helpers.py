@@ -1,0 +1,67 @@
+"""Helpers of programs: optional imports, versions, functions that go out of use."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import types
+import warnings
+from collections.abc import Callable
+
+from oar import _C
+
+__all__ = ["deprecated", "require_version", "try_import"]
+
+
+def try_import(module_name: str, err_msg: str | None = None) -> types.ModuleType:
+    """The module of that name; where it is not installed, an ImportError that says how to get it."""
+    try:
+        return importlib.import_module(module_name)
+    except ImportError as error:
+        package = {"cv2": "opencv-python"}.get(module_name, module_name.split(".")[0])
+        text = err_msg or f"{module_name} is needed here and cannot be imported. `pip install {package}` installs it."
+        raise ImportError(text) from error
+
+
+def deprecated(update_to: str = "", since: str = "", reason: str = "", level: int = 0) -> Callable:
+    """Marks a function that goes out of use. Level 0 only says so in its documentation, 1 warns at each call, 2 is an
+    error."""
+
+    def mark(function: Callable) -> Callable:
+        text = f"{function.__module__}.{function.__name__} is deprecated"
+        text += f" since {since}" if since else ""
+        text += f"; use {update_to} instead" if update_to else ""
+        text += f". Reason: {reason}" if reason else ""
+        function.__doc__ = f"Deprecated: {text}.\n\n{function.__doc__ or ''}"
+        if level == 0:
+            return function
+
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            if level > 1:
+                raise RuntimeError(text)
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return mark
+
+
+def _numbers(version: str, what: str) -> tuple[int, ...]:
+    if not isinstance(version, str):
+        raise TypeError(f"[require_version] {what} must be a string such as '1.4.0', not {type(version).__name__}.")
+    if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
+        raise ValueError(f"[require_version] {what} is {version!r}; it must look like '1.4.0'.")
+    return tuple([*map(int, version.split(".")), 0, 0, 0][:4])
+
+
+def require_version(min_version: str, max_version: str | None = None) -> None:
+    """Raises unless Oar's version lies from min_version to max_version."""
+    least = _numbers(min_version, "min_version")
+    most = None if max_version is None else _numbers(max_version, "max_version")
+    here = _numbers(re.match(r"[\d.]*\d", _C.version).group(), "Oar's version")
+    if here < least or (most is not None and here > most):
+        wanted = f"{min_version} or newer" if most is None else f"from {min_version} to {max_version}"
+        raise RuntimeError(f"[require_version] this is Oar {_C.version}; a version {wanted} is needed.")
