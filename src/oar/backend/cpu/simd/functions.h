@@ -422,13 +422,13 @@ OAR_SIMD_INLINE double erf(double x) { return __builtin_erf(x); }
 OAR_SIMD_INLINE float erfinv(float x) {
   const float size = magnitude(x);
   const float w = -joined(logarithm_of_normal((1 - size) * (1 + size)));
-  const float middle[] = {1.501409362f,     0.2466402935f,   -0.004177401259f, -0.001252761523f,
-                          0.0002183579015f, -4.94997158e-6f, -3.466589986e-6f, 4.629129502e-7f,
-                          2.35754718e-8f,   -8.532991629e-9f};
+  const float middle[] = {0.8862269189f,     0.2320138798f,   0.0115482792f,   -0.002333436945f,
+                          -0.0001284558084f, 4.517934692e-5f, 3.757692465e-6f, -1.928519602e-6f,
+                          2.155677835e-7f,   -8.532991629e-9f};
   const float ends[] = {2.832976924f,     1.001673753f,     0.009438589764f,
                         -0.007617744177f, 0.005740376138f,  -0.003689556903f,
                         0.001352576592f,  0.0001169031576f, -0.0002079661974f};
-  const float near = polynomial(w - 2.5f, middle), far = polynomial(square_root(w) - 3, ends);
+  const float near = polynomial(w, middle), far = polynomial(square_root(w) - 3, ends);
   const float made = x * (w < 5 ? near : far);
   const float edge = size == 1 ? with_sign(kInfinity<float>, x) : kNan<float>;
   return size < 1 ? made : edge;
