@@ -8,6 +8,7 @@
 #include "oar/ops/gen/gather.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/soft_cross_entropy.h"
 #include "oar/ops/gen/softmax.h"
 #include "oar/ops/gen/statistics.h"
 #include "oar/ops/infer.h"
@@ -251,9 +252,12 @@ struct Weighted {
 Weighted hard_cross_entropy(const Tensor& input, const Tensor& label, const Tensor& weight,
                             const Options& o) {
   const Tensor index = is_integral(label.dtype()) ? label : cast(label, DType::Int64);
+  const bool plain = o.use_softmax && o.smoothing == 0;
+  if (plain && !weight.defined() && o.ignore_index < 0)
+    return {.loss = std::get<0>(softmax_cross_entropy(input, index, o.axis, o.ignore_index))};
   const HardLabel hard(index, o.ignore_index);
   Weighted w{.valid = hard.valid};
-  if (o.use_softmax && o.smoothing == 0) {
+  if (plain) {
     w.loss = std::get<0>(softmax_cross_entropy(input, index, o.axis, o.ignore_index));
   } else {
     const Tensor logs = log_probabilities(input, o);
@@ -271,8 +275,8 @@ Weighted hard_cross_entropy(const Tensor& input, const Tensor& label, const Tens
   return w;
 }
 
-Weighted soft_cross_entropy(const Tensor& input, const Tensor& label, const Tensor& weight,
-                            const Options& o) {
+Weighted with_soft_label(const Tensor& input, const Tensor& label, const Tensor& weight,
+                         const Options& o) {
   user_check(same(input.shape(), label.shape()), ErrorKind::InvalidArgument,
              "label has shape {} and input {}; with soft labels they must be equal.",
              to_string(label.dims()), to_string(input.dims()));
@@ -281,7 +285,10 @@ Weighted soft_cross_entropy(const Tensor& input, const Tensor& label, const Tens
   if (o.smoothing > 0)
     share = (1 - o.smoothing) * share + o.smoothing / count_of(Dims(&classes, 1), input.dtype());
   Weighted w;
-  w.loss = -sum(share * log_probabilities(input, o), IntArgs{o.axis}, std::nullopt, true);
+  if (o.use_softmax)
+    w.loss = std::get<0>(soft_cross_entropy(input, share, o.axis));
+  else
+    w.loss = -sum(share * log_probabilities(input, o), IntArgs{o.axis}, std::nullopt, true);
   if (weight.defined()) {
     Shape along(static_cast<size_t>(input.rank()), 1);
     along[static_cast<size_t>(o.axis)] = classes;
@@ -360,7 +367,7 @@ const OpDef cross_entropy_op = {
       const bool class_numbers = !given_axis || a.label.dim(o.axis) == Dim(1);
       const bool soft = smooth ? !class_numbers : a.soft_label;
       const Tensor label = given_axis ? a.label : unsqueeze(a.label, {o.axis});
-      const Weighted w = soft ? soft_cross_entropy(a.input, label, a.weight, o)
+      const Weighted w = soft ? with_soft_label(a.input, label, a.weight, o)
                               : hard_cross_entropy(a.input, label, a.weight, o);
       const Tensor loss = reduce_weighted(w, a.reduction, !soft && a.ignore_index >= 0);
       const bool squeezes = a.reduction == "none" && !given_axis && !smooth;

@@ -119,6 +119,45 @@ Tensor without_last(const Tensor& x, int64_t axis) {
   return slice_view(x, SliceIndex().skip(axis).range(0, -1));
 }
 
+// Closed under differentiation: its derivative is its transpose, and the other way round.
+const OpDef difference_along_op = {
+    .schema = "difference_along(Tensor x, int axis, bool transposed = False) -> Tensor",
+    .brief =
+        "x[i + 1] - x[i] along an axis; transposed, x[i - 1] - x[i] with zeros in front and behind.",
+    .infer = [](const args::difference_along& a) -> Metas {
+      const auto axis = static_cast<size_t>(normalise_axis(a.axis, a.x.rank()));
+      Shape shape = a.x.shape();
+      shape[axis] = a.transposed ? shape[axis] + 1 : shape[axis] - 1;
+      return TensorMeta{a.x.dtype(), shape};
+    },
+    .decompose = [](const args::difference_along& a) -> Made {
+      const int64_t axis = normalise_axis(a.axis, a.x.rank());
+      if (!a.transposed) return without_first(a.x, axis) - without_last(a.x, axis);
+      Shape edge = a.x.shape();
+      edge[static_cast<size_t>(axis)] = 1;
+      const Tensor nothing = zeros(edge, a.x.dtype());
+      return concat({nothing, a.x}, axis) - concat({a.x, nothing}, axis);
+    },
+    .vjp = [](const vjp::difference_along& v) -> Grads {
+      return difference_along(v.grad, v.axis, !v.transposed);
+    },
+    .shard = "...a... -> ...b... ; a@axis whole ; b@axis whole",
+    .traits = Trait::Linear,
+    .dtypes = "int float complex",
+    .numpy =
+        "np.diff(x, 1, axis) if not transposed else (lambda e: np.concatenate([e, x], axis) - "
+        "np.concatenate([x, e], axis))(np.zeros_like(np.take(x, [0], axis)))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}), 1)
+              .add(t({5, 3}), 0)
+              .add(t({2, 3, 4}), 1, true)
+              .add(t({3, 4}), -1, true)
+              .add(t({2, 1}), 1);
+        },
+};
+
 const OpDef diff_op = {
     .schema =
         "diff(Tensor x, int n = 1, int axis = -1, Tensor? prepend = None, Tensor? append = None) -> Tensor",
@@ -134,8 +173,9 @@ const OpDef diff_op = {
       if (a.append.defined()) line = concat({line, a.append}, axis);
       for (int64_t i = 0; i < a.n; ++i) {
         if (line.dim(axis) == Dim(0)) break;
-        const Tensor later = without_first(line, axis), earlier = without_last(line, axis);
-        line = is_bool(line.dtype()) ? not_equal(later, earlier) : later - earlier;
+        line = is_bool(line.dtype())
+                   ? not_equal(without_first(line, axis), without_last(line, axis))
+                   : difference_along(line, axis);
       }
       return line;
     },
@@ -300,7 +340,7 @@ const OpDef multiplex_op = {
 
 }  // namespace
 
-OAR_FAMILY(difference, &extreme_along_op, &cummax_op, &cummin_op, &diff_op, &trapezoid_op,
-           &cumulative_trapezoid_op, &reduce_as_op, &add_n_op, &multiplex_op)
+OAR_FAMILY(difference, &extreme_along_op, &cummax_op, &cummin_op, &difference_along_op, &diff_op,
+           &trapezoid_op, &cumulative_trapezoid_op, &reduce_as_op, &add_n_op, &multiplex_op)
 
 }  // namespace oar

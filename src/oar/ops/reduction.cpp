@@ -6,7 +6,6 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/scan.h"
 #include "oar/ops/gen/shape.h"
-#include "oar/ops/gen/slice.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/masks.h"
 #include "oar/ops/operators.h"
@@ -150,13 +149,6 @@ struct Rows {
   Shape shape, permuted;
 };
 
-// For each element the product of the others: those before times those behind it. No division, so
-// that zeros do no harm, and the rule can be differentiated again.
-Tensor product_of_others(const Tensor& rows) {
-  const Tensor before = cumprod_along(rows, -1, /*exclusive=*/true);
-  return before * flip(cumprod_along(flip(rows, {-1}), -1, true), {-1});
-}
-
 const OpDef prod_op = {
     .schema =
         "prod(Tensor x, int[]? axis = None, bool keepdim = False, dtype? dtype = None) -> "
@@ -168,7 +160,7 @@ const OpDef prod_op = {
     },
     .vjp = [](const vjp::prod& v) -> Grads {
       const Rows rows(v.x, v.axis);
-      const Tensor others = product_of_others(rows.gather(narrowed(v.x, v.grad.dtype())));
+      const Tensor others = product_of_others(rows.gather(narrowed(v.x, v.grad.dtype())), -1);
       return narrowed(stretch(v.grad, v.x, v.axis) * conjugate(rows.spread(others)), v.x.dtype());
     },
     .saves = "x",

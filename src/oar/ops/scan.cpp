@@ -7,6 +7,7 @@
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/slice.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/masks.h"
 #include "oar/ops/operators.h"
@@ -119,6 +120,34 @@ const OpDef cumprod_along_op = {
                   TensorSpec{
                       .shape = {2, 4}, .fill = Fill::Values, .values = {2, 0, 3, 4, 0, 1, 0, 5}},
                   1, true);
+        },
+};
+
+// Not divided by the element, so that zeros do no harm, and the rule can be differentiated.
+const OpDef product_of_others_op = {
+    .schema = "product_of_others(Tensor x, int axis) -> Tensor",
+    .brief = "For each element the product of the other ones along an axis.",
+    .infer = [](const args::product_of_others& a) { return infer_scan(a.x, a.axis); },
+    .decompose = [](const args::product_of_others& a) -> Made {
+      const Tensor x = widened(a.x);
+      if (x.rank() == 0) return ones_like(a.x);
+      const Tensor before = cumprod_along(x, a.axis, /*exclusive=*/true);
+      const Tensor behind = flip(cumprod_along(flip(x, {a.axis}), a.axis, true), {a.axis});
+      return narrowed(before * behind, a.x.dtype());
+    },
+    .shard = "...a... -> ...a... ; a@axis whole",
+    .dtypes = "int float complex",
+    .amp = Amp::Full,
+    .numpy =
+        "(lambda y: np.moveaxis(np.stack([np.prod(np.delete(y, i, 0), 0, dtype=x.dtype) for i in "
+        "range(len(y))]) if y.size else y, 0, axis).reshape(x.shape))(np.moveaxis("
+        "np.atleast_1d(x), axis, 0))",
+    .samples =
+        [] {
+          return scan_samples().add(TensorSpec{.shape = {3, 4},
+                                               .fill = Fill::Values,
+                                               .values = {2, 0, 3, 4, 0, 1, 0, 5, 1, 2, 3, 4}},
+                                    1);
         },
 };
 
@@ -247,7 +276,8 @@ const OpDef logcumsumexp_op = {
 
 }  // namespace
 
-OAR_FAMILY(scan, &cumsum_along_op, &cumsum_op, &cumprod_along_op, &cumprod_op,
-           &linear_recurrence_op, &shift_along_op, &logcumsumexp_along_op, &logcumsumexp_op)
+OAR_FAMILY(scan, &cumsum_along_op, &cumsum_op, &cumprod_along_op, &product_of_others_op,
+           &cumprod_op, &linear_recurrence_op, &shift_along_op, &logcumsumexp_along_op,
+           &logcumsumexp_op)
 
 }  // namespace oar

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
@@ -78,7 +79,7 @@ void copy_run(Word* to, int64_t to_step, const Word* from, int64_t step, int64_t
       copy_packed(to, from, n);
       break;
     case 0:
-      std::fill_n(to, n, *from);
+      fill_groups(to, n, [value = *from](int64_t) { return value; });
       break;
     case -1:
       gather_run<-1>(to, from, n);

@@ -67,8 +67,9 @@ class ArgExtreme {
     C value;
     int64_t index;
   };
+  // Without branches, so that loops vectorise.
   static bool better(C v, C best) {
-    return (kLargest ? v > best : v < best) || (v != v && best == best);
+    return (kLargest ? v > best : v < best) | ((v != v) & (best == best));
   }
   C at(const char* p) const { return static_cast<C>(*reinterpret_cast<const T*>(p)); }
 
@@ -102,24 +103,37 @@ class ArgExtreme {
     return best.index;
   }
 
+  // Places are as wide as values, where they can be.
   void columns(int64_t begin, int64_t end) const {
-    constexpr int64_t kWidth = 128;
-    for (int64_t first = begin; first < end; first += kWidth) {
-      const int64_t width = std::min(kWidth, end - first);
-      C best[kWidth] = {};
-      int64_t place[kWidth] = {};
-      const char* start = data_ + layout_.rows.offset(first);
-      for (int64_t i = 0; i < layout_.inner.count; ++i) {
-        const auto* p = reinterpret_cast<const T*>(start + layout_.inner.offset(i));
-        for (int64_t c = 0; c < width; ++c) {
-          const C v = static_cast<C>(p[c]);
-          const bool takes = i == 0 || better(v, best[c]);
-          best[c] = takes ? v : best[c];
-          place[c] = takes ? i : place[c];
-        }
+    const bool few = layout_.inner.count <= std::numeric_limits<int32_t>::max();
+    if (sizeof(C) <= 4 && few)
+      columns_as<int32_t>(begin, end);
+    else
+      columns_as<int64_t>(begin, end);
+  }
+  template <class Place>
+  void columns_as(int64_t begin, int64_t end) const {
+    for (; begin + 64 <= end; begin += 64) some_columns<Place, 64>(begin);
+    for (; begin + 8 <= end; begin += 8) some_columns<Place, 8>(begin);
+    for (; begin < end; ++begin) some_columns<Place, 1>(begin);
+  }
+  template <class Place, int64_t kCount>
+  void some_columns(int64_t first) const {
+    const char* start = data_ + layout_.rows.offset(first);
+    C best[kCount];
+    Place place[kCount] = {};
+    for (int64_t c = 0; c < kCount; ++c)
+      best[c] = static_cast<C>(reinterpret_cast<const T*>(start)[c]);
+    for (int64_t i = 1; i < layout_.inner.count; ++i) {
+      const auto* p = reinterpret_cast<const T*>(start + layout_.inner.offset(i));
+      for (int64_t c = 0; c < kCount; ++c) {
+        const C v = static_cast<C>(p[c]);
+        const bool takes = better(v, best[c]);
+        best[c] = takes ? v : best[c];
+        place[c] = takes ? static_cast<Place>(i) : place[c];
       }
-      std::copy_n(place, width, where_ + first);
     }
+    std::copy_n(place, kCount, where_ + first);
   }
 
   const ReduceLayout& layout_;

@@ -4,6 +4,7 @@
 
 #include "oar/backend/cpu/fold_table.h"
 #include "oar/backend/cpu/row_micro.h"
+#include "oar/backend/cpu/scan_micro.h"
 
 namespace oar::cpu {
 namespace {
@@ -33,9 +34,6 @@ struct Folds {
   };
   struct Squares : Summed {
     static V term(V x, V) { return x * x; }
-  };
-  struct Magnitudes : Summed {
-    static V term(V x, V) { return x < 0 ? -x : x; }
   };
   struct Numbers : Summed {
     static V term(V x, V) { return x == x ? x : V{}; }
@@ -237,12 +235,53 @@ struct Folds {
 
   static constexpr FoldTable<T> table() {
     return {.loops = {loops<Sum>(), loops<Product>(), loops<Max>(), loops<Min>(), loops<Squares>(),
-                      loops<Magnitudes>(), loops<Numbers>(), loops<Spread>(), loops<Exponents>()},
+                      loops<Numbers>(), loops<Spread>(), loops<Exponents>()},
             .softmax_columns = softmax<false>,
             .log_softmax_columns = softmax<true>,
             .softmax_columns_grad = softmax_grad<false>,
-            .log_softmax_columns_grad = softmax_grad<true>};
+            .log_softmax_columns_grad = softmax_grad<true>,
+            .running_sum = RunningSum<T>::either};
   }
+};
+
+// T is unsigned, since sums wrap.
+template <class T, int kBytes>
+struct Integers {
+  typedef T V __attribute__((vector_size(kBytes)));
+  typedef T U __attribute__((vector_size(kBytes), aligned(8), may_alias));
+  static constexpr int kLanes = kBytes / 8, kVectors = 4;
+
+  template <class Term>
+  static int64_t summed(const int64_t* x, long n, Term term) {
+    V acc[kVectors] = {};
+    T total = 0;
+    long i = 0;
+    for (; i + kVectors * kLanes <= n; i += kVectors * kLanes)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const V next = *reinterpret_cast<const U*>(x + i + v * kLanes);
+        acc[v] += term(next);
+      }
+    for (; i < n; ++i) total += term(static_cast<T>(x[i]));
+    const V sum = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+    for (int k = 0; k < kLanes; ++k) total += sum[k];
+    return static_cast<int64_t>(total);
+  }
+  struct Itself {
+    template <class A>
+    A operator()(A x) const {
+      return x;
+    }
+  };
+  struct NotZero {
+    template <class A>
+    A operator()(A x) const {
+      return x != 0 ? A{} + 1 : A{};
+    }
+  };
+  static int64_t sum(const int64_t* x, long n) { return summed(x, n, Itself{}); }
+  static int64_t count(const int64_t* x, long n) { return summed(x, n, NotZero{}); }
+  static constexpr IntegerFolds table() { return {.sum = sum, .count = count}; }
 };
 
 }  // namespace

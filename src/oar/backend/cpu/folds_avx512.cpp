@@ -10,9 +10,11 @@ namespace oar::cpu {
 #if defined(__x86_64__)
 const FoldTable<float> kAvx512FoldsFloat = Folds<float, 64>::table();
 const FoldTable<double> kAvx512FoldsDouble = Folds<double, 64>::table();
+const IntegerFolds kAvx512FoldsInteger = Integers<uint64_t, 64>::table();
 #else
 const FoldTable<float> kAvx512FoldsFloat{};
 const FoldTable<double> kAvx512FoldsDouble{};
+const IntegerFolds kAvx512FoldsInteger{};
 #endif
 
 }  // namespace oar::cpu

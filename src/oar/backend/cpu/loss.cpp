@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/log_sum_exp.h"
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/row_buffer.h"
 #include "oar/backend/cpu/row_table.h"
@@ -11,15 +12,6 @@
 
 namespace oar::cpu {
 namespace {
-
-template <class C>
-C log_sum_exp(const C* line, int64_t n) {
-  const RowTable<C>& table = row_table<C>();
-  const C high = table.max(line, n), base = std::isinf(high) ? C(0) : high;
-  const C total = table.exp_sum(line, nullptr, n, base);
-  const bool overflows = high > 0 && std::isinf(high) && total == total;
-  return overflows ? high : base + std::log(total);
-}
 
 // One line of scores as C: its own memory where that is what it is, else copied to `buffer`.
 template <class T, class C>

@@ -1,5 +1,6 @@
 // Layer and batch normalisation with their derivatives. 16-bit floats compute in float32; variances
 // are taken around a mean that is known already.
+#include <atomic>
 #include <cmath>
 
 #include "oar/backend/cpu/axis.h"
@@ -10,6 +11,18 @@
 
 namespace oar::cpu {
 namespace {
+
+// A result that the caches cannot hold is written past them; one that is made in a buffer is not.
+template <class T>
+bool streams(const oar_tensor& out) {
+  constexpr int64_t kFrom = int64_t{16} << 20;
+  return std::is_same_v<T, compute_t<T>> && out.numel * static_cast<int64_t>(sizeof(T)) >= kFrom;
+}
+
+// Before others read what was written past the caches.
+struct StreamFence {
+  ~StreamFence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+};
 
 // ---- rows -------------------------------------------------------------------------------------
 
@@ -33,14 +46,17 @@ void layer_norm_rows(KernelCall& call) {
     const Converted<C> weight(optional_in(call, 1)), bias(optional_in(call, 2));
     auto* out = static_cast<T*>(call.out(0).data);
     auto *means = static_cast<C*>(call.out(1).data), *invs = static_cast<C*>(call.out(2).data);
+    const bool stream = streams<T>(call.out(0));
     parallel_for(0, span.rows, span.grain(), [&](int64_t begin, int64_t end) {
       const RowBuffer<T> in(span.length), made(span.length);
+      const StreamFence fence;
       for (int64_t r = begin; r < end; ++r) {
         const C* row = in.read(x.data() + r * span.length);
         T* to = out + r * span.length;
         const C mean = table.sum(row, span.length) / n;
         const C inv = 1 / std::sqrt(table.spread(row, span.length, mean) / n + epsilon);
-        table.normalise(row, made.place(to), span.length, mean, inv, weight.data(), bias.data());
+        table.normalise(row, made.place(to), span.length, mean, inv, weight.data(), bias.data(),
+                        stream);
         made.finish(to);
         means[r] = mean;
         invs[r] = inv;
@@ -59,12 +75,14 @@ struct RowsGrad {
   const C *mean, *inv, *grad_mean, *grad_inv;
   T* to;
   int64_t length;
+  bool stream;
 
   // Rows [first, end); sums of weight and bias are added to, where they are not null.
   void run(int64_t first, int64_t end, C* of_weight, C* of_bias) const {
     const RowTable<C>& table = row_table<C>();
     const RowBuffer<T> xs(length), grads(length), made(length);
     const C n = static_cast<C>(length);
+    const StreamFence fence;
     for (int64_t r = first; r < end; ++r) {
       const C *x_row = xs.read(x + r * length), *g = grads.read(grad + r * length);
       C level, slope;
@@ -73,7 +91,7 @@ struct RowsGrad {
       slope = (slope + grad_inv[r]) * inv[r] * inv[r] / n;
       if (of_weight) table.norm_affine(g, x_row, length, mean[r], inv[r], of_weight, of_bias);
       table.norm_grad(g, weight, x_row, made.place(to + r * length), length, mean[r], inv[r], level,
-                      slope);
+                      slope, stream);
       made.finish(to + r * length);
     }
   }
@@ -119,10 +137,11 @@ void layer_norm_rows_grad(KernelCall& call) {
     const Contiguous<T> x(call.in(0)), grad(call.in(4));
     const Converted<C> weight(optional_in(call, 1)), mean(&call.in(2)), inv(&call.in(3)),
         grad_mean(&call.in(5)), grad_inv(&call.in(6));
-    const RowsGrad<T> of{
-        x.data(),   grad.data(),      weight.data(),   mean.data(),
-        inv.data(), grad_mean.data(), grad_inv.data(), static_cast<T*>(call.out(0).data),
-        span.length};
+    const RowsGrad<T> of{x.data(),        grad.data(),
+                         weight.data(),   mean.data(),
+                         inv.data(),      grad_mean.data(),
+                         grad_inv.data(), static_cast<T*>(call.out(0).data),
+                         span.length,     streams<T>(call.out(0))};
     if (call.arg(8).as_bool())
       return rows_grad_affine(of, span.rows, static_cast<C*>(call.out(1).data),
                               static_cast<C*>(call.out(2).data));
@@ -148,18 +167,30 @@ struct ChannelSpan : AxisSpan {
     const int64_t pieces = inner == 1 ? outer : outer * length, size = inner == 1 ? length : inner;
     if (size == 0) return;
     parallel_for(0, pieces, std::max<int64_t>(1, kGrain / size), [&](int64_t begin, int64_t end) {
+      const StreamFence fence;
       for (int64_t i = begin; i < end; ++i) body(i * size, inner == 1 ? 0 : i % length, size);
     });
   }
   SmallVector<int64_t, 6> others;
 };
 
-// out[i] = f(i, its channel) for every element.
-template <class T, class F>
-void fill_channels(const ChannelSpan& span, T* out, F f) {
+// A number of a type that is computed with as it is; other types never come here.
+template <class T>
+auto* as_computed(T* p) {
+  using C =
+      std::conditional_t<std::is_const_v<T>, const compute_t<std::remove_const_t<T>>, compute_t<T>>;
+  return reinterpret_cast<C*>(p);
+}
+
+// out[i] = f(i, its channel) for every element; run(first, channel, count) for a run of one channel
+// that needs no conversion.
+template <class T, class F, class Run>
+void fill_channels(const ChannelSpan& span, T* out, F f, Run run) {
   span.runs([&](int64_t start, int64_t channel, int64_t count) {
     if (span.inner == 1)
-      fill_groups(out + start, count, [=](int64_t i) { return f(start + i, i); });
+      return fill_groups(out + start, count, [=](int64_t i) { return f(start + i, i); });
+    if constexpr (std::is_same_v<T, compute_t<T>>)
+      run(start, channel, count);
     else
       fill_groups(out + start, count, [=](int64_t i) { return f(start + i, channel); });
   });
@@ -185,9 +216,16 @@ void batch_norm_train(KernelCall& call) {
     }
     const T* in = x.data();
     const C *factor = scale.data(), *offset = shift.data();
-    fill_channels(span, out, [=](int64_t i, int64_t c) {
-      return (static_cast<C>(in[i]) - mean[c]) * factor[c] + offset[c];
-    });
+    const bool stream = streams<T>(call.out(0));
+    fill_channels(
+        span, out,
+        [=](int64_t i, int64_t c) {
+          return (static_cast<C>(in[i]) - mean[c]) * factor[c] + offset[c];
+        },
+        [=](int64_t at, int64_t c, int64_t n) {
+          row_table<C>().affine(as_computed(in + at), as_computed(out + at), n, mean[c], factor[c],
+                                offset[c], stream);
+        });
   });
 }
 
@@ -231,9 +269,16 @@ void batch_norm_train_grad(KernelCall& call) {
     }
     const T *in = x.data(), *g = grad.data();
     const C *a = of_grad.data(), *b = of_x.data(), *d = of_one.data(), *m = mean.data();
-    fill_channels(span, gx, [=](int64_t i, int64_t c) {
-      return static_cast<C>(g[i]) * a[c] + (static_cast<C>(in[i]) - m[c]) * b[c] + d[c];
-    });
+    const bool stream = streams<T>(call.out(0));
+    fill_channels(
+        span, gx,
+        [=](int64_t i, int64_t c) {
+          return static_cast<C>(g[i]) * a[c] + (static_cast<C>(in[i]) - m[c]) * b[c] + d[c];
+        },
+        [=](int64_t at, int64_t c, int64_t count) {
+          row_table<C>().affine_grad(as_computed(g + at), as_computed(in + at),
+                                     as_computed(gx + at), count, m[c], a[c], b[c], d[c], stream);
+        });
   });
 }
 
@@ -246,9 +291,15 @@ void channel_affine(KernelCall& call) {
     const Converted<C> scale(&call.in(1)), shift(&call.in(2));
     const T* in = x.data();
     const C *factor = scale.data(), *offset = shift.data();
-    fill_channels(span, static_cast<T*>(call.out().data), [=](int64_t i, int64_t c) {
-      return static_cast<C>(in[i]) * factor[c] + offset[c];
-    });
+    auto* out = static_cast<T*>(call.out().data);
+    const bool stream = streams<T>(call.out());
+    fill_channels(
+        span, out,
+        [=](int64_t i, int64_t c) { return static_cast<C>(in[i]) * factor[c] + offset[c]; },
+        [=](int64_t at, int64_t c, int64_t n) {
+          row_table<C>().affine(as_computed(in + at), as_computed(out + at), n, C(0), factor[c],
+                                offset[c], stream);
+        });
   });
 }
 
@@ -270,8 +321,14 @@ void channel_affine_grad(KernelCall& call) {
                       static_cast<C*>(call.out(2).data));
     const T* g = grad.data();
     const C* factor = scale.data();
-    fill_channels(span, static_cast<T*>(call.out(0).data),
-                  [=](int64_t i, int64_t c) { return static_cast<C>(g[i]) * factor[c]; });
+    auto* to = static_cast<T*>(call.out(0).data);
+    const bool stream = streams<T>(call.out(0));
+    fill_channels(
+        span, to, [=](int64_t i, int64_t c) { return static_cast<C>(g[i]) * factor[c]; },
+        [=](int64_t at, int64_t c, int64_t n) {
+          row_table<C>().affine(as_computed(g + at), as_computed(to + at), n, C(0), factor[c], C(0),
+                                stream);
+        });
   });
 }
 
@@ -291,6 +348,7 @@ struct GroupSpan {
     parallel_for(0, batch * groups,
                  std::max<int64_t>(1, kGrain / 4 / std::max<int64_t>(length(), 1)),
                  [&](int64_t begin, int64_t end) {
+                   const StreamFence fence;
                    for (int64_t i = begin; i < end; ++i) body(i, i % groups * share, i * length());
                  });
   }
@@ -309,6 +367,7 @@ void group_norm_rows(KernelCall& call) {
     const Converted<C> weight(optional_in(call, 1)), bias(optional_in(call, 2));
     auto* out = static_cast<T*>(call.out(0).data);
     auto *means = static_cast<C*>(call.out(1).data), *invs = static_cast<C*>(call.out(2).data);
+    const bool stream = streams<T>(call.out(0));
     span.each([&](int64_t group, int64_t channel, int64_t start) {
       const RowBuffer<T> in(span.length()), made(span.length());
       const C* from = in.read(x.data() + start);
@@ -317,7 +376,8 @@ void group_norm_rows(KernelCall& call) {
       const C inv = 1 / std::sqrt(table.spread(from, span.length(), mean) / n + epsilon);
       for (int64_t c = 0; c < span.share; ++c)
         table.affine(from + c * span.inner, to + c * span.inner, span.inner, mean,
-                     weight ? inv * weight[channel + c] : inv, bias ? bias[channel + c] : C(0));
+                     weight ? inv * weight[channel + c] : inv, bias ? bias[channel + c] : C(0),
+                     stream);
       made.finish(out + start);
       means[group] = mean;
       invs[group] = inv;
@@ -338,6 +398,7 @@ void group_norm_rows_grad(KernelCall& call) {
         grad_mean(&call.in(5)), grad_inv(&call.in(6));
     auto* out = static_cast<T*>(call.out(0).data);
     const Scratch<C> levels(span.batch * span.channels), slopes(span.batch * span.channels);
+    const bool stream = streams<T>(call.out(0));
     span.each([&](int64_t group, int64_t channel, int64_t start) {
       const RowBuffer<T> xs(span.length()), grads(span.length()), made(span.length());
       const C *from = xs.read(x.data() + start), *g = grads.read(grad.data() + start);
@@ -355,7 +416,7 @@ void group_norm_rows_grad(KernelCall& call) {
       slope = (slope + grad_inv[group]) * s * s / n;
       for (int64_t c = 0; c < span.share; ++c)
         table.affine_grad(g + c * inner, from + c * inner, to + c * inner, inner, m,
-                          weight ? s * weight[channel + c] : s, -s * slope, -s * level);
+                          weight ? s * weight[channel + c] : s, -s * slope, -s * level, stream);
       made.finish(out + start);
     });
     auto *gw = static_cast<C*>(call.out(1).data), *gb = static_cast<C*>(call.out(2).data);

@@ -16,8 +16,8 @@
 //   void columns(const T* p, int64_t step, int64_t n, int64_t width, int64_t row, Acc* acc) const;
 #pragma once
 
-#include "oar/backend/cpu/fold_table.h"
 #include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/reducers.h"
 #include "oar/backend/cpu/scratch.h"
 #include "oar/ops/infer.h"
 
@@ -151,7 +151,10 @@ Acc pairwise(int64_t begin, int64_t end, int64_t block, const Leaf& leaf, const 
 }
 
 template <class Reducer, class T>
-concept HasLoops = requires(const Reducer& r, const T* p) { r.run(p, 0, 0, 0, 0); };
+concept HasRun = requires(const Reducer& r, const T* p) { r.run(p, 0, 0, 0, 0); };
+template <class Reducer, class T, class Acc>
+concept HasColumns =
+    requires(const Reducer& r, const T* p, Acc* to) { r.columns(p, 0, 0, 0, 0, to); };
 
 template <class T, class Acc, class Reducer>
 class RowReduction {
@@ -185,8 +188,8 @@ class RowReduction {
   static constexpr int64_t kElement = sizeof(T);
   static constexpr int64_t kFewRows = 16;
   static constexpr int64_t kChunk = 1 << 16;  // elements of a long row that one task takes
-  static constexpr bool kHasLoops = HasLoops<Reducer, T>;
-  static constexpr int64_t kBlock = kHasLoops ? 1 << 14 : 1024;  // elements that one leaf takes
+  static constexpr int64_t kBlock =
+      HasRun<Reducer, T> ? 1 << 14 : 1024;     // elements that one leaf takes
   static constexpr int64_t kWidth = 256;       // rows that are reduced side by side
   static constexpr int64_t kColumnBlock = 64;  // their elements that one leaf takes
 
@@ -215,7 +218,7 @@ class RowReduction {
   // `repeats` runs of n elements; steps and strides in bytes.
   Acc plane(const char* p, int64_t stride, int64_t n, int64_t step, int64_t repeats,
             int64_t row) const {
-    if constexpr (kHasLoops)
+    if constexpr (HasRun<Reducer, T>)
       if (stride == kElement)
         return reducer_.run(reinterpret_cast<const T*>(p), n, step / kElement, repeats, row);
     Acc acc = reduce_strided<T, Acc>(reducer_, p, stride, n, row);
@@ -259,7 +262,7 @@ class RowReduction {
         return;
       }
     }
-    if constexpr (kHasLoops)
+    if constexpr (HasColumns<Reducer, T, Acc>)
       if (layout_.inner.shape.size() == 1)
         return reducer_.columns(reinterpret_cast<const T*>(start + layout_.inner.offset(begin)),
                                 layout_.inner.run_stride() / kElement, end - begin, width, first,
@@ -358,114 +361,6 @@ inline SmallVector<int64_t, 6> reduced_axes(const KernelCall& call, int index) {
   if (call.has(index)) axes = call.arg(index).as_ints();
   return normalise_axes(axes, call.in(0).ndim);
 }
-
-// Reducers.
-
-// Sums of integers wrap, as in NumPy.
-template <class Acc>
-Acc wrapping_add(Acc a, Acc b) {
-  if constexpr (std::is_same_v<Acc, int64_t>)
-    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else
-    return a + b;
-}
-template <class Acc>
-Acc wrapping_multiply(Acc a, Acc b) {
-  if constexpr (std::is_same_v<Acc, int64_t>)
-    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else
-    return a * b;
-}
-
-// Brings the loops of fold_table.h, where there are any.
-template <Fold kFold, class T, class Acc>
-struct Vectorised {};
-template <Fold kFold, class T>
-  requires std::is_same_v<T, float> || std::is_same_v<T, double>
-struct Vectorised<kFold, T, T> {
-  T run(const T* p, int64_t n, int64_t step, int64_t repeats, int64_t) const {
-    return loops().run(p, n, step, repeats, nullptr);
-  }
-  void columns(const T* p, int64_t step, int64_t n, int64_t width, int64_t, T* acc) const {
-    loops().columns(p, step, n, width, nullptr, acc);
-  }
-  static const FoldLoops<T>& loops() { return fold_table<T>().loops[static_cast<int>(kFold)]; }
-};
-// The same for folds around a centre, of which each row has one.
-template <Fold kFold, class T, class Acc>
-struct VectorisedAround {
-  const Acc* centre;
-};
-template <Fold kFold, class T>
-  requires std::is_same_v<T, float> || std::is_same_v<T, double>
-struct VectorisedAround<kFold, T, T> {
-  const T* centre;
-  T run(const T* p, int64_t n, int64_t step, int64_t repeats, int64_t row) const {
-    return Vectorised<kFold, T, T>::loops().run(p, n, step, repeats, centre + row);
-  }
-  void columns(const T* p, int64_t step, int64_t n, int64_t width, int64_t row, T* acc) const {
-    Vectorised<kFold, T, T>::loops().columns(p, step, n, width, centre + row, acc);
-  }
-};
-
-template <class Acc>
-struct Adding {
-  Acc identity() const { return Acc(0); }
-  Acc join(Acc a, Acc b) const { return wrapping_add(a, b); }
-  Acc finish(Acc acc, int64_t) const { return acc; }
-};
-
-template <class T, class Acc>
-struct SumReducer : Adding<Acc>, Vectorised<Fold::sum, T, Acc> {
-  Acc step(Acc acc, const T* p, int64_t) const {
-    return wrapping_add(acc, convert_element<Acc>(*p));
-  }
-};
-
-template <class T, class Acc>
-struct MeanReducer : SumReducer<T, Acc> {
-  int64_t count;
-  Acc finish(Acc acc, int64_t) const {
-    if constexpr (std::is_integral_v<Acc>)
-      return acc / count;
-    else if constexpr (is_complex_type<Acc>)
-      return acc / static_cast<typename Acc::value_type>(count);
-    else
-      return acc / static_cast<Acc>(count);
-  }
-};
-
-// The mean square distance from a centre that is known already.
-template <class T, class Acc>
-struct SpreadReducer : Adding<Acc>, VectorisedAround<Fold::spread, T, Acc> {
-  Acc divisor;
-  Acc step(Acc acc, const T* p, int64_t row) const {
-    const Acc d = static_cast<Acc>(*p) - this->centre[row];
-    return acc + d * d;
-  }
-  Acc finish(Acc acc, int64_t) const { return acc / divisor; }
-};
-
-// NaN wins over every number, as in NumPy.
-template <class T>
-using extreme_t = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
-template <class T, bool kLargest>
-struct ExtremeReducer : Vectorised<kLargest ? Fold::max : Fold::min, T, extreme_t<T>> {
-  using Acc = extreme_t<T>;
-  Acc identity() const {
-    using Limits = std::numeric_limits<Acc>;
-    if constexpr (Limits::has_infinity)
-      return kLargest ? -Limits::infinity() : Limits::infinity();
-    else
-      return kLargest ? Limits::lowest() : Limits::max();
-  }
-  Acc join(Acc a, Acc b) const {
-    const bool better = kLargest ? b > a : b < a;
-    return better || b != b ? b : a;
-  }
-  Acc step(Acc acc, const T* p, int64_t) const { return join(acc, static_cast<Acc>(*p)); }
-  Acc finish(Acc acc, int64_t) const { return acc; }
-};
 
 // The sum of n numbers that lie side by side, pairwise.
 template <class T, class Acc, class Reducer>

@@ -77,7 +77,7 @@ void mean(KernelCall& call) {
 }
 
 template <class T>
-struct CountReducer : Adding<int64_t> {
+struct CountReducer : Adding<int64_t>, Vectorised<Fold::count, T, int64_t> {
   int64_t step(int64_t acc, const T* p, int64_t) const { return acc + convert_element<bool>(*p); }
 };
 

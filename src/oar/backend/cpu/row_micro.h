@@ -211,6 +211,36 @@ struct Rows {
     }
     for (; i < n; i += kLanes) store(out + i, value(i, n - i), n - i);
   }
+  // The same, past the caches where that is asked for: whole lines, so it starts at one.
+  template <class Value>
+  static void filled(T* out, long n, bool stream, Value value) {
+#if defined(__AVX__)
+    if (stream) {
+      const long past = static_cast<long>(__builtin_bit_cast(unsigned long, out) % kBytes);
+      const long whole = past == 0 ? 0 : (kBytes - past) / static_cast<long>(sizeof(T));
+      long i = whole < n ? whole : n;
+      if (i > 0) store(out, value(0, i), i);
+      for (; i + kLanes <= n; i += kLanes) store_past_caches(out + i, value(i, long(kLanes)));
+      if (i < n) store(out + i, value(i, n - i), n - i);
+      return;
+    }
+#endif
+    filled(out, n, value);
+  }
+#if defined(__AVX__)
+  static void store_past_caches(T* p, V v) {
+#if defined(__AVX512F__)
+    if constexpr (kBytes == 64 && sizeof(T) == 4)
+      return __builtin_ia32_movntps512(p, v);
+    else if constexpr (kBytes == 64)
+      return __builtin_ia32_movntpd512(p, v);
+#endif
+    if constexpr (kBytes == 32 && sizeof(T) == 4)
+      __builtin_ia32_movntps256(p, v);
+    else if constexpr (kBytes == 32)
+      __builtin_ia32_movntpd256(p, v);
+  }
+#endif
 
   static void log_softmax(const T* x, T* out, long n, T high, T log_total) {
     filled(out, n, [=](long i, long left) { return (load(x + i, left) - high) - log_total; });
@@ -224,18 +254,21 @@ struct Rows {
       return load(grad + i, left) - exp(load(out + i, left)) * total;
     });
   }
-  static void normalise(const T* x, T* out, long n, T mean, T inv, const T* weight, const T* bias) {
+  static void normalise(const T* x, T* out, long n, T mean, T inv, const T* weight, const T* bias,
+                        bool stream) {
     const auto hat = [=](long i, long left) { return (load(x + i, left) - mean) * inv; };
     if (weight && bias)
-      filled(out, n, [=](long i, long left) {
+      filled(out, n, stream, [=](long i, long left) {
         return hat(i, left) * load(weight + i, left) + load(bias + i, left);
       });
     else if (weight)
-      filled(out, n, [=](long i, long left) { return hat(i, left) * load(weight + i, left); });
+      filled(out, n, stream,
+             [=](long i, long left) { return hat(i, left) * load(weight + i, left); });
     else if (bias)
-      filled(out, n, [=](long i, long left) { return hat(i, left) + load(bias + i, left); });
+      filled(out, n, stream,
+             [=](long i, long left) { return hat(i, left) + load(bias + i, left); });
     else
-      filled(out, n, hat);
+      filled(out, n, stream, hat);
   }
   template <class Weighted>
   static void norm_sums_of(Weighted g, const T* x, long n, T mean, T* level, T* slope) {
@@ -253,22 +286,23 @@ struct Rows {
                    slope);
   }
   static void norm_grad(const T* grad, const T* weight, const T* x, T* to, long n, T mean, T inv,
-                        T level, T slope) {
+                        T level, T slope, bool stream) {
     const auto rest = [=](long i, long left) { return level + (load(x + i, left) - mean) * slope; };
     if (weight)
-      filled(to, n, [=](long i, long left) {
+      filled(to, n, stream, [=](long i, long left) {
         return inv * (load(grad + i, left) * load(weight + i, left) - rest(i, left));
       });
     else
-      filled(to, n,
+      filled(to, n, stream,
              [=](long i, long left) { return inv * (load(grad + i, left) - rest(i, left)); });
   }
-  static void affine(const T* x, T* out, long n, T mean, T scale, T shift) {
-    filled(out, n, [=](long i, long left) { return (load(x + i, left) - mean) * scale + shift; });
+  static void affine(const T* x, T* out, long n, T mean, T scale, T shift, bool stream) {
+    filled(out, n, stream,
+           [=](long i, long left) { return (load(x + i, left) - mean) * scale + shift; });
   }
   static void affine_grad(const T* grad, const T* x, T* to, long n, T mean, T of_grad, T of_x,
-                          T of_one) {
-    filled(to, n, [=](long i, long left) {
+                          T of_one, bool stream) {
+    filled(to, n, stream, [=](long i, long left) {
       return load(grad + i, left) * of_grad + ((load(x + i, left) - mean) * of_x + of_one);
     });
   }

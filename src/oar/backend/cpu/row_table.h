@@ -21,17 +21,19 @@ struct RowTable {
 
   // The sum of (x - mean)².
   T (*spread)(const T* x, long n, T mean);
-  // out = (x - mean) * inv, times weight, plus bias, where they are not null.
-  void (*normalise)(const T* x, T* out, long n, T mean, T inv, const T* weight, const T* bias);
+  // out = (x - mean) * inv, times weight, plus bias, where they are not null. As in the ones below,
+  // `stream` writes past the caches; the caller sees to a fence before others read.
+  void (*normalise)(const T* x, T* out, long n, T mean, T inv, const T* weight, const T* bias,
+                    bool stream);
   // g = grad, times weight where it is not null: the sums of g and of g * (x - mean).
   void (*norm_sums)(const T* grad, const T* weight, const T* x, long n, T mean, T* level, T* slope);
   // to = inv * (g - level - (x - mean) * slope).
   void (*norm_grad)(const T* grad, const T* weight, const T* x, T* to, long n, T mean, T inv,
-                    T level, T slope);
+                    T level, T slope, bool stream);
   // (x - mean) * scale + shift and grad * of_grad + (x - mean) * of_x + of_one: one channel.
-  void (*affine)(const T* x, T* out, long n, T mean, T scale, T shift);
-  void (*affine_grad)(const T* grad, const T* x, T* to, long n, T mean, T of_grad, T of_x,
-                      T of_one);
+  void (*affine)(const T* x, T* out, long n, T mean, T scale, T shift, bool stream);
+  void (*affine_grad)(const T* grad, const T* x, T* to, long n, T mean, T of_grad, T of_x, T of_one,
+                      bool stream);
   // weight += grad * (x - mean) * inv, bias += grad.
   void (*norm_affine)(const T* grad, const T* x, long n, T mean, T inv, T* weight, T* bias);
   // p[i] = exp(p[i] - lse), then dp[i] = p[i] * (dp[i] - delta): a row of attention's derivative.

@@ -2,6 +2,7 @@
 // parallel, and neighbouring ones together, so that memory is read in order.
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
@@ -18,7 +19,7 @@ struct LineGroup {
     return first + (reverse ? length - 1 - i : i) * along;
   }
 };
-inline constexpr int64_t kColumns = 64, kFewColumns = 8, kRows = 8;
+inline constexpr int64_t kColumns = 64, kFewColumns = 8;
 
 // f(0) ... f(kLines - 1), each made before the first is put away: out may be what f reads.
 template <int64_t kLines, class F, class Put>
@@ -33,11 +34,11 @@ void each_line(F&& f, Put&& put) {
   }
 }
 
-// body.template operator()<lines>(group) over all lines. Columns have a distance of 1 that is known
-// to the compiler: body.template operator()<lines, 1>(group).
-template <class Body>
+// body.template operator()<lines, 0>(group) over all lines; <lines, 1> for columns, whose distance of
+// 1 is then known to the compiler.
+template <int64_t kRows = 8, class Body>
 void for_lines(const AxisSpan& span, Body&& body) {
-  if (span.length == 0 || span.inner == 0 || span.outer == 0) return;
+  if (span.outer == 0 || span.length == 0 || span.inner == 0) return;
   const bool rows = span.inner == 1;
   const int64_t width = rows ? kRows : kColumns;
   const int64_t lines = rows ? span.outer : span.inner, blocks = (lines + width - 1) / width;
@@ -110,10 +111,25 @@ using scan_t =
     std::conditional_t<std::is_integral_v<T>, int64_t,
                        std::conditional_t<is_complex_type<T>, std::complex<double>, double>>;
 
+template <class T>
+void running_sums(const AxisSpan& span, const T* in, T* out, bool reverse) {
+  const int64_t n = std::max<int64_t>(span.length, 1);
+  parallel_for(0, span.outer, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      fold_table<T>().running_sum(in + i * n, out + i * n, span.length, reverse);
+  });
+}
+
 void cumsum_along(KernelCall& call) {
   visit<kNumbers>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Acc = scan_t<T>;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      const AxisSpan span(call.in(0), call.arg(1).as_int());
+      if (span.inner == 1 && !call.arg(2).as_bool())
+        return running_sums(span, Contiguous<T>(call.in(0)).data(),
+                            static_cast<T*>(call.out().data), call.arg(3).as_bool());
+    }
     scan_lines<T, Acc>(call.out(), call.in(0), call.arg(1).as_int(), call.arg(2).as_bool(),
                        call.arg(3).as_bool(), Acc(0),
                        [](Acc a, Acc v) { return wrapping_add(a, v); });
@@ -126,6 +142,43 @@ void cumprod_along(KernelCall& call) {
     using Acc = std::conditional_t<std::is_integral_v<T>, int64_t, compute_t<T>>;
     scan_lines<T, Acc>(call.out(), call.in(0), call.arg(1).as_int(), call.arg(2).as_bool(), false,
                        Acc(1), [](Acc a, Acc v) { return wrapping_multiply(a, v); });
+  });
+}
+
+// Those before times those behind each element.
+template <class T>
+struct Others {
+  using Acc = std::conditional_t<std::is_integral_v<T>, int64_t, compute_t<T>>;
+  const T* in;
+  T* out;
+
+  template <int64_t kLines, int64_t kAcross>
+  void operator()(const LineGroup& group) const {
+    const auto times = [](Acc a, Acc v) { return wrapping_multiply(a, v); };
+    Scan<T, Acc, decltype(times)>{in, out, true, false, Acc(1), times}
+        .template operator()<kLines, kAcross>(group);
+    const int64_t across = kAcross ? kAcross : group.across;
+    Acc behind[kLines];
+    std::fill_n(behind, kLines, Acc(1));
+    for (int64_t i = group.length; i-- > 0;) {
+      const T* line = in + group.start(i);
+      T* to = out + group.start(i);
+      each_line<kLines>(
+          [&](int64_t c) { return times(convert_element<Acc>(to[c * across]), behind[c]); },
+          [&](int64_t c, Acc made) {
+            to[c * across] = convert_element<T>(made);
+            behind[c] = times(behind[c], convert_element<Acc>(line[c * across]));
+          });
+    }
+  }
+};
+
+void product_of_others(KernelCall& call) {
+  visit<kNumbers>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> in(call.in(0));
+    for_lines(AxisSpan(call.in(0), call.arg(1).as_int()),
+              Others<T>{in.data(), static_cast<T*>(call.out().data)});
   });
 }
 
@@ -156,20 +209,31 @@ struct ExtremesSoFar {
   }
   template <int64_t kLines, int64_t kAcross>
   void operator()(const LineGroup& group) const {
-    const int64_t across = kAcross ? kAcross : group.across;
+    if constexpr (kLines == 1) return line(group);
     C best[kLines];
     int64_t place[kLines] = {};
-    for (int64_t c = 0; c < kLines; ++c) best[c] = static_cast<C>(in[group.first + c * across]);
+    for (int64_t c = 0; c < kLines; ++c) best[c] = static_cast<C>(in[group.first + c]);
     for (int64_t i = 0; i < group.length; ++i) {
       const int64_t at = group.start(i);
       for (int64_t c = 0; c < kLines; ++c) {
-        const auto value = static_cast<C>(in[at + c * across]);
+        const auto value = static_cast<C>(in[at + c]);
         const bool better = replaces(value, best[c]);
         best[c] = better ? value : best[c];
         place[c] = better ? i : place[c];
-        values[at + c * across] = static_cast<T>(best[c]);
-        places[at + c * across] = place[c];
+        values[at + c] = static_cast<T>(best[c]);
+        places[at + c] = place[c];
       }
+    }
+  }
+  // One line alone: that a new one is better is rare, so a branch costs little.
+  void line(const LineGroup& group) const {
+    auto best = static_cast<C>(in[group.first]);
+    for (int64_t i = 0, place = 0; i < group.length; ++i) {
+      const int64_t at = group.start(i);
+      const auto value = static_cast<C>(in[at]);
+      if (replaces(value, best)) best = value, place = i;
+      values[at] = static_cast<T>(best);
+      places[at] = place;
     }
   }
 };
@@ -183,9 +247,9 @@ void extreme_along(KernelCall& call) {
     auto* values = static_cast<T*>(call.out(0).data);
     auto* places = static_cast<int64_t*>(call.out(1).data);
     if (call.arg(2).as_bool())
-      for_lines(span, ExtremesSoFar<true, T>{in.data(), values, places});
+      for_lines<1>(span, ExtremesSoFar<true, T>{in.data(), values, places});
     else
-      for_lines(span, ExtremesSoFar<false, T>{in.data(), values, places});
+      for_lines<1>(span, ExtremesSoFar<false, T>{in.data(), values, places});
   });
 }
 
@@ -230,6 +294,44 @@ void linear_recurrence(KernelCall& call) {
   });
 }
 
+// Larger results are better written past the caches, which the decomposition does.
+const char* accepts_difference(const oar_kernel_call* call) {
+  const auto& c = *static_cast<const KernelCall*>(call);
+  const bool large = c.out().numel * static_cast<int64_t>(size_of(c.dtype())) >= 16 << 20;
+  return c.arg(2).as_bool() || !large ? nullptr : "a large result";
+}
+void difference_along(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(1).as_int());
+  const bool transposed = call.arg(2).as_bool();
+  const int64_t step = span.inner, from = span.length * step;
+  const int64_t to = (span.length + (transposed ? 1 : -1)) * step;
+  if (call.out().numel == 0) return;
+  visit<kNumbers>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = std::conditional_t<std::is_integral_v<T>, uint64_t, compute_t<T>>;
+    const auto less = [](T a, T b) {
+      return static_cast<T>(static_cast<C>(a) - static_cast<C>(b));
+    };
+    const Contiguous<T> in(call.in(0));
+    auto* o = static_cast<T*>(call.out().data);
+    parallel_for(0, span.outer, std::max<int64_t>(1, kGrain / to), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T* x = in.data() + i * from;
+        T* y = o + i * to;
+        if (!transposed) {
+          fill_groups(y, to, [=](int64_t k) { return less(x[k + step], x[k]); });
+        } else if (from == 0) {
+          std::fill_n(y, to, T{});
+        } else {
+          fill_groups(y, step, [=](int64_t k) { return less(T{}, x[k]); });
+          fill_groups(y + step, from - step, [=](int64_t k) { return less(x[k], x[k + step]); });
+          std::copy_n(x + from - step, step, y + from);
+        }
+      }
+    });
+  });
+}
+
 void shift_along(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(1).as_int());
   const int64_t by = std::clamp(call.arg(2).as_int(), -span.length, span.length);
@@ -261,9 +363,11 @@ KernelList scan_kernels() {
   static const oar_kernel list[] = {
       {"cumsum_along", 1, "cpu:ref", nullptr, kernel_entry<cumsum_along>},
       {"cumprod_along", 1, "cpu:ref", nullptr, kernel_entry<cumprod_along>},
+      {"product_of_others", 1, "cpu:ref", nullptr, kernel_entry<product_of_others>},
       {"logcumsumexp_along", 1, "cpu:ref", nullptr, kernel_entry<logcumsumexp_along>},
       {"extreme_along", 1, "cpu:ref", nullptr, kernel_entry<extreme_along>},
       {"linear_recurrence", 1, "cpu:ref", nullptr, kernel_entry<linear_recurrence>},
+      {"difference_along", 1, "cpu:ref", accepts_difference, kernel_entry<difference_along>},
       {"shift_along", 1, "cpu:ref", nullptr, kernel_entry<shift_along>},
   };
   return list;
