@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <mutex>
 #include <queue>
+#include <typeinfo>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "oar/autograd/record.h"
 #include "oar/base/interrupt.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
@@ -27,6 +29,12 @@ struct PlaceHash {
 };
 Place place_of(const Edge& edge) {
   return edge.node ? Place(edge.node.get(), edge.index) : Place(edge.leaf.impl(), 0);
+}
+
+// Nobody else can see the tensor, or another through its memory: it may be changed in place.
+bool is_exclusive(const Tensor& t) {
+  return t.defined() && t.is_dense() && t->reference_count() == 1 &&
+         t->storage->reference_count() == 1 && t.is_contiguous();
 }
 
 class Run {
@@ -52,8 +60,16 @@ class Run {
   void run_leaf_hooks();
   void run_tensor_hooks(Node::Extras& extras, uint32_t index, Tensor& g);
   void run_node(Pending& pending);
+  bool add_to_base(const Node& node, const Tensor& cotangent);
+  bool add_to_leaf(const OpNode& view, const Tensor& leaf, const Tensor& cotangent);
   static void accumulate(Tensor& into, Tensor more) {
-    into = into.defined() ? add(into, more) : std::move(more);
+    if (!into.defined())
+      into = std::move(more);
+    else if (!grad_enabled() && is_exclusive(into) && more.is_dense() &&
+             more.dtype() == into.dtype())
+      add_(into, more);
+    else
+      into = add(into, more);
   }
   void note_wanted(const Place& place, const Tensor& cotangent) {
     if (auto it = wanted_.find(place); it != wanted_.end())
@@ -117,9 +133,7 @@ void Run::give(const Edge& edge, Tensor cotangent) {
 Tensor owned(Tensor g, bool create_graph) {
   if (create_graph) return g;
   if (g.kind() == Kind::Symbolic) return assign(g);
-  if (!g.is_dense()) return g;
-  if (g->reference_count() == 1 && g->storage->reference_count() == 1 && g.is_contiguous())
-    return g;
+  if (!g.is_dense() || is_exclusive(g)) return g;
   return assign(g);
 }
 
@@ -193,6 +207,51 @@ void Run::run_tensor_hooks(Node::Extras& extras, uint32_t index, Tensor& g) {
   keep_until(UINT64_MAX);
 }
 
+// The cotangent of a view belongs to a part of the base's. Where that is there already, the part is
+// added to, and no tensor of the base's size is made for it.
+bool Run::add_to_base(const Node& node, const Tensor& cotangent) {
+  if (options_.create_graph || node.edges.size() != 1 || typeid(node) != typeid(OpNode) ||
+      !blocked_.empty())
+    return false;
+  const auto& view = static_cast<const OpNode&>(node);
+  const Edge& base = node.edges[0];
+  if (!view.is_view()) return false;
+  if (!base.node) return add_to_leaf(view, base.leaf, cotangent);
+  const auto it = pending_.find(base.node.get());
+  if (it == pending_.end()) return false;
+  const Tensor& sum = it->second.cotangents[base.index];
+  return is_exclusive(sum) && view.add_to(sum, cotangent);
+}
+
+bool Run::add_to_leaf(const OpNode& view, const Tensor& leaf, const Tensor& cotangent) {
+  const History* history = maybe_history(leaf);
+  if (!into_leaves_ || !wanted_.empty() || !history || !history->leaf_hooks.empty()) return false;
+  Tensor sum;
+  {
+    const std::lock_guard lock(lock_of(leaf));
+    sum = std::move(history_of(leaf).grad);
+  }
+  if (!sum.defined()) return false;
+  const auto give_back = [&] {
+    {
+      const std::lock_guard lock(lock_of(leaf));
+      if (Tensor& grad = history_of(leaf).grad; !grad.defined()) {
+        grad = std::move(sum);
+        return;
+      }
+    }
+    keep_leaf(leaf, std::move(sum));  // another thread has been here
+  };
+  try {
+    const bool added = is_exclusive(sum) && view.add_to(sum, cotangent);
+    give_back();
+    return added;
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
 void Run::run_node(Pending& pending) {
   Node& node = *pending.node;
   Node::Extras* extras = node.maybe_extras();
@@ -215,6 +274,11 @@ void Run::run_node(Pending& pending) {
   const TensorList cotangents{pending.cotangents.data(), pending.cotangents.size()};
   const std::string name = node.name();
   OpScope scope(name.c_str());
+  if ((!extras || extras->node_hooks.empty()) && needed.size() == 1 && needed[0] &&
+      cotangents.size() == 1 && add_to_base(node, cotangents[0])) {
+    if (!options_.retain_graph) node.free_saved();
+    return;
+  }
   Grads grads = node.apply(cotangents, {needed.data(), needed.size()});
   if (extras)
     for (size_t k = 0; k < extras->node_hooks.size(); ++k)

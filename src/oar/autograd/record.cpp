@@ -1,5 +1,7 @@
 #include "oar/autograd/record.h"
 
+#include <algorithm>
+
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/strided.h"
@@ -194,6 +196,34 @@ Grads OpNode::apply(TensorList cotangents, std::span<const bool> needed) {
   const Frame args = restored_args();
   call.args = args.args();
   return rules().vjp(call);
+}
+
+// Does the view show each element once? It does if each step is longer than all smaller ones reach.
+static bool shows_once(const Tensor& view) {
+  SmallVector<std::pair<int64_t, int64_t>, 6> axes;  // (step, reach)
+  for (int i = 0; i < view.rank(); ++i) {
+    const int64_t step = std::abs(view.strides()[static_cast<size_t>(i)]);
+    if (view->shape[i] > 1) axes.push_back({step, step * (view->shape[i] - 1)});
+  }
+  std::sort(axes.begin(), axes.end());
+  int64_t reach = 0;
+  for (const auto& [step, length] : axes) {
+    if (step <= reach) return false;
+    reach += length;
+  }
+  return true;
+}
+
+bool OpNode::add_to(const Tensor& sum, const Tensor& cotangent) const {
+  if (freed_ || !is_view() || edges.size() != 1) return false;
+  Frame args(args_.args());
+  args.set_tensor(0, sum);
+  const Outputs views = dispatch(op_, args.args());
+  const Tensor& part = views[0];
+  if (part->storage != sum->storage || part.dtype() != cotangent.dtype() || !shows_once(part))
+    return false;
+  add_(part, cotangent);
+  return true;
 }
 
 Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangents,

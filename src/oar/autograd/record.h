@@ -15,6 +15,10 @@ class OpNode final : public Node, public FreeListed<OpNode> {
   Grads apply(TensorList cotangents, std::span<const bool> needed) override;
   std::string name() const override { return op_.name(); }
   void free_saved() override;
+  bool is_view() const { return op_.has(Trait::View); }
+  // Of a view: adds the cotangent to the part of `sum`, a tensor like the base, that it would show.
+  // Answers false, and does nothing, where the op is not such a view.
+  bool add_to(const Tensor& sum, const Tensor& cotangent) const;
 
  private:
   const OpDef& rules() const { return (op_.inplace_of() ? *op_.inplace_of() : op_).def(); }

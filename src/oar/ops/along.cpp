@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "oar/ops/batching.h"
+#include "oar/ops/blank.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
@@ -38,7 +39,7 @@ const OpDef take_along_op = {
       return TensorMeta{a.x.dtype(), a.index.shape()};
     },
     .vjp = [](const vjp::take_along& v) -> Grads {
-      return {put_along(zeros(v.x.dims(), v.grad.dtype()), v.index, v.grad, v.axis, "add"),
+      return {put_along(blank(v.x.dims(), v.grad.dtype()), v.index, v.grad, v.axis, "add"),
               Tensor()};
     },
     .saves = "x:shape index",

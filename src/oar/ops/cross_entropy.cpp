@@ -1,6 +1,7 @@
 // The cross entropy of class scores and labels.
 #include "oar/ops/gen/cross_entropy.h"
 
+#include "oar/ops/blank.h"
 #include "oar/ops/count.h"
 #include "oar/ops/gen/along.h"
 #include "oar/ops/gen/compare.h"
@@ -213,7 +214,7 @@ const OpDef softmax_cross_entropy_grad_op = {
       const Tensor grad = zero_unless(label.valid, widened(a.grad_loss));
       const Tensor all = exp(logits - a.log_total) * (grad + a.grad_log_total);
       const Tensor one =
-          put_along(zeros(logits.dims(), grad.dtype()), label.safe, grad, a.axis, "add");
+          put_along(blank(logits.dims(), grad.dtype()), label.safe, grad, a.axis, "add");
       return narrowed(all - one, a.logits.dtype());
     },
     .dtypes = "float",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "oar/ops/blank.h"
 #include "oar/ops/count.h"
 #include "oar/ops/gen/along.h"
 #include "oar/ops/gen/compare.h"
@@ -33,7 +34,7 @@ const OpDef extreme_along_op = {
     },
     .vjp = [](const vjp::extreme_along& v) -> Grads {
       if (v.x.rank() == 0) return v.grad_values;
-      return put_along(zeros(v.x.dims(), v.grad_values.dtype()), v.indices, v.grad_values, v.axis,
+      return put_along(blank(v.x.dims(), v.grad_values.dtype()), v.indices, v.grad_values, v.axis,
                        "add");
     },
     .saves = "x:shape indices",

@@ -1,6 +1,7 @@
 // Advanced indexing: by tensors of positions and by masks.
 #include "oar/ops/gen/index.h"
 
+#include "oar/ops/blank.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
@@ -188,7 +189,7 @@ const OpDef index_take_op = {
       return TensorMeta{a.x.dtype(), indexed_shape(r.layout, a.x.dims(), r.index)};
     },
     .vjp = [](const vjp::index_take& v) -> Grads {
-      Grads grads(index_put(zeros(v.x.dims(), v.grad.dtype()), v.indices, v.grad, true));
+      Grads grads(index_put(blank(v.x.dims(), v.grad.dtype()), v.indices, v.grad, true));
       for (size_t i = 0; i < v.indices.size(); ++i) grads.push_back(Tensor());
       return grads;
     },
@@ -350,7 +351,7 @@ const OpDef masked_select_op = {
     .vjp = [](const vjp::masked_select& v) -> Grads {
       const Shape shape = broadcast_shapes(v.x.shape(), v.mask.shape());
       const Tensor spread =
-          index_put(zeros(shape, v.grad.dtype()), {broadcast_to(v.mask, shape)}, v.grad);
+          index_put(blank(shape, v.grad.dtype()), {broadcast_to(v.mask, shape)}, v.grad);
       return {sum_to(spread, v.x.dims()), Tensor()};
     },
     .saves = "x:shape mask",

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "oar/ops/blank.h"
 #include "oar/ops/count.h"
 #include "oar/ops/gen/along.h"
 #include "oar/ops/gen/compare.h"
@@ -48,7 +49,7 @@ const OpDef mode_along_op = {
     .vjp = [](const vjp::mode_along& v) -> Grads {
       if (v.x.rank() == 0) return v.grad_values;
       const int64_t axis = normalise_axis(v.axis, v.x.rank());
-      return put_along(zeros(v.x.dims(), v.grad_values.dtype()), unsqueeze(v.indices, {axis}),
+      return put_along(blank(v.x.dims(), v.grad_values.dtype()), unsqueeze(v.indices, {axis}),
                        unsqueeze(v.grad_values, {axis}), axis, "add");
     },
     .saves = "x:shape indices",

@@ -164,11 +164,11 @@ const OpDef rot90_op = {
         case 0:
           return assign(a.x);
         case 1:
-          return flip(transpose(a.x, perm), {first});
+          return transpose(flip(a.x, {second}), perm);
         case 2:
           return flip(a.x, {first, second});
         default:
-          return flip(transpose(a.x, perm), {second});
+          return transpose(flip(a.x, {first}), perm);
       }
     },
     .traits = Trait::Linear,

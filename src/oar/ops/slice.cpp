@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "oar/ops/batching.h"
+#include "oar/ops/blank.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/join.h"
 #include "oar/ops/gen/shape.h"
@@ -77,7 +78,7 @@ const OpDef slice_view_op = {
       return spec;
     },
     .vjp = [](const vjp::slice_view& v) -> Grads {
-      return slice_put(zeros(v.x.dims(), v.grad.dtype()), v.grad, v.index);
+      return slice_put(blank(v.x.dims(), v.grad.dtype()), v.grad, v.index);
     },
     .saves = "x:shape",
     .batch = [](const BatchCall& c) -> Made {
@@ -326,6 +327,10 @@ const OpDef select_scatter_op = {
 const OpDef flip_op = {
     .schema = "flip(Tensor x, int[] axis) -> Tensor",
     .brief = "The elements in reverse order along the given axes.",
+    .infer = [](const args::flip& a) -> Metas {
+      if (!a.axis.empty()) static_cast<void>(normalise_axes(a.axis, a.x.rank()));
+      return infer::like(a.x);
+    },
     .decompose = [](const args::flip& a) -> Made {
       SliceIndex index;
       index.skip(a.x.rank());
@@ -334,6 +339,7 @@ const OpDef flip_op = {
           std::copy_n(SliceIndex().reversed().begin(), 4, index.begin() + 4 * axis);
       return assign(slice_view(a.x, index));
     },
+    .vjp = [](const vjp::flip& v) -> Grads { return flip(v.grad, v.axis); },
     .traits = Trait::Linear,
     .numpy = "np.flip(x, axis)",
     .samples =
@@ -359,22 +365,37 @@ bool roll_axis(Tensor& x, int64_t shift, int64_t axis) {
   return true;
 }
 
+void check_roll(const args::roll& a) {
+  if (!a.axis || a.axis->empty()) return;
+  user_check(a.axis->size() == a.shifts.size(), ErrorKind::InvalidArgument,
+             "shifts {} and axis {} must have as many numbers.", to_string(a.shifts),
+             to_string(*a.axis));
+  for (int64_t axis : *a.axis) static_cast<void>(normalise_axis(axis, a.x.rank()));
+}
+
 const OpDef roll_op = {
     .schema = "roll(Tensor x, int[] shifts, int[]? axis = None) -> Tensor",
     .brief =
         "The elements moved on by `shifts` along the axes; what leaves at the end comes in at the "
         "start. Without axes the tensor is rolled as a flat list.",
+    .infer = [](const args::roll& a) -> Metas {
+      check_roll(a);
+      return infer::like(a.x);
+    },
     .decompose = [](const args::roll& a) -> Made {
+      check_roll(a);
       const bool flat = !a.axis || a.axis->empty();
-      user_check(flat || a.axis->size() == a.shifts.size(), ErrorKind::InvalidArgument,
-                 "shifts {} and axis {} must have as many numbers.", to_string(a.shifts),
-                 to_string(a.axis.value_or(Ints())));
       Tensor y = flat ? reshape(a.x, {a.x.numel()}) : a.x;
       bool moved = false;
       for (size_t i = 0; i < a.shifts.size(); ++i)
         moved |= roll_axis(y, a.shifts[i], flat ? 0 : normalise_axis((*a.axis)[i], a.x.rank()));
       if (!moved) return assign(a.x);
       return flat ? reshape(y, a.x.dims()) : y;
+    },
+    .vjp = [](const vjp::roll& v) -> Grads {
+      SmallVector<int64_t, 6> back;
+      for (int64_t shift : v.shifts) back.push_back((Dim(0) - Dim::from_word(shift)).word());
+      return roll(v.grad, back, v.axis);
     },
     .traits = Trait::Linear,
     .numpy = "np.roll(x, shifts if axis else sum(shifts), tuple(axis) if axis else None)",

@@ -1,6 +1,7 @@
 // Ordering along an axis. NaN stands above every number; equal elements keep their order.
 #include "oar/ops/gen/sort.h"
 
+#include "oar/ops/blank.h"
 #include "oar/ops/count.h"
 #include "oar/ops/gen/along.h"
 #include "oar/ops/gen/compare.h"
@@ -23,7 +24,7 @@ int64_t axis_of(const Tensor& x, int64_t axis) {
 // Puts the gradient of chosen elements back where they came from; everything else gets zero.
 Tensor put_back(const Tensor& x, const Tensor& indices, const Tensor& grad, int64_t axis) {
   if (x.rank() == 0) return grad;
-  return put_along(zeros(x.dims(), grad.dtype()), indices, grad, axis, "add");
+  return put_along(blank(x.dims(), grad.dtype()), indices, grad, axis, "add");
 }
 
 const OpDef sort_with_indices_op = {

@@ -14,6 +14,8 @@ _FORMATS = {3: ("NCL", "NLC", "NCW", "NWC"), 4: ("NCHW", "NHWC"), 5: ("NCDHW", "
 def _numbers(given) -> list:
     if isinstance(given, Tensor):
         return given.tolist() if given.ndim else [given.item()]
+    if {*map(type, given)} <= {int}:
+        return list(given)
     return [item.item() if isinstance(item, Tensor) else item for item in given]
 
 
@@ -49,17 +51,13 @@ def pad(x: Tensor, pad, mode: str = "constant", value: float = 0.0, data_format:
         wanted = f"{2 * (rank - 2)}" if of_image else f"an even number, at most {2 * rank},"
         raise ValueError(f"[pad] pad {numbers} has {len(numbers)} numbers; with x of shape {list(x.shape)} and mode "
                          f"{mode!r} it needs {wanted} of them.")
-    pairs = [numbers[i:i + 2] for i in range(0, len(numbers), 2)]
-    if of_image:
-        first = _first_image_axis("pad", x, data_format)
-        axes = range(first + rank - 3, first - 1, -1)
-    elif len(pairs) == rank and pad_from_left_axis:
-        axes = range(rank)
-    else:
-        axes = range(rank - 1, rank - 1 - len(pairs), -1)
+    first = _first_image_axis("pad", x, data_format) if of_image else rank - len(numbers) // 2
     paddings = [0] * (2 * rank)
-    for axis, pair in zip(axes, pairs):
-        paddings[2 * axis:2 * axis + 2] = pair
+    if not of_image and first == 0 and pad_from_left_axis:
+        paddings = numbers
+    else:  # pairs from the last axis forward
+        paddings[2 * first:2 * first + len(numbers):2] = numbers[-2::-2]
+        paddings[2 * first + 1:2 * first + len(numbers):2] = numbers[::-2]
     if mode == "constant":
         return ops.pad_constant(x, paddings, value.item() if isinstance(value, Tensor) else value)
     return ops.pad_edges(x, paddings, mode)

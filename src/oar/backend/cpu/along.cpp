@@ -5,7 +5,7 @@
 namespace oar::cpu {
 namespace {
 
-int64_t checked(int64_t index, int64_t axis, int64_t size) {
+inline int64_t checked(int64_t index, int64_t axis, int64_t size) {
   const int64_t at = index < 0 ? index + size : index;
   if (at < 0 || at >= size) [[unlikely]]
     fail_out_of_range(index, axis, size);
@@ -124,30 +124,42 @@ class Line {
 };
 
 template <class I, class T, class Combine>
+void put_packed(const I* index, const T* value, T* to, int64_t n, int64_t axis, int64_t size,
+                Combine combine) {
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t at = checked(index[j], axis, size);
+    to[at] = static_cast<T>(combine(to[at], value[j]));
+  }
+}
+
+template <class I, class T, class Combine>
 void put_lines(KernelCall& call, const oar_tensor& index, int64_t axis, Combine combine) {
   using C = compute_t<T>;
   const oar_tensor &value = call.in(2), &out = call.out();
   const bool include_self = call.arg(5).as_bool();
   const int64_t size = out.shape[axis], count = index.shape[axis];
   const int64_t index_step = step_of(index, axis), value_step = step_of(value, axis);
+  const bool packed = std::is_same_v<T, C> && include_self && index_step == sizeof(I) &&
+                      value_step == sizeof(T) && step_of(out, axis) == sizeof(T);
   each_line<3>(index, axis, {&out, &index, &value}, [&](const std::array<int64_t, 3>& start) {
-    Line<T> line(out, start[0], axis);
     const auto* at_index = static_cast<const char*>(index.data) + start[1];
     const auto* at_value = static_cast<const char*>(value.data) + start[2];
-    const auto each = [&](auto&& write) {
-      for (int64_t j = 0; j < count; ++j)
-        write(checked(*reinterpret_cast<const I*>(at_index + j * index_step), axis, size),
-              static_cast<C>(*reinterpret_cast<const T*>(at_value + j * value_step)));
-    };
-    if (include_self)
-      return each(
-          [&](int64_t at, C given) { line[at] = static_cast<C>(combine(line[at], given)); });
-    Scratch<bool, 1024> touched(size);
-    std::fill_n(touched.data(), size, false);
-    each([&](int64_t at, C given) {
-      line[at] = touched[at] ? static_cast<C>(combine(line[at], given)) : given;
-      touched[at] = true;
-    });
+    if constexpr (std::is_same_v<T, C>)
+      if (packed)
+        return put_packed(reinterpret_cast<const I*>(at_index),
+                          reinterpret_cast<const T*>(at_value), &element<T>(out, start[0]), count,
+                          axis, size, combine);
+    Line<T> line(out, start[0], axis);
+    Scratch<bool, 1024> touched(include_self ? 0 : size);
+    if (!include_self) std::fill_n(touched.data(), size, false);
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t at =
+          checked(*reinterpret_cast<const I*>(at_index + j * index_step), axis, size);
+      const auto given = static_cast<C>(*reinterpret_cast<const T*>(at_value + j * value_step));
+      const bool fresh = !include_self && !touched[at];
+      if (fresh) touched[at] = true;
+      line[at] = fresh ? given : static_cast<C>(combine(line[at], given));
+    }
   });
 }
 

@@ -162,12 +162,22 @@ template <class Word>
 void transpose_tile(const Tile<Word>& t, int64_t rows, int64_t columns) {
   int64_t r = 0, whole = 0;
   if constexpr (kSide<Word> != 0) {
-    constexpr int64_t side = kSide<Word>;
+    constexpr int64_t side = kSide<Word>, kAhead = 4 * side;
     whole = columns / side * side;
+    const auto square = [&](int64_t row, int64_t c) {
+      transpose_square(
+          {t.to + row * t.to_step + c, t.from + row + c * t.from_step, t.to_step, t.from_step});
+    };
+    // Two squares share the cache lines of the source, which lie too far apart to be foreseen.
+    for (; r + 2 * side <= rows; r += 2 * side)
+      for (int64_t c = 0; c < whole; c += side) {
+        for (int64_t k = 0; c + kAhead < whole && k < side; ++k)
+          __builtin_prefetch(t.from + r + (c + kAhead + k) * t.from_step);
+        square(r, c);
+        square(r + side, c);
+      }
     for (; r + side <= rows; r += side)
-      for (int64_t c = 0; c < whole; c += side)
-        transpose_square(
-            {t.to + r * t.to_step + c, t.from + r + c * t.from_step, t.to_step, t.from_step});
+      for (int64_t c = 0; c < whole; c += side) square(r, c);
     if (whole < columns)
       transpose_rest(Tile<Word>{t.to + whole, t.from + whole * t.from_step, t.to_step, t.from_step},
                      r, columns - whole);
@@ -303,9 +313,10 @@ class Copy {
       if (columns == 3) return interleave<3>(t, rows);
       if (columns == 4) return interleave<4>(t, rows);
     }
-    for (int64_t c = 0; c < columns; c += kTile)
+    const int64_t width = kSide<Word> != 0 ? columns : kTile;
+    for (int64_t c = 0; c < columns; c += width)
       transpose_tile(Tile<Word>{t.to + c, t.from + c * t.from_step, t.to_step, t.from_step}, rows,
-                     std::min(kTile, columns - c));
+                     std::min(width, columns - c));
   }
 
   SmallVector<Axis, 6> axes_;

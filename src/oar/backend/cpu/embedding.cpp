@@ -13,9 +13,12 @@ class RowNumbers {
   RowNumbers(const oar_tensor& x, int64_t rows)
       : count_(x.numel), numbers_(dims_of(x), DType::Int64) {
     copy_elements(*numbers_, x);
-    for (int64_t i = 0; i < count_; ++i)
-      user_check((*this)[i] >= 0 && (*this)[i] < rows, ErrorKind::OutOfRange,
-                 "x holds the row number {}; weight has {} rows (0 to {}).", (*this)[i], rows,
+    const auto* numbers = numbers_.data<int64_t>();
+    int64_t good = 0;
+    for (int64_t i = 0; i < count_; ++i) good += numbers[i] >= 0 && numbers[i] < rows;
+    for (int64_t i = 0; good < count_ && i < count_; ++i)
+      user_check(numbers[i] >= 0 && numbers[i] < rows, ErrorKind::OutOfRange,
+                 "x holds the row number {}; weight has {} rows (0 to {}).", numbers[i], rows,
                  rows - 1);
   }
   int64_t operator[](int64_t i) const { return numbers_.data<int64_t>()[i]; }
@@ -25,6 +28,8 @@ class RowNumbers {
   int64_t count_;
   TemporaryTensor numbers_;
 };
+
+constexpr int64_t kAhead = 8;  // rows that are asked for before they are needed
 
 // The elements of one row: `row_axes` axes at the end of each tensor.
 Walk<2> row_walk(const oar_tensor& a, const oar_tensor& b, int row_axes) {
@@ -44,24 +49,26 @@ void embedding_lookup(KernelCall& call) {
   const int64_t length = row.count(), stride = weight.strides[0] * size;
   const bool packed = row.is_run({size, size});
   if (length == 0) return;
-  parallel_for(0, rows.count(), std::max<int64_t>(1, kGrain / length),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   char* to = static_cast<char*>(out.data) + i * length * size;
-                   const char* from = static_cast<const char*>(weight.data) + rows[i] * stride;
-                   if (rows[i] == padding) {
-                     std::memset(to, 0, static_cast<size_t>(length * size));
-                   } else if (packed) {
-                     std::memcpy(to, from, static_cast<size_t>(length * size));
-                   } else {
-                     row.runs([&](const auto& at, const auto& steps, int64_t n) {
-                       for (int64_t k = 0; k < n; ++k)
-                         std::memcpy(to + at[0] + k * steps[0], from + at[1] + k * steps[1],
-                                     static_cast<size_t>(size));
-                     });
-                   }
-                 }
-               });
+  parallel_for(
+      0, rows.count(), std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          char* to = static_cast<char*>(out.data) + i * length * size;
+          const char* from = static_cast<const char*>(weight.data) + rows[i] * stride;
+          if (i + kAhead < end)
+            __builtin_prefetch(static_cast<const char*>(weight.data) + rows[i + kAhead] * stride);
+          if (rows[i] == padding) {
+            std::memset(to, 0, static_cast<size_t>(length * size));
+          } else if (packed) {
+            copy_packed(to, from, length * size);
+          } else {
+            row.runs([&](const auto& at, const auto& steps, int64_t n) {
+              for (int64_t k = 0; k < n; ++k)
+                std::memcpy(to + at[0] + k * steps[0], from + at[1] + k * steps[1],
+                            static_cast<size_t>(size));
+            });
+          }
+        }
+      });
 }
 
 // Each thread owns a range of rows of the table, so the order of additions does not depend on them.
@@ -71,6 +78,7 @@ void sum_rows(const oar_tensor& out, const RowNumbers& rows, const oar_tensor& v
   const Walk<2> row = row_walk(out, value, out.ndim - 1);
   const int64_t total = out.shape[0], length = row.count(),
                 stride = length * static_cast<int64_t>(sizeof(T));
+  const bool packed = row.is_run({sizeof(T), sizeof(T)});
   Walk<1> starts;
   for (int i = 0; i < value.ndim - (out.ndim - 1); ++i)
     starts.push(value.shape[i], {value.strides[i] * static_cast<int64_t>(sizeof(T))});
@@ -86,6 +94,12 @@ void sum_rows(const oar_tensor& out, const RowNumbers& rows, const oar_tensor& v
         if (rows[i] < first || rows[i] >= last || rows[i] == padding) continue;
         char* to = static_cast<char*>(out.data) + rows[i] * stride;
         const char* from = static_cast<const char*>(value.data) + at[0] + k * steps[0];
+        if (packed) {
+          auto* sums = reinterpret_cast<T*>(to);
+          const auto* more = reinterpret_cast<const T*>(from);
+          for (int64_t e = 0; e < length; ++e) sums[e] = static_cast<T>(sums[e] + more[e]);
+          continue;
+        }
         row.runs([&](const auto& a, const auto& s, int64_t m) {
           for (int64_t e = 0; e < m; ++e) {
             T& sum = *reinterpret_cast<T*>(to + a[0] + e * s[0]);

@@ -107,30 +107,53 @@ void in_order(const Offsets& to, int64_t work, Write&& write) {
   });
 }
 
-// Combine(to, from) on elements of type T at (tensor + to[row]) and (value + from[row]).
+template <class T>
+struct Add {
+  static void one(T& to, const T& from) { to = static_cast<T>(to + from); }
+  static void run(T* to, const T* from, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) one(to[k], from[k]);
+  }
+};
+template <class T>
+struct Assign {
+  static void one(T& to, const T& from) { to = from; }
+  static void run(T* to, const T* from, int64_t n) { copy_packed(to, from, n); }
+};
+
+// Combines elements of type T at (tensor + to[row]) and (value + from[row]).
 template <class T, class Combine>
 void write_rows(void* tensor, const void* value, const Beside& beside, const Offsets& to,
-                const Offsets& from, Combine combine) {
+                const Offsets& from) {
+  constexpr int64_t kAhead = 8;  // rows that are asked for before they are written
+  const int64_t outer = beside.before.count(), rows = static_cast<int64_t>(to.size());
   const int64_t length = beside.behind.count();
+  const int64_t prefetched = std::min<int64_t>(length * static_cast<int64_t>(sizeof(T)), 256);
   const bool packed = beside.behind.is_run({sizeof(T), sizeof(T)});
+  const bool one_value = beside.behind.is_run({sizeof(T), 0});
   const auto write = [&](const std::array<int64_t, 2>& base, int64_t row) {
     char* at_tensor = static_cast<char*>(tensor) + base[0] + to[static_cast<size_t>(row)];
     const char* at_value =
         static_cast<const char*>(value) + base[1] + from[static_cast<size_t>(row)];
-    if (packed) {
-      auto* a = reinterpret_cast<T*>(at_tensor);
-      const auto* b = reinterpret_cast<const T*>(at_value);
-      if (length == 1) return combine(*a, *b);
-      for (int64_t k = 0; k < length; ++k) combine(a[k], b[k]);
+    if (row + kAhead < rows) {
+      const char* next =
+          static_cast<const char*>(tensor) + base[0] + to[static_cast<size_t>(row + kAhead)];
+      for (int64_t k = 0; k < prefetched; k += 64) __builtin_prefetch(next + k, 1);
+    }
+    auto* a = reinterpret_cast<T*>(at_tensor);
+    const auto* b = reinterpret_cast<const T*>(at_value);
+    if (length == 1) return Combine::one(*a, *b);
+    if (packed) return Combine::run(a, b, length);
+    if (one_value) {
+      const T given = *b;
+      for (int64_t k = 0; k < length; ++k) Combine::one(a[k], given);
       return;
     }
     beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
       for (int64_t k = 0; k < n; ++k)
-        combine(*reinterpret_cast<T*>(at_tensor + at[0] + k * steps[0]),
-                *reinterpret_cast<const T*>(at_value + at[1] + k * steps[1]));
+        Combine::one(*reinterpret_cast<T*>(at_tensor + at[0] + k * steps[0]),
+                     *reinterpret_cast<const T*>(at_value + at[1] + k * steps[1]));
     });
   };
-  const int64_t outer = beside.before.count(), rows = static_cast<int64_t>(to.size());
   if (outer == 1) return in_order(to, length, [&](int64_t row) { write({0, 0}, row); });
   parallel_for(0, outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * length)),
                [&](int64_t begin, int64_t end) {
@@ -178,14 +201,12 @@ void put(const oar_tensor& tensor, const Value& indices, const oar_tensor& given
   if (accumulate)
     visit_dtype(dtype_of(tensor), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      write_rows<T>(tensor.data, value.data, beside, to, from,
-                    [](T& a, const T& b) { a = static_cast<T>(a + b); });
+      write_rows<T, Add<T>>(tensor.data, value.data, beside, to, from);
     });
   else
     visit_width(tensor, [&](auto word) {
       using Word = decltype(word);
-      write_rows<Word>(tensor.data, value.data, beside, to, from,
-                       [](Word& a, const Word& b) { a = b; });
+      write_rows<Word, Assign<Word>>(tensor.data, value.data, beside, to, from);
     });
 }
 

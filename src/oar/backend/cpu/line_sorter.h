@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -107,53 +108,88 @@ class LineSorter {
 
   // The first `count` items of the sorted line.
   const Item* first(const T* line, int64_t stride, int64_t count) {
-    if (stride == 1)
-      for (int64_t i = 0; i < length_; ++i) keys_[i] = key_of(line[i], descending_);
-    else
-      for (int64_t i = 0; i < length_; ++i) keys_[i] = key_of(line[i * stride], descending_);
-    if (count <= kFew && count * 4 <= length_) return pick(count);
-    for (int64_t i = 0; i < length_; ++i) make_item(items_[i], keys_[i], i);
-    if (count * 3 <= length_) {
-      std::nth_element(items_.data(), items_.data() + count, items_.data() + length_);
-      std::sort(items_.data(), items_.data() + count);
-    } else if (length_ < 256) {
-      std::sort(items_.data(), items_.data() + length_);
-    } else {
-      return radix_sort<sizeof(T)>(items_.data(), other_.data(), length_);
-    }
-    return items_.data();
+    fill_keys(line, stride, keys_.data(), length_, descending_);
+    if (count <= kFew && count * 4 <= length_) return pick(keys_.data(), items_.data(), count);
+    return sorted(count * 2 <= length_ ? candidates(keys_.data(), items_.data(), count)
+                                       : all(keys_.data(), items_.data()));
   }
 
  private:
   static constexpr int64_t kFew = 32, kAtOnce = 16;
 
+  // What loops use is handed to them: what a member points to is looked up again after every write.
+  static void fill_keys(const T* line, int64_t stride, Key* keys, int64_t n, bool descending) {
+    if (stride == 1)
+      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i], descending);
+    else
+      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i * stride], descending);
+  }
+  int64_t all(const Key* keys, Item* items) const {
+    const int64_t n = length_;
+    for (int64_t i = 0; i < n; ++i) make_item(items[i], keys[i], i);
+    return n;
+  }
+  // The items of a lower part of the keys' range that holds at least `count` of them, in their order;
+  // answers how many. The range is cut into equal parts, whose keys are counted.
+  int64_t candidates(const Key* keys, Item* items, int64_t count) const {
+    const int64_t n = length_;
+    const int bits = n < 1024 ? 7 : 10;
+    Key low = keys[0], high = keys[0];
+    for (int64_t i = 1; i < n; ++i) {
+      low = std::min(low, keys[i]);
+      high = std::max(high, keys[i]);
+    }
+    const int shift =
+        std::max(0, static_cast<int>(std::bit_width(static_cast<Key>(high - low))) - bits);
+    const auto part = [=](Key key) { return static_cast<uint32_t>((key - low) >> shift); };
+    uint32_t counts[1 << 10];
+    std::fill_n(counts, 1 << bits, 0);
+    for (int64_t i = 0; i < n; ++i) ++counts[part(keys[i])];
+    uint32_t last = 0;
+    for (int64_t met = counts[0]; met < count; met += counts[last]) ++last;
+    int64_t made = 0;
+    for (int64_t i = 0; i < n; ++i) {  // written over unless it counts
+      make_item(items[made], keys[i], i);
+      made += part(keys[i]) <= last;
+    }
+    return made;
+  }
+  // Sorts the first n items, whose places rise.
+  const Item* sorted(int64_t n) {
+    if (n >= 256) return radix_sort<sizeof(T)>(items_.data(), other_.data(), n);
+    std::sort(items_.data(), items_.data() + n);
+    return items_.data();
+  }
+
   // Keeps the best so far in order. Most keys are no better than the worst of them, so several are
   // looked at at once.
-  const Item* pick(int64_t count) {
-    Item* best = items_.data();
-    for (int64_t i = 0; i < count; ++i) insert(i, i);
+  const Item* pick(const Key* keys, Item* best, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) insert(keys[i], i, best, i);
+    const int64_t n = length_;
+    Key worst = keys[place_in(best[count - 1])];
+    const auto challenge = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (keys[i] >= worst) continue;
+        insert(keys[i], i, best, count - 1);
+        worst = keys[place_in(best[count - 1])];
+      }
+    };
     int64_t i = count;
-    for (; i + kAtOnce <= length_; i += kAtOnce) {
-      const Key worst = keys_[place_in(best[count - 1])];
-      const Key* keys = keys_.data() + i;
+    for (; i + kAtOnce <= n; i += kAtOnce) {
       int better = 0;
-      for (int64_t k = 0; k < kAtOnce; ++k) better |= keys[k] < worst;
-      if (better) challenge(i, i + kAtOnce, count);
+      for (int64_t k = 0; k < kAtOnce; ++k) better |= keys[i + k] < worst;
+      if (better) challenge(i, i + kAtOnce);
     }
-    challenge(i, length_, count);
+    challenge(i, n);
     return best;
   }
-  void challenge(int64_t begin, int64_t end, int64_t count) {
-    for (int64_t i = begin; i < end; ++i)
-      if (keys_[i] < keys_[place_in(items_[count - 1])]) insert(i, count - 1);
-  }
-  // Puts the item of place i, behind its equals, among the `count` in front, which move up.
-  void insert(int64_t i, int64_t count) {
+  // Puts an item, behind its equals, among the `count` in front, which move up.
+  static void insert(Key key, int64_t place, Item* best, int64_t count) {
     Item item;
-    make_item(item, keys_[i], i);
+    make_item(item, key, place);
     int64_t at = count;
-    for (; at > 0 && item < items_[at - 1]; --at) items_[at] = items_[at - 1];
-    items_[at] = item;
+    for (; at > 0 && item < best[at - 1]; --at) best[at] = best[at - 1];
+    best[at] = item;
   }
 
   int64_t length_;

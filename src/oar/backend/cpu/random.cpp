@@ -228,34 +228,64 @@ void poisson(KernelCall& call) {
   });
 }
 
-// With replacement: where a random share of the total falls. Without: the smallest of exponential
-// numbers divided by the weights, which draws one after the other (Efraimidis and Spirakis, 2006).
-void draw(const double* weights, int64_t n, int64_t count, bool replacement, Supply& supply,
-          int64_t* to) {
-  const Scratch<double> sums(replacement ? n : 0);
-  double total = 0;
-  int64_t positive = 0;
+template <class C>
+void check_weights(const C* weights, int64_t n, int64_t needed) {
+  int64_t good = 0, positive = 0;
   for (int64_t i = 0; i < n; ++i) {
-    user_check(weights[i] >= 0 && weights[i] < std::numeric_limits<double>::infinity(),
-               ErrorKind::InvalidArgument, "x holds {}; a weight is finite and not negative.",
-               weights[i]);
-    total += weights[i];
-    if (replacement) sums[i] = total;
+    good += weights[i] >= 0 && weights[i] < std::numeric_limits<C>::infinity();
     positive += weights[i] > 0;
   }
-  user_check(positive >= (replacement ? 1 : count), ErrorKind::InvalidArgument,
+  for (int64_t i = 0; good < n && i < n; ++i)
+    user_check(weights[i] >= 0 && std::isfinite(weights[i]), ErrorKind::InvalidArgument,
+               "x holds {}; a weight is finite and not negative.", weights[i]);
+  user_check(positive >= needed, ErrorKind::InvalidArgument,
              "a row of x has {} positive weights; {} are needed.\nhint: Pass replacement=True, or "
              "fewer num_samples.",
-             positive, replacement ? 1 : count);
-  if (replacement) {
-    for (int64_t k = 0; k < count; ++k) {
-      const double* place = std::upper_bound(sums.data(), sums.data() + n, supply.unit() * total);
-      int64_t i = std::min<int64_t>(place - sums.data(), n - 1);
-      while (weights[i] == 0) --i;  // rounding may lead past the last one
-      to[k] = i;
-    }
-    return;
+             positive, needed);
+}
+
+// Running sums, of four parts at once: a sum waits for the one before it.
+template <class C>
+void running_sums(const C* x, int64_t n, double* sums) {
+  constexpr int64_t kParts = 4;
+  const int64_t part = n / kParts;
+  double total[kParts] = {};
+  for (int64_t i = 0; i < part; ++i)
+#pragma GCC unroll 4
+    for (int64_t p = 0; p < kParts; ++p) sums[p * part + i] = total[p] += x[p * part + i];
+  double before = 0;
+  for (int64_t p = 0; p < kParts; ++p) {
+    for (int64_t i = 0; i < part; ++i) sums[p * part + i] += before;
+    before += total[p];
   }
+  for (int64_t i = kParts * part; i < n; ++i) sums[i] = before += x[i];
+}
+
+// Where a random share of the total falls.
+template <class C>
+void draw_again(const C* weights, int64_t n, int64_t count, const Stream& stream,
+                int64_t first_block, int64_t* to) {
+  check_weights(weights, n, 1);
+  const Scratch<double> sums(n);
+  running_sums(weights, n, sums.data());
+  const auto draw = [&](double unit) {
+    const double* place = std::upper_bound(sums.data(), sums.data() + n, unit * sums[n - 1]);
+    int64_t i = std::min<int64_t>(place - sums.data(), n - 1);
+    while (weights[i] == 0) --i;  // rounding may lead past the last one
+    return i;
+  };
+  stream.blocks(first_block, first_block + (count + 1) / 2, [&](int64_t b, const Block& bits) {
+    const int64_t k = 2 * (b - first_block);
+    to[k] = draw(unit_double(bits[0], bits[1]));
+    if (k + 1 < count) to[k + 1] = draw(unit_double(bits[2], bits[3]));
+  });
+}
+
+// The smallest of exponential numbers divided by the weights, which draws one after the other
+// (Efraimidis and Spirakis, 2006).
+template <class C>
+void draw_once(const C* weights, int64_t n, int64_t count, Supply supply, int64_t* to) {
+  check_weights(weights, n, count);
   std::vector<std::pair<double, int64_t>> keys;
   for (int64_t i = 0; i < n; ++i) {
     const double e = -std::log(1 - supply.unit());
@@ -269,17 +299,25 @@ void multinomial(KernelCall& call) {
   const oar_tensor& x = call.in(0);
   const int64_t n = x.shape[x.ndim - 1], rows = n ? x.numel / n : 0, count = call.arg(1).as_int();
   const bool replacement = call.arg(2).as_bool();
-  const uint64_t blocks = static_cast<uint64_t>(replacement ? count : n) / 2 + 1;
-  const Stream stream = take(call, static_cast<uint64_t>(rows) * blocks * 4);
-  const Converted<double> weights(&x);
+  const int64_t blocks = (replacement ? count : n) / 2 + 1;
+  const Stream stream = take(call, static_cast<uint64_t>(rows * blocks * 4));
   auto* o = static_cast<int64_t*>(call.out().data);
-  parallel_for(0, rows, std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(n, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r) {
-                   Supply supply(stream, static_cast<uint64_t>(r) * blocks, blocks);
-                   draw(weights.data() + r * n, n, count, replacement, supply, o + r * count);
-                 }
-               });
+  const auto draw_rows = [&](const auto* weights) {
+    parallel_for(0, rows, std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(n, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t r = begin; r < end; ++r) {
+                     const int64_t first = r * blocks;
+                     const Supply supply(stream, static_cast<uint64_t>(first),
+                                         static_cast<uint64_t>(blocks));
+                     if (replacement)
+                       draw_again(weights + r * n, n, count, stream, first, o + r * count);
+                     else
+                       draw_once(weights + r * n, n, count, supply, o + r * count);
+                   }
+                 });
+  };
+  visit<kFloats>(call.dtype(),
+                 [&](auto tag) { draw_rows(Compact<typename decltype(tag)::type>(x).data()); });
 }
 
 }  // namespace

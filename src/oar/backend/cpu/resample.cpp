@@ -1,4 +1,4 @@
-// Resampling and padding by a sparse matrix per axis. Axes are taken one inside the other: a slab of the result is
+// Resampling, and padding in reverse, by a sparse matrix per axis. Axes are taken one inside the other: a slab of the result is
 // a weighted sum of slabs, each of which is resampled along the axes behind. The reverse way is the same
 // with the matrices transposed.
 #include <cmath>
@@ -454,7 +454,7 @@ void resample_nearest(KernelCall& call) {
   });
 }
 
-// Padding is resampling, too: each element beyond an edge is one of the elements inside.
+// The reverse of padding is resampling, too: each element beyond an edge was one of those inside.
 Taps edge_taps(std::string_view mode, int64_t size, int64_t before, int64_t after) {
   const int64_t cut = std::max<int64_t>(-before, 0),
                 kept = size - cut - std::max<int64_t>(-after, 0);
@@ -475,11 +475,11 @@ Taps edge_taps(std::string_view mode, int64_t size, int64_t before, int64_t afte
   return taps;
 }
 
-// The padded axes of x, from the first to the last of them, and what lies around them.
+// The padded axes of x, from the first to the last of them, in reverse, and what lies around them.
 struct Edges {
   std::vector<Taps> axes;
   int64_t images = 1, inner = 1;
-  Edges(const oar_tensor& x, Ints paddings, std::string_view mode, bool reverse) {
+  Edges(const oar_tensor& x, Ints paddings, std::string_view mode) {
     const auto pads = [&](int i) {
       const auto at = 2 * static_cast<size_t>(i);
       return paddings[at] != 0 || paddings[at + 1] != 0;
@@ -489,27 +489,11 @@ struct Edges {
     while (end - 1 > first && !pads(end - 1)) inner *= x.shape[--end];
     for (int i = first; i < end; ++i) {
       const auto at = 2 * static_cast<size_t>(i);
-      Taps taps = edge_taps(mode, x.shape[i], paddings[at], paddings[at + 1]);
-      axes.push_back(reverse ? taps.transposed() : std::move(taps));
+      axes.push_back(
+          edge_taps(mode, x.shape[i], paddings[at], paddings[at + 1]).transposed());
     }
   }
 };
-
-void pad_edges(KernelCall& call) {
-  const oar_tensor& x = call.in(0);
-  if (call.out().numel == 0) return;
-  visit<kAllTypes>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using Word = typename WordOf<sizeof(T)>::type;
-    const Copied<T> from(x);
-    auto* out = static_cast<T*>(call.out().data);
-    if (x.ndim == 0) return static_cast<void>(*out = *from.data());
-    Edges edges(x, call.arg(1).as_ints(), call.arg(2).as_string(), false);
-    Resampler<Word, true>(std::move(edges.axes), edges.inner)
-        .run(reinterpret_cast<const Word*>(from.data()), reinterpret_cast<Word*>(out),
-             edges.images);
-  });
-}
 
 void pad_edges_grad(KernelCall& call) {
   const oar_tensor& x = call.out();
@@ -521,7 +505,7 @@ void pad_edges_grad(KernelCall& call) {
     if (x.ndim == 0) {
       *result.data() = *grad.data();
     } else {
-      Edges edges(x, call.arg(1).as_ints(), call.arg(2).as_string(), true);
+      Edges edges(x, call.arg(1).as_ints(), call.arg(2).as_string());
       Resampler<compute_t<T>, false>(std::move(edges.axes), edges.inner)
           .run(grad.data(), result.data(), edges.images);
     }
@@ -535,7 +519,6 @@ KernelList resample_kernels() {
   static const oar_kernel list[] = {
       {"resample", 1, "cpu:ref", nullptr, kernel_entry<resample<false>>},
       {"resample_grad", 1, "cpu:ref", nullptr, kernel_entry<resample<true>>},
-      {"pad_edges", 1, "cpu:ref", nullptr, kernel_entry<pad_edges>},
       {"pad_edges_grad", 1, "cpu:ref", nullptr, kernel_entry<pad_edges_grad>},
       {"resample_nearest", 1, "cpu:ref", nullptr, kernel_entry<resample_nearest>},
   };

@@ -112,6 +112,40 @@ void pad_row(T* to, const T* from, int64_t step, const PaddedAxis& axis, T eleme
   for (int64_t place : axis.right) *to++ = edge(place);
 }
 
+// Goes through the rows of the result: where the row of x begins that each of them shows.
+class PaddedRows {
+ public:
+  PaddedRows(const SmallVector<PaddedAxis, 6>& axes, const int64_t* strides, int64_t row)
+      : axes_(axes), strides_(strides), index_(axes.size() - 1, 0), at_(axes.size()) {
+    for (size_t i = index_.size(); i-- > 0; row /= axes[i].size()) index_[i] = row % axes[i].size();
+    place_from(0);
+  }
+  bool is_border() const { return at_.back().border; }
+  int64_t offset() const { return at_.back().offset; }
+  void next() {
+    for (size_t i = index_.size(); i-- > 0;) {
+      if (++index_[i] < axes_[i].size()) return place_from(i);
+      index_[i] = 0;
+    }
+  }
+
+ private:
+  struct Place {
+    int64_t offset = 0;
+    bool border = false;
+  };
+  void place_from(size_t axis) {
+    for (size_t i = axis; i < index_.size(); ++i) {
+      const int64_t source = axes_[i].source(index_[i]);
+      at_[i + 1] = {at_[i].offset + source * strides_[i], at_[i].border || source < 0};
+    }
+  }
+  const SmallVector<PaddedAxis, 6>& axes_;
+  const int64_t* strides_;
+  SmallVector<int64_t, 6> index_;
+  SmallVector<Place, 6> at_;  // after the first axes
+};
+
 template <class T>
 void pad_rows(const oar_tensor& x, const oar_tensor& out, Ints paddings, std::string_view mode,
               T element) {
@@ -119,32 +153,17 @@ void pad_rows(const oar_tensor& x, const oar_tensor& out, Ints paddings, std::st
   for (int i = 0; i < x.ndim; ++i)
     axes.push_back({x.shape[i], paddings[static_cast<size_t>(2 * i)],
                     paddings[static_cast<size_t>(2 * i + 1)], mode});
-  const PaddedAxis& last = axes.back();
-  const int64_t length = last.size(), step = x.strides[x.ndim - 1];
-  const size_t leading = axes.size() - 1;
+  const int64_t length = axes.back().size(), step = x.strides[x.ndim - 1];
+  const auto* from = static_cast<const T*>(x.data);
   parallel_for(0, out.numel / length, std::max<int64_t>(1, kGrain / length),
                [&](int64_t begin, int64_t end) {
-                 SmallVector<int64_t, 6> index(leading, 0);
-                 int64_t rest = begin;
-                 for (size_t i = leading; i-- > 0; rest /= axes[i].size())
-                   index[i] = rest % axes[i].size();
+                 PaddedRows rows(axes, x.strides, begin);
                  T* to = static_cast<T*>(out.data) + begin * length;
-                 for (int64_t row = begin; row < end; ++row, to += length) {
-                   int64_t offset = 0;
-                   bool border = false;
-                   for (size_t i = 0; i < leading; ++i) {
-                     const int64_t place = axes[i].source(index[i]);
-                     border |= place < 0;
-                     offset += place * x.strides[i];
-                   }
-                   if (border)
+                 for (int64_t row = begin; row < end; ++row, to += length, rows.next()) {
+                   if (rows.is_border())
                      std::fill_n(to, length, element);
                    else
-                     pad_row(to, static_cast<const T*>(x.data) + offset, step, last, element);
-                   for (size_t i = leading; i-- > 0;) {
-                     if (++index[i] < axes[i].size()) break;
-                     index[i] = 0;
-                   }
+                     pad_row(to, from + rows.offset(), step, axes.back(), element);
                  }
                });
 }

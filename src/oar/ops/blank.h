@@ -1,0 +1,12 @@
+// Where derivatives of reading start from.
+#pragma once
+
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/shape.h"
+
+namespace oar {
+
+// Zeros that take no memory, as an operand of ops that make a changed copy of it.
+inline Tensor blank(Dims shape, DType dtype) { return broadcast_to(zeros({}, dtype), shape); }
+
+}  // namespace oar
