@@ -108,6 +108,7 @@ class LineSorter {
 
   // The first `count` items of the sorted line.
   const Item* first(const T* line, int64_t stride, int64_t count) {
+    if (count == 0) return items_.data();
     fill_keys(line, stride, keys_.data(), length_, descending_);
     if (count <= kFew && count * 4 <= length_) return pick(keys_.data(), items_.data(), count);
     return sorted(count * 2 <= length_ ? candidates(keys_.data(), items_.data(), count)
