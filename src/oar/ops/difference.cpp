@@ -128,6 +128,8 @@ const OpDef difference_along_op = {
     .infer = [](const args::difference_along& a) -> Metas {
       const auto axis = static_cast<size_t>(normalise_axis(a.axis, a.x.rank()));
       Shape shape = a.x.shape();
+      user_check(a.transposed || !known_less(shape[axis], 1), ErrorKind::InvalidArgument,
+                 "x has shape {}; there is nothing along axis {}.", shape.str(), axis);
       shape[axis] = a.transposed ? shape[axis] + 1 : shape[axis] - 1;
       return TensorMeta{a.x.dtype(), shape};
     },
@@ -173,7 +175,7 @@ const OpDef diff_op = {
       if (a.prepend.defined()) line = concat({a.prepend, line}, axis);
       if (a.append.defined()) line = concat({line, a.append}, axis);
       for (int64_t i = 0; i < a.n; ++i) {
-        if (line.dim(axis) == Dim(0)) break;
+        if (same(line.dim(axis), 0)) break;
         line = is_bool(line.dtype())
                    ? not_equal(without_first(line, axis), without_last(line, axis))
                    : difference_along(line, axis);
