@@ -13,17 +13,31 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
   JointProgram joint;
   joint.inputs = inputs.size();
   Capture under_way(name);
+  under_way.follow_outside();
+  const uint64_t calls = backward_calls();
   std::vector<Tensor> results;
   {
     std::vector<Tensor> symbolic, sources;
     for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
     results = function(symbolic);
-    joint.outputs = results.size();
+    joint.outputs = joint.results = results.size();
+    user_check(!under_way.value_asked(), ErrorKind::Unsupported,
+               "the captured function asks for the value of a tensor and catches the error.");
+    // Its graph is gone, and the gradients are where the function wanted them.
+    const bool own_backward = backward_calls() != calls;
+    for (const Tensor& t : symbolic) {
+      const History* h = maybe_history(t);
+      user_check(!h || !h->grad.defined(), ErrorKind::Unsupported,
+                 "the captured function leaves a gradient behind in one of its inputs.");
+      user_check(!under_way.cell_of(t)->was_written(), ErrorKind::Unsupported,
+                 "the captured function writes to one of its inputs.\nhint: Write to a copy, x = "
+                 "x.clone(), and return it.");
+    }
     std::vector<Tensor> roots, cotangents;
     for (size_t i = 0; i < results.size(); ++i) {
       user_check(results[i].defined(), ErrorKind::InvalidType,
                  "the captured function returned an undefined tensor.");
-      if (stop_gradient(results[i]) || !grad_enabled()) continue;
+      if (stop_gradient(results[i]) || !grad_enabled() || own_backward) continue;
       joint.cotangents.push_back(i);
       roots.push_back(results[i]);
       cotangents.push_back(
@@ -49,7 +63,18 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
     for (const Tensor& g : gradients)
       if (g.defined()) results.push_back(g);
   }
-  joint.program = under_way.finish(std::move(results));
+  joint.program = under_way.finish(std::move(results), &joint.gradients);
+  user_check(joint.gradients.empty() || !joint.differentiable(), ErrorKind::Unsupported,
+             "the captured function reads or changes gradients, and its results have a gradient of "
+             "their own.\nhint: Return detached results, or leave backward() to the caller.");
+  if (!joint.differentiable()) {
+    joint.inputs = joint.program.inputs.size();
+    joint.outputs = joint.program.outputs.size();
+  }
+  joint.reads = under_way.reads();
+  joint.kept = under_way.payloads();
+  for (const State& s : joint.program.states)
+    joint.asked.emplace_back(s.tensor, s.tensor.has(kRecording));
   return joint;
 }
 
