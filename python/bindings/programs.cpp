@@ -256,6 +256,12 @@ PyObject* call_key(PyObject*, PyObject* inputs) {
   });
 }
 
+// outside_capture(function): calls it as if no capture were under way, for what lives on after it.
+PyObject* outside_capture(PyObject*, PyObject* function) {
+  const LayersOff off(kFunctionalise | kCapture);
+  return PyObject_CallNoArgs(function);
+}
+
 // capture_trained(function, specs, name): the function with its gradients, as one step on the tape.
 PyObject* capture_trained(PyObject*, PyObject* args) {
   PyObject *function, *specs;
@@ -392,6 +398,7 @@ PyType_Spec kSpec = {"oar._C.Program", sizeof(PyProgram), 0,
 PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr},
                             {"capture_trained", capture_trained, METH_VARARGS, nullptr},
                             {"call_key", call_key, METH_O, nullptr},
+                            {"outside_capture", outside_capture, METH_O, nullptr},
                             {"parse_program", parse_text, METH_O, nullptr},
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},

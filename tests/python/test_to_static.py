@@ -459,6 +459,41 @@ def test_a_whole_training_step(order):
     assert counts["captures"] == (1 if order == "last" else 2)
 
 
+def test_hooks_of_parameters_act_once():
+    net = to_static(nn.Linear(3, 2))
+    net.weight.register_hook(lambda g: g * 2)
+    net(numbers(4, 3)).sum().backward()
+    plain = nn.Linear(3, 2)
+    plain(numbers(4, 3)).sum().backward()
+    close(net.weight.grad, plain.weight.grad * 2)
+    assert captures(net) == 1
+
+
+def test_master_weights_made_by_a_captured_step():
+    def losses(static):
+        oar.seed(3)
+        net = nn.Linear(4, 4)
+        net.bfloat16()
+        optimizer = oar.optimizer.AdamW(0.1, parameters=net.parameters(), multi_precision=True)
+
+        def step(x):
+            loss = (net(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            return loss
+
+        function = to_static(step) if static else step
+        made = [float(function(numbers(4, 4).astype("bfloat16"))) for _ in range(3)]
+        assert not static or capture_counts(function)["eager"] == 0
+        return made, optimizer.state_dict()["master_weights"]
+
+    (wanted, masters), (got, static_masters) = losses(False), losses(True)
+    np.testing.assert_allclose(got, wanted, rtol=1e-2)
+    for a, b in zip(masters.values(), static_masters.values()):
+        close(a, b, rtol=1e-3)
+
+
 def test_training_with_batches_of_several_sizes():
     batches = (4, 6, 5, 3, 6)
     wanted = trained(False, batches=batches)[0]
@@ -558,6 +593,23 @@ def test_a_tensor_that_is_kept():
     net = to_static(Keeping())
     net(numbers(3))
     close(net.last, numbers(3) * 2)
+
+
+def test_a_buffer_that_is_replaced():
+    class Mean(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", oar.zeros([3]))
+
+        def forward(self, x):
+            self.mean = self.mean * 0.5 + x * 0.5
+            return x - self.mean
+
+    eager, net = Mean(), to_static(Mean())
+    for i in range(3):
+        close(net(numbers(3) * i), eager(numbers(3) * i))
+        close(net.mean, eager.mean)
+    assert capture_counts(net)["eager"] == 3
 
 
 def test_what_is_made_on_the_first_call():
@@ -688,7 +740,7 @@ def test_threads():
             for _ in range(20):
                 x = numbers(rows, 4)
                 close(net(x), net[2](net[1](net[0](x))))
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             problems.append(error)
 
     threads = [threading.Thread(target=work, args=(rows,)) for rows in (2, 3, 4, 5)]

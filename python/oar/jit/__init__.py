@@ -1,8 +1,6 @@
 """Programs: functions written down as ops, with open sizes."""
 
-from oar.jit.capture import Program, capture
-from oar.jit.static_function import (
-    StaticFunction,
+from oar.jit.api import (
     capture_counts,
     enable_to_static,
     ignore_module,
@@ -11,6 +9,8 @@ from oar.jit.static_function import (
     set_verbosity,
     to_static,
 )
+from oar.jit.capture import Program, capture
+from oar.jit.static_function import StaticFunction
 
 __all__ = [
     "Program",

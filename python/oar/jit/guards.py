@@ -212,7 +212,7 @@ class Guards:
                 _put(mapping, key, then)
         for own, key, then, _ in self._layer_entries:
             if not _equal(own.get(key, _ABSENT), then):
-                _put(own, key, then)
+                _put_into_layer(own, key, then)
         for cell, then, _ in self._cells:
             if not _equal(_content_of(cell), then) and then is not _ABSENT:
                 cell.cell_contents = then
@@ -280,6 +280,12 @@ def _put(mapping: dict, key: Any, value: Any) -> None:
         mapping.pop(key, None)
     else:
         mapping[key] = value
+
+
+def _put_into_layer(own: dict, key: str, value: Any) -> None:
+    registry = next((own[name] for name in _REGISTRIES if key in own.get(name, ())), own)
+    _put(registry, key, value)
+    layer_changes.note()
 
 
 def _as_content(value: Any, held: tuple[Any, ...]) -> Any:

@@ -59,12 +59,17 @@ class Variant:
         self.writes = program.writes
         self.used = 0  # when, by the function's count of calls
 
-    def mismatch(self, sizes: tuple, tensors: list[Tensor], places: Callable[[int], str]) -> str | None:
-        """Why it is not for this call."""
-        if sizes != self.sizes:
-            for i, (then, now) in enumerate(zip(self.sizes, sizes)):
-                if then != now and (then is not None or now < 2):
-                    return f"{places(i)} is {now}, and was {'more than 1' if then is None else then}"
+    def other_size(self, sizes: tuple) -> int | None:
+        """The place of a size that it is not for."""
+        if sizes == self.sizes:
+            return None
+        for i, (then, now) in enumerate(zip(self.sizes, sizes)):
+            if then != now and (then is not None or now < 2):
+                return i
+        return None
+
+    def mismatch(self, tensors: list[Tensor]) -> str | None:
+        """Why it is not for a call with sizes that it is for."""
         return self.guards.changed() or self.program.fits(tensors)
 
     def run(self, tensors: list[Tensor]) -> Any:
@@ -75,21 +80,16 @@ class Variant:
 
 
 def capture_variant(plan: Plan, with_open: bool) -> Variant:
-    """Captures the call. Raises what the function raises, or ``Declined``; ``error.guards`` has what was read."""
+    """Captures the call. Raises what the function raises, with what it read as ``error.guards``, or ``Declined``."""
     with _one_at_a_time:
-        first = _Attempt(plan, with_open)
+        attempts = [_Attempt(plan, with_open)]
         try:
-            attempt, changed = first, first.changed
-            if changed is not None:  # made on the first call, perhaps: then the second time finds it
-                attempt = _Attempt(plan, with_open)
-                changed = attempt.changed
-            if changed is not None:
-                raise Declined(f"the function changes what it reads: {changed}.")
-            return attempt.variant()
-        except Declined as error:
-            attempt.restore()
-            first.restore()
-            error.guards = None  # type: ignore[attr-defined]
+            if attempts[0].changed and not attempts[0].keeps:
+                attempts.append(_Attempt(plan, with_open))  # what the first call has made is there now
+            return attempts[-1].variant()
+        except Exception:
+            for attempt in reversed(attempts):
+                attempt.restore()
             raise
 
 
@@ -120,7 +120,7 @@ class _Attempt:
         self._finish = finish[0]
         self.changed = self.guards.changed()
         self._impure = observer.impure
-        self._kept = self._keeps_tensors()
+        self.keeps = self._keeps_tensors()
 
     def restore(self) -> None:
         """Undoes what the function did to what it read: it is to run once more."""
@@ -136,8 +136,10 @@ class _Attempt:
         left = self.guards.holds_open_size()
         if left is not None:
             raise Declined(f"the function keeps a size that is open in {left}.")
-        if self._kept:
+        if self.keeps:
             raise Declined("the function keeps a tensor that it has made beyond its end.")
+        if self.changed:
+            raise Declined(f"the function changes what it reads: {self.changed}.")
         if self._impure:
             raise Declined(f"{self._impure}, which is another thing at every call.")
         return Variant(self._program, self._sizes, self.guards, self._finish, self._actions)

@@ -1,12 +1,34 @@
 #include "oar/compiler/capture/joint.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "oar/autograd/engine.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 
 namespace oar {
+namespace {
+
+// The hooks of leaves see the gradients that a run gives them; the program is not to call them too.
+class WithoutLeafHooks {
+ public:
+  explicit WithoutLeafHooks(const std::vector<Tensor>& leaves) {
+    for (const Tensor& t : leaves)
+      if (History* h = maybe_history(t); h && !h->leaf_hooks.empty())
+        taken_.emplace_back(t, std::exchange(h->leaf_hooks, {}));
+  }
+  ~WithoutLeafHooks() {
+    for (auto& [leaf, hooks] : taken_) history_of(leaf).leaf_hooks = std::move(hooks);
+  }
+  WithoutLeafHooks(const WithoutLeafHooks&) = delete;
+  WithoutLeafHooks& operator=(const WithoutLeafHooks&) = delete;
+
+ private:
+  std::vector<std::pair<Tensor, decltype(History::leaf_hooks)>> taken_;
+};
+
+}  // namespace
 
 JointProgram capture_joint(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
                            const std::string& name) {
@@ -55,6 +77,7 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
       }
     for (Tensor& t : results) t = detach(t);
     size_t next = 0;
+    const WithoutLeafHooks quiet(sources);
     const std::vector<Tensor> gradients =
         sources.empty() ? std::vector<Tensor>() : grad(roots, sources, cotangents, {}, true);
     const auto unused = [&](const auto&) { return !gradients[next++].defined(); };
