@@ -152,12 +152,12 @@ class StaticFunction:
             labels = [f"{name}_{axis}" for name, t in zip(names, tensors) for axis in range(len(t.shape))]
             plan.symbols = {i: _identifier(labels[i]) for i in family.open}
             plan.symbols.update(given)
-        say(f"{title}: {'captured again: ' + why if why else 'captured'}"
-            + (f"; open: {', '.join(sorted(set(plan.symbols.values())))}" if plan.symbols else ""))
         try:
             variant = self._attempt(family, plan, title)
         except Exception as error:
             raise self._fall_back(family, error, title, args, kwargs) from None
+        opened = sorted(set(plan.symbols.values())) if None in variant.sizes else []
+        say(f"{title}: captured" + (f" again: {why}" if why else "") + (f"; open: {', '.join(opened)}" if opened else ""))
         if options.code_level > 0:
             print(variant.program.program.text())
         self._count("captures")
@@ -189,10 +189,10 @@ class StaticFunction:
         """Runs the function as it is. What it raises is raised; else it runs so from now on."""
         result = self._call(*args, **kwargs)
         reason = str(error) if isinstance(error, Declined) else reason_of(error)
-        if must_capture():
-            raise RuntimeError(f"{title} was not captured: {reason}") from error
         say(f"{title}: runs as Python: {reason}")
         self._count("eager")
+        if must_capture():
+            raise RuntimeError(f"{title} was not captured: {reason}") from error
         tries = family.eager.tries + 1 if family.eager else 1
         guards = getattr(error, "guards", None) if tries < 8 else None
         family.eager = _Eager(reason, guards)
