@@ -8,7 +8,6 @@ import gc
 import inspect
 import os
 import sys
-import sysconfig
 import types
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from oar.regularizer import WeightDecayRegularizer
 __all__ = ["Observer", "ignore", "is_users_file"]
 
 _PACKAGE = os.path.dirname(os.path.abspath(oar.__file__)) + os.sep
-_STDLIB = sysconfig.get_path("stdlib") + os.sep
+_STDLIB = os.path.dirname(os.__file__) + os.sep
 _IGNORED = {"oar", "numpy", "paddle"}
 # Rates are tensors that programs read anew; the rest of an optimizer's numbers is written into the program.
 _RATES = frozenset({"_lr_value", "_learning_rate"})
