@@ -5,6 +5,7 @@
 #include "common.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/tensor/element.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar::python {
 namespace {
@@ -275,6 +276,7 @@ Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
 }
 
 int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags) {
+  note_read(t);
   if (!t.is_dense() || !t.device().is_cpu()) {
     PyErr_SetString(PyExc_BufferError, "only a dense CPU tensor has a buffer.");
     return -1;
@@ -301,6 +303,7 @@ int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags)
 }
 
 PyObject* to_array(const Tensor& t, bool copy) {
+  note_read(t);
   user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
              "the values of {} cannot be read here.\nhint: A value is only at hand for dense CPU "
              "tensors outside of capture, jvp and vmap.",
@@ -314,6 +317,7 @@ PyObject* to_array(const Tensor& t, bool copy) {
 
 PyObject* item(const Tensor& t) {
   return guarded([&]() -> PyObject* {
+    note_read(t);
     user_check(
         t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
         "the value of {} is not known here.\nhint: Inside capture, jvp or vmap a tensor has no "

@@ -68,13 +68,13 @@ PyObject* index(PyObject* self) {
 PyObject* hint(PyObject* self, PyObject*) { return PyLong_FromLongLong(dim_of(self).hint()); }
 
 PyObject* make(PyTypeObject*, PyObject* args, PyObject* keywords) {
-  static const char* names[] = {"name", "hint", nullptr};
+  static const char* names[] = {"name", "hint", "at_least", nullptr};
   const char* name;
-  long long size = 2;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|L:Dim", const_cast<char**>(names), &name,
-                                   &size))
+  long long size = 2, at_least = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "s|LL:Dim", const_cast<char**>(names), &name,
+                                   &size, &at_least))
     return nullptr;
-  return guarded([&] { return from_dim(Dim::symbol(name, size)); });
+  return guarded([&] { return from_dim(Dim::symbol(name, size, at_least)); });
 }
 
 PyMethodDef kMethods[] = {{"hint", hint, METH_NOARGS, "A size it had when it was met."}, {}};

@@ -205,6 +205,18 @@ PyObject* run_trained(PyObject* self, PyObject* inputs) {
   });
 }
 
+PyObject* fits(PyObject* self, PyObject* inputs) {
+  return guarded([&]() -> PyObject* {
+    const std::string reason = trained_of(self).misfit(tensors_of(inputs));
+    if (reason.empty()) Py_RETURN_NONE;
+    return PyUnicode_FromString(reason.c_str());
+  });
+}
+PyObject* writes(PyObject* self, void*) { return PyBool_FromLong(trained_of(self).writes()); }
+PyObject* kept_tensors(PyObject* self, void*) {
+  return PyLong_FromLongLong(trained_of(self).kept());
+}
+
 PyObject* trained_program(PyObject* self, void* which) {
   return guarded([&] {
     const TrainedProgram& p = trained_of(self);
@@ -213,6 +225,41 @@ PyObject* trained_program(PyObject* self, void* which) {
                         : name == "backward" ? p.backward()
                                              : p.program());
   });
+}
+
+// call_key(tensors) -> (key, sizes): all that a captured function depends on but for its content. The
+// key is the modes, then dtype, rank, device and stop_gradient of each tensor. None where the function is to
+// be called as it is: in a capture or a transform, or on tensors of other kinds.
+PyObject* call_key(PyObject*, PyObject* inputs) {
+  return guarded([&]() -> PyObject* {
+    const std::vector<Tensor> tensors = tensors_of(inputs);
+    constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
+    uint32_t layers = t_layers.on;
+    std::string key{static_cast<char>(grad_enabled()), static_cast<char>(default_dtype()),
+                    static_cast<char>(autocast_state().enabled)};
+    key += devices::to_string(devices::current());
+    std::vector<int64_t> sizes;
+    for (const Tensor& t : tensors) {
+      layers |= t->flags;
+      if (!t.is_dense()) Py_RETURN_NONE;
+      key.push_back(static_cast<char>(t.dtype()));
+      key.push_back(static_cast<char>(t.rank()));
+      key.push_back(static_cast<char>(stop_gradient(t)));
+      key.push_back(t.device().is_cpu() ? 0 : 1);
+      for (Dim d : t.dims()) sizes.push_back(d.value());
+    }
+    if (layers & ~t_layers.off & kInvolved) Py_RETURN_NONE;
+    const Ref shown = checked(PyTuple_New(static_cast<Py_ssize_t>(sizes.size())));
+    for (size_t i = 0; i < sizes.size(); ++i)
+      PyTuple_SET_ITEM(shown.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(sizes[i]));
+    return Py_BuildValue("(y#O)", key.data(), static_cast<Py_ssize_t>(key.size()), shown.get());
+  });
+}
+
+// outside_capture(function): calls it as if no capture were under way, for what lives on after it.
+PyObject* outside_capture(PyObject*, PyObject* function) {
+  const LayersOff off(kFunctionalise | kCapture);
+  return PyObject_CallNoArgs(function);
 }
 
 // capture_trained(function, specs, name): the function with its gradients, as one step on the tape.
@@ -231,13 +278,19 @@ PyObject* capture_trained(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kTrainedMethods[] = {
-    {"run", run_trained, METH_O, "Runs it on a list of tensors; the tape sees one step."}, {}};
+    {"run", run_trained, METH_O, "Runs it on a list of tensors; the tape sees one step."},
+    {"fits", fits, METH_O,
+     "Why a run on these tensors would not do what the function does; None if it would."},
+    {}};
 PyGetSetDef kTrainedGetters[] = {
     {"program", trained_program, nullptr, "The function alone.", const_cast<char*>("program")},
     {"forward", trained_program, nullptr, "With what the backward half reads.",
      const_cast<char*>("forward")},
     {"backward", trained_program, nullptr, "From cotangents to gradients.",
      const_cast<char*>("backward")},
+    {"writes", writes, nullptr, "Whether a run changes states or gradients outside.", nullptr},
+    {"kept_tensors", kept_tensors, nullptr, "Symbolic tensors that are still held by somebody.",
+     nullptr},
     {}};
 PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_trained)},
                                {Py_tp_methods, kTrainedMethods},
@@ -344,6 +397,8 @@ PyType_Spec kSpec = {"oar._C.Program", sizeof(PyProgram), 0,
                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
 PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr},
                             {"capture_trained", capture_trained, METH_VARARGS, nullptr},
+                            {"call_key", call_key, METH_O, nullptr},
+                            {"outside_capture", outside_capture, METH_O, nullptr},
                             {"parse_program", parse_text, METH_O, nullptr},
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},

@@ -2,6 +2,7 @@
 
 #include "oar/autograd/engine.h"
 #include "oar/autograd/node.h"
+#include "oar/compiler/capture/capture.h"
 #include "oar/device/device.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/tensor/dlpack.h"
@@ -43,8 +44,15 @@ int put_stop_gradient(PyObject* self, PyObject* value, void*) {
     return 0;
   });
 }
+// A capture follows the gradients that its function reads and sets.
+void meet_gradient_of(const Tensor& t) {
+  if (Capture* capture = Capture::current()) [[unlikely]]
+    capture->meet_gradient_of(t);
+}
+
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
+    meet_gradient_of(tensor_of(self));
     const History* h = maybe_history(tensor_of(self));
     return wrap(h ? h->grad : Tensor());
   });
@@ -52,6 +60,7 @@ PyObject* get_grad(PyObject* self, void*) {
 int put_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     const Tensor& t = tensor_of(self);
+    meet_gradient_of(t);
     if (!value || value == Py_None) {
       if (History* h = maybe_history(t)) h->grad = Tensor();
       return 0;
@@ -198,6 +207,7 @@ PyObject* clear_gradient(PyObject* self, PyObject* args, PyObject* keywords) {
                                    &set_to_zero))
     return nullptr;
   return guarded([&]() -> PyObject* {
+    meet_gradient_of(tensor_of(self));
     History* h = maybe_history(tensor_of(self));
     if (h && h->grad.defined()) {
       const bool dense = h->grad.is_dense();

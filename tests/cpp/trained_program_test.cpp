@@ -122,5 +122,83 @@ TEST(TrainedProgram, StatesAreWrittenForwardsOnly) {
   }
 }
 
+TEST_F(Trained, AFunctionThatRunsBackwardItselfLeavesItsGradients) {
+  const auto step = [this](const Tensors& in) {
+    const Tensor loss = net(in)[0];
+    backward(Tensors{loss});
+    return Tensors{loss};
+  };
+  const InputSpec spec{DType::Float32, {2, 3}, "x"};
+  const Tensor x = numbers({2, 3}, 0.1);
+  const Tensor wanted = grad(Tensors{net({x})[0]}, Tensors{w})[0];
+  const TrainedProgram first(capture_joint(step, {spec}, "step"));
+  EXPECT_TRUE(first.writes());
+  EXPECT_EQ(first.misfit({{x}}), "");
+  EXPECT_FALSE(maybe_history(w)->grad.defined());
+  EXPECT_TRUE(stop_gradient(first.run({{x}})[0]));
+  expect_same(history_of(w).grad, wanted);
+  EXPECT_NE(first.misfit({{x}}).find("has a gradient now"), std::string::npos);
+
+  const TrainedProgram second(capture_joint(step, {spec}, "step"));
+  history_of(w).grad = assign(wanted);  // another tensor than at capture
+  second.run({{x}});
+  expect_near(history_of(w).grad, wanted + wanted);
+}
+
+TEST_F(Trained, SaysWhyItDoesNotFit) {
+  const TrainedProgram p = program(true);
+  EXPECT_EQ(p.kept(), 0);
+  EXPECT_FALSE(p.writes());
+  EXPECT_EQ(p.misfit({{numbers({5, 3})}}), "");
+  EXPECT_NE(p.misfit({{numbers({5, 4})}}).find("axis 1 should be 3"), std::string::npos);
+  set_stop_gradient(w, true);
+  EXPECT_NE(p.misfit({{numbers({5, 3})}}).find("stop_gradient"), std::string::npos);
+}
+
+TEST(TrainedProgram, TensorsOutsideAreReadAtEveryRun) {
+  const Tensor scale = full({1}, Scalar(2.0), DType::Float32);
+  const TrainedProgram p(capture_joint([&](const Tensors& in) { return Tensors{in[0] * scale}; },
+                                       {{DType::Float32, {1}, "x"}}, "scaled"));
+  add_(scale, scale);
+  EXPECT_EQ(p.run({{full({1}, Scalar(3.0), DType::Float32)}})[0].to_vector<double>()[0], 12.0);
+}
+
+TEST(TrainedProgram, ContentThatWasLookedAtMustStay) {
+  const Tensor count = full({1}, Scalar(2.0), DType::Float32);
+  const TrainedProgram p(capture_joint(
+      [&](const Tensors& in) {
+        return Tensors{in[0] * full({1}, Scalar(count.item_double()), DType::Float32)};
+      },
+      {{DType::Float32, {1}, "x"}}, "counted"));
+  const Tensor x = numbers({1});
+  EXPECT_EQ(p.misfit({{x}}), "");
+  add_(count, count);
+  EXPECT_NE(p.misfit({{x}}).find("has changed"), std::string::npos);
+}
+
+TEST(TrainedProgram, TensorsThatAreKeptAreCounted) {
+  Tensor kept;
+  const TrainedProgram p(capture_joint(
+      [&](const Tensors& in) {
+        kept = in[0] + in[0];
+        return Tensors{kept * in[0]};
+      },
+      {{DType::Float32, {2}, "x"}}, "keeping"));
+  EXPECT_GT(p.kept(), 0);
+  kept = Tensor();
+  EXPECT_EQ(p.kept(), 0);
+}
+
+TEST(TrainedProgram, WritesToInputsAreRefused) {
+  const auto writing = [](const Tensors& in) {
+    add_(in[0], in[0]);
+    return in;
+  };
+  EXPECT_NE(error_of([&] {
+              capture_joint(writing, {{DType::Float32, {2}, "x"}}, "writing");
+            }).find("writes to one of its inputs"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace oar

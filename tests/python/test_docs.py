@@ -123,10 +123,10 @@ def test_cpp_project(tmp_path):
     assert "float32[points, 1]" in run("./spirals", cwd=tmp_path)
 
 
-# ---- docs/architecture.md, docs/adding-an-op.md --------------------------------------------------
+# ---- docs/architecture.md, docs/adding-an-op.md, docs/to-static.md --------------------------------
 
 
-@pytest.mark.parametrize("page", ["docs/adding-an-op.md", "docs/architecture.md"])
+@pytest.mark.parametrize("page", ["docs/adding-an-op.md", "docs/architecture.md", "docs/to-static.md"])
 def test_python_of_a_page(page, tmp_path):
     """The blocks continue each other, as they do for a reader."""
     blocks = fences(page, "python")

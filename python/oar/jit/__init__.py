@@ -1,5 +1,26 @@
 """Programs: functions written down as ops, with open sizes."""
 
+from oar.jit.api import (
+    capture_counts,
+    enable_to_static,
+    ignore_module,
+    not_to_static,
+    set_code_level,
+    set_verbosity,
+    to_static,
+)
 from oar.jit.capture import Program, capture
+from oar.jit.static_function import StaticFunction
 
-__all__ = ["Program", "capture"]
+__all__ = [
+    "Program",
+    "StaticFunction",
+    "capture",
+    "capture_counts",
+    "enable_to_static",
+    "ignore_module",
+    "not_to_static",
+    "set_code_level",
+    "set_verbosity",
+    "to_static",
+]

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import oar
+from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
@@ -198,7 +199,7 @@ class Optimizer:
     def _update(self, grads: list[Any]) -> None:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
-            self._make_buckets(signature)
+            _C.outside_capture(lambda: self._make_buckets(signature))
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
         for bucket in self._buckets:

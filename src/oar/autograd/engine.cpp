@@ -320,9 +320,14 @@ void check_roots(TensorList roots, TensorList cotangents) {
              "there are {} outputs but {} gradients for them.", roots.size(), cotangents.size());
 }
 
+thread_local uint64_t t_backward_calls = 0;
+
 }  // namespace
 
+uint64_t backward_calls() { return t_backward_calls; }
+
 void backward(TensorList roots, TensorList cotangents, BackwardOptions options) {
+  ++t_backward_calls;
   check_roots(roots, cotangents);
   Run run(options, true);
   const GradMode mode(options.create_graph);

@@ -12,6 +12,8 @@ struct BackwardOptions {
 
 // Adds the gradients of the roots into the leaves' `grad`. An undefined cotangent is ones.
 void backward(TensorList roots, TensorList cotangents = {}, BackwardOptions options = {});
+// How often this thread has called it.
+uint64_t backward_calls();
 
 // Gradients of the outputs with respect to the inputs; leaves stay as they are. An input that does
 // not take part gives an undefined tensor if `allow_unused`, else an error. Gradients do not pass

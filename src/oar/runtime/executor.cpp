@@ -135,6 +135,16 @@ std::vector<Tensor> Executor::run(TensorList inputs) const {
   return Run(*this, inputs, std::move(sizes)).execute();
 }
 
+std::string Executor::misfit(TensorList inputs) const {
+  try {
+    check_states();
+    binder_.bind(program_, inputs);
+    return {};
+  } catch (const Error& error) {
+    return error.text();
+  }
+}
+
 void Executor::check_states() const {
   const auto check = [&](ValueId id, const Tensor& t) {
     const ValueType& type = program_.type_of(id);

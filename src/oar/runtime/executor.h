@@ -23,6 +23,8 @@ class Executor {
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const { return run(inputs); }
 
   const Program& program() const { return program_; }
+  // Why these inputs, or the states as they are now, are not for this program; empty if they are.
+  std::string misfit(TensorList inputs) const;
   // The instance that runs these inputs; none where they are interpreted.
   std::shared_ptr<const Instance> instance(TensorList inputs) const;
 

@@ -98,8 +98,60 @@ class TrainedProgram::Saved {
   std::vector<std::pair<StoragePtr, uint32_t>> versions_;
 };
 
+// The inputs, and behind them the gradients that the function reads.
+std::vector<Tensor> TrainedProgram::with_gradients(TensorList inputs) const {
+  std::vector<Tensor> given(inputs.begin(), inputs.end());
+  for (const OutsideGradient& g : parts_->joint.gradients)
+    if (g.read) given.push_back(history_of(g.leaf).grad);
+  return given;
+}
+
+std::vector<Tensor> TrainedProgram::run_and_set_gradients(TensorList inputs) const {
+  const JointProgram& joint = parts_->joint;
+  std::vector<Tensor> outputs;
+  {
+    const NoGrad off;
+    outputs = parts_->whole.run(with_gradients(inputs));
+  }
+  size_t next = joint.results;
+  for (const OutsideGradient& g : joint.gradients) {
+    if (g.written) history_of(g.leaf).grad = outputs[next++];
+    if (g.cleared) history_of(g.leaf).grad = Tensor();
+  }
+  outputs.resize(joint.results);
+  return outputs;
+}
+
+bool TrainedProgram::writes() const {
+  const std::vector<State>& states = program().states;
+  return !parts_->joint.gradients.empty() ||
+         std::any_of(states.begin(), states.end(),
+                     [](const State& s) { return s.written != kNoValue; });
+}
+
+std::string TrainedProgram::misfit(TensorList inputs) const {
+  const JointProgram& joint = parts_->joint;
+  const auto name = [](const Tensor& t) {
+    const History* h = maybe_history(t);
+    return h && !h->name.empty() ? h->name : t.describe();
+  };
+  for (const auto& [tensor, asked] : joint.asked)
+    if (tensor.has(kRecording) != asked)
+      return format("stop_gradient of {} is {} now", name(tensor), asked ? "True" : "False");
+  for (const ContentRead& r : joint.reads)
+    if (r.tensor->storage->version() != r.version)
+      return format("the content of {}, which the function looks at, has changed", name(r.tensor));
+  for (const OutsideGradient& g : joint.gradients) {
+    const History* h = maybe_history(g.leaf);
+    const bool has = h && h->grad.defined();
+    if (has != g.had) return format("{} has {} gradient now", name(g.leaf), has ? "a" : "no");
+  }
+  return parts_->whole.misfit(with_gradients(inputs));
+}
+
 std::vector<Tensor> TrainedProgram::run(TensorList inputs) const {
   const JointProgram& joint = parts_->joint;
+  if (!joint.gradients.empty()) return run_and_set_gradients(inputs);
   uint32_t layers = t_layers.on;
   std::vector<Tensor> sources;
   for (const Tensor& t : inputs)

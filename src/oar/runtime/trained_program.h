@@ -14,6 +14,14 @@ class TrainedProgram {
   // Inside a capture or a transform the function's calls take part in it instead.
   std::vector<Tensor> run(TensorList inputs) const;
 
+  // Why a run on these inputs would not do what the function does, empty if it would: sizes that were
+  // assumed otherwise, or something outside that has changed since.
+  std::string misfit(TensorList inputs) const;
+  // Runs that change something outside must not overlap.
+  bool writes() const;
+  // Symbolic tensors that somebody has kept from the capture: such a function has to run itself.
+  int64_t kept() const { return *parts_->joint.kept; }
+
   const Program& program() const { return parts_->whole.program(); }  // the function alone
   const Program& forward() const {
     return parts_->forward.program();
@@ -28,6 +36,8 @@ class TrainedProgram {
     Executor whole, forward, backward;
   };
   class Saved;
+  std::vector<Tensor> with_gradients(TensorList inputs) const;
+  std::vector<Tensor> run_and_set_gradients(TensorList inputs) const;
   std::shared_ptr<const Parts> parts_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "oar/base/error.h"
 #include "oar/tensor/element.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -224,12 +225,15 @@ const char* element_at(const Tensor& t, int64_t index) {
   return static_cast<const char*>(t->data) + offset * static_cast<int64_t>(size_of(t.dtype()));
 }
 void check_readable(const Tensor& t) {
+  note_read(t);
   user_check(t.defined() && t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
              "the values of {} cannot be read here.\nhint: A value is only at hand for dense CPU "
              "tensors outside of capture, jvp and vmap.",
              t.describe());
 }
 }  // namespace
+
+thread_local ReadHook t_read_hook = nullptr;
 
 double Tensor::item_double() const {
   check_readable(*this);

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from typing import Any
 
 from oar._C import Tensor
+from oar.framework import host_actions
 
 __all__ = ["LRScheduler"]
+
+
+def _deferred(step: Any) -> Any:
+    """A captured training step goes on to the next rate after every run, not once while it is captured."""
+
+    @functools.wraps(step)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if host_actions.defer(lambda: step(self, *args, **kwargs)):
+            return None
+        return step(self, *args, **kwargs)
+
+    return wrapper
 
 
 class LRScheduler:
@@ -39,10 +53,16 @@ class LRScheduler:
         """The learning rate now."""
         return self.last_lr
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _deferred(cls.__dict__["step"])
+
     def get_lr(self) -> float:
         """The learning rate for ``self.last_epoch``."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr().")
 
+    @_deferred
     def step(self, epoch: int | None = None) -> None:
         """Go on to the next epoch, or to ``epoch``."""
         if epoch is None:

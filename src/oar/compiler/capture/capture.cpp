@@ -7,6 +7,7 @@
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/run.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -88,12 +89,17 @@ Capture::Capture(std::string name)
     : serial_(++g_serial),
       none_before_(refuse_nested()),
       plain_(*this),
+      payloads_(std::make_shared<std::atomic<int64_t>>(0)),
       layers_(kFunctionalise | kCapture) {
   program_.name = std::move(name);
   t_current = this;
+  t_payload_count = payloads_;
+  t_read_hook = note_content_read;
 }
 
 Capture::~Capture() {
+  t_read_hook = nullptr;
+  t_payload_count = nullptr;
   plain_.restore();
   t_current = none_before_;
 }
@@ -268,16 +274,62 @@ std::vector<Tensor> Capture::trained() {
   return list;
 }
 
-Program Capture::finish(std::vector<Tensor>&& outputs) {
+void Capture::note_content_read(const Tensor& t) {
+  Capture* capture = t_current;
+  if (!capture || (t_layers.off & kCapture) || !t.defined()) return;
+  if (t.kind() == Kind::Symbolic) capture->value_asked_ = true;
+  if (!t.is_dense()) return;
+  for (const ContentRead& r : capture->reads_)
+    if (r.tensor->storage == t->storage) return;
+  capture->reads_.push_back({t, t->storage->version()});
+}
+
+void Capture::meet_gradient_of(const Tensor& leaf) {
+  if (!leaf.is_dense() || (t_layers.off & kCapture)) return;
+  cell_of(leaf);
+  if (PlainTensors::Entry* entry = plain_.find(leaf)) entry->grad_met = true;
+}
+
+void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
+  std::vector<ValueId> left;
+  const size_t met = plain_.entries().size();
+  for (size_t i = 0; i < met; ++i) {
+    const Tensor leaf = plain_.entries()[i].tensor, before = plain_.entries()[i].grad;
+    const History* history = maybe_history(leaf);
+    const Tensor now = history ? history->grad : Tensor();
+    PlainTensors::Entry* entry = before.defined() ? plain_.find(before) : nullptr;
+    const bool same = now.impl() == before.impl();
+    const bool changed_in_place = same && entry && entry->cell->was_written();
+    if (same && !entry && !plain_.entries()[i].grad_met) continue;
+    if (std::any_of(gradients.begin(), gradients.end(),
+                    [&](const OutsideGradient& g) { return g.leaf.impl() == leaf.impl(); }))
+      continue;
+    user_check(!before.defined() || before.kind() != Kind::SelectedRows, ErrorKind::Unsupported,
+               "a gradient that holds some rows only cannot be read by a captured function.");
+    OutsideGradient g{leaf, before.defined()};
+    if (entry && entry->value != kNoValue) {
+      g.read = entry->is_input = true;
+      program_.inputs.push_back(entry->value);
+    }
+    g.cleared = !same && !now.defined();
+    g.written = now.defined() && (!same || changed_in_place);
+    if (g.written) left.push_back(value_of(now));
+    gradients.push_back(std::move(g));
+  }
+  for (ValueId id : left) program_.outputs.push_back(id);
+}
+
+Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients) {
   for (const Tensor& t : outputs) {
     user_check(t.defined(), ErrorKind::InvalidType,
                "the captured function returned an undefined tensor.");
     program_.outputs.push_back(value_of(t));
   }
   outputs.clear();
+  if (gradients) collect_gradients(*gradients);
   const std::vector<std::string> leaking = plain_.restore();
   followers_.clear();
-  user_check(leaking.empty(), ErrorKind::Unsupported,
+  user_check(leaking.empty() || gradients, ErrorKind::Unsupported,
              "the captured function leaves gradients behind in {}.\nhint: Call clear_grad() inside "
              "the captured step, after the optimiser's update.",
              join(leaking, ", "));
@@ -294,11 +346,12 @@ Program Capture::finish(std::vector<Tensor>&& outputs) {
 void Capture::collect_tensors() {
   for (PlainTensors::Entry& entry : plain_.entries()) {
     entry.original = Tensor();
-    if (entry.value == kNoValue) continue;
+    if (entry.value == kNoValue || entry.is_input) continue;
     const Tensor& t = entry.tensor;
     const bool outside = t->reference_count() > 1 || t->storage->reference_count() > 1;
     const bool written = entry.cell->was_written();
-    if (outside && (written || t.has(kRecording | kParameter | kPersistable)))
+    const bool kept = t.has(kRecording | kParameter | kPersistable) || follow_outside_;
+    if (outside && (written || kept))
       program_.states.push_back({entry.value, t, written ? entry.cell->value : kNoValue});
     else
       program_.constants.push_back({entry.value, t});

@@ -36,6 +36,22 @@ Program capture(const CapturedFunction& function, const std::vector<InputSpec>& 
 using SourceLocator = std::string (*)();
 void set_source_locator(SourceLocator locator);
 
+// The gradient of a tensor outside that a captured function reads or changes. What it reads is a
+// further input of the program, what it leaves behind a further output, in the order of this list.
+struct OutsideGradient {
+  Tensor leaf;
+  bool had = false;      // was there one when the function began?
+  bool read = false;     // is it an input?
+  bool written = false;  // is there another one in the end, or none (`cleared`)?
+  bool cleared = false;
+};
+
+// A tensor outside whose content the function looked at, and the version it had.
+struct ContentRead {
+  Tensor tensor;
+  uint32_t version = 0;
+};
+
 // One capture under way. Used by the dispatcher's layers; others call `capture`.
 class Capture {
  public:
@@ -50,8 +66,19 @@ class Capture {
 
   Tensor input(const InputSpec& spec);
   // Ends the capture. Nothing but the program may hold on to what the function made, hence the
-  // move.
-  Program finish(std::vector<Tensor>&& outputs);
+  // move. Gradients that the function reads from or leaves in tensors outside become inputs and
+  // outputs where `gradients` takes note of them; else leaving one behind is an error.
+  Program finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients = nullptr);
+
+  // Tensors from outside that are only read are states too, so that later writes to them are seen.
+  void follow_outside() { follow_outside_ = true; }
+  // The gradient of a tensor outside is read or changed.
+  void meet_gradient_of(const Tensor& leaf);
+  const std::vector<ContentRead>& reads() const { return reads_; }
+  // Was the value of a symbolic tensor asked for? The error may have been caught.
+  bool value_asked() const { return value_asked_; }
+  // Symbolic tensors that are still held by somebody.
+  PayloadCount payloads() const { return payloads_; }
 
   // Tensors from outside that have been read so far and ask for their gradient.
   std::vector<Tensor> trained();
@@ -82,6 +109,8 @@ class Capture {
   void write_base(Cell& cell, const Tensor& value);
   void name_values();
   void collect_tensors();
+  void collect_gradients(std::vector<OutsideGradient>& gradients);
+  static void note_content_read(const Tensor& t);
 
   Program program_;
   const uint64_t serial_;
@@ -90,6 +119,10 @@ class Capture {
   // Handles made here, kept so that no saved alias can be born at the address of a dead one.
   std::unordered_map<const TensorImpl*, Tensor> followers_;
   uint32_t unknown_sizes_ = 0;
+  bool follow_outside_ = false;
+  bool value_asked_ = false;
+  std::vector<ContentRead> reads_;
+  PayloadCount payloads_;
   DimAssumptions assumptions_;
   LayersOn layers_;
 };

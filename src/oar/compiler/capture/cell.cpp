@@ -4,6 +4,8 @@
 
 namespace oar {
 
+thread_local PayloadCount t_payload_count;
+
 Tensor fresh_layout(Dims shape) {
   Shape hints;
   for (Dim d : shape) hints.push_back(d.hint());

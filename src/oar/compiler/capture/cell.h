@@ -6,6 +6,9 @@
 // value, and views of it look there.
 #pragma once
 
+#include <atomic>
+#include <memory>
+
 #include "oar/ir/program.h"
 #include "oar/tensor/value.h"
 
@@ -37,13 +40,26 @@ class Cell final : public RefCounted {
   SmallVector<uint32_t, 1> plain;
 };
 
+// Payloads of one capture that are still there. What is left when the capture has ended is held by
+// somebody who keeps tensors beyond the run that made them.
+using PayloadCount = std::shared_ptr<std::atomic<int64_t>>;
+extern thread_local PayloadCount t_payload_count;
+
 class SymbolicPayload final : public Payload {
  public:
   SymbolicPayload(uint64_t c, ValueId v, Intrusive<Cell> place)
-      : capture(c), value(v), cell(std::move(place)) {}
+      : capture(c), value(v), cell(std::move(place)), count_(t_payload_count) {
+    if (count_) ++*count_;
+  }
+  ~SymbolicPayload() override {
+    if (count_) --*count_;
+  }
   const uint64_t capture;  // serial number: the capture itself may be gone
   const ValueId value;
   const Intrusive<Cell> cell;
+
+ private:
+  const PayloadCount count_;
 };
 
 inline const SymbolicPayload& symbolic_payload(const Tensor& t) {

@@ -1,29 +1,65 @@
 #include "oar/compiler/capture/joint.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "oar/autograd/engine.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 
 namespace oar {
+namespace {
+
+// The hooks of leaves see the gradients that a run gives them; the program is not to call them too.
+class WithoutLeafHooks {
+ public:
+  explicit WithoutLeafHooks(const std::vector<Tensor>& leaves) {
+    for (const Tensor& t : leaves)
+      if (History* h = maybe_history(t); h && !h->leaf_hooks.empty())
+        taken_.emplace_back(t, std::exchange(h->leaf_hooks, {}));
+  }
+  ~WithoutLeafHooks() {
+    for (auto& [leaf, hooks] : taken_) history_of(leaf).leaf_hooks = std::move(hooks);
+  }
+  WithoutLeafHooks(const WithoutLeafHooks&) = delete;
+  WithoutLeafHooks& operator=(const WithoutLeafHooks&) = delete;
+
+ private:
+  std::vector<std::pair<Tensor, decltype(History::leaf_hooks)>> taken_;
+};
+
+}  // namespace
 
 JointProgram capture_joint(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
                            const std::string& name) {
   JointProgram joint;
   joint.inputs = inputs.size();
   Capture under_way(name);
+  under_way.follow_outside();
+  const uint64_t calls = backward_calls();
   std::vector<Tensor> results;
   {
     std::vector<Tensor> symbolic, sources;
     for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
     results = function(symbolic);
-    joint.outputs = results.size();
+    joint.outputs = joint.results = results.size();
+    user_check(!under_way.value_asked(), ErrorKind::Unsupported,
+               "the captured function asks for the value of a tensor and catches the error.");
+    // Its graph is gone, and the gradients are where the function wanted them.
+    const bool own_backward = backward_calls() != calls;
+    for (const Tensor& t : symbolic) {
+      const History* h = maybe_history(t);
+      user_check(!h || !h->grad.defined(), ErrorKind::Unsupported,
+                 "the captured function leaves a gradient behind in one of its inputs.");
+      user_check(!under_way.cell_of(t)->was_written(), ErrorKind::Unsupported,
+                 "the captured function writes to one of its inputs.\nhint: Write to a copy, x = "
+                 "x.clone(), and return it.");
+    }
     std::vector<Tensor> roots, cotangents;
     for (size_t i = 0; i < results.size(); ++i) {
       user_check(results[i].defined(), ErrorKind::InvalidType,
                  "the captured function returned an undefined tensor.");
-      if (stop_gradient(results[i]) || !grad_enabled()) continue;
+      if (stop_gradient(results[i]) || !grad_enabled() || own_backward) continue;
       joint.cotangents.push_back(i);
       roots.push_back(results[i]);
       cotangents.push_back(
@@ -41,6 +77,7 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
       }
     for (Tensor& t : results) t = detach(t);
     size_t next = 0;
+    const WithoutLeafHooks quiet(sources);
     const std::vector<Tensor> gradients =
         sources.empty() ? std::vector<Tensor>() : grad(roots, sources, cotangents, {}, true);
     const auto unused = [&](const auto&) { return !gradients[next++].defined(); };
@@ -49,7 +86,18 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
     for (const Tensor& g : gradients)
       if (g.defined()) results.push_back(g);
   }
-  joint.program = under_way.finish(std::move(results));
+  joint.program = under_way.finish(std::move(results), &joint.gradients);
+  user_check(joint.gradients.empty() || !joint.differentiable(), ErrorKind::Unsupported,
+             "the captured function reads or changes gradients, and its results have a gradient of "
+             "their own.\nhint: Return detached results, or leave backward() to the caller.");
+  if (!joint.differentiable()) {
+    joint.inputs = joint.program.inputs.size();
+    joint.outputs = joint.program.outputs.size();
+  }
+  joint.reads = under_way.reads();
+  joint.kept = under_way.payloads();
+  for (const State& s : joint.program.states)
+    joint.asked.emplace_back(s.tensor, s.tensor.has(kRecording));
   return joint;
 }
 

@@ -9,10 +9,19 @@ namespace oar {
 struct JointProgram {
   // Inputs: the function's, then the cotangents. Outputs: the function's, then the gradients.
   Program program;
-  size_t inputs = 0, outputs = 0;  // of the function
+  size_t inputs = 0, outputs = 0;  // of the function, gradients outside included
+  size_t results = 0;              // outputs without those
   std::vector<size_t> cotangents;  // per cotangent: the output that it belongs to
   std::vector<size_t> of_inputs;   // inputs that have a gradient, in order
   std::vector<Tensor> of_states;   // then the tensors outside that have one
+  // A function that calls backward() itself: behind its inputs come the gradients that it reads,
+  // behind its outputs those that it leaves behind.
+  std::vector<OutsideGradient> gradients;
+  // What was found outside and must still be so: content that was looked at, and who asked for its
+  // gradient.
+  std::vector<ContentRead> reads;
+  std::vector<std::pair<Tensor, bool>> asked;
+  PayloadCount kept;  // symbolic tensors that somebody still holds
   bool differentiable() const { return !cotangents.empty(); }
 };
 

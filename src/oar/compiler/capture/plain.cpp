@@ -76,6 +76,16 @@ Intrusive<Cell> PlainTensors::cell_by_memory(const Tensor& t) {
   return {};
 }
 
+PlainTensors::Entry* PlainTensors::find(const Tensor& t) {
+  if (auto it = by_tensor_.find(t.impl()); it != by_tensor_.end()) return &entries_[it->second];
+  if (!t.is_dense()) return nullptr;
+  const auto it = by_storage_.find(t->storage.get());
+  if (it == by_storage_.end()) return nullptr;
+  for (uint32_t i : it->second)
+    if (same_place(entries_[i].original, t)) return &entries_[i];
+  return nullptr;
+}
+
 PlainTensors::Entry& PlainTensors::add(const Tensor& t, Intrusive<Cell> cell, ValueId value) {
   const auto index = static_cast<uint32_t>(entries_.size());
   cell->plain.push_back(index);

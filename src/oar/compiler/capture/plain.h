@@ -34,6 +34,8 @@ class PlainTensors {
     Intrusive<Cell> cell;
     ValueId value = kNoValue;  // its content when the program starts; none for a further alias
     bool overwritten = false;  // through other memory that overlaps it
+    bool is_input = false;     // the program is given it
+    bool grad_met = false;     // the function asked for its gradient, or set it
     // What autograd kept for it.
     bool recording = false;
     Intrusive<Node> node;
@@ -41,6 +43,8 @@ class PlainTensors {
     Tensor grad;
   };
   std::vector<Entry>& entries() { return entries_; }
+  // The entry of a tensor or of an alias of it; none if it was not met.
+  Entry* find(const Tensor& t);
 
  private:
   Entry& add(const Tensor& t, Intrusive<Cell> cell, ValueId value);

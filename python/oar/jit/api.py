@@ -1,0 +1,113 @@
+"""``to_static`` and its switches."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from oar.jit.observe import ignore
+from oar.jit.report import options, total
+from oar.jit.static_function import StaticFunction
+from oar.nn.layer.layers import Layer
+
+__all__ = [
+    "capture_counts",
+    "enable_to_static",
+    "ignore_module",
+    "not_to_static",
+    "set_code_level",
+    "set_verbosity",
+    "to_static",
+]
+
+
+def to_static(
+    function: Any = None, input_spec: Any = None, build_strategy: Any = None, backend: str | None = None, **kwargs: Any
+) -> Any:
+    """Lets a function, a method or a layer run as a captured program. A decorator, with or without arguments.
+
+    The first call captures: the function runs once on symbolic tensors, and the ops it calls become a program, with its
+    gradients. Later calls run the program. A change of anything that the function read captures it again; a
+    function that needs the values of its tensors in Python runs as it is. See docs/to-static.md.
+
+    Args:
+        function: a function, a method, or a ``Layer``, whose ``forward`` is replaced.
+        input_spec: ``InputSpec`` objects, in the structure of the arguments. Sizes that are None, -1 or a name are open
+            from the first capture on; others are checked.
+        build_strategy: taken for compatibility; programs have one way of being built.
+        backend: None or ``'CINN'``, which mean the same here.
+    """
+    if backend not in ("CINN", None):
+        raise ValueError(f"The backend of to_static should be 'CINN' or None, but received {backend}.")
+    unknown = set(kwargs) - {"property", "full_graph"}
+    if unknown:
+        raise TypeError(f"to_static() got an unexpected keyword argument {sorted(unknown)[0]!r}.")
+
+    def decorate(target: Any) -> Any:
+        if isinstance(target, Layer):
+            return _static_layer(target, input_spec)
+        if isinstance(target, StaticFunction):
+            return StaticFunction(target._function, input_spec or target._input_spec, target._instance)
+        if inspect.ismethod(target):
+            return StaticFunction(target.__func__, input_spec, target.__self__)
+        if not callable(target):
+            raise TypeError(f"to_static() takes a function or a Layer, but received {type(target).__name__}.")
+        return StaticFunction(target, input_spec)
+
+    return decorate if function is None else decorate(function)
+
+
+def _static_layer(layer: Layer, input_spec: Any) -> Layer:
+    forward = layer.forward
+    if isinstance(forward, StaticFunction):
+        warnings.warn(f"{type(layer).__name__}.forward is static already; it is made static anew.", stacklevel=4)
+        forward = forward.rollback()
+    function = getattr(forward, "__func__", forward)
+    instance = layer if inspect.ismethod(forward) else None
+    layer.forward = StaticFunction(function, input_spec, instance)
+    return layer
+
+
+def not_to_static(func: Callable | None = None) -> Callable:
+    """Leaves a function as it is where ``to_static`` is applied to it."""
+    if func is None:
+        return not_to_static
+    func._oar_not_to_static = True  # type: ignore[attr-defined]
+    return func
+
+
+def ignore_module(modules: list[Any]) -> None:
+    """What functions of these modules read is not watched for changes."""
+    ignore(modules)
+
+
+def enable_to_static(enable_to_static_bool: bool) -> None:
+    """Whether static functions run as programs; False: as they are written."""
+    if not isinstance(enable_to_static_bool, bool):
+        raise TypeError(
+            f"enable_to_static() takes a bool, but received {type(enable_to_static_bool).__name__}."
+        )
+    options.enabled = enable_to_static_bool
+
+
+def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
+    """Above 0: says for every capture why it was made, and for every function that is not captured why not."""
+    options.verbosity = level
+
+
+def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:
+    """Above 0: prints every program that is captured."""
+    options.code_level = level
+
+
+def capture_counts(function: Any = None) -> dict[str, int]:
+    """Captures made, and calls by how they ran (``whole``, ``segments``, ``eager``), of a function or of all."""
+    if isinstance(function, Layer):
+        function = function.forward
+    if function is None:
+        return total.as_dict()
+    if not isinstance(function, StaticFunction):
+        raise TypeError(f"capture_counts() takes a static function or layer, but received {type(function).__name__}.")
+    return function._counts.as_dict()

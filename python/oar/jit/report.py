@@ -1,0 +1,64 @@
+"""What capture did: counters, and the trace of ``OAR_TRACE=capture``."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import traceback
+from typing import Any
+
+from oar import _C
+from oar.jit.observe import is_users_file
+
+__all__ = ["Counts", "must_capture", "options", "reason_of", "say", "total"]
+
+
+class Counts:
+    """Captures, and calls by how they ran: as one program, as several with Python between, as plain Python."""
+
+    __slots__ = ("captures", "eager", "segments", "whole")
+
+    def __init__(self) -> None:
+        self.captures = self.whole = self.segments = self.eager = 0
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in ("captures", "whole", "segments", "eager")}
+
+
+class _Options:
+    verbosity = 0
+    code_level = 0
+    enabled = True
+
+
+total = Counts()
+options = _Options()
+
+
+def say(text: str) -> None:
+    """A line of the trace, if somebody asked for it."""
+    if options.verbosity > 0 or "capture" in _C.get_flag("trace"):
+        print(f"[capture] {text}", file=sys.stderr, flush=True)
+
+
+def reason_of(error: BaseException) -> str:
+    """An error in one line, with the user's line that led to it."""
+    first = (str(error).strip().splitlines() or [""])[0]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users_file(f.filename)]
+    where = f" ({frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line})" if frames else ""
+    return f"{type(error).__name__}: {first}{where}"
+
+
+def must_capture() -> bool:
+    """Whether falling back to plain Python is an error."""
+    return os.environ.get("OAR_TEST_MODE") == "captured"
+
+
+def _print_at_exit() -> Any:
+    counted = ", ".join(f"{name} {number}" for name, number in total.as_dict().items())
+    print(f"[capture] {counted}", file=sys.stderr, flush=True)
+
+
+if must_capture():
+    atexit.register(_print_at_exit)

@@ -1,0 +1,129 @@
+"""Arguments by name, and what an ``input_spec`` says about them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import oar
+from oar._C import Tensor
+from oar.jit.structure import is_array
+from oar.static.input_spec import InputSpec
+
+__all__ = ["argument_names", "example_arguments", "open_sizes"]
+
+
+def argument_names(call: Callable, args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
+    """The tensors of a call with names such as ``x`` or ``batch['mask'][0]``, in the order of ``flatten``."""
+    found: list[tuple[str, Any]] = []
+    for name, value in zip(_positional_names(call, len(args)), args):
+        _collect(name, value, found)
+    for name, value in kwargs.items():
+        _collect(name, value, found)
+    return found
+
+
+def _positional_names(call: Callable, count: int) -> list[str]:
+    names: list[str] = []
+    try:
+        for p in inspect.signature(call).parameters.values():
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+                names.append(p.name)
+            elif p.kind is p.VAR_POSITIONAL:
+                names += [f"{p.name}[{i}]" for i in range(count - len(names))]
+    except (TypeError, ValueError):
+        pass
+    return names + [f"x{i}" for i in range(len(names), count)]
+
+
+def _collect(name: str, value: Any, found: list[tuple[str, Any]]) -> None:
+    if isinstance(value, Tensor) or is_array(value):
+        found.append((name, value))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _collect(f"{name}[{key!r}]", item, found)
+    elif isinstance(value, (tuple, list)):
+        for i, item in enumerate(value):
+            _collect(f"{name}[{i}]", item, found)
+
+
+def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: list[Tensor]) -> dict[int, str]:
+    """The sizes that the specs leave open, by place among all sizes. Raises where a tensor is not as its spec says."""
+    if spec is None:
+        return {}
+    wanted: list[InputSpec | None] = []
+    listed = list(spec) if isinstance(spec, (list, tuple)) else [spec]
+    names = _positional_names(call, max(len(args), len(listed)))
+    for i, value in enumerate(args):
+        _pair(listed[i] if i < len(listed) else None, value, wanted)
+    for name, value in kwargs.items():
+        place = names.index(name) if name in names else len(listed)
+        _pair(listed[place] if place < len(listed) else None, value, wanted)
+    found: dict[int, str] = {}
+    known: dict[str, tuple[int, str]] = {}
+    place = 0
+    for (name, _), one, tensor in zip(argument_names(call, args, kwargs), wanted, tensors):
+        if one is not None:
+            _check(name, one, tensor, known)
+            for axis, size in enumerate(one.shape):
+                if size is None or isinstance(size, str):
+                    found[place + axis] = size or f"{one.name or name}_{axis}".replace("[", "_").replace("]", "")
+        place += len(tensor.shape)
+    return found
+
+
+def _pair(spec: Any, value: Any, wanted: list[InputSpec | None]) -> None:
+    """One spec or None for every tensor of a value."""
+    if isinstance(value, Tensor) or is_array(value):
+        wanted.append(InputSpec.from_tensor(spec) if isinstance(spec, Tensor) else
+                      spec if isinstance(spec, InputSpec) else None)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _pair(spec.get(key) if isinstance(spec, dict) else None, item, wanted)
+    elif isinstance(value, (tuple, list)):
+        for i, item in enumerate(value):
+            inner = spec[i] if isinstance(spec, (tuple, list)) and i < len(spec) else None
+            _pair(inner, item, wanted)
+
+
+def _check(name: str, spec: InputSpec, tensor: Tensor, known: dict[str, tuple[int, str]]) -> None:
+    received = f"a tensor of shape {list(tensor.shape)} and dtype {tensor.dtype}"
+    problem = None
+    if tensor.dtype != spec.dtype:
+        problem = "the dtypes differ"
+    elif len(tensor.shape) != len(spec.shape):
+        problem = f"the ranks are {len(spec.shape)} and {len(tensor.shape)}"
+    else:
+        for axis, (size, given) in enumerate(zip(spec.shape, tensor.shape)):
+            if isinstance(size, str):
+                before, where = known.setdefault(size, (given, f"{name}, axis {axis}"))
+                if before != given:
+                    problem = f"{size} is {given} at axis {axis}, but {before} in {where}"
+            elif size is not None and size != given:
+                problem = f"axis {axis} is {given}"
+    if problem:
+        raise ValueError(f"argument '{name}' should be {spec}, but received {received}: {problem}.")
+
+
+def example_arguments(spec: Any) -> tuple:
+    """Arguments that fit the specs: zeros, with small numbers for the open sizes."""
+    symbols: dict[str, int] = {}
+
+    def make(one: Any) -> Any:
+        if isinstance(one, InputSpec):
+            shape = []
+            for axis, size in enumerate(one.shape):
+                name = size if isinstance(size, str) else f"{id(one)}_{axis}"
+                is_open = size is None or isinstance(size, str)
+                shape.append(symbols.setdefault(name, 4 + len(symbols)) if is_open else size)
+            tensor = oar.zeros(shape, dtype=one.dtype)
+            tensor.stop_gradient = one.stop_gradient
+            return tensor
+        if isinstance(one, dict):
+            return {key: make(item) for key, item in one.items()}
+        if isinstance(one, (list, tuple)):
+            return type(one)(map(make, one))
+        return one
+
+    return tuple(make(one) for one in (spec if isinstance(spec, (list, tuple)) else [spec]))

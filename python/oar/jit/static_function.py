@@ -1,0 +1,316 @@
+"""A function that runs as captured programs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from oar import _C
+from oar._C import Tensor
+from oar.jit import specs
+from oar.jit.capture import Program
+from oar.jit.report import Counts, must_capture, options, reason_of, say, total
+from oar.jit.structure import flatten
+from oar.jit.variant import Declined, Plan, Variant, capture_variant
+from oar.nn.layer.layers import Layer
+
+__all__ = ["StaticFunction"]
+
+_MOST_VARIANTS = 32
+_MOST_FAMILIES = 256
+_MANY_CAPTURES = 32
+
+
+class _Eager:
+    """A form of a function that cannot be captured: it runs as it is while what it read is as it was."""
+
+    def __init__(self, reason: str, guards: Any) -> None:
+        self.reason, self._guards = reason, guards
+        self.tries = 0
+
+    def holds(self) -> bool:
+        return self._guards is None or self._guards.changed() is None
+
+
+class _Family:
+    """The variants for calls that differ in sizes alone."""
+
+    def __init__(self) -> None:
+        self.variants: list[Variant] = []  # the most recently used first
+        self.met: list[int] | None = None  # a size above 1 for every place, where there was one
+        self.open: set[int] = set()
+        self.fixed = False  # the function needs its sizes as numbers
+        self.eager: _Eager | None = None
+
+    def meet(self, sizes: tuple[int, ...]) -> None:
+        """Sizes that are not what they were are open from now on; 0 and 1 are special and stay numbers."""
+        if self.met is None:
+            self.met = list(sizes)
+        for i, size in enumerate(sizes):
+            if size != self.met[i] and size > 1:
+                if self.met[i] > 1:
+                    self.open.add(i)
+                self.met[i] = size
+
+
+class StaticFunction:
+    """A function that is captured when it is called, and runs as a program from then on.
+
+    ``function`` is called as it is inside another capture, under ``vmap`` and ``jvp``, and after
+    ``enable_to_static(False)``.
+    """
+
+    def __init__(self, function: Callable, input_spec: Any = None, instance: Any = None) -> None:
+        self._function = function
+        self._instance = instance
+        self._input_spec = input_spec
+        self._call = function if instance is None else function.__get__(instance)
+        self._families: dict[Any, _Family] = {}
+        self._lock = threading.RLock()
+        self._counts = Counts()
+        self._warned = False
+        self._last: Variant | None = None
+        functools.update_wrapper(self, function)
+
+    # calling -----------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not options.enabled or getattr(self._function, "_oar_not_to_static", False):
+            return self._call(*args, **kwargs)
+        tensors: list[Tensor] = []
+        structure = flatten(args, tensors), flatten(kwargs, tensors) if kwargs else None
+        signature = _C.call_key(tensors)
+        if signature is None:
+            return self._call(*args, **kwargs)
+        modes, sizes = signature
+        cast = repr(_C.get_autocast()) if modes[2] else None
+        with self._lock:
+            family = self._families.get((structure, modes, cast))
+            if family is None:
+                family = self._new_family((structure, modes, cast))
+            variant, why = self._find(family, sizes, tensors)
+            if variant is None and not (family.eager and family.eager.holds()):
+                try:
+                    why = self._in_words(why, sizes, args, kwargs)
+                    variant = self._capture(family, sizes, tensors, args, kwargs, why)
+                except _FallBack as fall_back:
+                    return fall_back.result
+            if variant is not None:
+                total.whole += 1
+                self._counts.whole += 1
+                variant.used = self._counts.whole
+                if variant.writes:
+                    return variant.run(tensors)
+        if variant is not None:
+            return variant.run(tensors)
+        self._count("eager")
+        return self._call(*args, **kwargs)
+
+    def _count(self, name: str) -> None:
+        for counts in (self._counts, total):
+            setattr(counts, name, getattr(counts, name) + 1)
+
+    def _find(self, family: _Family, sizes: tuple, tensors: list[Tensor]) -> tuple[Variant | None, Any]:
+        """A variant for the call; or why the last one used is not: a text, or the variant and a place among sizes."""
+        why: Any = None
+        for i, variant in enumerate(family.variants):
+            place = variant.other_size(sizes)
+            misfit = variant.mismatch(tensors) if place is None else (variant, place)
+            if misfit is None:
+                if i:
+                    family.variants.insert(0, family.variants.pop(i))
+                return variant, None
+            why = why or misfit
+        return None, why
+
+    def _in_words(self, why: Any, sizes: tuple, args: tuple, kwargs: dict) -> str | None:
+        if why is None or isinstance(why, str):
+            return why
+        variant, place = why
+        then, axis = variant.sizes[place], place
+        for name, tensor in specs.argument_names(self._call, args, kwargs):
+            if axis < len(tensor.shape):
+                break
+            axis -= len(tensor.shape)
+        return f"size {axis} of {name} is {sizes[place]}, and was {'more than 1' if then is None else then}"
+
+    # capturing ---------------------------------------------------------------------------------
+
+    def _capture(
+        self, family: _Family, sizes: tuple, tensors: list[Tensor], args: tuple, kwargs: dict, why: str | None
+    ) -> Variant:
+        title = getattr(self._function, "__name__", type(self._function).__name__)
+        names = [name for name, _ in specs.argument_names(self._call, args, kwargs)]
+        plan = Plan(self._call, args, kwargs, tensors, names, title)
+        family.meet(sizes)
+        given = specs.open_sizes(self._call, self._input_spec, args, kwargs, tensors)
+        if not family.fixed:
+            labels = [f"{name}_{axis}" for name, t in zip(names, tensors) for axis in range(len(t.shape))]
+            plan.symbols = {i: _identifier(labels[i]) for i in family.open}
+            plan.symbols.update(given)
+        try:
+            variant = self._attempt(family, plan, title)
+        except Exception as error:
+            raise self._fall_back(family, error, title, args, kwargs) from None
+        opened = sorted(set(plan.symbols.values())) if None in variant.sizes else []
+        say(f"{title}: captured" + (f" again: {why}" if why else "") + (f"; open: {', '.join(opened)}" if opened else ""))
+        if options.code_level > 0:
+            print(variant.program.program.text())
+        self._count("captures")
+        self._last = variant
+        family.variants.insert(0, variant)
+        variant.used = self._counts.whole + 1
+        self._drop_oldest()
+        if self._counts.captures > _MANY_CAPTURES and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{title} has been captured {self._counts.captures} times; the last reason: "
+                f"{why or 'a call of a new kind'}. A capture runs the function in Python: pass what changes as a "
+                "tensor, or leave the function out of to_static.",
+                stacklevel=4,
+            )
+        return variant
+
+    def _attempt(self, family: _Family, plan: Plan, title: str) -> Variant:
+        if plan.symbols:
+            try:
+                return capture_variant(plan, with_open=True)
+            except Exception as error:
+                say(f"{title}: sizes stay numbers: {reason_of(error)}")
+        variant = capture_variant(plan, with_open=False)
+        family.fixed = family.fixed or bool(plan.symbols)
+        return variant
+
+    def _fall_back(self, family: _Family, error: Exception, title: str, args: tuple, kwargs: dict) -> _FallBack:
+        """Runs the function as it is. What it raises is raised; else it runs so from now on."""
+        result = self._call(*args, **kwargs)
+        reason = str(error) if isinstance(error, Declined) else reason_of(error)
+        say(f"{title}: runs as Python: {reason}")
+        self._count("eager")
+        if must_capture():
+            raise RuntimeError(f"{title} was not captured: {reason}") from error
+        tries = family.eager.tries + 1 if family.eager else 1
+        guards = getattr(error, "guards", None) if tries < 8 else None
+        family.eager = _Eager(reason, guards)
+        family.eager.tries = tries
+        return _FallBack(result)
+
+    def _new_family(self, key: Any) -> _Family:
+        if len(self._families) >= _MOST_FAMILIES:
+            del self._families[next(iter(self._families))]
+        family = self._families[key] = _Family()
+        return family
+
+    def _drop_oldest(self) -> None:
+        """Of too many variants the one goes that was not used for longest."""
+        listed = [(v.used, family, v) for family in self._families.values() for v in family.variants]
+        if len(listed) > _MOST_VARIANTS:
+            _, family, variant = min(listed, key=lambda item: item[0])
+            family.variants.remove(variant)
+
+    # as an attribute of a class ----------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: Any = None) -> StaticFunction:
+        if instance is None or self._instance is not None:
+            return self
+        own = getattr(instance, "__dict__", None)
+        key = f"__static_{self._function.__name__}"
+        bound = own.get(key) if own is not None else None
+        if bound is None or bound._function is not self._function or bound._instance is not instance:
+            bound = StaticFunction(self._function, self._input_spec, instance)
+            if own is not None:
+                own[key] = bound
+        return bound
+
+    def __deepcopy__(self, memo: dict) -> StaticFunction:
+        instance = memo.get(id(self._instance), self._instance)
+        return StaticFunction(self._function, self._input_spec, instance)
+
+    def __reduce__(self) -> tuple:
+        return StaticFunction, (self._function, self._input_spec, self._instance)
+
+    # looking into it ---------------------------------------------------------------------------
+
+    @property
+    def dygraph_function(self) -> Callable:
+        """The function itself."""
+        return self._call
+
+    _dygraph_function = dygraph_function
+
+    @property
+    def code(self) -> str:
+        """The source of the function."""
+        return inspect.getsource(self._function)
+
+    @property
+    def concrete_program(self) -> ConcreteProgram:
+        """The program captured last; one is captured from the input spec if there is none yet."""
+        if self._last is None:
+            self._capture_from_spec()
+        return ConcreteProgram(self._last)
+
+    @property
+    def main_program(self) -> Program:
+        """The function as a program."""
+        return self.concrete_program.main_program
+
+    def _capture_from_spec(self) -> None:
+        if self._input_spec is None:
+            raise RuntimeError("There is no program yet: call the function, or give to_static an input_spec.")
+        args = specs.example_arguments(self._input_spec)
+        tensors: list[Tensor] = []
+        structure = flatten(args, tensors), None
+        modes, sizes = _C.call_key(tensors)
+        with self._lock:
+            family = self._families.get((structure, modes, None)) or self._new_family((structure, modes, None))
+            self._capture(family, sizes, tensors, args, {}, None)
+
+    def rollback(self) -> Callable:
+        """The function as it was; a layer gets its own ``forward`` back."""
+        instance = self._instance
+        if isinstance(instance, Layer) and instance.__dict__.get("forward") is self:
+            del instance.forward
+        elif instance is not None:
+            instance.__dict__.pop(f"__static_{self._function.__name__}", None)
+        return self._call
+
+    def __repr__(self) -> str:
+        return f"<StaticFunction {getattr(self._function, '__qualname__', self._function)}>"
+
+
+class _FallBack(Exception):  # noqa: N818
+    def __init__(self, result: Any) -> None:
+        super().__init__()
+        self.result = result
+
+
+class ConcreteProgram:
+    """A captured form of a function, to look into."""
+
+    def __init__(self, variant: Variant) -> None:
+        self._native = variant.program
+        self.guards = list(variant.guards)
+
+    @property
+    def main_program(self) -> Program:
+        """The function alone."""
+        return Program(self._native.program, False, -1)
+
+    @property
+    def forward_program(self) -> Program:
+        """The function with what its backward half reads."""
+        return Program(self._native.forward, False, -1)
+
+    @property
+    def backward_program(self) -> Program:
+        """From the gradients of its results to those of inputs and parameters."""
+        return Program(self._native.backward, False, -1)
+
+
+def _identifier(label: str) -> str:
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in label)
