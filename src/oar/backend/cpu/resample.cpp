@@ -489,8 +489,7 @@ struct Edges {
     while (end - 1 > first && !pads(end - 1)) inner *= x.shape[--end];
     for (int i = first; i < end; ++i) {
       const auto at = 2 * static_cast<size_t>(i);
-      axes.push_back(
-          edge_taps(mode, x.shape[i], paddings[at], paddings[at + 1]).transposed());
+      axes.push_back(edge_taps(mode, x.shape[i], paddings[at], paddings[at + 1]).transposed());
     }
   }
 };
