@@ -48,11 +48,16 @@ class Folding {
     return true;
   }
 
+  // Not before all is looked at: what is at hand points into the program's list.
+  void finish() {
+    for (Constant& c : fresh_) program_.constants.push_back(std::move(c));
+  }
+
  private:
   const Tensor* constant(ValueId id) const { return constants_[static_cast<size_t>(id)]; }
   ValueId add(const Tensor& t) {
     const ValueId id = program_.add_value({t.dtype(), t.shape(), t.device()});
-    program_.constants.push_back({id, t});
+    fresh_.push_back({id, t});
     return id;
   }
 
@@ -60,6 +65,7 @@ class Folding {
   const Makers makers_;
   const std::vector<const Tensor*> constants_;
   const std::vector<int> uses_;
+  std::vector<Constant> fresh_;
 };
 
 }  // namespace
@@ -69,6 +75,7 @@ bool fold_batch_norm(Program& program) {
   Folding folding(program);
   for (Instruction& instruction : program.body.instructions)
     if (instruction.op->name() == "channel_affine") changed |= folding.fold(instruction);
+  folding.finish();
   return changed;
 }
 
