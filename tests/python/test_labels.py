@@ -25,3 +25,9 @@ def test_the_ignored_label_counts_for_nothing(form):
     x = oar.randn([2, 3])
     both, alone = FORMS[form](x, oar.to_tensor([1, -100])), FORMS[form](x[:1], oar.to_tensor([1]))
     assert both.item() == pytest.approx(alone.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("grad, label, shape", [([4, 1], [2, 1], [2, 5]), ([2, 1], [2, 1], [9, 5]), ([2], [2], [2, 5])])
+def test_gradients_of_picked_classes_fit_their_labels(grad, label, shape):
+    with pytest.raises(ValueError, match="shape"):
+        oar._C.ops.pick_class_grad(oar.ones(grad), oar.zeros(label, "int64"), shape)

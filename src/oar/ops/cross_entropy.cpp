@@ -85,6 +85,11 @@ const OpDef pick_class_grad_op = {
         "Zeros of a shape with grad at the labelled class along an axis, but where label is "
         "ignore_index: the derivative of pick_class.",
     .infer = [](const args::pick_class_grad& a) -> Metas {
+      const Tensor like = Tensor::meta(a.shape, a.grad.dtype());
+      check_hard_label(like, a.label, normalise_axis(a.axis, like.rank()));
+      user_check(same(a.grad.shape(), a.label.shape()), ErrorKind::InvalidArgument,
+                 "grad has shape {} and label {}; they must be equal.", to_string(a.grad.dims()),
+                 to_string(a.label.dims()));
       return TensorMeta{a.grad.dtype(), Shape(a.shape)};
     },
     .decompose = [](const args::pick_class_grad& a) -> Made {
