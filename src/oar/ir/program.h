@@ -119,6 +119,21 @@ Frame replace_dims(Args attributes, F&& size_of_dim) {
   return frame;
 }
 
+// The arguments of a call of the instruction: tensor_of(parameter, value) in the places of its operands.
+template <class F>
+Frame with_operands(Frame attributes, const Instruction& instruction, F&& tensor_of) {
+  for (size_t i = 0; i < instruction.operands.size(); ++i) {
+    const Operand& operand = instruction.operands[i];
+    if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
+      attributes.set_tensor(i, tensor_of(i, operand.ids[0]));
+    if (operand.kind != Operand::List) continue;
+    std::vector<Tensor> list;
+    for (ValueId id : operand.ids) list.push_back(id == kNoValue ? Tensor() : tensor_of(i, id));
+    attributes.set_tensors(i, std::move(list));
+  }
+  return attributes;
+}
+
 // The program at these sizes: every dimension replaced, nothing assumed any more.
 Program specialised(const Program& program, const std::function<Dim(Dim)>& size_of_dim);
 

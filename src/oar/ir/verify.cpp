@@ -176,22 +176,10 @@ bool Verifier::check_operand(const Instruction& instruction, size_t i, const std
 }
 
 Frame Verifier::meta_arguments(const Instruction& instruction) const {
-  const auto meta = [&](ValueId id) {
-    if (id == kNoValue) return Tensor();
+  return with_operands(instruction.attributes.clone(), instruction, [&](size_t, ValueId id) {
     const ValueType& type = program_.type_of(id);
     return Tensor::meta(type.shape, type.dtype, type.device);
-  };
-  Frame frame(instruction.attributes.args());
-  for (size_t i = 0; i < instruction.operands.size(); ++i) {
-    const Operand& operand = instruction.operands[i];
-    if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
-      frame.set_tensor(i, meta(operand.ids[0]));
-    if (operand.kind != Operand::List) continue;
-    std::vector<Tensor> list;
-    for (ValueId id : operand.ids) list.push_back(meta(id));
-    frame.set_tensors(i, std::move(list));
-  }
-  return frame;
+  });
 }
 
 bool Verifier::is_assumed(const DimAssumption& a) const {

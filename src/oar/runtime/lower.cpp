@@ -67,7 +67,8 @@ class Lowering {
   void emit_update(const Program& program, const Instruction& call, Ids& ids);
   void inline_parts(const Instruction& call, const Program& inner, Ids& ids);
   bool launch(const Instruction& call, const Ids& ids, const std::vector<int32_t>& results);
-  void call(const Instruction& call, const Ids& ids, const std::vector<int32_t>& results);
+  void append(const Instruction& call, const oar_kernel* kernel, const Ids& ids,
+              const std::vector<int32_t>& results);
   int32_t copy(int32_t place);
   Frame arguments(const Instruction& call, const Ids& ids) const;
 
@@ -153,20 +154,8 @@ void Lowering::find_updates_in_place() {
 }
 
 Frame Lowering::arguments(const Instruction& call, const Ids& ids) const {
-  const auto tensor = [&](ValueId id) {
-    return id == kNoValue ? Tensor() : layout(ids[static_cast<size_t>(id)]);
-  };
-  Frame frame = call.attributes.clone();
-  for (size_t i = 0; i < call.operands.size(); ++i) {
-    const Operand& operand = call.operands[i];
-    if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
-      frame.set_tensor(i, tensor(operand.ids[0]));
-    if (operand.kind != Operand::List) continue;
-    std::vector<Tensor> list;
-    for (ValueId id : operand.ids) list.push_back(tensor(id));
-    frame.set_tensors(i, std::move(list));
-  }
-  return frame;
+  return with_operands(call.attributes.clone(), call,
+                       [&](size_t, ValueId id) { return layout(ids[static_cast<size_t>(id)]); });
 }
 
 // False where no kernel takes the call.
@@ -183,26 +172,17 @@ bool Lowering::launch(const Instruction& call, const Ids& ids,
   question.api = &host_api();
   for (const oar_kernel* kernel : call.op->kernels(Device{}.type)) {
     if (kernel->accepts && kernel->accepts(&question)) continue;
-    Launch made;
-    made.op = call.op;
-    made.kernel = kernel;
-    made.operands = call.operands;
-    for (Operand& operand : made.operands)
-      for (ValueId& id : operand.ids)
-        if (id != kNoValue) id = ids[static_cast<size_t>(id)];
-    made.attributes = call.attributes.clone();
-    made.results = results;
-    made.location = call.location;
-    out_.launches.push_back(std::move(made));
+    append(call, kernel, ids, results);
     return true;
   }
   return false;
 }
 
-// An op that only its function knows: a user's, or one that reads values.
-void Lowering::call(const Instruction& call, const Ids& ids, const std::vector<int32_t>& results) {
-  Launch made;
+void Lowering::append(const Instruction& call, const oar_kernel* kernel, const Ids& ids,
+                      const std::vector<int32_t>& results) {
+  Launch& made = out_.launches.emplace_back();
   made.op = call.op;
+  made.kernel = kernel;
   made.operands = call.operands;
   for (Operand& operand : made.operands)
     for (ValueId& id : operand.ids)
@@ -210,7 +190,6 @@ void Lowering::call(const Instruction& call, const Ids& ids, const std::vector<i
   made.attributes = call.attributes.clone();
   made.results = results;
   made.location = call.location;
-  out_.launches.push_back(std::move(made));
 }
 
 int32_t Lowering::copy(int32_t place) {
@@ -276,7 +255,7 @@ void Lowering::emit(const Program& program, const Instruction& instruction, Ids&
   if (!launch(instruction, ids, results)) {
     if (std::optional<Program> parts = parts_of(program, instruction))
       return inline_parts(instruction, *parts, ids);  // the fresh places stay empty
-    call(instruction, ids, results);
+    append(instruction, nullptr, ids, results);       // only its function knows: a user's op
   }
   for (size_t i = 0; i < results.size(); ++i)
     ids[static_cast<size_t>(instruction.results[i])] = results[i];
@@ -291,17 +270,9 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call)
     specs.push_back({program.type_of(id).dtype, program.type_of(id).shape});
   });
   const auto parts = [&](const std::vector<Tensor>& inputs) {
-    Frame frame = call.attributes.clone();
     size_t next = 0;
-    for (size_t i = 0; i < call.operands.size(); ++i) {
-      const Operand& operand = call.operands[i];
-      if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
-        frame.set_tensor(i, inputs[next++]);
-      if (operand.kind != Operand::List) continue;
-      std::vector<Tensor> list;
-      for (ValueId id : operand.ids) list.push_back(id == kNoValue ? Tensor() : inputs[next++]);
-      frame.set_tensors(i, std::move(list));
-    }
+    const Frame frame = with_operands(call.attributes.clone(), call,
+                                      [&](size_t, ValueId) { return inputs[next++]; });
     const Outputs made = call.op->def().decompose(frame.args());
     return std::vector<Tensor>(made.begin(), made.end());
   };

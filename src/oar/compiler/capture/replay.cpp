@@ -44,21 +44,11 @@ class Replay {
   void step(size_t index) {
     const Instruction& instruction = program_.body.instructions[index];
     const bool update = is_update(*instruction.op);
-    const auto operand_value = [&](size_t parameter, ValueId id) {
-      if (id == kNoValue) return Tensor();
-      return instruction.op->schema().parameters[parameter].written ? assign(at(id)) : at(id);
-    };
-    Frame frame =
-        replace_dims(instruction.attributes.args(), [&](Dim d) { return values_.evaluate(d); });
-    for (size_t i = 0; i < instruction.operands.size(); ++i) {
-      const Operand& operand = instruction.operands[i];
-      if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
-        frame.set_tensor(i, operand_value(i, operand.ids[0]));
-      if (operand.kind != Operand::List) continue;
-      std::vector<Tensor> list;
-      for (ValueId id : operand.ids) list.push_back(operand_value(i, id));
-      frame.set_tensors(i, std::move(list));
-    }
+    const Frame frame = with_operands(
+        replace_dims(instruction.attributes.args(), [&](Dim d) { return values_.evaluate(d); }),
+        instruction, [&](size_t i, ValueId id) {
+          return instruction.op->schema().parameters[i].written ? assign(at(id)) : at(id);
+        });
     Outputs made = dispatch(*instruction.op, frame.args());
     if (update) made = written_arguments(*instruction.op, frame.args());
     if (binder_.binds_results(index))

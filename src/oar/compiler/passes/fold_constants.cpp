@@ -38,19 +38,9 @@ bool can_fold(const Program& program, const Instruction& instruction,
 }
 
 Outputs run_now(const Instruction& instruction, const std::vector<const Tensor*>& constants) {
-  const auto tensor = [&](ValueId id) {
-    return id == kNoValue ? Tensor() : *constants[static_cast<size_t>(id)];
-  };
-  Frame frame = instruction.attributes.clone();
-  for (size_t i = 0; i < instruction.operands.size(); ++i) {
-    const Operand& operand = instruction.operands[i];
-    if (operand.kind == Operand::One && operand.ids[0] != kNoValue)
-      frame.set_tensor(i, tensor(operand.ids[0]));
-    if (operand.kind != Operand::List) continue;
-    std::vector<Tensor> list;
-    for (ValueId id : operand.ids) list.push_back(tensor(id));
-    frame.set_tensors(i, std::move(list));
-  }
+  const Frame frame =
+      with_operands(instruction.attributes.clone(), instruction,
+                    [&](size_t, ValueId id) { return *constants[static_cast<size_t>(id)]; });
   const LayersOff off(kDispatchMask);
   return run_op(*instruction.op, frame.args());
 }
