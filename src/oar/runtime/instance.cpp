@@ -5,6 +5,7 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/profile.h"
 
 namespace oar {
 
@@ -256,8 +257,11 @@ std::vector<Tensor> Instance::run(TensorList inputs) const {
         break;
     }
   }
+  const bool profiled = profiling();
   for (size_t i = 0; i < set.calls.size(); ++i) {
     const Launch& launch = lowered_.launches[i];
+    std::optional<ProfiledCall> timed;
+    if (profiled) timed.emplace(*launch.op, Args(set.calls[i].values));
     if (!launch.kernel) {
       call_op(launch, set.calls[i].values, set.calls[i].outputs);
       continue;
