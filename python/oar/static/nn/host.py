@@ -16,8 +16,9 @@ from oar.static.nn.maker import static_only
 __all__ = ["Print", "py_func", "static_pylayer"]
 
 _numbers = itertools.count()
-# Such a call is never left out, doubled or merged with another: it may do something outside.
-_EFFECTS = 1 << 6
+# Such a call is never left out, doubled or merged with another: it may do something outside. And it is made
+# as it stands, at the sizes of the run.
+_RANDOM, _DATA_DEPENDENT = 1 << 6, 1 << 9
 
 
 def _listed(value: Any) -> list[Tensor]:
@@ -47,8 +48,13 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
             raise ValueError(f"[py_func] the function gave {len(listed)} results; {len(dtypes)} are expected.")
         return [r if isinstance(r, Tensor) else oar.to_tensor(np.asarray(r), d) for r, d in zip(listed, dtypes)]
 
-    op = _C.register_op(schema, "Python code called at every run.", compute,
-                        lambda x: list(zip(shapes, dtypes)), vjp, "x out" if vjp else "", None, None, _EFFECTS)
+    def refuse(*_: Any) -> Any:
+        raise RuntimeError("[py_func] a gradient is asked for, and there is no backward function for it.")
+
+    # A rule in any case: an op without one is expanded into its parts, and Python code has none.
+    op = _C.register_op(schema, "Python code called at every run.", compute, lambda x: list(zip(shapes, dtypes)),
+                        vjp or refuse, "x out" if vjp else "", None, None,
+                        _RANDOM | _DATA_DEPENDENT)
     made = op(operands)
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
