@@ -6,8 +6,9 @@ from typing import Any
 
 import oar
 from oar._C import Tensor, ops
+from oar.tensor.array import array_length, array_read, array_write, create_array
 
-__all__ = ["fill_constant"]
+__all__ = ["array_length", "array_read", "array_write", "create_array", "fill_constant"]
 
 
 def fill_constant(
