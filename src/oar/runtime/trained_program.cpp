@@ -54,10 +54,15 @@ Tensor selected(const Tensor& values, const Tensor& numbers, const Shape& full) 
   return make_selected_rows(reshape(rows, {rows.numel()}), reshape(values, slices), full);
 }
 
+// Tuned before it is cut, so that what one half hands to the other is what both work on.
+Halves halves_of(JointProgram joint) {
+  tune(joint.program);
+  return cut(joint, int64_t{flag<int>("backward_memory_mb")} << 20);
+}
+
 }  // namespace
 
-TrainedProgram::Parts::Parts(JointProgram j)
-    : Parts(j, cut(j, int64_t{flag<int>("backward_memory_mb")} << 20)) {}
+TrainedProgram::Parts::Parts(JointProgram j) : Parts(j, halves_of(j)) {}
 
 TrainedProgram::Parts::Parts(JointProgram j, Halves halves)
     : joint(std::move(j)),
