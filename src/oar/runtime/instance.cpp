@@ -6,11 +6,8 @@
 #include "oar/device/launch.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
-<<<<<<< HEAD
 #include "oar/ops/profile.h"
-=======
 #include "oar/tensor/dlpack.h"
->>>>>>> main
 
 namespace oar {
 
@@ -312,12 +309,9 @@ std::vector<Tensor> Instance::run(TensorList inputs) const {
         break;
     }
   }
-<<<<<<< HEAD
   const bool profiled = profiling();
-=======
   set.mark_unchanged(is_unchanged(set));
   set.complete = false;
->>>>>>> main
   for (size_t i = 0; i < set.calls.size(); ++i) {
     const Launch& launch = lowered_.launches[i];
     std::optional<ProfiledCall> timed;
