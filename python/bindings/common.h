@@ -176,6 +176,7 @@ void init_autograd(PyObject* module);
 void init_framework(PyObject* module);
 void init_programs(PyObject* module);
 void init_user_ops(PyObject* module);
+void init_control(PyObject* module);
 PyObject* from_value(const Value& v);  // framework.cpp
 
 }  // namespace oar::python

@@ -18,8 +18,9 @@ struct Pass {
 std::span<const Pass> passes();
 const Pass& pass_named(std::string_view name);
 
-// Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave out.
-void optimise(Program& program);
+// Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave
+// out. Answers whether anything changed.
+bool optimise(Program& program);
 
 // A program whose weights will not change any more: states that no run writes become constants, and
 // all passes run.
@@ -31,5 +32,6 @@ bool fold_constants(Program& program);
 bool merge_common(Program& program);
 bool remove_dead(Program& program);
 bool fold_batch_norm(Program& program);
+bool simplify_regions(Program& program);
 
 }  // namespace oar

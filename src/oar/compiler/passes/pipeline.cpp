@@ -19,6 +19,9 @@ constexpr Pass kPasses[] = {
     {"fold_batch_norm", "batch norm of constants becomes part of the convolution in front of it",
      fold_batch_norm, false},
     {"fold_constants", "calls on constants alone are made once", fold_constants},
+    {"simplify_regions",
+     "passes inside of branches and loops; a branch that is known takes the place of its choice",
+     simplify_regions},
     {"merge_common", "of two equal calls one is enough", merge_common},
     {"remove_dead", "calls whose results nobody reads go", remove_dead},
 };
@@ -47,13 +50,15 @@ bool run_pass(const Pass& pass, Program& program) {
   return changed;
 }
 
-void run_rounds(Program& program, bool exact) {
-  bool changed = true;
+bool run_rounds(Program& program, bool exact) {
+  bool changed = true, any = false;
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;
     for (const Pass& pass : kPasses)
       if (pass.exact || !exact) changed |= run_pass(pass, program);
+    any |= changed;
   }
+  return any;
 }
 
 }  // namespace
@@ -70,7 +75,7 @@ const Pass& pass_named(std::string_view name) {
        join(names, ", "));
 }
 
-void optimise(Program& program) { run_rounds(program, true); }
+bool optimise(Program& program) { return run_rounds(program, true); }
 
 Program for_inference(const Program& program) {
   Program copy = program;
