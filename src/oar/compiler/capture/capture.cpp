@@ -85,15 +85,15 @@ void refuse_nested_capture() {
 }
 
 Capture::Capture(std::string name)
-    : serial_(++g_serial), plain_(*this), payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
+    : plain_(*this), serial_(++g_serial), payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
   program_.name = std::move(name);
 }
 
 Capture::Capture(std::string name, Capture* around)
-    : serial_(++g_serial),
+    : plain_(*this),
+      serial_(++g_serial),
       around_(around),
       flow_(std::make_unique<Flow>()),
-      plain_(*this),
       payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
   program_.name = std::move(name);
 }
@@ -409,8 +409,10 @@ void name_values(Program& program) {
     give(id, program.values[static_cast<size_t>(id)].name, 'x', i);
   }
   for (size_t i = 0; i < program.states.size(); ++i) {
-    const History* h = maybe_history(program.states[i].tensor);
-    give(program.states[i].value, h ? h->name : "", 's', i);
+    const State& s = program.states[i];
+    const History* h = s.tensor.defined() ? maybe_history(s.tensor) : nullptr;
+    const std::string& own = program.values[static_cast<size_t>(s.value)].name;
+    give(s.value, own.empty() && h ? h->name : own, 's', i);
   }
   for (size_t i = 0; i < program.constants.size(); ++i)
     give(program.constants[i].value, "", 'c', i);

@@ -108,6 +108,8 @@ class Capture {
     return followers_.contains(t.impl()) || (around_ && around_->is_follower(t));
   }
 
+  // Written on one call after the other by the static-graph API (builder.h).
+  bool is_open() const { return open_; }
   // Tensors from outside that are only read are states too, so that later writes to them are seen.
   void follow_outside() { follow_outside_ = true; }
   // The gradient of a tensor outside is read or changed.
@@ -143,8 +145,17 @@ class Capture {
   // The handle sees later writes to its cell.
   void follow(const Tensor& t) { followers_.emplace(t.impl(), t); }
 
- private:
+ protected:
   Tensor make_tensor(ValueId value);
+
+  Program program_;
+  PlainTensors plain_;
+  // Handles made here, kept so that no saved alias can be born at the address of a dead one.
+  std::unordered_map<const TensorImpl*, Tensor> followers_;
+  std::vector<DimAssumption> learnt_;  // about the symbols, in scopes that have ended
+  bool open_ = false;
+
+ private:
   void rederive(Cell& cell, const Tensor* handle);
   void write_base(Cell& cell, const Tensor& value);
   void stop_flow(Instruction& instruction);
@@ -157,13 +168,9 @@ class Capture {
   void collect_gradients(std::vector<OutsideGradient>& gradients);
   static void note_content_read(const Tensor& t);
 
-  Program program_;
   const uint64_t serial_;
   Capture* const around_ = nullptr;
   std::unique_ptr<Flow> flow_;
-  PlainTensors plain_;
-  // Handles made here, kept so that no saved alias can be born at the address of a dead one.
-  std::unordered_map<const TensorImpl*, Tensor> followers_;
   // Shared with the regions inside: their names must differ.
   std::shared_ptr<uint32_t> unknown_sizes_ =
       around_ ? around_->unknown_sizes_ : std::make_shared<uint32_t>(0);
@@ -171,10 +178,9 @@ class Capture {
   bool value_asked_ = false;
   std::vector<ContentRead> reads_;
   PayloadCount payloads_;
-  std::vector<DimAssumption> learnt_;  // about the symbols, in scopes that have ended
 };
 
-// Names for inputs, states and constants.
+// Gives inputs, states and constants names that the text form can show: their own where they have one.
 void name_values(Program& program);
 
 // An error where a capture is under way on this thread: its calls would go to two programs.
