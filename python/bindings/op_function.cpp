@@ -2,9 +2,9 @@
 #include <unordered_map>
 
 #include "common.h"
-#include "oar/compiler/capture/builder.h"
 #include "oar/base/flags.h"
 #include "oar/base/string_util.h"
+#include "oar/compiler/capture/builder.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/program_args.h"
 

@@ -78,7 +78,9 @@ void check(const Function& f, const std::vector<Tensor>& inputs, size_t wanted) 
     for (const Tensor& t : first) all.push_back(detach(t));
     return all;
   };
-  const Function replayed = [&](const std::vector<Tensor>& given) { return replay(program, given); };
+  const Function replayed = [&](const std::vector<Tensor>& given) {
+    return replay(program, given);
+  };
   const std::vector<Tensor> by_hand = second(f), by_program = second(replayed);
   for (size_t i = 0; i < by_hand.size(); ++i) expect_near(by_program[i], by_hand[i], 1e-7);
 
@@ -159,24 +161,24 @@ TEST(ControlFlow, ScanAgreesWithEagerMode) {
 
 TEST(ControlFlow, NestsInAnyOrder) {
   const Function f = [](const std::vector<Tensor>& x) {
-    return while_loop(
-        [](const std::vector<Tensor>& v) { return under(v[1], 3); },
-        [&](const std::vector<Tensor>& v) {
-          const Tensor next = cond(
-              above(sum(v[0]), 2), [&] { return std::vector<Tensor>{v[0] * 0.5 + x[1]}; },
-              [&] {
-                return scan(
-                    [&](const std::vector<Tensor>& s) {
-                      return std::vector<Tensor>{s[0] * s[1] + x[1]};
-                    },
-                    {v[0]}, {x[2]});
-              })[0];
-          return std::vector<Tensor>{next, v[1] + 1.0};
-        },
-        {x[0], one(0) * sum(x[0])});
+    return while_loop([](const std::vector<Tensor>& v) { return under(v[1], 3); },
+                      [&](const std::vector<Tensor>& v) {
+                        const Tensor next = cond(
+                            above(sum(v[0]), 2),
+                            [&] { return std::vector<Tensor>{v[0] * 0.5 + x[1]}; },
+                            [&] {
+                              return scan(
+                                  [&](const std::vector<Tensor>& s) {
+                                    return std::vector<Tensor>{s[0] * s[1] + x[1]};
+                                  },
+                                  {v[0]}, {x[2]});
+                            })[0];
+                        return std::vector<Tensor>{next, v[1] + 1.0};
+                      },
+                      {x[0], one(0) * sum(x[0])});
   };
-  const Tensor rows = Tensor::from_vector(std::vector<double>{1.1, 0.9, 1.3, 0.8}, Shape{2, 2},
-                                          DType::Float64);
+  const Tensor rows =
+      Tensor::from_vector(std::vector<double>{1.1, 0.9, 1.3, 0.8}, Shape{2, 2}, DType::Float64);
   check(f, {vector_of({0.5, 0.4}), vector_of({0.3, -0.2}), rows}, 3);
 }
 
@@ -246,8 +248,7 @@ TEST(ControlFlow, OpenSizesReachTheRegions) {
         [&] { return std::vector<Tensor>{x[0] + ones({x[0].dims()[0], Dim(2)}, DType::Float64)}; },
         [&] { return std::vector<Tensor>{zeros_like(x[0])}; });
   };
-  const Program program =
-      capture(f, {{DType::Float64, Shape{Dim::symbol("B", 4), 2}, "x"}}, "f");
+  const Program program = capture(f, {{DType::Float64, Shape{Dim::symbol("B", 4), 2}, "x"}}, "f");
   EXPECT_EQ(verify(program), std::vector<std::string>());
   const Executor executor(program);
   for (int64_t n : {1, 3, 5}) {
@@ -292,11 +293,10 @@ TEST(ControlFlow, MistakesAreNamed) {
             }).find("keeps its dtype and shape"),
             std::string::npos);
   EXPECT_NE(captured([](const std::vector<Tensor>& x) {
-              return while_loop([](const std::vector<Tensor>& v) { return above(sum(v[0]), 0); },
-                                [](const std::vector<Tensor>& v) {
-                                  return std::vector<Tensor>{v[0], v[0]};
-                                },
-                                {x[0]});
+              return while_loop(
+                  [](const std::vector<Tensor>& v) { return above(sum(v[0]), 0); },
+                  [](const std::vector<Tensor>& v) { return std::vector<Tensor>{v[0], v[0]}; },
+                  {x[0]});
             }).find("2 tensors for its 1"),
             std::string::npos);
 }
@@ -320,7 +320,8 @@ TEST(ControlFlow, AKnownBranchTakesThePlaceOfItsChoice) {
 TEST(ControlFlow, HostileTextIsRefused) {
   std::string deep = "program f(%x: float32[2]) -> (%x: float32[2]) {\n";
   for (int i = 0; i < 5000; ++i)
-    deep += "%y = switch_case(%x, [%x], branches=[ program f(%x: float32[2]) -> (%x: float32[2]) {\n";
+    deep +=
+        "%y = switch_case(%x, [%x], branches=[ program f(%x: float32[2]) -> (%x: float32[2]) {\n";
   EXPECT_NE(error_of([&] { parse_program(deep); }).find("nested too deeply"), std::string::npos);
   const auto with_region = [](const std::string& region) {
     return error_of([&] {

@@ -138,9 +138,8 @@ Program specialised(const Program& program, const std::function<Dim(Dim)>& size_
 Program with_sizes(const Program& program, const std::function<Dim(Dim)>& size_of_dim) {
   Program copy = program;
   replace_program_dims(copy, size_of_dim);
-  std::erase_if(copy.assumptions, [](const DimAssumption& a) {
-    return a.left.is_known() && a.right.is_known();
-  });
+  std::erase_if(copy.assumptions,
+                [](const DimAssumption& a) { return a.left.is_known() && a.right.is_known(); });
   copy.gather_symbols();
   return copy;
 }

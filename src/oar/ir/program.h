@@ -115,8 +115,10 @@ Frame replace_dims(Args attributes, F&& size_of_dim) {
       frame.set(i, Value(Dim(size_of_dim(Dim::from_word(v.integer))).word()));
     if (holds_programs(v)) {
       std::vector<ClosurePtr> list;
-      for_each_program(Args(&v, 1), [&](const Closure& c) { list.push_back(c.resized(size_of_dim)); });
-      frame.set(i, v.tag == kProgramTag ? program_value(list[0]) : program_value(ClosureList(list)));
+      for_each_program(Args(&v, 1),
+                       [&](const Closure& c) { list.push_back(c.resized(size_of_dim)); });
+      frame.set(i,
+                v.tag == kProgramTag ? program_value(list[0]) : program_value(ClosureList(list)));
     }
     if (v.tag != OAR_TAG_INTS) continue;
     words.clear();

@@ -39,8 +39,9 @@ Metas metas_of(TensorList like) {
 void check_body(const Closure& body, TensorList carried, bool more) {
   const std::vector<Tensor>& made = body.outputs();
   user_check(more ? made.size() >= carried.size() : made.size() == carried.size(),
-             ErrorKind::InvalidArgument, "the body {} gives back {} tensors for {} that it carries.",
-             body.str(), made.size(), carried.size());
+             ErrorKind::InvalidArgument,
+             "the body {} gives back {} tensors for {} that it carries.", body.str(), made.size(),
+             carried.size());
   for (size_t i = 0; i < carried.size(); ++i)
     user_check(alike(made[i], carried[i]), ErrorKind::InvalidArgument,
                "what a loop carries keeps its dtype and shape: variable {} is {} and becomes {}."
@@ -85,9 +86,9 @@ Metas infer_while(const args::while_loop& a) {
   check_inputs(a.test, given);
   check_inputs(a.body, given);
   const std::vector<Tensor>& answer = a.test.outputs();
-  user_check(answer.size() == 1 && answer[0].dtype() == DType::Bool &&
-                 same(answer[0].numel(), Dim(1)),
-             ErrorKind::InvalidArgument, "the test {} must give one bool.", a.test.str());
+  user_check(
+      answer.size() == 1 && answer[0].dtype() == DType::Bool && same(answer[0].numel(), Dim(1)),
+      ErrorKind::InvalidArgument, "the test {} must give one bool.", a.test.str());
   check_body(a.body, a.carried, false);
   Metas metas = metas_of(a.carried);
   static const Dim rounds = Dim::symbol("rounds", 7);
@@ -160,7 +161,8 @@ Tensor room_for(const TensorMeta& meta, Device device) {
 Made run_switch(const args::switch_case& a) {
   const auto last = static_cast<int64_t>(a.branches.size()) - 1;
   const int64_t index = a.index.item_int();
-  const Closure& branch = *a.branches[static_cast<size_t>(index < 0 || index > last ? last : index)];
+  const Closure& branch =
+      *a.branches[static_cast<size_t>(index < 0 || index > last ? last : index)];
   return owned(branch.prepared()(a.captured), a.captured);
 }
 
@@ -232,7 +234,8 @@ Grads scan_vjp(const vjp::scan& v) {
   std::vector<Tensor> again;
   TensorList outputs = v.out;
   if (!v.trace) {
-    again = scan(v.carried, v.sequences, v.captured, ClosurePtr(&v.body), v.length, v.reverse, true);
+    again =
+        scan(v.carried, v.sequences, v.captured, ClosurePtr(&v.body), v.length, v.reverse, true);
     outputs = again;
   }
   return loop_vjp(loop, Dim::from_word(v.length), outputs.subspan(v.body.outputs().size()), v.call);
@@ -242,20 +245,26 @@ Grads scan_vjp(const vjp::scan& v) {
 
 const OpDef switch_case_op = {
     .schema = "switch_case(Tensor index, Tensor[] captured, program[] branches) -> Tensor[]",
-    .brief = "What the branch that index names makes of the captured tensors; the last one where there "
-             "is none.",
+    .brief =
+        "What the branch that index names makes of the captured tensors; the last one where there "
+        "is none.",
     .infer = infer_switch,
     .decompose = run_switch,
-    .vjp = [](const vjp::switch_case& v) { return switch_vjp(v.index, v.captured, v.branches, v.call); },
+    .vjp =
+        [](const vjp::switch_case& v) {
+          return switch_vjp(v.index, v.captured, v.branches, v.call);
+        },
     .saves = "index captured",
     .jvp = switch_jvp,
 };
 
 const OpDef while_loop_op = {
-    .schema = "while_loop(Tensor[] carried, Tensor[] captured, program test, program body, bool trace "
-              "= False) -> Tensor[]",
-    .brief = "Body after body on what is carried, while the test says so. With trace, what each round "
-             "began with stands behind the results.",
+    .schema =
+        "while_loop(Tensor[] carried, Tensor[] captured, program test, program body, bool trace "
+        "= False) -> Tensor[]",
+    .brief =
+        "Body after body on what is carried, while the test says so. With trace, what each round "
+        "began with stands behind the results.",
     .infer = infer_while,
     .decompose = run_while,
     .vjp = while_vjp,
@@ -264,10 +273,12 @@ const OpDef while_loop_op = {
 };
 
 const OpDef scan_op = {
-    .schema = "scan(Tensor[] carried, Tensor[] sequences, Tensor[] captured, program body, int length, "
-              "bool reverse = False, bool trace = False) -> Tensor[]",
-    .brief = "Body after body on what is carried and the next row of every sequence: the last carried "
-             "tensors, and row by row what the body gives beside them.",
+    .schema =
+        "scan(Tensor[] carried, Tensor[] sequences, Tensor[] captured, program body, int length, "
+        "bool reverse = False, bool trace = False) -> Tensor[]",
+    .brief =
+        "Body after body on what is carried and the next row of every sequence: the last carried "
+        "tensors, and row by row what the body gives beside them.",
     .infer = infer_scan,
     .decompose = run_scan,
     .vjp = scan_vjp,

@@ -138,7 +138,9 @@ Made switch_jvp(const JvpCall& call) {
 Grads loop_vjp(const Loop& loop, Dim rounds, TensorList trace, const VjpCall& call) {
   refuse_random(loop.body);
   const size_t carries = loop.carried.size(), rows = loop.sequences.size();
-  const auto is_wanted = [&](const Tensor& t, size_t slot) { return varies(t) && call.needs(slot); };
+  const auto is_wanted = [&](const Tensor& t, size_t slot) {
+    return varies(t) && call.needs(slot);
+  };
   std::vector<bool> wanted = which_vary(loop.carried);
   std::vector<Tensor> sums;
   for (size_t i = 0; i < rows; ++i) wanted.push_back(is_wanted(loop.sequences[i], carries + i));
@@ -157,7 +159,8 @@ Grads loop_vjp(const Loop& loop, Dim rounds, TensorList trace, const VjpCall& ca
     Parts parts(given);
     const TensorList after = parts.take(of_finals.size()), so_far = parts.take(sums.size()),
                      before = parts.take(carries), row = parts.take(rows),
-                     of_row = parts.take(of_results.size()), of_before = parts.take(of_trace.size()),
+                     of_row = parts.take(of_results.size()),
+                     of_before = parts.take(of_trace.size()),
                      captured = parts.take(loop.captured.size());
     std::vector<Tensor> made = (*backward)(joined({before, row, captured, after, of_row}));
     for (size_t i = 0; i < of_before.size(); ++i) made[i] = add(made[i], of_before[i]);
@@ -202,10 +205,9 @@ ClosurePtr dual_round(const Closure& body, TensorList carried, TensorList sequen
     append(made, (*tangent)(joined({c, r, p, dc, dr, dp})));
     return made;
   };
-  return Closure::trace(round,
-                        joined({carried, varying(carried), rows, varying(rows), captured,
-                                varying(captured)}),
-                        "dual_round");
+  return Closure::trace(
+      round, joined({carried, varying(carried), rows, varying(rows), captured, varying(captured)}),
+      "dual_round");
 }
 
 }  // namespace

@@ -191,8 +191,7 @@ std::vector<std::string> Registry::validate() const {
            "has no vjp, no decomposition, and is not marked NoGrad");
     demand(def.brief && *def.brief, "has no brief");
     // A program cannot be written down in a record: such ops have tests of their own.
-    const bool exempt =
-        op->inplace_of() || op->has(Trait::Inplace) || takes_programs(op->schema());
+    const bool exempt = op->inplace_of() || op->has(Trait::Inplace) || takes_programs(op->schema());
     demand(exempt || (def.samples && !def.samples().empty()), "has no samples");
     demand(exempt || op->has(Trait::Random) || def.numpy, "has no NumPy reference");
     demand(def.shard || def.plan || def.decompose, "has no sharding rule and no decomposition");

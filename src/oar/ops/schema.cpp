@@ -181,8 +181,8 @@ Value default_value(const Parameter& p, std::vector<int64_t>& ints, std::vector<
 }  // namespace
 
 std::string Parameter::type_text() const {
-  static constexpr const char* kNames[] = {"Tensor", "bool", "int",   "float",
-                                           "Scalar", "str",  "dtype", "shape", "program"};
+  static constexpr const char* kNames[] = {"Tensor", "bool",  "int",   "float",  "Scalar",
+                                           "str",    "dtype", "shape", "program"};
   std::string text = kNames[static_cast<int>(type)];
   if (alias) text += format("({}{})", alias, written ? "!" : "");
   if (optional_elements) text += "?";

@@ -207,11 +207,12 @@ std::vector<Tensor> while_loop(const LoopTest& test, const LoopBody& body,
     return variables;
   }
   const size_t count = variables.size();
-  const auto list = [](TensorList given) { return std::vector<Tensor>(given.begin(), given.end()); };
+  const auto list = [](TensorList given) {
+    return std::vector<Tensor>(given.begin(), given.end());
+  };
   std::vector<RegionParts> parts;
-  parts.push_back(capture_region("test", variables, [&](TensorList given) {
-    return std::vector<Tensor>{test(list(given))};
-  }));
+  parts.push_back(capture_region(
+      "test", variables, [&](TensorList given) { return std::vector<Tensor>{test(list(given))}; }));
   parts.push_back(
       capture_region("body", variables, [&](TensorList given) { return body(list(given)); }));
   check_loop_results(parts[1].program, count, false);

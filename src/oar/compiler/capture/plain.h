@@ -32,7 +32,7 @@ class PlainTensors {
     Tensor tensor;
     Tensor original;  // an alias of it as it was when it was met
     Intrusive<Cell> cell;
-    Intrusive<Cell> around;  // its place in the capture around this one, kept alive as a key
+    Intrusive<Cell> around;    // its place in the capture around this one, kept alive as a key
     ValueId value = kNoValue;  // its content when the program starts; none for a further alias
     bool overwritten = false;  // through other memory that overlaps it
     bool is_input = false;     // the program is given it

@@ -101,8 +101,7 @@ void Capture::go_on_flowing(const Instruction& instruction) {
 void Capture::forget_idle_stops() {
   Aliases aliases(program_);
   for (const auto& [value, handle] : flow_->sources)
-    if (const auto it = flow_->stopped.find(value);
-        it != flow_->stopped.end() && !handle.defined())
+    if (const auto it = flow_->stopped.find(value); it != flow_->stopped.end() && !handle.defined())
       aliases.set(it->second, value);
   if (!aliases.any()) return;
   std::erase_if(program_.body.instructions, [&](const Instruction& call) {
@@ -144,8 +143,8 @@ void Capture::collect_lifted(RegionParts& parts) {
     const auto source = flow_->sources.find(entry.value);
     const bool on_tape = source != flow_->sources.end() && source->second.defined();
     const bool written = entry.cell->was_written();
-    parts.lifted.push_back({on_tape ? source->second : t, entry.value,
-                            written ? entry.cell->value : kNoValue});
+    parts.lifted.push_back(
+        {on_tape ? source->second : t, entry.value, written ? entry.cell->value : kNoValue});
   }
 }
 
@@ -299,7 +298,9 @@ ClosurePtr region_jvp(const Program& program, const std::vector<bool>& active) {
     size_t next = count;
     for (size_t i = 0; i < count; ++i)
       if (active[i]) tangents[i] = given[next++];
-    const auto run = [&](const std::vector<Tensor>& inputs) { return replay_region(program, inputs); };
+    const auto run = [&](const std::vector<Tensor>& inputs) {
+      return replay_region(program, inputs);
+    };
     const std::vector<Tensor> made = jvp(run, primals, tangents).second;
     for (size_t i = 0; i < made.size(); ++i)
       if (varying[i]) results.push_back(made[i]);
