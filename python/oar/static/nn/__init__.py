@@ -14,6 +14,7 @@ from oar.static.nn.common import (
 )
 from oar.static.nn.control_flow import case, cond, switch_case, while_loop
 from oar.static.nn.host import py_func, static_pylayer
+from oar.static.nn.loss import nce
 from oar.static.nn.norms import batch_norm, data_norm, group_norm, instance_norm, layer_norm, spectral_norm
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "group_norm",
     "instance_norm",
     "layer_norm",
+    "nce",
     "prelu",
     "py_func",
     "row_conv",
