@@ -5,6 +5,7 @@
 #include "oar/autograd/record.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 #include "oar/ops/gen/creation.h"
 
 namespace oar {
@@ -87,7 +88,7 @@ class TrainedProgram::Saved {
     Program program = parts_->joint.program;
     for (State& s : program.states) s.written = kNoValue;
     for (const Instruction& instruction : program.body.instructions)
-      user_check(!instruction.op->has(Trait::Random), ErrorKind::Unsupported,
+      user_check(!draws_random(instruction), ErrorKind::Unsupported,
                  "the program {} draws random numbers ({}), so its derivative cannot be recorded "
                  "for a further one.\nhint: Call the function itself, not its program, where "
                  "create_graph=True.",

@@ -107,7 +107,8 @@ Builder::Builder(Program program) : Capture(program.name) {
 
 Builder* Builder::current() {
   Capture* capture = Capture::current();
-  return capture && capture->is_open() ? static_cast<Builder*>(capture) : nullptr;
+  while (capture && !capture->is_open()) capture = capture->around();
+  return static_cast<Builder*>(capture);
 }
 
 Tensor Builder::state(const ValueType& type, const std::string& name) {

@@ -22,7 +22,7 @@ class Builder : public Capture {
   // Goes on with a program that is there already.
   explicit Builder(Program program);
 
-  // The builder that calls go to now; none in eager mode and inside other captures.
+  // The builder that calls go to now, be it through regions; none in eager mode and other captures.
   static Builder* current();
 
   // A tensor that lives on between runs under this name; the one that is there, if there is one.

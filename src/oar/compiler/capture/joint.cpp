@@ -6,6 +6,7 @@
 #include "oar/autograd/engine.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 namespace {
@@ -161,7 +162,7 @@ class Cutting {
       if (!read) continue;
       const bool late = is_late(instruction.results[0]);
       again_[i] = late || instruction.op->has(Trait::View) || !reads_tensors(instruction);
-      if (instruction.op->has(Trait::Random)) again_[i] = late;
+      if (draws_random(instruction)) again_[i] = late;
       if (again_[i]) {
         for_each_operand(instruction, want);
         for (ValueId id : instruction.results) wanted[static_cast<size_t>(id)] = false;
