@@ -23,9 +23,15 @@ Program optimised(Program program) {
   return program;
 }
 
+// Tuned before it is cut, so that what one half hands to the other is what both work on.
+Halves halves_of(JointProgram joint) {
+  tune(joint.program);
+  return cut(joint);
+}
+
 }  // namespace
 
-TrainedProgram::Parts::Parts(JointProgram j) : Parts(j, cut(j)) {}
+TrainedProgram::Parts::Parts(JointProgram j) : Parts(j, halves_of(j)) {}
 
 TrainedProgram::Parts::Parts(JointProgram j, Halves halves)
     : joint(std::move(j)),
