@@ -111,9 +111,9 @@ Value CallFrame::integers(const Parameter& p, PyObject* object) {
     return Value(Ints(word, 1));
   }
   if (is_tensor(object)) {
-    const std::vector<int64_t> values = tensor_of(object).to_vector<int64_t>();
+    const std::vector<Dim> values = known_sizes(tensor_of(object));
     int64_t* copy = words(values.size());
-    std::copy(values.begin(), values.end(), copy);
+    for (size_t i = 0; i < values.size(); ++i) copy[i] = values[i].word();
     return Value(Ints(copy, values.size()));
   }
   const Ref fast = Ref(

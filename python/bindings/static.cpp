@@ -1,9 +1,10 @@
 // Programs that stay open: what `oar.static` writes, call by call.
 #include "common.h"
-#include "oar/compiler/capture/builder.h"
+#include "oar/compiler/capture/known.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
+#include "oar/runtime/executor.h"
 #include "programs.h"
 
 namespace oar::python {
@@ -345,6 +346,32 @@ PyMethodDef kFunctions[] = {{"static_switch", static_switch, METH_O, nullptr},
                             {}};
 
 }  // namespace
+
+namespace {
+
+std::optional<Program> constant_part_of(const Tensor& t) {
+  if (!t.defined() || t.kind() != Kind::Symbolic) return std::nullopt;
+  Builder* builder = Builder::current();
+  if (!builder || symbolic_payload(t).capture != builder->serial()) return std::nullopt;
+  return constant_part(*builder, t);
+}
+
+}  // namespace
+
+Tensor known_value(const Tensor& t) {
+  std::optional<Program> part = constant_part_of(t);
+  if (!part || !part->symbols.empty()) return t;
+  const LayersOff off(kFunctionalise | kCapture);
+  return Executor(std::move(*part)).run({})[0];
+}
+
+std::vector<Dim> known_sizes(const Tensor& t) {
+  if (const std::optional<Program> part = constant_part_of(t); part && !part->symbols.empty())
+    if (std::optional<std::vector<Dim>> sizes = as_sizes(*part)) return std::move(*sizes);
+  std::vector<Dim> sizes;
+  for (int64_t v : known_value(t).to_vector<int64_t>()) sizes.push_back(v);
+  return sizes;
+}
 
 void init_static(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());

@@ -135,6 +135,27 @@ def test_embedding_and_products(programs):
     np.testing.assert_allclose(got[2], np.where(a > 0, a, a * 0.25), rtol=1e-6)
 
 
+@pytest.mark.parametrize("sampler", ["uniform", "log_uniform", "custom_dist"])
+def test_nce(programs, sampler):
+    main, startup = programs
+    x, y = static.data("x", [None, 4]), static.data("y", [None, 1], "int64")
+    chances = [0.4, 0.3, 0.2, 0.1]
+    loss = static.nn.nce(x, y, 4, num_neg_samples=3, sampler=sampler, custom_dist=chances,
+                         param_attr="w", bias_attr="b")
+    draws = [op for op in main.global_block().ops if op.type in ("randint", "uniform")]
+    assert len(draws) == 1
+    oar.optimizer.Adam(0.1).minimize(oar.mean(loss))
+    run(startup)
+    data, labels = np.eye(4, dtype="float32").repeat(8, 0), np.arange(4).repeat(8)[:, None]
+    first = run(main, {"x": data, "y": labels}, [loss])[0]
+    assert first.shape == (32, 1) and (first > 0).all()
+    for _ in range(60):
+        last = run(main, {"x": data, "y": labels}, [loss])[0]
+    assert last.mean() < first.mean() * 0.6
+    scores = data @ value_of("w").T + value_of("b")[:, 0]
+    assert (scores.argmax(1) == labels[:, 0]).all()
+
+
 def test_row_conv_and_spectral_norm(programs):
     main, startup = programs
     x = static.data("x", [None, None, 3])

@@ -86,7 +86,19 @@ class ScopeVariable:
 
     def is_initialized(self) -> bool:
         """Whether it has a content."""
-        return self._scope._tensors.get(self._name) is not None
+        return self._scope._tensors.get(self._name) is not None or self.is_int()
+
+    def set_int(self, value: int) -> None:
+        """Give it a number instead of a tensor."""
+        self._scope._integers[self._name] = int(value)
+
+    def get_int(self) -> int:
+        """Its number."""
+        return self._scope._integers[self._name]
+
+    def is_int(self) -> bool:
+        """Whether it is a number."""
+        return self._name in self._scope._integers
 
 
 class Scope:
@@ -95,6 +107,8 @@ class Scope:
     def __init__(self, parent: Scope | None = None) -> None:
         self._tensors: dict[str, Tensor] = {}
         self._names: set[str] = set()  # of variables without a content yet
+        self._integers: dict[str, int] = {}
+        self._pooled = True
         self._parent = parent
         self._kids: list[Scope] = []
         self._epoch = 0
@@ -116,6 +130,15 @@ class Scope:
     def local_var_names(self) -> list[str]:
         """The names here."""
         return sorted(self._names | set(self._tensors))
+
+    def size(self) -> int:
+        """How many variables there are here."""
+        return len(self.local_var_names())
+
+    def _remove_from_pool(self) -> None:
+        if not self._pooled:
+            raise ValueError("Deleting a nonexistent scope is not allowed.")
+        self._pooled = False
 
     def erase(self, names: Sequence[str]) -> None:
         """Forget some variables."""

@@ -13,6 +13,7 @@ from oar.static.nn.common import (
     sparse_embedding,
 )
 from oar.static.nn.host import py_func, static_pylayer
+from oar.static.nn.loss import nce
 from oar.static.nn.norms import batch_norm, data_norm, group_norm, instance_norm, layer_norm, spectral_norm
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "group_norm",
     "instance_norm",
     "layer_norm",
+    "nce",
     "prelu",
     "py_func",
     "row_conv",

@@ -207,6 +207,13 @@ void Builder::add_plain_tensors(Program& program) const {
   }
 }
 
+std::vector<Constant> Builder::constants() const {
+  Program program;
+  program.constants = program_.constants;
+  add_plain_tensors(program);
+  return std::move(program.constants);
+}
+
 Program Builder::whole() const {
   Program program = program_;
   for (const Slot& slot : slots_)

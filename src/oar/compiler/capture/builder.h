@@ -58,6 +58,8 @@ class Builder : public Capture {
   const std::vector<Tensor>& outputs() const { return outputs_; }
   const Program& program() const { return program_; }
   std::vector<std::string> state_names() const;
+  // The plain tensors that the program has met and only reads.
+  std::vector<Constant> constants() const;
   // The handles that have names, in the order in which they were made.
   std::vector<Tensor> named() const;
 

@@ -69,7 +69,9 @@ Outputs recording_layer(const Op& op, Args args) {
   for_each_tensor(args, [&](const Tensor& t) { capture->refresh(t); });
   if (!writes_here(op, args) || op.has(Trait::NoGrad)) return autograd_layer(op, args);
   // Ops that write without saying so in a result (running statistics) do that off the tape.
-  for (size_t i = 0; op.has(Trait::Inplace) && i < args.size(); ++i)
+  // In a program that stays open such a variable is not a leaf for good: it goes on as what was written.
+  const bool guarded = op.has(Trait::Inplace) && !capture->is_open();
+  for (size_t i = 0; guarded && i < args.size(); ++i)
     if (op.schema().parameters[i].written)
       for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) { check_leaf_write(*capture, t); });
   return functionalise_write(*capture, op, args);

@@ -1,0 +1,24 @@
+"""The functions on tensors, under Paddle's inner path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oar
+from oar._C import Tensor, ops
+
+__all__ = ["fill_constant"]
+
+
+def fill_constant(
+    shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: Tensor | None = None, name: str | None = None
+) -> Tensor:
+    """One value everywhere; written to ``out``, if that is given."""
+    made = oar.full(shape, value, dtype)
+    return made if out is None else ops.copy_into(out, made)
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and hasattr(oar, name):
+        return getattr(oar, name)
+    raise AttributeError(f"module 'oar.tensor' has no attribute {name!r}")
