@@ -14,7 +14,7 @@ import pytest
 import oar
 from oar.static import InputSpec
 from oar.utils import cpp_extension
-from oar.utils.cpp_extension.build import compile_command, compile_library, compiler
+from oar.utils.cpp_extension.build import CachedBuild, compile_command, compile_library, compiler
 from oar.utils.cpp_extension.load import load_library
 
 SOURCE = Path(__file__).parent / "data" / "extension" / "ops.cpp"
@@ -197,6 +197,19 @@ def test_cached_by_content(ops, folder):
     again = _load(folder)
     assert set(os.listdir(folder / "ext_ops")) == built
     np.testing.assert_allclose(again.ext_cube(oar.to_tensor([2.0])).numpy(), [8.0])
+
+
+def test_a_header_of_any_source_counts(tmp_path):
+    (tmp_path / "one.h").write_text("// first")
+    sources = []
+    for name in ("one", "two"):
+        sources.append(str(tmp_path / f"{name}.cpp"))
+        Path(sources[-1]).write_text(f'#include "one.h"\nint {name}() {{ return 1; }}\n' if name == "one" else "int two;\n")
+    build = CachedBuild(tmp_path, "plain", lambda output: compile_command(sources, output))
+    first = build.library()
+    assert build.library() == first
+    (tmp_path / "one.h").write_text("// second")
+    assert build.library() != first
 
 
 def _small(body: str) -> str:

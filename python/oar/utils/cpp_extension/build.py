@@ -66,11 +66,12 @@ def compile_command(sources: Iterable[str], output: str, *, cflags: Sequence[str
             *(f"-L{folder}" for folder in (*libraries, own)), "-loar", f"-Wl,-rpath,{own}", *ldflags]
 
 
-def compile_library(command: list[str], verbose: bool = False) -> str:
-    """Runs the compiler; an error shows what it said."""
+def compile_library(command: list[str], verbose: bool = False, dependencies: str | None = None) -> str:
+    """Runs the compiler; an error shows what it said. The files that it read are appended to ``dependencies``."""
     if verbose:
         print(shlex.join(command))
-    done = subprocess.run(command, capture_output=True, text=True)
+    environment = {**os.environ, "DEPENDENCIES_OUTPUT": dependencies} if dependencies else None
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     said = (done.stdout + done.stderr).strip()
     if done.returncode:
         raise RuntimeError(f"The extension does not compile (status {done.returncode}):\n{said}\n"
@@ -88,7 +89,7 @@ def _digest(path: str) -> str | None:
 
 
 def _read_dependencies(path: Path) -> list[str]:
-    """The files that a make rule names; system headers are not among them (-MMD)."""
+    """The files that make rules name, one rule for each source; headers of the system are not among them."""
     text = path.read_text().replace("\\\n", " ")
     return sorted({word for line in text.splitlines() for word in line.partition(": ")[2].split()})
 
@@ -114,7 +115,7 @@ class CachedBuild:
             return str(library)
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             made, rule = Path(scratch, "library.so"), Path(scratch, "library.d")
-            compile_library([*self.command_of(str(made)), "-MMD", "-MF", str(rule)], verbose)
+            compile_library(self.command_of(str(made)), verbose, str(rule))
             files = {path: _digest(path) for path in _read_dependencies(rule)}
             # The content names the file: a process that has the old one loaded keeps it.
             content = hashlib.sha256(json.dumps([key, files], sort_keys=True).encode()).hexdigest()[:16]
