@@ -183,6 +183,11 @@ std::shared_ptr<const Instance> Executor::instance(TensorList inputs) const {
   return instance_for(sizes);
 }
 
+std::shared_ptr<const Instance> Executor::instance_at_known_sizes() const {
+  SymbolValues none;
+  return instance_for(none);
+}
+
 std::shared_ptr<const Instance> Executor::instance_for(SymbolValues& sizes) const {
   if (watches_ops()) return nullptr;
   std::vector<int64_t> key{kernel_flags()};

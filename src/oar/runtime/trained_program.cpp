@@ -7,6 +7,7 @@
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 
@@ -123,7 +124,7 @@ class TrainedProgram::Saved {
     Program program = parts_->joint.program;
     for (State& s : program.states) s.written = kNoValue;
     for (const Instruction& instruction : program.body.instructions)
-      user_check(!instruction.op->has(Trait::Random), ErrorKind::Unsupported,
+      user_check(!draws_random(instruction), ErrorKind::Unsupported,
                  "the program {} draws random numbers ({}), so its derivative cannot be recorded "
                  "for a further one.\nhint: Call the function itself, not its program, where "
                  "create_graph=True.",
