@@ -283,8 +283,11 @@ Outputs run_both(Builder& builder, const Op& op, Args args, int training) {
 }
 
 Outputs run(const Op& op, Args args) {
-  if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]]
+  if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]] {
+    // As in Paddle: where values come later, x.exp_() is x.exp().
+    if (op.inplace_of()) return dispatch(*op.inplace_of(), args);
     if (const int i = training_argument(op, args); i >= 0) return run_both(*builder, op, args, i);
+  }
   static const FlagHandle<int> threshold("gil_release_elements");
   bool big = total_elements(args) >= threshold.get();
   if (!big)  // a creation op has no tensors; its shape tells

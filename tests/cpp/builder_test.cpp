@@ -77,7 +77,7 @@ TEST(Builder, ACopyForInferenceLeavesTrainingOut) {
   const Tensor home = zeros({2}, DType::Float32), value = numbers({2});
   const auto contents = [&](const std::string&, const ValueType&, bool) { return home; };
   expect_same(Executor(builder.draft({trained}, contents).program).run({&value, 1})[0],
-               value * 10.0);
+              value * 10.0);
   EXPECT_EQ(home.to_vector<double>()[0], 1);
   expect_same(Executor(twin->draft({trained}, contents).program).run({&value, 1})[0], value + 1.0);
   EXPECT_EQ(home.to_vector<double>()[0], 1);
@@ -89,7 +89,8 @@ TEST(Builder, WhatDependsOnConstantsIsKnown) {
   {
     const Capture::Scope scope(builder);
     const Tensor x = builder.input({DType::Float32, {Dim::symbol("B"), 3}, "x"});
-    fixed = full({2}, Scalar(int64_t{4}), DType::Int64) + full({2}, Scalar(int64_t{1}), DType::Int64);
+    fixed =
+        full({2}, Scalar(int64_t{4}), DType::Int64) + full({2}, Scalar(int64_t{1}), DType::Int64);
     sizes = concat({reshape(product_of(x.dims(), DType::Int64), {1}), fixed}, 0);
     drawn = uniform({2}, DType::Float32, 0.0, 1.0);
     EXPECT_FALSE(constant_part(builder, x).has_value());

@@ -15,7 +15,7 @@ from oar.static.program import (
     default_startup_program,
     program_guard,
 )
-from oar.static.scopes import device_guard, name_scope
+from oar.static.guards import device_guard, name_scope
 from oar.static.variable import Variable
 
 __all__ = [

@@ -7,6 +7,7 @@
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/program_args.h"
+#include "oar/ops/profile.h"
 #include "oar/tensor/dlpack.h"
 
 namespace oar {
@@ -325,10 +326,13 @@ std::vector<Tensor> Instance::run(TensorList inputs) const {
         break;
     }
   }
+  const bool profiled = profiling();
   set.mark_unchanged(is_unchanged(set));
   set.complete = false;
   for (size_t i = 0; i < set.calls.size(); ++i) {
     const Launch& launch = lowered_.launches[i];
+    std::optional<ProfiledCall> timed;
+    if (profiled) timed.emplace(*launch.op, Args(set.calls[i].values));
     if (!launch.kernel) {
       call_op(launch, set.calls[i].values, set.calls[i].outputs);
       continue;
