@@ -15,8 +15,8 @@ namespace {
 // Zeros for a state of a text that anybody may have written.
 constexpr int64_t kLargestState = int64_t{256} << 20;
 
-// Of regions within regions: recursion must end.
-constexpr int kDeepestRegion = 32;
+// Of regions within regions: recursion must end, and passes take twice as long for each.
+constexpr int kDeepestRegion = 10;
 
 using Symbols = std::unordered_map<std::string, Dim>;
 

@@ -99,6 +99,8 @@ Metas infer_while(const args::while_loop& a) {
 
 Metas infer_scan(const args::scan& a) {
   const Dim length = Dim::from_word(a.length);
+  user_check(length.is_symbolic() || a.length >= 0, ErrorKind::InvalidArgument,
+             "length is {}; a loop has no fewer than 0 rounds.", a.length);
   std::vector<Tensor> given(a.carried.begin(), a.carried.end());
   for (const Tensor& t : a.sequences) {
     user_check(t.rank() > 0 && same(t.dims()[0], length), ErrorKind::InvalidArgument,
