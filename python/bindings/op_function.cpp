@@ -6,6 +6,7 @@
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/builder.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/program_args.h"
 
 namespace oar::python {
 namespace {
@@ -208,6 +209,8 @@ void CallFrame::set(size_t i, PyObject* object) {
   if (object == Py_None) {
     if (!p.optional) refuse(p, object, p.is_tensor() ? "a tensor" : p.type_text().c_str());
     values_[i] = Value();
+  } else if (p.type == kProgramType) {
+    refuse(p, object, "a captured program (see oar.static.nn.cond and while_loop)");
   } else if (p.is_tensor()) {
     values_[i] = p.list ? tensors(p, object) : tensor(p, object);
   } else if (p.type == ArgType::Shape || (p.list && p.type == ArgType::Int)) {

@@ -137,7 +137,8 @@ Builder::Builder(Program program) : Builder(std::string(program.name)) {
 
 Builder* Builder::current() {
   Capture* capture = Capture::current();
-  return capture && capture->is_open() ? static_cast<Builder*>(capture) : nullptr;
+  while (capture && !capture->is_open()) capture = capture->around();
+  return static_cast<Builder*>(capture);
 }
 
 Tensor Builder::state(const ValueType& type, const std::string& name) {
@@ -241,7 +242,7 @@ Builder::Taped Builder::taped(const std::vector<Tensor>& sources,
   std::vector<bool> repeated(count, false);
   for (size_t i = 0; i < count; ++i) {
     const Instruction& instruction = program_.body.instructions[i];
-    if (is_update(*instruction.op) || !is_pure(*instruction.op)) continue;
+    if (is_update(*instruction.op) || !is_pure(instruction)) continue;
     for_each_operand(instruction, [&](ValueId id) {
       repeated[i] = repeated[i] || depends[static_cast<size_t>(id)];
     });

@@ -23,7 +23,7 @@ class Builder : public Capture {
   explicit Builder(Program program);
   ~Builder();
 
-  // The builder that calls go to now; none in eager mode and inside other captures.
+  // The builder that calls go to now, be it through regions; none in eager mode and other captures.
   static Builder* current();
   // The builder that a variable belongs to; none where that is gone, or for other tensors.
   static Builder* of(const Tensor& t);
