@@ -60,7 +60,7 @@ class DataFeeder:
         self.place = place
 
     def feed(self, iterable: Iterable[Sequence[Any]]) -> dict[str, Any]:
-        """The samples of a batch, each a tuple with one entry for every input, as arrays by name."""
+        """The samples of a batch, each a tuple with one entry for every input, by name."""
         columns: list[list[Any]] = [[] for _ in self.feed_vars]
         for sample in iterable:
             if len(sample) != len(columns):
@@ -71,6 +71,10 @@ class DataFeeder:
 
     @staticmethod
     def _batch(variable: Tensor, column: list[Any]) -> Any:
+        from oar.static.scope import LoDTensor
+
         batch = np.array(column, dtype=variable.dtype.name)
         sizes = [size if isinstance(size, int) else -1 for size in variable.shape]
-        return batch.reshape(sizes) if sizes.count(-1) <= 1 else batch
+        made = LoDTensor()
+        made.set(batch.reshape(sizes) if sizes.count(-1) <= 1 else batch)
+        return made

@@ -75,26 +75,25 @@ def py_func(func: Callable, x: Any, out: Any, backward_func: Callable | None = N
     skipped = {id(v) for v in _listed(skip_vars_in_backward_input)}
     shapes, dtypes = [_sizes(v, operands) for v in results], [v.dtype for v in results]
 
-    def as_arrays(values: Sequence[Any]) -> list[Any]:
-        return [v.numpy() if isinstance(v, Tensor) else v for v in values]
-
-    def forward(*values: Tensor) -> Any:
-        made = func(*values)
-        if not results:
-            return [oar.zeros([1])]
-        return [oar.zeros([1], d) if m is None else m for m, d in zip(made if isinstance(made, (list, tuple)) else [made], dtypes)]
+    def without_results(*values: Tensor) -> Tensor:
+        func(*values)
+        return oar.zeros([1])
 
     def pull(x: list[Tensor], outputs: list[Tensor], cotangents: list[Tensor]) -> list[Any]:
         kept = [v for v, o in zip(x, operands) if id(o) not in skipped]
         kept += [v for v, o in zip(outputs, results) if id(o) not in skipped]
         wide = [list(v.shape) for v in x]
-        return _host_op(lambda *values: backward_func(*values), [*kept, *cotangents], wide, [v.dtype for v in x])
+        return _host_op(backward_func, [*kept, *cotangents], wide, [v.dtype for v in x])
 
     if not results:
-        return _host_op(forward, operands, [[1]], ["float32"]) and None
-    made = _host_op(forward, operands, shapes, dtypes, pull if backward_func else None)
+        _host_op(without_results, operands, [[1]], ["float32"])
+        return None
+    made = _host_op(func, operands, shapes, dtypes, pull if backward_func else None)
     for variable, value in zip(results, made):
-        ops.copy_into(variable, value) if list(variable.shape) == list(value.shape) else variable._become(value)
+        if list(variable.shape) == list(value.shape):
+            ops.copy_into(variable, value)
+        else:
+            variable._become(value)
     return out
 
 
@@ -175,7 +174,8 @@ def Assert(cond: Tensor, data: Sequence[Tensor] | None = None, summarize: int = 
 
     def check(value: Tensor, *shown: Tensor) -> Tensor:
         if not bool(oar.all(value)):
-            parts = [f"{n} = {v.numpy().ravel()[: summarize if summarize >= 0 else None].tolist()}" for n, v in zip(names, shown)]
+            most = summarize if summarize >= 0 else None
+            parts = [f"{n} = {v.numpy().ravel()[:most].tolist()}" for n, v in zip(names, shown)]
             raise ValueError(f"[Assert] {name or 'a condition'} does not hold. {'; '.join(parts)}".rstrip())
         return value
 

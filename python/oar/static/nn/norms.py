@@ -105,8 +105,7 @@ def _gather_statistics(x: Tensor, size: Tensor, total: Tensor, square: Tensor, d
     program = oar.static.default_main_program()
     with program._role("training"), oar.no_grad():
         mean = total / size
-        rows = ops.full([], 0.0, x.dtype) + ops.sum(ops.ones_like(x), 0)
-        size.set_value(size * decay + rows)
+        size.set_value(size * decay + ops.sum(ops.ones_like(x), 0))
         square.set_value(square * decay + ops.sum((x - mean) * (x - mean), 0))
         total.set_value(total * decay + ops.sum(x, 0))
 
