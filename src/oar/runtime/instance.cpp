@@ -6,6 +6,8 @@
 #include "oar/device/launch.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/program_args.h"
+#include "oar/ops/profile.h"
 #include "oar/tensor/dlpack.h"
 
 namespace oar {
@@ -253,20 +255,36 @@ Tensor Instance::readable(const Tensor& input) const {
 
 namespace {
 
+// Inside a handler of the error.
+[[noreturn]] void fail_at(const Launch& launch, const Error& error) {
+  if (launch.location.empty()) throw;
+  throw Error(error.kind(), format("{} ({})", error.text(), launch.location), error.hint());
+}
+
 [[noreturn]] void fail_launch(const Launch& launch, int32_t status) {
   try {
     check_status(status, {});
   } catch (const Error& error) {
-    if (launch.location.empty()) throw;
-    throw Error(error.kind(), format("{} ({})", error.text(), launch.location), error.hint());
+    fail_at(launch, error);
   }
   internal_check(false, "{} failed without a reason", launch.op->name());
   std::abort();
 }
 
+// A region's results may be what it was given, but it keeps nothing.
+void call_regions(const Launch& launch, const std::vector<Value>& values,
+                  const std::vector<oar_tensor*>& outputs) try {
+  const Outputs made = run_op(*launch.op, Args(values));
+  for (size_t i = 0; i < made.size(); ++i)
+    copy_into(Tensor::share(static_cast<TensorImpl*>(outputs[i])), made[i]);
+} catch (const Error& error) {
+  fail_at(launch, error);
+}
+
 // The op's function may keep what it is given, and the arena is used again: it gets copies.
 void call_op(const Launch& launch, const std::vector<Value>& values,
              const std::vector<oar_tensor*>& outputs) {
+  if (takes_programs(launch.op->schema())) return call_regions(launch, values, outputs);
   Frame frame{Args(values)};
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].is_tensor()) frame.set_tensor(i, assign(values[i].as_tensor()));
@@ -308,10 +326,13 @@ std::vector<Tensor> Instance::run(TensorList inputs) const {
         break;
     }
   }
+  const bool profiled = profiling();
   set.mark_unchanged(is_unchanged(set));
   set.complete = false;
   for (size_t i = 0; i < set.calls.size(); ++i) {
     const Launch& launch = lowered_.launches[i];
+    std::optional<ProfiledCall> timed;
+    if (profiled) timed.emplace(*launch.op, Args(set.calls[i].values));
     if (!launch.kernel) {
       call_op(launch, set.calls[i].values, set.calls[i].outputs);
       continue;

@@ -24,8 +24,9 @@ struct Pass {
 std::span<const Pass> passes();
 const Pass& pass_named(std::string_view name);
 
-// Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave out.
-void optimise(Program& program);
+// Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave
+// out. Answers whether anything changed.
+bool optimise(Program& program);
 
 // For a program that is to run: the passes for the kernels at hand, then the exact ones. A program that has been
 // through it is not changed again.
@@ -41,6 +42,7 @@ bool fold_constants(Program& program);
 bool merge_common(Program& program);
 bool remove_dead(Program& program);
 bool fold_batch_norm(Program& program);
+bool simplify_regions(Program& program);
 bool choose_layout(Program& program);
 bool fuse_epilogues(Program& program);
 

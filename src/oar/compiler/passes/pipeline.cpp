@@ -19,6 +19,9 @@ constexpr Pass kPasses[] = {
     {"fold_batch_norm", "batch norm of constants becomes part of the convolution in front of it",
      fold_batch_norm, PassUse::Inference},
     {"fold_constants", "calls on constants alone are made once", fold_constants},
+    {"simplify_regions",
+     "passes inside of branches and loops; a branch that is known takes the place of its choice",
+     simplify_regions},
     {"merge_common", "of two equal calls one is enough", merge_common},
     {"remove_dead", "calls whose results nobody reads go", remove_dead},
     {"choose_layout", "images between convolutions have their channels last in memory",
@@ -51,13 +54,15 @@ bool run_pass(const Pass& pass, Program& program) {
   return changed;
 }
 
-void run_rounds(Program& program, PassUse also) {
-  bool changed = true;
+bool run_rounds(Program& program, PassUse also) {
+  bool changed = true, any = false;
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;
     for (const Pass& pass : kPasses)
       if (pass.use == PassUse::Always || pass.use == also) changed |= run_pass(pass, program);
+    any |= changed;
   }
+  return any;
 }
 
 }  // namespace
@@ -74,7 +79,7 @@ const Pass& pass_named(std::string_view name) {
        join(names, ", "));
 }
 
-void optimise(Program& program) { run_rounds(program, PassUse::Always); }
+bool optimise(Program& program) { return run_rounds(program, PassUse::Always); }
 
 void tune(Program& program) { run_rounds(program, PassUse::Running); }
 
