@@ -22,7 +22,9 @@ std::string conv(const std::string& to, const std::string& from) {
 
 Program laid_out(const std::string& text) {
   Program program = parse_program(text);
+  set_flag("passes_off", "fuse_epilogues");
   tune(program);
+  set_flag("passes_off", "");
   expect_sound(program);
   return program;
 }
@@ -75,7 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "%y = adaptive_avg_pool(%q, output_size=[1, 1]) : float32[N, 16, 1, 1]\n",
              {"transpose", "conv", "batch_norm_train", "max_pool", "channel_affine",
               "adaptive_avg_pool", "transpose"}},
-        Case{"SumsOfChannels", conv("%a", "%x") + "%y = sum(%a, axis=[0, 2, 3]) : float32[16]\n",
+        Case{"SumsOfChannels",
+             conv("%a", "%x") + "%y = sum(%a, axis=[0, 2, 3]) : float32[16]\n",
              {"transpose", "conv", "sum"}},
         Case{"SumsThatWouldTurnTheirResult",
              conv("%a", "%x") + "%y = sum(%a, axis=[0, 3]) : float32[16, 6]\n",
@@ -84,16 +87,18 @@ INSTANTIATE_TEST_SUITE_P(
              conv("%a", "%x") +
                  "%m = mean(%a, axis=[2, 3], keepdim=True) : float32[N, 16, 1, 1]\n"
                  "%b = broadcast_to(%m, shape=[N, 16, 6, 5]) : float32[N, 16, 6, 5]\n"
-                 "%c = multiply(%a, %b) : float32[N, 16, 6, 5]\n" + conv("%y", "%c"),
+                 "%c = multiply(%a, %b) : float32[N, 16, 6, 5]\n" +
+                 conv("%y", "%c"),
              {"transpose", "conv", "mean", "broadcast_to", "multiply", "conv", "transpose"}}),
     [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 TEST(ChooseLayout, LeavesNarrowConvolutionsAndOtherDtypes) {
-  for (const char* text :
-       {"program f(%x: float32[2, 6, 9, 9], %w: float32[16, 6, 3, 3]) -> (%y) {\n%y = conv(%x, %w, "
-        "None, stride=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1) : float32[2, 16, 7, 7]\n}",
-        "program f(%x: float64[2, 16, 9, 9], %w: float64[16, 16, 3, 3]) -> (%y) {\n%y = conv(%x, %w, "
-        "None, stride=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1) : float64[2, 16, 7, 7]\n}"})
+  for (
+      const char* text :
+      {"program f(%x: float32[2, 6, 9, 9], %w: float32[16, 6, 3, 3]) -> (%y) {\n%y = conv(%x, %w, "
+       "None, stride=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1) : float32[2, 16, 7, 7]\n}",
+       "program f(%x: float64[2, 16, 9, 9], %w: float64[16, 16, 3, 3]) -> (%y) {\n%y = conv(%x, %w, "
+       "None, stride=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1) : float64[2, 16, 7, 7]\n}"})
     EXPECT_EQ(ops_of(laid_out(text)), (std::vector<std::string>{"conv"}));
 }
 
@@ -109,7 +114,8 @@ TEST(ChooseLayout, TrainingStepsComputeTheSame) {
   };
   const auto values = [&](const char* off) {
     set_flag("passes_off", off);
-    const TrainedProgram step(capture_joint(net, {{DType::Float32, x.shape(), "x", false}}, "step"));
+    const TrainedProgram step(
+        capture_joint(net, {{DType::Float32, x.shape(), "x", false}}, "step"));
     const Tensors made = step.run({{x}}), slopes = grad(made, Tensors{x, w});
     set_flag("passes_off", "");
     return Tensors{detach(made[0]), slopes[0], slopes[1]};

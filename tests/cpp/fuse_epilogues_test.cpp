@@ -34,8 +34,8 @@ void expect_fused(const std::string& text, const std::vector<std::string>& ops) 
   if (pass_named("fuse_epilogues").run(program)) program.renumber();
   expect_sound(program);
   EXPECT_EQ(ops_of(program), ops);
-  const Tensors in = {numbers({2, 16, 6, 5}), numbers({2, 16, 6, 5}, 0.9),
-                      numbers({16, 16, 3, 3}), numbers({16})};
+  const Tensors in = {numbers({2, 16, 6, 5}), numbers({2, 16, 6, 5}, 0.9), numbers({16, 16, 3, 3}),
+                      numbers({16})};
   set_flag("passes_off", "fuse_epilogues, choose_layout");
   const Tensors wanted = Executor(parse_program(text)).run(in);
   set_flag("passes_off", "choose_layout");

@@ -10,8 +10,9 @@ namespace oar {
 
 // One per call and working set, so one run at a time uses it.
 struct LaunchMemory {
-  std::shared_ptr<void> kept;  // the kernel's own, null at first: a plan, operands in another layout
-  uint64_t unchanged = 0;      // inputs, by bit, that hold what they held in the run before
+  std::shared_ptr<void>
+      kept;                // the kernel's own, null at first: a plan, operands in another layout
+  uint64_t unchanged = 0;  // inputs, by bit, that hold what they held in the run before
 
   bool is_unchanged(int input) const { return (unchanged >> input & 1) != 0; }
 };

@@ -319,15 +319,14 @@ const OpDef conv_fused_op = {
                  "scale and shift go together.");
       check_bias(a.scale, a.weight.shape());
       check_bias(a.shift, a.weight.shape());
-      user_check(!a.residual.defined() || same(a.residual.shape(), out),
-                 ErrorKind::InvalidArgument,
+      user_check(!a.residual.defined() || same(a.residual.shape(), out), ErrorKind::InvalidArgument,
                  "residual has shape {}, but the convolution's result has shape {}.",
                  a.residual.defined() ? to_string(a.residual.dims()) : "", out.str());
       return TensorMeta{a.x.dtype(), out};
     },
     .decompose = [](const args::conv_fused& a) -> Made {
-      Tensor out = conv(a.x, a.weight, a.bias, a.stride, a.padding, a.dilation, a.groups,
-                        a.channels_last);
+      Tensor out =
+          conv(a.x, a.weight, a.bias, a.stride, a.padding, a.dilation, a.groups, a.channels_last);
       if (a.scale.defined())
         out = channel_affine(out, a.scale, a.shift, a.channels_last ? out.rank() - 1 : 1);
       if (a.residual.defined()) out = out + a.residual;

@@ -6,8 +6,8 @@
 #include "oar/device/launch.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/program_args.h"
 #include "oar/ops/profile.h"
+#include "oar/ops/program_args.h"
 #include "oar/tensor/dlpack.h"
 
 namespace oar {
@@ -32,7 +32,8 @@ struct Instance::WorkingSet {
     for (Prepared& p : calls) p.memory.unchanged = same ? p.lasting : 0;
     marked = same;
   }
-  std::vector<std::pair<StoragePtr, uint32_t>> seen;  // states that no run writes, and their versions
+  std::vector<std::pair<StoragePtr, uint32_t>>
+      seen;               // states that no run writes, and their versions
   bool complete = false;  // the run before reached its end
   bool marked = false;
 };

@@ -14,7 +14,7 @@ struct Channels {
   using R = Rows<T, kBytes>;
   using V = typename R::V;
   static constexpr int kLanes = R::kLanes;
-  static constexpr int kWide = 4;    // vectors that are worked on together
+  static constexpr int kWide = 4;     // vectors that are worked on together
   static constexpr long kBlock = 32;  // pixels that are added up in one go
 
   // body(first channel, vectors as a constant, channels of the last vector) for all n channels.
@@ -124,8 +124,8 @@ struct Channels {
       });
     }
   }
-  static void grad_sums(const T* grad, const T* x, long rows, long n, const T* mean,
-                        const T* scale, const T* shift, T* level, T* slope) {
+  static void grad_sums(const T* grad, const T* x, long rows, long n, const T* mean, const T* scale,
+                        const T* shift, T* level, T* slope) {
     (scale ? grad_sums_of<true> : grad_sums_of<false>)(grad, x, rows, n, mean, scale, shift, level,
                                                        slope);
   }
@@ -148,8 +148,8 @@ struct Channels {
                           const T* scale, const T* shift, const T* of_grad, const T* of_x,
                           const T* of_one, bool stream) {
     stream = stream && can_stream(to, n);
-    (scale ? affine_grad_of<true> : affine_grad_of<false>)(
-        grad, x, to, rows, n, mean, scale, shift, of_grad, of_x, of_one, stream);
+    (scale ? affine_grad_of<true> : affine_grad_of<false>)(grad, x, to, rows, n, mean, scale, shift,
+                                                           of_grad, of_x, of_one, stream);
   }
 
   // Places of the result at which a tap of the kernel meets the image: [begin, end).
@@ -180,13 +180,13 @@ struct Channels {
     const long step = s.stride[1] * s.channels, apart = s.dilation[1] * s.channels;
     for (long y = lines.begin; y < lines.end; ++y) {
       const T* from = x + ((y * s.stride[0] + row * s.dilation[0] - s.before[0]) * s.width +
-                           tap * s.dilation[1] - s.before[1]) * s.channels;
+                           tap * s.dilation[1] - s.before[1]) *
+                              s.channels;
       const T* g = grad + y * s.out_width * s.channels;
       for (long i = inner.begin; i < inner.end; ++i) {
         const V of = R::load(g + i * s.channels, left);
 #pragma GCC unroll 8
-        for (int k = 0; k < kTaps; ++k)
-          sum[k] += R::load(from + i * step + k * apart, left) * of;
+        for (int k = 0; k < kTaps; ++k) sum[k] += R::load(from + i * step + k * apart, left) * of;
       }
 #pragma GCC unroll 8
       for (int k = 0; k < kTaps; ++k) {

@@ -110,8 +110,8 @@ void moments_of(const ChannelSpan& span, const oar_tensor& in, const T* x, C* me
   if constexpr (std::is_same_v<T, C>)
     if (span.inner == 1) return channel_moments(span, x, mean, var);
   reduce_rows<T, C>(in, span.axes(), MeanReducer<T, C>{{}, span.count()}, mean);
-  reduce_rows<T, C>(in, span.axes(),
-                    SpreadReducer<T, C>{{}, {mean}, static_cast<C>(span.count())}, var);
+  reduce_rows<T, C>(in, span.axes(), SpreadReducer<T, C>{{}, {mean}, static_cast<C>(span.count())},
+                    var);
 }
 
 // What multiplies x - mean, and what is added to it.

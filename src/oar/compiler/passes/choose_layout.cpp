@@ -36,14 +36,26 @@ bool is_convolution(std::string_view op) {
 
 // Ops that say by an attribute where the channels are, or which axes they work on.
 bool goes_along(std::string_view op) {
-  static constexpr std::string_view kOps[] = {
-      "conv",           "conv_input_grad",   "conv_weight_grad",
-      "max_pool",       "max_pool_scatter",  "max_pool_gather",
-      "avg_pool",       "avg_pool_grad",     "adaptive_avg_pool",
-      "adaptive_max_pool", "adaptive_avg_pool_grad", "batch_norm_train",
-      "batch_norm_train_grad", "channel_affine", "channel_affine_grad",
-      "broadcast_to",   "sum_to",            "sum",
-      "mean",           "concat"};
+  static constexpr std::string_view kOps[] = {"conv",
+                                              "conv_input_grad",
+                                              "conv_weight_grad",
+                                              "max_pool",
+                                              "max_pool_scatter",
+                                              "max_pool_gather",
+                                              "avg_pool",
+                                              "avg_pool_grad",
+                                              "adaptive_avg_pool",
+                                              "adaptive_max_pool",
+                                              "adaptive_avg_pool_grad",
+                                              "batch_norm_train",
+                                              "batch_norm_train_grad",
+                                              "channel_affine",
+                                              "channel_affine_grad",
+                                              "broadcast_to",
+                                              "sum_to",
+                                              "sum",
+                                              "mean",
+                                              "concat"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
@@ -118,9 +130,8 @@ class Choosing {
     // The axes that stay must stay in their order: channels behind a spatial axis would not.
     const auto goes = [&](int64_t axis) {
       const Ints list = axes.as_ints();
-      return std::any_of(list.begin(), list.end(), [&](int64_t a) {
-        return moved(a) == moved(axis);
-      });
+      return std::any_of(list.begin(), list.end(),
+                         [&](int64_t a) { return moved(a) == moved(axis); });
     };
     return goes(1) || (goes(2) && goes(3));
   }
@@ -204,9 +215,8 @@ class Choosing {
     };
     if (call.op->has(Trait::Elementwise)) return;
     set("channels_last", [&](size_t i) { call.attributes.set(i, Value(true)); });
-    set("channel_axis", [&](size_t i) {
-      call.attributes.set(i, Value(moved(call.attributes[i].as_int())));
-    });
+    set("channel_axis",
+        [&](size_t i) { call.attributes.set(i, Value(moved(call.attributes[i].as_int()))); });
     set("x_shape", set_shape);
     set("shape", set_shape);
     set("axis", [&](size_t i) {

@@ -26,7 +26,8 @@ constexpr Pass kPasses[] = {
     {"remove_dead", "calls whose results nobody reads go", remove_dead},
     {"choose_layout", "images between convolutions have their channels last in memory",
      choose_layout, PassUse::Running},
-    {"fuse_epilogues", "what is done to each element of a result becomes part of the call that makes it",
+    {"fuse_epilogues",
+     "what is done to each element of a result becomes part of the call that makes it",
      fuse_epilogues, PassUse::Running},
 };
 

@@ -170,9 +170,14 @@ struct Problem {
            static_cast<double>(r.shape[1]);
   }
   onednn::PlanKey key(int threads) const {
-    onednn::PlanKey k{'c',    static_cast<int64_t>(pass), threads,
-                      groups, bias.has_value(),           static_cast<int64_t>(stride.size()),
-                      epilogue.scales, epilogue.adds};
+    onednn::PlanKey k{'c',
+                      static_cast<int64_t>(pass),
+                      threads,
+                      groups,
+                      bias.has_value(),
+                      static_cast<int64_t>(stride.size()),
+                      epilogue.scales,
+                      epilogue.adds};
     k.push_back(epilogue.activation.empty() ? 0 : eltwise_of(epilogue.activation)->kind);
     for (const Operand* o : {&first, &second, &out}) {
       k.push_back(static_cast<int64_t>(o->dtype));
