@@ -60,7 +60,7 @@ struct Rows {
   static V load(const T* p, long count, T missing = 0) {
     if (count >= kLanes) return load(p);
     V v = V{} + missing;
-#if defined(__AVX512F__)
+#if defined(__x86_64__)
     if constexpr (kBytes == 64) {
       const unsigned mask = (1u << count) - 1;
       if constexpr (sizeof(T) == 4)
@@ -74,7 +74,7 @@ struct Rows {
   }
   static void store(T* p, V v, long count) {
     if (count >= kLanes) return store(p, v);
-#if defined(__AVX512F__)
+#if defined(__x86_64__)
     if constexpr (kBytes == 64) {
       const unsigned mask = (1u << count) - 1;
       if constexpr (sizeof(T) == 4)
@@ -214,7 +214,6 @@ struct Rows {
   // The same, past the caches where that is asked for: whole lines, so it starts at one.
   template <class Value>
   static void filled(T* out, long n, bool stream, Value value) {
-#if defined(__AVX__)
     if (stream) {
       const long past = static_cast<long>(__builtin_bit_cast(unsigned long, out) % kBytes);
       const long whole = past == 0 ? 0 : (kBytes - past) / static_cast<long>(sizeof(T));
@@ -224,23 +223,24 @@ struct Rows {
       if (i < n) store(out + i, value(i, n - i), n - i);
       return;
     }
-#endif
     filled(out, n, value);
   }
-#if defined(__AVX__)
+  // Which instructions there are follows from the width alone. A macro does not tell: compilers that read
+  // a file to its end before they look at its pragmas never define those of a target set by one.
   static void store_past_caches(T* p, V v) {
-#if defined(__AVX512F__)
+#if defined(__x86_64__)
     if constexpr (kBytes == 64 && sizeof(T) == 4)
-      return __builtin_ia32_movntps512(p, v);
+      __builtin_ia32_movntps512(p, v);
     else if constexpr (kBytes == 64)
-      return __builtin_ia32_movntpd512(p, v);
-#endif
-    if constexpr (kBytes == 32 && sizeof(T) == 4)
+      __builtin_ia32_movntpd512(p, v);
+    else if constexpr (sizeof(T) == 4)
       __builtin_ia32_movntps256(p, v);
-    else if constexpr (kBytes == 32)
+    else
       __builtin_ia32_movntpd256(p, v);
-  }
+#else
+    store(p, v);
 #endif
+  }
 
   static void log_softmax(const T* x, T* out, long n, T high, T log_total) {
     filled(out, n, [=](long i, long left) { return (load(x + i, left) - high) - log_total; });
