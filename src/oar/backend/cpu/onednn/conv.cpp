@@ -1,5 +1,6 @@
 // Convolutions and their derivatives by oneDNN. Images with the channels last in memory are used as they
 // are; others are brought into the layout it likes best, except where a product of matrices does.
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -364,6 +365,17 @@ const char* objection_to_shape(const Problem& p) {
   return nullptr;
 }
 
+// A kernel for each channel needs no blocks of channels, whose making takes longer than the sums.
+bool adds_rows(const KernelCall& call, const Problem& p) {
+  const oar_tensor& image = p.pass == Pass::InputGrad ? call.out() : call.in(0);
+  const oar_tensor& result = p.pass == Pass::InputGrad ? call.in(1) : call.out();
+  const bool channels_last = call.arg(7).as_bool();
+  return p.pass != Pass::WeightGrad && !channels_last && call.dtype() == DType::Float32 &&
+         p.groups > 1 && image.shape[1] == p.groups && result.shape[1] == p.groups &&
+         std::all_of(p.stride.begin(), p.stride.end(), [](int64_t step) { return step == 1; }) &&
+         std::min(image.shape[image.ndim - 1], result.shape[result.ndim - 1]) >= 16;
+}
+
 template <Pass kPass>
 const char* refused_by_tiles(const oar_kernel_call* call) {
   if constexpr (kPass == Pass::Forward) return tiles_refuse_conv(call);
@@ -379,6 +391,7 @@ const char* objection(const oar_kernel_call* raw) {
     return "there is nothing to do";
   const Problem p = problem_of(call, kPass);
   if (p.work() < kLeastWork) return "the convolution is small";
+  if (adds_rows(call, p)) return "rows are added directly";
   if (onednn::library() == nullptr) return "oneDNN is not there";
   if (!onednn::is_fast(call.dtype()) && refused_by_tiles<kPass>(raw) == nullptr)
     return "tiles are faster";
