@@ -304,6 +304,8 @@ int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags)
 
 PyObject* to_array(const Tensor& t, bool copy) {
   note_read(t);
+  if (t.kind() == Kind::Symbolic)
+    if (const Tensor known = known_value(t); known.is_dense()) return to_array(known, copy);
   user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
              "the values of {} cannot be read here.\nhint: A value is only at hand for dense CPU "
              "tensors outside of capture, jvp and vmap.",
@@ -315,9 +317,10 @@ PyObject* to_array(const Tensor& t, bool copy) {
   return PyObject_CallOneArg(copy ? array : asarray, memory.get());
 }
 
-PyObject* item(const Tensor& t) {
+PyObject* item(const Tensor& given) {
   return guarded([&]() -> PyObject* {
-    note_read(t);
+    note_read(given);
+    const Tensor t = given.kind() == Kind::Symbolic ? known_value(given) : given;
     user_check(
         t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
         "the value of {} is not known here.\nhint: Inside capture, jvp or vmap a tensor has no "

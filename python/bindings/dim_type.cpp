@@ -41,6 +41,9 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
   if (!is_dim(b) && !PyLong_Check(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&]() -> PyObject* {
     const Dim x = to_dim(a), y = to_dim(b);
+    // Paddle writes an open size as -1, and programs ask for it.
+    if ((x.is_symbolic() && y == Dim(-1)) && (how == Py_EQ || how == Py_NE))
+      return PyBool_FromLong(how == Py_EQ);
     switch (how) {
       case Py_EQ:
         return PyBool_FromLong(same(x, y));
@@ -110,7 +113,7 @@ Dim to_dim(PyObject* object) {
     const Tensor& t = tensor_of(object);
     user_check(is_integral(t.dtype()) && t.numel() == Dim(1), ErrorKind::InvalidType,
                "an integer is expected, not {}.", t.describe());
-    return Dim(t.item_int());
+    return t.is_dense() ? Dim(t.item_int()) : known_sizes(t)[0];
   }
   const Ref number = checked(PyNumber_Index(object));
   return to_dim(number.get());

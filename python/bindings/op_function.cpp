@@ -4,7 +4,9 @@
 #include "common.h"
 #include "oar/base/flags.h"
 #include "oar/base/string_util.h"
+#include "oar/compiler/capture/builder.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/program_args.h"
 
 namespace oar::python {
 namespace {
@@ -110,9 +112,9 @@ Value CallFrame::integers(const Parameter& p, PyObject* object) {
     return Value(Ints(word, 1));
   }
   if (is_tensor(object)) {
-    const std::vector<int64_t> values = tensor_of(object).to_vector<int64_t>();
+    const std::vector<Dim> values = known_sizes(tensor_of(object));
     int64_t* copy = words(values.size());
-    std::copy(values.begin(), values.end(), copy);
+    for (size_t i = 0; i < values.size(); ++i) copy[i] = values[i].word();
     return Value(Ints(copy, values.size()));
   }
   const Ref fast = Ref(
@@ -207,6 +209,8 @@ void CallFrame::set(size_t i, PyObject* object) {
   if (object == Py_None) {
     if (!p.optional) refuse(p, object, p.is_tensor() ? "a tensor" : p.type_text().c_str());
     values_[i] = Value();
+  } else if (p.type == kProgramType) {
+    refuse(p, object, "a captured program (see oar.static.nn.cond and while_loop)");
   } else if (p.is_tensor()) {
     values_[i] = p.list ? tensors(p, object) : tensor(p, object);
   } else if (p.type == ArgType::Shape || (p.list && p.type == ArgType::Int)) {
@@ -255,7 +259,35 @@ int64_t total_elements(Args args) {
   return n;
 }
 
+// The place of `training` among the arguments where it is true; -1 otherwise.
+int training_argument(const Op& op, Args args) {
+  const int i = op.schema().index_of("training");
+  if (i < 0 || op.has(Trait::Inplace)) return -1;
+  const Value& v = args[static_cast<size_t>(i)];
+  return v.tag == OAR_TAG_BOOL && v.as_bool() ? i : -1;
+}
+
+// In a program that stays open a call for training has its counterpart for inference beside it: a
+// copy for inference takes that one. It comes first, before running statistics move on.
+Outputs run_both(Builder& builder, const Op& op, Args args, int training) {
+  Frame frame(args);
+  frame.set(static_cast<size_t>(training), Value(false));
+  const Outputs inference = dispatch(op, frame.args());
+  builder.begin(Role::Training);
+  Outputs outputs = dispatch(op, args);
+  builder.end();
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].defined() && inference[i].defined())
+      builder.alternative(outputs[i], inference[i]);
+  return outputs;
+}
+
 Outputs run(const Op& op, Args args) {
+  if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]] {
+    // As in Paddle: where values come later, x.exp_() is x.exp().
+    if (op.inplace_of()) return dispatch(*op.inplace_of(), args);
+    if (const int i = training_argument(op, args); i >= 0) return run_both(*builder, op, args, i);
+  }
   static const FlagHandle<int> threshold("gil_release_elements");
   bool big = total_elements(args) >= threshold.get();
   if (!big)  // a creation op has no tensors; its shape tells

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ["in_dynamic_or_pir_mode", "in_pir_mode"]
+from oar._framework import in_dynamic_mode
+
+__all__ = ["in_dynamic_or_pir_mode", "in_pir_mode", "use_pir_api"]
 
 
 def in_pir_mode() -> bool:
-    """False: calls run at once."""
-    return False
+    """Whether calls are written down in a program."""
+    return not in_dynamic_mode()
 
 
 def in_dynamic_or_pir_mode() -> bool:
-    """True: calls run at once."""
+    """True: either calls run at once, or they go to a program."""
+    return True
+
+
+def use_pir_api() -> bool:
+    """True: there is one kind of program."""
     return True

@@ -5,9 +5,9 @@
 
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/functionalise.h"
+#include "oar/compiler/capture/regions.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/run.h"
-#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -15,13 +15,6 @@ namespace {
 thread_local Capture* t_current = nullptr;
 std::atomic<uint64_t> g_serial{0};
 std::atomic<SourceLocator> g_locator{nullptr};
-
-Capture* refuse_nested() {
-  user_check(t_current == nullptr, ErrorKind::Unsupported,
-             "a capture is under way on this thread already.\nhint: Call the function directly: "
-             "its ops then become part of the capture that is under way.");
-  return nullptr;
-}
 
 // The tape's place of r becomes that of x.
 void take_history(const Tensor& x, const Tensor& r) {
@@ -85,23 +78,44 @@ Capture& Capture::require() {
   return *t_current;
 }
 
+void refuse_nested_capture() {
+  user_check(t_current == nullptr, ErrorKind::Unsupported,
+             "a capture is under way on this thread already.\nhint: Call the function directly: "
+             "its ops then become part of the capture that is under way.");
+}
+
 Capture::Capture(std::string name)
-    : serial_(++g_serial),
-      none_before_(refuse_nested()),
-      plain_(*this),
-      payloads_(std::make_shared<std::atomic<int64_t>>(0)),
-      layers_(kFunctionalise | kCapture) {
+    : plain_(*this), serial_(++g_serial), payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
   program_.name = std::move(name);
-  t_current = this;
-  t_payload_count = payloads_;
+}
+
+Capture::Capture(std::string name, Capture* around)
+    : plain_(*this),
+      serial_(++g_serial),
+      around_(around),
+      flow_(std::make_unique<Flow>()),
+      payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
+  program_.name = std::move(name);
+}
+
+Capture::~Capture() { plain_.restore(); }
+
+Capture::Scope::Scope(Capture& capture)
+    : capture_(capture),
+      outer_(t_current),
+      outer_count_(t_payload_count),
+      outer_hook_(t_read_hook),
+      layers_(kFunctionalise | kCapture) {
+  t_current = &capture;
+  t_payload_count = capture.payloads_;
   t_read_hook = note_content_read;
 }
 
-Capture::~Capture() {
-  t_read_hook = nullptr;
-  t_payload_count = nullptr;
-  plain_.restore();
-  t_current = none_before_;
+Capture::Scope::~Scope() {
+  for (const DimAssumption& a : assumptions_.learnt()) capture_.learnt_.push_back(a);
+  t_read_hook = outer_hook_;
+  t_payload_count = outer_count_;
+  t_current = outer_;
 }
 
 Tensor Capture::input(const InputSpec& spec) {
@@ -110,7 +124,14 @@ Tensor Capture::input(const InputSpec& spec) {
   program_.inputs.push_back(id);
   Tensor t = make_tensor(id);
   if (!spec.stop_gradient) set_stop_gradient(t, false);
+  if (flow_) flow_->add_source(id, t);
   return t;
+}
+
+ValueId Capture::add_source(const Tensor& t) {
+  const ValueId id = add_value({t.dtype(), t.shape(), t.device()});
+  if (flow_) flow_->add_source(id, t);
+  return id;
 }
 
 Tensor Capture::make_tensor(ValueId value) {
@@ -140,6 +161,7 @@ Outputs Capture::record(const Op& op, Args args) {
     else if (!p.list)
       operand.ids.push_back(id_of(args[i].as_tensor()));
   }
+  if (flow_) stop_flow(instruction);
   Metas metas;
   {
     const LayersOff off(kDispatchMask);
@@ -156,12 +178,13 @@ Outputs Capture::record(const Op& op, Args args) {
   for (TensorMeta& m : metas) {
     if (m.data_dependent)
       for (size_t axis : unknown_axes(m.shape, args))
-        m.shape[axis] = Dim::symbol(format("u{}", unknown_sizes_++), m.shape[axis].hint());
+        m.shape[axis] = Dim::symbol(format("u{}", (*unknown_sizes_)++), m.shape[axis].hint());
     const ValueId id = add_value({m.dtype, m.shape, device});
     instruction.results.push_back(id);
     outputs.push_back(make_tensor(id));
   }
   if (const SourceLocator locator = g_locator) instruction.location = locator();
+  if (flow_) go_on_flowing(instruction);
   program_.body.instructions.push_back(std::move(instruction));
   return outputs;
 }
@@ -171,7 +194,8 @@ ValueId Capture::value_of(const Tensor& t) { return cell_of(t)->value; }
 Intrusive<Cell> Capture::cell_of(const Tensor& t) {
   if (t.kind() == Kind::Symbolic) {
     refresh(t);
-    return symbolic_payload(t).cell;
+    const SymbolicPayload& payload = symbolic_payload(t);
+    return payload.capture == serial_ ? payload.cell : plain_.cell_of(t);
   }
   user_check(t.is_dense(), ErrorKind::Unsupported,
              "a tensor of this kind ({}) cannot take part in a capture.\nhint: Use dense tensors, "
@@ -185,6 +209,11 @@ Intrusive<Cell> Capture::cell_of(const Tensor& t) {
 void Capture::refresh(const Tensor& t) {
   if (t.kind() != Kind::Symbolic) return;
   const SymbolicPayload& payload = symbolic_payload(t);
+  if (payload.capture != serial_ && around_) {
+    const Intrusive<Cell> imported = plain_.cell_of(t);
+    rederive(*imported, around_->is_follower(t) ? &t : nullptr);
+    return;
+  }
   user_check(payload.capture == serial_, ErrorKind::Runtime,
              "a tensor of another captured function ({}) is used here.\nhint: Return it from that "
              "function and pass it in as an input.",
@@ -211,6 +240,7 @@ void Capture::rederive(Cell& cell, const Tensor* handle) {
   if (cell.seen == base->version && !tape) return;
   Frame frame = cell.args.clone();
   frame.set_tensor(0, cell.base);
+  const OnTape taped(flow_.get(), true);  // it is the same memory, whoever looks at it
   const Outputs made = call_below_casts(*cell.op, frame.args());
   if (cell.seen != base->version) {
     cell.value = value_of(made[0]);
@@ -320,13 +350,16 @@ void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
 }
 
 Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients) {
-  for (const Tensor& t : outputs) {
-    user_check(t.defined(), ErrorKind::InvalidType,
-               "the captured function returned an undefined tensor.");
-    program_.outputs.push_back(value_of(t));
+  {
+    const Scope scope(*this);  // views may have to be derived anew
+    for (const Tensor& t : outputs) {
+      user_check(t.defined(), ErrorKind::InvalidType,
+                 "the captured function returned an undefined tensor.");
+      program_.outputs.push_back(value_of(t));
+    }
+    outputs.clear();
+    if (gradients) collect_gradients(*gradients);
   }
-  outputs.clear();
-  if (gradients) collect_gradients(*gradients);
   const std::vector<std::string> leaking = plain_.restore();
   followers_.clear();
   user_check(leaking.empty() || gradients, ErrorKind::Unsupported,
@@ -334,9 +367,9 @@ Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradie
              "the captured step, after the optimiser's update.",
              join(leaking, ", "));
   collect_tensors();
-  name_values();
+  name_values(program_);
   program_.renumber();
-  program_.assumptions = assumptions_.learnt();
+  program_.assumptions = std::move(learnt_);
   program_.collect_symbols();
   return std::move(program_);
 }
@@ -358,7 +391,7 @@ void Capture::collect_tensors() {
   }
 }
 
-void Capture::name_values() {
+void name_values(Program& program) {
   std::unordered_map<std::string, int> taken;
   const auto give = [&](ValueId id, std::string wanted, char otherwise, size_t index) {
     const auto plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
@@ -369,25 +402,29 @@ void Capture::name_values() {
     std::string name = wanted;
     while (taken.contains(name)) name = format("{}_{}", wanted, ++taken[wanted]);
     taken.emplace(name, 0);
-    program_.values[static_cast<size_t>(id)].name = std::move(name);
+    program.values[static_cast<size_t>(id)].name = std::move(name);
   };
-  for (size_t i = 0; i < program_.inputs.size(); ++i) {
-    const ValueId id = program_.inputs[i];
-    give(id, program_.values[static_cast<size_t>(id)].name, 'x', i);
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const ValueId id = program.inputs[i];
+    give(id, program.values[static_cast<size_t>(id)].name, 'x', i);
   }
-  for (size_t i = 0; i < program_.states.size(); ++i) {
-    const History* h = maybe_history(program_.states[i].tensor);
-    give(program_.states[i].value, h ? h->name : "", 's', i);
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    const State& s = program.states[i];
+    const History* h = s.tensor.defined() ? maybe_history(s.tensor) : nullptr;
+    const std::string& own = program.values[static_cast<size_t>(s.value)].name;
+    give(s.value, own.empty() && h ? h->name : own, 's', i);
   }
-  for (size_t i = 0; i < program_.constants.size(); ++i)
-    give(program_.constants[i].value, "", 'c', i);
+  for (size_t i = 0; i < program.constants.size(); ++i)
+    give(program.constants[i].value, "", 'c', i);
 }
 
 Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
                 const std::string& name) {
+  refuse_nested_capture();
   Capture under_way(name);
   std::vector<Tensor> outputs;
   {
+    const Capture::Scope scope(under_way);
     std::vector<Tensor> symbolic;
     for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
     outputs = function(symbolic);

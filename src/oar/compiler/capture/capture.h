@@ -17,8 +17,11 @@
 #include "oar/compiler/capture/cell.h"
 #include "oar/compiler/capture/plain.h"
 #include "oar/ir/program.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
+
+struct RegionParts;
 
 struct InputSpec {
   DType dtype = DType::Float32;
@@ -52,24 +55,61 @@ struct ContentRead {
   uint32_t version = 0;
 };
 
-// One capture under way. Used by the dispatcher's layers; others call `capture`.
+// A program in the making. Used by the dispatcher's layers; others call `capture`.
 class Capture {
  public:
-  explicit Capture(std::string name);  // becomes the thread's; there can be one only
+  explicit Capture(std::string name);
+  // Of a region: tensors of the capture around it become inputs, and so do plain ones that live on
+  // outside.
+  Capture(std::string name, Capture* around);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
+
+  // While one lives, the thread's calls are written down here. A capture may be left and entered again;
+  // a scope inside another capture's takes its place until it ends.
+  class Scope {
+   public:
+    explicit Scope(Capture& capture);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Capture& capture_;
+    Capture* const outer_;
+    const PayloadCount outer_count_;
+    const ReadHook outer_hook_;
+    DimAssumptions assumptions_;
+    LayersOn layers_;
+  };
 
   static Capture* current();
   // … or an error that says that a captured tensor has left its capture.
   static Capture& require();
 
   Tensor input(const InputSpec& spec);
-  // Ends the capture. Nothing but the program may hold on to what the function made, hence the
+  // Ends the capture, whose scopes have ended. Nothing but the program may hold on to what the function made, hence the
   // move. Gradients that the function reads from or leaves in tensors outside become inputs and
   // outputs where `gradients` takes note of them; else leaving one behind is an error.
   Program finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients = nullptr);
 
+  // Ends the capture of a region (compiler/capture/regions.h).
+  RegionParts finish_region(std::vector<Tensor>&& outputs);
+  Capture* around() const { return around_; }
+  // The arguments of a call that the tape will see, where it is cut off (detach, no_grad) spelled out:
+  // a region is differentiated by its program. Only regions keep track of that.
+  Frame with_flow(Args args);
+  Tensor with_flow(const Tensor& t);
+  struct Flow;
+  Flow* flow() const { return flow_.get(); }
+  // Does the handle see later writes to its cell?
+  bool is_follower(const Tensor& t) const {
+    return followers_.contains(t.impl()) || (around_ && around_->is_follower(t));
+  }
+
+  // Written on one call after the other by the static-graph API (builder.h).
+  bool is_open() const { return open_; }
   // Tensors from outside that are only read are states too, so that later writes to them are seen.
   void follow_outside() { follow_outside_ = true; }
   // The gradient of a tensor outside is read or changed.
@@ -85,6 +125,8 @@ class Capture {
 
   uint64_t serial() const { return serial_; }
   ValueId add_value(ValueType type) { return program_.add_value(std::move(type)); }
+  // A value that a tensor from outside stands for.
+  ValueId add_source(const Tensor& t);
 
   // Appends the call and answers its results.
   Outputs record(const Op& op, Args args);
@@ -103,28 +145,45 @@ class Capture {
   // The handle sees later writes to its cell.
   void follow(const Tensor& t) { followers_.emplace(t.impl(), t); }
 
- private:
+ protected:
   Tensor make_tensor(ValueId value);
+
+  Program program_;
+  PlainTensors plain_;
+  // Handles made here, kept so that no saved alias can be born at the address of a dead one.
+  std::unordered_map<const TensorImpl*, Tensor> followers_;
+  std::vector<DimAssumption> learnt_;  // about the symbols, in scopes that have ended
+  bool open_ = false;
+
+ private:
   void rederive(Cell& cell, const Tensor* handle);
   void write_base(Cell& cell, const Tensor& value);
-  void name_values();
+  void stop_flow(Instruction& instruction);
+  ValueId stopped(ValueId value);
+  void go_on_flowing(const Instruction& instruction);
+  void forget_idle_stops();
+  void collect_lifted(RegionParts& parts);
+  void refuse_changed_gradients();
   void collect_tensors();
   void collect_gradients(std::vector<OutsideGradient>& gradients);
   static void note_content_read(const Tensor& t);
 
-  Program program_;
   const uint64_t serial_;
-  Capture* const none_before_;  // checked before anything else is set up
-  PlainTensors plain_;
-  // Handles made here, kept so that no saved alias can be born at the address of a dead one.
-  std::unordered_map<const TensorImpl*, Tensor> followers_;
-  uint32_t unknown_sizes_ = 0;
+  Capture* const around_ = nullptr;
+  std::unique_ptr<Flow> flow_;
+  // Shared with the regions inside: their names must differ.
+  std::shared_ptr<uint32_t> unknown_sizes_ =
+      around_ ? around_->unknown_sizes_ : std::make_shared<uint32_t>(0);
   bool follow_outside_ = false;
   bool value_asked_ = false;
   std::vector<ContentRead> reads_;
   PayloadCount payloads_;
-  DimAssumptions assumptions_;
-  LayersOn layers_;
 };
+
+// Gives inputs, states and constants names that the text form can show: their own where they have one.
+void name_values(Program& program);
+
+// An error where a capture is under way on this thread: its calls would go to two programs.
+void refuse_nested_capture();
 
 }  // namespace oar

@@ -1,0 +1,252 @@
+"""Running programs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import oar
+from oar import _C
+from oar._C import Tensor
+from oar._framework import CPUPlace, place_of
+from oar._lazy import np
+from oar.static.program import Operator, Program, _some, default_main_program, written_elsewhere
+from oar.static.scope import Scope, global_scope
+
+__all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor"]
+
+_MOST_DRAFTS = 64
+
+
+class _Options:
+    """Settings that are taken note of; programs are optimised the same way whatever they say."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({vars(self)})"
+
+
+class BuildStrategy(_Options):
+    """Wishes about how a program is optimised. Oar's passes keep results as they are and always run."""
+
+    class ReduceStrategy:
+        """How gradients are shared."""
+
+        AllReduce = 0
+        Reduce = 1
+
+    class GradientScaleStrategy:
+        """How the loss is scaled."""
+
+        CoeffNumDevice = 0
+        One = 1
+        Customized = 2
+
+    def __init__(self) -> None:
+        self.reduce_strategy = self.ReduceStrategy.AllReduce
+        self.gradient_scale_strategy = self.GradientScaleStrategy.CoeffNumDevice
+
+
+class ExecutionStrategy(_Options):
+    """Wishes about how a program is run."""
+
+    def __init__(self) -> None:
+        self.num_threads = 0
+        self.num_iteration_per_drop_scope = 1
+
+
+class CompiledProgram:
+    """A program with a strategy. Programs are compiled at their first run with or without it."""
+
+    def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
+        if not isinstance(program_or_graph, Program):
+            raise TypeError(
+                f"CompiledProgram takes a Program, but received {type(program_or_graph).__name__}."
+            )
+        self._program = program_or_graph
+        self._build_strategy = build_strategy or BuildStrategy()
+
+
+def _flat(fetch_list: Any) -> list[Any]:
+    if fetch_list is None:
+        return []
+    if isinstance(fetch_list, (Tensor, str)):
+        return [fetch_list]
+    if not isinstance(fetch_list, (list, tuple)):
+        raise TypeError(f"[Executor.run] fetch_list should be a list, but received {type(fetch_list).__name__}.")
+    return [item for entry in fetch_list for item in (_flat(entry) if isinstance(entry, (list, tuple)) else [entry])]
+
+
+class Executor:
+    """Runs programs.
+
+    Args:
+        place: where; the current device when None.
+    """
+
+    def __init__(self, place: Any = None) -> None:
+        self.place = place if place is not None else place_of(_C.get_device())
+        if isinstance(self.place, str):
+            self.place = CPUPlace() if self.place == "cpu" else place_of(self.place)
+
+    def run(
+        self,
+        program: Program | CompiledProgram | None = None,
+        feed: Any = None,
+        fetch_list: Any = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """Run a program on what is fed and give back what is fetched.
+
+        Args:
+            program: the default main program when None.
+            feed: arrays or tensors by the names of the program's inputs.
+            fetch_list: variables, or names of them.
+            scope: where the program's states live; the global scope when None.
+            return_numpy: arrays rather than tensors.
+            use_prune: write no states, unless ops of an update are in ``fetch_list`` too.
+        """
+        if isinstance(program, CompiledProgram):
+            program = program._program
+        program = default_main_program() if program is None else program
+        if not isinstance(program, Program):
+            raise TypeError(f"[Executor.run] program should be a Program, but received {type(program).__name__}.")
+        scope = global_scope() if scope is None else scope
+        wanted = _flat(fetch_list)
+        fetched = [entry for entry in wanted if not isinstance(entry, Operator)]
+        pruned = use_prune and len(fetched) == len(wanted)
+        with written_elsewhere():
+            return _run(program, _checked_feed(program, feed), fetched, scope, return_numpy, pruned)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+def _checked_feed(program: Program, feed: Any) -> dict[str, Any]:
+    if feed is None:
+        return {}
+    if isinstance(feed, (list, tuple)):
+        if len(feed) != 1:
+            raise TypeError(f"[Executor.run] feed should be a dictionary; a list may hold one, not {len(feed)}.")
+        feed = feed[0]
+    if not isinstance(feed, dict):
+        raise TypeError(f"[Executor.run] feed requires dict as its Parameter, but received {type(feed).__name__}.")
+    known = program._builder.input_names
+    for name in feed:
+        if name not in known:
+            raise ValueError(f"[Executor.run] the program has no input {name!r}. Its inputs are {_some(known)}.")
+    return feed
+
+
+def _fetched(program: Program, entry: Any, scope: Scope) -> Tensor:
+    """The variable, or the tensor that stands for it."""
+    if isinstance(entry, Tensor):
+        return entry
+    if not isinstance(entry, str):
+        raise TypeError(
+            f"[Executor.run] fetch_list should hold variables or their names, but received {type(entry).__name__}."
+        )
+    found = program._find(entry)
+    if found is None:
+        found = scope._tensor(entry)
+    if found is None:
+        names = [v.name for v in program.list_vars()]
+        raise ValueError(f"[Executor.run] the program has no variable {entry!r} to fetch. It has {_some(names)}.")
+    return found
+
+
+def _as_tensor(value: Any, name: str, variable: Tensor) -> Tensor:
+    if isinstance(value, Tensor):
+        tensor = value
+    else:
+        plain = not hasattr(value, "dtype")  # lists of numbers have no dtype of their own
+        array = np.asarray(value)
+        tensor = oar.to_tensor(array.astype(variable.dtype.name) if plain and array.dtype != object else array)
+    if tensor.dtype != variable.dtype:
+        raise ValueError(
+            f"[Executor.run] the data type of the input {name!r} is {variable.dtype.name}, but {tensor.dtype.name} was fed."
+        )
+    fits = len(tensor.shape) == len(variable.shape) and all(
+        not isinstance(size, int) or size == given for size, given in zip(variable.shape, tensor.shape)
+    )
+    if not fits:
+        raise ValueError(
+            f"[Executor.run] the shape of the input {name!r} is {list(variable.shape)}, but {list(tensor.shape)} was fed."
+        )
+    return tensor
+
+
+def _contents(scope: Scope) -> Any:
+    """The tensors behind a program's states, in this scope."""
+
+    def content(name: str, shape: list[int], dtype: Any, read: bool) -> Tensor:
+        there = scope._tensor(name)
+        fits = there is not None and list(there.shape) == shape and there.dtype == dtype
+        if not fits and read:
+            if there is None:
+                raise RuntimeError(
+                    f"[Executor.run] the variable {name!r} has no content in this scope. Run the startup program first."
+                )
+            raise ValueError(
+                f"[Executor.run] the variable {name!r} should be {dtype.name}{shape}, but the scope holds "
+                f"{there.dtype.name}{list(there.shape)}."
+            )
+        if not fits:
+            there = oar.zeros(shape, dtype)
+            scope._put(name, there)
+        return there
+
+    return content
+
+
+def _draft(program: Program, fetches: list[Tensor], scope: Scope, pruned: bool) -> tuple[Any, list[str]]:
+    """The program with these outputs, ready to run, and the names of its inputs."""
+    values = tuple(program._builder.resolve(v) for v in fetches)
+    key = (program._builder.version, values, pruned, id(scope), scope._epoch)
+    found = program._drafts.get(key)
+    if found is None:
+        found = (*program._builder.draft(fetches, _contents(scope), pruned), scope)
+        if len(program._drafts) >= _MOST_DRAFTS:
+            program._drafts.pop(next(iter(program._drafts)))
+        program._drafts[(*key[:4], scope._epoch)] = found
+    return found[0], found[1]
+
+
+def _run(
+    program: Program, feed: dict[str, Any], wanted: list[Any], scope: Scope, return_numpy: bool, pruned: bool
+) -> list[Any]:
+    found = [_fetched(program, entry, scope) for entry in wanted]
+    fetches = [v for v in found if _C.capture_of(v) is not None]
+    for optimizer in program._optimizers:
+        optimizer._feed_learning_rate(scope)
+    executable, names = _draft(program, fetches, scope, pruned)
+    missing = [name for name in names if name not in feed]
+    if missing:
+        raise ValueError(f"[Executor.run] the program needs {_some(missing)}, which the feed does not have.")
+    inputs = [_as_tensor(feed[name], name, program._find(name)) for name in names]
+    with _seeded(program.random_seed):
+        results = iter(executable.run(inputs))
+    outputs = [next(results) if _C.capture_of(v) is not None else v for v in found]
+    return [t.numpy() if return_numpy else t.detach().clone() for t in outputs]
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Random numbers of this seed, if it is not 0; the stream outside is as it was."""
+    if not seed:
+        yield
+        return
+    before = oar.get_rng_state()
+    oar.seed(seed)
+    try:
+        yield
+    finally:
+        oar.set_rng_state(before)
