@@ -232,11 +232,6 @@ Word* row_of(const oar_tensor& x, const MaskRun& run, const SmallVector<int64_t,
 // One row of x[mask] = value for a mask that has all axes of x: a number, or elements in order.
 template <class Word>
 void put_run(Word* row, int64_t step, const MaskRun& run, const Word* given, int64_t given_step) {
-  if (given_step == 0 && step == 1 && run.step == 1) {
-    const Word number = *given;
-    for (int64_t i = 0; i < run.last - run.first; ++i) row[i] = run.flags[i] ? number : row[i];
-    return;
-  }
   for (int64_t i = 0; i < run.last - run.first; ++i) {  // no branch that cannot be foretold
     const bool taken = run.flags[i * run.step];
     const Word* choice[] = {row + i * step, given};

@@ -18,6 +18,12 @@ struct LineGroup {
   int64_t start(int64_t i, bool reverse = false) const {
     return first + (reverse ? length - 1 - i : i) * along;
   }
+  // Whether all lines fall into the same few places of the cache, and push each other out if they are
+  // walked together where they are.
+  template <class T>
+  bool lines_collide() const {
+    return across * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
+  }
 };
 inline constexpr int64_t kColumns = 64, kFewColumns = 8;
 
@@ -64,8 +70,7 @@ void for_lines(const AxisSpan& span, Body&& body) {
                });
 }
 
-// Parts of some lines, copied side by side. Lines that lie a power of two apart share a few places of
-// the cache, and would push each other out if they were walked together where they are.
+// Parts of lines that collide, copied side by side.
 template <class T, int64_t kLines>
 class Parts {
  public:
@@ -99,7 +104,8 @@ struct Scan {
   }
   template <int64_t kLines, int64_t kAcross, bool kExclusive>
   void run(const LineGroup& group) const {
-    if constexpr (kLines > 1 && kAcross == 0) return by_parts<kLines, kExclusive>(group);
+    if constexpr (kLines > 1 && kAcross == 0)
+      if (group.template lines_collide<T>()) return by_parts<kLines, kExclusive>(group);
     const int64_t across = kAcross ? kAcross : group.across;
     Acc acc[kLines];
     std::fill_n(acc, kLines, identity);
@@ -197,7 +203,8 @@ struct Others {
         .template operator()<kLines, kAcross>(group);
     Acc behind[kLines];
     std::fill_n(behind, kLines, Acc(1));
-    if constexpr (kLines > 1 && kAcross == 0) return by_parts<kLines>(group, behind);
+    if constexpr (kLines > 1 && kAcross == 0)
+      if (group.template lines_collide<T>()) return by_parts<kLines>(group, behind);
     const int64_t across = kAcross ? kAcross : group.across;
     for (int64_t i = group.length; i-- > 0;)
       step_back<kLines>(in + group.start(i), out + group.start(i), across, behind);
@@ -207,9 +214,9 @@ struct Others {
   struct Times {
     Acc operator()(Acc a, Acc v) const { return wrapping_multiply(a, v); }
   };
-  // `to` holds what stands before each element.
+  // `to` holds what stands before each element. Inlined, so that what is behind stays in registers.
   template <int64_t kLines>
-  static void step_back(const T* line, T* to, int64_t across, Acc* behind) {
+  [[gnu::always_inline]] static void step_back(const T* line, T* to, int64_t across, Acc* behind) {
     each_line<kLines>(
         [&](int64_t c) { return Times{}(convert_element<Acc>(to[c * across]), behind[c]); },
         [&](int64_t c, Acc made) {
@@ -218,7 +225,7 @@ struct Others {
         });
   }
   template <int64_t kLines>
-  void by_parts(const LineGroup& group, Acc* behind) const {
+  [[gnu::always_inline]] void by_parts(const LineGroup& group, Acc* behind) const {
     Parts<T, kLines> x, made;
     for (int64_t end = group.length; end > 0;) {
       const int64_t n = std::min(x.kLength, end), at = group.first + end - n;
@@ -339,7 +346,8 @@ struct Recurrence {
 
   template <int64_t kLines, int64_t kAcross>
   void operator()(const LineGroup& group) const {
-    if constexpr (kLines > 1 && kAcross == 0) return by_parts<kLines>(group);
+    if constexpr (kLines > 1 && kAcross == 0)
+      if (group.template lines_collide<T>()) return by_parts<kLines>(group);
     const int64_t across = kAcross ? kAcross : group.across, to_factor = reverse ? group.along : 0;
     Acc h[kLines] = {};
     for (int64_t i = 0; i < group.length; ++i) {

@@ -468,14 +468,12 @@ const char* objection_to_shape(const Problem& p) {
 }
 
 // A kernel for each channel needs no blocks of channels, whose making takes longer than the sums.
-bool adds_rows(const KernelCall& call, const Problem& p) {
-  const oar_tensor& image = p.pass == Pass::InputGrad ? call.out() : call.in(0);
-  const oar_tensor& result = p.pass == Pass::InputGrad ? call.in(1) : call.out();
-  const bool channels_last = call.arg(7).as_bool();
-  return p.pass != Pass::WeightGrad && !channels_last && call.dtype() == DType::Float32 &&
-         p.groups > 1 && image.shape[1] == p.groups && result.shape[1] == p.groups &&
+bool adds_rows(const Problem& p, DType dtype) {
+  const Sizes &image = p.image_of().shape, &result = p.result().shape;
+  return p.pass != Pass::WeightGrad && !p.is_channels_last() && dtype == DType::Float32 &&
+         p.groups > 1 && image[1] == p.groups && result[1] == p.groups &&
          std::all_of(p.stride.begin(), p.stride.end(), [](int64_t step) { return step == 1; }) &&
-         std::min(image.shape[image.ndim - 1], result.shape[result.ndim - 1]) >= 16;
+         std::min(image.back(), result.back()) >= 16;
 }
 
 template <Pass kPass>
@@ -512,7 +510,7 @@ const char* objection(const oar_kernel_call* raw) {
   if constexpr (kFused)
     if (const char* epilogue = objection_to_epilogue(call, p)) return epilogue;
   if (p.work() < kLeastWork) return "the convolution is small";
-  if (adds_rows(call, p)) return "rows are added directly";
+  if (!kFused && adds_rows(p, call.dtype())) return "rows are added directly";
   if (onednn::library() == nullptr) return "oneDNN is not there";
   if (!onednn::is_fast(call.dtype()) && refused_by_tiles<kPass>(raw) == nullptr)
     return "tiles are faster";
