@@ -135,6 +135,7 @@ class Cutting {
       halves.backward.inputs.push_back(program_.inputs[i]);
     for (size_t i = joint_.outputs; i < program_.outputs.size(); ++i)
       halves.backward.outputs.push_back(program_.outputs[i]);
+    hand_over_sizes(halves, static_cast<std::ptrdiff_t>(program_.inputs.size() - joint_.inputs));
     finish(halves.forward);
     finish(halves.backward);
     return halves;
@@ -205,6 +206,53 @@ class Cutting {
     // A state that the forward half writes has another content by then: it is handed over.
     if (backward) std::erase_if(part.states, [](const State& s) { return s.written != kNoValue; });
     return part;
+  }
+
+  // Open sizes that the backward half works with and that none of its inputs has as a size: the
+  // gradient of a sum is told only its cotangent. An empty tensor with these sizes tells them.
+  static void hand_over_sizes(Halves& halves, std::ptrdiff_t cotangents) {
+    const std::vector<Dim> untold = untold_symbols(halves.backward);
+    if (untold.empty()) return;
+    Shape shape{Dims(untold)};
+    shape.push_back(0);
+    Instruction empty;
+    empty.op = &get_op("full");
+    empty.operands.resize(3);
+    const Scalar zero(0);
+    empty.attributes.push(Value(Dims(shape)));
+    empty.attributes.push(Value(zero));
+    empty.attributes.push(Value(DType::Float32));
+    const ValueType type{DType::Float32, shape, Device{}};
+    const ValueId id = halves.forward.add_value(type);
+    internal_check(halves.backward.add_value(type) == id, "the halves number values alike");
+    empty.results.push_back(id);
+    halves.forward.body.instructions.push_back(std::move(empty));
+    halves.forward.outputs.push_back(id);
+    // In front of the cotangents, where what the forward half hands over stands.
+    halves.backward.inputs.insert(halves.backward.inputs.end() - cotangents, id);
+  }
+
+  static std::vector<Dim> untold_symbols(Program part) {
+    remove_dead(part);
+    part.renumber();
+    std::vector<Dim> told, untold;
+    const auto add = [](std::vector<Dim>& to, Dim d) {
+      if (std::find(to.begin(), to.end(), d) == to.end()) to.push_back(d);
+    };
+    for (const ValueId id : part.inputs)
+      for (const Dim d : part.type_of(id).shape)
+        if (const std::vector<Dim> symbols = d.symbols(); symbols.size() == 1 && symbols[0] == d)
+          add(told, d);
+    const auto use = [&](Dim d) {
+      for (const Dim symbol : d.symbols())
+        if (std::find(told.begin(), told.end(), symbol) == told.end()) add(untold, symbol);
+      return d;
+    };
+    for (const ProgramValue& value : part.values)
+      for (const Dim d : value.type.shape) use(d);
+    for (const Instruction& instruction : part.body.instructions)
+      static_cast<void>(replace_dims(instruction.attributes.args(), use));
+    return untold;
   }
 
   static void finish(Program& part) {
