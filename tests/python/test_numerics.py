@@ -12,6 +12,10 @@ import sys
 import numpy as np
 import pytest
 
+def logistic(x):
+    return np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x)))
+
+
 # name: (reference, the most units in the last place that a float32 may be off)
 UNARY = {
     "exp": (np.exp, 2),
@@ -31,8 +35,11 @@ UNARY = {
     "tanh": (np.tanh, 2),
     "sqrt": (np.sqrt, 0.51),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 1.5),
-    "sigmoid": (lambda x: np.where(x < 0, np.exp(-np.abs(x)), 1) / (1 + np.exp(-np.abs(x))), 2),
+    "sigmoid": (logistic, 2),
+    "silu": (lambda x: x * logistic(x), 2),
+    "log_sigmoid": (lambda x: -(np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x)))), 2),
     "erf": ("erf", 2),
+    "gelu": ("gelu", 9),  # 6 where the result is a normal number
 }
 BINARY = {"pow": (np.power, 1), "atan2": (np.arctan2, 2)}
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0, 0.5, -0.5, 1e-45, -1e-45, 1.17549435e-38, 3.4028235e38,
@@ -97,8 +104,10 @@ def results(request, tmp_path_factory):
 
 def expected(reference, *arguments):
     with np.errstate(all="ignore"):
-        if reference == "erf":
-            from scipy.special import erf as reference
+        if reference in ("erf", "gelu"):
+            from scipy import special
+
+            reference = special.erf if reference == "erf" else lambda x: x * special.ndtr(x)
         return reference(*arguments)
 
 
@@ -131,7 +140,7 @@ def test_float32(results, name):
     check(name, results[name], expected(reference, wide), (x,), most)
 
 
-@pytest.mark.parametrize("name", [n for n in UNARY if n != "erf"])
+@pytest.mark.parametrize("name", [n for n in UNARY if n not in ("erf", "gelu")])
 def test_float64(results, name):
     reference, most = UNARY[name]
     x = doubles_everywhere()

@@ -109,6 +109,15 @@ const OpDef argsort_op = {
     .python = "oar Tensor",
 };
 
+void check_k(const Tensor& x, int64_t k, int64_t axis) {
+  const Dim size = x.rank() == 0 ? Dim(1) : x.dim(axis);
+  user_check(k >= 1, ErrorKind::InvalidArgument, "k is {}; it must be at least 1.", k);
+  user_check(size.is_symbolic() || k <= size.word(), ErrorKind::InvalidArgument,
+             "k is {}, but x of shape {} has only {} elements along axis {}.\nhint: Pass k "
+             "up to {}.",
+             k, to_string(x.dims()), size.str(), axis, size.str());
+}
+
 const OpDef topk_along_op = {
     .schema =
         "topk_along(Tensor x, int k, int axis, bool largest = True) -> (Tensor values, "
@@ -118,12 +127,7 @@ const OpDef topk_along_op = {
         "Of equals the first ones are taken.",
     .infer = [](const args::topk_along& a) -> Metas {
       const int64_t axis = axis_of(a.x, a.axis);
-      const Dim size = a.x.rank() == 0 ? Dim(1) : a.x.dim(axis);
-      user_check(a.k >= 1, ErrorKind::InvalidArgument, "k is {}; it must be at least 1.", a.k);
-      user_check(size.is_symbolic() || a.k <= size.word(), ErrorKind::InvalidArgument,
-                 "k is {}, but x of shape {} has only {} elements along axis {}.\nhint: Pass k "
-                 "up to {}.",
-                 a.k, to_string(a.x.dims()), size.str(), axis, size.str());
+      check_k(a.x, a.k, axis);
       Shape shape = a.x.shape();
       if (!shape.empty()) shape[static_cast<size_t>(axis)] = a.k;
       return {TensorMeta{a.x.dtype(), shape}, TensorMeta{DType::Int64, shape}};
@@ -186,6 +190,18 @@ const OpDef kthvalue_op = {
     .brief =
         "The k-th smallest element along an axis, the last one by default, and where it "
         "stands.",
+    .infer = [](const args::kthvalue& a) -> Metas {
+      const int64_t axis = axis_of(a.x, a.axis.value_or(-1));
+      check_k(a.x, a.k, axis);
+      Shape shape;
+      for (int64_t i = 0; i < a.x.rank(); ++i) {
+        if (i != axis)
+          shape.push_back(a.x.dim(i));
+        else if (a.keepdim)
+          shape.push_back(1);
+      }
+      return {TensorMeta{a.x.dtype(), shape}, TensorMeta{DType::Int64, shape}};
+    },
     .decompose = [](const args::kthvalue& a) -> Made {
       const int64_t axis = axis_of(a.x, a.axis.value_or(-1));
       const auto [values, indices] = topk_along(a.x, a.k, axis, /*largest=*/false);

@@ -65,12 +65,32 @@ struct Take {
   }
 
  private:
+  static constexpr int64_t kBlock = 128;
+  // The places that indices name. All are looked at before any is complained of: a branch for each of
+  // them would cost more than reading the element.
+  void resolve(const char* given, auto step, int64_t n, int64_t* places) const {
+    const auto index = [&](int64_t i) {
+      return static_cast<int64_t>(*reinterpret_cast<const I*>(given + i * step));
+    };
+    uint64_t outside = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t at = index(i) + (index(i) < 0 ? size : 0);
+      places[i] = at;
+      const uint64_t behind = static_cast<uint64_t>(size) - 1 - static_cast<uint64_t>(at);
+      outside |= static_cast<uint64_t>(at) | behind;  // the sign bits tell
+    }
+    if (static_cast<int64_t>(outside) < 0) [[unlikely]]
+      for (int64_t i = 0; i < n; ++i) checked(index(i), axis, size);
+  }
   void run(const std::array<char*, 3>& p, int64_t n, auto to, auto index, auto from,
            auto along) const {
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = checked(*reinterpret_cast<const I*>(p[1] + i * index), axis, size);
-      *reinterpret_cast<Word*>(p[0] + i * to) =
-          *reinterpret_cast<const Word*>(p[2] + i * from + at * along);
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t end = std::min(n, begin + kBlock);
+      int64_t places[kBlock];
+      resolve(p[1] + begin * index, index, end - begin, places);
+      for (int64_t i = begin; i < end; ++i)
+        *reinterpret_cast<Word*>(p[0] + i * to) =
+            *reinterpret_cast<const Word*>(p[2] + i * from + places[i - begin] * along);
     }
   }
 };

@@ -72,8 +72,9 @@ void turn_kernel(const ConvShape& s, const T* weight, T* turned) {
 
 template <class T>
 void input_gradient(const ConvShape& s, const T* weight, const T* grad, T* out) {
-  if (is_depthwise(s)) return depthwise_input_gradient(s, weight, grad, out);
-  if (!s.has_steps()) {
+  const bool turns = !s.has_steps() && (!is_depthwise(s) || s.out_channels == 1);
+  if (is_depthwise(s) && !turns) return depthwise_input_gradient(s, weight, grad, out);
+  if (turns) {
     Scratch<T> turned(s.groups * s.out_channels * s.depth());
     turn_kernel(s, weight, turned.data());
     return forward<T>(reversed(s), grad, turned.data(), nullptr, out);

@@ -96,6 +96,13 @@ void visit_width(const oar_tensor& t, F&& body) {
   }
 }
 
+// A result of at least this many bytes is written past the caches: it would be gone from them before
+// anybody reads it.
+inline constexpr int64_t kStreamedFrom = int64_t{16} << 20;
+// n bytes side by side, past the caches. stream_fence() has to follow before others read them.
+void stream_bytes(char* to, const char* from, int64_t n);
+void stream_fence();
+
 // n elements side by side; a short run costs no call.
 template <class Word>
 void copy_packed(Word* to, const Word* from, int64_t n) {

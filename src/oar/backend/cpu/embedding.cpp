@@ -1,6 +1,8 @@
 // Embedding: rows copied out of a table, and summed back into it.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "oar/backend/cpu/places.h"
 
@@ -11,22 +13,31 @@ namespace {
 class RowNumbers {
  public:
   RowNumbers(const oar_tensor& x, int64_t rows)
-      : count_(x.numel), numbers_(dims_of(x), DType::Int64) {
-    copy_elements(*numbers_, x);
-    const auto* numbers = numbers_.data<int64_t>();
+      : count_(x.numel), numbers_(static_cast<const int64_t*>(x.data)) {
+    const auto packed = contiguous_strides(dims_of(x));
+    if (dtype_of(x) != DType::Int64 || !std::equal(packed.begin(), packed.end(), x.strides)) {
+      copy_.emplace(dims_of(x), DType::Int64);
+      copy_elements(**copy_, x);
+      numbers_ = copy_->data<int64_t>();
+    }
+    const int64_t* numbers = numbers_;
+    const int64_t count = count_;
     int64_t good = 0;
-    for (int64_t i = 0; i < count_; ++i) good += numbers[i] >= 0 && numbers[i] < rows;
-    for (int64_t i = 0; good < count_ && i < count_; ++i)
+    for (int64_t i = 0; i < count; ++i)
+      good += static_cast<uint64_t>(numbers[i]) < static_cast<uint64_t>(rows);
+    for (int64_t i = 0; good < count && i < count; ++i)
       user_check(numbers[i] >= 0 && numbers[i] < rows, ErrorKind::OutOfRange,
                  "x holds the row number {}; weight has {} rows (0 to {}).", numbers[i], rows,
                  rows - 1);
   }
-  int64_t operator[](int64_t i) const { return numbers_.data<int64_t>()[i]; }
+  int64_t operator[](int64_t i) const { return numbers_[i]; }
+  const int64_t* data() const { return numbers_; }
   int64_t count() const { return count_; }
 
  private:
   int64_t count_;
-  TemporaryTensor numbers_;
+  std::optional<TemporaryTensor> copy_;
+  const int64_t* numbers_;
 };
 
 constexpr int64_t kAhead = 8;  // rows that are asked for before they are needed
@@ -51,15 +62,19 @@ void embedding_lookup(KernelCall& call) {
   if (length == 0) return;
   parallel_for(
       0, rows.count(), std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          char* to = static_cast<char*>(out.data) + i * length * size;
-          const char* from = static_cast<const char*>(weight.data) + rows[i] * stride;
+        const int64_t *numbers = rows.data(), bytes = length * size;
+        const int64_t asked = packed ? std::min<int64_t>(bytes, 1024) : 1;
+        const auto* table = static_cast<const char*>(weight.data);
+        char* to = static_cast<char*>(out.data) + begin * bytes;
+        for (int64_t i = begin; i < end; ++i, to += bytes) {
+          const char* from = table + numbers[i] * stride;
           if (i + kAhead < end)
-            __builtin_prefetch(static_cast<const char*>(weight.data) + rows[i + kAhead] * stride);
-          if (rows[i] == padding) {
-            std::memset(to, 0, static_cast<size_t>(length * size));
+            for (int64_t k = 0; k < asked; k += 64)
+              __builtin_prefetch(table + numbers[i + kAhead] * stride + k);
+          if (numbers[i] == padding) {
+            std::memset(to, 0, static_cast<size_t>(bytes));
           } else if (packed) {
-            copy_packed(to, from, length * size);
+            copy_packed(to, from, bytes);
           } else {
             row.runs([&](const auto& at, const auto& steps, int64_t n) {
               for (int64_t k = 0; k < n; ++k)

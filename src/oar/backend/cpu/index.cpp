@@ -40,14 +40,14 @@ struct Beside {
 // `rows` rows from base + from[i] on, side by side.
 template <class Word>
 void take_some(Word* to, const char* base, const int64_t* from, int64_t rows,
-               const Walk<2>& behind) {
+               const Walk<2>& behind, bool stream) {
   constexpr int64_t size = sizeof(Word);
   const int64_t length = behind.count();
   const auto row = [&](int64_t i) { return reinterpret_cast<const Word*>(base + from[i]); };
   if (length == 1) {
     for (int64_t i = 0; i < rows; ++i) to[i] = *row(i);
   } else if (behind.is_run({size, size})) {
-    for (int64_t i = 0; i < rows; ++i) copy_packed(to + i * length, row(i), length);
+    copy_rows(reinterpret_cast<char*>(to), base, from, rows, length * size, stream);
   } else {
     for (int64_t i = 0; i < rows; ++i)
       behind.runs([&](const auto& at, const auto& steps, int64_t n) {
@@ -63,6 +63,7 @@ void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside,
                const Offsets& from) {
   const auto count = static_cast<int64_t>(from.size());
   const int64_t length = beside.behind.count();
+  const bool stream = out.numel * static_cast<int64_t>(sizeof(Word)) >= kStreamedFrom;
   parallel_for(
       0, beside.before.count() * count, std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1)),
       [&](int64_t begin, int64_t end) {
@@ -70,9 +71,10 @@ void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside,
           const int64_t first = begin % count, rows = std::min(end - begin, count - first);
           take_some(static_cast<Word*>(out.data) + begin * length,
                     static_cast<const char*>(x.data) + beside.before.offsets(begin / count)[0],
-                    from.data() + first, rows, beside.behind);
+                    from.data() + first, rows, beside.behind, stream);
           begin += rows;
         }
+        if (stream) stream_fence();
       });
 }
 
@@ -154,13 +156,22 @@ void write_rows(void* tensor, const void* value, const Beside& beside, const Off
                      *reinterpret_cast<const T*>(at_value + at[1] + k * steps[1]));
     });
   };
+  const auto write_all = [&](const std::array<int64_t, 2>& base) {
+    if (length != 1) {
+      for (int64_t row = 0; row < rows; ++row) write(base, row);
+      return;
+    }
+    char* tensor_base = static_cast<char*>(tensor) + base[0];
+    const char* value_base = static_cast<const char*>(value) + base[1];
+    const int64_t *to_row = to.data(), *from_row = from.data();
+    for (int64_t row = 0; row < rows; ++row)
+      Combine::one(*reinterpret_cast<T*>(tensor_base + to_row[row]),
+                   *reinterpret_cast<const T*>(value_base + from_row[row]));
+  };
   if (outer == 1) return in_order(to, length, [&](int64_t row) { write({0, 0}, row); });
   parallel_for(0, outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, rows * length)),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t p = begin; p < end; ++p) {
-                   const auto base = beside.before.offsets(p);
-                   for (int64_t row = 0; row < rows; ++row) write(base, row);
-                 }
+                 for (int64_t p = begin; p < end; ++p) write_all(beside.before.offsets(p));
                });
 }
 

@@ -3,6 +3,7 @@
 #include "oar/backend/cpu/gemm.h"
 #include "oar/backend/cpu/gemv.h"
 #include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/simd/ops.h"
 
 namespace oar::cpu {
 namespace {
@@ -34,9 +35,28 @@ void run(const Batched& p, const void* x, const void* y, void* out, bool accumul
   });
 }
 
+// A column times a row has nothing to add up. Answers false where there is more to do.
+bool outer_product(const Batched& p, KernelCall& call) {
+  if (p.k != 1 || p.count != 1 || !simd::loop_for(simd::Op::multiply, call.dtype())) return false;
+  const int64_t shape[] = {p.m, p.n};
+  const int64_t rows[] = {p.a_row, 0}, columns[] = {0, p.b_column}, both[] = {p.c_row, 1};
+  const auto with_steps = [&](oar_tensor t, const int64_t* steps) {
+    t.shape = shape;
+    t.strides = steps;
+    t.ndim = 2;
+    t.numel = p.m * p.n;
+    return t;
+  };
+  const oar_tensor x = with_steps(call.in(0), rows), y = with_steps(call.in(1), columns),
+                   out = with_steps(call.out(), both);
+  simd::drive_op<2>(simd::Op::multiply, {&out, &x, &y});
+  return true;
+}
+
 void product(KernelCall& call, bool transpose_x, bool transpose_y) {
   if (call.out().numel == 0) return;
   const Batched p = batched_product(call.in(0), call.in(1), call.out(), transpose_x, transpose_y);
+  if (outer_product(p, call)) return;
   visit<kNumbers>(call.dtype(), [&](auto tag) {
     run<typename decltype(tag)::type>(p, call.in(0).data, call.in(1).data, call.out().data, false);
   });

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "oar/backend/cpu/axis.h"
@@ -41,44 +43,24 @@ key_t<T> key_of(T value, bool descending) {
 }
 
 // A key and its place, ordered by both: in one word where they fit, else in two.
-template <class Key>
-struct Pair {
-  Key key;
+struct WidePair {
+  uint64_t key;
   uint32_t place;
-  bool operator<(const Pair& o) const { return key != o.key ? key < o.key : place < o.place; }
+  bool operator<(const WidePair& o) const { return key != o.key ? key < o.key : place < o.place; }
 };
 template <class Key>
-struct PackedPair {
-  uint64_t word;
-  bool operator<(const PackedPair& o) const { return word < o.word; }
-};
-template <class T>
-using item_t = std::conditional_t<sizeof(T) == 8, Pair<uint64_t>, PackedPair<key_t<T>>>;
+using item_t = std::conditional_t<sizeof(Key) == 8, WidePair, uint64_t>;
 
-template <class Key>
-void make_item(Pair<Key>& item, Key key, int64_t place) {
+inline void make_item(WidePair& item, uint64_t key, int64_t place) {
   item = {key, static_cast<uint32_t>(place)};
 }
-template <class Key>
-void make_item(PackedPair<Key>& item, Key key, int64_t place) {
-  item.word = uint64_t{key} << 32 | static_cast<uint64_t>(place);
+inline void make_item(uint64_t& item, uint64_t key, int64_t place) {
+  item = key << 32 | static_cast<uint64_t>(place);
 }
-template <class Key>
-int64_t place_in(const Pair<Key>& item) {
-  return item.place;
-}
-template <class Key>
-int64_t place_in(const PackedPair<Key>& item) {
-  return static_cast<int64_t>(item.word & 0xffffffff);
-}
-template <class Key>
-unsigned digit(const Pair<Key>& item, int byte) {
-  return item.key >> (8 * byte) & 0xff;
-}
-template <class Key>
-unsigned digit(const PackedPair<Key>& item, int byte) {
-  return item.word >> (32 + 8 * byte) & 0xff;
-}
+inline uint32_t place_in(const WidePair& item) { return item.place; }
+inline uint32_t place_in(uint64_t item) { return static_cast<uint32_t>(item); }
+inline unsigned digit(const WidePair& item, int byte) { return item.key >> (8 * byte) & 0xff; }
+inline unsigned digit(uint64_t item, int byte) { return item >> (32 + 8 * byte) & 0xff; }
 
 // Items come with rising places, so a stable sort by key is all that is needed. The digits of all
 // bytes are counted in one pass; a byte that is the same in all items needs no pass of its own.
@@ -98,68 +80,148 @@ Item* radix_sort(Item* items, Item* other, int64_t n) {
   return items;
 }
 
-template <class T>
-class LineSorter {
+// Short lines of words that differ, without a branch that depends on them: blocks by counting, for each
+// word, those below it, and then merges.
+class ShortSort {
  public:
-  using Item = item_t<T>;
-  using Key = key_t<T>;
-  LineSorter(int64_t length, bool descending)
-      : length_(length), descending_(descending), keys_(length), items_(length), other_(length) {}
+  static constexpr int64_t kMost = 256;
 
-  // The first `count` items of the sorted line.
-  const Item* first(const T* line, int64_t stride, int64_t count) {
-    if (count == 0) return items_.data();
-    fill_keys(line, stride, keys_.data(), length_, descending_);
-    if (count <= kFew && count * 4 <= length_) return pick(keys_.data(), items_.data(), count);
-    return sorted(count * 2 <= length_ ? candidates(keys_.data(), items_.data(), count)
-                                       : all(keys_.data(), items_.data()));
+  // Sorts the first n of `words`; both arrays have room for kMost. Answers the one that holds them.
+  static uint64_t* run(uint64_t* words, uint64_t* other, int64_t n) {
+    int64_t padded = kBlock;
+    while (padded < n) padded *= 2;
+    for (int64_t i = n; i < padded; ++i) make_item(words[i], 0xffffffff, i);
+    for (int64_t i = 0; i < padded; i += kBlock) sort_block(words + i, other + i);
+    std::swap(words, other);
+    for (int64_t half = kBlock; half < padded; half *= 2) {
+      for (int64_t i = 0; i < padded; i += 2 * half) merge(words + i, half, other + i);
+      std::swap(words, other);
+    }
+    return words;
+  }
+
+ private:
+  static constexpr int64_t kBlock = 16;
+
+  // Vectors compare signed numbers, so the highest bit changes its meaning.
+  typedef int64_t Four __attribute__((vector_size(32), aligned(8), may_alias));
+  static constexpr int64_t kTop = std::numeric_limits<int64_t>::min();
+  static void sort_block(const uint64_t* from, uint64_t* to) {
+    Four words[kBlock / 4], below[kBlock / 4];
+#pragma GCC unroll 4
+    for (int q = 0; q < kBlock / 4; ++q) {
+      words[q] = *reinterpret_cast<const Four*>(from + 4 * q) ^ kTop;
+      below[q] = Four{};
+    }
+    for (int64_t k = 0; k < kBlock; ++k) {
+      const Four one = Four{} + (static_cast<int64_t>(from[k]) ^ kTop);
+#pragma GCC unroll 4
+      for (int q = 0; q < kBlock / 4; ++q) below[q] -= one < words[q];  // true is -1
+    }
+    for (int64_t i = 0; i < kBlock; ++i) to[below[i / 4][i % 4]] = from[i];
+  }
+  // Two halves from both ends at once: two chains of dependent steps instead of one.
+  static void merge(const uint64_t* from, int64_t half, uint64_t* to) {
+    const uint64_t *low = from, *high = from + half;
+    const uint64_t *low_end = high - 1, *high_end = high + half - 1;
+    uint64_t* to_end = to + 2 * half - 1;
+    for (int64_t i = 0; i < half; ++i) {
+      const uint64_t a = *low, b = *high, c = *low_end, d = *high_end;
+      const bool first = a < b, last = c > d;
+      *to++ = first ? a : b;
+      low += first;
+      high += !first;
+      *to_end-- = last ? c : d;
+      low_end -= last;
+      high_end -= !last;
+    }
+  }
+};
+
+// Brings the keys of a line, which stand in keys(), into order.
+template <class Key>
+class KeyOrder {
+ public:
+  using Item = item_t<Key>;
+  explicit KeyOrder(int64_t length)
+      : length_(length),
+        keys_(length),
+        items_(std::max(length, ShortSort::kMost)),
+        other_(std::max(length, ShortSort::kMost)) {}
+  Key* keys() const { return keys_.data(); }
+
+  // Writes where the first `count` of the sorted line stand.
+  void first(int64_t count, uint32_t* places) {
+    const Item* sorted = first_items(count);
+    for (int64_t k = 0; k < count; ++k) places[k] = place_in(sorted[k]);
+  }
+  // Where the item stands that has `count` in front of it.
+  uint32_t nth(int64_t count) {
+    const Parts parts(keys_.data(), length_, count + 1);
+    const int64_t made = parts.collect(keys_.data(), length_, items_.data(), parts.last);
+    Item* wanted = items_.data() + (count - parts.below);
+    std::nth_element(items_.data(), wanted, items_.data() + made);
+    return place_in(*wanted);
   }
 
  private:
   static constexpr int64_t kFew = 32, kAtOnce = 16;
 
-  // What loops use is handed to them: what a member points to is looked up again after every write.
-  static void fill_keys(const T* line, int64_t stride, Key* keys, int64_t n, bool descending) {
-    if (stride == 1)
-      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i], descending);
-    else
-      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i * stride], descending);
+  // The keys' range in equal parts, of which the first ones up to `last` hold at least `count` keys.
+  struct Parts {
+    Key low;
+    int shift;
+    uint32_t last = 0;
+    int64_t below = 0;  // keys in front of the last part
+
+    Parts(const Key* keys, int64_t n, int64_t count) {
+      const int bits = n < 1024 ? 7 : 10;
+      Key high = low = keys[0];
+      for (int64_t i = 1; i < n; ++i) {
+        low = std::min(low, keys[i]);
+        high = std::max(high, keys[i]);
+      }
+      shift = std::max(0, static_cast<int>(std::bit_width(static_cast<Key>(high - low))) - bits);
+      uint32_t counts[1 << 10];
+      std::fill_n(counts, 1 << bits, 0);
+      for (int64_t i = 0; i < n; ++i) ++counts[part(keys[i])];
+      while (below + counts[last] < count) below += counts[last++];
+    }
+    uint32_t part(Key key) const {
+      return static_cast<uint32_t>(static_cast<Key>(key - low) >> shift);
+    }
+    // The items of the parts from `from` to the last, in their order; answers how many.
+    int64_t collect(const Key* keys, int64_t n, Item* items, uint32_t from) const {
+      int64_t made = 0;
+      for (int64_t i = 0; i < n; ++i) {  // written over unless it counts
+        make_item(items[made], keys[i], i);
+        made += part(keys[i]) - from <= last - from;
+      }
+      return made;
+    }
+  };
+
+  const Item* first_items(int64_t count) {
+    if (count <= kFew && count * 4 <= length_) return pick(keys_.data(), items_.data(), count);
+    if (count * 2 > length_) return sorted(all(keys_.data(), items_.data()));
+    const Parts parts(keys_.data(), length_, count);
+    return sorted(parts.collect(keys_.data(), length_, items_.data(), 0));
   }
+  // What loops use is handed to them: what a member points to is looked up again after every write.
   int64_t all(const Key* keys, Item* items) const {
     const int64_t n = length_;
     for (int64_t i = 0; i < n; ++i) make_item(items[i], keys[i], i);
     return n;
   }
-  // The items of a lower part of the keys' range that holds at least `count` of them, in their order;
-  // answers how many. The range is cut into equal parts, whose keys are counted.
-  int64_t candidates(const Key* keys, Item* items, int64_t count) const {
-    const int64_t n = length_;
-    const int bits = n < 1024 ? 7 : 10;
-    Key low = keys[0], high = keys[0];
-    for (int64_t i = 1; i < n; ++i) {
-      low = std::min(low, keys[i]);
-      high = std::max(high, keys[i]);
-    }
-    const int shift =
-        std::max(0, static_cast<int>(std::bit_width(static_cast<Key>(high - low))) - bits);
-    const auto part = [=](Key key) { return static_cast<uint32_t>((key - low) >> shift); };
-    uint32_t counts[1 << 10];
-    std::fill_n(counts, 1 << bits, 0);
-    for (int64_t i = 0; i < n; ++i) ++counts[part(keys[i])];
-    uint32_t last = 0;
-    for (int64_t met = counts[0]; met < count; met += counts[last]) ++last;
-    int64_t made = 0;
-    for (int64_t i = 0; i < n; ++i) {  // written over unless it counts
-      make_item(items[made], keys[i], i);
-      made += part(keys[i]) <= last;
-    }
-    return made;
-  }
   // Sorts the first n items, whose places rise.
   const Item* sorted(int64_t n) {
-    if (n >= 256) return radix_sort<sizeof(T)>(items_.data(), other_.data(), n);
-    std::sort(items_.data(), items_.data() + n);
-    return items_.data();
+    if constexpr (std::is_same_v<Item, uint64_t>) {
+      if (n <= ShortSort::kMost) return ShortSort::run(items_.data(), other_.data(), n);
+    } else if (n < 256) {
+      std::sort(items_.data(), items_.data() + n);
+      return items_.data();
+    }
+    return radix_sort<sizeof(Key)>(items_.data(), other_.data(), n);
   }
 
   // Keeps the best so far in order. Most keys are no better than the worst of them, so several are
@@ -194,9 +256,64 @@ class LineSorter {
   }
 
   int64_t length_;
-  bool descending_;
   Scratch<Key> keys_;
   Scratch<Item> items_, other_;
+};
+
+// Lines of one length. Keys of 64 bits are sorted as half as wide ones where their range allows it.
+template <class T>
+class LineSorter {
+ public:
+  using Key = key_t<T>;
+  LineSorter(int64_t length, bool descending)
+      : length_(length), descending_(descending), order_(length), places_(length) {}
+
+  // Where the first `count` elements of the sorted line stand.
+  const uint32_t* first(const T* line, int64_t stride, int64_t count) {
+    if (count > 0)
+      with_keys(line, stride, [&](auto& order) { order.first(count, places_.data()); });
+    return places_.data();
+  }
+  // Where the element stands that has `count` in front of it in the sorted line.
+  uint32_t nth(const T* line, int64_t stride, int64_t count) {
+    uint32_t place = 0;
+    with_keys(line, stride, [&](auto& order) { place = order.nth(count); });
+    return place;
+  }
+
+ private:
+  template <class Body>
+  void with_keys(const T* line, int64_t stride, Body&& body) {
+    fill_keys(line, stride, order_.keys(), length_, descending_);
+    if constexpr (sizeof(Key) == 8) {
+      if (narrow(order_.keys())) return body(*narrow_);
+    }
+    body(order_);
+  }
+  static void fill_keys(const T* line, int64_t stride, Key* keys, int64_t n, bool descending) {
+    if (stride == 1)
+      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i], descending);
+    else
+      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i * stride], descending);
+  }
+  bool narrow(const Key* keys) {
+    Key low = keys[0], high = keys[0];
+    for (int64_t i = 1; i < length_; ++i) {
+      low = std::min(low, keys[i]);
+      high = std::max(high, keys[i]);
+    }
+    if (high - low > 0xffffffff) return false;
+    if (!narrow_) narrow_.emplace(length_);
+    uint32_t* to = narrow_->keys();
+    for (int64_t i = 0; i < length_; ++i) to[i] = static_cast<uint32_t>(keys[i] - low);
+    return true;
+  }
+
+  int64_t length_;
+  bool descending_;
+  KeyOrder<Key> order_;
+  std::optional<KeyOrder<uint32_t>> narrow_;
+  Scratch<uint32_t> places_;
 };
 
 }  // namespace oar::cpu

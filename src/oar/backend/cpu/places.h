@@ -29,6 +29,23 @@ struct CachedMemory {
 };
 using Offsets = std::vector<int64_t, CachedMemory<int64_t>>;
 
+// Rows of `bytes` bytes that start at base + from[i], side by side. They lie anywhere, so they are asked
+// for before they are needed.
+inline void copy_rows(char* to, const char* base, const int64_t* from, int64_t rows, int64_t bytes,
+                      bool stream) {
+  constexpr int64_t kAhead = 8, kLine = 64;
+  const int64_t asked = std::min<int64_t>(bytes, 1024);
+  const bool past = stream && bytes >= 4 * kLine;
+  for (int64_t i = 0; i < rows; ++i, to += bytes) {
+    if (i + kAhead < rows)
+      for (int64_t k = 0; k < asked; k += kLine) __builtin_prefetch(base + from[i + kAhead] + k);
+    if (past)
+      stream_bytes(to, base + from[i], bytes);
+    else
+      copy_packed(to, base + from[i], bytes);
+  }
+}
+
 // Axes walked together over N operands, with byte strides, merged where all of them continue.
 template <size_t N>
 class Walk {

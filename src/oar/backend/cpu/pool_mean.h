@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "oar/backend/cpu/fold_table.h"
 #include "oar/backend/cpu/pool_windows.h"
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/scratch.h"
@@ -78,6 +79,14 @@ template <class C>
 C sum_span(const C* from, int64_t n) {
   constexpr int64_t kShort = 32;
   if (n < kShort) return std::accumulate(from, from + n, C(0));
+  if constexpr (std::is_floating_point_v<C>) {
+    constexpr int64_t kBlock = 8192;
+    const auto run = fold_table<C>().loops[static_cast<int>(Fold::sum)].run;
+    const auto leaf = [&](int64_t begin, int64_t end) {
+      return run(from + begin, end - begin, 0, 1, nullptr);
+    };
+    return pairwise<C>(0, n, kBlock, leaf, [](C a, C b) { return a + b; });
+  }
   return sum_of<C>(n, [from](int64_t i) { return from[i]; });
 }
 

@@ -18,6 +18,12 @@ struct LineGroup {
   int64_t start(int64_t i, bool reverse = false) const {
     return first + (reverse ? length - 1 - i : i) * along;
   }
+  // Whether all lines fall into the same few places of the cache, and push each other out if they are
+  // walked together where they are.
+  template <class T>
+  bool lines_collide() const {
+    return across * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
+  }
 };
 inline constexpr int64_t kColumns = 64, kFewColumns = 8;
 
@@ -64,6 +70,23 @@ void for_lines(const AxisSpan& span, Body&& body) {
                });
 }
 
+// Parts of lines that collide, copied side by side.
+template <class T, int64_t kLines>
+class Parts {
+ public:
+  static constexpr int64_t kLength = 64;
+  void load(const T* from, int64_t across, int64_t n) {
+    for (int64_t c = 0; c < kLines; ++c) std::copy_n(from + c * across, n, data_[c]);
+  }
+  void store(T* to, int64_t across, int64_t n) const {
+    for (int64_t c = 0; c < kLines; ++c) std::copy_n(data_[c], n, to + c * across);
+  }
+  T* operator[](int64_t c) { return data_[c]; }
+
+ private:
+  T data_[kLines][kLength];
+};
+
 template <class T, class Acc, class Step>
 struct Scan {
   const T* in;
@@ -81,6 +104,8 @@ struct Scan {
   }
   template <int64_t kLines, int64_t kAcross, bool kExclusive>
   void run(const LineGroup& group) const {
+    if constexpr (kLines > 1 && kAcross == 0)
+      if (group.template lines_collide<T>()) return by_parts<kLines, kExclusive>(group);
     const int64_t across = kAcross ? kAcross : group.across;
     Acc acc[kLines];
     std::fill_n(acc, kLines, identity);
@@ -93,6 +118,26 @@ struct Scan {
             to[c * across] = convert_element<T>(kExclusive ? acc[c] : made);
             acc[c] = made;
           });
+    }
+  }
+  template <int64_t kLines, bool kExclusive>
+  void by_parts(const LineGroup& group) const {
+    Acc acc[kLines];
+    std::fill_n(acc, kLines, identity);
+    Parts<T, kLines> part;
+    for (int64_t done = 0; done < group.length; done += part.kLength) {
+      const int64_t n = std::min(part.kLength, group.length - done);
+      const int64_t at = group.first + (reverse ? group.length - done - n : done);
+      part.load(in + at, group.across, n);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t k = reverse ? n - 1 - i : i;
+        each_line<kLines>([&](int64_t c) { return step(acc[c], convert_element<Acc>(part[c][k])); },
+                          [&](int64_t c, Acc made) {
+                            part[c][k] = convert_element<T>(kExclusive ? acc[c] : made);
+                            acc[c] = made;
+                          });
+      }
+      part.store(out + at, group.across, n);
     }
   }
 };
@@ -154,21 +199,42 @@ struct Others {
 
   template <int64_t kLines, int64_t kAcross>
   void operator()(const LineGroup& group) const {
-    const auto times = [](Acc a, Acc v) { return wrapping_multiply(a, v); };
-    Scan<T, Acc, decltype(times)>{in, out, true, false, Acc(1), times}
+    Scan<T, Acc, Times>{in, out, true, false, Acc(1), {}}
         .template operator()<kLines, kAcross>(group);
-    const int64_t across = kAcross ? kAcross : group.across;
     Acc behind[kLines];
     std::fill_n(behind, kLines, Acc(1));
-    for (int64_t i = group.length; i-- > 0;) {
-      const T* line = in + group.start(i);
-      T* to = out + group.start(i);
-      each_line<kLines>(
-          [&](int64_t c) { return times(convert_element<Acc>(to[c * across]), behind[c]); },
-          [&](int64_t c, Acc made) {
-            to[c * across] = convert_element<T>(made);
-            behind[c] = times(behind[c], convert_element<Acc>(line[c * across]));
-          });
+    if constexpr (kLines > 1 && kAcross == 0)
+      if (group.template lines_collide<T>()) return by_parts<kLines>(group, behind);
+    const int64_t across = kAcross ? kAcross : group.across;
+    for (int64_t i = group.length; i-- > 0;)
+      step_back<kLines>(in + group.start(i), out + group.start(i), across, behind);
+  }
+
+ private:
+  struct Times {
+    Acc operator()(Acc a, Acc v) const { return wrapping_multiply(a, v); }
+  };
+  // `to` holds what stands before each element. Inlined, so that what is behind stays in registers.
+  template <int64_t kLines>
+  [[gnu::always_inline]] static void step_back(const T* line, T* to, int64_t across, Acc* behind) {
+    each_line<kLines>(
+        [&](int64_t c) { return Times{}(convert_element<Acc>(to[c * across]), behind[c]); },
+        [&](int64_t c, Acc made) {
+          to[c * across] = convert_element<T>(made);
+          behind[c] = Times{}(behind[c], convert_element<Acc>(line[c * across]));
+        });
+  }
+  template <int64_t kLines>
+  [[gnu::always_inline]] void by_parts(const LineGroup& group, Acc* behind) const {
+    Parts<T, kLines> x, made;
+    for (int64_t end = group.length; end > 0;) {
+      const int64_t n = std::min(x.kLength, end), at = group.first + end - n;
+      x.load(in + at, group.across, n);
+      made.load(out + at, group.across, n);
+      for (int64_t i = n; i-- > 0;)
+        step_back<kLines>(x[0] + i, made[0] + i, x.kLength, behind);
+      made.store(out + at, group.across, n);
+      end -= n;
     }
   }
 };
@@ -205,7 +271,7 @@ struct ExtremesSoFar {
 
   // A NaN is neither below nor above, so it replaces any number; and nothing replaces it.
   static bool replaces(C value, C best) {
-    return !(kLargest ? value < best : value > best) && best == best;
+    return !(kLargest ? value < best : value > best) & (best == best);
   }
   template <int64_t kLines, int64_t kAcross>
   void operator()(const LineGroup& group) const {
@@ -225,16 +291,34 @@ struct ExtremesSoFar {
       }
     }
   }
-  // One line alone: that a new one is better is rare, so a branch costs little.
+  // One line alone: that a new one is better is rare, so a branch costs little, and several are looked
+  // at at once.
   void line(const LineGroup& group) const {
+    constexpr int64_t kAtOnce = 16;
     auto best = static_cast<C>(in[group.first]);
-    for (int64_t i = 0, place = 0; i < group.length; ++i) {
-      const int64_t at = group.start(i);
-      const auto value = static_cast<C>(in[at]);
-      if (replaces(value, best)) best = value, place = i;
-      values[at] = static_cast<T>(best);
-      places[at] = place;
+    int64_t place = 0, i = 0;
+    const auto step_to = [&](int64_t end) {
+      for (; i < end; ++i) {
+        const int64_t at = group.start(i);
+        const auto value = static_cast<C>(in[at]);
+        if (replaces(value, best)) best = value, place = i;
+        values[at] = static_cast<T>(best);
+        places[at] = place;
+      }
+    };
+    while (group.along == 1 && i + kAtOnce <= group.length) {
+      const T* next = in + group.first + i;
+      unsigned better = 0;
+      for (int64_t k = 0; k < kAtOnce; ++k) better |= replaces(static_cast<C>(next[k]), best);
+      if (better) {
+        step_to(i + kAtOnce);
+        continue;
+      }
+      std::fill_n(values + group.first + i, kAtOnce, static_cast<T>(best));
+      std::fill_n(places + group.first + i, kAtOnce, place);
+      i += kAtOnce;
     }
+    step_to(group.length);
   }
 };
 
@@ -262,6 +346,8 @@ struct Recurrence {
 
   template <int64_t kLines, int64_t kAcross>
   void operator()(const LineGroup& group) const {
+    if constexpr (kLines > 1 && kAcross == 0)
+      if (group.template lines_collide<T>()) return by_parts<kLines>(group);
     const int64_t across = kAcross ? kAcross : group.across, to_factor = reverse ? group.along : 0;
     Acc h[kLines] = {};
     for (int64_t i = 0; i < group.length; ++i) {
@@ -280,6 +366,38 @@ struct Recurrence {
         each_line<kLines>(first, put);
       else
         each_line<kLines>(next, put);
+    }
+  }
+
+ private:
+  template <int64_t kLines>
+  void by_parts(const LineGroup& group) const {
+    Acc h[kLines] = {};
+    Parts<T, kLines> factor, term;
+    for (int64_t done = 0; done < group.length; done += term.kLength) {
+      const int64_t n = std::min(term.kLength, group.length - done);
+      const int64_t at = group.first + (reverse ? group.length - done - n : done);
+      if (reverse)
+        factor.load(a + at + 1, group.across, done == 0 ? n - 1 : n);
+      else
+        factor.load(a + at, group.across, n);
+      term.load(b + at, group.across, n);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t k = reverse ? n - 1 - i : i;
+        const auto first = [&](int64_t c) { return convert_element<Acc>(term[c][k]); };
+        const auto next = [&](int64_t c) {
+          return h[c] * convert_element<Acc>(factor[c][k]) + first(c);
+        };
+        const auto put = [&](int64_t c, Acc made) {
+          term[c][k] = convert_element<T>(made);
+          h[c] = made;
+        };
+        if (done + i == 0)
+          each_line<kLines>(first, put);
+        else
+          each_line<kLines>(next, put);
+      }
+      term.store(out + at, group.across, n);
     }
   }
 };

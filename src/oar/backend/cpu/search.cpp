@@ -1,6 +1,7 @@
 // Searching and counting: places in sorted rows, occurrences of numbers, different elements.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -80,7 +81,7 @@ void searchsorted(KernelCall& call) {
 
 // ---- counting
 
-// Adds weight[i] (or 1) to the bin that bin_of(i) names; a negative one is left out. Elements are
+// Adds weight[i] (or 1) to the bin that bin_of(i) names; a negative one adds nothing. Elements are
 // cut into pieces by their number alone, each with bins of its own, so that sums do not depend on the
 // number of threads.
 template <class Sum, class Weight, class BinOf>
@@ -93,12 +94,16 @@ void count_bins(Sum* bins, int64_t bin_count, int64_t n, const Weight* weights, 
     Sum* own = piece == 0 ? bins : all.data() + (piece - 1) * bin_count;
     const int64_t begin = piece * n / pieces, end = (piece + 1) * n / pieces;
     constexpr int64_t kBlock = 256;
-    int64_t at[kBlock];
+    using Bin = decltype(bin_of(0));
+    Bin at[kBlock];
     for (int64_t i = begin; i < end; i += kBlock) {
       const int64_t count = std::min(kBlock, end - i);
       for (int64_t k = 0; k < count; ++k) at[k] = bin_of(i + k);
-      for (int64_t k = 0; k < count; ++k)
-        if (at[k] >= 0) own[at[k]] += weights ? static_cast<Sum>(weights[i + k]) : Sum(1);
+      if (weights)
+        for (int64_t k = 0; k < count; ++k)
+          own[std::max<Bin>(at[k], 0)] += at[k] >= 0 ? static_cast<Sum>(weights[i + k]) : Sum(0);
+      else
+        for (int64_t k = 0; k < count; ++k) own[std::max<Bin>(at[k], 0)] += at[k] >= 0;
     }
   });
   for (int64_t piece = 1; piece < pieces; ++piece)
@@ -128,14 +133,15 @@ void bincount(KernelCall& call) {
     using T = typename decltype(tag)::type;
     const Contiguous<T> flat(x);
     const T* data = flat.data();
-    uint64_t highest = 0;  // as unsigned numbers the negative ones are above all others
-    for (int64_t i = 0; i < x.numel; ++i)
-      highest = std::max(highest, static_cast<uint64_t>(static_cast<int64_t>(data[i])));
-    const auto high = static_cast<int64_t>(highest);
-    user_check(high >= 0, ErrorKind::InvalidArgument,
-               "x holds {}; only numbers from 0 on can be counted.",
-               static_cast<int64_t>(*std::min_element(data, data + x.numel)));
-    const int64_t size = std::max<int64_t>(x.numel == 0 ? 0 : high + 1, call.arg(2).as_int());
+    T low = 0, high = 0;
+    for (int64_t i = 0; i < x.numel; ++i) {
+      low = std::min(low, data[i]);
+      high = std::max(high, data[i]);
+    }
+    user_check(static_cast<int64_t>(low) >= 0, ErrorKind::InvalidArgument,
+               "x holds {}; only numbers from 0 on can be counted.", static_cast<int64_t>(low));
+    const int64_t size = std::max<int64_t>(x.numel == 0 ? 0 : static_cast<int64_t>(high) + 1,
+                                           call.arg(2).as_int());
     const oar_tensor& out = call.allocate(0, Ints(&size, 1));
     fill_bins(out, optional_in(call, 1), x.numel,
               [data](int64_t i) { return static_cast<int64_t>(data[i]); });
@@ -158,12 +164,21 @@ void histogram_of(KernelCall& call, const C* data) {
   }
   if (low == high) low -= 1, high += 1;
   const double scale = static_cast<double>(bins) / (high - low);
-  fill_bins(call.out(), optional_in(call, 1), n, [=](int64_t i) {
-    const auto v = static_cast<double>(data[i]);
-    const bool inside = v >= low && v <= high;
-    const auto bin = static_cast<int64_t>(inside ? (v - low) * scale : -1.0);
-    return bin < bins ? bin : bins - 1;
-  });
+  const auto fill = [&](auto kind) {
+    using Bin = decltype(kind);
+    const auto last = static_cast<Bin>(bins - 1);
+    fill_bins(call.out(), optional_in(call, 1), n, [=](int64_t i) {
+      const auto v = static_cast<double>(data[i]);
+      const bool inside = (v >= low) & (v <= high);
+      const auto bin = static_cast<Bin>(inside ? (v - low) * scale : -1.0);
+      return bin < last ? bin : last;
+    });
+  };
+  // Doubles become integers of 32 bits several at a time.
+  if (bins < std::numeric_limits<int32_t>::max())
+    fill(int32_t{});
+  else
+    fill(int64_t{});
 }
 
 void histogram_counts(KernelCall& call) {
@@ -224,8 +239,8 @@ bool unique_by_table(KernelCall& call, const T* data, int64_t n, Wanted wanted) 
 template <class T>
 void unique_by_order(KernelCall& call, const T* data, int64_t n, Wanted wanted) {
   LineSorter<T> sorter(n, /*descending=*/false);
-  const auto* sorted = sorter.first(data, 1, n);
-  const auto place = [&](int64_t k) { return place_in(sorted[k]); };
+  const uint32_t* sorted = sorter.first(data, 1, n);
+  const auto place = [&](int64_t k) { return static_cast<int64_t>(sorted[k]); };
   const auto fresh = [&](int64_t k) {
     return k == 0 || key_of(data[place(k - 1)], false) != key_of(data[place(k)], false);
   };

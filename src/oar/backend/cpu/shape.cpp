@@ -102,13 +102,11 @@ void pad_row(T* to, const T* from, int64_t step, const PaddedAxis& axis, T eleme
   const auto edge = [&](int64_t place) { return place < 0 ? element : from[place * step]; };
   for (int64_t place : axis.left) *to++ = edge(place);
   const int64_t count = axis.end - axis.begin;
-  from += axis.first * step;
   if (step == 1)
-    copy_packed(to, from, count);
+    copy_packed(to, from + axis.first, count);
   else
-    for (int64_t k = 0; k < count; ++k) to[k] = from[k * step];
+    for (int64_t k = 0; k < count; ++k) to[k] = from[(axis.first + k) * step];
   to += count;
-  from -= axis.first * step;
   for (int64_t place : axis.right) *to++ = edge(place);
 }
 

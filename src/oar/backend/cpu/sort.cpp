@@ -20,10 +20,10 @@ void order(KernelCall& call, int64_t axis, int64_t count, bool descending) {
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t outer = i / span.inner, inner = i % span.inner;
                      const T* line = x.data() + outer * span.length * span.inner + inner;
-                     const auto* sorted = sorter.first(line, span.inner, count);
+                     const uint32_t* sorted = sorter.first(line, span.inner, count);
                      const int64_t to = outer * count * span.inner + inner;
                      for (int64_t k = 0; k < count; ++k) {
-                       const int64_t place = place_in(sorted[k]);
+                       const int64_t place = sorted[k];
                        values[to + k * span.inner] = line[place * span.inner];
                        places[to + k * span.inner] = place;
                      }
@@ -45,6 +45,29 @@ void topk_along(KernelCall& call) {
   order(call, axis, k, call.arg(3).as_bool());
 }
 
+void kthvalue(KernelCall& call) {
+  const oar_tensor& x = call.in(0);
+  const AxisSpan span(x, call.has(2) ? call.arg(2).as_int() : -1);
+  const int64_t before = call.arg(1).as_int() - 1;
+  if (call.out(0).numel == 0) return;
+  visit<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> flat(x);
+    auto* values = static_cast<T*>(call.out(0).data);
+    auto* places = static_cast<int64_t*>(call.out(1).data);
+    parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 16 / span.length),
+                 [&](int64_t begin, int64_t end) {
+                   LineSorter<T> sorter(span.length, /*descending=*/false);
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t outer = i / span.inner, inner = i % span.inner;
+                     const T* line = flat.data() + outer * span.length * span.inner + inner;
+                     places[i] = sorter.nth(line, span.inner, before);
+                     values[i] = line[places[i] * span.inner];
+                   }
+                 });
+  });
+}
+
 // The most frequent element of a line, the smallest of those that tie, and the last of its places.
 void mode_along(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(1).as_int());
@@ -60,16 +83,16 @@ void mode_along(KernelCall& call) {
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t outer = i / span.inner, inner = i % span.inner;
                      const T* line = x.data() + outer * span.length * span.inner + inner;
-                     const auto* sorted = sorter.first(line, span.inner, span.length);
+                     const uint32_t* sorted = sorter.first(line, span.inner, span.length);
                      const auto key = [&](int64_t k) {
-                       return key_of(line[place_in(sorted[k]) * span.inner], false);
+                       return key_of(line[sorted[k] * span.inner], false);
                      };
                      int64_t best = 0, most = 0;
                      for (int64_t k = 0, first = 0; k < span.length; ++k) {
                        if (key(k) != key(first)) first = k;
                        if (k - first + 1 > most) most = k - first + 1, best = k;
                      }
-                     places[i] = place_in(sorted[best]);
+                     places[i] = sorted[best];
                      values[i] = line[places[i] * span.inner];
                    }
                  });
@@ -81,6 +104,7 @@ void mode_along(KernelCall& call) {
 KernelList sort_kernels() {
   static const oar_kernel list[] = {
       {"sort_with_indices", 1, "cpu:ref", nullptr, kernel_entry<sort_with_indices>},
+      {"kthvalue", 1, "cpu:ref", nullptr, kernel_entry<kthvalue>},
       {"mode_along", 1, "cpu:ref", nullptr, kernel_entry<mode_along>},
       {"topk_along", 1, "cpu:ref", nullptr, kernel_entry<topk_along>},
   };

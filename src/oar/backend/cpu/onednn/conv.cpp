@@ -1,5 +1,6 @@
 // Convolutions and their derivatives by oneDNN. Images with the channels last in memory are used as they
 // are; others are brought into the layout it likes best, except where a product of matrices does.
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -471,6 +472,15 @@ const char* objection_to_shape(const Problem& p) {
   return nullptr;
 }
 
+// A kernel for each channel needs no blocks of channels, whose making takes longer than the sums.
+bool adds_rows(const Problem& p, DType dtype) {
+  const Sizes &image = p.image_of().shape, &result = p.result().shape;
+  return p.pass != Pass::WeightGrad && !p.is_channels_last() && dtype == DType::Float32 &&
+         p.groups > 1 && image[1] == p.groups && result[1] == p.groups &&
+         std::all_of(p.stride.begin(), p.stride.end(), [](int64_t step) { return step == 1; }) &&
+         std::min(image.back(), result.back()) >= 16;
+}
+
 template <Pass kPass>
 const char* refused_by_tiles(const oar_kernel_call* call) {
   if constexpr (kPass == Pass::Forward) return tiles_refuse_conv(call);
@@ -505,6 +515,7 @@ const char* objection(const oar_kernel_call* raw) {
   if constexpr (kFused)
     if (const char* epilogue = objection_to_epilogue(call, p)) return epilogue;
   if (p.work() < kLeastWork) return "the convolution is small";
+  if (!kFused && adds_rows(p, call.dtype())) return "rows are added directly";
   if (onednn::library() == nullptr) return "oneDNN is not there";
   if (!onednn::is_fast(call.dtype()) && refused_by_tiles<kPass>(raw) == nullptr)
     return "tiles are faster";

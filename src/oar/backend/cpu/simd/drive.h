@@ -5,6 +5,7 @@
 
 #include "oar/backend/cpu/loops.h"
 #include "oar/backend/cpu/simd/table.h"
+#include "oar/backend/cpu/transpose.h"
 
 namespace oar::cpu::simd {
 
@@ -109,8 +110,8 @@ inline int64_t bytes_of_element(const oar_tensor& t) {
   return static_cast<int64_t>(size_of(static_cast<DType>(t.dtype)));
 }
 
-// Whether the last axis of an operand goes from line to line while the one before it goes along a
-// line: a transposed matrix. Row by row, each of its lines would be fetched once per element.
+// Whether the last axis goes from line to line while the one before it goes along a line: a transposed
+// matrix. Row by row, each of its lines would be fetched once per element.
 inline bool is_transposed(const oar_tensor& t) {
   if (t.ndim < 2) return false;
   const int64_t along = t.strides[t.ndim - 1], across = t.strides[t.ndim - 2];
@@ -118,55 +119,111 @@ inline bool is_transposed(const oar_tensor& t) {
          t.shape[t.ndim - 1] >= 16;
 }
 
-// The last two axes in strips of some columns, each from top to bottom.
+// Turns the transposed operands round, tile by tile, in front of the loop. Takes the last two axes in
+// strips of some columns, each from top to bottom.
 template <size_t N>
-class Strips {
+class Tiles {
  public:
-  explicit Strips(const std::array<const oar_tensor*, N + 1>& tensors) : tensors_(tensors) {
-    const oar_tensor& first = *tensors[0];
-    rows_ = first.shape[first.ndim - 2];
-    columns_ = first.shape[first.ndim - 1];
+  Tiles(Function function, const std::array<const oar_tensor*, N + 1>& tensors,
+        const double* numbers, bool stream)
+      : function_(function), numbers_(numbers), stream_(stream), tensors_(tensors) {
+    const oar_tensor& out = *tensors[0];
+    // The result is written along its lines: if these run down, the axes change their parts.
+    const int right = out.ndim - 1, down = out.ndim - 2;
+    const bool turned = is_transposed(out);
+    along_ = turned ? down : right;
+    across_ = turned ? right : down;
+    rows_ = out.shape[across_];
+    columns_ = out.shape[along_];
     per_matrix_ = (columns_ + kWidth - 1) / kWidth;
-    strips_ = first.numel / (rows_ * columns_) * per_matrix_;
+    for (size_t k = 0; k <= N; ++k) {
+      sizes_[k] = bytes_of_element(*tensors[k]);
+      turns_[k] = is_transposed(*tensors[k]) != turned && tensors[k]->strides[across_] == 1;
+    }
   }
-  template <class Make>
-  void run_pieces(Make&& make, int64_t grain) const {
-    parallel_for(0, strips_, std::max<int64_t>(1, grain / (rows_ * kWidth)),
+  void run(int64_t grain) const {
+    const int64_t strips = tensors_[0]->numel / (rows_ * columns_) * per_matrix_;
+    parallel_for(0, strips, std::max<int64_t>(1, grain / (rows_ * kWidth)),
                  [&](int64_t begin, int64_t end) {
-                   auto piece = make();
-                   for (int64_t i = begin; i < end; ++i) strip(i, piece);
-                   piece.finish();
+                   Room room;
+                   for (int64_t i = begin; i < end; ++i) strip(i, room);
                  });
   }
 
  private:
-  static constexpr int64_t kWidth = 32;
-  template <class Body>
-  void strip(int64_t i, Body& body) const {
-    const int last = tensors_[0]->ndim - 1;
+  static constexpr int64_t kWidth = 256, kRows = 16;
+  // A row's width is no power of two: the lines of a square would meet in few sets of the cache.
+  static constexpr int64_t kPitch = kWidth + 16;
+  struct Room {
+    alignas(64) char tiles[N][kRows * kPitch * 8];
+  };
+
+  void strip(int64_t i, Room& room) const {
     const int64_t column = i % per_matrix_ * kWidth;
     std::array<char*, N + 1> start;
-    std::array<int64_t, N + 1> down, along;
     for (size_t k = 0; k <= N; ++k) {
       const oar_tensor& t = *tensors_[k];
-      const int64_t size = bytes_of_element(t);
-      along[k] = t.strides[last] * size;
-      down[k] = t.strides[last - 1] * size;
-      start[k] = static_cast<char*>(t.data) + column * along[k];
+      start[k] = static_cast<char*>(t.data) + column * t.strides[along_] * sizes_[k];
       int64_t rest = i / per_matrix_;
-      for (int axis = last - 1; axis-- > 0;) {
-        start[k] += rest % t.shape[axis] * t.strides[axis] * size;
+      for (int axis = t.ndim - 2; axis-- > 0;) {
+        start[k] += rest % t.shape[axis] * t.strides[axis] * sizes_[k];
         rest /= t.shape[axis];
       }
     }
     const int64_t width = std::min(kWidth, columns_ - column);
-    for (int64_t row = 0; row < rows_; ++row) {
-      body(start, along, width);
-      for (size_t k = 0; k <= N; ++k) start[k] += down[k];
+    for (int64_t row = 0; row < rows_; row += kRows)
+      tile(start, row, std::min(kRows, rows_ - row), width, room);
+  }
+  void tile(const std::array<char*, N + 1>& start, int64_t row, int64_t rows, int64_t width,
+            Room& room) const {
+    std::array<char*, N + 1> at;
+    std::array<int64_t, N + 1> along, across;
+    for (size_t k = 0; k <= N; ++k) {
+      const oar_tensor& t = *tensors_[k];
+      along[k] = t.strides[along_] * sizes_[k];
+      across[k] = t.strides[across_] * sizes_[k];
+      at[k] = start[k] + row * across[k];
+      if (!turns_[k]) continue;
+      turn(room.tiles[k - 1], at[k], t.strides[along_], sizes_[k], rows, width);
+      at[k] = room.tiles[k - 1];
+      along[k] = sizes_[k];
+      across[k] = kPitch * sizes_[k];
+    }
+    Piece<N> piece(function_, sizes_, numbers_, stream_);
+    for (int64_t r = 0; r < rows; ++r) {
+      piece(at, along, width);
+      for (size_t k = 0; k <= N; ++k) at[k] += across[k];
+    }
+    piece.finish();
+  }
+  static void turn(char* to, const char* from, int64_t step, int64_t size, int64_t rows,
+                   int64_t width) {
+    const auto as = [&](auto word) {
+      using Word = decltype(word);
+      transpose_tile(Tile<Word>{reinterpret_cast<Word*>(to), reinterpret_cast<const Word*>(from),
+                                kPitch, step},
+                     rows, width);
+    };
+    switch (size) {
+      case 1:
+        return as(uint8_t{});
+      case 2:
+        return as(uint16_t{});
+      case 4:
+        return as(uint32_t{});
+      default:
+        return as(uint64_t{});
     }
   }
+
+  const Function function_;
+  const double* const numbers_;
+  const bool stream_;
   const std::array<const oar_tensor*, N + 1>& tensors_;
-  int64_t rows_, columns_, per_matrix_, strips_;
+  std::array<int64_t, N + 1> sizes_;
+  std::array<bool, N + 1> turns_;
+  int along_, across_;
+  int64_t rows_, columns_, per_matrix_;
 };
 
 // The result first, then the operands; all of one shape.
@@ -182,8 +239,7 @@ void drive(Function function, const std::array<const oar_tensor*, N + 1>& tensor
   }
   const bool stream = apart && tensors[0]->numel * sizes[0] >= kStreamedFrom;
   if (transposed && tensors[0]->numel > 0)
-    return Strips<N>(tensors).run_pieces([&] { return Piece<N>(function, sizes, numbers, false); },
-                                         grain);
+    return Tiles<N>(function, tensors, numbers, stream).run(grain);
   StridedLoop<N + 1>(tensors).run_pieces([&] { return Piece<N>(function, sizes, numbers, stream); },
                                          grain);
 }

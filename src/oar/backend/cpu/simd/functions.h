@@ -177,6 +177,16 @@ OAR_SIMD_INLINE T exp_of_negative(T x) {
   const Halvings<T> h = without_powers_of_2(x < kLow ? kLow : x);
   return (1 + expm1_near_0(h.rest)) * power_of_2<T>(h.n + kUp) * kDown;
 }
+// x e^x for x <= 0, rounded once where e^x is below the normal numbers.
+template <class T>
+OAR_SIMD_INLINE T times_exp(T x) {
+  constexpr T kLow = kIsFloat<T> ? T(-110) : T(-760);
+  constexpr T kDown = kIsFloat<T> ? T(0x1p-64) : T(0x1p-128);
+  constexpr BitsOf<T> kUp = kIsFloat<T> ? 64 : 128;
+  const Halvings<T> h = without_powers_of_2(x < kLow ? kLow : x);
+  const T made = fma(x, expm1_near_0(h.rest, h.lost), x) * power_of_2<T>(h.n + kUp) * kDown;
+  return x < kLow ? x * 0 : made;
+}
 template <class T>
 OAR_SIMD_INLINE T expm1(T x) {
   constexpr T kLow = kIsFloat<T> ? T(-30) : T(-60), kHigh = kIsFloat<T> ? T(89) : T(710);
@@ -460,11 +470,22 @@ OAR_SIMD_INLINE float cos_near_0(float r) {
   const float c[] = {0.04166664686f, -0.001388736701f, 2.443838957e-5f};
   return fma(z * z, polynomial(z, c), fma(z, -0.5f, 1.0f));
 }
+// The same in float. pi/2 stands in three parts. What the first leaves is exact, since it has no more
+// bits than a float; a rounding happens where each of the others is taken off.
+struct NearTurns {
+  float rest;
+  uint32_t n;
+};
+OAR_SIMD_INLINE NearTurns without_turns_in_float(float x) {
+  const float shifted = fma(x, 0.636619772f, kShifter<float>);
+  const float n = shifted - kShifter<float>;
+  const float rest = fma(n, 1.71512451e-15f, fma(n, 4.37113883e-8f, fma(n, -1.57079637f, x)));
+  return {rest, bits_as<uint32_t>(shifted)};
+}
 OAR_SIMD_INLINE float sin_of_turn(float x, uint32_t quarters) {
-  const Turns t = without_turns(x);
-  const auto r = static_cast<float>(t.rest);
+  const NearTurns t = without_turns_in_float(x);
   const uint32_t n = t.n + quarters;
-  const float sine = sin_near_0(r), cosine = cos_near_0(r);
+  const float sine = sin_near_0(t.rest), cosine = cos_near_0(t.rest);
   const float made = (n & 1) != 0 ? cosine : sine;
   return bits_as<float>(bits_as<uint32_t>(made) ^ ((n & 2) << 30));
 }

@@ -101,6 +101,11 @@ class Operand {
   Operand(const Run& run, int k)
       : data_(static_cast<const S*>(run.in[k])), repeated_((run.repeated >> k & 1) != 0) {
     if (!repeated_) return;
+    if constexpr (Stored<S>::kSame) {
+      const auto value = __builtin_bit_cast(Compute, *data_);
+      for (int64_t i = 0; i < kBlock; ++i) room_[i] = value;
+      return;
+    }
     S copies[kChunk];
     for (int i = 0; i < kChunk; ++i) copies[i] = *data_;
     for (int64_t i = 0; i < kBlock; i += kChunk) convert(room_ + i, copies);

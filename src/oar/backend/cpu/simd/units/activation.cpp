@@ -4,13 +4,24 @@
 namespace oar::cpu::simd {
 namespace {
 
+// Where e^(-x) is an ordinary number, x / (1 + e^(-x)) and its like are as good as anything longer.
+template <class T>
+constexpr T kEasyLogistic = kIsFloat<T> ? T(80) : T(700);
 template <class T>
 struct Sigmoid {
-  T operator()(T v) const { return sigmoid(v); }
+  bool hard(T v) const { return !(magnitude(v) <= kEasyLogistic<T>); }
+  T careful(T v) const { return hard(v) ? sigmoid(v) : (*this)(v); }
+  T operator()(T v) const { return 1 / (1 + normal_exp(-v)); }
 };
 template <class T>
 struct Silu {
-  T operator()(T v) const { return v * sigmoid(v); }
+  bool hard(T v) const { return !(magnitude(v) <= kEasyLogistic<T>); }
+  // Far below 0 it is v e^v.
+  T careful(T v) const {
+    const T far = v < 0 ? times_exp(v) : v;
+    return hard(v) ? far : (*this)(v);
+  }
+  T operator()(T v) const { return v / (1 + normal_exp(-v)); }
 };
 template <class T>
 struct SiluGrad {
