@@ -182,6 +182,7 @@ Tensor known_value(const Tensor& t);
 // The elements of an integer tensor as sizes.
 std::vector<Dim> known_sizes(const Tensor& t);
 void init_user_ops(PyObject* module);
+void init_control(PyObject* module);
 PyObject* from_value(const Value& v);  // framework.cpp
 
 }  // namespace oar::python

@@ -128,3 +128,15 @@ def test_constants_are_known(program):
             question(x)
     with pytest.raises(Exception, match="value"):
         int(oar.randint(0, 5, [1]))
+
+
+def test_lists_of_tensors(program):
+    from oar.tensor import array_length, array_read, array_write, create_array
+
+    made = array_write(oar.full([1], 5.0), oar.zeros([1], "int64"))
+    array_write(oar.full([1], 6.0), array_length(made), made)
+    assert len(create_array("float32", made)) == 2
+    out = static.Executor().run(program, fetch_list=[array_read(made, 1), array_length(made)])
+    assert out[0].tolist() == [6.0] and out[1].tolist() == [2]
+    with pytest.raises(IndexError, match="beyond the end"):
+        array_write(made[0], 5, made)

@@ -273,3 +273,14 @@ def test_moving_averages(programs):
     with average.apply(exe):
         np.testing.assert_allclose(value_of("w"), (0.25 * 3 + 0.5 * 2) / 0.75, rtol=1e-6)
     assert value_of("w").tolist() == [2.0]
+
+
+def test_assert(programs):
+    from oar.static.nn.host import Assert
+
+    main, _ = programs
+    x = static.data("x", [None])
+    Assert(oar.all(x > 0), [x], name="positive")
+    run(main, {"x": np.ones(3, "float32")})
+    with pytest.raises(ValueError, match=r"positive does not hold. x = \[-1.0\]"):
+        run(main, {"x": -np.ones(1, "float32")})

@@ -6,8 +6,8 @@ from typing import Any
 
 from oar import _C
 from oar._lazy import np
-from oar.static.executor import LoDTensor
-from oar.static.executor import Executor, Scope, global_scope, scope_guard
+from oar.static.executor import Executor
+from oar.static.scope import LoDTensor, Scope, global_scope, scope_guard
 
 __all__ = ["Executor", "Scope", "global_scope", "scope_guard"]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import oar
 from oar._C import Tensor, ops
+from oar.tensor.array import array_length, array_read, array_write, create_array
 
-__all__ = ["fill_constant"]
+__all__ = ["array_length", "array_read", "array_write", "create_array", "fill_constant"]
 
 
 def fill_constant(
@@ -19,6 +20,21 @@ def fill_constant(
 
 
 def __getattr__(name: str) -> Any:
-    if not name.startswith("_") and hasattr(oar, name):
-        return getattr(oar, name)
+    for home in (oar, oar.linalg):
+        if not name.startswith("_") and hasattr(home, name):
+            return getattr(home, name)
     raise AttributeError(f"module 'oar.tensor' has no attribute {name!r}")
+
+
+from oar.tensor import (  # noqa: E402,F401
+    attribute,
+    creation,
+    einsum,
+    linalg,
+    logic,
+    manipulation,
+    math,
+    random,
+    search,
+    stat,
+)

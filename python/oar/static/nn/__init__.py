@@ -12,6 +12,7 @@ from oar.static.nn.common import (
     row_conv,
     sparse_embedding,
 )
+from oar.static.nn.control_flow import case, cond, switch_case, while_loop
 from oar.static.nn.host import py_func, static_pylayer
 from oar.static.nn.loss import nce
 from oar.static.nn.norms import batch_norm, data_norm, group_norm, instance_norm, layer_norm, spectral_norm
@@ -19,6 +20,8 @@ from oar.static.nn.norms import batch_norm, data_norm, group_norm, instance_norm
 __all__ = [
     "batch_norm",
     "bilinear_tensor_product",
+    "case",
+    "cond",
     "conv2d",
     "conv2d_transpose",
     "conv3d",
@@ -36,4 +39,6 @@ __all__ = [
     "sparse_embedding",
     "spectral_norm",
     "static_pylayer",
+    "switch_case",
+    "while_loop",
 ]

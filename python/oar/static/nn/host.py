@@ -13,7 +13,7 @@ from oar._C import Tensor, ops
 from oar._lazy import np
 from oar.static.nn.maker import static_only
 
-__all__ = ["Print", "py_func", "static_pylayer"]
+__all__ = ["Assert", "Print", "py_func", "static_pylayer"]
 
 _numbers = itertools.count()
 # Such a call is never left out, doubled or merged with another: it may do something outside. And it is made
@@ -164,3 +164,22 @@ def Print(  # noqa: N802
         return _host_op(shown("backward"), cotangents, [list(cotangents[0].shape)], [cotangents[0].dtype])
 
     return _host_op(shown("forward"), [input], [list(input.shape)], [input.dtype], pull)[0]
+
+
+def Assert(cond: Tensor, data: Sequence[Tensor] | None = None, summarize: int = 20, name: str | None = None) -> None:  # noqa: N802
+    """An error at every run in which ``cond`` is false, which shows ``data``."""
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"[Assert] cond should be a tensor, but received {type(cond).__name__}.")
+    listed = _listed(data)
+    names = [v.name for v in listed]
+
+    def check(value: Tensor, *shown: Tensor) -> Tensor:
+        if not bool(oar.all(value)):
+            parts = [f"{n} = {v.numpy().ravel()[: summarize if summarize >= 0 else None].tolist()}" for n, v in zip(names, shown)]
+            raise ValueError(f"[Assert] {name or 'a condition'} does not hold. {'; '.join(parts)}".rstrip())
+        return value
+
+    if oar.in_dynamic_mode():
+        check(cond, *listed)
+    else:
+        _host_op(check, [cond, *listed], [list(cond.shape)], [cond.dtype])

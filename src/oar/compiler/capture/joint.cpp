@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "oar/autograd/engine.h"
+#include "oar/compiler/capture/recompute.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 namespace {
@@ -110,9 +112,15 @@ class Cutting {
   explicit Cutting(const JointProgram& joint)
       : joint_(joint), program_(joint.program), late_(program_.values.size(), false) {}
 
-  Halves run() {
+  Halves run(int64_t most_kept) {
     find_late();
-    mark_needed();
+    std::vector<bool> recomputed(program_.body.instructions.size(), false);
+    const auto kept = [this](const std::vector<bool>& again) {
+      mark_needed(again);
+      return handed_over_;
+    };
+    if (most_kept > 0) recomputed = choose_recomputed(program_, kept, most_kept);
+    mark_needed(recomputed);
     Halves halves;
     halves.forward = half("", false);
     halves.backward = half("_backward", true);
@@ -148,8 +156,9 @@ class Cutting {
   }
 
   // Early values that late instructions read. Views are made again: they cost nothing, and what they
-  // show is often handed over anyway.
-  void mark_needed() {
+  // show is often handed over anyway. So are those that are cheaper to make than to keep.
+  void mark_needed(const std::vector<bool>& recomputed) {
+    handed_over_.clear();
     std::vector<bool> wanted(program_.values.size(), false);
     const auto want = [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; };
     for (size_t i = joint_.outputs; i < program_.outputs.size(); ++i) want(program_.outputs[i]);
@@ -161,8 +170,9 @@ class Cutting {
                                     [&](ValueId id) { return wanted[static_cast<size_t>(id)]; });
       if (!read) continue;
       const bool late = is_late(instruction.results[0]);
-      again_[i] = late || instruction.op->has(Trait::View) || !reads_tensors(instruction);
-      if (instruction.op->has(Trait::Random)) again_[i] = late;
+      again_[i] = late || recomputed[i] || instruction.op->has(Trait::View) ||
+                  !reads_tensors(instruction);
+      if (draws_random(instruction)) again_[i] = late;
       if (again_[i]) {
         for_each_operand(instruction, want);
         for (ValueId id : instruction.results) wanted[static_cast<size_t>(id)] = false;
@@ -264,6 +274,6 @@ class Cutting {
 
 }  // namespace
 
-Halves cut(const JointProgram& joint) { return Cutting(joint).run(); }
+Halves cut(const JointProgram& joint, int64_t most_kept) { return Cutting(joint).run(most_kept); }
 
 }  // namespace oar

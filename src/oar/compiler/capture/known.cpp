@@ -1,6 +1,7 @@
 #include "oar/compiler/capture/known.h"
 
 #include "oar/compiler/passes/edit.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 
@@ -20,7 +21,7 @@ std::optional<Program> constant_part(Builder& builder, const Tensor& t) {
     bool makes = false;
     for (ValueId id : all[i].results) makes |= needed[static_cast<size_t>(id)];
     if (!makes) continue;
-    if (!is_pure(*all[i].op)) return std::nullopt;
+    if (!is_pure(all[i]) || has_regions(all[i])) return std::nullopt;
     for (ValueId id : all[i].results) needed[static_cast<size_t>(id)] = false;
     for_each_operand(all[i], need);
     part.body.instructions.insert(part.body.instructions.begin(), all[i]);
