@@ -27,6 +27,10 @@ PyObject* is_capturing(PyObject*, PyObject*) {
   return PyBool_FromLong(Capture::current() && !(t_layers.off & kCapture));
 }
 
+PyObject* choice(PyObject*, PyObject* tensor) {
+  return guarded([&] { return PyLong_FromLongLong(choice_of(tensor_of(tensor))); });
+}
+
 // switch_case(index, functions): each function gives a list of tensors.
 PyObject* switch_case_function(PyObject*, PyObject* args) {
   PyObject *index, *functions;
@@ -70,6 +74,7 @@ PyObject* scan_function(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kFunctions[] = {{"is_capturing", is_capturing, METH_NOARGS, nullptr},
+                            {"choice_of", choice, METH_O, nullptr},
                             {"switch_case", switch_case_function, METH_VARARGS, nullptr},
                             {"cond", cond_function, METH_VARARGS, nullptr},
                             {"while_loop", while_loop_function, METH_VARARGS, nullptr},

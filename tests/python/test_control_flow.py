@@ -328,8 +328,52 @@ def test_text_goes_back_and_forth():
     np.testing.assert_array_equal(native.run(inputs)[0].numpy(), f(*inputs).numpy())
 
 
+def test_jvp_sees_through_the_predicate():
+    x, d = oar.to_tensor([1.0, 2.0]), oar.to_tensor([1.0, -1.0])
+
+    def f(v):
+        (w,) = while_loop(lambda u: u.sum() < 10, lambda u: [u * 2], [v])
+        return cond(v.sum() > 0, lambda: w * v, lambda: v)
+
+    p = program(f, x)
+    for function in (f, lambda v: p(v)):
+        _, tangent = oar.func.jvp(function, (x,), (d,))
+        np.testing.assert_allclose(oar.to_tensor(tangent).numpy().reshape(-1), [8.0 * 1, -8.0 * 2])
+
+
 def test_vmap_goes_slice_by_slice():
     x = oar.to_tensor([[1.0, 2.0], [-1.0, -2.0], [3.0, 1.0]])
     p = program(lambda v: cond(v.sum() > 0, lambda: v * 2, lambda: v * v), x[0])
     got = oar.func.vmap(lambda v: p(v))(x)
     np.testing.assert_array_equal(got.numpy(), [[2, 4], [1, 4], [6, 2]])
+
+
+@pytest.fixture
+def static_mode():
+    oar.enable_static()
+    yield
+    oar.disable_static()
+
+
+def test_in_a_static_program(static_mode):
+    main, startup = oar.static.Program(), oar.static.Program()
+    with oar.static.program_guard(main, startup):
+        x = oar.static.data("x", [None, 2], "float32")
+        y = cond(
+            x.sum() > 0,
+            lambda: oar.static.nn.fc(x, 3, weight_attr=nn.initializer.Constant(0.5)),
+            lambda: oar.zeros([x.shape[0], 3]) - 1,
+        )
+        i = oar.full([1], 0, "int64")
+        z, i = while_loop(lambda v, i: i < 3, lambda v, i: [v * 2, i + 1], [y, i])
+        loss = z.mean()
+        oar.optimizer.SGD(0.1).minimize(loss)
+    exe = oar.static.Executor()
+    exe.run(startup)
+    feed = np.ones([4, 2], "float32")
+    first, rounds = exe.run(main, feed={"x": feed}, fetch_list=[loss, i])
+    assert first == pytest.approx(8.0) and rounds.item() == 3
+    second, _ = exe.run(main, feed={"x": feed}, fetch_list=[loss, i])
+    assert second < first  # the weights in the branch have been trained
+    other, _ = exe.run(main, feed={"x": -feed}, fetch_list=[loss, i])
+    assert other == pytest.approx(-8.0)

@@ -128,7 +128,7 @@ def cond(
         if function is not None:
             _check_callable(function, label, "cond")
     if not _C.is_capturing():
-        chosen = true_fn if pred.item() else false_fn
+        chosen = true_fn if _C.choice_of(pred) else false_fn
         return None if chosen is None else chosen()
     functions = [false_fn or _nothing, true_fn or _nothing]
     return _captured("cond", functions, lambda regions: _C.cond(pred, regions[1], regions[0]))
@@ -173,7 +173,7 @@ def switch_case(branch_index: Tensor, branch_fns: Any, default: Callable | None 
     _check_callable(default, "default", "switch_case")
     keys = sorted(functions)
     if not _C.is_capturing():
-        return functions.get(int(branch_index.item()), default)()
+        return functions.get(_C.choice_of(branch_index), default)()
     place = branch_index
     if keys != list(range(len(keys))):
         place = oar.full_like(branch_index, len(keys), dtype="int64")
@@ -235,7 +235,7 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
 def _eager_loop(cond: Callable, body: Callable, loop_vars: Sequence) -> Any:
     answer = cond(*loop_vars)
     _check_one(answer, "what cond gives", "while_loop")
-    while answer.item():
+    while _C.choice_of(answer):
         loop_vars = _as_list(body(*loop_vars), len(loop_vars))
         answer = cond(*loop_vars)
     return loop_vars

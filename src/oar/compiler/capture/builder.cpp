@@ -242,7 +242,7 @@ Builder::Taped Builder::taped(const std::vector<Tensor>& sources,
   std::vector<bool> repeated(count, false);
   for (size_t i = 0; i < count; ++i) {
     const Instruction& instruction = program_.body.instructions[i];
-    if (is_update(*instruction.op) || !is_pure(*instruction.op)) continue;
+    if (is_update(*instruction.op) || !is_pure(instruction)) continue;
     for_each_operand(instruction, [&](ValueId id) {
       repeated[i] = repeated[i] || depends[static_cast<size_t>(id)];
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oar/autograd/node.h"
+#include "oar/autograd/transform.h"
 #include "oar/compiler/capture/regions.h"
 #include "oar/ops/control_rules.h"
 #include "oar/ops/gen/control.h"
@@ -179,6 +180,12 @@ void check_loop_results(const Program& body, size_t carried, bool more) {
 
 }  // namespace
 
+int64_t choice_of(const Tensor& t) {
+  Tensor plain = t;
+  while (plain.kind() == Kind::Dual) plain = static_cast<const Wrapped&>(*plain->payload).value;
+  return is_integral(plain.dtype()) ? plain.item_int() : plain.item_double() != 0;
+}
+
 std::vector<Tensor> switch_case(const Tensor& index, const std::vector<Branch>& branches) {
   user_check(!branches.empty(), ErrorKind::InvalidArgument, "[switch_case] there is no branch.");
   if (is_capturing()) {
@@ -187,7 +194,7 @@ std::vector<Tensor> switch_case(const Tensor& index, const std::vector<Branch>& 
     return captured_switch(index, branches, names);
   }
   const auto last = static_cast<int64_t>(branches.size()) - 1;
-  const int64_t i = index.item_int();
+  const int64_t i = choice_of(index);
   return branches[static_cast<size_t>(i < 0 || i > last ? last : i)]();
 }
 
@@ -197,13 +204,13 @@ std::vector<Tensor> cond(const Tensor& pred, const Branch& yes, const Branch& no
     const Tensor truth = pred.dtype() == DType::Bool ? pred : cast(pred, DType::Bool);
     return captured_switch(truth, {otherwise, yes}, {"if_false", "if_true"});
   }
-  return pred.item_double() != 0 ? yes() : otherwise();
+  return choice_of(pred) != 0 ? yes() : otherwise();
 }
 
 std::vector<Tensor> while_loop(const LoopTest& test, const LoopBody& body,
                                std::vector<Tensor> variables) {
   if (!is_capturing()) {
-    while (test(variables).item_double() != 0) variables = body(variables);
+    while (choice_of(test(variables)) != 0) variables = body(variables);
     return variables;
   }
   const size_t count = variables.size();

@@ -30,4 +30,7 @@ std::vector<Tensor> while_loop(const LoopTest& test, const LoopBody& body,
 std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carried,
                          const std::vector<Tensor>& sequences, bool reverse = false);
 
+// The number that decides: an index, or whether one value is true. Looks through the tangents of jvp.
+int64_t choice_of(const Tensor& t);
+
 }  // namespace oar
