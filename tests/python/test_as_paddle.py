@@ -39,6 +39,24 @@ def test_modules_are_the_same_objects():
     assert out.split() == ["3.0.0", oar.__version__]
 
 
+def test_inner_paths_of_functions():
+    run_code(
+        """
+        import paddle
+        from paddle.nn.functional.input import embedding, one_hot
+        from paddle.nn.functional import distance, extension, norm
+        F = paddle.nn.functional
+        assert embedding is F.embedding and norm.layer_norm is F.layer_norm
+        assert extension.sequence_mask is F.sequence_mask and distance.pairwise_distance is F.pairwise_distance
+        assert F.vision.affine_grid is F.affine_grid and F.common.interpolate is F.interpolate
+        assert not hasattr(norm, "no_such_norm")
+        paddle.framework.random._manual_program_seed(7)
+        assert paddle.static.default_main_program().random_seed == 7
+        assert isinstance(paddle.ones([1]), paddle.base.framework.Variable)
+        """
+    )
+
+
 def test_writing_to_paddle_is_seen_in_oar():
     run_code("import paddle, oar; paddle.answer = 42; assert oar.answer == 42")
     run_code("import paddle, oar; paddle.answer = 42; del paddle.answer; assert not hasattr(oar, 'answer')")

@@ -14,11 +14,12 @@ __all__ = ["Variable", "data"]
 
 class _SymbolicTensors(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and _C.capture_of(instance) is not None
+        # In dynamic mode programs ask this of any tensor.
+        return isinstance(instance, Tensor) and (oar.in_dynamic_mode() or _C.capture_of(instance) is not None)
 
 
 class Variable(metaclass=_SymbolicTensors):
-    """The class that every tensor of a program belongs to. They are made by ``data`` and by calls."""
+    """The class that every tensor of a program belongs to, and in dynamic mode every tensor. ``data`` and calls make them."""
 
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor:

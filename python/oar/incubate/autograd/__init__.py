@@ -3,6 +3,6 @@
 from oar.func import vmap
 from oar.incubate.autograd.functional import Hessian, Jacobian, jvp, vjp
 from oar.incubate.autograd.primapi import forward_grad, grad
-from oar.incubate.autograd.utils import disable_prim, enable_prim
+from oar.incubate.autograd.utils import disable_prim, enable_prim, prim_enabled
 
-__all__ = ["Hessian", "Jacobian", "disable_prim", "enable_prim", "forward_grad", "grad", "jvp", "vjp", "vmap"]
+__all__ = ["Hessian", "Jacobian", "disable_prim", "enable_prim", "forward_grad", "grad", "jvp", "prim_enabled", "vjp", "vmap"]

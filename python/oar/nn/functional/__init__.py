@@ -27,6 +27,8 @@ from oar.nn.functional.sampling import *  # noqa: F403
 from oar.nn.functional.vision import *  # noqa: F403
 from oar.nn.functional.flash_attention import flash_attn_qkvpacked, flash_attn_varlen_qkvpacked
 
+from oar.nn.functional import distance, extension, input, norm  # noqa: E402,F401
+
 _KINDS = (
     activation,
     common,
@@ -40,6 +42,14 @@ __all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flas
                       "flash_attn_varlen_qkvpacked"]
 
 
+# Functions that are ops, in the modules where Paddle's programs look for them too.
+_INNER = {
+    activation: ("gelu", "hardshrink", "leaky_relu", "log_sigmoid", "relu", "relu6", "selu", "silu", "softmax"),
+    common: ("cosine_similarity", "interpolate", "linear", "pad", "unfold", "upsample"),
+    vision: ("affine_grid", "channel_shuffle", "grid_sample", "pixel_shuffle", "pixel_unshuffle"),
+}
+
+
 def attach(functions: Mapping[str, Callable]) -> None:
     """Add functions to this module. A name that Python code here defines already is left alone."""
     names = globals()
@@ -47,3 +57,6 @@ def attach(functions: Mapping[str, Callable]) -> None:
         if name not in names:
             names[name] = function
             __all__.append(name)
+    for module, inner in _INNER.items():
+        for name in inner:
+            setattr(module, name, names[name])

@@ -1,0 +1,15 @@
+"""Normalisations, under Paddle's inner path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize"]
+
+
+def __getattr__(name: str) -> Any:
+    from oar.nn import functional
+
+    if name in __all__:
+        return getattr(functional, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
