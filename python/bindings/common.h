@@ -157,6 +157,7 @@ PyObject* to_array(const Tensor& t, bool copy);
 PyObject* item(const Tensor& t);
 PyObject* to_list(const Tensor& t);
 int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags);
+void release_buffer(PyObject* exporter, Py_buffer* view);
 // Sizes: ints, tensors with one element, or symbolic dims.
 Dim to_dim(PyObject* object);
 PyObject* from_dim(Dim d);

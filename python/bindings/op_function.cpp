@@ -267,7 +267,7 @@ Outputs run(const Op& op, Args args) {
         big |= product >= threshold.get();
       }
   try {
-    if (!big) return dispatch(op, args);
+    if (!big || t_launch_queue) return dispatch(op, args);
     const GilRelease release;
     return dispatch(op, args);
   } catch (Error& error) {  // a part may have failed; the user called the whole

@@ -7,6 +7,8 @@
 
 #include "oar/base/error.h"
 #include "oar/base/scope_guard.h"
+#include "oar/tensor/exposed.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -68,6 +70,9 @@ DType dtype_of(dlpack::DataType type) {
 // What a handed-out tensor keeps alive. The sizes are its own, because the tensor may be reshaped.
 template <class Managed>
 struct Handout {
+  ~Handout() {
+    if (storage) conceal(storage->data());
+  }
   Managed managed;
   StoragePtr storage;
   SmallVector<int64_t, 6> shape, strides;
@@ -86,7 +91,9 @@ std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
       "a tensor on another device than the CPU cannot be handed over by DLPack.\nhint: Copy it "
       "first: x.cpu().");
   auto handout = std::make_unique<Handout<Managed>>();
+  note_read(t);
   handout->storage = t->storage;
+  expose(t->storage->data());
   handout->shape.assign(t->shape, t->shape + t.rank());
   handout->strides.assign(t->strides, t->strides + t.rank());
   Managed& managed = handout->managed;
@@ -141,8 +148,9 @@ bool is_empty_shape(Ints shape) {
 template <class Managed>
 Tensor take_over(Managed* managed, bool readonly) {
   // Until a storage owns it, an error has to give it back.
-  const auto give_back = [](void* context, void*, size_t) {
+  const auto give_back = [](void* context, void* data, size_t) {
     auto* self = static_cast<Managed*>(context);
+    conceal(data);
     if (self->deleter != nullptr) self->deleter(self);
   };
   ScopeGuard on_error([&] { give_back(managed, nullptr, 0); });
@@ -179,6 +187,7 @@ Tensor take_over(Managed* managed, bool readonly) {
       Storage::adopt(data == nullptr ? nullptr : data + extent.low,
                      static_cast<size_t>(extent.high - extent.low), Device{}, give_back, managed);
   on_error.dismiss();
+  expose(storage->data());
   if (readonly) storage->set_readonly();
   return Tensor::view_of(storage, as_dims(shape), steps, data, dtype);
 }

@@ -1,0 +1,14 @@
+// Memory that somebody else may write at any time, without a word: a NumPy array or another library
+// sees it too. Whoever puts off reading a tensor must not put off reading such memory.
+#pragma once
+
+#include "oar/tensor/storage.h"
+
+namespace oar {
+
+// By where it begins, as often as it is handed out or taken in; `conceal` takes one back.
+void expose(const void* memory);
+void conceal(const void* memory);
+bool is_exposed(const Storage& storage);
+
+}  // namespace oar
