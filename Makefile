@@ -33,8 +33,8 @@ test: build ## build, then run the C++ and the Python tests
 	@tools/run_tests.sh release cpp package python
 
 .PHONY: test-full
-test-full: build ## the same in every mode, then the sanitizers
-	@OAR_TEST_MODE=full tools/run_tests.sh release cpp package python
+test-full: build ## the same in every mode and with AVX2 alone, then the sanitizers
+	@OAR_TEST_MODE=full tools/run_tests.sh release cpp package python avx2
 	@$(MAKE) --no-print-directory test-asan test-tsan
 
 .PHONY: test-asan

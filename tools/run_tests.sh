@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs test suites of one build and ends with each runner's closing line.
 #
-#   tools/run_tests.sh <preset> <suite>...     suites: cpp, package, python
+#   tools/run_tests.sh <preset> <suite>...     suites: cpp, package, python, avx2
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -59,8 +59,14 @@ for suite in "$@"; do
         skip python "there are no Python tests"
       fi
       ;;
+    avx2)
+      # Values and derivatives of every op again, with the kernels of machines that have no more than AVX2.
+      OAR_CPU_ISA=avx2 run avx2 '(passed|failed|error).* in [0-9.]+s' \
+        .venv/bin/python -m pytest -q -n "${OAR_TEST_JOBS:-2}" --dist worksteal \
+        tests/python/test_registry_values.py tests/python/test_registry_derivatives.py tests/python/test_numerics.py
+      ;;
     *)
-      echo "run_tests.sh: '$suite' is none of cpp, package, python" >&2
+      echo "run_tests.sh: '$suite' is none of cpp, package, python, avx2" >&2
       exit 2
       ;;
   esac

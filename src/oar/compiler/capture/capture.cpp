@@ -7,7 +7,6 @@
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/run.h"
-#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -15,13 +14,6 @@ namespace {
 thread_local Capture* t_current = nullptr;
 std::atomic<uint64_t> g_serial{0};
 std::atomic<SourceLocator> g_locator{nullptr};
-
-Capture* refuse_nested() {
-  user_check(t_current == nullptr, ErrorKind::Unsupported,
-             "a capture is under way on this thread already.\nhint: Call the function directly: "
-             "its ops then become part of the capture that is under way.");
-  return nullptr;
-}
 
 // The tape's place of r becomes that of x.
 void take_history(const Tensor& x, const Tensor& r) {
@@ -85,23 +77,35 @@ Capture& Capture::require() {
   return *t_current;
 }
 
+void refuse_nested_capture() {
+  user_check(t_current == nullptr, ErrorKind::Unsupported,
+             "a capture is under way on this thread already.\nhint: Call the function directly: "
+             "its ops then become part of the capture that is under way.");
+}
+
 Capture::Capture(std::string name)
-    : serial_(++g_serial),
-      none_before_(refuse_nested()),
-      plain_(*this),
-      payloads_(std::make_shared<std::atomic<int64_t>>(0)),
-      layers_(kFunctionalise | kCapture) {
+    : serial_(++g_serial), plain_(*this), payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
   program_.name = std::move(name);
-  t_current = this;
-  t_payload_count = payloads_;
+}
+
+Capture::~Capture() { plain_.restore(); }
+
+Capture::Scope::Scope(Capture& capture)
+    : capture_(capture),
+      outer_(t_current),
+      outer_count_(t_payload_count),
+      outer_hook_(t_read_hook),
+      layers_(kFunctionalise | kCapture) {
+  t_current = &capture;
+  t_payload_count = capture.payloads_;
   t_read_hook = note_content_read;
 }
 
-Capture::~Capture() {
-  t_read_hook = nullptr;
-  t_payload_count = nullptr;
-  plain_.restore();
-  t_current = none_before_;
+Capture::Scope::~Scope() {
+  for (const DimAssumption& a : assumptions_.learnt()) capture_.learnt_.push_back(a);
+  t_read_hook = outer_hook_;
+  t_payload_count = outer_count_;
+  t_current = outer_;
 }
 
 Tensor Capture::input(const InputSpec& spec) {
@@ -320,13 +324,16 @@ void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
 }
 
 Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients) {
-  for (const Tensor& t : outputs) {
-    user_check(t.defined(), ErrorKind::InvalidType,
-               "the captured function returned an undefined tensor.");
-    program_.outputs.push_back(value_of(t));
+  {
+    const Scope scope(*this);  // views may have to be derived anew
+    for (const Tensor& t : outputs) {
+      user_check(t.defined(), ErrorKind::InvalidType,
+                 "the captured function returned an undefined tensor.");
+      program_.outputs.push_back(value_of(t));
+    }
+    outputs.clear();
+    if (gradients) collect_gradients(*gradients);
   }
-  outputs.clear();
-  if (gradients) collect_gradients(*gradients);
   const std::vector<std::string> leaking = plain_.restore();
   followers_.clear();
   user_check(leaking.empty() || gradients, ErrorKind::Unsupported,
@@ -336,7 +343,7 @@ Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradie
   collect_tensors();
   name_values();
   program_.renumber();
-  program_.assumptions = assumptions_.learnt();
+  program_.assumptions = std::move(learnt_);
   program_.collect_symbols();
   return std::move(program_);
 }
@@ -385,9 +392,11 @@ void Capture::name_values() {
 
 Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
                 const std::string& name) {
+  refuse_nested_capture();
   Capture under_way(name);
   std::vector<Tensor> outputs;
   {
+    const Capture::Scope scope(under_way);
     std::vector<Tensor> symbolic;
     for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
     outputs = function(symbolic);

@@ -17,6 +17,7 @@
 #include "oar/compiler/capture/cell.h"
 #include "oar/compiler/capture/plain.h"
 #include "oar/ir/program.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 
@@ -52,20 +53,38 @@ struct ContentRead {
   uint32_t version = 0;
 };
 
-// One capture under way. Used by the dispatcher's layers; others call `capture`.
+// A program in the making. Used by the dispatcher's layers; others call `capture`.
 class Capture {
  public:
-  explicit Capture(std::string name);  // becomes the thread's; there can be one only
+  explicit Capture(std::string name);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
+
+  // While one lives, the thread's calls are written down here. A capture may be left and entered again;
+  // a scope inside another capture's takes its place until it ends.
+  class Scope {
+   public:
+    explicit Scope(Capture& capture);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Capture& capture_;
+    Capture* const outer_;
+    const PayloadCount outer_count_;
+    const ReadHook outer_hook_;
+    DimAssumptions assumptions_;
+    LayersOn layers_;
+  };
 
   static Capture* current();
   // … or an error that says that a captured tensor has left its capture.
   static Capture& require();
 
   Tensor input(const InputSpec& spec);
-  // Ends the capture. Nothing but the program may hold on to what the function made, hence the
+  // Ends the capture, whose scopes have ended. Nothing but the program may hold on to what the function made, hence the
   // move. Gradients that the function reads from or leaves in tensors outside become inputs and
   // outputs where `gradients` takes note of them; else leaving one behind is an error.
   Program finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients = nullptr);
@@ -114,7 +133,6 @@ class Capture {
 
   Program program_;
   const uint64_t serial_;
-  Capture* const none_before_;  // checked before anything else is set up
   PlainTensors plain_;
   // Handles made here, kept so that no saved alias can be born at the address of a dead one.
   std::unordered_map<const TensorImpl*, Tensor> followers_;
@@ -123,8 +141,10 @@ class Capture {
   bool value_asked_ = false;
   std::vector<ContentRead> reads_;
   PayloadCount payloads_;
-  DimAssumptions assumptions_;
-  LayersOn layers_;
+  std::vector<DimAssumption> learnt_;  // about the symbols, in scopes that have ended
 };
+
+// An error where a capture is under way on this thread: its calls would go to two programs.
+void refuse_nested_capture();
 
 }  // namespace oar

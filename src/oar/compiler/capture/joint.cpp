@@ -32,6 +32,7 @@ class WithoutLeafHooks {
 
 JointProgram capture_joint(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
                            const std::string& name) {
+  refuse_nested_capture();
   JointProgram joint;
   joint.inputs = inputs.size();
   Capture under_way(name);
@@ -39,6 +40,7 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
   const uint64_t calls = backward_calls();
   std::vector<Tensor> results;
   {
+    const Capture::Scope scope(under_way);
     std::vector<Tensor> symbolic, sources;
     for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
     results = function(symbolic);
