@@ -176,6 +176,7 @@ int tensor_setitem(PyObject* self, PyObject* key, PyObject* value);
 void init_autograd(PyObject* module);
 void init_framework(PyObject* module);
 void init_programs(PyObject* module);
+void init_segments(PyObject* module);
 void init_user_ops(PyObject* module);
 PyObject* from_value(const Value& v);  // framework.cpp
 

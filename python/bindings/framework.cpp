@@ -8,6 +8,7 @@
 #include "oar/device/device.h"
 #include "oar/device/generator.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/launch_queue.h"
 #include "oar/tensor/allocator.h"
 #include "oar/tensor/dlpack.h"
 

@@ -5,6 +5,7 @@
 #include "oar/base/flags.h"
 #include "oar/base/string_util.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/launch_queue.h"
 
 namespace oar::python {
 namespace {
