@@ -3,6 +3,7 @@
 
 #include "common.h"
 #include "oar/base/flags.h"
+#include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/launch_queue.h"
@@ -268,9 +269,17 @@ Outputs run(const Op& op, Args args) {
         big |= product >= threshold.get();
       }
   try {
-    if (!big || t_launch_queue) return dispatch(op, args);
+    if (t_launch_queue) {
+      const Op* const outer = t_called_op;
+      const ScopeGuard ended([&] { t_called_op = outer; });
+      if (!outer) t_called_op = &op;
+      return dispatch(op, args);
+    }
+    if (!big) return dispatch(op, args);
     const GilRelease release;
     return dispatch(op, args);
+  } catch (const LateError&) {
+    throw;
   } catch (Error& error) {  // a part may have failed; the user called the whole
     error.with_op(op.name());
     throw;

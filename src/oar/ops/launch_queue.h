@@ -5,6 +5,8 @@
 // like others, writes happen in order, and whoever looks at a content has what is before it made first.
 #pragma once
 
+#include <atomic>
+
 #include "oar/ops/registry.h"
 
 namespace oar {
@@ -22,6 +24,19 @@ class LaunchQueue {
 // The queue of this thread, if calls are to wait.
 // initial-exec, as for the layers: read on every call.
 inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// The op that the user called, of which the call at hand may be a part.
+inline thread_local const Op* t_called_op __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// The error of a call that waited. It names the op that was called, and where; nobody else's business.
+class LateError : public Error {
+ public:
+  using Error::Error;
+};
+
+// What waits on other threads is made as far as this call needs it. Null while nobody lets calls wait.
+using WaitForOthers = void (*)(const Op& op, Args args);
+inline std::atomic<WaitForOthers> g_wait_for_others{nullptr};
 
 // Makes what waits on this thread; while it lives, calls are made at once.
 class LaunchNow {

@@ -34,6 +34,8 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
       continue;
     }
     if (t_launch_queue && t_launch_queue->take(op, *kernel, args, outputs)) return true;
+    if (const auto wait = g_wait_for_others.load(std::memory_order_relaxed)) [[unlikely]]
+      wait(op, args);
     if (trace) std::fprintf(stderr, "dispatch: %s: %s\n", op.name().c_str(), kernel->name);
     check_status(kernel->run(&call), {});
     return true;

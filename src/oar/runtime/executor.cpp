@@ -6,6 +6,7 @@
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/launch_queue.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 
@@ -128,6 +129,8 @@ std::vector<Tensor> Executor::run(TensorList inputs) const {
   constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
   if (layers & ~t_layers.off & kInvolved) return replay(program_, inputs);
   const LaunchNow now;
+  for (const Tensor& t : inputs) note_read(t);
+  for (const State& s : program_.states) note_read(s.tensor);
   SymbolValues sizes = binder_.bind(program_, inputs);
   check_states();
   const std::shared_ptr<const Instance> ready = instance_for(sizes);

@@ -2,16 +2,52 @@
 
 #include <cstring>
 
+#include "oar/base/hash.h"
+#include "oar/runtime/instance.h"
+
 namespace oar {
 namespace {
 
 bool same_layout(const Tensor& a, const Tensor& b) {
-  return a->storage == b->storage && a->dtype == b->dtype && a->ndim == b->ndim &&
+  return a->data == b->data && a->dtype == b->dtype && a->ndim == b->ndim &&
          std::equal(a->shape, a->shape + a->ndim, b->shape) &&
          std::equal(a->strides, a->strides + a->ndim, b->strides);
 }
 
 }  // namespace
+
+SegmentStorages::Entry& SegmentStorages::slot(const Storage* storage) {
+  const size_t mask = entries_.size() - 1;
+  for (size_t i = hash_mix(reinterpret_cast<uintptr_t>(storage)) & mask;; i = (i + 1) & mask)
+    if (entries_[i].round != round_ || entries_[i].storage == storage) return entries_[i];
+}
+
+SegmentStorages::Entry* SegmentStorages::find(const Storage* storage) {
+  Entry& entry = slot(storage);
+  return entry.round == round_ ? &entry : nullptr;
+}
+
+SegmentStorages::Entry& SegmentStorages::add(const Storage* storage) {
+  if (2 * used_ >= entries_.size()) grow();
+  Entry& entry = slot(storage);
+  if (entry.round != round_) {
+    entry = {storage, round_, -1, -1};
+    ++used_;
+  }
+  return entry;
+}
+
+void SegmentStorages::grow() {
+  std::vector<Entry> before(2 * entries_.size());
+  before.swap(entries_);
+  for (const Entry& entry : before)
+    if (entry.round == round_) slot(entry.storage) = entry;
+}
+
+void SegmentStorages::clear() {
+  used_ = 0;
+  if (++round_ == 0) entries_.assign(entries_.size(), Entry{}), round_ = 1;
+}
 
 void Segment::describe(const Tensor& t) {
   words.push_back(t->dtype | t->ndim << 8 | int64_t{t.is_contiguous()} << 32);
@@ -40,32 +76,31 @@ void Segment::describe(const Value& v) {
   }
 }
 
-int32_t Segment::add_place(const Tensor& t, int32_t memory) {
+int32_t Segment::add_place(const Tensor& t, SegmentStorages::Entry& entry) {
   const auto index = static_cast<int32_t>(places.size());
   SegmentPlace& place = places.emplace_back();
   place.tensor = Tensor(t->alias());
-  place.memory = memory;
-  const auto [it, fresh] = by_address_.try_emplace(t->data, index);
-  if (!fresh) place.next = std::exchange(it->second, index);
-  if (memory >= 0) {
-    SegmentMemory& made = memories[static_cast<size_t>(memory)];
+  place.memory = entry.memory;
+  place.next = std::exchange(entry.place, index);
+  if (entry.memory >= 0) {
+    SegmentMemory& made = memories[static_cast<size_t>(entry.memory)];
     ++made.held;
     if (made.whole < 0) made.whole = index;
     const Tensor& whole = places[static_cast<size_t>(made.whole)].tensor;
     place.offset = (static_cast<char*>(t->data) - static_cast<char*>(whole->data)) /
                    static_cast<int64_t>(size_of(t.dtype()));
   }
-  words.push_back(memory);
+  words.push_back(entry.memory);
   words.push_back(place.offset);
   describe(t);
   return index;
 }
 
 int32_t Segment::place_of(const Tensor& t) {
-  if (const auto it = by_address_.find(t->data); it != by_address_.end())
-    for (int32_t i = it->second; i >= 0; i = places[static_cast<size_t>(i)].next)
-      if (same_layout(places[static_cast<size_t>(i)].tensor, t)) return i;
-  return add_place(t, by_storage_.try_emplace(t->storage.get(), -1).first->second);
+  SegmentStorages::Entry& entry = storages_.add(t->storage.get());
+  for (int32_t i = entry.place; i >= 0; i = places[static_cast<size_t>(i)].next)
+    if (same_layout(places[static_cast<size_t>(i)].tensor, t)) return i;
+  return add_place(t, entry);
 }
 
 void Segment::add(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
@@ -73,6 +108,7 @@ void Segment::add(const Op& op, const oar_kernel& kernel, Args args, const Outpu
   SegmentCall& call = calls.emplace_back();
   call.op = &op;
   call.kernel = &kernel;
+  call.called = t_called_op ? t_called_op : &op;
   call.line = line;
   random |= op.has(Trait::Random);
   words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(&op)));
@@ -98,7 +134,7 @@ void Segment::add(const Op& op, const oar_kernel& kernel, Args args, const Outpu
   }
   for (const Tensor& t : outputs) {
     if (!op.inplace_of()) {
-      by_storage_[t->storage.get()] = static_cast<int32_t>(memories.size());
+      storages_.add(t->storage.get()).memory = static_cast<int32_t>(memories.size());
       memories.emplace_back();
       bytes += t->storage->bytes();
     }
@@ -111,7 +147,7 @@ bool Segment::is_whole(const Tensor& t) const {
   if (memory < 0) return false;
   const Tensor& whole =
       places[static_cast<size_t>(memories[static_cast<size_t>(memory)].whole)].tensor;
-  return whole->data == t->data && same_layout(whole, t);
+  return same_layout(whole, t);
 }
 
 void Segment::close() {
@@ -120,8 +156,19 @@ void Segment::close() {
     if (whole->storage->reference_count() > memories[i].held)
       wanted.push_back(static_cast<int32_t>(i));
   }
-  words.push_back(-1);
+  words.push_back(kernel_flags());
   words.insert(words.end(), wanted.begin(), wanted.end());
+}
+
+void Segment::clear() {
+  calls.clear();
+  places.clear();
+  memories.clear();
+  words.clear();
+  wanted.clear();
+  bytes = 0;
+  random = false;
+  storages_.clear();
 }
 
 }  // namespace oar

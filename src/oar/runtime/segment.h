@@ -1,9 +1,7 @@
 // What a segment holds: calls that wait, in order, and the memory they read and make.
 #pragma once
 
-#include <deque>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "oar/ops/launch_queue.h"
@@ -21,6 +19,7 @@ struct SegmentCall {
   const oar_kernel* kernel = nullptr;
   Frame args;  // its tensors are the places'
   Outputs outputs;
+  const Op* called = nullptr;  // by the user; `op` may be a part of it
   SourceLine line;
 };
 
@@ -29,7 +28,7 @@ struct SegmentPlace {
   Tensor tensor;        // a handle of our own
   int32_t memory = -1;  // that a call of the segment makes; none: it was there before
   int64_t offset = 0;   // in that memory, in elements
-  int32_t next = -1;    // another place that begins at the same address
+  int32_t next = -1;    // another place in the same storage
 };
 
 // A storage that a call of the segment makes.
@@ -38,9 +37,34 @@ struct SegmentMemory {
   uint32_t held = 0;   // handles of our own on it: who has it beside us?
 };
 
+// What a segment knows of storages. A table of its own: it is asked about every operand of every call,
+// and emptied with every segment.
+class SegmentStorages {
+ public:
+  struct Entry {
+    const Storage* storage = nullptr;
+    uint32_t round = 0;    // of the table; others are empty
+    int32_t memory = -1;   // that the segment makes there
+    int32_t place = -1;    // the last one met
+  };
+  Entry* find(const Storage* storage);
+  const Entry* find(const Storage* storage) const {
+    return const_cast<SegmentStorages*>(this)->find(storage);
+  }
+  Entry& add(const Storage* storage);  // or the one that is there
+  void clear();
+
+ private:
+  Entry& slot(const Storage* storage);
+  void grow();
+  std::vector<Entry> entries_ = std::vector<Entry>(64);
+  size_t used_ = 0;
+  uint32_t round_ = 1;
+};
+
 class Segment {
  public:
-  std::deque<SegmentCall> calls;
+  std::vector<SegmentCall> calls;
   std::vector<SegmentPlace> places;
   std::vector<SegmentMemory> memories;
   // All of the structure: equal words are equal programs. Places and memories are numbered as they are
@@ -53,25 +77,26 @@ class Segment {
   void add(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
            SourceLine line);
   // Does a call read or make something in this memory?
-  bool knows(const Storage* storage) const { return by_storage_.contains(storage); }
+  bool knows(const Storage* storage) const { return storages_.find(storage) != nullptr; }
   // The memory that the segment makes there; -1 where it makes none.
   int32_t memory_of(const Storage* storage) const {
-    const auto it = by_storage_.find(storage);
-    return it == by_storage_.end() ? -1 : it->second;
+    const SegmentStorages::Entry* entry = storages_.find(storage);
+    return entry ? entry->memory : -1;
   }
   // Is t all of a memory that the segment makes, as it was made?
   bool is_whole(const Tensor& t) const;
   // No call is added any more: finds out what is `wanted`.
   void close();
+  // Empties it, ready for the next one.
+  void clear();
 
  private:
   int32_t place_of(const Tensor& t);
-  int32_t add_place(const Tensor& t, int32_t memory);
+  int32_t add_place(const Tensor& t, SegmentStorages::Entry& entry);
   void describe(const Tensor& t);
   void describe(const Value& attribute);
 
-  std::unordered_map<const void*, int32_t> by_address_;         // the last place there
-  std::unordered_map<const Storage*, int32_t> by_storage_;      // the memory, or -1
+  SegmentStorages storages_;
 };
 
 // A segment as a program, kept for the next one of the same structure.

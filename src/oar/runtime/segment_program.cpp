@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
+#include <unordered_map>
 
 #include "oar/base/hash.h"
 #include "oar/runtime/instance.h"
@@ -144,19 +145,20 @@ struct Met {
 
 class Programs {
  public:
-  std::shared_ptr<const SegmentProgram> find(const Segment& segment, std::vector<int64_t> words) {
+  std::shared_ptr<const SegmentProgram> find(const Segment& segment) {
+    const std::vector<int64_t>& words = segment.words;
     const size_t hash = hash_range(words);
     const std::lock_guard lock(mutex_);
     const auto found = by_hash_.find(hash);
     if (found == by_hash_.end()) {
-      remember({hash, std::move(words)});
+      remember({hash, words});
       return nullptr;
     }
     met_.splice(met_.begin(), met_, found->second);
     Met& met = met_.front();
     if (met.words != words) {
       forget(found->second);
-      remember({hash, std::move(words)});
+      remember({hash, words});
       return nullptr;
     }
     if (!std::exchange(met.tried, true)) {
@@ -210,9 +212,7 @@ size_t SegmentProgram::arena_bytes() const {
 
 std::shared_ptr<const SegmentProgram> SegmentProgram::find(const Segment& segment) {
   if (segment.calls.size() < kFewestCalls) return nullptr;
-  std::vector<int64_t> words = segment.words;
-  words.push_back(kernel_flags());
-  return programs().find(segment, std::move(words));
+  return programs().find(segment);
 }
 
 void SegmentProgram::run(const Segment& segment) const {

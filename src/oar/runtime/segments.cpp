@@ -9,6 +9,7 @@
 #include "oar/ops/dispatcher.h"
 #include "oar/runtime/instance.h"
 #include "oar/tensor/exposed.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -21,15 +22,12 @@ std::atomic<SourceLines> g_lines{nullptr};
 std::atomic<uint64_t> g_calls{0}, g_segments{0}, g_programs{0};
 thread_local SegmentQueue* t_queue = nullptr;
 thread_local SourceLine t_line;
+thread_local std::shared_ptr<SegmentQueue> t_idle;  // between scopes, for the room it has
 
 SourceLine current_line() {
   if (const SourceLines lines = g_lines.load(std::memory_order_relaxed))
     if (const SourceLine line = lines(); line.file) t_line = line;
   return t_line;
-}
-
-void note_read_of(const Tensor& t) {
-  if (t_queue && t_launch_queue == t_queue && t.defined()) t_queue->settle_for(t);
 }
 
 bool writes(const Op& op) {
@@ -38,11 +36,73 @@ bool writes(const Op& op) {
                      [](const Parameter& p) { return p.written; });
 }
 
-Error located(const Error& error, SourceLine line) {
-  if (!line.file) return error;
-  Error told(error.kind(), format("{} ({}:{})", error.text(), line.file, line.line), error.hint());
-  told.with_op(error.op());
+LateError told_of(const Error& error, const SegmentCall& call) {
+  std::string text = error.text();
+  if (call.line.file) text += format(" ({}:{})", call.line.file, call.line.line);
+  LateError told(error.kind(), std::move(text), error.hint());
+  told.with_op(call.called->name());
   return told;
+}
+
+// ---- all queues --------------------------------------------------------------------------------
+
+class Queues {
+ public:
+  void add(const std::shared_ptr<SegmentQueue>& queue) {
+    const std::lock_guard lock(mutex_);
+    list_.push_back(queue);
+    note_count();
+  }
+  void remove(const std::shared_ptr<SegmentQueue>& queue) {
+    const std::lock_guard lock(mutex_);
+    std::erase(list_, queue);
+    note_count();
+  }
+  // Those of other threads.
+  std::vector<std::shared_ptr<SegmentQueue>> others() {
+    std::vector<std::shared_ptr<SegmentQueue>> found;
+    if (count_.load(std::memory_order_relaxed) == (t_queue ? 1 : 0)) return found;
+    const std::lock_guard lock(mutex_);
+    for (const auto& queue : list_)
+      if (queue.get() != t_queue) found.push_back(queue);
+    return found;
+  }
+
+ private:
+  void note_count();
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<SegmentQueue>> list_;
+  std::atomic<size_t> count_{0};
+};
+
+Queues& queues() {
+  static auto* const all = new Queues();  // threads may end after main
+  return *all;
+}
+
+void note_read_of(const Tensor& t) {
+  if (!t.defined() || !t.is_dense()) return;
+  if (t_queue && t_launch_queue == t_queue)
+    t_queue->settle_for(t, false, "a value is asked for");
+  for (const auto& queue : queues().others()) queue->settle_for(t, false, "another thread reads");
+}
+
+void wait_for_others(const Op& op, Args args) {
+  const auto others = queues().others();
+  if (others.empty()) return;
+  for (size_t i = 0; i < args.size(); ++i)
+    for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) {
+      if (!t.is_dense()) return;
+      for (const auto& queue : others)
+        queue->settle_for(t, op.schema().parameters[i].written, "another thread's call");
+    });
+}
+
+void Queues::note_count() {
+  count_ = list_.size();
+  g_read_hook = list_.empty() ? nullptr : note_read_of;
+  g_wait_for_others = list_.empty() ? nullptr : wait_for_others;
 }
 
 }  // namespace
@@ -68,6 +128,8 @@ bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) con
 
 bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args,
                         const Outputs& outputs) {
+  wait_for_others(op, args);  // without a lock of our own: they may wait for us
+  const std::lock_guard busy(busy_);
   if (!lost_.empty()) for_each_tensor(args, [&](const Tensor& t) { check_lost(t); });
   if (segment_.calls.size() >= kMostCalls || segment_.bytes >= kMostBytes)
     settle("enough calls wait");
@@ -75,6 +137,7 @@ bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args,
     settle_for_call(op, args);
     return false;
   }
+  const std::lock_guard names(names_);
   segment_.add(op, kernel, args, outputs, current_line());
   g_calls.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -92,21 +155,37 @@ void SegmentQueue::settle_for_call(const Op& op, Args args) {
   if (behind) settle(op.name().c_str());
 }
 
-void SegmentQueue::settle_for(const Tensor& t) {
-  if (!t.is_dense()) return;
-  if (!lost_.empty()) check_lost(t);
-  if (segment_.memory_of(t->storage.get()) >= 0) settle("a value is asked for");
+void SegmentQueue::settle_for(const Tensor& t, bool written, const char* why) {
+  const Storage* storage = t->storage.get();
+  const auto waits_in = [&](const Segment& segment) {
+    return written ? segment.knows(storage) : segment.memory_of(storage) >= 0;
+  };
+  {
+    const std::lock_guard names(names_);
+    if (lost_.empty() && !waits_in(segment_) && !waits_in(running_)) return;
+  }
+  const std::lock_guard busy(busy_);  // what is running has ended
+  check_lost(t);
+  if (waits_in(segment_)) settle(why);
 }
 
 // ---- running -----------------------------------------------------------------------------------
 
 void SegmentQueue::settle(const char* why) {
+  const std::lock_guard busy(busy_);
   if (segment_.calls.empty()) return;
-  Segment segment = std::exchange(segment_, Segment());
+  {
+    const std::lock_guard names(names_);
+    std::swap(segment_, running_);
+  }
   LaunchQueue* const outer = std::exchange(t_launch_queue, nullptr);
-  const ScopeGuard back([&] { t_launch_queue = outer; });
+  const ScopeGuard back([&] {
+    t_launch_queue = outer;
+    const std::lock_guard names(names_);
+    running_.clear();
+  });
   const LayersOff off(kDispatchMask);
-  run(segment, why);
+  run(running_, why);
 }
 
 void SegmentQueue::run(Segment& segment, const char* why) {
@@ -136,7 +215,7 @@ void SegmentQueue::make_one_by_one(const Segment& segment) {
     try {
       launch(*call.op, *call.kernel, call.args.args(), call.outputs);
     } catch (const Error& error) {
-      const Error told = located(error, call.line);
+      const LateError told = told_of(error, call);
       lose(segment, i, std::make_exception_ptr(told));
       throw told;
     }
@@ -146,7 +225,10 @@ void SegmentQueue::make_one_by_one(const Segment& segment) {
 // The calls from there on have not been made.
 void SegmentQueue::lose(const Segment& segment, size_t from, std::exception_ptr error) {
   for (size_t i = from; i < segment.calls.size(); ++i)
-    for (const Tensor& t : segment.calls[i].outputs) lost_.push_back({t->storage, error});
+    for (const Tensor& t : segment.calls[i].outputs) {
+      const std::lock_guard names(names_);
+      lost_.push_back({t->storage, error});
+    }
 }
 
 void SegmentQueue::check_lost(const Tensor& t) const {
@@ -174,23 +256,23 @@ void SegmentQueue::tell(const Segment& segment, const char* why, bool program) c
 
 SegmentScope::SegmentScope(std::string title) {
   if (t_queue) return;
-  queue_ = std::make_unique<SegmentQueue>();
+  queue_ = t_idle ? std::move(t_idle) : std::make_shared<SegmentQueue>();
   queue_->title = std::move(title);
   t_queue = queue_.get();
   t_launch_queue = t_queue;
-  outer_hook_ = std::exchange(t_read_hook, note_read_of);
-}
-
-void SegmentScope::leave() {
-  t_launch_queue = nullptr;
-  t_queue = nullptr;
-  t_read_hook = outer_hook_;
+  queues().add(queue_);
 }
 
 void SegmentScope::finish(bool returned) {
   if (!queue_) return;
-  const std::unique_ptr<SegmentQueue> queue = std::move(queue_);
-  const ScopeGuard out([&] { leave(); });
+  std::shared_ptr<SegmentQueue> queue = std::move(queue_);
+  const ScopeGuard out([&] {
+    queues().remove(queue);
+    t_launch_queue = t_queue = nullptr;
+    if (queue.use_count() > 1) return;  // another thread is looking at it
+    queue->reset();
+    t_idle = std::move(queue);
+  });
   queue->settle();
   if (returned) queue->check_lost();
 }

@@ -10,11 +10,11 @@
 #pragma once
 
 #include <exception>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "oar/runtime/segment.h"
-#include "oar/tensor/read_hook.h"
 
 namespace oar {
 
@@ -31,14 +31,17 @@ struct SegmentCounts {
 };
 SegmentCounts segment_counts();
 
+// Its thread adds to it; others may have it settled, where they meet a tensor whose content waits there.
 class SegmentQueue final : public LaunchQueue {
  public:
   bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) override;
-  void settle() override { settle("the end of the calls"); }
-  // The content of t is about to be looked at.
-  void settle_for(const Tensor& t);
+  void settle() override { settle("the function ends, or a program runs"); }
+  // The content of t is about to be looked at, or written.
+  void settle_for(const Tensor& t, bool written, const char* why);
   // An error where a tensor lives on whose content could not be made.
   void check_lost() const;
+  // Forgets what was lost, for the next scope.
+  void reset() { lost_.clear(); }
   // What is told of every segment that runs; none if empty.
   std::string title;
 
@@ -57,7 +60,10 @@ class SegmentQueue final : public LaunchQueue {
     StoragePtr storage;
     std::exception_ptr error;
   };
+  std::recursive_mutex busy_;  // held while calls are added or made
+  std::mutex names_;           // … only while what the segments know changes, so that others may ask
   Segment segment_;
+  Segment running_;
   std::vector<Lost> lost_;
 };
 
@@ -75,10 +81,7 @@ class SegmentScope {
   void finish(bool returned = true);
 
  private:
-  void leave();
-
-  std::unique_ptr<SegmentQueue> queue_;
-  ReadHook outer_hook_ = nullptr;
+  std::shared_ptr<SegmentQueue> queue_;
 };
 
 }  // namespace oar

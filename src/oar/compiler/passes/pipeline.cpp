@@ -7,6 +7,7 @@
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/launch_queue.h"
 
 namespace oar {
 namespace {
@@ -48,6 +49,7 @@ bool run_pass(const Pass& pass, Program& program) {
 }
 
 void run_rounds(Program& program, bool exact) {
+  const LaunchNow now;  // constants are looked at
   bool changed = true;
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;
