@@ -177,6 +177,7 @@ void init_autograd(PyObject* module);
 void init_framework(PyObject* module);
 void init_programs(PyObject* module);
 void init_segments(PyObject* module);
+void init_static(PyObject* module);
 void init_user_ops(PyObject* module);
 PyObject* from_value(const Value& v);  // framework.cpp
 

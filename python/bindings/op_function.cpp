@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "common.h"
+#include "oar/compiler/capture/builder.h"
 #include "oar/base/flags.h"
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
@@ -257,7 +258,32 @@ int64_t total_elements(Args args) {
   return n;
 }
 
+// The place of `training` among the arguments where it is true; -1 otherwise.
+int training_argument(const Op& op, Args args) {
+  const int i = op.schema().index_of("training");
+  if (i < 0 || op.has(Trait::Inplace)) return -1;
+  const Value& v = args[static_cast<size_t>(i)];
+  return v.tag == OAR_TAG_BOOL && v.as_bool() ? i : -1;
+}
+
+// In a program that stays open a call for training has its counterpart for inference beside it: a
+// copy for inference takes that one. It comes first, before running statistics move on.
+Outputs run_both(Builder& builder, const Op& op, Args args, int training) {
+  Frame frame(args);
+  frame.set(static_cast<size_t>(training), Value(false));
+  const Outputs inference = dispatch(op, frame.args());
+  builder.begin(Role::Training);
+  Outputs outputs = dispatch(op, args);
+  builder.end();
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].defined() && inference[i].defined())
+      builder.alternative(outputs[i], inference[i]);
+  return outputs;
+}
+
 Outputs run(const Op& op, Args args) {
+  if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]]
+    if (const int i = training_argument(op, args); i >= 0) return run_both(*builder, op, args, i);
   static const FlagHandle<int> threshold("gil_release_elements");
   bool big = total_elements(args) >= threshold.get();
   if (!big)  // a creation op has no tensors; its shape tells

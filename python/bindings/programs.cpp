@@ -1,5 +1,6 @@
 // Programs: capture, print, verify, differentiate, run.
-#include "common.h"
+#include "programs.h"
+
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/replay.h"
@@ -25,15 +26,6 @@ const Executor& executor_of(PyObject* self) {
 }
 const Program& program_of(PyObject* self) { return executor_of(self).program(); }
 
-PyObject* wrap_program(Program program) {
-  auto* self = PyObject_New(PyProgram, g_type);
-  if (!self) throw PythonError{};
-  new (&self->executor) std::shared_ptr<const Executor>();
-  Ref owner(reinterpret_cast<PyObject*>(self));
-  self->executor = std::make_shared<const Executor>(std::move(program));
-  return owner.release();
-}
-
 void dealloc(PyObject* self) {
   reinterpret_cast<PyProgram*>(self)->executor.~shared_ptr();
   PyTypeObject* type = Py_TYPE(self);
@@ -43,6 +35,30 @@ void dealloc(PyObject* self) {
 
 PyObject* text(PyObject* self, PyObject*) {
   return guarded([&] { return PyUnicode_FromString(to_text(program_of(self)).c_str()); });
+}
+
+// With all values of all constants, so that it can be read back.
+PyObject* full_text(PyObject* self, PyObject*) {
+  return guarded([&] {
+    constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+    return PyUnicode_FromString(
+        to_text(program_of(self), {.locations = false, .largest_constant = kAll}).c_str());
+  });
+}
+
+// [(label, tensor)]
+PyObject* states(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Program& program = program_of(self);
+    Ref list = checked(PyList_New(0));
+    for (const State& s : program.states) {
+      const Ref tensor = checked(wrap(s.tensor));
+      const Ref row = checked(
+          Py_BuildValue("(sO)", program.label(s.value).c_str() + 1, tensor.get()));
+      check(PyList_Append(list.get(), row.get()));
+    }
+    return list.release();
+  });
 }
 
 PyObject* problems(PyObject* self, PyObject*) {
@@ -380,6 +396,8 @@ PyObject* profile_stop(PyObject*, PyObject*) {
 
 PyMethodDef kMethods[] = {
     {"text", text, METH_NOARGS, "The program as text."},
+    {"full_text", full_text, METH_NOARGS, "The program as text, constants included."},
+    {"states", states, METH_NOARGS, "Names and tensors of its states."},
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
     {"run", run, METH_O, "Runs it on a list of tensors."},
     {"differentiate", differentiate_method, METH_VARARGS, nullptr},
@@ -407,6 +425,15 @@ PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr}
                             {}};
 
 }  // namespace
+
+PyObject* wrap_program(Program program) {
+  auto* self = PyObject_New(PyProgram, g_type);
+  if (!self) throw PythonError{};
+  new (&self->executor) std::shared_ptr<const Executor>();
+  Ref owner(reinterpret_cast<PyObject*>(self));
+  self->executor = std::make_shared<const Executor>(std::move(program));
+  return owner.release();
+}
 
 void init_programs(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());

@@ -18,7 +18,7 @@ globals().update(_registry.functions_of("oar"))
 from oar._creation import (  # noqa: E402,F401
     arange, empty, empty_like, eye, from_dlpack, linspace, logspace, normal, randint, to_dlpack, to_tensor)
 from oar._framework import (  # noqa: E402,F401
-    CPUPlace, CUDAPinnedPlace, CUDAPlace, check_shape, disable_static, finfo, get_cuda_rng_state, get_default_dtype,
+    CPUPlace, CUDAPinnedPlace, CUDAPlace, check_shape, finfo, get_cuda_rng_state, get_default_dtype,
     get_device, get_flags, get_num_threads, get_rng_state, iinfo, in_dynamic_mode, is_compiled_with_cinn,
     is_compiled_with_cuda, is_compiled_with_rocm, is_compiled_with_xpu, is_complex, is_floating_point, is_integer,
     is_tensor, numel, rank, seed, set_default_dtype, set_device, set_flags, set_num_threads, set_printoptions,
@@ -36,6 +36,7 @@ from oar import autograd  # noqa: E402
 from oar.autograd import grad  # noqa: E402,F401
 from oar import framework, func, nn, regularizer  # noqa: E402,F401
 from oar.framework import ParamAttr, Parameter, create_parameter, load, save  # noqa: E402,F401
+from oar.static.program import disable_static, enable_static  # noqa: E402
 from oar import amp, geometric, incubate, io, jit, metric, optimizer, profiler, static, utils  # noqa: E402,F401
 from oar import base, device  # noqa: E402,F401
 from oar.nn.initializer import LazyGuard  # noqa: E402,F401

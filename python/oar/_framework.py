@@ -181,14 +181,8 @@ def is_compiled_with_cinn() -> builtins.bool:
 
 
 def in_dynamic_mode() -> builtins.bool:
-    """True: calls run at once."""
-    return True
-
-
-def disable_static(place=None) -> None:
-    """Nothing to do: calls run at once. New tensors are on ``place``, if one is given."""
-    if place is not None:
-        set_device(place)
+    """Whether calls run at once, rather than being written down in a program."""
+    return not _C.static_active()
 
 
 def is_tensor(x) -> builtins.bool:

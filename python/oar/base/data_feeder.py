@@ -1,12 +1,76 @@
-"""Names of dtypes."""
+"""Batches for programs, and names of dtypes."""
 
 from __future__ import annotations
 
-from oar import _C
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-__all__ = ["convert_dtype"]
+from oar import _C
+from oar._C import Tensor
+from oar._lazy import np
+
+__all__ = ["DataFeeder", "check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype"]
 
 
 def convert_dtype(dtype) -> str:
     """The name of a dtype that is given as a name, as Oar's or as NumPy's."""
     return _C.dtype(dtype).name
+
+
+def check_type(input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = "") -> None:
+    """Raises where an argument is of another type."""
+    if not isinstance(input, expected_type):
+        raise TypeError(
+            f"[{op_name}] {input_name} must be {expected_type}, but received {type(input)}. {extra_message}"
+        )
+
+
+def check_dtype(input_dtype: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = "") -> None:
+    """Raises where a dtype is none of those that are expected."""
+    if convert_dtype(input_dtype) not in expected_dtype:
+        raise TypeError(
+            f"[{op_name}] the data type of {input_name} must be {expected_dtype}, but is {convert_dtype(input_dtype)}. "
+            f"{extra_message}"
+        )
+
+
+def check_variable_and_dtype(
+    input: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = ""
+) -> None:
+    """Raises where an argument is no tensor, or of another dtype."""
+    check_type(input, input_name, Tensor, op_name, extra_message)
+    check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
+
+
+class DataFeeder:
+    """Turns lists of samples into what a program is fed.
+
+    Args:
+        feed_list: the inputs, or their names.
+        place: kept; arrays are on the host.
+        program: where names are looked up; the default main program when None.
+    """
+
+    def __init__(self, feed_list: Sequence[Any], place: Any = None, program: Any = None) -> None:
+        from oar.static import default_main_program
+
+        program = program or default_main_program()
+        self.feed_vars = [program.global_block().var(v) if isinstance(v, str) else v for v in feed_list]
+        self.feed_names = [v.name for v in self.feed_vars]
+        self.place = place
+
+    def feed(self, iterable: Iterable[Sequence[Any]]) -> dict[str, Any]:
+        """The samples of a batch, each a tuple with one entry for every input, as arrays by name."""
+        columns: list[list[Any]] = [[] for _ in self.feed_vars]
+        for sample in iterable:
+            if len(sample) != len(columns):
+                raise ValueError(f"[DataFeeder] a sample has {len(sample)} entries for {len(columns)} inputs.")
+            for column, entry in zip(columns, sample):
+                column.append(entry)
+        return {v.name: self._batch(v, column) for v, column in zip(self.feed_vars, columns)}
+
+    @staticmethod
+    def _batch(variable: Tensor, column: list[Any]) -> Any:
+        batch = np.array(column, dtype=variable.dtype.name)
+        sizes = [size if isinstance(size, int) else -1 for size in variable.shape]
+        return batch.reshape(sizes) if sizes.count(-1) <= 1 else batch

@@ -7,8 +7,27 @@ from oar._framework import get_flags, in_dynamic_mode, place_of, set_flags
 from oar.framework import core, unique_name
 from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode
 from oar.framework.parameter import EagerParamBase, Parameter
+from oar.static.program import (
+    Block,
+    Operator,
+    Program,
+    default_main_program,
+    default_startup_program,
+    program_guard,
+)
+from oar.static.scopes import device_guard, name_scope
+from oar.static.variable import Variable
 
 __all__ = [
+    "Block",
+    "Operator",
+    "Program",
+    "Variable",
+    "default_main_program",
+    "default_startup_program",
+    "device_guard",
+    "name_scope",
+    "program_guard",
     "EagerParamBase",
     "Parameter",
     "convert_np_dtype_to_dtype_",
@@ -28,6 +47,30 @@ in_dygraph_mode = in_dynamic_mode
 def convert_np_dtype_to_dtype_(np_dtype) -> _C.dtype:
     """The dtype of a name, of NumPy's or of Oar's."""
     return _C.dtype(np_dtype)
+
+
+class Tracer:
+    """What is switched on while calls run at once."""
+
+    @property
+    def _has_grad(self) -> bool:
+        return _C.is_grad_enabled()
+
+    @property
+    def _amp_dtype(self) -> str:
+        return _C.get_autocast()[1]
+
+    @property
+    def _amp_enabled(self) -> bool:
+        return _C.get_autocast()[0]
+
+
+_tracer = Tracer()
+
+
+def _dygraph_tracer() -> Tracer | None:
+    """The modes of calls that run at once; None in static mode."""
+    return _tracer if in_dynamic_mode() else None
 
 
 def _current_expected_place():

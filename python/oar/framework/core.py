@@ -18,6 +18,19 @@ from oar._framework import (
 
 __all__ = [
     "CPUPlace",
+    "LoDTensor",
+    "Place",
+    "Scope",
+    "XPUPlace",
+    "XPUVersion",
+    "get_low_precision_op_list",
+    "get_xpu_device_version",
+    "globals",
+    "is_compiled_with_avx",
+    "is_compiled_with_mkldnn",
+    "set_prim_eager_enabled",
+    "supports_avx512f",
+    "supports_bfloat16",
     "CUDAPinnedPlace",
     "CUDAPlace",
     "DataType",
@@ -115,3 +128,165 @@ def is_bfloat16_supported(place=None) -> bool:
 def is_float16_supported(place=None) -> bool:
     """Whether ops take float16: on the CPU, all of them."""
     return place is None or place.is_cpu_place()
+
+
+# kinds of places -----------------------------------------------------------------------------------
+
+
+class XPUPlace:
+    """A Kunlun device: none is there, so none can be named."""
+
+    def __init__(self, device_id: int = 0) -> None:
+        raise ValueError("XPUPlace: devices other than the CPU come as plug-ins. Use CPUPlace().")
+
+
+class XPUVersion:
+    """The generations of Kunlun devices."""
+
+    XPU1 = 1
+    XPU2 = 2
+    XPU3 = 3
+
+
+def get_xpu_device_version(device_id: int = 0) -> int:
+    """An error: there is no such device."""
+    raise ValueError("get_xpu_device_version: there is no XPU; devices other than the CPU come as plug-ins.")
+
+
+class Place:
+    """A place of any kind, to be told which."""
+
+    def __init__(self) -> None:
+        self._place: object = CPUPlace()
+
+    def set_place(self, place: object) -> None:
+        """Become that place."""
+        self._place = place
+
+    def __getattr__(self, name: str):
+        return getattr(self.__dict__["_place"], name)
+
+
+# what the processor and the build can do ---------------------------------------------------------
+
+
+def _processor_flags() -> set[str]:
+    try:
+        with open("/proc/cpuinfo") as file:
+            return next((set(line.split()) for line in file if line.startswith("flags")), set())
+    except OSError:
+        return set()
+
+
+def supports_avx512f() -> bool:
+    """Whether the processor has AVX-512."""
+    return "avx512f" in _processor_flags()
+
+
+def supports_bfloat16() -> bool:
+    """Whether bfloat16 is fast: with AVX-512."""
+    return supports_avx512f()
+
+
+def is_compiled_with_avx() -> bool:
+    """True: AVX2 is the least that Oar needs."""
+    return True
+
+
+def is_compiled_with_mkldnn() -> bool:
+    """True: large products and convolutions are oneDNN's."""
+    return True
+
+
+# flags and wishes ----------------------------------------------------------------------------------
+
+
+class _Globals:
+    """The flags as a mapping."""
+
+    def __getitem__(self, name: str):
+        from oar._framework import get_flags
+
+        return get_flags(name)[name]
+
+    def __setitem__(self, name: str, value: object) -> None:
+        from oar._framework import set_flags
+
+        set_flags({name: value})
+
+    def __contains__(self, name: str) -> bool:
+        return name.removeprefix("FLAGS_") in self.keys()
+
+    def keys(self) -> list[str]:
+        """The names of the flags."""
+        return [row[0] for row in _C.list_flags()]
+
+    def is_public(self, name: str) -> bool:
+        """Whether there is such a flag."""
+        return name in self
+
+
+def globals() -> _Globals:
+    """The flags as a mapping."""
+    return _Globals()
+
+
+_expansion = {"forward": False, "backward": False, "eager": False}
+
+
+def _set_prim_all_enabled(value: bool) -> None:
+    """Whether ops are to be expanded into primitives. Kept; the results are the same, and Oar expands what a device lacks."""
+    _expansion.update(forward=bool(value), backward=bool(value))
+
+
+def _set_prim_forward_enabled(value: bool) -> None:
+    """As ``_set_prim_all_enabled``, for forward calls."""
+    _expansion["forward"] = bool(value)
+
+
+def _set_prim_backward_enabled(value: bool) -> None:
+    """As ``_set_prim_all_enabled``, for gradients."""
+    _expansion["backward"] = bool(value)
+
+
+def set_prim_eager_enabled(value: bool) -> None:
+    """As ``_set_prim_all_enabled``, for calls that run at once."""
+    _expansion["eager"] = bool(value)
+
+
+def _is_fwd_prim_enabled() -> bool:
+    return _expansion["forward"]
+
+
+def _is_bwd_prim_enabled() -> bool:
+    return _expansion["backward"]
+
+
+def _is_eager_prim_enabled() -> bool:
+    return _expansion["eager"]
+
+
+_kept_whole: dict[str, set[str]] = {"forward": set(), "backward": set()}
+
+
+def _set_prim_forward_blacklist(*names: str) -> None:
+    """Ops that are not to be expanded. Kept, as the wish to expand is."""
+    _kept_whole["forward"].update(names)
+
+
+def _set_prim_backward_blacklist(*names: str) -> None:
+    """Ops whose gradients are not to be expanded. Kept, as the wish to expand is."""
+    _kept_whole["backward"].update(names)
+
+
+def get_low_precision_op_list() -> dict[str, str]:
+    """How often ops ran in which precision. Empty: calls are counted by ``oar.profiler`` only."""
+    return {}
+
+
+def __getattr__(name: str):
+    if name in ("LoDTensor", "Scope"):
+        from oar.static import executor
+
+        return getattr(executor, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

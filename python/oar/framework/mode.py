@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from oar._framework import in_dynamic_mode
+
 __all__ = ["in_dynamic_or_pir_mode", "in_pir_mode"]
 
 
 def in_pir_mode() -> bool:
-    """False: calls run at once."""
-    return False
+    """Whether calls are written down in a program."""
+    return not in_dynamic_mode()
 
 
 def in_dynamic_or_pir_mode() -> bool:
-    """True: calls run at once."""
+    """True: either calls run at once, or they go to a program."""
     return True

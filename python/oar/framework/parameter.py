@@ -157,6 +157,10 @@ def make_parameter(
         "need_clip": attr.need_clip,
     }
     shape = [int(extent) for extent in shape]
+    if not oar.in_dynamic_mode():
+        from oar.static.states import static_parameter
+
+        return static_parameter(shape, dtype, chosen, settings)
     if init.lazy_init_active():
         parameter = Parameter(shape, dtype, **settings)
         parameter.set_init_func(chosen)

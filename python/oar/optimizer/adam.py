@@ -11,9 +11,10 @@ from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
+from oar.framework.persistent import persistent
 from oar.optimizer._plan import Bucket
 from oar.optimizer.lr import LRScheduler
-from oar.optimizer.optimizer import Optimizer, _DecoupledDecay
+from oar.optimizer.optimizer import Optimizer, _DecoupledDecay, _is_variable
 
 __all__ = ["Adam", "AdamW"]
 
@@ -96,7 +97,9 @@ class Adam(Optimizer):
             if held is not None:
                 return held
         counter = self._steps.get(param.name)
-        return 0 if counter is None else int(float(counter))
+        if counter is None or _is_variable(counter):  # A program is given its update once.
+            return 0
+        return int(float(counter))
 
     def _describe(self, param: Tensor, options: dict[str, Any]) -> tuple[float, Any, Hashable]:
         decay, regularizer, _ = super()._describe(param, options)
@@ -108,8 +111,9 @@ class Adam(Optimizer):
             names = [param.name for param in bucket.params]
             counter = self._own_counter(names)
             if counter is None:
-                counter = oar.full([], float(bucket.extra[1]), dtype="float32")
-                counter.persistable = True
+                steps = float(bucket.extra[1])
+                name = unique_name.generate(f"{names[0]}_steps")
+                counter = persistent(lambda: oar.full([], steps, dtype="float32"), name)  # noqa: B023
             self._steps.update(dict.fromkeys(names, counter))
 
     def _own_counter(self, names: list[str]) -> Tensor | None:

@@ -11,6 +11,7 @@ from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
+from oar.framework.persistent import persistent
 from oar.nn.clip import ClipGradBase
 from oar.optimizer import _plan
 from oar.optimizer.lr import LRScheduler
@@ -65,7 +66,7 @@ class Optimizer:
         self._owner: list[dict[str, Any]] = []
         self._buckets: list[_plan.Bucket] = []
         self._signature: list[Any] | None = None
-        self._parameter_list = list(parameters)
+        self._parameter_list = list(parameters or ())
         grouped = bool(self._parameter_list) and isinstance(self._parameter_list[0], dict)
         for group in self._parameter_list if grouped else [{"params": self._parameter_list}]:
             self._add_param_group(dict(group), set_factor=grouped)
@@ -129,13 +130,25 @@ class Optimizer:
             self._lr_value = rate
             with oar.no_grad():
                 for factor, tensor in self._lr_tensors.items():
-                    tensor.set_value(np.array(rate * factor, dtype="float32"))
+                    value = np.array(rate * factor, dtype="float32")
+                    if not _is_variable(tensor):
+                        tensor.set_value(value)
+                    elif oar.static.global_scope().find_var(tensor.name):
+                        oar.static.global_scope()._set(tensor.name, value)
+
+    def _feed_learning_rate(self, scope: Any) -> None:
+        """Before a run: what a scheduler says now goes to the scope that the program runs in."""
+        if not isinstance(self._learning_rate, LRScheduler):
+            return
+        for factor, tensor in self._lr_tensors.items():
+            if _is_variable(tensor):
+                scope._set(tensor.name, np.array(self.get_lr() * factor, dtype="float32"))
 
     def _lr_tensor(self, factor: float) -> Tensor:
         tensor = self._lr_tensors.get(factor)
         if tensor is None:
-            tensor = oar.full([], self.get_lr() * factor, dtype="float32")
-            tensor.persistable = True
+            name = unique_name.generate("learning_rate")
+            tensor = persistent(lambda: oar.full([], self.get_lr() * factor, dtype="float32"), name)
             self._lr_tensors[factor] = tensor
         return tensor
 
@@ -156,6 +169,29 @@ class Optimizer:
         params_grads = self.backward(loss, startup_program, parameters, no_grad_set)
         return self.apply_gradients(params_grads), params_grads
 
+    def _static_backward(self, loss: Tensor, parameters: Any, no_grad_set: Any) -> list[tuple[Tensor, Tensor]]:
+        """Appends the backward of a loss to its program."""
+        listed = parameters if parameters is not None else self._flat or None
+        params_grads = oar.static.append_backward(loss, listed, no_grad_set)
+        if not params_grads:
+            raise ValueError("no parameter of the program that is trained takes part in the loss.")
+        return params_grads
+
+    def _static_update(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
+        """Appends the update of parameters to their program; answers its ops."""
+        program = oar.static.default_main_program()
+        known = {id(param) for param in self._flat}
+        new = [param for param, _ in params_grads if id(param) not in known]
+        if new:
+            self._add_param_group({"params": new}, set_factor=False)
+        if self not in program._optimizers:
+            program._optimizers.append(self)
+        given = {id(param): grad for param, grad in params_grads}
+        before = program.num_ops()
+        with program._role("update"), oar.no_grad():
+            self._update([given.get(id(param)) for param in self._flat])
+        return program.global_block().ops[before:]
+
     def backward(
         self,
         loss: Tensor,
@@ -164,7 +200,10 @@ class Optimizer:
         no_grad_set: Any = None,
         callbacks: Any = None,
     ) -> list[tuple[Tensor, Tensor]]:
-        """The parameters and the gradients they hold. Call ``loss.backward()`` before."""
+        """The parameters and the gradients they hold. Call ``loss.backward()`` before; a program is given its
+        backward here."""
+        if _is_variable(loss):
+            return self._static_backward(loss, parameters, no_grad_set)
         listed = self._flat if parameters is None else list(parameters)
         skipped = {id(item) for item in (no_grad_set or ())}
         wanted = (p for p in listed if not p.stop_gradient and id(p) not in skipped)
@@ -172,6 +211,8 @@ class Optimizer:
 
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
         """Update parameters with the gradients given."""
+        if params_grads and _is_variable(params_grads[0][1]):
+            return self._static_update(params_grads)
         self._refresh_lr()
         given = {id(param): grad for param, grad in params_grads}
         with oar.no_grad():
@@ -199,7 +240,10 @@ class Optimizer:
     def _update(self, grads: list[Any]) -> None:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
-            _C.outside_capture(lambda: self._make_buckets(signature))
+            if oar.in_dynamic_mode():
+                _C.outside_capture(lambda: self._make_buckets(signature))
+            else:
+                self._make_buckets(signature)
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
         for bucket in self._buckets:
@@ -265,8 +309,9 @@ class Optimizer:
     def _master_weight(self, param: Tensor) -> Tensor:
         master = self._master_weights.get(param.name)
         if master is None:
-            master = param.detach().astype("float32")
-            master.name = unique_name.generate(f"{param.name}_fp32_master")
+            name = unique_name.generate(f"{param.name}_fp32_master")
+            source = param if oar.in_dynamic_mode() else oar.static.default_startup_program().global_block().var(param.name)
+            master = persistent(lambda: source.detach().astype("float32"), name)
             self._master_weights[param.name] = master
         return master
 
@@ -274,9 +319,8 @@ class Optimizer:
         """The state ``name`` of a parameter, made when asked for first."""
         made = self._accumulators[name].get(param.name)
         if made is None:
-            made = self._initial_state(name, param)
-            made.name = unique_name.generate(f"{param.name}_{name}")
-            made.persistable = True
+            full = unique_name.generate(f"{param.name}_{name}")
+            made = persistent(lambda: self._initial_state(name, param), full)
             if made.name in self._accumulators_holder:
                 _take_over(made, self._accumulators_holder.pop(made.name))
             self._accumulators[name][param.name] = made
@@ -331,6 +375,11 @@ class Optimizer:
         return [tensor.name for tensors in self._accumulators.values() for tensor in tensors.values()]
 
 
+def _is_variable(tensor: Any) -> bool:
+    """Whether it is a variable of a program, which has no value now."""
+    return isinstance(tensor, Tensor) and oar.static.program.program_of(tensor) is not None
+
+
 class _DecoupledDecay:
     """Marks optimizers whose weight decay is a number that never enters the gradient."""
 
@@ -343,7 +392,7 @@ def _take_over(tensor: Tensor, value: Any) -> None:
 
 
 def _check_arguments(learning_rate: Any, parameters: Any, grad_clip: Any) -> None:
-    if parameters is None:
+    if parameters is None and oar.in_dynamic_mode():
         raise AttributeError("parameters argument given to the Optimizer should not be None in dygraph mode.")
     if isinstance(parameters, (Tensor, dict)):
         raise TypeError(

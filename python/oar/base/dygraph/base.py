@@ -6,34 +6,62 @@ import contextlib
 from collections.abc import Iterator
 
 from oar._creation import to_tensor
+from oar._framework import in_dynamic_mode
 from oar._framework import get_device, set_device
 from oar._grad_mode import no_grad
 from oar.autograd import grad
+from oar.base.wrapped_decorator import wrap_decorator
+from oar.static.program import disable_static, enable_static, mode
 
-__all__ = ["enable_dygraph", "enabled", "grad", "guard", "no_grad", "to_variable"]
+__all__ = [
+    "disable_dygraph",
+    "enable_dygraph",
+    "enabled",
+    "grad",
+    "guard",
+    "no_grad",
+    "switch_to_static_graph",
+    "to_variable",
+]
 
 
 @contextlib.contextmanager
 def guard(place=None) -> Iterator[None]:
-    """Calls inside run at once, as they do outside; new tensors are on ``place``, if one is given."""
+    """Calls inside run at once; new tensors are on ``place``, if one is given."""
     before = get_device()
     if place is not None:
         set_device(place if isinstance(place, str) else "cpu" if place.is_cpu_place() else place.device)
     try:
-        yield
+        with mode(static=False):
+            yield
     finally:
         set_device(before)
 
 
 def enabled() -> bool:
-    """True: calls run at once."""
-    return True
+    """Whether calls run at once."""
+    return in_dynamic_mode()
 
 
 def enable_dygraph(place=None) -> None:
-    """Nothing to do: calls run at once."""
-    if place is not None:
-        set_device(place)
+    """From now on calls run at once."""
+    disable_static(place)
+
+
+def disable_dygraph() -> None:
+    """From now on calls are written down in a program."""
+    enable_static()
+
+
+@wrap_decorator
+def switch_to_static_graph(func):
+    """A function that runs in static mode."""
+
+    def in_static_mode(*args, **kwargs):
+        with mode(static=True):
+            return func(*args, **kwargs)
+
+    return in_static_mode
 
 
 def to_variable(value, name: str | None = None, zero_copy: bool | None = None, dtype=None):

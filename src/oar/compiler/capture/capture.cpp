@@ -84,7 +84,7 @@ void refuse_nested_capture() {
 }
 
 Capture::Capture(std::string name)
-    : serial_(++g_serial), plain_(*this), payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
+    : plain_(*this), serial_(++g_serial), payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
   program_.name = std::move(name);
 }
 
@@ -341,7 +341,7 @@ Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradie
              "the captured step, after the optimiser's update.",
              join(leaking, ", "));
   collect_tensors();
-  name_values();
+  name_values(program_);
   program_.renumber();
   program_.assumptions = std::move(learnt_);
   program_.collect_symbols();
@@ -365,7 +365,7 @@ void Capture::collect_tensors() {
   }
 }
 
-void Capture::name_values() {
+void name_values(Program& program) {
   std::unordered_map<std::string, int> taken;
   const auto give = [&](ValueId id, std::string wanted, char otherwise, size_t index) {
     const auto plain = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
@@ -376,18 +376,20 @@ void Capture::name_values() {
     std::string name = wanted;
     while (taken.contains(name)) name = format("{}_{}", wanted, ++taken[wanted]);
     taken.emplace(name, 0);
-    program_.values[static_cast<size_t>(id)].name = std::move(name);
+    program.values[static_cast<size_t>(id)].name = std::move(name);
   };
-  for (size_t i = 0; i < program_.inputs.size(); ++i) {
-    const ValueId id = program_.inputs[i];
-    give(id, program_.values[static_cast<size_t>(id)].name, 'x', i);
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const ValueId id = program.inputs[i];
+    give(id, program.values[static_cast<size_t>(id)].name, 'x', i);
   }
-  for (size_t i = 0; i < program_.states.size(); ++i) {
-    const History* h = maybe_history(program_.states[i].tensor);
-    give(program_.states[i].value, h ? h->name : "", 's', i);
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    const State& s = program.states[i];
+    const History* h = s.tensor.defined() ? maybe_history(s.tensor) : nullptr;
+    const std::string& own = program.values[static_cast<size_t>(s.value)].name;
+    give(s.value, own.empty() && h ? h->name : own, 's', i);
   }
-  for (size_t i = 0; i < program_.constants.size(); ++i)
-    give(program_.constants[i].value, "", 'c', i);
+  for (size_t i = 0; i < program.constants.size(); ++i)
+    give(program.constants[i].value, "", 'c', i);
 }
 
 Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,

@@ -91,6 +91,8 @@ class Capture {
   // outputs where `gradients` takes note of them; else leaving one behind is an error.
   Program finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients = nullptr);
 
+  // Written on one call after the other by the static-graph API (builder.h).
+  bool is_open() const { return open_; }
   // Tensors from outside that are only read are states too, so that later writes to them are seen.
   void follow_outside() { follow_outside_ = true; }
   // The gradient of a tensor outside is read or changed.
@@ -124,27 +126,33 @@ class Capture {
   // The handle sees later writes to its cell.
   void follow(const Tensor& t) { followers_.emplace(t.impl(), t); }
 
- private:
+ protected:
   Tensor make_tensor(ValueId value);
+
+  Program program_;
+  PlainTensors plain_;
+  // Handles made here, kept so that no saved alias can be born at the address of a dead one.
+  std::unordered_map<const TensorImpl*, Tensor> followers_;
+  std::vector<DimAssumption> learnt_;  // about the symbols, in scopes that have ended
+  bool open_ = false;
+
+ private:
   void rederive(Cell& cell, const Tensor* handle);
   void write_base(Cell& cell, const Tensor& value);
-  void name_values();
   void collect_tensors();
   void collect_gradients(std::vector<OutsideGradient>& gradients);
   static void note_content_read(const Tensor& t);
 
-  Program program_;
   const uint64_t serial_;
-  PlainTensors plain_;
-  // Handles made here, kept so that no saved alias can be born at the address of a dead one.
-  std::unordered_map<const TensorImpl*, Tensor> followers_;
   uint32_t unknown_sizes_ = 0;
   bool follow_outside_ = false;
   bool value_asked_ = false;
   std::vector<ContentRead> reads_;
   PayloadCount payloads_;
-  std::vector<DimAssumption> learnt_;  // about the symbols, in scopes that have ended
 };
+
+// Gives inputs, states and constants names that the text form can show: their own where they have one.
+void name_values(Program& program);
 
 // An error where a capture is under way on this thread: its calls would go to two programs.
 void refuse_nested_capture();

@@ -95,8 +95,8 @@ Outputs capture_layer(const Op& op, Args args) {
   Capture& capture = Capture::require();
   // A tensor made of numbers alone is made at once and becomes a constant when it is used: so an
   // optimiser may create its moments in the first captured step. Anything that reads a tensor is
-  // recorded, plain tensors too: they may be states.
-  if (!has_tensors(args) && !op.has(Trait::Random) && !has_symbolic_attributes(args))
+  // recorded, plain tensors too: they may be states. A program that stays open records all.
+  if (!capture.is_open() && !has_tensors(args) && !op.has(Trait::Random) && !has_symbolic_attributes(args))
     return run_now(op, args);
   if (op.def().infer || op.def().vjp) return capture.record(op, args);
   return expanded(op, args);

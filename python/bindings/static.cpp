@@ -1,0 +1,355 @@
+// Programs that stay open: what `oar.static` writes, call by call.
+#include "common.h"
+#include "oar/compiler/capture/builder.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ir/parse.h"
+#include "oar/ir/print.h"
+#include "programs.h"
+
+namespace oar::python {
+namespace {
+
+struct PyBuilder {
+  PyObject_HEAD std::shared_ptr<Builder> builder;
+};
+PyTypeObject* g_type = nullptr;
+
+const std::shared_ptr<Builder>& builder_of(PyObject* self) {
+  return reinterpret_cast<PyBuilder*>(self)->builder;
+}
+
+PyObject* wrap_builder(std::shared_ptr<Builder> builder) {
+  auto* self = PyObject_New(PyBuilder, g_type);
+  if (!self) throw PythonError{};
+  new (&self->builder) std::shared_ptr<Builder>(std::move(builder));
+  return reinterpret_cast<PyObject*>(self);
+}
+
+void dealloc(PyObject* self) {
+  reinterpret_cast<PyBuilder*>(self)->builder.~shared_ptr();
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+const char* utf8(PyObject* text) {
+  const char* chars = PyUnicode_AsUTF8(text);
+  if (!chars) throw PythonError{};
+  return chars;
+}
+
+Ref string_list(const std::vector<std::string>& strings) {
+  Ref list = checked(PyList_New(0));
+  for (const std::string& s : strings) {
+    const Ref entry = checked(PyUnicode_FromString(s.c_str()));
+    check(PyList_Append(list.get(), entry.get()));
+  }
+  return list;
+}
+
+Shape to_shape(PyObject* sizes) {
+  const Ref list = checked(PySequence_Fast(sizes, "a shape is a list"));
+  Shape shape;
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(list.get()); ++k)
+    shape.push_back(to_dim(PySequence_Fast_GET_ITEM(list.get(), k)));
+  return shape;
+}
+
+// ---- where calls go -----------------------------------------------------------------------------
+
+struct Active {
+  std::shared_ptr<Builder> builder;
+  std::unique_ptr<Capture::Scope> scope;
+};
+thread_local Active t_active;
+
+// Other layers may have been switched on or off since the scope began; they stay as they are.
+void leave_scope() {
+  constexpr uint32_t kOurs = kFunctionalise | kCapture;
+  const uint32_t before = t_layers.on;
+  t_active.scope.reset();
+  t_layers.on = (before & ~kOurs) | (t_layers.on & kOurs);
+}
+
+// static_switch(builder or None): calls of this thread go there from now on, or run at once.
+PyObject* static_switch(PyObject*, PyObject* to) {
+  return guarded([&]() -> PyObject* {
+    user_check(Capture::current() == t_active.builder.get(), ErrorKind::Unsupported,
+               "the program cannot be changed inside a branch, a loop or a captured function.\n"
+               "hint: Do it outside.");
+    leave_scope();
+    t_active.builder = to == Py_None ? nullptr : builder_of(to);
+    if (t_active.builder) t_active.scope = std::make_unique<Capture::Scope>(*t_active.builder);
+    Py_RETURN_NONE;
+  });
+}
+
+// static_within(builder, function): calls it so that its calls go to the builder.
+PyObject* static_within(PyObject*, PyObject* args) {
+  PyObject *self, *function;
+  if (!PyArg_ParseTuple(args, "O!O", g_type, &self, &function)) return nullptr;
+  const std::shared_ptr<Builder> builder = builder_of(self);
+  const Capture::Scope scope(*builder);
+  return PyObject_CallNoArgs(function);
+}
+
+// Is a program being written on this thread, inside branches too?
+PyObject* static_active(PyObject*, PyObject*) {
+  return PyBool_FromLong(t_active.builder && Capture::current());
+}
+
+// ---- methods ------------------------------------------------------------------------------------
+
+PyObject* make(PyTypeObject*, PyObject* args, PyObject*) {
+  const char* name;
+  if (!PyArg_ParseTuple(args, "s", &name)) return nullptr;
+  return guarded([&] { return wrap_builder(std::make_shared<Builder>(name)); });
+}
+
+// input(shape, dtype, name, stop_gradient)
+PyObject* input(PyObject* self, PyObject* args) {
+  PyObject *shape, *dtype;
+  const char* name;
+  int stop;
+  if (!PyArg_ParseTuple(args, "OOsp", &shape, &dtype, &name, &stop)) return nullptr;
+  return guarded([&] {
+    InputSpec spec;
+    spec.shape = to_shape(shape);
+    if (!to_dtype(dtype, &spec.dtype)) throw PythonError{};
+    spec.name = name;
+    spec.stop_gradient = stop != 0;
+    Tensor t = builder_of(self)->input(spec);
+    history_of(t).name = name;
+    return wrap(std::move(t));
+  });
+}
+
+// state(shape, dtype, name)
+PyObject* state(PyObject* self, PyObject* args) {
+  PyObject *shape, *dtype;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOs", &shape, &dtype, &name)) return nullptr;
+  return guarded([&] {
+    ValueType type;
+    type.shape = to_shape(shape);
+    if (!to_dtype(dtype, &type.dtype)) throw PythonError{};
+    type.device = devices::current();
+    return wrap(builder_of(self)->state(type, name));
+  });
+}
+
+PyObject* follow(PyObject* self, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    builder_of(self)->follow(tensor_of(tensor));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* find(PyObject* self, PyObject* name) {
+  return guarded([&] { return wrap(builder_of(self)->find(utf8(name))); });
+}
+
+PyObject* resolve(PyObject* self, PyObject* tensor) {
+  return guarded([&] {
+    user_check(is_tensor(tensor), ErrorKind::InvalidType, "a variable is expected, not {}.",
+               Py_TYPE(tensor)->tp_name);
+    Builder& builder = *builder_of(self);
+    const Capture::Scope scope(builder);
+    return PyLong_FromLong(builder.resolve(tensor_of(tensor)));
+  });
+}
+
+PyObject* begin(PyObject* self, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const std::string_view role = utf8(name);
+    builder_of(self)->begin(role == "backward" ? Role::Backward
+                            : role == "update" ? Role::Update
+                                               : Role::Training);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* end(PyObject* self, PyObject*) {
+  builder_of(self)->end();
+  Py_RETURN_NONE;
+}
+
+PyObject* alternative(PyObject* self, PyObject* args) {
+  PyObject *training, *inference;
+  if (!PyArg_ParseTuple(args, "OO", &training, &inference)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    builder_of(self)->alternative(tensor_of(training), tensor_of(inference));
+    Py_RETURN_NONE;
+  });
+}
+
+// draft(outputs, contents(name, shape, dtype, read)) -> (program, names of its inputs)
+PyObject* draft(PyObject* self, PyObject* args) {
+  PyObject *outputs, *contents;
+  if (!PyArg_ParseTuple(args, "OO", &outputs, &contents)) return nullptr;
+  return guarded([&] {
+    const auto content = [&](const std::string& name, const ValueType& type, bool read) {
+      const Ref shape = checked(PyList_New(0));
+      for (Dim d : type.shape) {
+        const Ref size = checked(from_dim(d));
+        check(PyList_Append(shape.get(), size.get()));
+      }
+      const Ref dtype = checked(wrap_dtype(type.dtype));
+      const Ref made(PyObject_CallFunction(contents, "sOOO", name.c_str(), shape.get(), dtype.get(),
+                                           read ? Py_True : Py_False));
+      if (!made) throw_python_error();
+      return tensor_of(made.get());
+    };
+    Builder::Draft made = builder_of(self)->draft(tensors_of(outputs), content);
+    optimise(made.program);
+    const Ref program(wrap_program(std::move(made.program)));
+    const Ref names = string_list(made.inputs);
+    return Py_BuildValue("(OO)", program.get(), names.get());
+  });
+}
+
+PyObject* clone(PyObject* self, PyObject* for_inference) {
+  return guarded(
+      [&] { return wrap_builder(builder_of(self)->clone(PyObject_IsTrue(for_inference) != 0)); });
+}
+
+PyObject* text(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Program program = builder_of(self)->whole();
+    name_values(program);
+    program.renumber();
+    program.collect_symbols();
+    return PyUnicode_FromString(to_text(program, {.locations = false}).c_str());
+  });
+}
+
+// One row a call: (op, [names of operands], [names of results], {attributes}).
+PyObject* calls(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Builder& builder = *builder_of(self);
+    const Program& program = builder.program();
+    std::vector<std::string> names(program.values.size());
+    for (size_t i = 0; i < names.size(); ++i) names[i] = program.label(static_cast<ValueId>(i)).substr(1);
+    for (const Tensor& t : builder.named())
+      names[static_cast<size_t>(symbolic_payload(t).value)] = maybe_history(t)->name;
+    Ref rows = checked(PyList_New(0));
+    for (const Instruction& i : program.body.instructions) {
+      std::vector<std::string> operands, results;
+      for_each_operand(i, [&](ValueId id) { operands.push_back(names[static_cast<size_t>(id)]); });
+      for (ValueId id : i.results) results.push_back(names[static_cast<size_t>(id)]);
+      const Ref attributes = checked(PyDict_New());
+      for (size_t k = 0; k < i.operands.size(); ++k) {
+        if (i.operands[k].kind != Operand::Attribute) continue;
+        const Ref value = checked(from_value(i.attributes[k]));
+        check(PyDict_SetItemString(attributes.get(), i.op->schema().parameters[k].name.c_str(),
+                                   value.get()));
+      }
+      const Ref in = string_list(operands), out = string_list(results);
+      const Ref row = checked(
+          Py_BuildValue("(sOOO)", i.op->name().c_str(), in.get(), out.get(), attributes.get()));
+      check(PyList_Append(rows.get(), row.get()));
+    }
+    return rows.release();
+  });
+}
+
+PyObject* named(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_list(builder_of(self)->named()); });
+}
+PyObject* outputs(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_list(builder_of(self)->outputs()); });
+}
+
+// builder_from_text(text, constants, names): the program that a text describes. Constants that it leaves
+// out are looked up by their label; `names` has the names behind labels. States are those of a scope.
+PyObject* from_text(PyObject*, PyObject* args) {
+  PyObject *source, *constants, *names;
+  if (!PyArg_ParseTuple(args, "UO!O!", &source, &PyDict_Type, &constants, &PyDict_Type, &names))
+    return nullptr;
+  return guarded([&] {
+    std::vector<Tensor> missing;
+    ParseOptions options;
+    options.tensor = [&](const std::string& name, const ValueType& type) -> Tensor {
+      PyObject* found = PyDict_GetItemString(constants, name.c_str());
+      if (found && is_tensor(found)) return tensor_of(found);
+      return missing.emplace_back(Tensor::empty(type.shape, type.dtype));
+    };
+    Program program = parse_program(utf8(source), options);
+    for (const Constant& c : program.constants)
+      for (const Tensor& t : missing)
+        user_check(t.impl() != c.tensor.impl(), ErrorKind::InvalidArgument,
+                   "the values of the constant {} are not there.", program.label(c.value));
+    for (State& s : program.states) s.tensor = Tensor();
+    for (ProgramValue& v : program.values)
+      if (PyObject* name = v.name.empty() ? nullptr : PyDict_GetItemString(names, v.name.c_str()))
+        v.name = utf8(name);
+    return wrap_builder(std::make_shared<Builder>(std::move(program)));
+  });
+}
+
+PyObject* version(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(builder_of(self)->version());
+}
+PyObject* serial(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(builder_of(self)->serial());
+}
+PyObject* state_names(PyObject* self, void*) {
+  return guarded([&] { return string_list(builder_of(self)->state_names()).release(); });
+}
+PyObject* input_names(PyObject* self, void*) {
+  return guarded([&] {
+    const Program& program = builder_of(self)->program();
+    std::vector<std::string> names;
+    for (ValueId id : program.inputs) names.push_back(program.label(id).substr(1));
+    return string_list(names).release();
+  });
+}
+
+// capture_of(tensor): the serial number of the program that a variable belongs to; None for others.
+PyObject* capture_of(PyObject*, PyObject* tensor) {
+  if (!is_tensor(tensor) || tensor_of(tensor).kind() != Kind::Symbolic) Py_RETURN_NONE;
+  return PyLong_FromUnsignedLongLong(symbolic_payload(tensor_of(tensor)).capture);
+}
+
+PyMethodDef kMethods[] = {
+    {"input", input, METH_VARARGS, "A variable that runs are fed."},
+    {"state", state, METH_VARARGS, "A variable that lives on between runs."},
+    {"follow", follow, METH_O, "Another handle of a variable sees later writes too."},
+    {"find", find, METH_O, "The variable of this name, or None."},
+    {"resolve", resolve, METH_O, "The number of the value that a variable has."},
+    {"begin", begin, METH_O, "What follows is for training, backward or update."},
+    {"end", end, METH_NOARGS, "The end of what began last."},
+    {"alternative", alternative, METH_VARARGS, "What stands for a variable in inference."},
+    {"draft", draft, METH_VARARGS, "A program that can be run, and the names of its inputs."},
+    {"clone", clone, METH_O, "A copy; for inference if true."},
+    {"text", text, METH_NOARGS, "The program as text."},
+    {"calls", calls, METH_NOARGS, "The calls so far."},
+    {"named", named, METH_NOARGS, "The variables that have names."},
+    {"outputs", outputs, METH_NOARGS, "Outputs of the program that it began with."},
+    {}};
+PyGetSetDef kGetters[] = {{"version", version, nullptr, nullptr, nullptr},
+                          {"serial", serial, nullptr, nullptr, nullptr},
+                          {"state_names", state_names, nullptr, nullptr, nullptr},
+                          {"input_names", input_names, nullptr, nullptr, nullptr},
+                          {}};
+PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
+                        {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                        {Py_tp_methods, kMethods},
+                        {Py_tp_getset, kGetters},
+                        {0, nullptr}};
+PyType_Spec kSpec = {"oar._C.Builder", sizeof(PyBuilder), 0, Py_TPFLAGS_DEFAULT, kSlots};
+PyMethodDef kFunctions[] = {{"static_switch", static_switch, METH_O, nullptr},
+                            {"static_within", static_within, METH_VARARGS, nullptr},
+                            {"static_active", static_active, METH_NOARGS, nullptr},
+                            {"builder_from_text", from_text, METH_VARARGS, nullptr},
+                            {"capture_of", capture_of, METH_O, nullptr},
+                            {}};
+
+}  // namespace
+
+void init_static(PyObject* module) {
+  g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
+  check(PyModule_AddObjectRef(module, "Builder", reinterpret_cast<PyObject*>(g_type)));
+  check(PyModule_AddFunctions(module, kFunctions));
+}
+
+}  // namespace oar::python

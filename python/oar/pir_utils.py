@@ -1,0 +1,40 @@
+"""Paddle's guards around its two kinds of programs. Oar has one kind, so what is left is the mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oar._framework import in_dynamic_mode
+from oar.static.program import mode
+
+__all__ = ["DygraphOldIrGuard", "DygraphPirGuard", "IrGuard", "OldIrGuard"]
+
+
+class IrGuard:
+    """Static mode within the block."""
+
+    def __enter__(self) -> None:
+        self._mode = mode(True)
+        self._mode.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._mode.__exit__(*exc)
+
+
+class OldIrGuard(IrGuard):
+    """As ``IrGuard``."""
+
+
+class DygraphPirGuard:
+    """The mode is as outside."""
+
+    def __enter__(self) -> None:
+        self._mode = mode(not in_dynamic_mode())
+        self._mode.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._mode.__exit__(*exc)
+
+
+class DygraphOldIrGuard(DygraphPirGuard):
+    """As ``DygraphPirGuard``."""

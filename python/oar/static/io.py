@@ -1,0 +1,250 @@
+"""Programs and their states in files.
+
+A program is kept as its text under a line of JSON with the names of what is fed and fetched. Reading it runs no code.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import oar
+from oar import _C
+from oar._C import Tensor
+from oar._lazy import np
+from oar.framework.io import _replacing
+from oar.static.executor import CompiledProgram, _contents, global_scope
+from oar.static.program import Program, _some, default_main_program, program_of, written_elsewhere
+
+__all__ = [
+    "deserialize_persistables",
+    "deserialize_program",
+    "load",
+    "load_from_file",
+    "load_inference_model",
+    "load_program_state",
+    "normalize_program",
+    "save",
+    "save_inference_model",
+    "save_to_file",
+    "serialize_persistables",
+    "serialize_program",
+    "set_program_state",
+]
+
+_FORMAT = "oar program"
+_VERSION = 1
+
+
+def _variables(value: Any, what: str) -> list[Tensor]:
+    listed = [value] if isinstance(value, Tensor) else value
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(v, Tensor) for v in listed):
+        raise TypeError(f"{what} should be a variable or a list of variables, but received {value!r}.")
+    return list(listed)
+
+
+def _path_prefix(path: Any) -> str:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"a path should be a string, but received {type(path).__name__}.")
+    prefix = os.path.normpath(os.fspath(path))
+    if os.path.isdir(prefix) or os.path.basename(os.fspath(path)) == "":
+        raise ValueError(f"the path should be a prefix of files, but {os.fspath(path)!r} is a directory.")
+    return prefix
+
+
+# one program with its inputs and outputs ---------------------------------------------------------
+
+
+def _pruned(program: Program | None, feed_vars: Any, fetch_vars: Any, contents: Any = None) -> tuple[Any, list, list]:
+    """The program for inference between these variables; the names that it is fed and the variables it gives."""
+    feeds, fetches = _variables(feed_vars, "feed_vars"), _variables(fetch_vars, "fetch_vars")
+    source = program or program_of(fetches[0]) or default_main_program()
+    if isinstance(source, CompiledProgram):
+        source = source._program
+    if not isinstance(source, Program):
+        raise TypeError(f"program should be a Program, but received {type(source).__name__}.")
+    with written_elsewhere():
+        for_test = source.clone(for_test=True)
+        executable, needed = for_test._builder.draft(fetches, contents or _placeholder)
+    names = [v.name for v in feeds]
+    missing = [name for name in needed if name not in names]
+    if missing:
+        raise ValueError(f"the outputs need {_some(missing)}, which feed_vars does not have.")
+    return executable, [name for name in names if name in needed], [v.name for v in fetches]
+
+
+def _placeholder(name: str, shape: list[int], dtype: Any, read: bool) -> Tensor:
+    tensor = oar.zeros(shape, dtype)
+    tensor.name = name
+    return tensor
+
+
+def _serialized(executable: Any, feeds: list[str], fetches: list[str], order: list[str]) -> bytes:
+    labels = {label: tensor.name for label, tensor in executable.states()}
+    labels.update(zip(executable.input_names, order))
+    header = {"format": _FORMAT, "version": _VERSION, "feed": feeds, "fetch": fetches, "names": labels}
+    return (json.dumps(header) + "\n" + executable.full_text()).encode()
+
+
+def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
+    """The program between these variables, as bytes."""
+    executable, feeds, fetches = _pruned(kwargs.get("program"), feed_vars, fetch_vars)
+    return _serialized(executable, feeds, fetches, _input_order(executable, feeds))
+
+
+def _input_order(executable: Any, feeds: list[str]) -> list[str]:
+    """The names of inputs by the order in which the program takes them."""
+    plain = {"".join(c if c.isalnum() or c in "_." else "_" for c in name): name for name in feeds}
+    return [plain.get(label, label) for label in executable.input_names]
+
+
+def deserialize_program(data: bytes) -> Program:
+    """The program that ``serialize_program`` made bytes of."""
+    if not isinstance(data, bytes):
+        raise ValueError(f"a program is read from bytes, not from {type(data).__name__}.")
+    line, _, text = data.partition(b"\n")
+    try:
+        header = json.loads(line)
+        known = header["format"] == _FORMAT
+    except (ValueError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise ValueError("these bytes are no program of Oar.")
+    if header["version"] != _VERSION:
+        raise ValueError(f"the program has version {header['version']}; this Oar reads version {_VERSION}.")
+    program = Program(_C.builder_from_text(text.decode(), {}, header["names"]))
+    program._feed_names, program._fetch_names = list(header["feed"]), list(header["fetch"])
+    return program
+
+
+def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> bytes | None:
+    """The contents of the states that the program between these variables reads, as bytes."""
+    executable, _, _ = _pruned(kwargs.get("program"), feed_vars, fetch_vars, _contents(global_scope()))
+    file = io.BytesIO()
+    with written_elsewhere():
+        oar.save({tensor.name: tensor for _, tensor in executable.states()}, file)
+    return file.getvalue()
+
+
+def deserialize_persistables(program: Program, data: bytes, executor: Any) -> None:
+    """Put contents that ``serialize_persistables`` made bytes of into the global scope."""
+    with written_elsewhere():
+        for name, tensor in oar.load(io.BytesIO(data)).items():
+            global_scope()._set(name, tensor)
+
+
+def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
+    """The program for inference between these variables, without the rest."""
+    if not isinstance(program, Program):
+        raise TypeError(f"program should be a Program, but received {type(program).__name__}.")
+    executable, feeds, fetches = _pruned(program, feed_vars, fetch_vars)
+    return deserialize_program(_serialized(executable, feeds, fetches, _input_order(executable, feeds)))
+
+
+def save_to_file(path: str, content: bytes) -> None:
+    """Write bytes to a file, whole or not at all."""
+    if not isinstance(content, bytes):
+        raise ValueError(f"content should be bytes, but received {type(content).__name__}.")
+    with _replacing(os.fspath(path)) as file:
+        file.write(content)
+
+
+def load_from_file(path: str) -> bytes:
+    """The bytes of a file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def save_inference_model(path_prefix: str, feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> None:
+    """Write the program between these variables to ``path_prefix.pdmodel``, its states to ``.pdiparams``."""
+    prefix = _path_prefix(path_prefix)
+    save_to_file(prefix + ".pdmodel", serialize_program(feed_vars, fetch_vars, **kwargs))
+    save_to_file(prefix + ".pdiparams", serialize_persistables(feed_vars, fetch_vars, executor, **kwargs))
+
+
+def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) -> list[Any]:
+    """Read what ``save_inference_model`` wrote: the program, the names to feed, the variables to fetch.
+
+    ``path_prefix`` may be None where ``model_filename`` and ``params_filename`` hold the bytes themselves.
+    """
+    if path_prefix is None:
+        model, params = kwargs.get("model_filename"), kwargs.get("params_filename")
+        if not isinstance(model, bytes):
+            raise ValueError("without a path, model_filename should be the bytes of a program.")
+    else:
+        prefix = _path_prefix(path_prefix)
+        folder = os.path.dirname(prefix)
+        names = [kwargs.get("model_filename"), kwargs.get("params_filename")]
+        files = [os.path.join(folder, n) if n else prefix + end for n, end in zip(names, (".pdmodel", ".pdiparams"))]
+        for file in files[:1]:
+            if not os.path.isfile(file):
+                raise ValueError(f"there is no file {file}.")
+        model = load_from_file(files[0])
+        params = load_from_file(files[1]) if os.path.isfile(files[1]) else None
+    program = deserialize_program(model)
+    if params:
+        deserialize_persistables(program, params, executor)
+    return [program, program._feed_names, program._builder.outputs()]
+
+
+# states of a training program --------------------------------------------------------------------
+
+
+def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -> None:
+    """Write parameters to ``.pdparams``, other states to ``.pdopt``, the program to ``.pdmodel``."""
+    prefix = _path_prefix(model_path)
+    if not isinstance(program, Program):
+        raise TypeError(f"program should be a Program, but received {type(program).__name__}.")
+    with written_elsewhere():
+        oar.save(program.state_dict("param"), prefix + ".pdparams", protocol, **configs)
+        oar.save(program.state_dict("opt"), prefix + ".pdopt", protocol, **configs)
+    save_to_file(prefix + ".pdmodel", program.to_string().encode())
+
+
+def load_program_state(model_path: str, var_list: Any = None) -> dict[str, Any]:
+    """The arrays that ``save`` wrote, by name."""
+    prefix = model_path
+    for end in (".pdparams", ".pdopt", ".pdmodel"):
+        prefix = prefix.removesuffix(end)
+    if not os.path.isfile(prefix + ".pdparams"):
+        raise ValueError(f"there is no file {prefix}.pdparams.")
+    state = {}
+    with written_elsewhere():
+        for end in (".pdparams", ".pdopt"):
+            if os.path.isfile(prefix + end):
+                state.update(oar.load(prefix + end, return_numpy=True))
+    if var_list is not None:
+        wanted = [v if isinstance(v, str) else v.name for v in var_list]
+        missing = [name for name in wanted if name not in state]
+        if missing:
+            raise RuntimeError(f"the files have no {_some(missing)}. They have {_some(state)}.")
+        state = {name: state[name] for name in wanted}
+    return {name: np.asarray(value) for name, value in state.items() if name != "StructuredToParameterName@@"}
+
+
+def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
+    """Put arrays into the global scope, by the names of the program's states."""
+    known = {name: program._find(name) for name in program._builder.state_names}
+    for name, value in state_dict.items():
+        variable = known.get(name)
+        if variable is None:
+            continue
+        array = np.asarray(value.numpy() if isinstance(value, Tensor) else value)
+        if list(array.shape) != list(variable.shape):
+            raise RuntimeError(f"{name!r} has shape {list(variable.shape)}; an array of shape {list(array.shape)} does not fit.")
+        global_scope()._set(name, array)
+
+
+def load(program: Program, model_path: str, executor: Any = None, var_list: Sequence[Any] | None = None) -> None:
+    """Put what ``save`` wrote into the global scope."""
+    if isinstance(program, CompiledProgram):
+        program = program._program
+    state = load_program_state(model_path, var_list)
+    wanted = program._builder.state_names if var_list is None else [v if isinstance(v, str) else v.name for v in var_list]
+    missing = [name for name in wanted if name not in state]
+    if missing:
+        raise RuntimeError(f"the files have no {_some(missing)}. They have {_some(state)}.")
+    set_program_state(program, state)

@@ -1,0 +1,37 @@
+"""Layers as functions that make their parameters, for programs."""
+
+from oar.static.nn.common import (
+    bilinear_tensor_product,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    embedding,
+    fc,
+    prelu,
+    row_conv,
+    sparse_embedding,
+)
+from oar.static.nn.host import py_func, static_pylayer
+from oar.static.nn.norms import batch_norm, data_norm, group_norm, instance_norm, layer_norm, spectral_norm
+
+__all__ = [
+    "batch_norm",
+    "bilinear_tensor_product",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "data_norm",
+    "embedding",
+    "fc",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "prelu",
+    "py_func",
+    "row_conv",
+    "sparse_embedding",
+    "spectral_norm",
+    "static_pylayer",
+]

@@ -1,0 +1,216 @@
+"""Layers as functions: products, convolutions, embeddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from oar._C import Tensor, ops
+from oar.nn import functional as F
+from oar.nn.initializer import Constant, Normal
+from oar.static.nn.maker import LayerMaker, sizes
+
+__all__ = [
+    "bilinear_tensor_product",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "embedding",
+    "fc",
+    "prelu",
+    "row_conv",
+    "sparse_embedding",
+]
+
+
+def fc(
+    x: Tensor | Sequence[Tensor],
+    size: int,
+    num_flatten_dims: int = 1,
+    weight_attr: Any = None,
+    bias_attr: Any = None,
+    activation: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The sum of ``x @ weight`` over all inputs, plus a bias.
+
+    Args:
+        x: an input, or several, each with a weight of its own.
+        size: how many outputs.
+        num_flatten_dims: that many leading axes stay; the others are one.
+    """
+    inputs = [x] if isinstance(x, Tensor) else list(x)
+    for one in inputs:
+        if not isinstance(one, Tensor):
+            raise TypeError(f"[fc] x should be a variable or a list of them, but received {type(one).__name__}.")
+    maker = LayerMaker("fc", name, inputs[0].dtype)
+    attrs = list(weight_attr) if isinstance(weight_attr, (list, tuple)) else [weight_attr] * len(inputs)
+    total = None
+    for one, attr in zip(inputs, attrs):
+        kept = num_flatten_dims if num_flatten_dims >= 0 else one.ndim + num_flatten_dims
+        width = math.prod(one.shape[kept:])
+        flat = one if kept == one.ndim - 1 else ops.reshape(one, [*one.shape[:kept], width])
+        part = ops.matmul(flat, maker.parameter([width, size], attr))
+        total = part if total is None else total + part
+    bias = maker.parameter([size], bias_attr, is_bias=True)
+    return maker.activated(total if bias is None else total + bias, activation)
+
+
+def embedding(
+    input: Tensor,
+    size: Sequence[int],
+    is_sparse: bool = False,
+    is_distributed: bool = False,
+    padding_idx: int | None = None,
+    param_attr: Any = None,
+    dtype: Any = "float32",
+) -> Tensor:
+    """The rows of a table ``[size[0], size[1]]`` at the indices ``input``."""
+    maker = LayerMaker("embedding", None, dtype)
+    weight = maker.parameter([int(s) for s in size], param_attr)
+    padding = None if padding_idx is None else padding_idx if padding_idx >= 0 else int(size[0]) + padding_idx
+    return F.embedding(input, weight, padding)
+
+
+def sparse_embedding(
+    input: Tensor,
+    size: Sequence[int],
+    padding_idx: int | None = None,
+    is_test: bool = False,
+    entry: Any = None,
+    table_class: str = "MemorySparseTable",
+    param_attr: Any = None,
+    dtype: Any = "float32",
+    slot: Any = None,
+) -> Tensor:
+    """As ``embedding``: without parameter servers the table is one of this process."""
+    if entry is not None:
+        raise ValueError("[sparse_embedding] entry is for tables of parameter servers, which there are none of.")
+    return embedding(input, size, False, False, padding_idx, param_attr, dtype)
+
+
+def _fan_in_normal(shape: list[int]) -> Normal:
+    return Normal(0.0, math.sqrt(2.0 / max(math.prod(shape[1:]), 1)))
+
+
+def _channels(x: Tensor, data_format: str) -> int:
+    return x.shape[1] if data_format[1] == "C" else x.shape[-1]
+
+
+def _conv(kind: str, input: Tensor, num_filters: int, filter_size: Any, groups: int | None, param_attr: Any,
+          bias_attr: Any, act: str | None, name: str | None, data_format: str, rest: tuple) -> Tensor:
+    axes = int(kind[4])
+    maker = LayerMaker(kind, name, input.dtype)
+    channels, groups = _channels(input, data_format), groups or 1
+    if channels % groups or num_filters % groups:
+        raise ValueError(f"[{kind}] {channels} channels and {num_filters} filters do not fall into {groups} groups.")
+    shape = [num_filters, channels // groups, *sizes(filter_size, axes)]
+    weight = maker.parameter(shape, param_attr, default=_fan_in_normal(shape))
+    bias = maker.parameter([num_filters], bias_attr, is_bias=True)
+    stride, padding, dilation = rest
+    made = getattr(F, kind)(input, weight, bias, stride, padding, dilation, groups, data_format)
+    return maker.activated(made, act)
+
+
+def conv2d(input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int | None = None, param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True,
+           act: str | None = None, name: str | None = None, data_format: str = "NCHW") -> Tensor:
+    """A convolution of images with filters of its own."""
+    return _conv("conv2d", input, num_filters, filter_size, groups, param_attr, bias_attr, act, name, data_format,
+                 (stride, padding, dilation))
+
+
+def conv3d(input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int | None = None, param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True,
+           act: str | None = None, name: str | None = None, data_format: str = "NCDHW") -> Tensor:
+    """A convolution of volumes with filters of its own."""
+    return _conv("conv3d", input, num_filters, filter_size, groups, param_attr, bias_attr, act, name, data_format,
+                 (stride, padding, dilation))
+
+
+def _filter_for(output_size: Any, input: Tensor, axes: int, stride: Any, padding: Any, dilation: Any,
+                data_format: str) -> list[int]:
+    """The filter that gives an output of this size."""
+    if isinstance(padding, str):
+        raise ValueError("a filter size is needed where padding is a name.")
+    space = input.shape[2:] if data_format[1] == "C" else input.shape[1:-1]
+    rows = zip(sizes(output_size, axes), space, sizes(stride, axes), sizes(padding, axes), sizes(dilation, axes))
+    return [(out - (x - 1) * s + 2 * p - 1) // d + 1 for out, x, s, p, d in rows]
+
+
+def _conv_transpose(kind: str, input: Tensor, num_filters: int, output_size: Any, filter_size: Any, groups: int | None,
+                    param_attr: Any, bias_attr: Any, act: str | None, name: str | None, data_format: str,
+                    rest: tuple) -> Tensor:
+    axes = int(kind[4])
+    maker = LayerMaker(kind, name, input.dtype)
+    padding, stride, dilation = rest
+    if filter_size is None:
+        if output_size is None:
+            raise ValueError(f"[{kind}] output_size and filter_size cannot both be None.")
+        filter_size = _filter_for(output_size, input, axes, stride, padding, dilation, data_format)
+    channels, groups = _channels(input, data_format), groups or 1
+    weight = maker.parameter([channels, num_filters // groups, *sizes(filter_size, axes)], param_attr)
+    bias = maker.parameter([num_filters], bias_attr, is_bias=True)
+    made = getattr(F, kind)(input, weight, bias, stride=stride, padding=padding, groups=groups, dilation=dilation,
+                            output_size=output_size, data_format=data_format)
+    return maker.activated(made, act)
+
+
+def conv2d_transpose(input: Tensor, num_filters: int, output_size: Any = None, filter_size: Any = None,
+                     padding: Any = 0, stride: Any = 1, dilation: Any = 1, groups: int | None = None,
+                     param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True, act: str | None = None,
+                     name: str | None = None, data_format: str = "NCHW") -> Tensor:
+    """A transposed convolution of images with filters of its own."""
+    return _conv_transpose("conv2d_transpose", input, num_filters, output_size, filter_size, groups, param_attr,
+                           bias_attr, act, name, data_format, (padding, stride, dilation))
+
+
+def conv3d_transpose(input: Tensor, num_filters: int, output_size: Any = None, filter_size: Any = None,
+                     padding: Any = 0, stride: Any = 1, dilation: Any = 1, groups: int | None = None,
+                     param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True, act: str | None = None,
+                     name: str | None = None, data_format: str = "NCDHW") -> Tensor:
+    """A transposed convolution of volumes with filters of its own."""
+    return _conv_transpose("conv3d_transpose", input, num_filters, output_size, filter_size, groups, param_attr,
+                           bias_attr, act, name, data_format, (padding, stride, dilation))
+
+
+def bilinear_tensor_product(x: Tensor, y: Tensor, size: int, act: str | None = None, name: str | None = None,
+                            param_attr: Any = None, bias_attr: Any = None) -> Tensor:
+    """``x @ weight[i] @ y`` for each of ``size`` matrices, plus a bias."""
+    maker = LayerMaker("bilinear_tensor_product", name, x.dtype)
+    weight = maker.parameter([size, x.shape[1], y.shape[1]], param_attr)
+    bias = maker.parameter([1, size], bias_attr, is_bias=True)
+    return maker.activated(F.bilinear(x, y, weight, bias), act)
+
+
+def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """``x`` where it is positive, else a learnt slope times ``x``: one for all, by channel or by element."""
+    maker = LayerMaker("prelu", name, x.dtype)
+    if mode not in ("all", "channel", "element"):
+        raise ValueError(f"[prelu] mode is {mode!r}; it can be 'all', 'channel' or 'element'.")
+    if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
+        raise ValueError(f"[prelu] data_format {data_format!r} is none of those that have a channel axis.")
+    last = data_format[-1] == "C" and data_format != "NC"
+    if mode == "channel":
+        shape = [1] * x.ndim
+        shape[-1 if last else 1] = _channels(x, data_format) if x.ndim > 1 else 1
+    else:
+        shape = [1] if mode == "all" else [1, *x.shape[1:]]
+    slope = maker.parameter(shape, param_attr, default=Constant(0.25))
+    return ops.where(x > 0, x, x * slope)
+
+
+def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, act: str | None = None) -> Tensor:
+    """Each step becomes a weighted sum of itself and the steps after it; ``input`` is ``[batch, time, width]``."""
+    maker = LayerMaker("row_conv", None, input.dtype)
+    weight = maker.parameter([future_context_size + 1, input.shape[-1]], param_attr)
+    later = ops.zeros([input.shape[0], future_context_size, input.shape[2]], input.dtype)
+    padded = ops.concat([input, later], 1)
+    length = input.shape[1]
+    total = None
+    for step in range(future_context_size + 1):
+        part = padded[:, step : step + length] * weight[step]
+        total = part if total is None else total + part
+    return maker.activated(total, act)

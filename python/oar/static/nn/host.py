@@ -1,0 +1,160 @@
+"""Python code as part of a program: it is called when the program runs."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import oar
+from oar import _C
+from oar._C import Tensor, ops
+from oar._lazy import np
+from oar.static.nn.maker import static_only
+
+__all__ = ["Print", "py_func", "static_pylayer"]
+
+_numbers = itertools.count()
+# Such a call is never left out, doubled or merged with another: it may do something outside.
+_EFFECTS = 1 << 6
+
+
+def _listed(value: Any) -> list[Tensor]:
+    return [] if value is None else [value] if isinstance(value, Tensor) else list(value)
+
+
+def _sizes(variable: Tensor, like: Sequence[Tensor]) -> list[Any]:
+    """Open sizes of a result are those of the first operand along the same axis."""
+    source = list(like[0].shape) if like else []
+    return [
+        source[axis] if not isinstance(size, int) and axis < len(source) else size
+        for axis, size in enumerate(variable.shape)
+    ]
+
+
+def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]], dtypes: list[Any],
+             vjp: Callable | None = None) -> list[Tensor]:
+    """Calls ``function(*tensors)`` at every run; its results have these shapes and dtypes."""
+    name = f"host_call_{next(_numbers)}"
+    results = ", ".join(["Tensor"] * len(shapes))
+    schema = f"{name}(Tensor[] x) -> {results if len(shapes) == 1 else f'({results})'}"
+
+    def compute(x: list[Tensor]) -> list[Tensor]:
+        made = function(*x)
+        listed = list(made) if isinstance(made, (list, tuple)) else [made]
+        if len(listed) != len(dtypes):
+            raise ValueError(f"[py_func] the function gave {len(listed)} results; {len(dtypes)} are expected.")
+        return [r if isinstance(r, Tensor) else oar.to_tensor(np.asarray(r), d) for r, d in zip(listed, dtypes)]
+
+    op = _C.register_op(schema, "Python code called at every run.", compute,
+                        lambda x: list(zip(shapes, dtypes)), vjp, "x out" if vjp else "", None, None, _EFFECTS)
+    made = op(operands)
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def py_func(func: Callable, x: Any, out: Any, backward_func: Callable | None = None,
+            skip_vars_in_backward_input: Any = None) -> Any:
+    """Call a Python function at every run.
+
+    Args:
+        func: takes the values of ``x``, gives those of ``out``: arrays or tensors.
+        x: a variable or several.
+        out: variables made for the results, by ``create_var`` for example; they tell shapes and dtypes.
+        backward_func: takes the values of ``x``, of ``out`` and the gradients of ``out``; gives the gradients of ``x``.
+        skip_vars_in_backward_input: variables that ``backward_func`` does not take.
+    """
+    static_only("py_func")
+    operands, results = _listed(x), _listed(out)
+    skipped = {id(v) for v in _listed(skip_vars_in_backward_input)}
+    shapes, dtypes = [_sizes(v, operands) for v in results], [v.dtype for v in results]
+
+    def as_arrays(values: Sequence[Any]) -> list[Any]:
+        return [v.numpy() if isinstance(v, Tensor) else v for v in values]
+
+    def forward(*values: Tensor) -> Any:
+        made = func(*values)
+        if not results:
+            return [oar.zeros([1])]
+        return [oar.zeros([1], d) if m is None else m for m, d in zip(made if isinstance(made, (list, tuple)) else [made], dtypes)]
+
+    def pull(x: list[Tensor], outputs: list[Tensor], cotangents: list[Tensor]) -> list[Any]:
+        kept = [v for v, o in zip(x, operands) if id(o) not in skipped]
+        kept += [v for v, o in zip(outputs, results) if id(o) not in skipped]
+        wide = [list(v.shape) for v in x]
+        return _host_op(lambda *values: backward_func(*values), [*kept, *cotangents], wide, [v.dtype for v in x])
+
+    if not results:
+        return _host_op(forward, operands, [[1]], ["float32"]) and None
+    made = _host_op(forward, operands, shapes, dtypes, pull if backward_func else None)
+    for variable, value in zip(results, made):
+        ops.copy_into(variable, value) if list(variable.shape) == list(value.shape) else variable._become(value)
+    return out
+
+
+def static_pylayer(forward_fn: Callable, inputs: Sequence[Tensor], backward_fn: Callable | None = None,
+                   name: str | None = None) -> Any:
+    """The results of ``forward_fn``, whose gradients ``backward_fn`` makes from those of the results."""
+    static_only("static_pylayer")
+    if not callable(forward_fn):
+        raise ValueError(f"[static_pylayer] forward_fn should be a function, but received {type(forward_fn).__name__}.")
+    shape: list[Any] = []
+
+    def forward(values: list[Tensor]) -> list[Tensor]:
+        made = forward_fn(*values)
+        shape.append(made)
+        return [v for v in _listed(made) if v is not None]
+
+    def backward(cotangents: list[Tensor]) -> list[Any]:
+        if backward_fn is None:
+            raise ValueError("[static_pylayer] a gradient is asked for, and there is no backward_fn.")
+        return _listed(backward_fn(*cotangents))
+
+    made = _C.custom_function(list(inputs), forward, backward, name or "static_pylayer")
+    return None if shape[0] is None else made[0] if isinstance(shape[0], Tensor) else type(shape[0])(made)
+
+
+def Print(  # noqa: N802
+    input: Tensor,
+    first_n: int = -1,
+    message: str | None = None,
+    summarize: int = 20,
+    print_tensor_name: bool = True,
+    print_tensor_type: bool = True,
+    print_tensor_shape: bool = True,
+    print_tensor_layout: bool = True,
+    print_tensor_lod: bool = True,
+    print_phase: str = "both",
+) -> Tensor:
+    """The same variable, shown on the error stream at every run.
+
+    Args:
+        first_n: at that many runs only; always when negative.
+        message: shown in front.
+        summarize: that many elements; all when negative.
+        print_phase: 'forward', 'backward' (its gradient) or 'both'.
+    """
+    static_only("Print")
+    if print_phase not in ("forward", "backward", "both"):
+        raise ValueError(f"[Print] print_phase is {print_phase!r}; it can be 'forward', 'backward' or 'both'.")
+    name, left = input.name, {"forward": first_n, "backward": first_n}
+
+    def shown(phase: str) -> Callable[[Tensor], Tensor]:
+        def show(value: Tensor) -> Tensor:
+            if left[phase] != 0 and print_phase in (phase, "both"):
+                left[phase] -= 1
+                lines = [message] if message else []
+                lines += [f"Variable: {name}{'@GRAD' if phase == 'backward' else ''}"] if print_tensor_name else []
+                lines += [f"  - shape: {list(value.shape)}"] if print_tensor_shape else []
+                lines += [f"  - dtype: {value.dtype.name}"] if print_tensor_type else []
+                flat = value.numpy().ravel()
+                lines.append(f"  - data: {flat[: summarize if summarize >= 0 else None].tolist()}")
+                sys.stderr.write("\n".join(lines) + "\n")
+            return value.clone()
+
+        return show
+
+    def pull(x: list[Tensor], outputs: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
+        return _host_op(shown("backward"), cotangents, [list(cotangents[0].shape)], [cotangents[0].dtype])
+
+    return _host_op(shown("forward"), [input], [list(input.shape)], [input.dtype], pull)[0]

@@ -1,0 +1,388 @@
+"""Programs that are written call by call, and which of them calls go to."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import copy
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from oar import _C
+from oar._C import Tensor
+from oar.framework import unique_name
+from oar.framework.parameter import Parameter
+
+__all__ = [
+    "Block",
+    "Operator",
+    "Program",
+    "default_main_program",
+    "default_startup_program",
+    "disable_static",
+    "enable_static",
+    "program_guard",
+    "program_of",
+]
+
+_by_serial: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
+
+
+class Operator:
+    """One call of a program: what it reads, what it makes, its attributes."""
+
+    def __init__(self, block: Block, index: int, row: tuple[str, list[str], list[str], dict[str, Any]]) -> None:
+        self.block = block
+        self.idx = index
+        self.type, self.input_arg_names, self.output_arg_names, self._attributes = row
+
+    def name(self) -> str:
+        """The name of the op."""
+        return self.type
+
+    @property
+    def attr_names(self) -> list[str]:
+        """The names of its attributes."""
+        return list(self._attributes)
+
+    def attr(self, name: str) -> Any:
+        """One of its attributes."""
+        if name not in self._attributes:
+            raise ValueError(f"[{self.type}] has no attribute {name!r}. It has {', '.join(self._attributes) or 'none'}.")
+        return self._attributes[name]
+
+    def has_attr(self, name: str) -> bool:
+        """Whether it has an attribute of this name."""
+        return name in self._attributes
+
+    def attrs(self) -> dict[str, Any]:
+        """All attributes by name."""
+        return dict(self._attributes)
+
+    all_attrs = attrs
+
+    def __repr__(self) -> str:
+        attributes = [f"{key}={value!r}" for key, value in self._attributes.items()]
+        return f"{', '.join(self.output_arg_names)} = {self.type}({', '.join(self.input_arg_names + attributes)})"
+
+
+class Block:
+    """The instructions of a program, and its variables by name."""
+
+    idx = 0
+
+    def __init__(self, program: Program) -> None:
+        self._program = weakref.ref(program)
+
+    @property
+    def program(self) -> Program:
+        """The program it belongs to."""
+        return self._program()
+
+    @property
+    def ops(self) -> list[Operator]:
+        """The calls so far."""
+        return [Operator(self, i, row) for i, row in enumerate(self.program._builder.calls())]
+
+    @property
+    def vars(self) -> dict[str, Tensor]:
+        """The variables that have names."""
+        return {v.name: v for v in self.program.list_vars()}
+
+    def var(self, name: str) -> Tensor:
+        """The variable of this name."""
+        found = self.program._find(name)
+        if found is None:
+            raise ValueError(f"the program has no variable {name!r}. It has {_some(self.vars)}.")
+        return found
+
+    def has_var(self, name: str) -> bool:
+        """Whether there is a variable of this name."""
+        return self.program._find(name) is not None
+
+    def all_parameters(self) -> list[Parameter]:
+        """The parameters of the program."""
+        return self.program.all_parameters()
+
+    def create_var(self, name: str | None = None, shape: Any = (), dtype: Any = "float32",
+                   persistable: bool = False, stop_gradient: bool = True, **kwargs: Any) -> Tensor:
+        """A variable that runs start with as zeros, or, where it is persistable, find in their scope."""
+        from oar.static.states import empty_variable
+
+        made = empty_variable(self.program, name or unique_name.generate("_generated_var"), shape or [], dtype, persistable)
+        made.stop_gradient = stop_gradient
+        return made
+
+    def create_parameter(self, shape: Any, dtype: Any, name: str | None = None, initializer: Any = None,
+                         trainable: bool = True, **kwargs: Any) -> Parameter:
+        """A parameter, initialised by the default startup program."""
+        from oar.framework import ParamAttr
+        from oar.static.states import create_parameter
+
+        return create_parameter(shape, dtype, attr=ParamAttr(name, initializer, trainable=trainable))
+
+    def __repr__(self) -> str:
+        return self.program.to_string()
+
+
+def _some(names: Any, most: int = 12) -> str:
+    listed = list(names)
+    return (", ".join(map(repr, listed[:most])) or "none") + (", …" if len(listed) > most else "")
+
+
+class Program:
+    """What calls in static mode are written down in. Runs of it are the business of ``Executor``."""
+
+    def __init__(self, builder: _C.Builder | None = None) -> None:
+        self._builder = _C.Builder("main") if builder is None else builder
+        self._parameters: dict[str, Parameter] = {}
+        self._optimizers: list[Any] = []
+        self._drafts: dict[Any, Any] = {}
+        self._fetch_names: list[str] = []
+        self._seed = 0
+        self._block = Block(self)
+        _by_serial[self._builder.serial] = self
+
+    # reading -----------------------------------------------------------------------------------
+
+    def global_block(self) -> Block:
+        """The block of all instructions."""
+        return self._block
+
+    def block(self, index: int) -> Block:
+        """The block of this number; there is one."""
+        if index != 0:
+            raise IndexError(f"a program has one block; {index} is not there.")
+        return self._block
+
+    def current_block(self) -> Block:
+        """The block that calls go to."""
+        return self._block
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks."""
+        return [self._block]
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks there are."""
+        return 1
+
+    def num_ops(self) -> int:
+        """How many calls there are so far."""
+        return len(self._builder.calls())
+
+    def _find(self, name: str) -> Tensor | None:
+        return self._parameters.get(name) if name in self._parameters else self._builder.find(name)
+
+    def list_vars(self) -> Iterator[Tensor]:
+        """The variables that have names."""
+        seen = set()
+        for variable in [*self._parameters.values(), *self._builder.named()]:
+            if variable.name not in seen:
+                seen.add(variable.name)
+                yield variable
+
+    def all_parameters(self) -> list[Parameter]:
+        """The parameters, in the order in which they were made."""
+        return list(self._parameters.values())
+
+    def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        """The program as text."""
+        return self._builder.text()
+
+    __str__ = __repr__ = to_string
+
+    # seeds -------------------------------------------------------------------------------------
+
+    @property
+    def random_seed(self) -> int:
+        """Where it is not 0, every run draws the same random numbers, those of this seed."""
+        return self._seed
+
+    @random_seed.setter
+    def random_seed(self, seed: int) -> None:
+        if not isinstance(seed, int):
+            raise ValueError(f"random_seed must be an integer, not {type(seed).__name__}.")
+        self._seed = seed
+
+    def global_seed(self, seed: int = 0) -> None:
+        """Sets the seed of this program and of those to come."""
+        self._seed = seed
+
+    # copies ------------------------------------------------------------------------------------
+
+    def clone(self, for_test: bool = False) -> Program:
+        """A copy. For tests it leaves out backward and updates, and dropout and the like do as in evaluation."""
+        with written_elsewhere():
+            twin = Program(self._builder.clone(for_test))
+        twin._seed = self._seed
+        for name, parameter in self._parameters.items():
+            twin._adopt(twin._builder.find(name), name, parameter)
+        if not for_test:
+            twin._optimizers = list(self._optimizers)
+        return twin
+
+    def _adopt(self, data: Tensor, name: str, like: Parameter) -> None:
+        parameter = Parameter(data=data, name=name, **copy.copy(like._settings()))
+        self._builder.follow(parameter)
+        self._parameters[name] = parameter
+
+    @staticmethod
+    def parse_from_string(binary_str: bytes | str) -> Program:
+        """The program that a text describes."""
+        text = binary_str.decode() if isinstance(binary_str, bytes) else binary_str
+        return Program(_C.builder_from_text(text, {}, {}))
+
+    @contextlib.contextmanager
+    def switch_name_generator_guard(self, new_generator: Any) -> Iterator[None]:
+        """Names are made by another generator within it."""
+        with unique_name.guard(new_generator):
+            yield
+
+    # states ------------------------------------------------------------------------------------
+
+    def state_dict(self, mode: str = "all", scope: Any = None) -> dict[str, Tensor]:
+        """The contents of the program's states in a scope: ``'param'``, ``'opt'`` or ``'all'`` of them."""
+        from oar.static.executor import global_scope
+
+        if mode not in ("all", "param", "opt"):
+            raise ValueError(f"mode is {mode!r}; it can be 'all', 'param' or 'opt'.")
+        scope = global_scope() if scope is None else scope
+        wanted = []
+        for name in self._builder.state_names:
+            kept = name in self._parameters
+            if mode == "all" or kept == (mode == "param"):
+                wanted.append(name)
+        missing = [name for name in wanted if scope._tensor(name) is None]
+        if missing:
+            raise ValueError(f"the scope has no {_some(missing)}. Run the startup program first.")
+        return {name: scope._tensor(name) for name in wanted}
+
+    def set_state_dict(self, state_dict: dict[str, Any], scope: Any = None) -> None:
+        """Write contents of states into a scope."""
+        from oar.static.executor import global_scope
+
+        scope = global_scope() if scope is None else scope
+        known = set(self._builder.state_names)
+        for name, value in state_dict.items():
+            if name in known:
+                scope._set(name, value)
+
+    def _within(self, function: Callable[[], Any]) -> Any:
+        """Calls the function so that its calls go to this program."""
+        return _C.static_within(self._builder, function)
+
+    @contextlib.contextmanager
+    def _role(self, role: str) -> Iterator[None]:
+        self._builder.begin(role)
+        try:
+            yield
+        finally:
+            self._builder.end()
+
+
+# which program calls go to -----------------------------------------------------------------------
+
+
+class _Mode(threading.local):
+    """Whether this thread is in static mode, and the programs of the guards around it."""
+
+    def __init__(self) -> None:
+        self.static = False
+        self.guards: list[tuple[Program, Program]] = []
+
+    def sync(self) -> None:
+        _C.static_switch(self.programs()[0]._builder if self.static else None)
+
+    def programs(self) -> tuple[Program, Program]:
+        return self.guards[-1] if self.guards else _defaults()
+
+
+_mode = _Mode()
+_default_programs: list[Program] = []
+atexit.register(lambda: _C.static_switch(None))
+
+
+def _defaults() -> tuple[Program, Program]:
+    if not _default_programs:
+        _default_programs.extend((Program(), Program()))
+    return _default_programs[0], _default_programs[1]
+
+
+def default_main_program() -> Program:
+    """The program that calls go to in static mode."""
+    return _mode.programs()[0]
+
+
+def default_startup_program() -> Program:
+    """The program that initialises parameters."""
+    return _mode.programs()[1]
+
+
+def program_of(variable: Tensor) -> Program | None:
+    """The program that a variable belongs to; None for a tensor that has a value."""
+    return _by_serial.get(_C.capture_of(variable))
+
+
+def enable_static() -> None:
+    """From now on calls are written down in the default main program instead of being done."""
+    if not _mode.static:
+        _mode.static = True
+        _mode.sync()
+
+
+def disable_static(place: Any = None) -> None:
+    """From now on calls run at once. New tensors are on ``place``, if one is given."""
+    if _mode.static:
+        _mode.static = False
+        _mode.sync()
+    if place is not None:
+        import oar
+
+        oar.set_device(place)
+
+
+@contextlib.contextmanager
+def mode(static: bool) -> Iterator[None]:
+    """Static or dynamic mode within the block."""
+    before = _mode.static
+    _set_mode(static)
+    try:
+        yield
+    finally:
+        _set_mode(before)
+
+
+def _set_mode(static: bool) -> None:
+    if _mode.static != static:
+        _mode.static = static
+        _mode.sync()
+
+
+def written_elsewhere() -> Any:
+    """Within it calls run at once, whatever mode it is."""
+    return mode(False)
+
+
+def _check_program(value: Any, name: str) -> None:
+    if not isinstance(value, Program):
+        raise TypeError(f"[program_guard] {name} should be a Program, but received {type(value).__name__}.")
+
+
+@contextlib.contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+    """In static mode calls within the block go to these programs."""
+    _check_program(main_program, "main_program")
+    if startup_program is not None:
+        _check_program(startup_program, "startup_program")
+    _mode.guards.append((main_program, startup_program or default_startup_program()))
+    try:
+        _mode.sync()
+        yield
+    finally:
+        _mode.guards.pop()
+        _mode.sync()

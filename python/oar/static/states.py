@@ -1,0 +1,87 @@
+"""Variables that live on between runs: parameters, buffers, moments.
+
+Each is a state of the main program and is given its first content by the startup program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import oar
+from oar._C import Tensor, ops
+from oar.framework import unique_name
+from oar.framework.parameter import Parameter
+from oar.framework.parameter import create_parameter as create_parameter
+from oar.static.program import Program, default_main_program, default_startup_program
+
+__all__ = ["create_global_var", "create_parameter", "empty_variable", "make_state", "static_parameter"]
+
+
+def _initialise(name: str, make: Callable[[], Tensor]) -> tuple[list[int], Any]:
+    """Lets the startup program write what ``make`` gives; answers shape and dtype."""
+    startup = default_startup_program()
+    there = startup._builder.find(name)
+    if there is not None:
+        return list(there.shape), there.dtype
+
+    def write() -> Tensor:
+        with oar.no_grad():
+            value = make()
+            state = startup._builder.state(list(value.shape), value.dtype, name)
+            ops.copy_into(state, value)
+        return state
+
+    state = startup._within(write)
+    return list(state.shape), state.dtype
+
+
+def make_state(make: Callable[[], Tensor], name: str) -> Tensor:
+    """A state of the main program, whose first content the startup program makes by calling ``make``."""
+    shape, dtype = _initialise(name, make)
+    return default_main_program()._builder.state(shape, dtype, name)
+
+
+def static_parameter(shape: Sequence[int], dtype: Any, initializer: Any, settings: dict[str, Any]) -> Parameter:
+    """A parameter of the main program; the one of this name, if there is one."""
+    main, name = default_main_program(), settings["name"]
+    there = main._parameters.get(name)
+    if there is not None:
+        if list(there.shape) != list(shape):
+            raise ValueError(f"the parameter {name!r} has shape {there.shape} already; it cannot have {list(shape)} too.")
+        return there
+
+    def first_value() -> Tensor:
+        if hasattr(initializer, "has_sampler") and initializer.has_sampler():
+            return initializer.sample(list(shape), dtype)
+        tensor = ops.zeros(list(shape), dtype)
+        initializer(tensor, None)
+        return tensor
+
+    _initialise(name, first_value)
+    parameter = Parameter(data=main._builder.state(list(shape), dtype, name), **settings)
+    main._builder.follow(parameter)
+    main._parameters[name] = parameter
+    return parameter
+
+
+def create_global_var(shape: Sequence[int], value: float, dtype: Any, persistable: bool = False,
+                      force_cpu: bool = False, name: str | None = None) -> Tensor:
+    """A variable that starts with one value everywhere and lives on between runs."""
+    name = name or unique_name.generate("global_var")
+    if oar.in_dynamic_mode():
+        made = oar.full(list(shape), value, dtype)
+        made.name = name
+    else:
+        made = make_state(lambda: oar.full(list(shape), value, dtype), name)
+    made.persistable = persistable
+    return made
+
+
+def empty_variable(program: Program, name: str, shape: Sequence[int], dtype: Any, persistable: bool) -> Tensor:
+    """A variable without a first content."""
+    if persistable:
+        return program._builder.state(list(shape), dtype, name)
+    made = program._within(lambda: ops.zeros([1 if d in (-1, None) else d for d in shape], dtype))
+    made.name = name
+    return made

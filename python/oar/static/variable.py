@@ -1,0 +1,102 @@
+"""Variables: tensors of a program, which get values when it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oar
+from oar import _C
+from oar._C import Tensor
+from oar.static.program import Block, default_main_program, program_of
+
+__all__ = ["Variable", "data"]
+
+
+class _SymbolicTensors(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and _C.capture_of(instance) is not None
+
+
+class Variable(metaclass=_SymbolicTensors):
+    """The class that every tensor of a program belongs to. They are made by ``data`` and by calls."""
+
+
+def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor:
+    """An input of the default main program. A size of None or -1 is open.
+
+    Args:
+        name: the name to feed it by.
+        shape: its sizes.
+        dtype: the default dtype when None.
+        lod_level: 0; Oar has no nested sequences.
+    """
+    if oar.in_dynamic_mode():
+        raise RuntimeError("static.data() is for static mode. Call enable_static() first.")
+    if not isinstance(name, str):
+        raise TypeError(f"[static.data] name should be a string, but received {type(name).__name__}.")
+    if not isinstance(shape, (list, tuple)):
+        raise TypeError(f"[static.data] shape should be a list or a tuple, but received {type(shape).__name__}.")
+    program = default_main_program()
+    if name in program._builder.input_names:
+        raise ValueError(f"[static.data] the program has an input {name!r} already.")
+    sizes = [_size(name, axis, size) for axis, size in enumerate(shape)]
+    return program._builder.input(sizes, dtype or oar.get_default_dtype(), name, True)
+
+
+def _size(name: str, axis: int, size: Any) -> Any:
+    if size is None or isinstance(size, int) and size == -1:
+        plain = "".join(c if c.isalnum() else "_" for c in name)
+        return _C.Dim(f"{plain}_{axis}", _HINT)
+    if not isinstance(size, _C.Dim) and int(size) < 0:
+        raise ValueError(f"[static.data] the size {size} of axis {axis} of {name!r} is negative; -1 leaves it open.")
+    return size if isinstance(size, _C.Dim) else int(size)
+
+
+# What an open size is taken for while the program is written: no size that people write down.
+_HINT = 97
+
+
+# attributes of variables -------------------------------------------------------------------------
+
+
+def _of_variable(name: str, get: Any) -> property:
+    def read(self: Tensor) -> Any:
+        if _C.capture_of(self) is None:
+            raise AttributeError(f"a tensor of eager mode has no {name}; variables of programs do.")
+        return get(self)
+
+    return property(read)
+
+
+def _block(self: Tensor) -> Block:
+    program = program_of(self)
+    if program is None:
+        raise RuntimeError("the program that this variable belongs to is gone.")
+    return program.global_block()
+
+
+def _get_value(self: Tensor, scope: Any = None) -> Tensor:
+    """The content of a variable that lives on, in a scope."""
+    from oar.static.executor import global_scope
+
+    found = (scope or global_scope())._tensor(self.name)
+    if found is None:
+        raise ValueError(f"the scope has no {self.name!r}. Run the startup program first.")
+    return found
+
+
+def _set_content(self: Tensor, value: Any, scope: Any = None) -> None:
+    from oar.static.executor import global_scope
+
+    scope = scope or global_scope()
+    if scope._tensor(self.name) is None:
+        raise ValueError(f"the scope has no {self.name!r}. Run the startup program first.")
+    scope._set(self.name, value)
+
+
+Tensor.block = _of_variable("block", _block)
+Tensor.grad_name = property(lambda self: f"{self.name}@GRAD")
+Tensor.lod_level = _of_variable("lod_level", lambda self: 0)
+Tensor.is_data = _of_variable("is_data", lambda self: self.name in _block(self).program._builder.input_names)
+Tensor.is_parameter = _of_variable("is_parameter", lambda self: self.name in _block(self).program._parameters)
+Tensor.get_value = _get_value

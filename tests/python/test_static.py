@@ -1,0 +1,369 @@
+"""Programs written call by call: what they compute, what they keep, what they refuse."""
+
+import numpy as np
+import pytest
+
+import oar
+from oar import nn, static
+
+
+@pytest.fixture(autouse=True)
+def static_mode():
+    oar.enable_static()
+    with static.scope_guard(static.Scope()), oar.framework.unique_name.guard():
+        yield
+    oar.disable_static()
+
+
+@pytest.fixture
+def programs():
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        yield main, startup
+
+
+def run(program, feed=None, fetch=()):
+    return static.Executor().run(program, feed=feed, fetch_list=list(fetch))
+
+
+def array(*shape, seed=0):
+    return np.random.RandomState(seed).randn(*shape).astype("float32")
+
+
+def test_a_program_computes_what_was_written_down(programs):
+    main, _ = programs
+    x = static.data("x", [None, 3])
+    y = oar.exp(x) + oar.full([3], 2.0)
+    assert isinstance(x, static.Variable) and not isinstance(np.ones(3), static.Variable)
+    assert not isinstance(main, static.Variable)
+    for rows in (1, 2, 5):
+        value = array(rows, 3)
+        (out,) = run(main, {"x": value}, [y])
+        np.testing.assert_allclose(out, np.exp(value) + 2.0, rtol=1e-6)
+
+
+def test_open_sizes_are_minus_one(programs):
+    x = static.data("x", [None, -1, 4])
+    assert x.shape == [-1, -1, 4]
+    assert oar.matmul(x, oar.ones([4, 5])).shape == [-1, -1, 5]
+    assert x.shape[0] != 3
+
+
+def test_calls_without_operands_are_variables(programs):
+    main, _ = programs
+    drawn = oar.rand([4])
+    assert isinstance(drawn, static.Variable) and isinstance(oar.full([2], 1.0), static.Variable)
+    oar.seed(3)
+    first = run(main, fetch=[drawn])[0]
+    second = run(main, fetch=[drawn])[0]
+    assert not np.array_equal(first, second)
+    oar.seed(3)
+    np.testing.assert_array_equal(run(main, fetch=[drawn])[0], first)
+
+
+def test_a_program_may_be_run_and_written_on(programs):
+    main, _ = programs
+    x = static.data("x", [2])
+    y = x * 2.0
+    value = array(2)
+    np.testing.assert_array_equal(run(main, {"x": value}, [y])[0], value * 2)
+    z = y + 1.0
+    np.testing.assert_array_equal(run(main, {"x": value}, [z, y])[0], value * 2 + 1)
+
+
+# states --------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_made_by_the_startup_program(programs):
+    main, startup = programs
+    x = static.data("x", [None, 3])
+    out = static.nn.fc(x, 2, weight_attr=oar.ParamAttr(name="w", initializer=nn.initializer.Constant(0.5)))
+    assert [p.name for p in main.all_parameters()] == ["w", "fc_0.b_0"]
+    with pytest.raises(RuntimeError, match="Run the startup program first"):
+        run(main, {"x": array(4, 3)}, [out])
+    run(startup)
+    value = array(4, 3)
+    np.testing.assert_allclose(run(main, {"x": value}, [out])[0], value.sum(1, keepdims=True).repeat(2, 1) / 2, rtol=1e-5)
+    static.global_scope().find_var("w").get_tensor().set(np.zeros((3, 2), "float32"))
+    assert not run(main, {"x": value}, [out])[0].any()
+    run(startup)
+    assert run(main, {"x": value}, [out])[0].any()
+
+
+def test_a_parameter_is_shared_by_its_name(programs):
+    main, _ = programs
+    x = static.data("x", [None, 3])
+    for _ in range(2):
+        static.nn.fc(x, 3, weight_attr="shared", bias_attr=False)
+    assert len(main.all_parameters()) == 1
+    with pytest.raises(ValueError, match="has shape"):
+        static.nn.fc(x, 4, weight_attr="shared")
+
+
+def test_scopes_keep_apart(programs):
+    main, startup = programs
+    startup.random_seed = 5
+    out = static.nn.fc(static.data("x", [1, 2]), 1)
+    counter = static.create_global_var([1], 0.0, "float32", persistable=True, name="counter")
+    oar.increment(counter)
+    exe, scopes = static.Executor(), [static.Scope(), static.Scope()]
+    for scope in scopes:
+        exe.run(startup, scope=scope)
+    feed = {"x": array(1, 2)}
+    seen = [exe.run(main, feed, [out, counter], scope=scope) for scope in (scopes[0], scopes[0], scopes[1])]
+    assert [float(c[0]) for _, c in seen] == [1.0, 2.0, 1.0]
+    np.testing.assert_array_equal(seen[0][0], seen[2][0])
+
+
+def test_state_dicts(programs):
+    main, startup = programs
+    loss = oar.mean(static.nn.fc(static.data("x", [1, 2]), 1))
+    oar.optimizer.Momentum(0.1).minimize(loss)
+    with pytest.raises(ValueError, match="Run the startup program first"):
+        main.state_dict()
+    run(startup)
+    assert set(main.state_dict("param")) == {"fc_0.w_0", "fc_0.b_0"}
+    assert set(main.state_dict("opt")) > {"fc_0.w_0_velocity_0"}
+    saved = {name: t.numpy() for name, t in main.state_dict().items()}
+    run(main, {"x": array(1, 2)}, [loss])
+    main.set_state_dict(saved)
+    np.testing.assert_array_equal(main.state_dict()["fc_0.w_0"].numpy(), saved["fc_0.w_0"])
+
+
+# training equals eager mode ------------------------------------------------------------------------
+
+
+class Mlp(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.head = nn.Linear(6, 16), nn.Linear(16, 3)
+
+    def forward(self, x):
+        return self.head(nn.functional.relu(self.stem(x)))
+
+
+class Convolutions(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2D(2, 4, 3, padding=1), nn.BatchNorm2D(4)
+        self.drop, self.head = nn.Dropout(0.3), nn.Linear(4 * 6 * 6, 3)
+
+    def forward(self, x):
+        y = nn.functional.relu(self.norm(self.conv(x)))
+        return self.head(self.drop(oar.flatten(y, 1)))
+
+
+def trained_eagerly(make, optimizer, batches):
+    with oar.base.dygraph.guard(), oar.framework.unique_name.guard():
+        oar.seed(11)
+        net = make()
+        opt = optimizer(net.parameters())
+        losses = []
+        for x, y in batches:
+            loss = nn.functional.cross_entropy(net(oar.to_tensor(x)), oar.to_tensor(y))
+            loss.backward()
+            opt.step()
+            opt.clear_grad()
+            losses.append(loss.numpy())
+        return losses, {name: t.numpy() for name, t in net.state_dict().items()}
+
+
+@pytest.mark.parametrize("make, shape", [(Mlp, (6,)), (Convolutions, (2, 6, 6))])
+@pytest.mark.parametrize("optimizer", [
+    lambda p: oar.optimizer.Adam(0.01, parameters=p),
+    lambda p: oar.optimizer.AdamW(0.01, parameters=p, weight_decay=0.1),
+    lambda p: oar.optimizer.Momentum(0.1, parameters=p, weight_decay=1e-3,
+                                     grad_clip=nn.ClipGradByGlobalNorm(0.5)),
+    lambda p: oar.optimizer.SGD(0.1, parameters=p, grad_clip=nn.ClipGradByValue(0.1),
+                                weight_decay=oar.regularizer.L1Decay(1e-3)),
+], ids=["adam", "adamw", "momentum", "sgd"])
+def test_training_equals_eager_mode(programs, make, shape, optimizer):
+    main, startup = programs
+    rng = np.random.RandomState(1)
+    batches = [(rng.randn(8, *shape).astype("float32"), rng.randint(0, 3, (8,))) for _ in range(5)]
+    expected, state = trained_eagerly(make, optimizer, batches)
+    net = make()
+    x, y = static.data("x", [None, *shape]), static.data("y", [None], "int64")
+    loss = nn.functional.cross_entropy(net(x), y)
+    optimizer(net.parameters()).minimize(loss)
+    oar.seed(11)
+    run(startup)
+    for (a, b), wanted in zip(batches, expected):
+        np.testing.assert_array_equal(run(main, {"x": a, "y": b}, [loss])[0], wanted)
+    names = {name: variable.name for name, variable in net.state_dict().items()}
+    for name, value in state.items():
+        np.testing.assert_array_equal(static.global_scope()._tensor(names[name]).numpy(), value)
+
+
+def test_a_copy_for_tests_evaluates(programs):
+    main, startup = programs
+    net = Convolutions()
+    x, y = static.data("x", [None, 2, 6, 6]), static.data("y", [None], "int64")
+    logits = net(x)
+    loss = nn.functional.cross_entropy(logits, y)
+    test = main.clone(for_test=True)
+    oar.optimizer.SGD(0.1).minimize(loss)
+    later = main.clone(for_test=True)
+    run(startup)
+    feed = {"x": array(8, 2, 6, 6), "y": np.zeros(8, "int64")}
+    for _ in range(3):
+        run(main, feed, [loss])
+    before = {name: t.numpy() for name, t in main.state_dict().items()}
+    outs = [run(p, feed, [logits, loss])[0] for p in (test, later, test)]
+    np.testing.assert_array_equal(outs[0], outs[1])
+    np.testing.assert_array_equal(outs[0], outs[2])
+    for name, t in main.state_dict().items():
+        np.testing.assert_array_equal(t.numpy(), before[name])
+    with oar.base.dygraph.guard():
+        twin = Convolutions()
+        twin.set_state_dict({k: oar.to_tensor(before[v.name]) for k, v in net.state_dict().items()})
+        twin.eval()
+        np.testing.assert_allclose(twin(oar.to_tensor(feed["x"])).numpy(), outs[0], rtol=1e-5, atol=1e-6)
+
+
+def test_schedules_work_outside(programs):
+    main, startup = programs
+    w = static.create_parameter([1], "float32", default_initializer=nn.initializer.Constant(0.0))
+    loss = oar.sum(w)
+    schedule = oar.optimizer.lr.StepDecay(1.0, step_size=1, gamma=0.5)
+    oar.optimizer.SGD(schedule).minimize(loss)
+    run(startup)
+    seen = []
+    for _ in range(3):
+        seen.append(float(run(main, fetch=[w])[0][0]))
+        schedule.step()
+    assert seen == [-1.0, -1.5, -1.75]
+
+
+def test_the_learning_rate_can_be_set(programs):
+    main, startup = programs
+    w = static.create_parameter([1], "float32", default_initializer=nn.initializer.Constant(0.0))
+    optimizer = oar.optimizer.SGD(1.0)
+    optimizer.minimize(oar.sum(w))
+    run(startup)
+    run(main)
+    optimizer.set_lr(0.25)
+    assert float(run(main, fetch=[w])[0][0]) == -1.25
+
+
+# gradients -----------------------------------------------------------------------------------------
+
+
+def test_gradients(programs):
+    main, _ = programs
+    x = static.data("x", [3])
+    x.stop_gradient = False
+    y = x * x * x
+    (first,) = static.gradients(y, x)
+    (second,) = static.gradients(first, x)
+    assert first.name == "x@GRAD"
+    value = array(3)
+    out = run(main, {"x": value}, [first, second])
+    np.testing.assert_allclose(out[0], 3 * value**2, rtol=1e-5)
+    np.testing.assert_allclose(out[1], 6 * value, rtol=1e-5)
+
+
+def test_gradients_start_with_what_is_given(programs):
+    main, _ = programs
+    x = static.data("x", [2])
+    x.stop_gradient = False
+    y = x * 3.0
+    (grad,) = static.gradients([y], [x], [oar.full([2], 5.0)])
+    assert run(main, {"x": array(2)}, [grad])[0].tolist() == [15.0, 15.0]
+    with pytest.raises(ValueError, match="cannot start with"):
+        static.gradients([y], [x], [oar.ones([3])])
+    still = static.data("still", [2])
+    assert static.gradients(y, still) == [None]
+
+
+def test_append_backward(programs):
+    main, startup = programs
+    x = static.data("x", [None, 2])
+    a = static.nn.fc(x, 1, weight_attr="a", bias_attr=False)
+    b = static.nn.fc(x, 1, weight_attr="b", bias_attr=False)
+    loss = oar.sum(a) + 2.0 * oar.sum(b)
+    pairs = static.append_backward(loss)
+    assert [(p.name, g.name) for p, g in pairs] == [("a", "a@GRAD"), ("b", "b@GRAD")]
+    assert [p.name for p, _ in static.append_backward(loss, parameter_list=["b"])] == ["b"]
+    assert [p.name for p, _ in static.append_backward(loss, no_grad_set={"a"})] == ["b"]
+    run(startup)
+    value = array(4, 2)
+    out = run(main, {"x": value}, ["a@GRAD", pairs[1][1]])
+    np.testing.assert_allclose(out[0][:, 0], value.sum(0), rtol=1e-5)
+    np.testing.assert_allclose(out[1][:, 0], 2 * value.sum(0), rtol=1e-5)
+    with pytest.raises(ValueError, match="one element"):
+        static.append_backward(a)
+
+
+# mistakes ------------------------------------------------------------------------------------------
+
+
+def test_mistakes_are_named(programs):
+    main, _ = programs
+    x, y = static.data("x", [None, 3]), static.data("y", [None, 3], "int64")
+    out = x + 1.0
+    feed = {"x": array(2, 3)}
+    with pytest.raises(ValueError, match="no input 'z'. Its inputs are 'x', 'y'"):
+        run(main, {"z": array(2, 3)}, [out])
+    with pytest.raises(ValueError, match="needs 'x'"):
+        run(main, {}, [out])
+    with pytest.raises(ValueError, match="float64 was fed"):
+        run(main, {"x": np.ones((2, 3))}, [out])
+    with pytest.raises(ValueError, match=r"\[2, 4\] was fed"):
+        run(main, {"x": array(2, 4)}, [out])
+    with pytest.raises(ValueError, match="no variable 'nothing' to fetch"):
+        run(main, feed, ["nothing"])
+    with pytest.raises(TypeError, match="fetch_list should hold variables"):
+        run(main, feed, [3])
+    with pytest.raises(TypeError, match="program should be a Program"):
+        run(42)
+    with pytest.raises(TypeError, match="feed requires dict"):
+        run(main, 3.0, [out])
+    with pytest.raises(ValueError, match="has an input 'x' already"):
+        static.data("x", [1])
+    with pytest.raises(TypeError, match="main_program should be a Program"), static.program_guard(3):
+        pass
+    other = static.Program()
+    with pytest.raises(ValueError, match="not part of this program"):
+        run(other, fetch=[out])
+    assert y.dtype == oar.int64
+
+
+def test_values_are_not_there_before_a_run(programs):
+    x = static.data("x", [1])
+    with pytest.raises(Exception, match="value|captur"):
+        x.numpy()
+    with pytest.raises(Exception, match="value|captur"):
+        bool(x > 0)
+
+
+def test_modes():
+    assert not oar.in_dynamic_mode()
+    with oar.base.dygraph.guard():
+        assert oar.in_dynamic_mode() and oar.ones([1]).item() == 1.0
+        with static.program_guard(static.Program()):
+            assert oar.ones([2]).tolist() == [1.0, 1.0]
+    assert not oar.in_dynamic_mode()
+    oar.disable_static()
+    assert oar.in_dynamic_mode()
+    with pytest.raises(RuntimeError, match="enable_static"):
+        static.data("x", [1])
+    with pytest.raises(RuntimeError, match="enable_static"):
+        static.nn.fc(oar.ones([1, 2]), 3)
+
+
+def test_reading_a_program(programs):
+    main, _ = programs
+    x = static.data("x", [2, 3])
+    y = oar.sum(oar.transpose(x, [1, 0]), axis=0)
+    y.name = "total"
+    block = main.global_block()
+    assert [op.type for op in block.ops] == ["transpose", "sum"]
+    assert block.ops[0].attr("perm") == [1, 0] and block.ops[1].output_arg_names == ["total"]
+    assert block.has_var("x") and not block.has_var("y") and block.var("total").shape == [2]
+    assert y.block.program is main and {v.name for v in main.list_vars()} == {"x", "total"}
+    assert "transpose" in str(main) and main.num_blocks == 1
+    with pytest.raises(ValueError, match="no variable 'y'"):
+        block.var("y")
+    again = static.Program.parse_from_string(main.to_string())
+    assert [op.type for op in again.global_block().ops] == ["transpose", "sum"]
