@@ -302,6 +302,7 @@ int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags)
     PyErr_SetString(PyExc_BufferError, "only a dense CPU tensor has a buffer.");
     return -1;
   }
+  lend(*t->storage);
   const auto item = static_cast<Py_ssize_t>(size_of(t.dtype()));
   auto* sizes = new Py_ssize_t[static_cast<size_t>(2 * t.rank() + 1)];
   for (int i = 0; i < t.rank(); ++i) {
@@ -319,7 +320,6 @@ int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags)
   view->suboffsets = nullptr;
   // Where the memory begins stays with the buffer: the tensor may have become another by then.
   auto* lent = new Lent{std::unique_ptr<Py_ssize_t[]>(sizes), t->storage->data()};
-  expose(lent->memory);
   view->internal = lent;
   Py_INCREF(exporter);
   view->obj = exporter;

@@ -302,9 +302,10 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   const uint64_t header_size = header.size();
   file.write(&header_size, kSizeBytes);
   file.write(header.data(), header.size());
-  for (const auto& [name, tensor] : order)
+  for (const auto& [name, tensor] : order) {
     note_read(tensor);
     file.write(tensor->data, static_cast<size_t>(tensor->numel) * size_of(tensor.dtype()));
+  }
   file.commit();
 }
 

@@ -25,6 +25,9 @@ class LaunchQueue {
 // initial-exec, as for the layers: read on every call.
 inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initial-exec"))) = nullptr;
 
+// … and the one whose scope this thread is in, in use or not: scopes need not end in order.
+inline thread_local LaunchQueue* t_scope_queue __attribute__((tls_model("initial-exec"))) = nullptr;
+
 // The op that the user called, of which the call at hand may be a part.
 inline thread_local const Op* t_called_op __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -45,7 +48,7 @@ class LaunchNow {
     if (outer_) outer_->settle();
     t_launch_queue = nullptr;
   }
-  ~LaunchNow() { t_launch_queue = outer_; }
+  ~LaunchNow() { t_launch_queue = outer_ == t_scope_queue ? outer_ : nullptr; }
   LaunchNow(const LaunchNow&) = delete;
   LaunchNow& operator=(const LaunchNow&) = delete;
 

@@ -31,7 +31,7 @@ SegmentStorages::Entry& SegmentStorages::add(const Storage* storage) {
   if (2 * used_ >= entries_.size()) grow();
   Entry& entry = slot(storage);
   if (entry.round != round_) {
-    entry = {storage, round_, -1, -1};
+    entry = {storage, round_, -1, -1, false};
     ++used_;
   }
   return entry;
@@ -132,8 +132,13 @@ void Segment::add(const Op& op, const oar_kernel& kernel, Args args, const Outpu
       describe(args[i]);
     }
   }
+  const bool writes = op.has(Trait::Inplace);
   for (const Tensor& t : outputs) {
-    if (!op.inplace_of()) {
+    if (writes && storages_.add(t->storage.get()).memory < 0) {
+      bool& noted = storages_.add(t->storage.get()).written;
+      if (!std::exchange(noted, true)) written.push_back(place_of(t));
+    }
+    if (!writes) {
       storages_.add(t->storage.get()).memory = static_cast<int32_t>(memories.size());
       memories.emplace_back();
       bytes += t->storage->bytes();
@@ -142,12 +147,26 @@ void Segment::add(const Op& op, const oar_kernel& kernel, Args args, const Outpu
   }
 }
 
-bool Segment::is_whole(const Tensor& t) const {
-  const int32_t memory = memory_of(t->storage.get());
-  if (memory < 0) return false;
-  const Tensor& whole =
-      places[static_cast<size_t>(memories[static_cast<size_t>(memory)].whole)].tensor;
-  return same_layout(whole, t);
+bool is_copy(const Op& op) {
+  static const Op& copy_into_op = get_op("copy_into");
+  return &op == &copy_into_op;
+}
+
+bool Segment::can_read(const Tensor& t) const {
+  const SegmentStorages::Entry* entry = storages_.find(t->storage.get());
+  return !entry || !entry->written || same_layout(places[static_cast<size_t>(entry->place)].tensor, t);
+}
+
+bool Segment::can_write(const Tensor& t) const {
+  if (!t.is_contiguous()) return false;
+  const SegmentStorages::Entry* entry = storages_.find(t->storage.get());
+  if (!entry) return true;
+  if (entry->memory >= 0) {  // all of it, as it was made
+    const SegmentMemory& made = memories[static_cast<size_t>(entry->memory)];
+    return same_layout(places[static_cast<size_t>(made.whole)].tensor, t);
+  }
+  const SegmentPlace& place = places[static_cast<size_t>(entry->place)];
+  return place.next < 0 && same_layout(place.tensor, t);
 }
 
 void Segment::close() {
@@ -166,6 +185,7 @@ void Segment::clear() {
   memories.clear();
   words.clear();
   wanted.clear();
+  written.clear();
   bytes = 0;
   random = false;
   storages_.clear();

@@ -46,6 +46,7 @@ class SegmentStorages {
     uint32_t round = 0;    // of the table; others are empty
     int32_t memory = -1;   // that the segment makes there
     int32_t place = -1;    // the last one met
+    bool written = false;  // was there before, and the segment writes it
   };
   Entry* find(const Storage* storage);
   const Entry* find(const Storage* storage) const {
@@ -70,7 +71,8 @@ class Segment {
   // All of the structure: equal words are equal programs. Places and memories are numbered as they are
   // met.
   std::vector<int64_t> words;
-  std::vector<int32_t> wanted;  // memories that somebody beside the segment holds
+  std::vector<int32_t> wanted;   // memories that somebody beside the segment holds
+  std::vector<int32_t> written;  // places that were there before and are written
   size_t bytes = 0;     // of what it makes
   bool random = false;  // does it draw random numbers?
 
@@ -78,13 +80,20 @@ class Segment {
            SourceLine line);
   // Does a call read or make something in this memory?
   bool knows(const Storage* storage) const { return storages_.find(storage) != nullptr; }
-  // The memory that the segment makes there; -1 where it makes none.
-  int32_t memory_of(const Storage* storage) const {
+  // Does a call make or write its content?
+  bool makes(const Storage* storage) const {
     const SegmentStorages::Entry* entry = storages_.find(storage);
-    return entry ? entry->memory : -1;
+    return entry && (entry->memory >= 0 || entry->written);
   }
-  // Is t all of a memory that the segment makes, as it was made?
-  bool is_whole(const Tensor& t) const;
+  // Is it memory that the segment writes but does not make?
+  bool was_there(const Tensor& t) const {
+    const SegmentStorages::Entry* entry = storages_.find(t->storage.get());
+    return entry && entry->memory < 0;
+  }
+  // May a call of it be added? What was there before and is written stands for one place: a program
+  // cannot say that others overlap it.
+  bool can_read(const Tensor& t) const;
+  bool can_write(const Tensor& t) const;
   // No call is added any more: finds out what is `wanted`.
   void close();
   // Empties it, ready for the next one.
@@ -98,6 +107,9 @@ class Segment {
 
   SegmentStorages storages_;
 };
+
+// The write that is nothing but a value: copy_into.
+bool is_copy(const Op& op);
 
 // A segment as a program, kept for the next one of the same structure.
 class SegmentProgram {

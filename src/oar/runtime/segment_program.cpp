@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <list>
 #include <mutex>
 #include <unordered_map>
@@ -54,6 +55,8 @@ class Building {
     for (const SegmentCall& call : segment_.calls) add(call);
     for (int32_t i : segment_.wanted)
       program_.outputs.push_back(memory_values_[static_cast<size_t>(i)]);
+    for (int32_t i : segment_.written)
+      program_.outputs.push_back(place_values_[static_cast<size_t>(i)]);
     parts_->instance = Instance::make(std::move(program_));
     return parts_->instance ? std::move(parts_) : nullptr;
   }
@@ -104,7 +107,16 @@ class Building {
     return strided(whole, t, p.offset);
   }
 
+  // t has this value from now on.
+  void set_value(const Tensor& t, ValueId value) {
+    const int32_t index = places_.at(t.impl());
+    const int32_t memory = place(index).memory;
+    (memory < 0 ? place_values_[static_cast<size_t>(index)]
+                : memory_values_[static_cast<size_t>(memory)]) = value;
+  }
+
   void add(const SegmentCall& call) {
+    if (is_copy(*call.op)) return set_value(call.outputs[0], value_of(call.args[1].as_tensor()));
     Instruction made;
     made.op = call.op->inplace_of() ? call.op->inplace_of() : call.op;
     for (size_t i = 0; i < call.args.size(); ++i) {
@@ -123,7 +135,7 @@ class Building {
     for (const Tensor& t : call.outputs) {
       const ValueId id = program_.add_value({t.dtype(), t.shape(), Device{}});
       made.results.push_back(id);
-      memory_values_[static_cast<size_t>(place(places_.at(t.impl())).memory)] = id;
+      set_value(t, id);
     }
     program_.body.instructions.push_back(std::move(made));
   }
@@ -223,7 +235,17 @@ void SegmentProgram::run(const Segment& segment) const {
     const SegmentMemory& memory = segment.memories[static_cast<size_t>(i)];
     outputs.push_back(segment.places[static_cast<size_t>(memory.whole)].tensor);
   }
+  // What was there before may be read by the run, and stays as it is if the run fails.
+  for (int32_t i : segment.written) {
+    const Tensor& t = segment.places[static_cast<size_t>(i)].tensor;
+    outputs.push_back(Tensor::empty(t.dims(), t.dtype()));
+  }
   parts_->instance->run_into(inputs, outputs);
+  for (size_t k = 0; k < segment.written.size(); ++k) {
+    const Tensor& t = segment.places[static_cast<size_t>(segment.written[k])].tensor;
+    const Tensor& content = outputs[segment.wanted.size() + k];
+    if (t->numel > 0) std::memcpy(t->data, content->data, content->storage->bytes());
+  }
 }
 
 }  // namespace oar

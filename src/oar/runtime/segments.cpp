@@ -6,7 +6,7 @@
 
 #include "oar/base/scope_guard.h"
 #include "oar/device/generator.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/run.h"
 #include "oar/runtime/instance.h"
 #include "oar/tensor/exposed.h"
 #include "oar/tensor/read_hook.h"
@@ -99,10 +99,15 @@ void wait_for_others(const Op& op, Args args) {
     });
 }
 
+void settle_here() {
+  if (t_launch_queue) t_launch_queue->settle();
+}
+
 void Queues::note_count() {
   count_ = list_.size();
   g_read_hook = list_.empty() ? nullptr : note_read_of;
   g_wait_for_others = list_.empty() ? nullptr : wait_for_others;
+  g_lend_hook = list_.empty() ? nullptr : settle_here;
 }
 
 }  // namespace
@@ -122,8 +127,25 @@ bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) con
             (segment_.knows(t->storage.get()) || !is_exposed(*t->storage));
   });
   if (!plain || !writes(op)) return plain;
-  // A write to what the segment itself makes is a new value. Any other happens now, on memory.
-  return op.inplace_of() && segment_.is_whole(args[0].as_tensor());
+  // A write to all of a tensor is a new value. Other writes happen now, on memory; so do updates, which
+  // gain nothing by waiting.
+  if (!is_copy(op) && !op.inplace_of()) return false;
+  const Tensor& x = args[0].as_tensor();
+  if (is_copy(op)) {
+    const Tensor& value = args[1].as_tensor();
+    return x.is_contiguous() && value.dtype() == x.dtype() && value.shape() == x.shape() &&
+           !overlaps_partially(x, value);
+  }
+  bool apart = x.is_contiguous();
+  for_each_tensor(args, [&](const Tensor& t) { apart &= !overlaps_partially(x, t); });
+  return apart;
+}
+
+// Does the call fit in with those that wait already?
+bool SegmentQueue::fits(const Op& op, Args args) const {
+  bool fits = !writes(op) || segment_.can_write(args[0].as_tensor());
+  for_each_tensor(args, [&](const Tensor& t) { fits &= segment_.can_read(t); });
+  return fits;
 }
 
 bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args,
@@ -137,6 +159,8 @@ bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args,
     settle_for_call(op, args);
     return false;
   }
+  if (!fits(op, args)) settle(op.name().c_str());
+  if (!fits(op, args)) return false;
   const std::lock_guard names(names_);
   segment_.add(op, kernel, args, outputs, current_line());
   g_calls.fetch_add(1, std::memory_order_relaxed);
@@ -150,7 +174,7 @@ void SegmentQueue::settle_for_call(const Op& op, Args args) {
   bool behind = segment_.random && op.has(Trait::Random);
   for_each_tensor(args, [&](const Tensor& t) {
     const Storage* storage = t->storage.get();
-    behind |= writing ? segment_.knows(storage) : segment_.memory_of(storage) >= 0;
+    behind |= writing ? segment_.knows(storage) : segment_.makes(storage);
   });
   if (behind) settle(op.name().c_str());
 }
@@ -158,7 +182,7 @@ void SegmentQueue::settle_for_call(const Op& op, Args args) {
 void SegmentQueue::settle_for(const Tensor& t, bool written, const char* why) {
   const Storage* storage = t->storage.get();
   const auto waits_in = [&](const Segment& segment) {
-    return written ? segment.knows(storage) : segment.memory_of(storage) >= 0;
+    return written ? segment.knows(storage) : segment.makes(storage);
   };
   {
     const std::lock_guard names(names_);
@@ -226,6 +250,7 @@ void SegmentQueue::make_one_by_one(const Segment& segment) {
 void SegmentQueue::lose(const Segment& segment, size_t from, std::exception_ptr error) {
   for (size_t i = from; i < segment.calls.size(); ++i)
     for (const Tensor& t : segment.calls[i].outputs) {
+      if (segment.was_there(t)) continue;  // and has its old content
       const std::lock_guard names(names_);
       lost_.push_back({t->storage, error});
     }
@@ -255,11 +280,11 @@ void SegmentQueue::tell(const Segment& segment, const char* why, bool program) c
 // ---- scopes ------------------------------------------------------------------------------------
 
 SegmentScope::SegmentScope(std::string title) {
-  if (t_queue) return;
+  if (t_queue || (t_layers.on & kCapture)) return;
   queue_ = t_idle ? std::move(t_idle) : std::make_shared<SegmentQueue>();
   queue_->title = std::move(title);
   t_queue = queue_.get();
-  t_launch_queue = t_queue;
+  t_launch_queue = t_scope_queue = t_queue;
   queues().add(queue_);
 }
 
@@ -268,7 +293,7 @@ void SegmentScope::finish(bool returned) {
   std::shared_ptr<SegmentQueue> queue = std::move(queue_);
   const ScopeGuard out([&] {
     queues().remove(queue);
-    t_launch_queue = t_queue = nullptr;
+    t_launch_queue = t_scope_queue = t_queue = nullptr;
     if (queue.use_count() > 1) return;  // another thread is looking at it
     queue->reset();
     t_idle = std::move(queue);

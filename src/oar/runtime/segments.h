@@ -5,8 +5,8 @@
 //   if (y.item_double() > 0) y = y * 2;   // runs the first two, then the product waits
 //   scope.finish();
 //
-// The tape is the usual one: its nodes keep tensors whose content may not be there yet. Memory outside
-// is never written late: a call that writes it has all that waits run first.
+// The tape is the usual one: its nodes keep tensors whose content may not be there yet. A write to
+// all of a tensor waits too; other writes to memory that was there before have all that waits run first.
 #pragma once
 
 #include <exception>
@@ -47,6 +47,7 @@ class SegmentQueue final : public LaunchQueue {
 
  private:
   bool may_wait(const Op& op, Args args, const Outputs& outputs) const;
+  bool fits(const Op& op, Args args) const;
   void settle_for_call(const Op& op, Args args);
   void settle(const char* why);
   void run(Segment& segment, const char* why);
@@ -67,7 +68,7 @@ class SegmentQueue final : public LaunchQueue {
   std::vector<Lost> lost_;
 };
 
-// While one lives, the calls of this thread wait. Inside another scope it does nothing.
+// While one lives, the calls of this thread wait. Inside another scope, or a capture, it does nothing.
 class SegmentScope {
  public:
   explicit SegmentScope(std::string title = {});

@@ -92,8 +92,8 @@ std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
       "first: x.cpu().");
   auto handout = std::make_unique<Handout<Managed>>();
   note_read(t);
+  lend(*t->storage);
   handout->storage = t->storage;
-  expose(t->storage->data());
   handout->shape.assign(t->shape, t->shape + t.rank());
   handout->strides.assign(t->strides, t->strides + t.rank());
   Managed& managed = handout->managed;

@@ -32,6 +32,13 @@ void conceal(const void* memory) {
   g_count = exposed().size();
 }
 
+std::atomic<void (*)()> g_lend_hook{nullptr};
+
+void lend(const Storage& storage) {
+  if (const auto hook = g_lend_hook.load(std::memory_order_relaxed)) hook();
+  expose(storage.data());
+}
+
 bool is_exposed(const Storage& storage) {
   if (g_count.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard lock(g_mutex);

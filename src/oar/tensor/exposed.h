@@ -2,6 +2,8 @@
 // sees it too. Whoever puts off reading a tensor must not put off reading such memory.
 #pragma once
 
+#include <atomic>
+
 #include "oar/tensor/storage.h"
 
 namespace oar {
@@ -10,5 +12,9 @@ namespace oar {
 void expose(const void* memory);
 void conceal(const void* memory);
 bool is_exposed(const Storage& storage);
+
+// Exposes memory of ours. Whoever has put off reading it is told first.
+void lend(const Storage& storage);
+extern std::atomic<void (*)()> g_lend_hook;
 
 }  // namespace oar
