@@ -21,6 +21,7 @@ namespace {
 constexpr size_t kFewestCalls = 3;
 constexpr size_t kMostPrograms = 256;
 constexpr size_t kMostArenaBytes = size_t{1} << 30;
+constexpr size_t kMostCallsKept = 32768;  // in all of them: a call takes a kilobyte or two
 
 // The least contiguous piece of memory that a tensor lies in, and where in it its first element is.
 std::pair<Tensor, int64_t> hull_of(const Tensor& t) {
@@ -150,6 +151,7 @@ class Building {
 // A segment that was met before: its program, made when it is met again.
 struct Met {
   size_t hash = 0;
+  size_t calls = 0;
   std::vector<int64_t> words;
   std::shared_ptr<const SegmentProgram> program;
   bool tried = false;
@@ -163,14 +165,14 @@ class Programs {
     const std::lock_guard lock(mutex_);
     const auto found = by_hash_.find(hash);
     if (found == by_hash_.end()) {
-      remember({hash, words});
+      remember({hash, segment.calls.size(), words});
       return nullptr;
     }
     met_.splice(met_.begin(), met_, found->second);
     Met& met = met_.front();
     if (met.words != words) {
       forget(found->second);
-      remember({hash, words});
+      remember({hash, segment.calls.size(), words});
       return nullptr;
     }
     if (!std::exchange(met.tried, true)) {
@@ -192,12 +194,15 @@ class Programs {
   }
 
   void remember(Met met) {
-    if (met_.size() == kMostPrograms) forget(std::prev(met_.end()));
+    calls_ += met.calls;
+    while (!met_.empty() && (met_.size() >= kMostPrograms || calls_ > kMostCallsKept))
+      forget(std::prev(met_.end()));
     met_.push_front(std::move(met));
     by_hash_[met_.front().hash] = met_.begin();
   }
   void forget(std::list<Met>::iterator met) {
     if (met->program) arena_bytes_ -= met->program->arena_bytes();
+    calls_ -= met->calls;
     by_hash_.erase(met->hash);
     met_.erase(met);
   }
@@ -206,6 +211,7 @@ class Programs {
   std::list<Met> met_;  // the most recently met first
   std::unordered_map<size_t, std::list<Met>::iterator> by_hash_;
   size_t arena_bytes_ = 0;
+  size_t calls_ = 0;
 };
 
 Programs& programs() {

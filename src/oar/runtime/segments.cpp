@@ -15,7 +15,7 @@ namespace oar {
 namespace {
 
 // What waits holds memory that eager mode would have let go of.
-constexpr size_t kMostCalls = 4096;
+constexpr size_t kMostCalls = 1024;
 constexpr size_t kMostBytes = size_t{256} << 20;
 
 std::atomic<SourceLines> g_lines{nullptr};
