@@ -49,7 +49,8 @@ def parse() -> argparse.Namespace:
     p.add_argument("--filter", metavar="TEXT", help="only rows whose label holds one of these, comma separated")
     p.add_argument("--threads", default="1,2", help="thread counts, comma separated")
     p.add_argument("--dtype", default="float32", help="float32, bfloat16 or both")
-    p.add_argument("--modes", default="eager", help="eager, compiled or both (train and infer)")
+    p.add_argument("--modes", default="eager", help="of eager, compiled (the model) and step (train: the "
+                   "whole step), comma separated")
     p.add_argument("--rounds", type=int, help="timed batches per case and framework (8; quick: 3); up to four times as "
                    "many while the minimum is unsettled")
     p.add_argument("--passes", type=int, help="fresh processes over which the rounds are spread (tiny 3, ops 2, models 1)")
@@ -71,7 +72,7 @@ def parse() -> argparse.Namespace:
     options.threads = [int(t) for t in options.threads.split(",")]
     options.dtype, options.modes = options.dtype.split(","), options.modes.split(",")
     for values, known in ((options.suite, [*SUITES, "selftest"]), (options.dtype, ["float32", "bfloat16"]),
-                          (options.modes, ["eager", "compiled"])):
+                          (options.modes, ["eager", "compiled", "step"])):
         for value in values:
             if value not in known:
                 p.error(f"{value}: not one of {', '.join(known)}")

@@ -159,7 +159,7 @@ class Run:
         finish(row)
 
     def progress(self, index, total, row):
-        line = f"[{index}/{total}] {row['label']} {row['threads']}t {row['dtype']}" + (" compiled" if row["mode"] == "compiled" else "")
+        line = f"[{index}/{total}] {row['label']} {row['threads']}t {row['dtype']}" + ("" if row["mode"] == "eager" else " " + row["mode"])
         if "cells" in row:
             line += "  " + "  ".join(f"{r} {cell_text(c)}" for r, c in row["cells"].items())
             if row.get("ratio"):

@@ -44,6 +44,8 @@ def plan(options):
                             continue
                         for batch in ((m["batch"],) if suite == "train" else m["infer"]):
                             for mode in options.modes:
+                                if mode == "step" and suite != "train":
+                                    continue
                                 add(suite=suite, case=m["name"], family="model", size=f"b{batch}", what="", dtype=dtype,
                                     threads=threads, mode=mode, batch=batch,
                                     flops=models.flops(m["name"], batch, suite == "train"))

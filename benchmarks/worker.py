@@ -183,7 +183,7 @@ class Worker:
         if train:
             opt = f.optimizer(spec["optimizer"], parameters, spec["lr"], spec.get("weight_decay", 0.0), spec.get("momentum", 0.0))
 
-            def step():
+            def update(x, y):
                 if dtype == "float32":
                     loss = call(x, y)
                 else:
@@ -192,6 +192,11 @@ class Worker:
                 loss.backward()
                 opt.step()
                 f.zero(opt)
+                return loss
+            whole = f.compiled(update) if q["mode"] == "step" else update
+
+            def step():
+                loss = whole(x, y)
                 loss.data_ptr()
                 return loss
             started = time.perf_counter()

@@ -10,6 +10,7 @@ from pathlib import Path
 from check_common import ROOT, finish, project_files
 
 ORDER = ["base", "tensor", "device", "ops", "backend", "autograd", "nn", "ir", "compiler", "runtime",
+         "extension",
          "distributed", "interop", "inference", "serving", "cli"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]oar/([^">]+)[">]', re.MULTILINE)

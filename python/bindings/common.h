@@ -178,7 +178,13 @@ void init_framework(PyObject* module);
 void init_programs(PyObject* module);
 void init_segments(PyObject* module);
 void init_static(PyObject* module);
+// Itself, or, in a program that is being written, the value of a variable that depends on constants
+// alone. A variable that depends on more comes back as it is.
+Tensor known_value(const Tensor& t);
+// The elements of an integer tensor as sizes.
+std::vector<Dim> known_sizes(const Tensor& t);
 void init_user_ops(PyObject* module);
+void init_control(PyObject* module);
 PyObject* from_value(const Value& v);  // framework.cpp
 
 }  // namespace oar::python

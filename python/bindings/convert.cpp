@@ -333,6 +333,8 @@ void release_buffer(PyObject*, Py_buffer* view) {
 
 PyObject* to_array(const Tensor& t, bool copy) {
   read_content(t);
+  if (t.kind() == Kind::Symbolic)
+    if (const Tensor known = known_value(t); known.is_dense()) return to_array(known, copy);
   user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
              "the values of {} cannot be read here.\nhint: A value is only at hand for dense CPU "
              "tensors outside of capture, jvp and vmap.",
@@ -344,9 +346,10 @@ PyObject* to_array(const Tensor& t, bool copy) {
   return PyObject_CallOneArg(copy ? array : asarray, memory.get());
 }
 
-PyObject* item(const Tensor& t) {
+PyObject* item(const Tensor& given) {
   return guarded([&]() -> PyObject* {
-    read_content(t);
+    read_content(given);
+    const Tensor t = given.kind() == Kind::Symbolic ? known_value(given) : given;
     user_check(
         t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
         "the value of {} is not known here.\nhint: Inside capture, jvp or vmap a tensor has no "

@@ -113,7 +113,7 @@ Dim to_dim(PyObject* object) {
     const Tensor& t = tensor_of(object);
     user_check(is_integral(t.dtype()) && t.numel() == Dim(1), ErrorKind::InvalidType,
                "an integer is expected, not {}.", t.describe());
-    return Dim(t.item_int());
+    return t.is_dense() ? Dim(t.item_int()) : known_sizes(t)[0];
   }
   const Ref number = checked(PyNumber_Index(object));
   return to_dim(number.get());

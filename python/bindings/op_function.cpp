@@ -2,12 +2,13 @@
 #include <unordered_map>
 
 #include "common.h"
-#include "oar/compiler/capture/builder.h"
 #include "oar/base/flags.h"
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
+#include "oar/compiler/capture/builder.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/launch_queue.h"
+#include "oar/ops/program_args.h"
 
 namespace oar::python {
 namespace {
@@ -113,9 +114,9 @@ Value CallFrame::integers(const Parameter& p, PyObject* object) {
     return Value(Ints(word, 1));
   }
   if (is_tensor(object)) {
-    const std::vector<int64_t> values = tensor_of(object).to_vector<int64_t>();
+    const std::vector<Dim> values = known_sizes(tensor_of(object));
     int64_t* copy = words(values.size());
-    std::copy(values.begin(), values.end(), copy);
+    for (size_t i = 0; i < values.size(); ++i) copy[i] = values[i].word();
     return Value(Ints(copy, values.size()));
   }
   const Ref fast = Ref(
@@ -210,6 +211,8 @@ void CallFrame::set(size_t i, PyObject* object) {
   if (object == Py_None) {
     if (!p.optional) refuse(p, object, p.is_tensor() ? "a tensor" : p.type_text().c_str());
     values_[i] = Value();
+  } else if (p.type == kProgramType) {
+    refuse(p, object, "a captured program (see oar.static.nn.cond and while_loop)");
   } else if (p.is_tensor()) {
     values_[i] = p.list ? tensors(p, object) : tensor(p, object);
   } else if (p.type == ArgType::Shape || (p.list && p.type == ArgType::Int)) {
@@ -282,8 +285,11 @@ Outputs run_both(Builder& builder, const Op& op, Args args, int training) {
 }
 
 Outputs run(const Op& op, Args args) {
-  if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]]
+  if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]] {
+    // As in Paddle: where values come later, x.exp_() is x.exp().
+    if (op.inplace_of()) return dispatch(*op.inplace_of(), args);
     if (const int i = training_argument(op, args); i >= 0) return run_both(*builder, op, args, i);
+  }
   static const FlagHandle<int> threshold("gil_release_elements");
   bool big = total_elements(args) >= threshold.get();
   if (!big)  // a creation op has no tensors; its shape tells

@@ -53,8 +53,8 @@ PyObject* states(PyObject* self, PyObject*) {
     Ref list = checked(PyList_New(0));
     for (const State& s : program.states) {
       const Ref tensor = checked(wrap(s.tensor));
-      const Ref row = checked(
-          Py_BuildValue("(sO)", program.label(s.value).c_str() + 1, tensor.get()));
+      const Ref row =
+          checked(Py_BuildValue("(sO)", program.label(s.value).c_str() + 1, tensor.get()));
       check(PyList_Append(list.get(), row.get()));
     }
     return list.release();

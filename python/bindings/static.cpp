@@ -1,9 +1,10 @@
 // Programs that stay open: what `oar.static` writes, call by call.
 #include "common.h"
-#include "oar/compiler/capture/builder.h"
+#include "oar/compiler/capture/known.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
+#include "oar/runtime/executor.h"
 #include "programs.h"
 
 namespace oar::python {
@@ -182,10 +183,11 @@ PyObject* alternative(PyObject* self, PyObject* args) {
   });
 }
 
-// draft(outputs, contents(name, shape, dtype, read)) -> (program, names of its inputs)
+// draft(outputs, contents(name, shape, dtype, read), pruned) -> (program, names of its inputs)
 PyObject* draft(PyObject* self, PyObject* args) {
   PyObject *outputs, *contents;
-  if (!PyArg_ParseTuple(args, "OO", &outputs, &contents)) return nullptr;
+  int pruned;
+  if (!PyArg_ParseTuple(args, "OOp", &outputs, &contents, &pruned)) return nullptr;
   return guarded([&] {
     const auto content = [&](const std::string& name, const ValueType& type, bool read) {
       const Ref shape = checked(PyList_New(0));
@@ -199,7 +201,7 @@ PyObject* draft(PyObject* self, PyObject* args) {
       if (!made) throw_python_error();
       return tensor_of(made.get());
     };
-    Builder::Draft made = builder_of(self)->draft(tensors_of(outputs), content);
+    Builder::Draft made = builder_of(self)->draft(tensors_of(outputs), content, pruned != 0);
     optimise(made.program);
     const Ref program(wrap_program(std::move(made.program)));
     const Ref names = string_list(made.inputs);
@@ -210,6 +212,21 @@ PyObject* draft(PyObject* self, PyObject* args) {
 PyObject* clone(PyObject* self, PyObject* for_inference) {
   return guarded(
       [&] { return wrap_builder(builder_of(self)->clone(PyObject_IsTrue(for_inference) != 0)); });
+}
+
+PyObject* is_late(PyObject* self, PyObject* tensor) {
+  return guarded([&] { return PyBool_FromLong(builder_of(self)->is_late(tensor_of(tensor))); });
+}
+
+// taped(sources, targets) -> (sources, targets) with a history between them
+PyObject* taped(PyObject* self, PyObject* args) {
+  PyObject *sources, *targets;
+  if (!PyArg_ParseTuple(args, "OO", &sources, &targets)) return nullptr;
+  return guarded([&] {
+    const Builder::Taped made = builder_of(self)->taped(tensors_of(sources), tensors_of(targets));
+    const Ref from(wrap_list(made.sources)), to(wrap_list(made.targets));
+    return Py_BuildValue("(OO)", from.get(), to.get());
+  });
 }
 
 PyObject* text(PyObject* self, PyObject*) {
@@ -228,7 +245,8 @@ PyObject* calls(PyObject* self, PyObject*) {
     const Builder& builder = *builder_of(self);
     const Program& program = builder.program();
     std::vector<std::string> names(program.values.size());
-    for (size_t i = 0; i < names.size(); ++i) names[i] = program.label(static_cast<ValueId>(i)).substr(1);
+    for (size_t i = 0; i < names.size(); ++i)
+      names[i] = program.label(static_cast<ValueId>(i)).substr(1);
     for (const Tensor& t : builder.named())
       names[static_cast<size_t>(symbolic_payload(t).value)] = maybe_history(t)->name;
     Ref rows = checked(PyList_New(0));
@@ -321,6 +339,8 @@ PyMethodDef kMethods[] = {
     {"alternative", alternative, METH_VARARGS, "What stands for a variable in inference."},
     {"draft", draft, METH_VARARGS, "A program that can be run, and the names of its inputs."},
     {"clone", clone, METH_O, "A copy; for inference if true."},
+    {"is_late", is_late, METH_O, "Whether calls read it before its gradient was asked for."},
+    {"taped", taped, METH_VARARGS, "The calls from sources to targets again, with the tape."},
     {"text", text, METH_NOARGS, "The program as text."},
     {"calls", calls, METH_NOARGS, "The calls so far."},
     {"named", named, METH_NOARGS, "The variables that have names."},
@@ -345,6 +365,32 @@ PyMethodDef kFunctions[] = {{"static_switch", static_switch, METH_O, nullptr},
                             {}};
 
 }  // namespace
+
+namespace {
+
+std::optional<Program> constant_part_of(const Tensor& t) {
+  if (!t.defined() || t.kind() != Kind::Symbolic) return std::nullopt;
+  Builder* builder = Builder::current();
+  if (!builder || symbolic_payload(t).capture != builder->serial()) return std::nullopt;
+  return constant_part(*builder, t);
+}
+
+}  // namespace
+
+Tensor known_value(const Tensor& t) {
+  std::optional<Program> part = constant_part_of(t);
+  if (!part || !part->symbols.empty()) return t;
+  const LayersOff off(kFunctionalise | kCapture);
+  return Executor(std::move(*part)).run({})[0];
+}
+
+std::vector<Dim> known_sizes(const Tensor& t) {
+  if (const std::optional<Program> part = constant_part_of(t); part && !part->symbols.empty())
+    if (std::optional<std::vector<Dim>> sizes = as_sizes(*part)) return std::move(*sizes);
+  std::vector<Dim> sizes;
+  for (int64_t v : known_value(t).to_vector<int64_t>()) sizes.push_back(v);
+  return sizes;
+}
 
 void init_static(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());

@@ -2,7 +2,7 @@
 
 #include "oar/autograd/engine.h"
 #include "oar/autograd/node.h"
-#include "oar/compiler/capture/capture.h"
+#include "oar/compiler/capture/builder.h"
 #include "oar/device/device.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/tensor/dlpack.h"
@@ -41,7 +41,10 @@ PyObject* get_stop_gradient(PyObject* self, void*) {
 }
 int put_stop_gradient(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
-    set_stop_gradient(tensor_of(self), PyObject_IsTrue(value) != 0);
+    const bool stop = PyObject_IsTrue(value) != 0;
+    if (!stop && stop_gradient(tensor_of(self)))
+      if (Builder* builder = Builder::of(tensor_of(self))) builder->note_leaf(tensor_of(self));
+    set_stop_gradient(tensor_of(self), stop);
     return 0;
   });
 }

@@ -204,7 +204,7 @@ Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
 
 int nb_bool(PyObject* self) {
   return guarded_int([&] {
-    const Tensor& t = tensor_of(self);
+    const Tensor t = known_value(tensor_of(self));
     user_check(t.numel() == Dim(1), ErrorKind::InvalidArgument,
                "the truth of {} is not one value.\nhint: Use x.any() or x.all().", t.describe());
     return t.item_double() != 0 ||
@@ -225,7 +225,7 @@ PyObject* nb_index(PyObject* self) {
     const Tensor& t = tensor_of(self);
     user_check(is_integral(t.dtype()) || is_bool(t.dtype()), ErrorKind::InvalidType,
                "only an integer tensor can be used as an index, not {}.", t.describe());
-    return PyLong_FromLongLong(t.item_int());
+    return PyLong_FromLongLong(known_value(t).item_int());
   });
 }
 

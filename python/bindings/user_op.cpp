@@ -1,5 +1,6 @@
 // Ops registered at run time from Python: the same record, with Python callables as rules.
 #include "common.h"
+#include "oar/extension/extension.h"
 #include "oar/ops/dispatcher.h"
 
 namespace oar::python {
@@ -92,7 +93,25 @@ PyObject* register_op(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef kFunctions[] = {{"register_op", register_op, METH_VARARGS, nullptr}, {}};
+// load_extension(path) -> [(name, function)]
+PyObject* load_extension(PyObject*, PyObject* path) {
+  const char* text = PyUnicode_AsUTF8(path);
+  if (!text) return nullptr;
+  return guarded([&] {
+    const std::vector<extension::Function>& functions = extension::load(text);
+    Ref list = checked(PyList_New(0));
+    for (const extension::Function& f : functions) {
+      const Ref function = checked(op_function(*f.op));
+      const Ref pair = checked(Py_BuildValue("(sO)", f.name.c_str(), function.get()));
+      check(PyList_Append(list.get(), pair.get()));
+    }
+    return list.release();
+  });
+}
+
+PyMethodDef kFunctions[] = {{"load_extension", load_extension, METH_O, nullptr},
+                            {"register_op", register_op, METH_VARARGS, nullptr},
+                            {}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@ import builtins
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._framework import in_dynamic_mode
 
 
 def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True) -> Tensor:
@@ -13,6 +14,8 @@ def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True)
     t = _C.make_tensor(data, dtype)
     if place is not None and not _is_cpu(place):
         t = t.to(place)
+    if not in_dynamic_mode():
+        t = ops.assign(t)
     if not stop_gradient:
         t.stop_gradient = False
     return t

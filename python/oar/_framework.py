@@ -6,7 +6,7 @@ import builtins
 import types
 
 from oar import _C
-from oar._C import Tensor
+from oar._C import Tensor, ops
 
 version = types.SimpleNamespace(full_version=_C.version, show=lambda: print("full_version:", _C.version))
 
@@ -218,12 +218,22 @@ def rank(input: Tensor) -> Tensor:
 
 def shape(input: Tensor) -> Tensor:
     """The sizes, as a tensor."""
-    return _C.make_tensor(list(input.shape), "int32")
+    return sizes_tensor(list(input.shape), "int32")
 
 
 def numel(x: Tensor, name: str | None = None) -> Tensor:
     """The number of elements, as a 0-d tensor."""
-    return _C.make_tensor(x.size, "int64")
+    return sizes_tensor(x.size, "int64")
+
+
+def sizes_tensor(sizes, dtype: str) -> Tensor:
+    """A size, or a list of them, as a tensor. A size that is open is known when the program runs."""
+    if isinstance(sizes, list) and builtins.any(not isinstance(size, int) for size in sizes):
+        return ops.concat([ops.reshape(sizes_tensor(size, dtype), [1]) for size in sizes], 0)
+    if not isinstance(sizes, (list, int)):
+        return ops.product_of([sizes], dtype)
+    made = _C.make_tensor(sizes, dtype)
+    return made if in_dynamic_mode() else ops.assign(made)
 
 
 def check_shape(shape) -> None:

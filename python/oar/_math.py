@@ -48,7 +48,10 @@ def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
     """Adds a number to a tensor of one element, in place."""
     if x.size != 1:
         raise ValueError(f"[increment] x of shape {list(x.shape)} must have one element.")
-    return ops.add_(x, ops.full([], value, x.dtype))
+    step = ops.full([], value, x.dtype)
+    if _C.static_active():  # A program's x has the sum from here on, too.
+        return ops.copy_into(x, ops.add(x, step))
+    return ops.add_(x, step)
 
 
 def cast_(x: Tensor, dtype) -> Tensor:

@@ -6,7 +6,7 @@ import builtins
 
 from oar import _C, _printing
 from oar._C import Tensor, ops
-from oar._framework import place_of
+from oar._framework import place_of, sizes_tensor
 
 
 class TensorHookRemoveHelper:
@@ -106,7 +106,7 @@ def rank(self) -> Tensor:
 
 def numel(self) -> Tensor:
     """The number of elements, as a 0-d tensor."""
-    return _C.make_tensor(self.size, "int64")
+    return sizes_tensor(self.size, "int64")
 
 
 def gradient(self):

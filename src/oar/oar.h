@@ -6,6 +6,7 @@
 #include "oar/autograd/transform.h"
 #include "oar/base/version.h"
 #include "oar/compiler/capture/capture.h"
+#include "oar/compiler/capture/control_flow.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/device/generator.h"
 #include "oar/ir/print.h"

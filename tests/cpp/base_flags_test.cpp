@@ -50,7 +50,7 @@ TEST(Flags, AreSeenThroughHandles) {
 TEST(Flags, ExplainMistakes) {
   EXPECT_EQ(message_of_setting("chek_nan_inf", "1"),
             "There is no flag \"chek_nan_inf\". Did you mean \"check_nan_inf\"?");
-  EXPECT_NE(message_of_setting("zzz", "1").find("The flags are cache_allocator, "),
+  EXPECT_NE(message_of_setting("zzz", "1").find("The flags are backward_memory_mb, "),
             std::string::npos);
   EXPECT_EQ(message_of_setting("deterministic", "maybe"),
             "Flag \"deterministic\" expects true or false, not \"maybe\".");

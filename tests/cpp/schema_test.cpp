@@ -124,7 +124,7 @@ TEST(Schema, MalformedOnesAreErrorsThatShowThePlace) {
     EXPECT_EQ(
         error.text(),
         "the schema 'f(Tensor x, integer k) -> Tensor' is malformed at character 19: expected a "
-        "type: Tensor, bool, int, float, Scalar, str, dtype or shape.");
+        "type: Tensor, bool, int, float, Scalar, str, dtype, shape or program.");
   }
 }
 

@@ -158,6 +158,24 @@ def test_to_order_four():
         np.testing.assert_allclose(value.numpy(), [w], rtol=1e-12)
 
 
+def test_what_grad_is_given():
+    x = oar.to_tensor([2.0, 3.0], stop_gradient=False)
+    for bad in [(None, None), (1, x), (x, 1), ([x], [1]), ([x, x], [x], [x])]:
+        with pytest.raises(AssertionError, match=r"\[grad\]"):
+            oar.grad(*bad)
+    with pytest.raises(AssertionError, match="no_grad_vars"):
+        oar.grad([x * 2], [x], no_grad_vars=[1])
+    (own,) = oar.grad([x], [x], create_graph=True)
+    assert own.tolist() == [1.0, 1.0] and not own.stop_gradient
+    (own,) = oar.grad([x], [x])
+    assert own.stop_gradient
+    # A gradient of shape [1] for a scalar, as programs from before 0-d tensors give it.
+    (g,) = oar.grad([(x * x).sum()], [x], [oar.to_tensor([3.0])])
+    assert g.tolist() == [12.0, 18.0]
+    with pytest.raises(ValueError, match="has shape"):
+        oar.grad([(x * x).sum()], [x], [oar.to_tensor([3.0, 1.0])])
+
+
 def test_gradient_penalty():
     w, x = leaf(np.ones((3, 2))), leaf(np.random.default_rng(0).standard_normal((4, 3)))
     y = oar.tanh(oar.matmul(x, w)).sum()

@@ -195,6 +195,21 @@ assert abs(y.sum().item() - 1.0) < 1e-6 and abs(x.grad.sum().item() - 0.8) < 1e-
 """, cwd=tmp_path)  # fmt: skip
 
 
+@needs_build
+def test_custom_ops(tmp_path):
+    relu, square = fences("docs/custom-ops.md", "cpp")
+    (tmp_path / "scaled_relu.cpp").write_text(relu)
+    (tmp_path / "custom_square.cpp").write_text(square)
+    (page,) = fences("docs/custom-ops.md", "python")
+    said = run(sys.executable, "-c", page + """
+more = load("more", ["custom_square.cpp"])
+x = oar.to_tensor([3.0], stop_gradient=False)
+more.custom_square(x).backward()
+assert x.grad.tolist() == [6.0]
+""", cwd=tmp_path, OAR_EXTENSION_DIR=str(tmp_path))
+    assert said.split("\n")[:2] == ["[0.0, 6.0] [0.0, 3.0]", "[1.0, 3.0]"]
+
+
 # ---- docs/adding-a-device.md ---------------------------------------------------------------------
 
 

@@ -146,3 +146,18 @@ def test_copies_of_steps(step):
     b = a.copy()
     b[:, ::2] = a[:, 1::2]
     np.testing.assert_array_equal(y.numpy(), b)
+
+
+def test_norms_of_results_that_are_written_past_the_caches():
+    """From 16 MiB on; every element must have been written, at lengths that are no whole vectors too."""
+    rng = np.random.default_rng(11)
+    for shape in [(33, 16, 91, 89), (4300, 1003)]:
+        x = rng.normal(size=shape).astype(np.float32)
+        axes = tuple(i for i in range(x.ndim) if i != 1)
+        keep = [-1 if i == 1 else 1 for i in range(x.ndim)]
+        mean, var = x.mean(axes).reshape(keep), x.var(axes).reshape(keep)
+        made = oar._C.ops.batch_norm_train(oar.to_tensor(x), None, None, 1e-5, 1)[0].numpy()
+        np.testing.assert_allclose(made, (x - mean) / np.sqrt(var + 1e-5), rtol=1e-4, atol=1e-4)
+    rows = oar.nn.functional.layer_norm(oar.to_tensor(x), [1003]).numpy()
+    wanted = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(rows, wanted, rtol=1e-4, atol=1e-4)

@@ -98,3 +98,46 @@ def test_sums_do_not_depend_on_the_threads(dtype):
 def test_rows_that_are_not_there(numbers, text):
     with pytest.raises(IndexError, match=text):
         ops.embedding(oar.to_tensor(np.array(numbers)), parameter())
+
+
+def test_captured_gradients_hold_the_rows_too():
+    found = []
+    for wrap in (lambda f: f, oar.jit.to_static):
+        weight = parameter(WEIGHT.copy())
+        optimizer = oar.optimizer.SGD(0.1, parameters=[weight])
+
+        def net(numbers):
+            rows = ops.embedding(numbers, weight, sparse=True)
+            return oar.sum(rows * rows)
+
+        call = wrap(net)
+        for _ in range(3):
+            call(oar.to_tensor(NUMBERS)).backward()
+            assert weight.grad.is_selected_rows()
+            optimizer.step()
+            optimizer.clear_grad()
+        found.append(weight.numpy())
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_updates_by_rows_are_those_of_the_dense_gradient(dtype):
+    random = np.random.default_rng(6)
+    table, values = random.standard_normal((300, 24)), random.standard_normal((4000, 24))
+    numbers = random.integers(0, 300, 4000)
+    dense = np.zeros_like(table)
+    np.add.at(dense, numbers, values)
+    found = []
+    for threads in (1, 2, 3):
+        oar.set_num_threads(threads)
+        weight = oar.cast(oar.to_tensor(table), dtype)
+        weight.stop_gradient = False
+        optimizer = oar.optimizer.SGD(0.125, parameters=[weight])
+        out = ops.embedding(oar.to_tensor(numbers), weight, sparse=True)
+        out.backward(oar.cast(oar.to_tensor(values), dtype))
+        optimizer.step()
+        found.append(oar.cast(weight.detach(), "float64").numpy())
+    tolerance = {"float16": 3e-2, "float32": 1e-5, "float64": 1e-12}[dtype]
+    np.testing.assert_allclose(found[0], table - 0.125 * dense, rtol=0, atol=tolerance)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)

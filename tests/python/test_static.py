@@ -367,3 +367,55 @@ def test_reading_a_program(programs):
         block.var("y")
     again = static.Program.parse_from_string(main.to_string())
     assert [op.type for op in again.global_block().ops] == ["transpose", "sum"]
+
+
+def test_in_place_calls_are_calls(programs):
+    main, _ = programs
+    x = static.data("x", [2])
+    y = x.exp_()
+    counter = oar.full([1], 1.0)
+    oar.increment(counter)
+    got = run(main, {"x": np.zeros(2, "float32")}, [x, y, counter])
+    assert got[0].tolist() == [0.0, 0.0] and got[1].tolist() == [1.0, 1.0] and got[2].tolist() == [2.0]
+
+
+def test_a_pruned_run_writes_nothing(programs):
+    main, startup = programs
+    w = static.create_parameter([1], "float32", default_initializer=nn.initializer.Constant(1.0))
+    loss = oar.sum(w * w)
+    ops, _ = oar.optimizer.SGD(0.25).minimize(loss)
+    assert [op.type for op in ops] == ["sgd_"]
+    run(startup)
+    exe = static.Executor()
+    for fetch, wanted in (([loss], 1.0), ([loss], 1.0), ([loss, ops], 1.0), ([loss], 0.25)):
+        assert float(exe.run(main, fetch_list=fetch, use_prune=True)[0]) == wanted
+
+
+def test_gradients_may_be_asked_for_later(programs):
+    main, _ = programs
+    x = static.data("x", [3])
+    y = oar.tanh(x) * x
+    x.stop_gradient = False
+    (first,) = static.gradients(y, x)
+    (second,) = static.gradients(first, x)
+    value = array(3)
+    got = run(main, {"x": value}, [first, second])
+    t = np.tanh(value)
+    np.testing.assert_allclose(got[0], t + value * (1 - t**2), rtol=1e-5)
+    np.testing.assert_allclose(got[1], 2 * (1 - t**2) - 2 * value * t * (1 - t**2), rtol=1e-4, atol=1e-6)
+
+
+def test_a_copy_can_be_trained(programs):
+    main, startup = programs
+    x = static.data("x", [None, 2])
+    loss = oar.mean(static.nn.fc(x, 1, weight_attr="w", bias_attr=False) ** 2)
+    loss.name = "loss"
+    twin = main.clone()
+    with static.program_guard(twin, startup):
+        ((weight, grad),) = static.append_backward(twin.global_block().var("loss"))
+    run(startup)
+    value = array(5, 2)
+    (got,) = run(twin, {"x": value}, [grad])
+    w = static.global_scope()._tensor("w").numpy()
+    np.testing.assert_allclose(got, 2 * value.T @ (value @ w) / 5, rtol=1e-4)
+    assert weight.name == "w"

@@ -224,6 +224,57 @@ def test_a_tensor_that_contradicts_its_spec(tensor, text):
         f(tensor())
 
 
+@pytest.mark.parametrize("function", [
+    lambda x: x.sum(),  # the gradient is told nothing but a number
+    lambda x: oar.concat([x, x + 1], axis=1),  # ... a size that is a multiple
+    lambda x: oar.prod(x, axis=0),
+    lambda x: oar.split(x, 2, axis=1)[0],
+    lambda x: oar.expand(x.sum(axis=0), [4, x.shape[1]]),
+])
+def test_open_sizes_that_no_cotangent_tells(function):
+    static = to_static(function, input_spec=[InputSpec([None, None])])
+    for shape in ([3, 4], [5, 6], [3, 4]):
+        x = oar.rand(shape)
+        x.stop_gradient = False
+        other = x.detach()
+        other.stop_gradient = False
+        y, expected = static(x), function(other)
+        np.testing.assert_allclose(y.numpy(), expected.numpy(), rtol=1e-6)
+        weight = oar.rand(expected.shape)
+        (y * weight).sum().backward()
+        (expected * weight).sum().backward()
+        assert x.grad.shape == shape
+        np.testing.assert_allclose(x.grad.numpy(), other.grad.numpy(), rtol=1e-5)
+    assert static.concrete_program.backward_program.verify() == []
+
+
+def test_train_and_eval_of_a_function():
+    static = to_static(lambda x: x * x)
+    x = oar.to_tensor([3.0], stop_gradient=False)
+    static.eval()
+    assert static(x).stop_gradient
+    static.train()
+    static(x).backward()
+    assert x.grad.tolist() == [6.0]
+    net = nn.Linear(2, 2)
+    net.forward = to_static(net.forward)
+    with pytest.raises(RuntimeError, match="method of a Layer"):
+        net.forward.eval()
+
+
+def test_the_program_of_a_call():
+    static = to_static(lambda x: oar.exp(x).sum())
+    x = oar.to_tensor([3.0, 1.0], stop_gradient=False)
+    concrete = static.get_concrete_program(x)[-1]
+    assert [op.name() for op in concrete.program.forward_program.global_block().ops] == ["exp", "sum"]
+    assert "multiply" in [op.name() for op in concrete.backward_program.global_block().ops]
+    before = static(x).item()
+    assert static.get_concrete_program(x)[0].main_program.op_names == ["exp", "sum"]
+    assert before == pytest.approx(np.exp(3.0) + np.exp(1.0), rel=1e-6)
+    with pytest.raises(RuntimeError, match="no program"):
+        to_static(lambda x: float(x.numpy()[0])).get_concrete_program(x)
+
+
 def test_a_program_from_the_spec_alone():
     net = to_static(nn.Linear(4, 2), input_spec=[InputSpec([None, 4])])
     assert "linear" in str(net.forward.main_program) or "matmul" in str(net.forward.main_program)

@@ -27,6 +27,8 @@ def field(p: Parameter, i: int) -> tuple[str, str]:
         if not p.list:
             return "const Tensor&", f"{v}.as_tensor()"
         return "TensorList", f"{v}.is_none() ? TensorList() : {v}.as_tensors()"
+    if p.type == "program":
+        return ("ClosureList", f"as_programs({v})") if p.list else ("const Closure&", f"as_program({v})")
     if p.type == "shape":
         base, read = "Dims", "as_dim_list()"
     elif p.list:
@@ -41,6 +43,8 @@ def field(p: Parameter, i: int) -> tuple[str, str]:
 def parameter_type(p: Parameter) -> str:
     if p.type == "Tensor":
         return "const TensorArgs&" if p.list else "const Tensor&"
+    if p.type == "program":
+        return "ClosureList" if p.list else "const ClosurePtr&"
     if p.type == "shape" or (p.list and p.type == "int"):
         base = "DimArgs" if p.type == "shape" else "IntArgs"
     elif p.list:
@@ -137,8 +141,9 @@ def definition(op: Op) -> str:
             lines.append(f'  require_defined({identifier(p.name)}, "{op.name}", "{p.name}");')
     values = [identifier(p.name) if p.type != "Tensor" or not p.list else f"TensorList({identifier(p.name)})"
               for p in op.parameters]
+    values = [f"program_value({v})" if p.type == "program" else f"Value({v})" for p, v in zip(op.parameters, values)]
     # Names with two underscores: a parameter may be called `values` or `op`.
-    lines.append(f"  const Value values__[] = {{{', '.join(f'Value({v})' for v in values) or 'Value()'}}};")
+    lines.append(f"  const Value values__[] = {{{', '.join(values) or 'Value()'}}};")
     lines.append(f"  Outputs r__ = dispatch(op__, Args(values__, {len(values)}));")
     if len(op.results) == 1 and op.results[0].list:
         lines.append("  return {r__.begin(), r__.end()};")
@@ -150,8 +155,10 @@ def definition(op: Op) -> str:
 
 
 def header(family: str, ops: list[Op]) -> str:
+    programs = any(p.type == "program" for op in ops for p in op.parameters)
     parts = [f"// Generated from src/oar/ops/{family}.cpp. Do not edit.", "#pragma once", "",
-             '#include "oar/ops/call_args.h"', '#include "oar/ops/op_def.h"', "", "namespace oar {", "namespace args {"]
+             '#include "oar/ops/call_args.h"', '#include "oar/ops/op_def.h"',
+             *(['#include "oar/tensor/closure.h"'] if programs else []), "", "namespace oar {", "namespace args {"]
     parts += [args_struct(op) for op in ops]
     parts += ["}  // namespace args", "namespace vjp {"]
     parts += [vjp_struct(op) for op in ops if not op.inplace_of]

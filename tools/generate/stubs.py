@@ -5,7 +5,8 @@ from __future__ import annotations
 from schema import Op, Parameter
 
 TYPES = {"Tensor": "Tensor", "bool": "bool", "int": "int", "float": "float", "Scalar": "float | int | bool | complex",
-         "str": "str", "dtype": "DTypeLike", "shape": "Sequence[int]"}
+         "str": "str", "dtype": "DTypeLike", "shape": "Sequence[int]",
+         "program": "object"}
 HEAD = '''# Generated from the op records. Do not edit.
 from __future__ import annotations
 from typing import Sequence

@@ -12,6 +12,14 @@ def _listed(value):
     return value if value is None or isinstance(value, (list, tuple)) else [value]
 
 
+def _check_tensors(what: str, values) -> None:
+    """An AssertionError, which is what Paddle raises, where something else than a tensor is among them."""
+    for value in values if values is not None else [None]:
+        if not isinstance(value, Tensor):
+            raise AssertionError(f"[grad] {what} should be a Tensor or a list of them, but received "
+                                 f"{type(value).__name__}.")
+
+
 def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     """Adds the gradients of the tensors into the leaves they came from."""
     _C.backward(_listed(tensors), _listed(grad_tensors), retain_graph)
@@ -28,4 +36,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
         raise NotImplementedError("[grad] only_inputs=False is not offered; use backward() to fill the leaves.")
     retain = create_graph if retain_graph is None else retain_graph
     blocked = list(no_grad_vars) if isinstance(no_grad_vars, (set, frozenset)) else _listed(no_grad_vars)
-    return _C.grad(_listed(outputs), _listed(inputs), _listed(grad_outputs), retain, create_graph, allow_unused, blocked)
+    outputs, inputs, cotangents = _listed(outputs), _listed(inputs), _listed(grad_outputs)
+    _check_tensors("outputs", outputs)
+    _check_tensors("inputs", inputs)
+    _check_tensors("no_grad_vars", blocked or [])
+    if cotangents and len(cotangents) != len(outputs):
+        raise AssertionError(f"[grad] there are {len(outputs)} outputs but {len(cotangents)} grad_outputs.")
+    made = _C.grad(outputs, inputs, cotangents, retain, create_graph, allow_unused, blocked)
+    if create_graph:  # what does not depend on anything is differentiable too: its derivative is zero
+        for gradient in made:
+            if gradient is not None and gradient.stop_gradient and gradient.is_leaf:
+                gradient.stop_gradient = False
+    return made

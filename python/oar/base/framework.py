@@ -5,7 +5,7 @@ from __future__ import annotations
 from oar import _C
 from oar._framework import get_flags, in_dynamic_mode, place_of, set_flags
 from oar.framework import core, unique_name
-from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode
+from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode, use_pir_api
 from oar.framework.parameter import EagerParamBase, Parameter
 from oar.static.program import (
     Block,
@@ -15,7 +15,7 @@ from oar.static.program import (
     default_startup_program,
     program_guard,
 )
-from oar.static.scopes import device_guard, name_scope
+from oar.static.guards import device_guard, name_scope
 from oar.static.variable import Variable
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "in_dynamic_mode",
     "in_dynamic_or_pir_mode",
     "in_pir_mode",
+    "use_pir_api",
     "set_flags",
     "unique_name",
 ]

@@ -12,7 +12,7 @@ from oar._framework import (
 from oar._grad_mode import no_grad
 from oar.framework import core, unique_name
 from oar.framework.io import load, save
-from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode
+from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode, use_pir_api
 from oar.framework.param_attr import ParamAttr
 from oar.framework.parameter import EagerParamBase, Parameter, create_parameter
 
@@ -29,6 +29,7 @@ __all__ = [
     "in_dynamic_mode",
     "in_dynamic_or_pir_mode",
     "in_pir_mode",
+    "use_pir_api",
     "load",
     "no_grad",
     "save",

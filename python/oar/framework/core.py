@@ -286,7 +286,7 @@ def get_low_precision_op_list() -> dict[str, str]:
 
 def __getattr__(name: str):
     if name in ("LoDTensor", "Scope"):
-        from oar.static import executor
+        from oar.static import scope
 
-        return getattr(executor, name)
+        return getattr(scope, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oar._framework import in_dynamic_mode
 
-__all__ = ["in_dynamic_or_pir_mode", "in_pir_mode"]
+__all__ = ["in_dynamic_or_pir_mode", "in_pir_mode", "use_pir_api"]
 
 
 def in_pir_mode() -> bool:
@@ -14,4 +14,9 @@ def in_pir_mode() -> bool:
 
 def in_dynamic_or_pir_mode() -> bool:
     """True: either calls run at once, or they go to a program."""
+    return True
+
+
+def use_pir_api() -> bool:
+    """True: there is one kind of program."""
     return True

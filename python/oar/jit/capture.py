@@ -9,6 +9,27 @@ from oar._C import Tensor
 from oar.static.input_spec import InputSpec
 
 
+class Operation:
+    """One call of a program."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def name(self) -> str:
+        """The op that is called."""
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<Operation {self._name}>"
+
+
+class Block:
+    """The calls of a program in order."""
+
+    def __init__(self, ops: list[Operation]) -> None:
+        self.ops = ops
+
+
 class Program:
     """A captured function. Call it with tensors; ``str()`` shows it."""
 
@@ -36,6 +57,10 @@ class Program:
     def op_names(self) -> list[str]:
         """The ops, in order."""
         return self._native.op_names
+
+    def global_block(self) -> Block:
+        """Its calls, under Paddle's names for looking at them."""
+        return Block([Operation(name) for name in self.op_names])
 
     def verify(self) -> list[str]:
         """What is wrong with the program: empty if nothing."""

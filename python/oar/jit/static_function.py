@@ -11,6 +11,7 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
+from oar._grad_mode import no_grad
 from oar.jit import segments, specs
 from oar.jit.capture import Program
 from oar.jit.report import Counts, must_capture, options, reason_of, say, total
@@ -73,6 +74,7 @@ class StaticFunction:
         self._lock = threading.RLock()
         self._counts = Counts()
         self._warned = False
+        self._training = True
         self._last: Variant | None = None
         functools.update_wrapper(self, function)
 
@@ -81,6 +83,9 @@ class StaticFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not options.enabled or getattr(self._function, "_oar_not_to_static", False):
             return self._call(*args, **kwargs)
+        if not self._training and _C.is_grad_enabled():
+            with no_grad():
+                return self(*args, **kwargs)
         tensors: list[Tensor] = []
         structure = flatten(args, tensors), flatten(kwargs, tensors) if kwargs else None
         signature = _C.call_key(tensors)
@@ -117,6 +122,19 @@ class StaticFunction:
     @property
     def _title(self) -> str:
         return getattr(self._function, "__name__", type(self._function).__name__)
+
+    def train(self) -> None:
+        """Record calls for ``backward`` again, after ``eval()``."""
+        self._set_training(True, "train")
+
+    def eval(self) -> None:
+        """Run without a record for ``backward`` from now on."""
+        self._set_training(False, "eval")
+
+    def _set_training(self, training: bool, mode: str) -> None:
+        if isinstance(self._instance, Layer) and self._instance.training != training:
+            raise RuntimeError(f"[{mode}] {self._function.__name__} is a method of a Layer; call the layer's {mode}().")
+        self._training = training
 
     def _count(self, name: str) -> None:
         for counts in (self._counts, total):
@@ -277,6 +295,23 @@ class StaticFunction:
             family = self._families.get((structure, modes, None)) or self._new_family((structure, modes, None))
             self._capture(family, sizes, tensors, args, {}, None)
 
+    def get_concrete_program(self, *args: Any, **kwargs: Any) -> tuple[ConcreteProgram, ConcreteProgram]:
+        """The program for a call with these arguments, captured now if it is not there. Twice: Paddle has two views."""
+        tensors: list[Tensor] = []
+        structure = flatten(args, tensors), flatten(kwargs, tensors) if kwargs else None
+        modes, sizes = _C.call_key(tensors)
+        key = structure, modes, repr(_C.get_autocast()) if modes[2] else None
+        with self._lock:
+            family = self._families.get(key) or self._new_family(key)
+            variant, _ = self._find(family, sizes, tensors)
+            if variant is None:
+                try:
+                    variant = self._capture(family, sizes, tensors, args, kwargs, None)
+                except _FallBack:
+                    raise RuntimeError(f"There is no program: {family.uncaptured.reason}") from None
+        concrete = ConcreteProgram(variant)
+        return concrete, concrete
+
     def rollback(self) -> Callable:
         """The function as it was; a layer gets its own ``forward`` back."""
         instance = self._instance
@@ -302,6 +337,11 @@ class ConcreteProgram:
     def __init__(self, variant: Variant) -> None:
         self._native = variant.program
         self.guards = list(variant.guards)
+
+    @property
+    def program(self) -> ConcreteProgram:
+        """Itself: it has the halves that a run consists of."""
+        return self
 
     @property
     def main_program(self) -> Program:

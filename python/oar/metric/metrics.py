@@ -103,6 +103,8 @@ def accuracy(
     input: Tensor, label: Tensor, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
 ) -> Tensor:
     """The share of rows of ``input`` whose label is among the ``k`` largest entries, as a tensor."""
+    if not oar.in_dynamic_mode():
+        return oar.static.accuracy(input, label, k, correct, total)
     meter = Accuracy(topk=(k,))
     share = meter.update(meter.compute(input, label))
     return oar.to_tensor(np.array(share, dtype="float32"))

@@ -8,9 +8,6 @@ from oar.static.executor import (
     CompiledProgram,
     ExecutionStrategy,
     Executor,
-    Scope,
-    global_scope,
-    scope_guard,
 )
 from oar.static.input_spec import InputSpec
 from oar.static.io import (
@@ -31,7 +28,8 @@ from oar.static.io import (
 from oar.static.metrics import accuracy, auc, ctr_metric_bundle
 from oar.static.nn.host import Print, py_func
 from oar.static.program import Program, default_main_program, default_startup_program, program_guard
-from oar.static.scopes import cpu_places, cuda_places, device_guard, name_scope, xpu_places
+from oar.static.scope import Scope, global_scope, scope_guard
+from oar.static.guards import cpu_places, cuda_places, device_guard, name_scope, xpu_places
 from oar.static.states import create_global_var, create_parameter
 from oar.static.variable import Variable, data
 from oar.static.weight_norm import WeightNormParamAttr

@@ -10,7 +10,7 @@ import oar
 from oar._C import Tensor, ops
 from oar.framework import unique_name
 from oar.framework.persistent import persistent
-from oar.static.executor import global_scope
+from oar.static.scope import global_scope
 from oar.static.program import default_main_program, written_elsewhere
 
 __all__ = ["ExponentialMovingAverage"]

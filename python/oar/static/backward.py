@@ -46,11 +46,14 @@ def _differentiate(
     asked = [v for v in inputs if not v.stop_gradient]
     if not asked:
         return [None] * len(inputs)
-    targets, given = zip(*[(t, c) for t, c in zip(targets, cotangents) if not t.stop_gradient] or [((), ())])
-    if not targets:
+    sources = asked
+    if any(program._builder.is_late(v) for v in asked):
+        sources, targets = program._builder.taped(asked, targets)
+    kept = [(t, c) for t, c in zip(targets, cotangents) if not t.stop_gradient]
+    if not kept:
         return [None] * len(inputs)
     with program._role("backward"):
-        made = iter(_C.grad(list(targets), asked, list(given), True, again, True, blocked))
+        made = iter(_C.grad([t for t, _ in kept], sources, [c for _, c in kept], True, again, True, blocked))
         return [None if v.stop_gradient else _named(next(made), v) for v in inputs]
 
 

@@ -1,9 +1,9 @@
-"""Running programs: scopes hold what lives on, an executor runs."""
+"""Running programs."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import oar
@@ -11,169 +11,12 @@ from oar import _C
 from oar._C import Tensor
 from oar._framework import CPUPlace, place_of
 from oar._lazy import np
-from oar.static.program import Program, _some, default_main_program, written_elsewhere
+from oar.static.program import Operator, Program, _some, default_main_program, written_elsewhere
+from oar.static.scope import Scope, global_scope
 
-__all__ = [
-    "BuildStrategy",
-    "CompiledProgram",
-    "ExecutionStrategy",
-    "Executor",
-    "LoDTensor",
-    "Scope",
-    "global_scope",
-    "scope_guard",
-]
+__all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor"]
 
 _MOST_DRAFTS = 64
-
-
-class LoDTensor:
-    """A tensor as older programs handle it: ``set`` gives it a content, arrays are made of it."""
-
-    def __init__(self, scope: Scope | None = None, name: str = "") -> None:
-        self._scope = Scope() if scope is None else scope
-        self._name = name
-
-    @property
-    def _tensor(self) -> Tensor:
-        found = self._scope._tensors.get(self._name)
-        if found is None:
-            raise RuntimeError("the tensor has no content yet; give it one with set().")
-        return found
-
-    def set(self, value: Any, place: Any = None) -> None:
-        """Give it another content."""
-        self._scope._set(self._name, value)
-
-    def shape(self) -> list[int]:
-        """The sizes."""
-        return list(self._tensor.shape)
-
-    def lod(self) -> list:
-        """Empty: there are no nested sequences."""
-        return []
-
-    def recursive_sequence_lengths(self) -> list:
-        """Empty: there are no nested sequences."""
-        return []
-
-    def _dtype(self) -> Any:
-        return self._tensor.dtype
-
-    def _is_initialized(self) -> bool:
-        return self._name in self._scope._tensors
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self._tensor.numpy(), dtype)
-
-    def __repr__(self) -> str:
-        return repr(self._tensor) if self._is_initialized() else "LoDTensor()"
-
-
-class ScopeVariable:
-    """What a scope holds under one name."""
-
-    def __init__(self, scope: Scope, name: str) -> None:
-        self._scope, self._name = scope, name
-
-    def name(self) -> str:
-        """Its name."""
-        return self._name
-
-    def get_tensor(self) -> LoDTensor:
-        """Its content."""
-        return LoDTensor(self._scope, self._name)
-
-    def is_initialized(self) -> bool:
-        """Whether it has a content."""
-        return self._scope._tensors.get(self._name) is not None
-
-
-class Scope:
-    """Tensors by name, with a parent to look further in."""
-
-    def __init__(self, parent: Scope | None = None) -> None:
-        self._tensors: dict[str, Tensor] = {}
-        self._names: set[str] = set()  # of variables without a content yet
-        self._parent = parent
-        self._kids: list[Scope] = []
-        self._epoch = 0
-
-    def var(self, name: str) -> ScopeVariable:
-        """The variable of this name, made where there is none."""
-        self._names.add(name)
-        return ScopeVariable(self, name)
-
-    def find_var(self, name: str) -> ScopeVariable | None:
-        """The variable of this name, here or in a parent."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope._tensors or name in scope._names:
-                return ScopeVariable(scope, name)
-            scope = scope._parent
-        return None
-
-    def local_var_names(self) -> list[str]:
-        """The names here."""
-        return sorted(self._names | set(self._tensors))
-
-    def erase(self, names: Sequence[str]) -> None:
-        """Forget some variables."""
-        for name in names:
-            self._tensors.pop(name, None)
-            self._names.discard(name)
-        self._epoch += 1
-
-    def new_scope(self) -> Scope:
-        """A scope with this one as its parent."""
-        self._kids.append(Scope(self))
-        return self._kids[-1]
-
-    def drop_kids(self) -> None:
-        """Forget the scopes made here."""
-        self._kids.clear()
-
-    def _tensor(self, name: str) -> Tensor | None:
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope._tensors:
-                return scope._tensors[name]
-            scope = scope._parent
-        return None
-
-    def _put(self, name: str, tensor: Tensor) -> None:
-        tensor.name = name
-        tensor.persistable = True
-        self._tensors[name] = tensor
-        self._epoch += 1
-
-    def _set(self, name: str, value: Any) -> None:
-        with written_elsewhere():
-            new = value if isinstance(value, Tensor) else oar.to_tensor(np.asarray(value))
-            there = self._tensor(name)
-            if there is not None and list(there.shape) == list(new.shape) and there.dtype == new.dtype:
-                there.set_value(new)
-            else:
-                self._put(name, new.detach().clone())
-
-
-_global_scope = Scope()
-_scopes = [_global_scope]
-
-
-def global_scope() -> Scope:
-    """The scope that runs use unless they are given one."""
-    return _scopes[-1]
-
-
-@contextlib.contextmanager
-def scope_guard(scope: Scope) -> Iterator[None]:
-    """Another global scope within the block."""
-    _scopes.append(scope)
-    try:
-        yield
-    finally:
-        _scopes.pop()
 
 
 class _Options:
@@ -266,7 +109,7 @@ class Executor:
             fetch_list: variables, or names of them.
             scope: where the program's states live; the global scope when None.
             return_numpy: arrays rather than tensors.
-            use_prune: leave out the updates of parameters unless something fetched needs them.
+            use_prune: write no states, unless ops of an update are in ``fetch_list`` too.
         """
         if isinstance(program, CompiledProgram):
             program = program._program
@@ -275,8 +118,10 @@ class Executor:
             raise TypeError(f"[Executor.run] program should be a Program, but received {type(program).__name__}.")
         scope = global_scope() if scope is None else scope
         wanted = _flat(fetch_list)
+        fetched = [entry for entry in wanted if not isinstance(entry, Operator)]
+        pruned = use_prune and len(fetched) == len(wanted)
         with written_elsewhere():
-            return _run(program, _checked_feed(program, feed), wanted, scope, return_numpy)
+            return _run(program, _checked_feed(program, feed), fetched, scope, return_numpy, pruned)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -362,25 +207,27 @@ def _contents(scope: Scope) -> Any:
     return content
 
 
-def _draft(program: Program, fetches: list[Tensor], scope: Scope) -> tuple[Any, list[str]]:
+def _draft(program: Program, fetches: list[Tensor], scope: Scope, pruned: bool) -> tuple[Any, list[str]]:
     """The program with these outputs, ready to run, and the names of its inputs."""
     values = tuple(program._builder.resolve(v) for v in fetches)
-    key = (program._builder.version, values, id(scope), scope._epoch)
+    key = (program._builder.version, values, pruned, id(scope), scope._epoch)
     found = program._drafts.get(key)
     if found is None:
-        found = (*program._builder.draft(fetches, _contents(scope)), scope)
+        found = (*program._builder.draft(fetches, _contents(scope), pruned), scope)
         if len(program._drafts) >= _MOST_DRAFTS:
             program._drafts.pop(next(iter(program._drafts)))
-        program._drafts[(*key[:3], scope._epoch)] = found
+        program._drafts[(*key[:4], scope._epoch)] = found
     return found[0], found[1]
 
 
-def _run(program: Program, feed: dict[str, Any], wanted: list[Any], scope: Scope, return_numpy: bool) -> list[Any]:
+def _run(
+    program: Program, feed: dict[str, Any], wanted: list[Any], scope: Scope, return_numpy: bool, pruned: bool
+) -> list[Any]:
     found = [_fetched(program, entry, scope) for entry in wanted]
     fetches = [v for v in found if _C.capture_of(v) is not None]
     for optimizer in program._optimizers:
         optimizer._feed_learning_rate(scope)
-    executable, names = _draft(program, fetches, scope)
+    executable, names = _draft(program, fetches, scope, pruned)
     missing = [name for name in names if name not in feed]
     if missing:
         raise ValueError(f"[Executor.run] the program needs {_some(missing)}, which the feed does not have.")

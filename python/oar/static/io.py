@@ -16,8 +16,9 @@ from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework.io import _replacing
-from oar.static.executor import CompiledProgram, _contents, global_scope
+from oar.static.executor import CompiledProgram, _contents
 from oar.static.program import Program, _some, default_main_program, program_of, written_elsewhere
+from oar.static.scope import global_scope
 
 __all__ = [
     "deserialize_persistables",
@@ -68,7 +69,7 @@ def _pruned(program: Program | None, feed_vars: Any, fetch_vars: Any, contents: 
         raise TypeError(f"program should be a Program, but received {type(source).__name__}.")
     with written_elsewhere():
         for_test = source.clone(for_test=True)
-        executable, needed = for_test._builder.draft(fetches, contents or _placeholder)
+        executable, needed = for_test._builder.draft(fetches, contents or _placeholder, False)
     names = [v.name for v in feeds]
     missing = [name for name in needed if name not in names]
     if missing:

@@ -247,7 +247,7 @@ class Program:
 
     def state_dict(self, mode: str = "all", scope: Any = None) -> dict[str, Tensor]:
         """The contents of the program's states in a scope: ``'param'``, ``'opt'`` or ``'all'`` of them."""
-        from oar.static.executor import global_scope
+        from oar.static.scope import global_scope
 
         if mode not in ("all", "param", "opt"):
             raise ValueError(f"mode is {mode!r}; it can be 'all', 'param' or 'opt'.")
@@ -264,7 +264,7 @@ class Program:
 
     def set_state_dict(self, state_dict: dict[str, Any], scope: Any = None) -> None:
         """Write contents of states into a scope."""
-        from oar.static.executor import global_scope
+        from oar.static.scope import global_scope
 
         scope = global_scope() if scope is None else scope
         known = set(self._builder.state_names)

@@ -77,7 +77,7 @@ def _block(self: Tensor) -> Block:
 
 def _get_value(self: Tensor, scope: Any = None) -> Tensor:
     """The content of a variable that lives on, in a scope."""
-    from oar.static.executor import global_scope
+    from oar.static.scope import global_scope
 
     found = (scope or global_scope())._tensor(self.name)
     if found is None:
@@ -86,7 +86,7 @@ def _get_value(self: Tensor, scope: Any = None) -> Tensor:
 
 
 def _set_content(self: Tensor, value: Any, scope: Any = None) -> None:
-    from oar.static.executor import global_scope
+    from oar.static.scope import global_scope
 
     scope = scope or global_scope()
     if scope._tensor(self.name) is None:

@@ -8,6 +8,7 @@ from typing import Any
 import oar
 from oar._C import Tensor, ops
 from oar.framework.param_attr import ParamAttr
+from oar.nn.initializer import Initializer
 
 __all__ = ["WeightNormParamAttr", "normalised_weight"]
 
@@ -33,6 +34,16 @@ def _length(v: Tensor, dim: int | None) -> Tensor:
     return oar.sqrt(ops.sum(v * v, axes, None, True)) if axes else ops.abs(v)
 
 
+class _LengthOf(Initializer):
+    """Begins with the length of another parameter."""
+
+    def __init__(self, direction: Tensor, dim: int | None) -> None:
+        self._direction, self._dim = direction, dim
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
+        return _length(self._direction, self._dim)
+
+
 def normalised_weight(shape: Sequence[int], dtype: Any, attr: WeightNormParamAttr, default: Any) -> Tensor:
     """The weight, made of its two parameters: ``name_v`` and ``name_g``."""
     from oar.framework.parameter import make_parameter
@@ -46,8 +57,5 @@ def normalised_weight(shape: Sequence[int], dtype: Any, attr: WeightNormParamAtt
     started = default_startup_program().global_block().var(v.name)
     sizes = [size if attr.dim is not None and axis == attr.dim % len(shape) else 1 for axis, size in enumerate(shape)]
 
-    def own_length(tensor: Tensor, block: Any) -> None:
-        tensor.set_value(_length(started, attr.dim))
-
-    g = make_parameter(sizes, dtype, part("g", own_length))
+    g = make_parameter(sizes, dtype, part("g", _LengthOf(started, attr.dim)))
     return v * (g / _length(v, attr.dim))

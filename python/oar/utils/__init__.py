@@ -5,4 +5,12 @@ from oar.utils import dlpack
 from oar.utils.helpers import deprecated, require_version, try_import
 from oar.utils.register_op import register_op
 
-__all__ = ["deprecated", "dlpack", "register_op", "require_version", "try_import", "unique_name"]
+__all__ = ["cpp_extension", "deprecated", "dlpack", "register_op", "require_version", "try_import", "unique_name"]
+
+
+def __getattr__(name: str):
+    if name == "cpp_extension":  # imported when it is first used: few programs compile
+        import importlib
+
+        return importlib.import_module("oar.utils.cpp_extension")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

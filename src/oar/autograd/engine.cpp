@@ -11,6 +11,7 @@
 #include "oar/base/interrupt.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/shape.h"
 
 namespace oar {
 namespace {
@@ -306,11 +307,13 @@ void Run::execute() {
 
 Tensor first_cotangent(const Tensor& root, TensorList cotangents, size_t i) {
   if (i < cotangents.size() && cotangents[i].defined()) {
-    user_check(same(cotangents[i].shape(), root.shape()), ErrorKind::InvalidArgument,
+    Tensor given = cotangents[i];
+    // Paddle's scalars were of shape [1] once, and programs still give such gradients.
+    if (root.rank() == 0 && given.rank() == 1 && given.dim(0) == Dim(1)) given = reshape(given, {});
+    user_check(same(given.shape(), root.shape()), ErrorKind::InvalidArgument,
                "the gradient given for an output has shape {}, the output {}.",
-               to_string(cotangents[i].dims()), to_string(root.dims()));
-    return cotangents[i].dtype() == root.dtype() ? cotangents[i]
-                                                 : cast(cotangents[i], root.dtype());
+               to_string(given.dims()), to_string(root.dims()));
+    return given.dtype() == root.dtype() ? given : cast(given, root.dtype());
   }
   return ones_like(root);
 }

@@ -107,14 +107,15 @@ void OpNode::save_outputs(const Outputs& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& t = outputs[i];
     results.emplace_back(t.shape(), t.dtype(), t.device());
-    if (!(rules.saved_outputs() >> std::min<size_t>(i, 31) & 1)) {
+    const size_t result = op_.schema().returns_list() ? 0 : std::min<size_t>(i, 31);
+    if (!(rules.saved_outputs() >> result & 1)) {
       outputs_.push_back(Tensor());
       continue;
     }
     outputs_.push_back(saved(t));
     if (t.is_dense())
       versions_.push_back({outputs_.back().impl(), t->storage->version(),
-                           static_cast<int16_t>(-1 - static_cast<int>(i))});
+                           static_cast<int16_t>(-1 - static_cast<int>(result))});
   }
 }
 

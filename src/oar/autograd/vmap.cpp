@@ -6,6 +6,7 @@
 #include "oar/ops/gen/join.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/ops/program_args.h"
 #include "oar/ops/shard_rule.h"
 
 namespace oar {
@@ -194,7 +195,8 @@ Outputs batched_call(const Op& op, Args args, int level) {
   if (rules.batch) return wrap_all(by_rule(op, args, level), level);
   if (Outputs outputs = by_shard_rule(op, args, level); !outputs.empty())
     return wrap_all(outputs, level);
-  if (rules.decompose) return rules.decompose(args);
+  // The decomposition of an op with programs looks at values.
+  if (rules.decompose && !takes_programs(op.schema())) return rules.decompose(args);
   return wrap_all(slice_by_slice(op, args, level), level);
 }
 

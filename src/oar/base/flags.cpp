@@ -27,6 +27,9 @@ struct Row {
 
 // Every flag there is. No int here has a use for a negative value, so none is accepted.
 constexpr Row kTable[] = {
+    {{"backward_memory_mb", FlagType::Int, "0", "OAR_BACKWARD_MEMORY_MB",
+      "What a captured function may keep for its backward half, in MiB; beyond it, values that are "
+      "cheap to make are made again. 0: no limit."}},
     {{"cache_allocator", FlagType::Bool, "true", "OAR_CACHE_ALLOCATOR",
       "Keep freed tensor memory for reuse. Off, each tensor is allocated afresh: slower, but "
       "memory "

@@ -8,6 +8,7 @@
 
 #include "oar/base/parallel.h"
 #include "oar/base/string_util.h"
+#include "oar/device/added_kernels.h"
 #include "oar/device/generator.h"
 
 namespace oar {
@@ -66,6 +67,8 @@ struct Registry {
   std::mutex mutex;
   std::vector<std::unique_ptr<DeviceType>> types;
   std::atomic<uint32_t> generation{0};
+  // Never removed: kernels point into the texts.
+  std::vector<std::unique_ptr<std::pair<devices::AddedKernel, oar_kernel>>> added;
 };
 Registry& registry() {
   static Registry* instance = new Registry;
@@ -115,6 +118,9 @@ int32_t report_exception(oar_kernel_call*) {
   } catch (const std::exception& error) {
     t_error_text = error.what();
     return OAR_FAILED;
+  } catch (...) {
+    t_error_text = "the kernel threw something that is no std::exception.";
+    return OAR_FAILED;
   }
 }
 
@@ -141,6 +147,11 @@ std::vector<const oar_kernel*> DeviceType::kernels(std::string_view op, uint32_t
     const oar_kernel& k = api_.kernels[i];
     if (k.op_version == version && (op == k.op || std::strcmp(k.op, "*") == 0)) found.push_back(&k);
   }
+  if (id_ != 0) return found;
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  for (const auto& added : r.added)
+    if (op == added->first.op) found.push_back(&added->second);
   return found;
 }
 
@@ -161,6 +172,16 @@ const DeviceType& add(const oar_device_api& api) {
   if (id != 0) set_memory_source(id, {allocate_on, free_on});
   r.generation.fetch_add(1);
   return *r.types.back();
+}
+
+void add_kernel(AddedKernel kernel) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  auto& added = *r.added.emplace_back(
+      std::make_unique<std::pair<AddedKernel, oar_kernel>>(std::move(kernel), oar_kernel{}));
+  const AddedKernel& k = added.first;
+  added.second = {k.op.c_str(), 1, k.name.c_str(), k.accepts, k.run};
+  r.generation.fetch_add(1);
 }
 
 const DeviceType& load_plugin(const std::string& path) {

@@ -4,18 +4,22 @@
 
 #include "oar/base/string_util.h"
 #include "oar/ir/print.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 namespace {
 
-constexpr double kLetter = 7.7, kRowHeight = 46, kRowGap = 42, kColumnGap = 22, kMargin = 28;
+constexpr double kLetter = 7.7, kRowHeight = 46, kRowGap = 42, kColumnGap = 22, kMargin = 28,
+                 kTitleHeight = 34;
 
 struct Box {
   std::string title, detail, tooltip, style;
   std::vector<size_t> reads;  // boxes
   size_t layer = 0;
   double x = 0, width = 0;  // x of the middle
+  double height = kRowHeight;
   double wanted = 0;
+  std::string inside;  // the regions of a call, drawn below its name
 };
 
 std::string escaped(std::string_view text) {
@@ -63,6 +67,10 @@ class Picture {
   explicit Picture(const Program& program)
       : program_(program), maker_(program.values.size(), kNobody) {}
   std::string draw();
+  // Without the frame of a file: boxes and edges from (0, 0) on.
+  std::string draw_boxes();
+  double width() const { return width_; }
+  double height() const { return height_; }
 
  private:
   static constexpr size_t kNobody = SIZE_MAX;
@@ -71,14 +79,13 @@ class Picture {
   size_t add(Box box);
   void add_outside(ValueId id, const char* style);
   void add_call(const Instruction& instruction);
+  static void add_regions(Box& box, const Instruction& instruction);
   void add_result(ValueId id, const char* style, const std::string& title);
   void read(Box& box, ValueId id) const;
   void assign_layers();
   void order_layers();
   void spread(std::vector<size_t>& layer);
-  double top_of(const Box& box) const {
-    return kMargin + 34 + static_cast<double>(box.layer) * (kRowHeight + kRowGap);
-  }
+  double top_of(const Box& box) const { return tops_[box.layer]; }
   std::string edge(const Box& from, const Box& to) const;
   std::string shape(const Box& box) const;
 
@@ -86,11 +93,13 @@ class Picture {
   std::vector<Box> boxes_;
   std::vector<size_t> maker_;  // by value: its box
   std::vector<std::vector<size_t>> layers_;
+  std::vector<double> tops_;  // by layer
+  double width_ = 0, height_ = 0;
 };
 
 size_t Picture::add(Box box) {
   const size_t letters = std::max(box.title.size(), box.detail.size());
-  box.width = std::max(74.0, static_cast<double>(letters) * kLetter + 22);
+  box.width = std::max({74.0, box.width, static_cast<double>(letters) * kLetter + 22});
   boxes_.push_back(std::move(box));
   return boxes_.size() - 1;
 }
@@ -110,13 +119,38 @@ void Picture::add_outside(ValueId id, const char* style) {
 void Picture::add_call(const Instruction& instruction) {
   Box box;
   box.title = instruction.op->name();
-  box.detail = shortened(program_.type_of(instruction.results[0]).str(), 30);
+  if (!instruction.results.empty())
+    box.detail = shortened(program_.type_of(instruction.results[0]).str(), 30);
   box.tooltip = to_text(program_, instruction);
   if (!instruction.location.empty()) box.tooltip += "\n" + instruction.location;
   box.style = style_of(*instruction.op);
   for_each_operand(instruction, [&](ValueId id) { read(box, id); });
+  if (has_regions(instruction)) add_regions(box, instruction);
   const size_t made = add(std::move(box));
   for (ValueId id : instruction.results) maker_[static_cast<size_t>(id)] = made;
+}
+
+// Side by side in the box of their call, each in a frame with its name.
+void Picture::add_regions(Box& box, const Instruction& instruction) {
+  constexpr double kPadding = 14, kNameHeight = 24;
+  double right = kPadding, tallest = 0;
+  for_each_program(instruction.attributes.args(), [&](const Closure& c) {
+    Picture picture(program_of(c));
+    const std::string boxes = picture.draw_boxes();
+    const double width = picture.width() + 2 * kPadding,
+                 height = picture.height() + kNameHeight + kPadding;
+    box.inside += format(
+        "<g class=\"region\" transform=\"translate({:.1f} {})\"><rect width=\"{:.1f}\" "
+        "height=\"{:.1f}\" rx=\"12\"/><text class=\"label\" x=\"{}\" y=\"17\">{}</text>\n"
+        "<g transform=\"translate({} {})\">\n{}</g></g>\n",
+        right, kRowHeight, width, height, kPadding, escaped(program_of(c).name), kPadding,
+        kNameHeight, boxes);
+    right += width + kPadding;
+    tallest = std::max(tallest, height);
+  });
+  box.style = "control";
+  box.width = right;
+  box.height = kRowHeight + tallest + kPadding;
 }
 
 void Picture::add_result(ValueId id, const char* style, const std::string& title) {
@@ -201,11 +235,11 @@ void Picture::order_layers() {
   }
   double left = 1e300;
   for (const Box& box : boxes_) left = std::min(left, box.x - box.width / 2);
-  for (Box& box : boxes_) box.x += kMargin - left;
+  for (Box& box : boxes_) box.x -= left;
 }
 
 std::string Picture::edge(const Box& from, const Box& to) const {
-  const double y0 = top_of(from) + kRowHeight, y1 = top_of(to), bend = (y1 - y0) / 2;
+  const double y0 = top_of(from) + from.height, y1 = top_of(to), bend = (y1 - y0) / 2;
   return format(
       "<path class=\"edge\" d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\"/>\n",
       from.x, y0, from.x, y0 + bend, to.x, y1 - bend, to.x, y1);
@@ -216,9 +250,12 @@ std::string Picture::shape(const Box& box) const {
   return format(
       "<g class=\"{}\"><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
       "height=\"{}\" rx=\"9\"/><text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
-      "<text class=\"type\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>\n",
-      box.style, escaped(box.tooltip), box.x - box.width / 2, y, box.width, kRowHeight, box.x,
-      y + 20, escaped(box.title), box.x, y + 36, escaped(box.detail));
+      "<text class=\"type\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>{}</g>\n",
+      box.style, escaped(box.tooltip), box.x - box.width / 2, y, box.width, box.height, box.x,
+      y + 20, escaped(box.title), box.x, y + 36, escaped(box.detail),
+      box.inside.empty() ? std::string()
+                         : format("<g transform=\"translate({:.1f} {:.1f})\">\n{}</g>",
+                                  box.x - box.width / 2, y, box.inside));
 }
 
 constexpr std::string_view kStyle = R"(<style>
@@ -228,37 +265,54 @@ svg { background: #ffffff; font-family: ui-sans-serif, system-ui, sans-serif; }
 .type { font-size: 10.5px; text-anchor: middle; fill: #475569; font-family: ui-monospace, monospace; }
 .edge { fill: none; stroke: #94a3b8; stroke-width: 1.3; }
 rect { stroke-width: 1.2; fill: #f1f5f9; stroke: #94a3b8; }
-g:hover rect { stroke-width: 2.4; }
-.input rect, .output rect { fill: #1e293b; stroke: #1e293b; }
-.input .name, .output .name { fill: #f8fafc; } .input .type, .output .type { fill: #cbd5e1; }
-.state rect { fill: #ede9fe; stroke: #8b5cf6; stroke-dasharray: 5 3; }
-.heavy rect { fill: #dbeafe; stroke: #3b82f6; } .elementwise rect { fill: #dcfce7; stroke: #22c55e; }
-.reduction rect { fill: #fef3c7; stroke: #f59e0b; } .random rect { fill: #fce7f3; stroke: #ec4899; }
-.update rect { fill: #ccfbf1; stroke: #14b8a6; } .view rect { fill: #ffffff; stroke: #cbd5e1; }
+g:hover > rect { stroke-width: 2.4; }
+.input > rect, .output > rect { fill: #1e293b; stroke: #1e293b; }
+.input > .name, .output > .name { fill: #f8fafc; } .input > .type, .output > .type { fill: #cbd5e1; }
+.state > rect { fill: #ede9fe; stroke: #8b5cf6; stroke-dasharray: 5 3; }
+.heavy > rect { fill: #dbeafe; stroke: #3b82f6; } .elementwise > rect { fill: #dcfce7; stroke: #22c55e; }
+.reduction > rect { fill: #fef3c7; stroke: #f59e0b; } .random > rect { fill: #fce7f3; stroke: #ec4899; }
+.update > rect { fill: #ccfbf1; stroke: #14b8a6; } .view > rect { fill: #ffffff; stroke: #cbd5e1; }
+.control > rect { fill: #fff7ed; stroke: #f97316; }
+.region > rect { fill: #ffffff; stroke: #fdba74; stroke-dasharray: 6 4; }
+.label { font-size: 11px; font-weight: 600; fill: #c2410c; }
 @media (prefers-color-scheme: dark) {
   svg { background: #0f172a; } .title { fill: #e2e8f0; } .edge { stroke: #64748b; }
 }
 </style>
 )";
 
-std::string Picture::draw() {
+std::string Picture::draw_boxes() {
   collect();
   assign_layers();
   order_layers();
-  double width = 320, height = kMargin * 2 + 34;
-  for (const Box& box : boxes_) {
-    width = std::max(width, box.x + box.width / 2 + kMargin);
-    height = std::max(height, top_of(box) + kRowHeight + kMargin);
+  double top = 0;
+  for (const std::vector<size_t>& layer : layers_) {
+    double tallest = 0;
+    for (size_t i : layer) tallest = std::max(tallest, boxes_[i].height);
+    tops_.push_back(top);
+    top += tallest + kRowGap;
   }
-  std::string svg = format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 "
-      "{:.0f} {:.0f}\">\n{}<text class=\"title\" x=\"{}\" y=\"{}\">{} · {} calls</text>\n",
-      width, height, width, height, kStyle, kMargin, kMargin + 8, escaped(program_.name),
-      program_.body.instructions.size());
+  for (const Box& box : boxes_) {
+    width_ = std::max(width_, box.x + box.width / 2);
+    height_ = std::max(height_, top_of(box) + box.height);
+  }
+  std::string svg;
   for (const Box& box : boxes_)
     for (size_t from : box.reads) svg += edge(boxes_[from], box);
   for (const Box& box : boxes_) svg += shape(box);
-  return svg + "</svg>\n";
+  return svg;
+}
+
+std::string Picture::draw() {
+  const std::string boxes = draw_boxes();
+  const double width = std::max(320.0, width_ + 2 * kMargin),
+               height = height_ + 2 * kMargin + kTitleHeight;
+  return format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 "
+      "{:.0f} {:.0f}\">\n{}<text class=\"title\" x=\"{}\" y=\"{}\">{} · {} calls</text>\n"
+      "<g transform=\"translate({} {})\">\n{}</g></svg>\n",
+      width, height, width, height, kStyle, kMargin, kMargin + 8, escaped(program_.name),
+      program_.body.instructions.size(), kMargin, kMargin + kTitleHeight, boxes);
 }
 
 }  // namespace

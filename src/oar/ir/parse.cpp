@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "oar/base/string_util.h"
+#include "oar/ir/region.h"
 #include "oar/ir/text_reader.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/gen/creation.h"
@@ -14,18 +15,26 @@ namespace {
 // Zeros for a state of a text that anybody may have written.
 constexpr int64_t kLargestState = int64_t{256} << 20;
 
+// Of regions within regions: recursion must end.
+constexpr int kDeepestRegion = 32;
+
+using Symbols = std::unordered_map<std::string, Dim>;
+
 class ProgramParser {
  public:
-  ProgramParser(std::string_view text, const ParseOptions& options)
-      : in_(text), options_(options) {}
+  // `depth`: how many programs stand around this one.
+  ProgramParser(TextReader& in, Symbols& symbols, const ParseOptions& options, int depth = 0)
+      : in_(in), symbols_(symbols), options_(options), depth_(depth) {}
 
   Program run() {
     header();
     in_.expect("{");
     while (!in_.accept("}")) statement();
-    if (!in_.at_end()) in_.expected("the end");
     for (const std::string& label : outputs_) program_.outputs.push_back(defined(label));
-    program_.collect_symbols();
+    if (depth_ == 0)
+      program_.collect_symbols();
+    else
+      program_.gather_symbols();
     return std::move(program_);
   }
 
@@ -40,6 +49,7 @@ class ProgramParser {
   void argument(Instruction& made, size_t parameter);
   void operand(Operand& place, const Parameter& p);
   void attribute(Instruction& made, size_t i);
+  ClosurePtr region();
   void scalar(Frame& attributes, size_t i);
   std::pair<ValueId, std::string> typed_value();
   ValueType type();
@@ -61,10 +71,11 @@ class ProgramParser {
     in_.expect(close);
   }
 
-  TextReader in_;
+  TextReader& in_;
+  Symbols& symbols_;  // those of a region are the program's around it
   const ParseOptions& options_;
+  const int depth_;
   Program program_;
-  std::unordered_map<std::string, Dim> symbols_;
   std::unordered_map<std::string, ValueId> ids_;
   std::vector<std::string> outputs_;
 };
@@ -146,11 +157,12 @@ void ProgramParser::sizes() {
 void ProgramParser::header() {
   in_.expect("program");
   program_.name = in_.name();
-  if (in_.peek() == '<') list("<", ">", [&] { sizes(); });
+  if (depth_ == 0 && in_.peek() == '<') list("<", ">", [&] { sizes(); });
   list("(", ")", [&] {
     const bool state = in_.accept("state");
     const auto [id, label] = typed_value();
     if (!state) return program_.inputs.push_back(id);
+    if (depth_ > 0) in_.fail_here(format("the region {} has a state, %{}", program_.name, label));
     if (!program_.type_of(id).shape.is_known())
       in_.fail_here(format("the state %{} has an open size", label));
     program_.states.push_back({id, state_tensor(label, program_.type_of(id)), kNoValue});
@@ -346,10 +358,24 @@ void ProgramParser::scalar(Frame& attributes, size_t i) {
   attributes.set(i, Value(value));
 }
 
+ClosurePtr ProgramParser::region() {
+  if (depth_ == kDeepestRegion) in_.fail_here("the regions are nested too deeply");
+  return make_intrusive<const Region>(ProgramParser(in_, symbols_, options_, depth_ + 1).run());
+}
+
 void ProgramParser::attribute(Instruction& made, size_t i) {
   const Parameter& p = made.op->schema().parameters[i];
   if (in_.accept("None")) return;
   Frame& to = made.attributes;
+  if (p.type == kProgramType) {
+    std::vector<ClosurePtr> regions;
+    if (!p.list) {
+      regions.push_back(region());
+      return to.set(i, program_value(regions[0]));
+    }
+    list("[", "]", [&] { regions.push_back(region()); });
+    return to.set(i, program_value(ClosureList(regions)));
+  }
   if (p.list || p.type == ArgType::Shape) {
     if (p.type == ArgType::Float) {
       std::vector<double> values;
@@ -387,7 +413,10 @@ void ProgramParser::attribute(Instruction& made, size_t i) {
 }  // namespace
 
 Program parse_program(std::string_view text, const ParseOptions& options) {
-  Program program = ProgramParser(text, options).run();
+  TextReader reader(text);
+  Symbols symbols;
+  Program program = ProgramParser(reader, symbols, options).run();
+  if (!reader.at_end()) reader.expected("the end");
   const std::vector<std::string> problems = verify(program);
   user_check(problems.empty(), ErrorKind::InvalidArgument, "the program {} is not well formed:\n{}",
              program.name, join(problems, "\n"));

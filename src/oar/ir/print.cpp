@@ -4,6 +4,7 @@
 
 #include "oar/base/string_util.h"
 #include "oar/ir/bind.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 namespace {
@@ -90,27 +91,48 @@ std::string sizes_text(const Program& program) {
   return sizes.empty() ? "" : "<" + join(sizes, ", ") + ">";
 }
 
-std::string header(const Program& program) {
+// A region's sizes are those of the program around it.
+std::string header(const Program& program, bool region) {
   std::vector<std::string> parameters, results;
   for (ValueId id : program.inputs) parameters.push_back(typed(program, id));
   for (const State& s : program.states) parameters.push_back("state " + typed(program, s.value));
   for (ValueId id : program.outputs) results.push_back(typed(program, id));
-  return format("program {}{}({}) -> ({}) {{\n", program.name, sizes_text(program),
-                join(parameters, ", "), join(results, ", "));
+  return format("program {}{}({}) -> ({}) {{\n", program.name,
+                region ? std::string() : sizes_text(program), join(parameters, ", "),
+                join(results, ", "));
 }
 
-}  // namespace
+std::string program_text(const Program& program, const PrintOptions& options,
+                         const std::string& indent, bool region);
+std::string instruction_text(const Program& program, const Instruction& instruction,
+                             const PrintOptions& options, const std::string& indent);
 
-std::string attributes_text(const Instruction& instruction) {
+// Regions stand on lines of their own, as deep as they are nested.
+std::string regions_text(const Value& v, const PrintOptions& options, const std::string& indent) {
+  std::vector<std::string> items;
+  for_each_program(Args(&v, 1), [&](const Closure& c) {
+    items.push_back(indent + "  " + program_text(program_of(c), options, indent + "  ", true));
+  });
+  const bool list = v.tag == kProgramsTag;
+  return format("{}\n{}{}", list ? "[" : "", join(items, ",\n"),
+                list ? "\n" + indent + "]" : std::string());
+}
+
+std::string attributes_text(const Instruction& instruction, const PrintOptions& options,
+                            const std::string& indent) {
   std::vector<std::string> items;
   const std::vector<Parameter>& parameters = instruction.op->schema().parameters;
   for (size_t i = 0; i < instruction.operands.size() && i < parameters.size(); ++i)
     if (instruction.operands[i].kind == Operand::Attribute)
-      items.push_back(parameters[i].name + "=" + attribute_text(instruction.attributes[i]));
+      items.push_back(parameters[i].name + "=" +
+                      (parameters[i].type == kProgramType
+                           ? regions_text(instruction.attributes[i], options, indent)
+                           : attribute_text(instruction.attributes[i])));
   return join(items, ", ");
 }
 
-std::string to_text(const Program& program, const Instruction& instruction) {
+std::string instruction_text(const Program& program, const Instruction& instruction,
+                             const PrintOptions& options, const std::string& indent) {
   std::vector<std::string> results, types, arguments;
   for (ValueId id : instruction.results) {
     results.push_back(program.label(id));
@@ -118,7 +140,7 @@ std::string to_text(const Program& program, const Instruction& instruction) {
   }
   for (const Operand& operand : instruction.operands)
     if (operand.kind != Operand::Attribute) arguments.push_back(operand_text(program, operand));
-  if (std::string attributes = attributes_text(instruction); !attributes.empty())
+  if (std::string attributes = attributes_text(instruction, options, indent); !attributes.empty())
     arguments.push_back(std::move(attributes));
   std::string op = instruction.op->name();
   if (const uint32_t version = instruction.op->schema().version; version != 1)
@@ -127,21 +149,38 @@ std::string to_text(const Program& program, const Instruction& instruction) {
                 join(types, ", "));
 }
 
-std::string to_text(const Program& program, const PrintOptions& options) {
-  std::string text = header(program);
-  for (const DimAssumption& a : program.assumptions) text += format("  assume {}\n", to_string(a));
+std::string program_text(const Program& program, const PrintOptions& options,
+                         const std::string& indent, bool region) {
+  const std::string inside = indent + "  ";
+  std::string text = header(program, region);
+  for (const DimAssumption& a : program.assumptions)
+    text += format("{}assume {}\n", inside, to_string(a));
   for (const Constant& c : program.constants)
-    text += format("  const {}{}\n", typed(program, c.value),
+    text += format("{}const {}{}\n", inside, typed(program, c.value),
                    constant_text(c.tensor, options.largest_constant));
   for (const Instruction& instruction : program.body.instructions) {
-    text += "  " + to_text(program, instruction);
+    text += inside + instruction_text(program, instruction, options, inside);
     if (options.locations && !instruction.location.empty()) text += "  # " + instruction.location;
     text += '\n';
   }
   for (const State& s : program.states)
     if (s.written != kNoValue)
-      text += format("  write {} = {}\n", program.label(s.value), program.label(s.written));
-  return text + "}\n";
+      text += format("{}write {} = {}\n", inside, program.label(s.value), program.label(s.written));
+  return text + indent + "}";
+}
+
+}  // namespace
+
+std::string attributes_text(const Instruction& instruction) {
+  return attributes_text(instruction, {}, {});
+}
+
+std::string to_text(const Program& program, const Instruction& instruction) {
+  return instruction_text(program, instruction, {}, {});
+}
+
+std::string to_text(const Program& program, const PrintOptions& options) {
+  return program_text(program, options, {}, false) + "\n";
 }
 
 }  // namespace oar

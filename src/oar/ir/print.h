@@ -5,6 +5,11 @@
 //     const %c0: float32[] = 2.0
 //     %3 = matmul(%x, %w, transpose_x=False, transpose_y=False) : float32[B, 4]
 //     …
+//     %6 = switch_case(%p, [%3], branches=[
+//       program no(%x: float32[B, 4]) -> (%x: float32[B, 4]) {
+//       },
+//       …
+//     ]) : float32[B, 4]
 //     write %w = %7
 //   }
 //

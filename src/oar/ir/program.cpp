@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oar/ir/bind.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 
@@ -77,17 +78,39 @@ void replace_program_dims(Program& program, F&& replaced) {
   }
 }
 
+template <class F>
+void for_each_dim(const Program& program, F&& body) {
+  for (const ProgramValue& v : program.values)
+    for (Dim d : v.type.shape) body(d);
+  for (const Instruction& instruction : program.body.instructions)
+    for (const Value& v : instruction.attributes.args()) {
+      if (v.tag == OAR_TAG_INT) body(Dim::from_word(v.integer));
+      if (v.tag == OAR_TAG_INTS)
+        for (Dim d : v.as_dim_list()) body(d);
+      for_each_program(Args(&v, 1), [&](const Closure& c) {
+        for (Dim symbol : program_of(c).symbols) body(symbol);
+      });
+    }
+  for (const DimAssumption& a : program.assumptions) {
+    body(a.left);
+    body(a.right);
+  }
+}
+
 }  // namespace
 
-void Program::collect_symbols() {
+void Program::gather_symbols() {
   symbols.clear();
-  const auto collect = [&](Dim d) {
+  for_each_dim(*this, [&](Dim d) {
+    if (d.is_known()) return;
     for (Dim symbol : d.symbols())
       if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end())
         symbols.push_back(symbol);
-    return d;
-  };
-  replace_program_dims(*this, collect);
+  });
+}
+
+void Program::collect_symbols() {
+  gather_symbols();
   std::vector<std::string> names;
   std::vector<std::pair<Dim, Dim>> renamed;
   for (Dim& symbol : symbols) {
@@ -109,6 +132,15 @@ Program specialised(const Program& program, const std::function<Dim(Dim)>& size_
   copy.symbols.clear();
   copy.assumptions.clear();
   replace_program_dims(copy, size_of_dim);
+  return copy;
+}
+
+Program with_sizes(const Program& program, const std::function<Dim(Dim)>& size_of_dim) {
+  Program copy = program;
+  replace_program_dims(copy, size_of_dim);
+  std::erase_if(copy.assumptions,
+                [](const DimAssumption& a) { return a.left.is_known() && a.right.is_known(); });
+  copy.gather_symbols();
   return copy;
 }
 
@@ -135,6 +167,9 @@ Outputs written_arguments(const Op& op, Args args) {
 bool has_symbolic_attributes(Args attributes) {
   for (const Value& v : attributes) {
     if (v.tag == OAR_TAG_INT && Dim::from_word(v.integer).is_symbolic()) return true;
+    bool open = false;
+    for_each_program(Args(&v, 1), [&](const Closure& c) { open |= c.has_open_sizes(); });
+    if (open) return true;
     if (v.tag != OAR_TAG_INTS) continue;
     for (Dim d : v.as_dim_list())
       if (d.is_symbolic()) return true;

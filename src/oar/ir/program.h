@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "oar/ops/registry.h"
+#include "oar/tensor/closure.h"
 
 namespace oar {
 
@@ -56,7 +57,7 @@ struct Instruction {
   std::string location;  // where the user's code made the call; may be empty
 };
 
-// Instructions in order. A program has one; ops with regions will own more.
+// Instructions in order. Ops with regions have programs of their own as attributes (ir/region.h).
 struct Block {
   std::vector<Instruction> instructions;
 };
@@ -97,6 +98,8 @@ class Program {
   void renumber();
   // Collects the symbols of all sizes, and gives those that share a name names of their own.
   void collect_symbols();
+  // … leaving the names as they are: those of a region belong to the program around it.
+  void gather_symbols();
 };
 
 // Does the instruction's operand or attribute depend on a symbol?
@@ -110,6 +113,13 @@ Frame replace_dims(Args attributes, F&& size_of_dim) {
     const Value& v = attributes[i];
     if (v.tag == OAR_TAG_INT && Dim::from_word(v.integer).is_symbolic())
       frame.set(i, Value(Dim(size_of_dim(Dim::from_word(v.integer))).word()));
+    if (holds_programs(v)) {
+      std::vector<ClosurePtr> list;
+      for_each_program(Args(&v, 1),
+                       [&](const Closure& c) { list.push_back(c.resized(size_of_dim)); });
+      frame.set(i,
+                v.tag == kProgramTag ? program_value(list[0]) : program_value(ClosureList(list)));
+    }
     if (v.tag != OAR_TAG_INTS) continue;
     words.clear();
     for (Dim d : v.as_dim_list())
@@ -136,6 +146,9 @@ Frame with_operands(Frame attributes, const Instruction& instruction, F&& tensor
 
 // The program at these sizes: every dimension replaced, nothing assumed any more.
 Program specialised(const Program& program, const std::function<Dim(Dim)>& size_of_dim);
+
+// … where some may stay open, and what is assumed of those.
+Program with_sizes(const Program& program, const std::function<Dim(Dim)>& size_of_dim);
 
 // Does the op write one of its arguments?
 bool writes_arguments(const Op& op);

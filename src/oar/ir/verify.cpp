@@ -4,6 +4,7 @@
 
 #include "oar/base/string_util.h"
 #include "oar/ir/print.h"
+#include "oar/ir/region.h"
 #include "oar/ops/dispatcher.h"
 
 namespace oar {
@@ -12,9 +13,11 @@ namespace {
 bool tag_fits(const Parameter& p, const Value& v) {
   if (v.is_none()) return p.optional;
   if (p.list) {
+    if (p.type == kProgramType) return v.tag == kProgramsTag;
     if (p.type == ArgType::Float) return v.tag == OAR_TAG_DOUBLES;
     return v.tag == OAR_TAG_INTS;
   }
+  if (p.type == kProgramType) return v.tag == kProgramTag;
   switch (p.type) {
     case ArgType::Tensor:
       return false;
@@ -84,6 +87,7 @@ class Verifier {
   void check_symbols();
   void check(const Instruction& instruction);
   bool check_operands(const Instruction& instruction, const std::string& where);
+  bool check_regions(const Instruction& instruction, const std::string& where);
   bool check_operand(const Instruction& instruction, size_t i, const std::string& where);
   void check_types(const Instruction& instruction, const std::string& where);
   Frame meta_arguments(const Instruction& instruction) const;
@@ -144,6 +148,19 @@ bool Verifier::check_operands(const Instruction& instruction, const std::string&
     return false;
   }
   for (size_t i = 0; i < count; ++i) sound &= check_operand(instruction, i, where);
+  if (sound) sound = check_regions(instruction, where);
+  return sound;
+}
+
+bool Verifier::check_regions(const Instruction& instruction, const std::string& where) {
+  bool sound = true;
+  for_each_program(instruction.attributes.args(), [&](const Closure& c) {
+    const Program& inner = program_of(c);
+    for (std::string& text : verify(inner)) {
+      problem("{}: in {}: {}", where, inner.name, text);
+      sound = false;
+    }
+  });
   return sound;
 }
 

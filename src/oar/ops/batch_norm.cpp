@@ -3,6 +3,7 @@
 
 #include "oar/ops/count.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/channels.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
@@ -52,10 +53,10 @@ Tensor fitted(const Tensor& grad, const Tensor& like) {
 const OpDef batch_norm_train_op = {
     .schema =
         "batch_norm_train(Tensor x, Tensor? weight, Tensor? bias, float epsilon, int "
-        "channel_axis) -> (Tensor out, Tensor mean, Tensor var)",
+        "channel_axis, bool relu = False) -> (Tensor out, Tensor mean, Tensor var)",
     .brief =
         "Each channel less its mean, divided by sqrt(variance + epsilon), times weight plus "
-        "bias; with the mean and the (biased) variance.",
+        "bias, and relu of that if asked for; with the mean and the (biased) variance.",
     .infer = [](const args::batch_norm_train& a) -> Metas {
       const Channels c(a.x, a.channel_axis);
       c.check(a.weight, "weight");
@@ -70,22 +71,23 @@ const OpDef batch_norm_train_op = {
       Tensor out = (x - c.spread(centre)) * c.spread(rsqrt(variance + a.epsilon));
       if (a.weight.defined()) out = out * c.spread(a.weight);
       if (a.bias.defined()) out = out + c.spread(a.bias);
+      if (a.relu) out = relu(out);
       return {narrowed(out, a.x.dtype()), centre, variance};
     },
     .vjp = [](const vjp::batch_norm_train& v) -> Grads {
       const auto [gx, gw, gb] =
           batch_norm_train_grad(v.x, v.weight, v.mean, v.var, v.grad_out, v.grad_mean, v.grad_var,
-                                v.epsilon, v.channel_axis);
+                                v.epsilon, v.channel_axis, v.bias, v.relu);
       return {gx, fitted(gw, v.weight), fitted(gb, v.bias)};
     },
-    .saves = "x weight bias:shape mean var",
+    .saves = "x weight bias mean var",
     .dtypes = "float",
     .promotes = "x",
     .amp = Amp::Full,
     .numpy =
-        "(lambda ax, k: (lambda m, v: ((x - m) / np.sqrt(v + epsilon) * (1 if weight is "
-        "None else weight.reshape(k)) + (0 if bias is None else bias.reshape(k)), "
-        "m.reshape(-1).astype('float64'), v.reshape(-1).astype('float64')))(np.mean(x, ax, "
+        "(lambda ax, k: (lambda m, v: (np.maximum((x - m) / np.sqrt(v + epsilon) * (1 if weight is "
+        "None else weight.reshape(k)) + (0 if bias is None else bias.reshape(k)), 0 if relu else "
+        "-np.inf), m.reshape(-1).astype('float64'), v.reshape(-1).astype('float64')))(np.mean(x, ax, "
         "keepdims=True), np.var(x, ax, keepdims=True)))(tuple(i for i in range(x.ndim) if i != "
         "channel_axis % x.ndim), [-1 if i == channel_axis % x.ndim else 1 for i in "
         "range(x.ndim)])",
@@ -94,29 +96,37 @@ const OpDef batch_norm_train_op = {
           return Samples()
               .add(t({4, 3}), t({3}), t({3}), 1e-5, 1)
               .add(t({2, 3, 4}), t({3}), std::nullopt, 1e-3, 1)
-              .add(t({3, 2, 2}), std::nullopt, t({2}), 1e-3, -1);
+              .add(t({3, 2, 2}), std::nullopt, t({2}), 1e-3, -1)
+              .add(t({2, 3, 4}), t({3}), t({3}), 1e-3, 1, true)
+              .add(t({3, 2, 4}), t({4}), std::nullopt, 1e-3, 2, true);
         },
 };
 
 const OpDef batch_norm_train_grad_op = {
     .schema =
         "batch_norm_train_grad(Tensor x, Tensor? weight, Tensor mean, Tensor var, Tensor "
-        "grad, Tensor grad_mean, Tensor grad_var, float epsilon, int channel_axis) -> (Tensor "
-        "grad_x, Tensor grad_weight, Tensor grad_bias)",
+        "grad, Tensor grad_mean, Tensor grad_var, float epsilon, int channel_axis, Tensor? bias = "
+        "None, bool relu = False) -> (Tensor grad_x, Tensor grad_weight, Tensor grad_bias)",
     .brief = "The derivative of batch_norm_train.",
     .infer = [](const args::batch_norm_train_grad& a) -> Metas {
       const Channels c(a.x, a.channel_axis);
       c.check(a.weight, "weight");
+      c.check(a.bias, "bias");
       const TensorMeta parameter{wide_type(a.x.dtype()), Shape{c.size}};
       return {infer::like(a.x), parameter, parameter};
     },
     .decompose = [](const args::batch_norm_train_grad& a) -> Made {
       const Channels c(a.x, a.channel_axis);
-      const Tensor x = widened(a.x), grad = widened(a.grad), n = count_of(c.rest, x.dtype());
+      const Tensor x = widened(a.x), n = count_of(c.rest, x.dtype());
       const Tensor inv = rsqrt(a.var + a.epsilon);
       const Tensor distance = x - c.spread(a.mean), hat = distance * c.spread(inv);
-      const Tensor gb = sum(grad, c.others), gw = sum(grad * hat, c.others);
       const Tensor scale = a.weight.defined() ? inv * widened(a.weight) : inv;
+      Tensor grad = widened(a.grad);
+      if (a.relu) {
+        const Tensor scaled = distance * c.spread(scale);
+        grad = relu_grad(a.bias.defined() ? scaled + c.spread(a.bias) : scaled, grad);
+      }
+      const Tensor gb = sum(grad, c.others), gw = sum(grad * hat, c.others);
       const Tensor gx = c.spread(scale) * (grad - c.spread(gb / n) - hat * c.spread(gw / n)) +
                         c.spread(a.grad_mean / n) + distance * c.spread(2.0 * a.grad_var / n);
       return {narrowed(gx, a.x.dtype()), gw, gb};
@@ -124,10 +134,12 @@ const OpDef batch_norm_train_grad_op = {
     .dtypes = "float",
     .promotes = "x",
     .numpy =
-        "(lambda ax, k: (lambda m, s, n: (lambda h: (s * (1 if weight is None else "
+        "(lambda ax, k: (lambda m, s, n: (lambda h: (lambda grad: (s * (1 if weight is None else "
         "weight.reshape(k)) * (grad - grad.mean(ax, keepdims=True) - h * (grad * h).mean(ax, "
         "keepdims=True)) + grad_mean.reshape(k) / n + (x - m) * 2 * grad_var.reshape(k) / n, "
-        "(grad * h).sum(ax, 'float64'), grad.sum(ax, 'float64')))((x - m) * s))(mean.reshape(k), "
+        "(grad * h).sum(ax, 'float64'), grad.sum(ax, 'float64')))(np.where(h * (1 if weight is None "
+        "else weight.reshape(k)) + (0 if bias is None else bias.reshape(k)) > 0, grad, 0) if relu "
+        "else grad))((x - m) * s))(mean.reshape(k), "
         "1 / np.sqrt(var.reshape(k) + epsilon), x.size // mean.size))(tuple(i for i in "
         "range(x.ndim) if i != channel_axis % x.ndim), [-1 if i == channel_axis % x.ndim else 1 "
         "for i in range(x.ndim)])",
@@ -136,7 +148,11 @@ const OpDef batch_norm_train_grad_op = {
           return Samples()
               .add(t({4, 3}), t({3}), t({3}), positive({3}), t({4, 3}), t({3}), t({3}), 1e-5, 1)
               .add(t({2, 2, 3}), std::nullopt, t({3}), positive({3}), t({2, 2, 3}), t({3}), t({3}),
-                   1e-3, -1);
+                   1e-3, -1)
+              .add(t({2, 3, 4}), t({3}), t({3}), positive({3}), t({2, 3, 4}), t({3}), t({3}), 1e-3,
+                   1, t({3}), true)
+              .add(t({2, 2, 4}), std::nullopt, t({4}), positive({4}), t({2, 2, 4}), t({4}), t({4}),
+                   1e-3, 2, std::nullopt, true);
         },
 };
 

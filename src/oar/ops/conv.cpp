@@ -4,6 +4,8 @@
 #include "oar/ops/gen/conv.h"
 
 #include "oar/ops/batching.h"
+#include "oar/ops/gen/activation.h"
+#include "oar/ops/gen/channels.h"
 #include "oar/ops/gen/complex.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
@@ -293,6 +295,87 @@ const OpDef conv_op = {
     .onnx = "Conv",
 };
 
+// What programs make of a convolution and what follows it. Only they call it, so it has no derivative of its own.
+Tensor activated(const Tensor& x, std::string_view name) {
+  if (name.empty()) return x;
+  if (name == "relu") return relu(x);
+  if (name == "hardswish") return hardswish(x);
+  if (name == "silu") return silu(x);
+  user_check(name == "sigmoid", ErrorKind::InvalidArgument,
+             "activation is '{}'; it can be '', relu, hardswish, silu or sigmoid.", name);
+  return sigmoid(x);
+}
+
+const OpDef conv_fused_op = {
+    .schema =
+        "conv_fused(Tensor x, Tensor weight, Tensor? bias, Tensor? scale, Tensor? shift, Tensor? residual, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False, str activation = '') -> Tensor",
+    .brief =
+        "conv, then a scale and a shift of each channel, the sum with residual and an activation, of which each "
+        "may be missing.",
+    .infer = [](const args::conv_fused& a) -> Metas {
+      const Shape out = conv_result(a.x.shape(), a.weight.shape(), Sliding(a));
+      check_bias(a.bias, a.weight.shape());
+      user_check(a.scale.defined() == a.shift.defined(), ErrorKind::InvalidArgument,
+                 "scale and shift go together.");
+      check_bias(a.scale, a.weight.shape());
+      check_bias(a.shift, a.weight.shape());
+      user_check(!a.residual.defined() || same(a.residual.shape(), out),
+                 ErrorKind::InvalidArgument,
+                 "residual has shape {}, but the convolution's result has shape {}.",
+                 a.residual.defined() ? to_string(a.residual.dims()) : "", out.str());
+      return TensorMeta{a.x.dtype(), out};
+    },
+    .decompose = [](const args::conv_fused& a) -> Made {
+      Tensor out = conv(a.x, a.weight, a.bias, a.stride, a.padding, a.dilation, a.groups,
+                        a.channels_last);
+      if (a.scale.defined())
+        out = channel_affine(out, a.scale, a.shift, a.channels_last ? out.rank() - 1 : 1);
+      if (a.residual.defined()) out = out + a.residual;
+      return activated(out, a.activation);
+    },
+    .traits = Trait::Promote,
+    .dtypes = "float",
+    .amp = Amp::Low,
+    .numpy =
+        "(lambda y, k: (lambda z: {'': z, 'relu': np.maximum(z, 0), 'hardswish': z * np.clip(z + 3, 0, 6) / 6, "
+        "'silu': z / (1 + np.exp(-z)), 'sigmoid': 1 / (1 + np.exp(-z))}[activation])((y if scale is None else y * "
+        "scale.reshape(k) + shift.reshape(k)) + (0 if residual is None else residual)))(*(lambda n, m: (lambda p: "
+        "(lambda v: (lambda o: (np.moveaxis(o, 1, -1) if channels_last else o, (-1,) if channels_last else (-1, *[1] "
+        "* n)))(np.einsum("
+        "f\"ngc{'xyz'[:n]}{'pqr'[:n]},gfc{'pqr'[:n]}->ngf{'xyz'[:n]}\", v.reshape(v.shape[0], groups, v.shape[1] // "
+        "groups, *v.shape[2:]), weight.reshape(groups, -1, *weight.shape[1:])).reshape(v.shape[0], weight.shape[0], "
+        "*v.shape[2:2 + n]) + (0 if bias is None else bias.reshape(-1, *[1] * n))))(np.lib.stride_tricks."
+        "sliding_window_view(p, [(i - 1) * d + 1 for i, d in zip(m, dilation)], axis=tuple(range(2, 2 + n)))[(..., "
+        "*[slice(None, None, s) for s in (*stride, *dilation)])]))(np.pad(np.moveaxis(x, -1, 1) if channels_last else "
+        "x, ((0, 0), (0, 0), *zip(padding[::2], padding[1::2])))))(x.ndim - 2, weight.shape[2:]))",
+    .samples =
+        [] {
+          Samples samples;
+          const char* const activations[] = {"relu", "", "hardswish", "silu", "sigmoid"};
+          size_t next = 0;
+          for (const ConvSample& s : conv_samples()) {
+            if (s.x.rank() != 4) continue;
+            const Shape channels{s.weight[0]};
+            const char* const activation = activations[next % 5];
+            switch (next++ % 3) {
+              case 0:
+                samples.add(t(s.x), t(s.weight), std::nullopt, t(channels), t(channels), t(s.out),
+                            s.stride, s.padding, s.dilation, s.groups, s.channels_last, activation);
+                break;
+              case 1:
+                samples.add(t(s.x), t(s.weight), t(channels), std::nullopt, std::nullopt, t(s.out),
+                            s.stride, s.padding, s.dilation, s.groups, s.channels_last, activation);
+                break;
+              default:
+                samples.add(t(s.x), t(s.weight), t(channels), t(channels), t(channels),
+                            std::nullopt, s.stride, s.padding, s.dilation, s.groups,
+                            s.channels_last, activation);
+            }
+          }
+          return samples;
+        },
+};
+
 const OpDef conv_input_grad_op = {
     .schema =
         "conv_input_grad(Tensor weight, Tensor grad, shape x_shape, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False) -> Tensor",
@@ -405,6 +488,6 @@ const OpDef conv_weight_grad_op = {
 
 }  // namespace
 
-OAR_FAMILY(conv, &conv_op, &conv_input_grad_op, &conv_weight_grad_op)
+OAR_FAMILY(conv, &conv_op, &conv_fused_op, &conv_input_grad_op, &conv_weight_grad_op)
 
 }  // namespace oar

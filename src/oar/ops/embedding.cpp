@@ -91,7 +91,7 @@ const OpDef embedding_lookup_op = {
       if (v.sparse && grad.is_dense() && !grad.has(kRecording))
         return {Tensor(),
                 sparse_gradient(without_padding(grad, v.x, v.padding_idx), v.x, v.weight)};
-      return {Tensor(), embedding_grad(v.x, grad, rows.word(), v.padding_idx)};
+      return {Tensor(), embedding_grad(v.x, grad, rows.word(), v.padding_idx, v.sparse)};
     },
     .saves = "x weight:shape",
     .batch = [](const BatchCall& c) -> Made {
@@ -128,10 +128,10 @@ const OpDef embedding_lookup_op = {
 
 const OpDef embedding_grad_op = {
     .schema =
-        "embedding_grad(Tensor x, Tensor value, int num_rows, int padding_idx = -1) -> Tensor",
+        "embedding_grad(Tensor x, Tensor value, int num_rows, int padding_idx = -1, bool sparse = False) -> Tensor",
     .brief =
         "The sum of the slices of `value` for each row number in x, but none for padding_idx: the reverse of "
-        "embedding_lookup.",
+        "embedding_lookup. A program that gives back a `sparse` one may hand out the slices as selected rows.",
     .infer = [](const args::embedding_grad& a) -> Metas {
       check_numbers(a.x);
       user_check(a.value.rank() >= a.x.rank(), ErrorKind::InvalidArgument,
@@ -183,6 +183,7 @@ const OpDef embedding_grad_op = {
               .add(ints(0, 5, {3, 2}), t({3, 2, 4}), 5)
               .add(ints(0, 4, {6}), t({6, 3}), 4, 2)
               .add(ints(0, 3, {}), t({2}), 3)
+              .add(ints(0, 4, {3}), t({3, 2}), 4, -1, true)
               .add(ints(0, 3, {0}), t({0, 2}), 3);
         },
 };

@@ -36,31 +36,23 @@ std::string operands_of(Args args) {
   return text;
 }
 
-// Times the call even when it throws.
-class Timed {
- public:
-  Timed(const Op& op, Args args)
-      : event_{&op,      now(),     0,
-               t_thread, t_depth++, profile().shapes ? operands_of(args) : std::string()} {}
-  ~Timed() {
-    --t_depth;
-    event_.end_ns = now();
-    std::lock_guard lock(profile().mutex);
-    profile().events.push_back(std::move(event_));
-  }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-
- private:
-  ProfileEvent event_;
-};
-
 Outputs profile_layer(const Op& op, Args args) {
-  const Timed timed(op, args);
+  const ProfiledCall timed(op, args);
   return proceed(op, args, below(kProfile));
 }
 
 }  // namespace
+
+ProfiledCall::ProfiledCall(const Op& op, Args args)
+    : event_{&op,      now(),     0,
+             t_thread, t_depth++, profile().shapes ? operands_of(args) : std::string()} {}
+
+ProfiledCall::~ProfiledCall() {
+  --t_depth;
+  event_.end_ns = now();
+  std::lock_guard lock(profile().mutex);
+  profile().events.push_back(std::move(event_));
+}
 
 void install_profile_layer() { install_layer(kProfile, profile_layer); }
 

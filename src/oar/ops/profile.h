@@ -17,6 +17,20 @@ struct ProfileEvent {
   std::string operands;      // "float32[4, 4], float32[4]"
 };
 
+// Times a call that does not pass the dispatcher, such as a program's launch, even when it throws.
+class ProfiledCall {
+ public:
+  ProfiledCall(const Op& op, Args args);
+  ~ProfiledCall();
+  ProfiledCall(const ProfiledCall&) = delete;
+  ProfiledCall& operator=(const ProfiledCall&) = delete;
+
+ private:
+  ProfileEvent event_;
+};
+// Is this thread's every call to be timed?
+inline bool profiling() { return (t_layers.on & ~t_layers.off & kProfile) != 0; }
+
 void install_profile_layer();
 // Records this process's calls from here on; the threads that call `profile_this_thread` take part.
 void start_profile(bool record_shapes = true);

@@ -2,6 +2,7 @@
 
 #include "oar/base/string_util.h"
 #include "oar/ops/families.h"
+#include "oar/ops/program_args.h"
 #include "oar/ops/shard_rule.h"
 
 namespace oar {
@@ -189,10 +190,10 @@ std::vector<std::string> Registry::validate() const {
     demand(def.vjp || def.decompose || op->has(Trait::NoGrad) || op->has(Trait::Random),
            "has no vjp, no decomposition, and is not marked NoGrad");
     demand(def.brief && *def.brief, "has no brief");
-    demand(op->inplace_of() || op->has(Trait::Inplace) || (def.samples && !def.samples().empty()),
-           "has no samples");
-    demand(op->inplace_of() || op->has(Trait::Inplace) || op->has(Trait::Random) || def.numpy,
-           "has no NumPy reference");
+    // A program cannot be written down in a record: such ops have tests of their own.
+    const bool exempt = op->inplace_of() || op->has(Trait::Inplace) || takes_programs(op->schema());
+    demand(exempt || (def.samples && !def.samples().empty()), "has no samples");
+    demand(exempt || op->has(Trait::Random) || def.numpy, "has no NumPy reference");
     demand(def.shard || def.plan || def.decompose, "has no sharding rule and no decomposition");
     demand(!(def.shard && def.plan), "has two sharding rules");
     demand(!op->has(Trait::DataDependent) || !def.plan, "cuts a data-dependent op");

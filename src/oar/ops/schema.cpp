@@ -1,9 +1,11 @@
 #include "oar/ops/schema.h"
 
+#include <algorithm>
 #include <cctype>
 #include <stdexcept>
 
 #include "oar/base/error.h"
+#include "oar/ops/program_args.h"
 
 namespace oar {
 namespace {
@@ -97,7 +99,8 @@ ArgType type_named(const std::string& name, const Parser& parser) {
   if (name == "str") return ArgType::String;
   if (name == "dtype") return ArgType::DType;
   if (name == "shape") return ArgType::Shape;
-  parser.error("a type: Tensor, bool, int, float, Scalar, str, dtype or shape");
+  if (name == "program") return kProgramType;
+  parser.error("a type: Tensor, bool, int, float, Scalar, str, dtype, shape or program");
 }
 
 Parameter parse_parameter(Parser& p) {
@@ -178,8 +181,8 @@ Value default_value(const Parameter& p, std::vector<int64_t>& ints, std::vector<
 }  // namespace
 
 std::string Parameter::type_text() const {
-  static constexpr const char* kNames[] = {"Tensor", "bool", "int",   "float",
-                                           "Scalar", "str",  "dtype", "shape"};
+  static constexpr const char* kNames[] = {"Tensor", "bool",  "int",   "float",  "Scalar",
+                                           "str",    "dtype", "shape", "program"};
   std::string text = kNames[static_cast<int>(type)];
   if (alias) text += format("({}{})", alias, written ? "!" : "");
   if (optional_elements) text += "?";
@@ -244,6 +247,11 @@ std::string Schema::str() const {
     if (many) text += " " + r.name;
   }
   return text + (many ? ")" : "");
+}
+
+bool takes_programs(const Schema& schema) {
+  return std::any_of(schema.parameters.begin(), schema.parameters.end(),
+                     [](const Parameter& p) { return p.type == kProgramType; });
 }
 
 int Schema::index_of(std::string_view parameter) const {

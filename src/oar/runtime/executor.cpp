@@ -6,6 +6,7 @@
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/launch_queue.h"
+#include "oar/ops/profile.h"
 #include "oar/tensor/read_hook.h"
 
 namespace oar {
@@ -63,7 +64,10 @@ class Executor::Run {
         list.push_back(id == kNoValue ? Tensor() : written ? assign(at(id)) : at(id));
       args[i] = operand.kind == Operand::List ? Value(TensorList(list)) : Value(list[0]);
     }
+    std::optional<ProfiledCall> timed;
+    if (profiling()) timed.emplace(*instruction.op, Args(args.data(), args.size()));
     Outputs made = run_op(*instruction.op, {args.data(), args.size()});
+    timed.reset();
     if (is_update(*instruction.op))
       made = written_arguments(*instruction.op, {args.data(), args.size()});
     if (executor_.binder_.binds_results(index))
@@ -167,6 +171,11 @@ std::shared_ptr<const Instance> Executor::instance(TensorList inputs) const {
   return instance_for(sizes);
 }
 
+std::shared_ptr<const Instance> Executor::instance_at_known_sizes() const {
+  SymbolValues none;
+  return instance_for(none);
+}
+
 std::shared_ptr<const Instance> Executor::instance_for(SymbolValues& sizes) const {
   if (watches_ops()) return nullptr;
   std::vector<int64_t> key{kernel_flags()};
@@ -176,17 +185,25 @@ std::shared_ptr<const Instance> Executor::instance_for(SymbolValues& sizes) cons
   }
   for (const State& s : program_.states)
     if (!s.tensor.is_contiguous()) return nullptr;
-  const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(instances_.begin(), instances_.end(),
-                                  [&](const Cached& c) { return c.key == key; });
-  if (found != instances_.end()) {
+  const auto find = [&]() -> const Cached* {
+    const auto found = std::find_if(instances_.begin(), instances_.end(),
+                                    [&](const Cached& c) { return c.key == key; });
+    if (found == instances_.end()) return nullptr;
     std::rotate(found, found + 1, instances_.end());
-    return instances_.back().instance;
+    return &instances_.back();
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Cached* ready = find()) return ready->instance;
   }
+  // Made while runs at other sizes go on. Of two threads that make the same one, the first is heard.
+  std::shared_ptr<const Instance> made =
+      Instance::make(specialised(program_, [&](Dim d) { return sizes.evaluate(d); }));
+  const std::lock_guard lock(mutex_);
+  if (const Cached* ready = find()) return ready->instance;
   if (instances_.size() == kMostInstances) instances_.erase(instances_.begin());
-  Program known = specialised(program_, [&](Dim d) { return sizes.evaluate(d); });
-  instances_.push_back({std::move(key), Instance::make(std::move(known))});
-  return instances_.back().instance;
+  instances_.push_back({std::move(key), made});
+  return made;
 }
 
 }  // namespace oar

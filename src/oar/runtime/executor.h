@@ -27,6 +27,8 @@ class Executor {
   std::string misfit(TensorList inputs) const;
   // The instance that runs these inputs; none where they are interpreted.
   std::shared_ptr<const Instance> instance(TensorList inputs) const;
+  // … of a program without open sizes.
+  std::shared_ptr<const Instance> instance_at_known_sizes() const;
 
  private:
   class Run;

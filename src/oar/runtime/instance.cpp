@@ -5,14 +5,18 @@
 
 #include "oar/base/flags.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/device/launch.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/program_args.h"
+#include "oar/ops/profile.h"
+#include "oar/tensor/dlpack.h"
 
 namespace oar {
 
 bool watches_ops() {
   static const FlagHandle<bool> check_nan("check_nan_inf");
-  return check_nan.get() || tracing(Trace::Dispatch) || (t_layers.on & ~t_layers.off & kProfile);
+  return check_nan.get() || tracing(Trace::Dispatch);
 }
 
 int64_t kernel_flags() {
@@ -29,8 +33,20 @@ struct Instance::WorkingSet {
     std::vector<std::vector<Tensor>> lists;
     std::vector<oar_tensor*> outputs;
     KernelCall call{};
+    uint64_t lasting = 0;  // inputs, by bit, that no run writes
+    LaunchMemory memory;
   };
   std::vector<Prepared> calls;  // by launch
+
+  // Tells kernels which of the lasting inputs hold what they held in this set's run before.
+  void mark_unchanged(bool same) {
+    if (same == marked) return;
+    for (Prepared& p : calls) p.memory.unchanged = same ? p.lasting : 0;
+    marked = same;
+  }
+  std::vector<std::pair<StoragePtr, uint32_t>> seen;  // states that no run writes, and their versions
+  bool complete = false;  // the run before reached its end
+  bool marked = false;
 };
 
 class Instance::Borrowed {
@@ -61,7 +77,7 @@ class Instance::Borrowed {
 std::shared_ptr<const Instance> Instance::make(Program program) {
   // Ops that have to be taken apart are captured; whatever else is on around the run is not for them.
   const LayersOff off(kDispatchMask & ~uint32_t{kFunctionalise | kCapture});
-  optimise(program);  // with known sizes there is more to fold
+  tune(program);  // with known sizes there is more to fold
   std::optional<Lowered> lowered = lower(program);
   if (!lowered) return nullptr;
   return std::shared_ptr<const Instance>(new Instance(std::move(program), std::move(*lowered)));
@@ -142,6 +158,14 @@ void Instance::plan() {
     buffers.push_back(lives[r]);
     roots.push_back(r);
   }
+  for (size_t r = 0; r < lives.size(); ++r) {
+    const Root& root = lowered_.roots[r];
+    if (lives[r].last < 0) continue;
+    if (root.kind == Root::Constant)
+      lasting_.push_back(lowered_.constants[static_cast<size_t>(root.index)]);
+    if (root.kind == Root::State && !writes_state(root.index))
+      lasting_.push_back(program_.states[static_cast<size_t>(root.index)].tensor);
+  }
   memory_ = plan_memory(buffers);
   arena_offsets_.assign(lives.size(), 0);
   for (size_t i = 0; i < roots.size(); ++i) arena_offsets_[roots[i]] = memory_.offsets[i];
@@ -191,8 +215,38 @@ std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
     made.call.outputs = made.outputs.data();
     made.call.output_count = static_cast<int32_t>(made.outputs.size());
     made.call.api = &host_api();
+    made.call.host = &made.memory;
+    for (size_t k = 0; k < launch.operands.size() && k < 64; ++k)
+      if (launch.operands[k].kind == Operand::One && is_lasting(launch.operands[k].ids[0]))
+        made.lasting |= uint64_t{1} << k;
   }
   return set;
+}
+
+bool Instance::is_lasting(int32_t place) const {
+  if (place == kNoValue) return false;
+  const Root& root =
+      lowered_.roots[static_cast<size_t>(lowered_.places[static_cast<size_t>(place)].root)];
+  return root.kind == Root::Constant || (root.kind == Root::State && !writes_state(root.index));
+}
+
+bool Instance::writes_state(int32_t index) const {
+  return std::find(lowered_.written.begin(), lowered_.written.end(), index) !=
+         lowered_.written.end();
+}
+
+// Has nothing that lasts been written since this set's run before, as far as anybody can tell?
+bool Instance::is_unchanged(WorkingSet& set) const {
+  bool same = set.complete;
+  set.seen.resize(lasting_.size());
+  for (size_t i = 0; i < lasting_.size(); ++i) {
+    const StoragePtr& storage = lasting_[i]->storage;
+    auto& [before, version] = set.seen[i];
+    same &= before == storage && version == storage->version() && !is_shared_outside(*storage);
+    if (before != storage) before = storage;  // kept, so that no other takes its address
+    version = storage->version();
+  }
+  return same;
 }
 
 // The memory behind a root that is not the arena's.
@@ -213,20 +267,36 @@ Tensor Instance::readable(const Tensor& input) const {
 
 namespace {
 
+// Inside a handler of the error.
+[[noreturn]] void fail_at(const Launch& launch, const Error& error) {
+  if (launch.location.empty()) throw;
+  throw Error(error.kind(), format("{} ({})", error.text(), launch.location), error.hint());
+}
+
 [[noreturn]] void fail_launch(const Launch& launch, int32_t status) {
   try {
     check_status(status, {});
   } catch (const Error& error) {
-    if (launch.location.empty()) throw;
-    throw Error(error.kind(), format("{} ({})", error.text(), launch.location), error.hint());
+    fail_at(launch, error);
   }
   internal_check(false, "{} failed without a reason", launch.op->name());
   std::abort();
 }
 
+// A region's results may be what it was given, but it keeps nothing.
+void call_regions(const Launch& launch, const std::vector<Value>& values,
+                  const std::vector<oar_tensor*>& outputs) try {
+  const Outputs made = run_op(*launch.op, Args(values));
+  for (size_t i = 0; i < made.size(); ++i)
+    copy_into(Tensor::share(static_cast<TensorImpl*>(outputs[i])), made[i]);
+} catch (const Error& error) {
+  fail_at(launch, error);
+}
+
 // The op's function may keep what it is given, and the arena is used again: it gets copies.
 void call_op(const Launch& launch, const std::vector<Value>& values,
              const std::vector<oar_tensor*>& outputs) {
+  if (takes_programs(launch.op->schema())) return call_regions(launch, values, outputs);
   Frame frame{Args(values)};
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].is_tensor()) frame.set_tensor(i, assign(values[i].as_tensor()));
@@ -287,8 +357,13 @@ std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
         break;
     }
   }
+  const bool profiled = profiling();
+  set.mark_unchanged(is_unchanged(set));
+  set.complete = false;
   for (size_t i = 0; i < set.calls.size(); ++i) {
     const Launch& launch = lowered_.launches[i];
+    std::optional<ProfiledCall> timed;
+    if (profiled) timed.emplace(*launch.op, Args(set.calls[i].values));
     if (!launch.kernel) {
       call_op(launch, set.calls[i].values, set.calls[i].outputs);
       continue;
@@ -297,6 +372,7 @@ std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
     if (const int32_t status = launch.kernel->run(&set.calls[i].call); status != OAR_OK)
       fail_launch(launch, status);
   }
+  set.complete = true;
   std::vector<Tensor> outputs;
   for (int32_t place : lowered_.outputs) {
     const Place& p = lowered_.places[static_cast<size_t>(place)];

@@ -12,8 +12,8 @@ namespace oar {
 
 // Flags that decide which kernels take a call: an instance is for those it was made under.
 int64_t kernel_flags();
-// Is anything asked of every single op (check_nan_inf, a profile, OAR_TRACE=dispatch)? Then they are
-// called one by one.
+// Is anything asked of every single op (check_nan_inf, OAR_TRACE=dispatch)? Then they are called one by
+// one.
 bool watches_ops();
 
 class Instance {
@@ -42,13 +42,16 @@ class Instance {
   void plan();
   std::unique_ptr<WorkingSet> make_working_set() const;
   void bind(WorkingSet& set, int32_t root, void* data) const;
+  bool is_lasting(int32_t place) const;
+  bool writes_state(int32_t index) const;
+  bool is_unchanged(WorkingSet& set) const;
 
   const Program program_;
   Lowered lowered_;
   MemoryPlan memory_;
   std::vector<int64_t> arena_offsets_;                // by root
   std::vector<std::vector<int32_t>> places_of_root_;  // of roots outside the arena
-  std::vector<int32_t> output_roots_;
+  std::vector<Tensor> lasting_;  // constants and states that launches read and no run writes
   // Working sets that no run is using: each thread that runs at the same time has one of its own.
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<WorkingSet>> idle_;

@@ -5,6 +5,7 @@
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/generator.h"
+#include "oar/ir/region.h"
 #include "oar/ops/dispatcher.h"
 
 namespace oar {
@@ -24,7 +25,7 @@ Program with_updates_last(const Program& program) {
   for (const Instruction& instruction : program.body.instructions) {
     bool waits = is_update(*instruction.op);
     for_each_operand(instruction, [&](ValueId id) { waits |= late[static_cast<size_t>(id)]; });
-    if (waits && instruction.op->has(Trait::Random)) return program;  // random ops keep their order
+    if (waits && draws_random(instruction)) return program;  // random ops keep their order
     for (ValueId id : instruction.results) late[static_cast<size_t>(id)] = waits;
     (waits ? behind : early).push_back(instruction);
   }
@@ -264,7 +265,7 @@ void Lowering::emit(const Program& program, const Instruction& instruction, Ids&
 // An op without a kernel for this call: its parts, captured at these sizes. None where its function
 // looks at values or draws random numbers by itself.
 std::optional<Program> parts_of(const Program& program, const Instruction& call) {
-  if (!call.op->def().decompose) return std::nullopt;
+  if (!call.op->def().decompose || has_regions(call)) return std::nullopt;
   std::vector<InputSpec> specs;
   for_each_operand(call, [&](ValueId id) {
     specs.push_back({program.type_of(id).dtype, program.type_of(id).shape});

@@ -119,8 +119,10 @@ SegmentCounts segment_counts() { return {g_calls, g_segments, g_programs}; }
 // ---- what waits --------------------------------------------------------------------------------
 
 bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) const {
-  if (watches_ops() || op.has(Trait::DataDependent)) return false;
+  const bool profiled = (t_layers.on & ~t_layers.off & kProfile) != 0;
+  if (watches_ops() || profiled || op.has(Trait::DataDependent)) return false;
   bool plain = true;
+  for (const Value& v : args) plain &= v.tag <= OAR_TAG_DTYPE;  // no functions
   for (const Tensor& t : outputs) plain &= t.is_dense() && t.device().is_cpu();
   for_each_tensor(args, [&](const Tensor& t) {
     plain = plain && t.is_dense() && t.device().is_cpu() &&

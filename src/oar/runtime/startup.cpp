@@ -10,6 +10,7 @@
 #include "oar/ops/profile.h"
 #include "oar/ops/selected_rows.h"
 #include "oar/ops/shard_bind.h"
+#include "oar/runtime/region_runs.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar {
@@ -27,6 +28,7 @@ __attribute__((constructor)) void start() {
   install_autograd_layers();
   install_selected_rows_layer();
   install_planning_layer();
+  install_regions();
   install_capture_layers();  // stands in front of the tape, so after it
   if (flag<bool>("crash_handler")) install_crash_handler();
 }

@@ -3,9 +3,13 @@
 #include <algorithm>
 
 #include "oar/autograd/record.h"
+#include "oar/base/flags.h"
 #include "oar/compiler/capture/replay.h"
+#include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/shape.h"
 
 namespace oar {
 namespace {
@@ -23,12 +27,47 @@ Program optimised(Program program) {
   return program;
 }
 
+// As in eager mode, the gradient of a sparse embedding is the slices that were looked up, not a table full
+// of zeros: in its place the program gives back the slices, and their row numbers behind all else.
+std::vector<RowsOutput> give_back_rows(Program& backward) {
+  std::vector<RowsOutput> rows;
+  const Makers makers(backward);
+  const size_t count = backward.outputs.size();
+  for (size_t k = 0; k < count; ++k) {
+    const Instruction* maker = makers(backward.outputs[k]);
+    if (!maker || maker->op->name() != "embedding_grad") continue;
+    const Shape& shape = backward.type_of(backward.outputs[k]).shape;
+    if (!attribute(*maker, "sparse").as_bool() || attribute(*maker, "padding_idx").as_int() != -1 ||
+        !shape.is_known())
+      continue;
+    rows.push_back({k, backward.outputs.size(), shape});
+    backward.outputs.push_back(operand(*maker, 0));
+    backward.outputs[k] = operand(*maker, 1);
+  }
+  if (!rows.empty()) remove_dead(backward);
+  return rows;
+}
+
+Tensor selected(const Tensor& values, const Tensor& numbers, const Shape& full) {
+  Shape slices{numbers.numel()};
+  for (size_t i = 1; i < full.size(); ++i) slices.push_back(full[i]);
+  const Tensor rows = numbers.dtype() == DType::Int64 ? numbers : cast(numbers, DType::Int64);
+  return make_selected_rows(reshape(rows, {rows.numel()}), reshape(values, slices), full);
+}
+
+// Tuned before it is cut, so that what one half hands to the other is what both work on.
+Halves halves_of(JointProgram joint) {
+  tune(joint.program);
+  return cut(joint, int64_t{flag<int>("backward_memory_mb")} << 20);
+}
+
 }  // namespace
 
-TrainedProgram::Parts::Parts(JointProgram j) : Parts(j, cut(j)) {}
+TrainedProgram::Parts::Parts(JointProgram j) : Parts(j, halves_of(j)) {}
 
 TrainedProgram::Parts::Parts(JointProgram j, Halves halves)
     : joint(std::move(j)),
+      rows(give_back_rows(halves.backward)),
       whole(alone(halves.forward, joint.outputs)),
       forward(optimised(halves.forward)),
       backward(optimised(halves.backward)) {}
@@ -68,7 +107,11 @@ class TrainedProgram::Saved {
                  "since it ran.\nhint: Call backward() before changing inputs or parameters, or "
                  "clone() them.",
                  joint.program.name);
-    return parts_->backward.run(given);
+    std::vector<Tensor> made = parts_->backward.run(given);
+    for (const RowsOutput& r : parts_->rows)
+      made[r.values] = selected(made[r.values], made[r.numbers], r.shape);
+    made.resize(made.size() - parts_->rows.size());
+    return made;
   }
 
   void remember_shapes(TensorList outputs) {
@@ -81,7 +124,7 @@ class TrainedProgram::Saved {
     Program program = parts_->joint.program;
     for (State& s : program.states) s.written = kNoValue;
     for (const Instruction& instruction : program.body.instructions)
-      user_check(!instruction.op->has(Trait::Random), ErrorKind::Unsupported,
+      user_check(!draws_random(instruction), ErrorKind::Unsupported,
                  "the program {} draws random numbers ({}), so its derivative cannot be recorded "
                  "for a further one.\nhint: Call the function itself, not its program, where "
                  "create_graph=True.",

@@ -6,6 +6,12 @@
 
 namespace oar {
 
+// A gradient of the backward half that is handed out as selected rows.
+struct RowsOutput {
+  size_t values, numbers;  // places among the half's outputs
+  Shape shape;             // of the whole
+};
+
 class TrainedProgram {
  public:
   explicit TrainedProgram(JointProgram joint);
@@ -33,6 +39,7 @@ class TrainedProgram {
     explicit Parts(JointProgram j);
     Parts(JointProgram j, Halves halves);
     JointProgram joint;
+    std::vector<RowsOutput> rows;
     Executor whole, forward, backward;
   };
   class Saved;

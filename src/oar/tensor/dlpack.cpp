@@ -1,8 +1,11 @@
 #include "oar/tensor/dlpack.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "oar/base/error.h"
@@ -67,13 +70,48 @@ DType dtype_of(dlpack::DataType type) {
        type.bits, type.lanes);
 }
 
+// Memory that another library sees too, by its address, with how many times it does.
+class Shared {
+ public:
+  void add(const void* data) {
+    const std::lock_guard lock(mutex_);
+    ++counts_[data];
+    any_ = true;
+  }
+  void remove(const void* data) {
+    const std::lock_guard lock(mutex_);
+    if (--counts_[data] == 0) counts_.erase(data);
+    any_ = !counts_.empty();
+  }
+  bool has(const void* data) {
+    if (!any_) return false;
+    const std::lock_guard lock(mutex_);
+    return counts_.contains(data);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const void*, int> counts_;
+  std::atomic<bool> any_ = false;  // spares the lock where nothing is shared
+};
+// Never destroyed: tensors may be let go of while the process ends.
+Shared& shared() {
+  static Shared* const one = new Shared;
+  return *one;
+}
+
 // What a handed-out tensor keeps alive. The sizes are its own, because the tensor may be reshaped.
 template <class Managed>
 struct Handout {
+  explicit Handout(StoragePtr of) : storage(std::move(of)) { shared().add(storage->data()); }
   ~Handout() {
-    if (storage) conceal(storage->data());
+    shared().remove(storage->data());
+    conceal(storage->data());
   }
-  Managed managed;
+  Handout(const Handout&) = delete;
+  Handout& operator=(const Handout&) = delete;
+
+  Managed managed{};
   StoragePtr storage;
   SmallVector<int64_t, 6> shape, strides;
 };
@@ -90,10 +128,9 @@ std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
       t.device().is_cpu(), ErrorKind::Unsupported,
       "a tensor on another device than the CPU cannot be handed over by DLPack.\nhint: Copy it "
       "first: x.cpu().");
-  auto handout = std::make_unique<Handout<Managed>>();
   note_read(t);
   lend(*t->storage);
-  handout->storage = t->storage;
+  auto handout = std::make_unique<Handout<Managed>>(t->storage);
   handout->shape.assign(t->shape, t->shape + t.rank());
   handout->strides.assign(t->strides, t->strides + t.rank());
   Managed& managed = handout->managed;
@@ -183,9 +220,14 @@ Tensor take_over(Managed* managed, bool readonly) {
       "it comes from.");
   const Ints steps(strides.data(), strides.size());
   const Extent extent = empty ? Extent{} : extent_of(shape, steps, dtype);
-  StoragePtr storage =
-      Storage::adopt(data == nullptr ? nullptr : data + extent.low,
-                     static_cast<size_t>(extent.high - extent.low), Device{}, give_back, managed);
+  const auto let_go = [](void* context, void* memory, size_t bytes) {
+    shared().remove(memory);
+    decltype(give_back){}(context, memory, bytes);
+  };
+  void* const begin = data == nullptr ? nullptr : data + extent.low;
+  StoragePtr storage = Storage::adopt(begin, static_cast<size_t>(extent.high - extent.low),
+                                      Device{}, let_go, managed);
+  shared().add(begin);
   on_error.dismiss();
   expose(storage->data());
   if (readonly) storage->set_readonly();
@@ -229,5 +271,7 @@ Tensor from_dlpack(DLManagedTensorVersioned* managed) {
   }
   return take_over(managed, (managed->flags & dlpack::kReadOnly) != 0);
 }
+
+bool is_shared_outside(const Storage& storage) { return shared().has(storage.data()); }
 
 }  // namespace oar

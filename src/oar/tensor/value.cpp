@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "oar/base/error.h"
+#include "oar/tensor/closure.h"
 
 namespace oar {
 
@@ -97,6 +98,14 @@ std::string Value::str() const {
     }
     case OAR_TAG_DTYPE:
       return name_of(as_dtype());
+    case kProgramTag:
+      return as_program(*this).str();
+    case kProgramsTag: {
+      std::string text = "[";
+      for (const ClosurePtr& p : as_programs(*this))
+        text += (text.size() > 1 ? ", " : "") + p->str();
+      return text + "]";
+    }
     default:
       return "?";
   }
@@ -108,6 +117,12 @@ Frame::Frame(Args args) {
 
 void Frame::push(const Value& v) { values_.push_back(own(v)); }
 
+// A frame keeps programs as it keeps tensors: by a handle whose payload they are.
+static Tensor holder_of(const Closure& program) {
+  return Tensor::with_payload(Kind::Meta, Dims{}, DType::Bool, {}, 0,
+                              Intrusive<Payload>(const_cast<Closure*>(&program)));
+}
+
 Value Frame::own(const Value& v) {
   switch (v.tag) {
     case OAR_TAG_TENSOR:
@@ -117,6 +132,17 @@ Value Frame::own(const Value& v) {
       TensorList list = v.as_tensors();
       lists().tensors.push_back(std::make_unique<std::vector<Tensor>>(list.begin(), list.end()));
       return Value(TensorList(*lists().tensors.back()));
+    }
+    case kProgramTag:
+      tensors_.push_back(holder_of(as_program(v)));
+      return v;
+    case kProgramsTag: {
+      int64_t* copy = room_for(static_cast<size_t>(v.count));
+      for (const ClosurePtr& p : as_programs(v)) tensors_.push_back(holder_of(*p));
+      if (v.count) std::memcpy(copy, v.integers, static_cast<size_t>(v.count) * sizeof(int64_t));
+      Value owned = v;
+      owned.integers = copy;
+      return owned;
     }
     case OAR_TAG_INTS:
     case OAR_TAG_DOUBLES:
@@ -153,7 +179,8 @@ Frame& Frame::operator=(Frame&& other) noexcept {
   std::copy_n(other.near_, near_used_, near_);
   for (Value& v : values_) {  // lists that lay near the other lie near this one now
     const bool listed = v.tag == OAR_TAG_INTS || v.tag == OAR_TAG_DOUBLES ||
-                        v.tag == OAR_TAG_COMPLEX || v.tag == OAR_TAG_STRING;
+                        v.tag == OAR_TAG_COMPLEX || v.tag == OAR_TAG_STRING ||
+                        v.tag == kProgramsTag;
     const std::less_equal<const int64_t*> up_to;
     if (listed && up_to(other.near_, v.integers) && up_to(v.integers, other.near_ + kNearWords))
       v.integers = near_ + (v.integers - other.near_);

@@ -12,12 +12,16 @@ from oar.static.nn.common import (
     row_conv,
     sparse_embedding,
 )
+from oar.static.nn.control_flow import case, cond, switch_case, while_loop
 from oar.static.nn.host import py_func, static_pylayer
+from oar.static.nn.loss import nce
 from oar.static.nn.norms import batch_norm, data_norm, group_norm, instance_norm, layer_norm, spectral_norm
 
 __all__ = [
     "batch_norm",
     "bilinear_tensor_product",
+    "case",
+    "cond",
     "conv2d",
     "conv2d_transpose",
     "conv3d",
@@ -28,10 +32,13 @@ __all__ = [
     "group_norm",
     "instance_norm",
     "layer_norm",
+    "nce",
     "prelu",
     "py_func",
     "row_conv",
     "sparse_embedding",
     "spectral_norm",
     "static_pylayer",
+    "switch_case",
+    "while_loop",
 ]

@@ -13,11 +13,12 @@ from oar._C import Tensor, ops
 from oar._lazy import np
 from oar.static.nn.maker import static_only
 
-__all__ = ["Print", "py_func", "static_pylayer"]
+__all__ = ["Assert", "Print", "py_func", "static_pylayer"]
 
 _numbers = itertools.count()
-# Such a call is never left out, doubled or merged with another: it may do something outside.
-_EFFECTS = 1 << 6
+# Such a call is never left out, doubled or merged with another: it may do something outside. And it is made
+# as it stands, at the sizes of the run.
+_RANDOM, _DATA_DEPENDENT = 1 << 6, 1 << 9
 
 
 def _listed(value: Any) -> list[Tensor]:
@@ -47,8 +48,13 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
             raise ValueError(f"[py_func] the function gave {len(listed)} results; {len(dtypes)} are expected.")
         return [r if isinstance(r, Tensor) else oar.to_tensor(np.asarray(r), d) for r, d in zip(listed, dtypes)]
 
-    op = _C.register_op(schema, "Python code called at every run.", compute,
-                        lambda x: list(zip(shapes, dtypes)), vjp, "x out" if vjp else "", None, None, _EFFECTS)
+    def refuse(*_: Any) -> Any:
+        raise RuntimeError("[py_func] a gradient is asked for, and there is no backward function for it.")
+
+    # A rule in any case: an op without one is expanded into its parts, and Python code has none.
+    op = _C.register_op(schema, "Python code called at every run.", compute, lambda x: list(zip(shapes, dtypes)),
+                        vjp or refuse, "x out" if vjp else "", None, None,
+                        _RANDOM | _DATA_DEPENDENT)
     made = op(operands)
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
@@ -158,3 +164,22 @@ def Print(  # noqa: N802
         return _host_op(shown("backward"), cotangents, [list(cotangents[0].shape)], [cotangents[0].dtype])
 
     return _host_op(shown("forward"), [input], [list(input.shape)], [input.dtype], pull)[0]
+
+
+def Assert(cond: Tensor, data: Sequence[Tensor] | None = None, summarize: int = 20, name: str | None = None) -> None:  # noqa: N802
+    """An error at every run in which ``cond`` is false, which shows ``data``."""
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"[Assert] cond should be a tensor, but received {type(cond).__name__}.")
+    listed = _listed(data)
+    names = [v.name for v in listed]
+
+    def check(value: Tensor, *shown: Tensor) -> Tensor:
+        if not bool(oar.all(value)):
+            parts = [f"{n} = {v.numpy().ravel()[: summarize if summarize >= 0 else None].tolist()}" for n, v in zip(names, shown)]
+            raise ValueError(f"[Assert] {name or 'a condition'} does not hold. {'; '.join(parts)}".rstrip())
+        return value
+
+    if oar.in_dynamic_mode():
+        check(cond, *listed)
+    else:
+        _host_op(check, [cond, *listed], [list(cond.shape)], [cond.dtype])

@@ -78,6 +78,37 @@ void update_blocks(const std::array<const oar_tensor*, N>& tensors, Update&& upd
   in_blocks<kWritten, 0, C>(tensors, [&](C(*blocks)[kBlock], int64_t) { update(blocks); });
 }
 
+// step(pointers) changes kBlock elements of N tensors, the first `kWritten` of them to stay changed.
+// Tensors that hold C side by side are changed where they lie, without the way through blocks.
+template <size_t kWritten, class C, size_t N, class Step>
+void update_in_place(const std::array<const oar_tensor*, N>& tensors, Step&& step) {
+  const auto through = [&](C(*blocks)[kBlock]) {
+    std::array<C*, N> at;
+    for (size_t k = 0; k < N; ++k) at[k] = blocks[k];
+    step(at);
+  };
+  const bool dense = std::all_of(tensors.begin(), tensors.end(), [](const oar_tensor* t) {
+    return is_contiguous(*t) && static_cast<DType>(t->dtype) == dtype_of<C>;
+  });
+  const int64_t n = tensors[0]->numel, whole = n / kBlock;
+  if (!dense || whole == 0) return update_blocks<kWritten, C>(tensors, through);
+  const auto pointers = [&](int64_t at) {
+    std::array<C*, N> made;
+    for (size_t k = 0; k < N; ++k) made[k] = static_cast<C*>(tensors[k]->data) + at;
+    return made;
+  };
+  parallel_for(0, whole, kGrain / kBlock, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) step(pointers(i * kBlock));
+  });
+  if (const int64_t rest = n - whole * kBlock; rest > 0) {
+    const std::array<C*, N> last = pointers(whole * kBlock);
+    C blocks[N][kBlock] = {};
+    for (size_t k = 0; k < N; ++k) std::copy_n(last[k], rest, blocks[k]);
+    through(blocks);
+    for (size_t k = 0; k < kWritten; ++k) std::copy_n(blocks[k], rest, last[k]);
+  }
+}
+
 // A tensor's elements side by side, read in blocks of C.
 template <class C>
 class BlockSource {

@@ -7,6 +7,7 @@
 #include "oar/backend/cpu/conv_shape.h"
 #include "oar/backend/cpu/conv_tiles.h"
 #include "oar/backend/cpu/depthwise.h"
+#include "oar/backend/cpu/depthwise_last.h"
 #include "oar/backend/cpu/pack.h"
 
 namespace oar::cpu {
@@ -221,6 +222,8 @@ KernelList conv_kernels() {
       {"conv_input_grad", 1, "cpu:ref", nullptr, kernel_entry<conv_input_grad>},
       {"conv_weight_grad", 1, "cpu:tiles", tiles_refuse_conv_weight_grad,
        kernel_entry<conv_weight_grad_on_tiles>},
+      {"conv_weight_grad", 1, "cpu:channels", refuse_depthwise_weight_grad,
+       kernel_entry<depthwise_weight_grad_last>},
       {"conv_weight_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_weight_grad>},
       {"conv_weight_grad", 1, "cpu:ref", nullptr, kernel_entry<conv_weight_grad>},
   };

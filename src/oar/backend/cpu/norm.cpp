@@ -1,28 +1,16 @@
-// Layer and batch normalisation with their derivatives. 16-bit floats compute in float32; variances
+// Layer and group normalisation with their derivatives. 16-bit floats compute in float32; variances
 // are taken around a mean that is known already.
-#include <atomic>
 #include <cmath>
 
 #include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/channel_norm.h"
 #include "oar/backend/cpu/row_buffer.h"
 #include "oar/backend/cpu/row_table.h"
+#include "oar/backend/cpu/streaming.h"
 #include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {
-
-// A result that the caches cannot hold is written past them; one that is made in a buffer is not.
-template <class T>
-bool streams(const oar_tensor& out) {
-  constexpr int64_t kFrom = int64_t{16} << 20;
-  return std::is_same_v<T, compute_t<T>> && out.numel * static_cast<int64_t>(sizeof(T)) >= kFrom;
-}
-
-// Before others read what was written past the caches.
-struct StreamFence {
-  ~StreamFence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-};
 
 // ---- rows -------------------------------------------------------------------------------------
 
@@ -147,188 +135,6 @@ void layer_norm_rows_grad(KernelCall& call) {
                               static_cast<C*>(call.out(2).data));
     parallel_for(0, span.rows, span.grain(),
                  [&](int64_t begin, int64_t end) { of.run(begin, end, nullptr, nullptr); });
-  });
-}
-
-// ---- channels over a batch --------------------------------------------------------------------
-
-struct ChannelSpan : AxisSpan {
-  ChannelSpan(const oar_tensor& x, int64_t axis) : AxisSpan(x, axis) {
-    axis = normalise_axis(axis, x.ndim);
-    for (int i = 0; i < x.ndim; ++i)
-      if (i != axis) others.push_back(i);
-  }
-  int64_t count() const { return outer * inner; }
-  Ints axes() const { return {others.data(), others.size()}; }
-  // body(first element, channel, count) over runs of one channel; with the channels last, over runs
-  // of all channels, from the first one on, in steps of one.
-  template <class Body>
-  void runs(Body&& body) const {
-    const int64_t pieces = inner == 1 ? outer : outer * length, size = inner == 1 ? length : inner;
-    if (size == 0) return;
-    parallel_for(0, pieces, std::max<int64_t>(1, kGrain / size), [&](int64_t begin, int64_t end) {
-      const StreamFence fence;
-      for (int64_t i = begin; i < end; ++i) body(i * size, inner == 1 ? 0 : i % length, size);
-    });
-  }
-  SmallVector<int64_t, 6> others;
-};
-
-// A number of a type that is computed with as it is; other types never come here.
-template <class T>
-auto* as_computed(T* p) {
-  using C =
-      std::conditional_t<std::is_const_v<T>, const compute_t<std::remove_const_t<T>>, compute_t<T>>;
-  return reinterpret_cast<C*>(p);
-}
-
-// out[i] = f(i, its channel) for every element; run(first, channel, count) for a run of one channel
-// that needs no conversion.
-template <class T, class F, class Run>
-void fill_channels(const ChannelSpan& span, T* out, F f, Run run) {
-  span.runs([&](int64_t start, int64_t channel, int64_t count) {
-    if (span.inner == 1)
-      return fill_groups(out + start, count, [=](int64_t i) { return f(start + i, i); });
-    if constexpr (std::is_same_v<T, compute_t<T>>)
-      run(start, channel, count);
-    else
-      fill_groups(out + start, count, [=](int64_t i) { return f(start + i, channel); });
-  });
-}
-
-void batch_norm_train(KernelCall& call) {
-  const ChannelSpan span(call.in(0), call.arg(4).as_int());
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    const auto epsilon = static_cast<C>(call.arg(3).as_double());
-    const Contiguous<T> x(call.in(0));
-    const Converted<C> weight(optional_in(call, 1)), bias(optional_in(call, 2));
-    auto* out = static_cast<T*>(call.out(0).data);
-    auto *mean = static_cast<C*>(call.out(1).data), *var = static_cast<C*>(call.out(2).data);
-    reduce_rows<T, C>(call.in(0), span.axes(), MeanReducer<T, C>{{}, span.count()}, mean);
-    reduce_rows<T, C>(call.in(0), span.axes(),
-                      SpreadReducer<T, C>{{}, {mean}, static_cast<C>(span.count())}, var);
-    const Scratch<C> scale(span.length), shift(span.length);
-    for (int64_t c = 0; c < span.length; ++c) {
-      scale[c] = (weight ? weight[c] : C(1)) / std::sqrt(var[c] + epsilon);
-      shift[c] = bias ? bias[c] : C(0);
-    }
-    const T* in = x.data();
-    const C *factor = scale.data(), *offset = shift.data();
-    const bool stream = streams<T>(call.out(0));
-    fill_channels(
-        span, out,
-        [=](int64_t i, int64_t c) {
-          return (static_cast<C>(in[i]) - mean[c]) * factor[c] + offset[c];
-        },
-        [=](int64_t at, int64_t c, int64_t n) {
-          row_table<C>().affine(as_computed(in + at), as_computed(out + at), n, mean[c], factor[c],
-                                offset[c], stream);
-        });
-  });
-}
-
-// grad * (x - mean), summed per channel.
-template <class T>
-struct CovarianceReducer : Adding<compute_t<T>> {
-  using C = compute_t<T>;
-  int64_t to_x;  // bytes from an element of grad to that of x
-  const C* mean;
-  C step(C acc, const T* p, int64_t row) const {
-    const T x = *reinterpret_cast<const T*>(reinterpret_cast<const char*>(p) + to_x);
-    return acc + static_cast<C>(*p) * (static_cast<C>(x) - mean[row]);
-  }
-};
-
-void batch_norm_train_grad(KernelCall& call) {
-  const ChannelSpan span(call.in(0), call.arg(8).as_int());
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    const auto epsilon = static_cast<C>(call.arg(7).as_double());
-    const auto n = static_cast<C>(span.count());
-    const Contiguous<T> x(call.in(0)), grad(call.in(4));
-    const Converted<C> weight(optional_in(call, 1)), mean(&call.in(2)), var(&call.in(3)),
-        grad_mean(&call.in(5)), grad_var(&call.in(6));
-    auto* gx = static_cast<T*>(call.out(0).data);
-    auto *gw = static_cast<C*>(call.out(1).data), *gb = static_cast<C*>(call.out(2).data);
-    const FlatTensor flat(call.in(4), const_cast<T*>(grad.data()), dtype_of<T>);
-    reduce_rows<T, C>(flat.get(), span.axes(), SumReducer<T, C>{}, gb);
-    const int64_t to_x =
-        reinterpret_cast<const char*>(x.data()) - reinterpret_cast<const char*>(grad.data());
-    reduce_rows<T, C>(flat.get(), span.axes(), CovarianceReducer<T>{{}, to_x, mean.data()}, gw);
-    // Everything that multiplies grad, x - mean and 1, per channel.
-    const Scratch<C> of_grad(span.length), of_x(span.length), of_one(span.length);
-    for (int64_t c = 0; c < span.length; ++c) {
-      const C inv = 1 / std::sqrt(var[c] + epsilon);
-      gw[c] *= inv;
-      of_grad[c] = inv * (weight ? weight[c] : C(1));
-      of_x[c] = (2 * grad_var[c] - of_grad[c] * inv * gw[c]) / n;
-      of_one[c] = (grad_mean[c] - of_grad[c] * gb[c]) / n;
-    }
-    const T *in = x.data(), *g = grad.data();
-    const C *a = of_grad.data(), *b = of_x.data(), *d = of_one.data(), *m = mean.data();
-    const bool stream = streams<T>(call.out(0));
-    fill_channels(
-        span, gx,
-        [=](int64_t i, int64_t c) {
-          return static_cast<C>(g[i]) * a[c] + (static_cast<C>(in[i]) - m[c]) * b[c] + d[c];
-        },
-        [=](int64_t at, int64_t c, int64_t count) {
-          row_table<C>().affine_grad(as_computed(g + at), as_computed(in + at),
-                                     as_computed(gx + at), count, m[c], a[c], b[c], d[c], stream);
-        });
-  });
-}
-
-void channel_affine(KernelCall& call) {
-  const ChannelSpan span(call.in(0), call.arg(3).as_int());
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    const Contiguous<T> x(call.in(0));
-    const Converted<C> scale(&call.in(1)), shift(&call.in(2));
-    const T* in = x.data();
-    const C *factor = scale.data(), *offset = shift.data();
-    auto* out = static_cast<T*>(call.out().data);
-    const bool stream = streams<T>(call.out());
-    fill_channels(
-        span, out,
-        [=](int64_t i, int64_t c) { return static_cast<C>(in[i]) * factor[c] + offset[c]; },
-        [=](int64_t at, int64_t c, int64_t n) {
-          row_table<C>().affine(as_computed(in + at), as_computed(out + at), n, C(0), factor[c],
-                                offset[c], stream);
-        });
-  });
-}
-
-void channel_affine_grad(KernelCall& call) {
-  const ChannelSpan span(call.in(0), call.arg(3).as_int());
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    const Contiguous<T> x(call.in(0)), grad(call.in(2));
-    const Converted<C> scale(&call.in(1));
-    const Scratch<C> zeros(span.length);
-    std::fill_n(zeros.data(), span.length, C(0));
-    const FlatTensor flat(call.in(2), const_cast<T*>(grad.data()), dtype_of<T>);
-    const int64_t to_x =
-        reinterpret_cast<const char*>(x.data()) - reinterpret_cast<const char*>(grad.data());
-    reduce_rows<T, C>(flat.get(), span.axes(), CovarianceReducer<T>{{}, to_x, zeros.data()},
-                      static_cast<C*>(call.out(1).data));
-    reduce_rows<T, C>(flat.get(), span.axes(), SumReducer<T, C>{},
-                      static_cast<C*>(call.out(2).data));
-    const T* g = grad.data();
-    const C* factor = scale.data();
-    auto* to = static_cast<T*>(call.out(0).data);
-    const bool stream = streams<T>(call.out(0));
-    fill_channels(
-        span, to, [=](int64_t i, int64_t c) { return static_cast<C>(g[i]) * factor[c]; },
-        [=](int64_t at, int64_t c, int64_t n) {
-          row_table<C>().affine(as_computed(g + at), as_computed(to + at), n, C(0), factor[c], C(0),
-                                stream);
-        });
   });
 }
 

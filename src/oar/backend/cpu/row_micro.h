@@ -1,6 +1,6 @@
 // Loops over rows, written once with vector extensions; each file that includes it is compiled for
 // another instruction set, so everything here has internal linkage and uses nothing from other
-// headers.
+// headers. The width of a vector says which one it is: g++ 12 does not define __AVX512F__ for a pragma.
 #pragma once
 
 #include "oar/backend/cpu/row_table.h"
@@ -60,30 +60,28 @@ struct Rows {
   static V load(const T* p, long count, T missing = 0) {
     if (count >= kLanes) return load(p);
     V v = V{} + missing;
-#if defined(__AVX512F__)
     if constexpr (kBytes == 64) {
       const unsigned mask = (1u << count) - 1;
       if constexpr (sizeof(T) == 4)
         return __builtin_ia32_loadups512_mask(p, v, static_cast<unsigned short>(mask));
       else
         return __builtin_ia32_loadupd512_mask(p, v, static_cast<unsigned char>(mask));
+    } else {
+      __builtin_memcpy(&v, p, static_cast<unsigned long>(count) * sizeof(T));
+      return v;
     }
-#endif
-    __builtin_memcpy(&v, p, static_cast<unsigned long>(count) * sizeof(T));
-    return v;
   }
   static void store(T* p, V v, long count) {
     if (count >= kLanes) return store(p, v);
-#if defined(__AVX512F__)
     if constexpr (kBytes == 64) {
       const unsigned mask = (1u << count) - 1;
       if constexpr (sizeof(T) == 4)
         return __builtin_ia32_storeups512_mask(p, v, static_cast<unsigned short>(mask));
       else
         return __builtin_ia32_storeupd512_mask(p, v, static_cast<unsigned char>(mask));
+    } else {
+      __builtin_memcpy(p, &v, static_cast<unsigned long>(count) * sizeof(T));
     }
-#endif
-    __builtin_memcpy(p, &v, static_cast<unsigned long>(count) * sizeof(T));
   }
   static V power_of_two(V rounded) {
     const I k = __builtin_bit_cast(I, rounded) - __builtin_bit_cast(I, V{} + Numbers::kRound);
@@ -229,16 +227,16 @@ struct Rows {
   }
 #if defined(__AVX__)
   static void store_past_caches(T* p, V v) {
-#if defined(__AVX512F__)
     if constexpr (kBytes == 64 && sizeof(T) == 4)
-      return __builtin_ia32_movntps512(p, v);
+      __builtin_ia32_movntps512(p, v);
     else if constexpr (kBytes == 64)
-      return __builtin_ia32_movntpd512(p, v);
-#endif
-    if constexpr (kBytes == 32 && sizeof(T) == 4)
+      __builtin_ia32_movntpd512(p, v);
+    else if constexpr (kBytes == 32 && sizeof(T) == 4)
       __builtin_ia32_movntps256(p, v);
     else if constexpr (kBytes == 32)
       __builtin_ia32_movntpd256(p, v);
+    else
+      store(p, v);
   }
 #endif
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 
+#include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 
@@ -75,10 +77,38 @@ void drop_idle_inputs(Program& program, const std::vector<int>& uses) {
 
 }  // namespace
 
-Builder::Builder(std::string name) : Capture(std::move(name)) { open_ = true; }
+namespace {
 
-Builder::Builder(Program program) : Capture(program.name) {
+struct Living {
+  std::mutex mutex;
+  std::unordered_map<uint64_t, Builder*> by_serial;
+};
+Living& living() {
+  static auto* all = new Living;  // outlives every builder
+  return *all;
+}
+
+}  // namespace
+
+Builder::Builder(std::string name) : Capture(std::move(name)) {
   open_ = true;
+  const std::lock_guard lock(living().mutex);
+  living().by_serial[serial()] = this;
+}
+
+Builder::~Builder() {
+  const std::lock_guard lock(living().mutex);
+  living().by_serial.erase(serial());
+}
+
+Builder* Builder::of(const Tensor& t) {
+  if (!t.defined() || t.kind() != Kind::Symbolic) return nullptr;
+  const std::lock_guard lock(living().mutex);
+  const auto it = living().by_serial.find(symbolic_payload(t).capture);
+  return it == living().by_serial.end() ? nullptr : it->second;
+}
+
+Builder::Builder(Program program) : Builder(std::string(program.name)) {
   std::vector<State> states = std::exchange(program.states, {});
   const std::vector<ValueId> outputs = std::exchange(program.outputs, {});
   learnt_ = std::exchange(program.assumptions, {});
@@ -107,7 +137,8 @@ Builder::Builder(Program program) : Capture(program.name) {
 
 Builder* Builder::current() {
   Capture* capture = Capture::current();
-  return capture && capture->is_open() ? static_cast<Builder*>(capture) : nullptr;
+  while (capture && !capture->is_open()) capture = capture->around();
+  return static_cast<Builder*>(capture);
 }
 
 Tensor Builder::state(const ValueType& type, const std::string& name) {
@@ -147,15 +178,14 @@ Tensor Builder::find(const std::string& name) {
 }
 
 ValueId Builder::resolve(const Tensor& t) {
-  user_check(t.kind() == Kind::Symbolic, ErrorKind::InvalidType,
-             "{} is no variable of a program.", t.describe());
+  user_check(t.kind() == Kind::Symbolic, ErrorKind::InvalidType, "{} is no variable of a program.",
+             t.describe());
   const SymbolicPayload& payload = symbolic_payload(t);
   if (payload.capture == serial()) return value_of(t);
   const std::string name = name_of(t);
   if (!name.empty())
     if (const Tensor here = find(name); here.defined()) return value_of(here);
-  const bool akin =
-      std::find(origins_.begin(), origins_.end(), payload.capture) != origins_.end();
+  const bool akin = std::find(origins_.begin(), origins_.end(), payload.capture) != origins_.end();
   const auto id = static_cast<size_t>(payload.value);
   const ValueId value = akin && id < alias_.size() ? alias_[id] : kNoValue;
   user_check(value != kNoValue, ErrorKind::InvalidArgument,
@@ -174,6 +204,75 @@ uint64_t Builder::version() const {
   uint64_t sum = program_.body.instructions.size() + slots_.size();
   for (const Slot& slot : slots_) sum += cell_behind(slot.handle).version;
   return sum;
+}
+
+void Builder::note_leaf(const Tensor& t) {
+  leaf_since_[symbolic_payload(t).value] = program_.body.instructions.size();
+}
+
+bool Builder::is_late(const Tensor& t) {
+  const auto since = leaf_since_.find(symbolic_payload(t).value);
+  if (since == leaf_since_.end()) return false;
+  const std::vector<Instruction>& all = program_.body.instructions;
+  for (size_t i = 0; i < since->second && i < all.size(); ++i) {
+    bool reads = false;
+    for_each_operand(all[i], [&](ValueId id) { reads |= id == since->first; });
+    if (reads) return true;
+  }
+  return false;
+}
+
+Builder::Taped Builder::taped(const std::vector<Tensor>& sources,
+                              const std::vector<Tensor>& targets) {
+  const Scope scope(*this);
+  const GradMode on(true);
+  const size_t count = program_.body.instructions.size(), values = program_.values.size();
+  std::unordered_map<ValueId, Tensor> now;
+  std::vector<bool> depends(values, false), needed(values, false);
+  std::vector<ValueId> from, to;
+  for (const Tensor& t : sources) {
+    from.push_back(value_of(t));
+    depends[static_cast<size_t>(from.back())] = true;
+    now[from.back()] = t;
+  }
+  for (const Tensor& t : targets) {
+    to.push_back(value_of(t));
+    needed[static_cast<size_t>(to.back())] = true;
+  }
+  std::vector<bool> repeated(count, false);
+  for (size_t i = 0; i < count; ++i) {
+    const Instruction& instruction = program_.body.instructions[i];
+    if (is_update(*instruction.op) || !is_pure(instruction)) continue;
+    for_each_operand(instruction, [&](ValueId id) {
+      repeated[i] = repeated[i] || depends[static_cast<size_t>(id)];
+    });
+    for (ValueId id : instruction.results)
+      if (repeated[i]) depends[static_cast<size_t>(id)] = true;
+  }
+  for (size_t i = count; i-- > 0;) {
+    const Instruction& instruction = program_.body.instructions[i];
+    bool wanted = false;
+    for (ValueId id : instruction.results) wanted |= needed[static_cast<size_t>(id)];
+    repeated[i] = repeated[i] && wanted;
+    if (repeated[i])
+      for_each_operand(instruction, [&](ValueId id) { needed[static_cast<size_t>(id)] = true; });
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!repeated[i]) continue;
+    const Instruction instruction = program_.body.instructions[i];  // the list grows below
+    const Frame frame =
+        with_operands(instruction.attributes.clone(), instruction, [&](size_t, ValueId id) {
+          const auto it = now.find(id);
+          return it == now.end() ? make_tensor(id) : it->second;
+        });
+    const Outputs made = call_below_casts(*instruction.op, frame.args());
+    for (size_t k = 0; k < made.size(); ++k) now[instruction.results[k]] = made[k];
+  }
+  Taped taped;
+  for (size_t i = 0; i < sources.size(); ++i) taped.sources.push_back(now[from[i]]);
+  for (size_t i = 0; i < targets.size(); ++i)
+    taped.targets.push_back(now.contains(to[i]) ? now[to[i]] : targets[i]);
+  return taped;
 }
 
 void Builder::begin(Role role) {
@@ -207,6 +306,13 @@ void Builder::add_plain_tensors(Program& program) const {
   }
 }
 
+std::vector<Constant> Builder::constants() const {
+  Program program;
+  program.constants = program_.constants;
+  add_plain_tensors(program);
+  return std::move(program.constants);
+}
+
 Program Builder::whole() const {
   Program program = program_;
   for (const Slot& slot : slots_)
@@ -216,7 +322,8 @@ Program Builder::whole() const {
   return program;
 }
 
-Builder::Draft Builder::draft(const std::vector<Tensor>& outputs, const Contents& contents) {
+Builder::Draft Builder::draft(const std::vector<Tensor>& outputs, const Contents& contents,
+                              bool pruned) {
   std::vector<ValueId> wanted;
   {
     const Scope scope(*this);  // views may have to be derived anew
@@ -225,13 +332,16 @@ Builder::Draft Builder::draft(const std::vector<Tensor>& outputs, const Contents
   Draft draft{whole(), {}};
   Program& program = draft.program;
   program.outputs = wanted;
+  for (State& s : program.states)
+    if (pruned) s.written = kNoValue;
   remove_dead(program);
   const std::vector<int> uses = count_uses(program);
   const auto used = [&](ValueId id) { return uses[static_cast<size_t>(id)] > 0; };
   drop_idle_inputs(program, uses);
   std::erase_if(program.states,
                 [&](const State& s) { return s.written == kNoValue && !used(s.value); });
-  for (ValueId id : program.inputs) draft.inputs.push_back(program.values[static_cast<size_t>(id)].name);
+  for (ValueId id : program.inputs)
+    draft.inputs.push_back(program.values[static_cast<size_t>(id)].name);
   for (State& s : program.states)
     if (!s.tensor.defined())
       s.tensor = contents(program.values[static_cast<size_t>(s.value)].name,

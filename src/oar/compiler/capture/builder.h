@@ -21,9 +21,12 @@ class Builder : public Capture {
   explicit Builder(std::string name);
   // Goes on with a program that is there already.
   explicit Builder(Program program);
+  ~Builder();
 
-  // The builder that calls go to now; none in eager mode and inside other captures.
+  // The builder that calls go to now, be it through regions; none in eager mode and other captures.
   static Builder* current();
+  // The builder that a variable belongs to; none where that is gone, or for other tensors.
+  static Builder* of(const Tensor& t);
 
   // A tensor that lives on between runs under this name; the one that is there, if there is one.
   Tensor state(const ValueType& type, const std::string& name);
@@ -38,6 +41,17 @@ class Builder : public Capture {
   // In a copy for inference, `inference` stands for `training`.
   void alternative(const Tensor& training, const Tensor& inference);
 
+  // Gradients of this variable are wanted from now on.
+  void note_leaf(const Tensor& t);
+  // … but calls that read it were made before, so that the tape knows nothing of them?
+  bool is_late(const Tensor& t);
+  struct Taped {
+    std::vector<Tensor> sources, targets;
+  };
+  // The calls on the way from sources to targets once more, this time with the tape. (The ones before
+  // are the same calls; passes make one of both.)
+  Taped taped(const std::vector<Tensor>& sources, const std::vector<Tensor>& targets);
+
   // Grows with whatever changes what a draft would be.
   uint64_t version() const;
 
@@ -47,8 +61,9 @@ class Builder : public Capture {
     Program program;
     std::vector<std::string> inputs;  // their names here, in the program's order
   };
-  // The program so far with these outputs, without what they and the states do not need.
-  Draft draft(const std::vector<Tensor>& outputs, const Contents& contents);
+  // The program so far with these outputs, without what they and the states do not need; `pruned`:
+  // it writes no states.
+  Draft draft(const std::vector<Tensor>& outputs, const Contents& contents, bool pruned = false);
   // All of it, for reading.
   Program whole() const;
 
@@ -58,6 +73,8 @@ class Builder : public Capture {
   const std::vector<Tensor>& outputs() const { return outputs_; }
   const Program& program() const { return program_; }
   std::vector<std::string> state_names() const;
+  // The plain tensors that the program has met and only reads.
+  std::vector<Constant> constants() const;
   // The handles that have names, in the order in which they were made.
   std::vector<Tensor> named() const;
 
@@ -82,6 +99,7 @@ class Builder : public Capture {
   std::vector<size_t> under_way_;  // stretches that have not ended
   std::vector<std::pair<ValueId, ValueId>> alternatives_;
   std::vector<Tensor> outputs_;
+  std::unordered_map<ValueId, size_t> leaf_since_;  // instructions that were there
   // Of a copy: the programs it came from, and what became of their values.
   std::vector<uint64_t> origins_;
   std::vector<ValueId> alias_;

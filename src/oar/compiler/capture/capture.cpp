@@ -5,6 +5,7 @@
 
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/functionalise.h"
+#include "oar/compiler/capture/regions.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/run.h"
 
@@ -88,6 +89,15 @@ Capture::Capture(std::string name)
   program_.name = std::move(name);
 }
 
+Capture::Capture(std::string name, Capture* around)
+    : plain_(*this),
+      serial_(++g_serial),
+      around_(around),
+      flow_(std::make_unique<Flow>()),
+      payloads_(std::make_shared<std::atomic<int64_t>>(0)) {
+  program_.name = std::move(name);
+}
+
 Capture::~Capture() { plain_.restore(); }
 
 Capture::Scope::Scope(Capture& capture)
@@ -114,7 +124,14 @@ Tensor Capture::input(const InputSpec& spec) {
   program_.inputs.push_back(id);
   Tensor t = make_tensor(id);
   if (!spec.stop_gradient) set_stop_gradient(t, false);
+  if (flow_) flow_->add_source(id, t);
   return t;
+}
+
+ValueId Capture::add_source(const Tensor& t) {
+  const ValueId id = add_value({t.dtype(), t.shape(), t.device()});
+  if (flow_) flow_->add_source(id, t);
+  return id;
 }
 
 Tensor Capture::make_tensor(ValueId value) {
@@ -144,6 +161,7 @@ Outputs Capture::record(const Op& op, Args args) {
     else if (!p.list)
       operand.ids.push_back(id_of(args[i].as_tensor()));
   }
+  if (flow_) stop_flow(instruction);
   Metas metas;
   {
     const LayersOff off(kDispatchMask);
@@ -160,12 +178,13 @@ Outputs Capture::record(const Op& op, Args args) {
   for (TensorMeta& m : metas) {
     if (m.data_dependent)
       for (size_t axis : unknown_axes(m.shape, args))
-        m.shape[axis] = Dim::symbol(format("u{}", unknown_sizes_++), m.shape[axis].hint());
+        m.shape[axis] = Dim::symbol(format("u{}", (*unknown_sizes_)++), m.shape[axis].hint());
     const ValueId id = add_value({m.dtype, m.shape, device});
     instruction.results.push_back(id);
     outputs.push_back(make_tensor(id));
   }
   if (const SourceLocator locator = g_locator) instruction.location = locator();
+  if (flow_) go_on_flowing(instruction);
   program_.body.instructions.push_back(std::move(instruction));
   return outputs;
 }
@@ -175,7 +194,8 @@ ValueId Capture::value_of(const Tensor& t) { return cell_of(t)->value; }
 Intrusive<Cell> Capture::cell_of(const Tensor& t) {
   if (t.kind() == Kind::Symbolic) {
     refresh(t);
-    return symbolic_payload(t).cell;
+    const SymbolicPayload& payload = symbolic_payload(t);
+    return payload.capture == serial_ ? payload.cell : plain_.cell_of(t);
   }
   user_check(t.is_dense(), ErrorKind::Unsupported,
              "a tensor of this kind ({}) cannot take part in a capture.\nhint: Use dense tensors, "
@@ -189,6 +209,11 @@ Intrusive<Cell> Capture::cell_of(const Tensor& t) {
 void Capture::refresh(const Tensor& t) {
   if (t.kind() != Kind::Symbolic) return;
   const SymbolicPayload& payload = symbolic_payload(t);
+  if (payload.capture != serial_ && around_) {
+    const Intrusive<Cell> imported = plain_.cell_of(t);
+    rederive(*imported, around_->is_follower(t) ? &t : nullptr);
+    return;
+  }
   user_check(payload.capture == serial_, ErrorKind::Runtime,
              "a tensor of another captured function ({}) is used here.\nhint: Return it from that "
              "function and pass it in as an input.",
@@ -215,6 +240,7 @@ void Capture::rederive(Cell& cell, const Tensor* handle) {
   if (cell.seen == base->version && !tape) return;
   Frame frame = cell.args.clone();
   frame.set_tensor(0, cell.base);
+  const OnTape taped(flow_.get(), true);  // it is the same memory, whoever looks at it
   const Outputs made = call_below_casts(*cell.op, frame.args());
   if (cell.seen != base->version) {
     cell.value = value_of(made[0]);

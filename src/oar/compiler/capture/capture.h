@@ -22,6 +22,8 @@
 
 namespace oar {
 
+struct RegionParts;
+
 struct InputSpec {
   DType dtype = DType::Float32;
   Shape shape;  // sizes may be symbols
@@ -58,6 +60,9 @@ struct ContentRead {
 class Capture {
  public:
   explicit Capture(std::string name);
+  // Of a region: tensors of the capture around it become inputs, and so do plain ones that live on
+  // outside.
+  Capture(std::string name, Capture* around);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -91,6 +96,20 @@ class Capture {
   // outputs where `gradients` takes note of them; else leaving one behind is an error.
   Program finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients = nullptr);
 
+  // Ends the capture of a region (compiler/capture/regions.h).
+  RegionParts finish_region(std::vector<Tensor>&& outputs);
+  Capture* around() const { return around_; }
+  // The arguments of a call that the tape will see, where it is cut off (detach, no_grad) spelled out:
+  // a region is differentiated by its program. Only regions keep track of that.
+  Frame with_flow(Args args);
+  Tensor with_flow(const Tensor& t);
+  struct Flow;
+  Flow* flow() const { return flow_.get(); }
+  // Does the handle see later writes to its cell?
+  bool is_follower(const Tensor& t) const {
+    return followers_.contains(t.impl()) || (around_ && around_->is_follower(t));
+  }
+
   // Written on one call after the other by the static-graph API (builder.h).
   bool is_open() const { return open_; }
   // Tensors from outside that are only read are states too, so that later writes to them are seen.
@@ -108,6 +127,8 @@ class Capture {
 
   uint64_t serial() const { return serial_; }
   ValueId add_value(ValueType type) { return program_.add_value(std::move(type)); }
+  // A value that a tensor from outside stands for.
+  ValueId add_source(const Tensor& t);
 
   // Appends the call and answers its results.
   Outputs record(const Op& op, Args args);
@@ -139,12 +160,22 @@ class Capture {
  private:
   void rederive(Cell& cell, const Tensor* handle);
   void write_base(Cell& cell, const Tensor& value);
+  void stop_flow(Instruction& instruction);
+  ValueId stopped(ValueId value);
+  void go_on_flowing(const Instruction& instruction);
+  void forget_idle_stops();
+  void collect_lifted(RegionParts& parts);
+  void refuse_changed_gradients();
   void collect_tensors();
   void collect_gradients(std::vector<OutsideGradient>& gradients);
   static void note_content_read(const Tensor& t);
 
   const uint64_t serial_;
-  uint32_t unknown_sizes_ = 0;
+  Capture* const around_ = nullptr;
+  std::unique_ptr<Flow> flow_;
+  // Shared with the regions inside: their names must differ.
+  std::shared_ptr<uint32_t> unknown_sizes_ =
+      around_ ? around_->unknown_sizes_ : std::make_shared<uint32_t>(0);
   bool follow_outside_ = false;
   bool value_asked_ = false;
   std::vector<ContentRead> reads_;

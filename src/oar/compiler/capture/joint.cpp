@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "oar/autograd/engine.h"
+#include "oar/compiler/capture/recompute.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 namespace {
@@ -110,9 +112,15 @@ class Cutting {
   explicit Cutting(const JointProgram& joint)
       : joint_(joint), program_(joint.program), late_(program_.values.size(), false) {}
 
-  Halves run() {
+  Halves run(int64_t most_kept) {
     find_late();
-    mark_needed();
+    std::vector<bool> recomputed(program_.body.instructions.size(), false);
+    const auto kept = [this](const std::vector<bool>& again) {
+      mark_needed(again);
+      return handed_over_;
+    };
+    if (most_kept > 0) recomputed = choose_recomputed(program_, kept, most_kept);
+    mark_needed(recomputed);
     Halves halves;
     halves.forward = half("", false);
     halves.backward = half("_backward", true);
@@ -127,6 +135,7 @@ class Cutting {
       halves.backward.inputs.push_back(program_.inputs[i]);
     for (size_t i = joint_.outputs; i < program_.outputs.size(); ++i)
       halves.backward.outputs.push_back(program_.outputs[i]);
+    hand_over_sizes(halves, static_cast<std::ptrdiff_t>(program_.inputs.size() - joint_.inputs));
     finish(halves.forward);
     finish(halves.backward);
     return halves;
@@ -147,8 +156,9 @@ class Cutting {
   }
 
   // Early values that late instructions read. Views are made again: they cost nothing, and what they
-  // show is often handed over anyway.
-  void mark_needed() {
+  // show is often handed over anyway. So are those that are cheaper to make than to keep.
+  void mark_needed(const std::vector<bool>& recomputed) {
+    handed_over_.clear();
     std::vector<bool> wanted(program_.values.size(), false);
     const auto want = [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; };
     for (size_t i = joint_.outputs; i < program_.outputs.size(); ++i) want(program_.outputs[i]);
@@ -160,8 +170,9 @@ class Cutting {
                                     [&](ValueId id) { return wanted[static_cast<size_t>(id)]; });
       if (!read) continue;
       const bool late = is_late(instruction.results[0]);
-      again_[i] = late || instruction.op->has(Trait::View) || !reads_tensors(instruction);
-      if (instruction.op->has(Trait::Random)) again_[i] = late;
+      again_[i] = late || recomputed[i] || instruction.op->has(Trait::View) ||
+                  !reads_tensors(instruction);
+      if (draws_random(instruction)) again_[i] = late;
       if (again_[i]) {
         for_each_operand(instruction, want);
         for (ValueId id : instruction.results) wanted[static_cast<size_t>(id)] = false;
@@ -197,6 +208,53 @@ class Cutting {
     return part;
   }
 
+  // Open sizes that the backward half works with and that none of its inputs has as a size: the
+  // gradient of a sum is told only its cotangent. An empty tensor with these sizes tells them.
+  static void hand_over_sizes(Halves& halves, std::ptrdiff_t cotangents) {
+    const std::vector<Dim> untold = untold_symbols(halves.backward);
+    if (untold.empty()) return;
+    Shape shape{Dims(untold)};
+    shape.push_back(0);
+    Instruction empty;
+    empty.op = &get_op("full");
+    empty.operands.resize(3);
+    const Scalar zero(0);
+    empty.attributes.push(Value(Dims(shape)));
+    empty.attributes.push(Value(zero));
+    empty.attributes.push(Value(DType::Float32));
+    const ValueType type{DType::Float32, shape, Device{}};
+    const ValueId id = halves.forward.add_value(type);
+    internal_check(halves.backward.add_value(type) == id, "the halves number values alike");
+    empty.results.push_back(id);
+    halves.forward.body.instructions.push_back(std::move(empty));
+    halves.forward.outputs.push_back(id);
+    // In front of the cotangents, where what the forward half hands over stands.
+    halves.backward.inputs.insert(halves.backward.inputs.end() - cotangents, id);
+  }
+
+  static std::vector<Dim> untold_symbols(Program part) {
+    remove_dead(part);
+    part.renumber();
+    std::vector<Dim> told, untold;
+    const auto add = [](std::vector<Dim>& to, Dim d) {
+      if (std::find(to.begin(), to.end(), d) == to.end()) to.push_back(d);
+    };
+    for (const ValueId id : part.inputs)
+      for (const Dim d : part.type_of(id).shape)
+        if (const std::vector<Dim> symbols = d.symbols(); symbols.size() == 1 && symbols[0] == d)
+          add(told, d);
+    const auto use = [&](Dim d) {
+      for (const Dim symbol : d.symbols())
+        if (std::find(told.begin(), told.end(), symbol) == told.end()) add(untold, symbol);
+      return d;
+    };
+    for (const ProgramValue& value : part.values)
+      for (const Dim d : value.type.shape) use(d);
+    for (const Instruction& instruction : part.body.instructions)
+      static_cast<void>(replace_dims(instruction.attributes.args(), use));
+    return untold;
+  }
+
   static void finish(Program& part) {
     remove_dead(part);
     const std::vector<int> uses = count_uses(part);
@@ -216,6 +274,6 @@ class Cutting {
 
 }  // namespace
 
-Halves cut(const JointProgram& joint) { return Cutting(joint).run(); }
+Halves cut(const JointProgram& joint, int64_t most_kept) { return Cutting(joint).run(most_kept); }
 
 }  // namespace oar

@@ -3,6 +3,7 @@
 #include "oar/autograd/record.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/functionalise.h"
+#include "oar/compiler/capture/regions.h"
 
 namespace oar {
 namespace {
@@ -67,9 +68,18 @@ Outputs recording_layer(const Op& op, Args args) {
     return autograd_layer(op, args);
   if (any_of_kind(args, Kind::Meta)) return autograd_layer(op, args);
   for_each_tensor(args, [&](const Tensor& t) { capture->refresh(t); });
-  if (!writes_here(op, args) || op.has(Trait::NoGrad)) return autograd_layer(op, args);
+  if (!writes_here(op, args) || op.has(Trait::NoGrad)) {
+    if (!capture->flow()) return autograd_layer(op, args);
+    const Frame frame = capture->with_flow(args);
+    // Where the op is expanded instead, its parts come here one by one.
+    const bool recorded = static_cast<bool>((op.inplace_of() ? *op.inplace_of() : op).def().vjp);
+    const OnTape taped(capture->flow(), recorded);
+    return autograd_layer(op, frame.args());
+  }
   // Ops that write without saying so in a result (running statistics) do that off the tape.
-  for (size_t i = 0; op.has(Trait::Inplace) && i < args.size(); ++i)
+  // In a program that stays open such a variable is not a leaf for good: it goes on as what was written.
+  const bool guarded = op.has(Trait::Inplace) && !capture->is_open();
+  for (size_t i = 0; guarded && i < args.size(); ++i)
     if (op.schema().parameters[i].written)
       for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) { check_leaf_write(*capture, t); });
   return functionalise_write(*capture, op, args);
@@ -96,7 +106,8 @@ Outputs capture_layer(const Op& op, Args args) {
   // A tensor made of numbers alone is made at once and becomes a constant when it is used: so an
   // optimiser may create its moments in the first captured step. Anything that reads a tensor is
   // recorded, plain tensors too: they may be states. A program that stays open records all.
-  if (!capture.is_open() && !has_tensors(args) && !op.has(Trait::Random) && !has_symbolic_attributes(args))
+  if (!capture.is_open() && !has_tensors(args) && !op.has(Trait::Random) &&
+      !has_symbolic_attributes(args))
     return run_now(op, args);
   if (op.def().infer || op.def().vjp) return capture.record(op, args);
   return expanded(op, args);

@@ -39,10 +39,43 @@ Intrusive<Cell> PlainTensors::cell_of(const Tensor& t) {
     if (entry.overwritten) refuse_overlap(t);
     return entry.cell;
   }
+  if (!t.is_dense()) return imported(t);
   if (Intrusive<Cell> cell = cell_by_memory(t)) return cell;
-  const ValueId value = capture_.add_value({t.dtype(), t.shape(), t.device()});
+  const ValueId value = capture_.add_source(t);
   auto cell = make_intrusive<Cell>(value, strided_layout(t));
   return add(t, std::move(cell), value).cell;
+}
+
+// A tensor of the capture around this one. Its place there tells which tensors are one, and which are
+// views; a view is derived anew here, so that writes to its base are seen.
+Intrusive<Cell> PlainTensors::imported(const Tensor& t) {
+  Capture& around = *capture_.around();
+  const Intrusive<Cell> theirs = [&] {
+    const Capture::Scope scope(around);
+    return around.cell_of(t);
+  }();
+  if (const auto it = by_cell_.find(theirs.get()); it != by_cell_.end()) {
+    Intrusive<Cell> cell = entries_[it->second].cell;
+    if (!cell->was_written() || cell->is_view()) return cell;
+    user_check(around.is_follower(t), ErrorKind::Unsupported,
+               "a tensor ({}) that was saved for the gradient, or detached, has been changed in "
+               "place since.\nhint: Use the out-of-place op, or clone() the tensor before changing "
+               "it.",
+               t.describe());
+    make_symbolic(add(t, cell, kNoValue));
+    return cell;
+  }
+  const ValueId value = theirs->is_view() ? kNoValue : capture_.add_source(t);
+  auto cell = make_intrusive<Cell>(value, theirs->layout);
+  by_cell_[theirs.get()] = static_cast<uint32_t>(entries_.size());
+  Entry& entry = add(t, cell, value);
+  entry.around = theirs;
+  if (!theirs->is_view()) return cell;
+  cell->base = theirs->base;
+  cell->op = theirs->op;
+  cell->args = theirs->args.clone();
+  cell->seen = cell->tape_seen = capture_.cell_of(cell->base)->version - 1;  // to be derived
+  return cell;
 }
 
 // Aliases come and go (the tape saves some for every call), so they are found by their memory and
@@ -101,12 +134,18 @@ PlainTensors::Entry& PlainTensors::add(const Tensor& t, Intrusive<Cell> cell, Va
     entry.grad = h->grad;
   }
   by_tensor_[t.impl()] = index;
-  by_storage_[t->storage.get()].push_back(index);
+  if (t.is_dense()) by_storage_[t->storage.get()].push_back(index);
   return entry;
 }
 
+// Does the tensor belong to somebody else than this capture?
+bool PlainTensors::is_outside(const Tensor& t) const {
+  return t.is_dense() ||
+         (t.kind() == Kind::Symbolic && symbolic_payload(t).capture != capture_.serial());
+}
+
 void PlainTensors::make_symbolic(Entry& entry) {
-  if (!entry.tensor.is_dense()) return;
+  if (!is_outside(entry.tensor)) return;
   const Tensor& like = entry.original;
   const Tensor symbolic = Tensor::with_payload(
       Kind::Symbolic, like.dims(), like.dtype(), like.device(), kFunctionalise | kCapture,
@@ -117,9 +156,10 @@ void PlainTensors::make_symbolic(Entry& entry) {
 
 void PlainTensors::note_write(Cell& cell, const Tensor& t) {
   if (cell.plain.empty()) return;
-  if (t.is_dense() && !by_tensor_.contains(t.impl())) add(t, Intrusive<Cell>(&cell), kNoValue);
+  if (is_outside(t) && !by_tensor_.contains(t.impl())) add(t, Intrusive<Cell>(&cell), kNoValue);
   for (uint32_t i : cell.plain) make_symbolic(entries_[i]);
   const Entry& first = entries_[cell.plain[0]];
+  if (!first.original->storage) return;  // of the capture around this one
   // Tensors saved by the tape are checked against this, as in eager mode.
   first.original->storage->bump_version();
   for (uint32_t i : by_storage_[first.original->storage.get()]) {

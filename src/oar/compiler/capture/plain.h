@@ -18,7 +18,7 @@ class PlainTensors {
   PlainTensors(const PlainTensors&) = delete;
   PlainTensors& operator=(const PlainTensors&) = delete;
 
-  // The place behind a dense tensor, made when it is first met.
+  // The place behind a dense tensor, or one of the capture around this one, made when it is first met.
   Intrusive<Cell> cell_of(const Tensor& t);
   // A write to the cell: from now on its tensors are symbolic, so that nobody reads old memory
   // unawares. `t` is the tensor that is written.
@@ -32,6 +32,7 @@ class PlainTensors {
     Tensor tensor;
     Tensor original;  // an alias of it as it was when it was met
     Intrusive<Cell> cell;
+    Intrusive<Cell> around;    // its place in the capture around this one, kept alive as a key
     ValueId value = kNoValue;  // its content when the program starts; none for a further alias
     bool overwritten = false;  // through other memory that overlaps it
     bool is_input = false;     // the program is given it
@@ -49,6 +50,8 @@ class PlainTensors {
  private:
   Entry& add(const Tensor& t, Intrusive<Cell> cell, ValueId value);
   Intrusive<Cell> cell_by_memory(const Tensor& t);
+  Intrusive<Cell> imported(const Tensor& t);
+  bool is_outside(const Tensor& t) const;
   void make_symbolic(Entry& entry);
 
   Capture& capture_;
@@ -56,6 +59,7 @@ class PlainTensors {
   std::vector<Entry> entries_;
   std::unordered_map<const TensorImpl*, uint32_t> by_tensor_;
   std::unordered_map<const Storage*, std::vector<uint32_t>> by_storage_;
+  std::unordered_map<const Cell*, uint32_t> by_cell_;  // of the capture around this one
 };
 
 }  // namespace oar

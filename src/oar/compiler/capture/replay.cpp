@@ -12,9 +12,9 @@ namespace {
 
 class Replay {
  public:
-  Replay(const Program& program, TensorList inputs)
+  Replay(const Program& program, TensorList inputs, bool own_sizes = true)
       : program_(program), binder_(program), tensors_(program.values.size()) {
-    values_ = binder_.bind(program, inputs);
+    if (own_sizes) values_ = binder_.bind(program, inputs);
     for (size_t i = 0; i < inputs.size(); ++i) at(program.inputs[i]) = inputs[i];
     for (const State& s : program.states) at(s.value) = s.tensor;
     for (const Constant& c : program.constants) at(c.value) = c.tensor;
@@ -86,6 +86,12 @@ std::vector<Tensor> replay(const Program& program, TensorList inputs) {
   std::vector<Tensor> outputs = run.outputs();
   run.write_states();
   return outputs;
+}
+
+std::vector<Tensor> replay_region(const Program& program, TensorList inputs) {
+  Replay run(program, inputs, false);
+  run.run();
+  return run.outputs();
 }
 
 Program differentiate(const Program& program, const std::vector<ValueId>& wanted, size_t output) {

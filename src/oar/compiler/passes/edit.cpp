@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "oar/ir/region.h"
+
 namespace oar {
 
 Aliases::Aliases(const Program& program) : to_(program.values.size()) {
@@ -46,7 +48,7 @@ std::vector<const Tensor*> constant_tensors(const Program& program) {
   return tensors;
 }
 
-bool is_pure(const Op& op) { return !op.has(Trait::Random); }
+bool is_pure(const Instruction& call) { return !draws_random(call); }
 
 const Value& attribute(const Instruction& instruction, std::string_view name) {
   const int i = instruction.op->schema().index_of(name);

@@ -46,7 +46,7 @@ std::vector<bool> given_back(const Program& program);
 std::vector<const Tensor*> constant_tensors(const Program& program);
 
 // May a second call be spared, or a call be left out? Not where it takes random numbers.
-bool is_pure(const Op& op);
+bool is_pure(const Instruction& call);
 
 // An attribute of the instruction, by the name of the parameter.
 const Value& attribute(const Instruction& instruction, std::string_view name);

@@ -4,6 +4,7 @@
 
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/run.h"
 
@@ -18,7 +19,8 @@ int64_t bytes_of(const ValueType& type) {
 
 bool can_fold(const Program& program, const Instruction& instruction,
               const std::vector<const Tensor*>& constants) {
-  if (!is_pure(*instruction.op) || is_update(*instruction.op)) return false;
+  if (!is_pure(instruction) || is_update(*instruction.op)) return false;
+  if (has_regions(instruction)) return false;  // a loop may take long, or for ever
   if (instruction.op->has(Trait::DataDependent)) return false;
   if (has_symbolic_attributes(instruction.attributes.args())) return false;
   bool constant = true;

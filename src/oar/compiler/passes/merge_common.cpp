@@ -5,6 +5,7 @@
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/print.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 namespace {
@@ -47,7 +48,7 @@ bool merge_common(Program& program) {
   for (size_t i = 0; i < instructions.size(); ++i) {
     Instruction& instruction = instructions[i];
     aliases.apply(instruction);
-    if (!is_pure(*instruction.op)) continue;
+    if (!is_pure(instruction) || has_regions(instruction)) continue;
     const auto [it, fresh] = seen.emplace(key_of(instruction), &instruction);
     if (fresh) continue;
     // Two results of the program stay two tensors: the caller may write one of them.

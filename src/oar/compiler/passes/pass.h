@@ -7,22 +7,33 @@
 
 namespace oar {
 
+enum class PassUse : uint8_t {
+  Always,     // exact: what a program computes stays, to the bit
+  Running,    // what the kernels at hand like best; results may differ by rounding
+  Inference,  // for weights that will not change any more; results may differ by rounding
+};
+
 struct Pass {
   const char* name;
   const char* brief;
   bool (*run)(Program& program);  // answers whether it changed anything
-  bool exact = true;              // false: results may differ by rounding
+  PassUse use = PassUse::Always;
 };
 
 // All of them, in the order of the pipeline.
 std::span<const Pass> passes();
 const Pass& pass_named(std::string_view name);
 
-// Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave out.
-void optimise(Program& program);
+// Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave
+// out. Answers whether anything changed.
+bool optimise(Program& program);
+
+// For a program that is to run: the passes for the kernels at hand, then the exact ones. A program that has been
+// through it is not changed again.
+void tune(Program& program);
 
 // A program whose weights will not change any more: states that no run writes become constants, and
-// all passes run.
+// those for inference run too.
 Program for_inference(const Program& program);
 
 // One each; the file of the pass says what it does.
@@ -31,5 +42,8 @@ bool fold_constants(Program& program);
 bool merge_common(Program& program);
 bool remove_dead(Program& program);
 bool fold_batch_norm(Program& program);
+bool simplify_regions(Program& program);
+bool choose_layout(Program& program);
+bool fuse_epilogues(Program& program);
 
 }  // namespace oar

@@ -18,10 +18,17 @@ constexpr Pass kPasses[] = {
     {"canonicalise", "one form for calls that say the same; calls that change nothing go",
      canonicalise},
     {"fold_batch_norm", "batch norm of constants becomes part of the convolution in front of it",
-     fold_batch_norm, false},
+     fold_batch_norm, PassUse::Inference},
     {"fold_constants", "calls on constants alone are made once", fold_constants},
+    {"simplify_regions",
+     "passes inside of branches and loops; a branch that is known takes the place of its choice",
+     simplify_regions},
     {"merge_common", "of two equal calls one is enough", merge_common},
     {"remove_dead", "calls whose results nobody reads go", remove_dead},
+    {"choose_layout", "images between convolutions have their channels last in memory",
+     choose_layout, PassUse::Running},
+    {"fuse_epilogues", "what is done to each element of a result becomes part of the call that makes it",
+     fuse_epilogues, PassUse::Running},
 };
 
 // Every pass leaves fewer or simpler calls, so few rounds do; the bound is for a pass that errs.
@@ -48,14 +55,16 @@ bool run_pass(const Pass& pass, Program& program) {
   return changed;
 }
 
-void run_rounds(Program& program, bool exact) {
+bool run_rounds(Program& program, PassUse also) {
   const LaunchNow now;  // constants are looked at
-  bool changed = true;
+  bool changed = true, any = false;
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;
     for (const Pass& pass : kPasses)
-      if (pass.exact || !exact) changed |= run_pass(pass, program);
+      if (pass.use == PassUse::Always || pass.use == also) changed |= run_pass(pass, program);
+    any |= changed;
   }
+  return any;
 }
 
 }  // namespace
@@ -72,7 +81,9 @@ const Pass& pass_named(std::string_view name) {
        join(names, ", "));
 }
 
-void optimise(Program& program) { run_rounds(program, true); }
+bool optimise(Program& program) { return run_rounds(program, PassUse::Always); }
+
+void tune(Program& program) { run_rounds(program, PassUse::Running); }
 
 Program for_inference(const Program& program) {
   Program copy = program;
@@ -82,7 +93,7 @@ Program for_inference(const Program& program) {
     return true;
   });
   copy.renumber();
-  run_rounds(copy, false);
+  run_rounds(copy, PassUse::Inference);
   return copy;
 }
 

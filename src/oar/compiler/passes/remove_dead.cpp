@@ -15,7 +15,7 @@ bool remove_dead(Program& program) {
   std::vector<bool> keep(instructions.size(), false);
   for (size_t i = instructions.size(); i-- > 0;) {
     const Instruction& instruction = instructions[i];
-    bool wanted = !is_pure(*instruction.op);
+    bool wanted = !is_pure(instruction);
     for (ValueId id : instruction.results) wanted |= needed[static_cast<size_t>(id)];
     if (!wanted) continue;
     keep[i] = true;

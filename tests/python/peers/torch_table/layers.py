@@ -16,8 +16,8 @@ TORCH = {
                                     "attn_mask.ndim < 3 else attn_mask.unsqueeze(-3), scale, is_causal, "
                                     "dropout_p if training else 0.0)",
     # batch_norm
-    "batch_norm_train": "(lambda r, y: (F.batch_norm(y, None, None, weight, bias, True, 0.1, epsilon)"
-                        ".movedim(1, channel_axis), *torch.var_mean(y, r, correction=0)[::-1]))"
+    "batch_norm_train": "(lambda r, y: ((torch.relu if relu else torch.clone)(F.batch_norm(y, None, None, weight, "
+                        "bias, True, 0.1, epsilon)).movedim(1, channel_axis), *torch.var_mean(y, r, correction=0)[::-1]))"
                         "((0, *range(2, x.ndim)), x.movedim(channel_axis, 1))",
     "batch_norm": "channels_last(F.batch_norm(channels_first(x, data_format), running_mean, running_var, weight, "
                   "bias, training and not use_global_stats, 1 - momentum, epsilon), data_format)",

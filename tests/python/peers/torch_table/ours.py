@@ -6,7 +6,7 @@ OURS = frozenset((
     "dice_loss", "fractional_max_pool", "hsigmoid_loss", "log_loss", "margin_softmax", "multiplex", "npair_loss",
     "rnnt", "shard_index", "sigmoid_focal_loss", "temporal_shift",
     # steps forward
-    "channel_affine", "copy_to_device", "embedding_lookup", "gammainc_order", "last_writes", "last_writes_along",
+    "channel_affine", "conv_fused", "copy_to_device", "embedding_lookup", "gammainc_order", "last_writes", "last_writes_along",
     "linear_recurrence", "max_pool_gather", "max_pool_scatter", "pick_class", "product_of", "selected_rows_rows",
     "selected_rows_to_dense", "selected_rows_values", "shift_along",
     # steps back

@@ -9,6 +9,7 @@
 #include "oar/backend/cpu/onednn/dtype.h"
 #include "oar/backend/cpu/onednn/plan.h"
 #include "oar/device/device.h"
+#include "oar/device/launch.h"
 
 namespace oar::cpu {
 namespace {
@@ -99,11 +100,31 @@ Desc desc_of(const Operand& o) {
   return onednn::strided(o.shape, onednn::dtype_of(o.dtype), o.strides);
 }
 
+struct Eltwise {
+  dnnl_alg_kind_t kind;
+  float alpha, beta;
+};
+std::optional<Eltwise> eltwise_of(std::string_view activation) {
+  if (activation == "relu") return Eltwise{dnnl_eltwise_relu, 0, 0};
+  if (activation == "hardswish") return Eltwise{dnnl_eltwise_hardswish, 1.0F / 6, 0.5F};
+  if (activation == "silu") return Eltwise{dnnl_eltwise_swish, 1, 0};
+  if (activation == "sigmoid") return Eltwise{dnnl_eltwise_logistic, 0, 0};
+  return std::nullopt;
+}
+
+// What conv_fused does to each element before it is written.
+struct Epilogue {
+  bool scales = false, adds = false;
+  std::string_view activation;
+  bool is_empty() const { return !scales && !adds && activation.empty(); }
+};
+
 // Two operands and a result, in the order of the op; what they are to oneDNN depends on the pass.
 struct Problem {
   Pass pass;
   Operand first, second, out;
   std::optional<Operand> bias;
+  Epilogue epilogue;
   Sizes stride, dilation, before, after;
   int64_t groups;
 
@@ -112,9 +133,17 @@ struct Problem {
     return pass == Pass::Forward ? second : pass == Pass::InputGrad ? first : out;
   }
   const Operand& result() const { return pass == Pass::Forward ? out : second; }
+  // One of the two is enough: the other is then the image's colours, or comes from outside. With one channel or one
+  // pixel both orders are the same, and the other operand decides.
   bool is_channels_last() const {
-    const Operand& x = image_of();
-    return same_places(x.shape, x.strides, channels_innermost(x.shape));
+    const auto lies = [](const Operand& o, const Sizes& strides) {
+      return same_places(o.shape, o.strides, strides);
+    };
+    const auto last = [&](const Operand& o) { return lies(o, channels_innermost(o.shape)); };
+    const auto first = [&](const Operand& o) { return lies(o, dense(o.shape)); };
+    const Operand &x = image_of(), &y = result();
+    if (last(x) && last(y)) return true;
+    return (last(x) && !first(x)) || (last(y) && !first(y));
   }
   // One image is then a matrix [channels, pixels], multiplied from the left.
   bool is_pointwise() const {
@@ -125,9 +154,14 @@ struct Problem {
       return std::all_of(sizes.begin(), sizes.end(), [=](int64_t v) { return v == value; });
     };
     const Operand& w = weight();
-    return pass != Pass::WeightGrad && groups == 1 && !bias &&
+    return pass != Pass::WeightGrad && groups == 1 && !bias && epilogue.is_empty() &&
            product_of(w.shape) == w.shape[0] * w.shape[1] && all(stride, 1) && all(before, 0) &&
            all(after, 0) && plain(image_of()) && plain(result()) && plain(w);
+  }
+  bool is_wide_depthwise() const {
+    const Operand& w = weight();
+    return groups > 1 && groups == image_of().shape[1] && groups == result().shape[1] &&
+           stride.size() == 2 && w.shape.back() > 3;
   }
   int64_t pixels() const { return product_of(result().shape) / result().shape[1]; }
   double work() const {
@@ -137,7 +171,9 @@ struct Problem {
   }
   onednn::PlanKey key(int threads) const {
     onednn::PlanKey k{'c',    static_cast<int64_t>(pass), threads,
-                      groups, bias.has_value(),           static_cast<int64_t>(stride.size())};
+                      groups, bias.has_value(),           static_cast<int64_t>(stride.size()),
+                      epilogue.scales, epilogue.adds};
+    k.push_back(epilogue.activation.empty() ? 0 : eltwise_of(epilogue.activation)->kind);
     for (const Operand* o : {&first, &second, &out}) {
       k.push_back(static_cast<int64_t>(o->dtype));
       k.append(o->shape.begin(), o->shape.end());
@@ -169,9 +205,50 @@ std::unique_ptr<Plan> reorder(const_dnnl_memory_desc_t from, const Desc& to) {
   return reorder(onednn::copy_of(from), to.get());
 }
 
+// Attributes of the primitive: the epilogue as what oneDNN does behind the convolution.
+class Attributes {
+ public:
+  explicit Attributes(const Problem& p) {
+    if (p.epilogue.is_empty()) return;
+    const auto& lib = onednn::api();
+    onednn::check(lib.dnnl_primitive_attr_create(&own_), "attributes");
+    onednn::check(lib.dnnl_primitive_attr_set_scratchpad_mode(own_, dnnl_scratchpad_mode_user),
+                  "attributes");
+    dnnl_post_ops_t ops = nullptr;
+    onednn::check(lib.dnnl_post_ops_create(&ops), "post-ops");
+    const auto append = [&](dnnl_alg_kind_t kind, const Sizes& shape, const Sizes& strides) {
+      const Desc operand = onednn::strided(shape, dnnl_f32, strides);
+      onednn::check(lib.dnnl_post_ops_append_binary(ops, kind, operand.get()), "a post-op");
+    };
+    Sizes channels(p.out.shape.size(), 1);
+    channels[1] = p.out.shape[1];
+    if (p.epilogue.scales)
+      for (dnnl_alg_kind_t kind : {dnnl_binary_mul, dnnl_binary_add})
+        append(kind, channels, channels_innermost(channels));
+    if (p.epilogue.adds) append(dnnl_binary_add, p.out.shape, channels_innermost(p.out.shape));
+    if (const std::optional<Eltwise> e = eltwise_of(p.epilogue.activation))
+      onednn::check(lib.dnnl_post_ops_append_eltwise(ops, e->kind, e->alpha, e->beta), "a post-op");
+    const dnnl_status_t set = lib.dnnl_primitive_attr_set_post_ops(own_, ops);
+    lib.dnnl_post_ops_destroy(ops);
+    onednn::check(set, "attributes");
+  }
+  ~Attributes() {
+    if (own_ != nullptr) onednn::api().dnnl_primitive_attr_destroy(own_);
+  }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+  const_dnnl_primitive_attr_t get() const {
+    return own_ != nullptr ? own_ : onednn::api().attributes;
+  }
+
+ private:
+  dnnl_primitive_attr_t own_ = nullptr;
+};
+
 dnnl_primitive_desc_t describe(const Problem& p, dnnl_data_type_t dtype, const Desc& bias) {
   const auto& lib = onednn::api();
   const bool last = p.is_channels_last();
+  const Attributes attributes(p);
   const auto picture = [&](const Operand& o) {
     return last ? onednn::strided(o.shape, dtype, channels_innermost(o.shape))
                 : onednn::any_layout(o.shape, dtype);
@@ -182,7 +259,7 @@ dnnl_primitive_desc_t describe(const Problem& p, dnnl_data_type_t dtype, const D
   const auto forward = [&](dnnl_prop_kind_t kind) {
     return lib.dnnl_convolution_forward_primitive_desc_create(
         &made, lib.engine, kind, dnnl_convolution_direct, x.get(), w.get(), bias.get(), y.get(),
-        p.stride.data(), p.dilation.data(), p.before.data(), p.after.data(), lib.attributes);
+        p.stride.data(), p.dilation.data(), p.before.data(), p.after.data(), attributes.get());
   };
   if (p.pass == Pass::Forward)
     return forward(dnnl_forward_inference) == dnnl_success ? made : nullptr;
@@ -255,12 +332,11 @@ std::shared_ptr<const ConvPlan> make_plan(const Problem& p) {
   if (desc == nullptr) return nullptr;
   const Arguments a = arguments_of(p.pass);
   ConvPlan plan;
-  onednn::PrimitiveDesc owned(desc);
-  plan.main = p.bias ? std::make_unique<Plan>(
-                           std::move(owned),
-                           std::initializer_list<int>{a.first, a.second, a.out, DNNL_ARG_BIAS})
-                     : std::make_unique<Plan>(std::move(owned),
-                                              std::initializer_list<int>{a.first, a.second, a.out});
+  SmallVector<int, 8> arguments{a.first, a.second, a.out};
+  if (p.bias) arguments.push_back(DNNL_ARG_BIAS);
+  for (int i = 0; i < (p.epilogue.scales ? 2 : 0) + (p.epilogue.adds ? 1 : 0); ++i)
+    arguments.push_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1);
+  plan.main = std::make_unique<Plan>(onednn::PrimitiveDesc(desc), arguments);
   if (plan.main->is_reference()) return nullptr;
   plan.to_first = reorder(desc_of(p.first), plan.main->layout(a.first));
   plan.to_second = reorder(desc_of(p.second), plan.main->layout(a.second));
@@ -274,24 +350,41 @@ std::shared_ptr<const ConvPlan> make_plan(const Problem& p) {
 
 using Buffer = Scratch<char, 64>;
 
-void run(const ConvPlan& plan, void* first, void* second, void* out, void* bias,
-         int64_t bias_count) {
+// What a program's launch keeps: the plan, and the weight in the plan's layout once it has not changed for a run.
+struct Prepared {
+  int threads = 0;
+  std::shared_ptr<const ConvPlan> plan;
+  std::unique_ptr<Buffer> weight;
+};
+
+// The operands' memory, in the order of the op; more is what stands behind the bias in the plan.
+struct Data {
+  void *first, *second, *out, *bias = nullptr;
+  int64_t bias_count = 0;
+  SmallVector<void*, 3> more;
+};
+
+void run(const ConvPlan& plan, const Data& of, const void* packed_second) {
   const auto room = [](const auto& wanted, size_t bytes) {
     return wanted ? static_cast<int64_t>(bytes) : int64_t{0};
   };
   const Buffer a(room(plan.to_first, plan.first_bytes));
-  const Buffer b(room(plan.to_second, plan.second_bytes));
+  const Buffer b(packed_second != nullptr ? 0 : room(plan.to_second, plan.second_bytes));
   const Buffer c(room(plan.from_out, plan.out_bytes));
-  const Buffer d(room(plan.to_bias, static_cast<size_t>(bias_count) * sizeof(float)));
+  const Buffer d(room(plan.to_bias, static_cast<size_t>(of.bias_count) * sizeof(float)));
   const auto brought = [](const auto& reorder, void* from, const Buffer& to) -> void* {
     if (!reorder) return from;
     reorder->run({from, to.data()});
     return to.data();
   };
-  void* const data[] = {brought(plan.to_first, first, a), brought(plan.to_second, second, b),
-                        plan.from_out ? c.data() : out, brought(plan.to_bias, bias, d)};
-  plan.main->run({data, bias != nullptr ? size_t{4} : size_t{3}});
-  if (plan.from_out) plan.from_out->run({c.data(), out});
+  SmallVector<void*, 8> data{brought(plan.to_first, of.first, a),
+                             packed_second != nullptr ? const_cast<void*>(packed_second)
+                                                      : brought(plan.to_second, of.second, b),
+                             plan.from_out ? c.data() : of.out};
+  if (of.bias != nullptr) data.push_back(brought(plan.to_bias, of.bias, d));
+  data.append(of.more.begin(), of.more.end());
+  plan.main->run({data.data(), data.size()});
+  if (plan.from_out) plan.from_out->run({c.data(), of.out});
 }
 
 // ---- Calls
@@ -323,13 +416,20 @@ class Spread {
   FlatTensor flat_;
 };
 
-Problem problem_of(const KernelCall& call, Pass pass) {
-  const bool last = call.arg(7).as_bool();
-  const Ints stride = call.arg(3).as_ints(), padding = call.arg(4).as_ints();
-  const Ints dilation = call.arg(5).as_ints();
+// Of conv_fused: the operands behind the bias.
+enum : int { kScale = 3, kShift = 4, kResidual = 5, kActivation = 11 };
+constexpr int kFusedOperands = 3;
+
+Problem problem_of(const KernelCall& call, Pass pass, bool fused) {
+  const int at = fused ? 3 + kFusedOperands : 3;
+  const bool last = call.arg(at + 4).as_bool();
+  const Ints stride = call.arg(at).as_ints(), padding = call.arg(at + 1).as_ints();
+  const Ints dilation = call.arg(at + 2).as_ints();
   Problem p;
   p.pass = pass;
-  p.groups = call.arg(6).as_int();
+  p.groups = call.arg(at + 3).as_int();
+  if (fused)
+    p.epilogue = {call.has(kScale), call.has(kResidual), call.arg(kActivation).as_string()};
   const auto picture = [&](const oar_tensor& t) {
     return image(ChannelsFirst(Spread(t).layout(), last).get());
   };
@@ -361,6 +461,8 @@ const char* objection_to_shape(const Problem& p) {
   if (p.pass == Pass::InputGrad && p.groups == 1 && p.out.shape[1] < 8)
     return "so few channels fill no vector";
   if (p.bias && p.bias->strides[0] < 1) return "the bias is broadcast";
+  if (p.pass == Pass::WeightGrad && p.is_wide_depthwise() && p.is_channels_last())
+    return "the sums of a wide depthwise kernel fit our registers";
   return nullptr;
 }
 
@@ -371,13 +473,32 @@ const char* refused_by_tiles(const oar_kernel_call* call) {
   if constexpr (kPass == Pass::WeightGrad) return tiles_refuse_conv_weight_grad(call);
 }
 
-template <Pass kPass>
+// Numbers per channel are dense, and what is added lies as the result does: with the channels last.
+const char* objection_to_epilogue(const KernelCall& call, const Problem& p) {
+  if (call.dtype() != DType::Float32) return "epilogues are for float32";
+  if (!p.epilogue.activation.empty() && !eltwise_of(p.epilogue.activation))
+    return "oneDNN does not have the activation";
+  for (int i : {static_cast<int>(kScale), static_cast<int>(kShift)})
+    if (call.has(i) && (call.dtype(i) != DType::Float32 || !is_contiguous(call.in(i))))
+      return "the channels' numbers are not dense float32";
+  if (!call.has(kResidual)) return nullptr;
+  const bool last = call.arg(kFusedOperands + 7).as_bool();
+  const Operand added = image(ChannelsFirst(call.in(kResidual), last).get());
+  const auto is_last = [](const Operand& o) {
+    return same_places(o.shape, o.strides, channels_innermost(o.shape));
+  };
+  return is_last(added) && is_last(p.out) ? nullptr : "what is added lies in another order";
+}
+
+template <Pass kPass, bool kFused = false>
 const char* objection(const oar_kernel_call* raw) {
   const auto& call = *static_cast<const KernelCall*>(raw);
   if (onednn::dtype_of(call.dtype()) == dnnl_data_type_undef) return "not a dtype of oneDNN's";
   if (call.out().numel == 0 || call.in(0).numel == 0 || call.in(1).numel == 0)
     return "there is nothing to do";
-  const Problem p = problem_of(call, kPass);
+  const Problem p = problem_of(call, kPass, kFused);
+  if constexpr (kFused)
+    if (const char* epilogue = objection_to_epilogue(call, p)) return epilogue;
   if (p.work() < kLeastWork) return "the convolution is small";
   if (onednn::library() == nullptr) return "oneDNN is not there";
   if (!onednn::is_fast(call.dtype()) && refused_by_tiles<kPass>(raw) == nullptr)
@@ -390,17 +511,63 @@ const char* objection(const oar_kernel_call* raw) {
   return nullptr;
 }
 
-template <Pass kPass>
+template <Pass kPass, bool kFused>
+std::shared_ptr<const ConvPlan> plan_of(const KernelCall& call) {
+  const bool accepted = t_accepted.call == &call || !objection<kPass, kFused>(&call);
+  internal_check(accepted, "a convolution is not accepted");
+  return std::exchange(t_accepted, {}).plan;
+}
+
+// What the launch keeps; made anew where the number of threads has changed.
+template <Pass kPass, bool kFused>
+Prepared& prepared(const KernelCall& call, LaunchMemory& memory, int threads) {
+  auto* kept = static_cast<Prepared*>(memory.kept.get());
+  if (kept == nullptr || kept->threads != threads) {
+    auto made = std::make_shared<Prepared>();
+    made->threads = threads;
+    made->plan = plan_of<kPass, kFused>(call);
+    kept = made.get();
+    memory.kept = std::move(made);
+  }
+  return *kept;
+}
+
+// The weight as the plan wants it, kept while it does not change; null where it is to be brought there again.
+const void* packed_weight(Prepared& kept, const LaunchMemory& memory, void* weight) {
+  constexpr int kWeight = 1;
+  if (!kept.plan->to_second || !memory.is_unchanged(kWeight)) {
+    kept.weight.reset();
+    return nullptr;
+  }
+  if (!kept.weight) {
+    kept.weight = std::make_unique<Buffer>(static_cast<int64_t>(kept.plan->second_bytes));
+    kept.plan->to_second->run({weight, kept.weight->data()});
+  }
+  return kept.weight->data();
+}
+
+template <Pass kPass, bool kFused = false>
 void convolve(KernelCall& call) {
-  internal_check(t_accepted.call == &call || !objection<kPass>(&call),
-                 "a convolution is not accepted");
-  const Accepted accepted = std::exchange(t_accepted, {});
+  const int threads = onednn::use_our_threads();
+  LaunchMemory* const memory = launch_memory(call);
+  Prepared once;
+  if (memory == nullptr) once.plan = plan_of<kPass, kFused>(call);
+  Prepared& kept = memory == nullptr ? once : prepared<kPass, kFused>(call, *memory, threads);
   const bool biased = kPass == Pass::Forward && call.has(2);
   const Spread first(call.in(0)), second(call.in(1));
   const Buffer first_room(first.bytes()), second_room(second.bytes());
-  onednn::use_our_threads();
-  run(*accepted.plan, first.fill(first_room.data()), second.fill(second_room.data()),
-      call.out().data, biased ? call.in(2).data : nullptr, biased ? call.in(2).numel : 0);
+  Data data{first.fill(first_room.data()), second.fill(second_room.data()), call.out().data};
+  if (biased) {
+    data.bias = call.in(2).data;
+    data.bias_count = call.in(2).numel;
+  }
+  if constexpr (kFused)
+    for (int i : {static_cast<int>(kScale), static_cast<int>(kShift), static_cast<int>(kResidual)})
+      if (call.has(i)) data.more.push_back(call.in(i).data);
+  const void* packed = kPass == Pass::Forward && memory != nullptr
+                           ? packed_weight(kept, *memory, data.second)
+                           : nullptr;
+  run(*kept.plan, data, packed);
 }
 
 }  // namespace
@@ -408,6 +575,8 @@ void convolve(KernelCall& call) {
 KernelList onednn_conv_kernels() {
   static const oar_kernel list[] = {
       {"conv", 1, "cpu:onednn", objection<Pass::Forward>, kernel_entry<convolve<Pass::Forward>>},
+      {"conv_fused", 1, "cpu:onednn", objection<Pass::Forward, true>,
+       kernel_entry<convolve<Pass::Forward, true>>},
       {"conv_input_grad", 1, "cpu:onednn", objection<Pass::InputGrad>,
        kernel_entry<convolve<Pass::InputGrad>>},
       {"conv_weight_grad", 1, "cpu:onednn", objection<Pass::WeightGrad>,

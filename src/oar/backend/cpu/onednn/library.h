@@ -21,8 +21,13 @@ namespace oar::cpu::onednn {
   F(dnnl_memory_desc_create_with_tag)                        \
   F(dnnl_memory_destroy)                                     \
   F(dnnl_memory_set_data_handle)                             \
+  F(dnnl_post_ops_append_binary)                             \
+  F(dnnl_post_ops_append_eltwise)                            \
+  F(dnnl_post_ops_create)                                    \
+  F(dnnl_post_ops_destroy)                                   \
   F(dnnl_primitive_attr_create)                              \
   F(dnnl_primitive_attr_destroy)                             \
+  F(dnnl_primitive_attr_set_post_ops)                        \
   F(dnnl_primitive_attr_set_scratchpad_mode)                 \
   F(dnnl_primitive_create)                                   \
   F(dnnl_primitive_desc_destroy)                             \

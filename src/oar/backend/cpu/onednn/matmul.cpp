@@ -6,6 +6,7 @@
 #include "oar/backend/cpu/onednn/dtype.h"
 #include "oar/backend/cpu/onednn/plan.h"
 #include "oar/device/device.h"
+#include "oar/device/launch.h"
 
 namespace oar::cpu {
 namespace {
@@ -131,11 +132,12 @@ std::shared_ptr<const Plan> find_plan(const Batched& p, const Core& core, DType 
 }
 
 // A call that was accepted: in eager mode its run follows at once in the same thread and finds it here.
-// A program's calls are accepted once and run often, so they ask again.
+// A program's calls are accepted once and run often, so their launches keep it.
 struct Accepted {
   const oar_kernel_call* call = nullptr;
   Batched outer;
   std::shared_ptr<const Plan> plan;
+  int64_t threads = 0;
 };
 thread_local Accepted t_accepted;
 
@@ -156,14 +158,32 @@ const char* objection(const oar_kernel_call* raw, bool transpose_x, bool transpo
   const Batched outer = without_core(p, core);
   auto plan = find_plan(outer, core, call.dtype(), call.input_count == 3 && call.has(2));
   if (plan == nullptr) return "oneDNN has no kernel for this layout";
-  t_accepted = {raw, outer, std::move(plan)};
+  t_accepted = {raw, outer, std::move(plan), onednn::use_our_threads()};
   return nullptr;
 }
 
 template <const char* (*kAccepts)(const oar_kernel_call*)>
-void product(KernelCall& call) {
+Accepted accepted_call(KernelCall& call) {
   internal_check(t_accepted.call == &call || !kAccepts(&call), "a product is not accepted");
-  const Accepted accepted = std::exchange(t_accepted, {});
+  return std::exchange(t_accepted, {});
+}
+
+// What the launch keeps; made anew where the number of threads has changed.
+template <const char* (*kAccepts)(const oar_kernel_call*)>
+const Accepted& kept_call(KernelCall& call, LaunchMemory& memory) {
+  const auto* kept = static_cast<const Accepted*>(memory.kept.get());
+  if (kept == nullptr || kept->threads != onednn::use_our_threads()) {
+    memory.kept = std::make_shared<Accepted>(accepted_call<kAccepts>(call));
+    kept = static_cast<const Accepted*>(memory.kept.get());
+  }
+  return *kept;
+}
+
+template <const char* (*kAccepts)(const oar_kernel_call*)>
+void product(KernelCall& call) {
+  LaunchMemory* const memory = launch_memory(call);
+  const Accepted once = memory == nullptr ? accepted_call<kAccepts>(call) : Accepted();
+  const Accepted& accepted = memory == nullptr ? once : kept_call<kAccepts>(call, *memory);
   const auto size = static_cast<int64_t>(size_of(call.dtype()));
   const auto place = [size](const oar_tensor& t, int64_t offset) {
     return static_cast<void*>(static_cast<char*>(t.data) + offset * size);

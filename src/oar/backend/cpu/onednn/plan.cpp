@@ -34,7 +34,7 @@ Desc copy_of(const_dnnl_memory_desc_t desc) {
   return Desc(made);
 }
 
-Plan::Plan(PrimitiveDesc desc, std::initializer_list<int> arguments)
+Plan::Plan(PrimitiveDesc desc, std::span<const int> arguments)
     : desc_(std::move(desc)), arguments_(arguments.begin(), arguments.end()) {
   dnnl_primitive_t made = nullptr;
   check(api().dnnl_primitive_create(&made, desc_.get()), "a primitive");

@@ -41,7 +41,9 @@ Desc copy_of(const_dnnl_memory_desc_t desc);
 class Plan {
  public:
   // `arguments` are the numbers (DNNL_ARG_…) of what `run` is given, in that order.
-  Plan(PrimitiveDesc desc, std::initializer_list<int> arguments);
+  Plan(PrimitiveDesc desc, std::span<const int> arguments);
+  Plan(PrimitiveDesc desc, std::initializer_list<int> arguments)
+      : Plan(std::move(desc), std::span<const int>(arguments.begin(), arguments.size())) {}
 
   void run(std::span<void* const> data) const;
   void run(std::initializer_list<void*> data) const {

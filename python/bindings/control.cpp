@@ -1,0 +1,88 @@
+// Branches and loops whose functions are Python's.
+#include "common.h"
+#include "oar/compiler/capture/capture.h"
+#include "oar/compiler/capture/control_flow.h"
+
+namespace oar::python {
+namespace {
+
+Branch python_branch(PyObject* function) {
+  return [callable = Callable(function)] {
+    const Ref result(PyObject_CallNoArgs(callable.get()));
+    if (!result) throw_python_error();
+    return tensors_of(result.get());
+  };
+}
+
+LoopBody python_body(PyObject* function) {
+  return [callable = Callable(function)](const std::vector<Tensor>& variables) {
+    const Ref list(wrap_list(variables));
+    const Ref result(PyObject_CallOneArg(callable.get(), list.get()));
+    if (!result) throw_python_error();
+    return tensors_of(result.get());
+  };
+}
+
+PyObject* is_capturing(PyObject*, PyObject*) {
+  return PyBool_FromLong(Capture::current() && !(t_layers.off & kCapture));
+}
+
+PyObject* choice(PyObject*, PyObject* tensor) {
+  return guarded([&] { return PyLong_FromLongLong(choice_of(tensor_of(tensor))); });
+}
+
+// switch_case(index, functions): each function gives a list of tensors.
+PyObject* switch_case_function(PyObject*, PyObject* args) {
+  PyObject *index, *functions;
+  if (!PyArg_ParseTuple(args, "OO!", &index, &PyList_Type, &functions)) return nullptr;
+  return guarded([&] {
+    std::vector<Branch> branches;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(functions); ++i)
+      branches.push_back(python_branch(PyList_GET_ITEM(functions, i)));
+    return wrap_list(switch_case(tensor_of(index), branches));
+  });
+}
+
+// cond(pred, yes, no)
+PyObject* cond_function(PyObject*, PyObject* args) {
+  PyObject *pred, *yes, *no;
+  if (!PyArg_ParseTuple(args, "OOO", &pred, &yes, &no)) return nullptr;
+  return guarded(
+      [&] { return wrap_list(cond(tensor_of(pred), python_branch(yes), python_branch(no))); });
+}
+
+// while_loop(test, body, variables): both take a list; the test gives one tensor in a list.
+PyObject* while_loop_function(PyObject*, PyObject* args) {
+  PyObject *test, *body, *variables;
+  if (!PyArg_ParseTuple(args, "OOO", &test, &body, &variables)) return nullptr;
+  return guarded([&] {
+    const LoopBody ask = python_body(test);
+    return wrap_list(while_loop([&](const std::vector<Tensor>& given) { return ask(given).at(0); },
+                                python_body(body), tensors_of(variables)));
+  });
+}
+
+// scan(body, carried, sequences, reverse)
+PyObject* scan_function(PyObject*, PyObject* args) {
+  PyObject *body, *carried, *sequences;
+  int reverse;
+  if (!PyArg_ParseTuple(args, "OOOp", &body, &carried, &sequences, &reverse)) return nullptr;
+  return guarded([&] {
+    return wrap_list(
+        scan(python_body(body), tensors_of(carried), tensors_of(sequences), reverse != 0));
+  });
+}
+
+PyMethodDef kFunctions[] = {{"is_capturing", is_capturing, METH_NOARGS, nullptr},
+                            {"choice_of", choice, METH_O, nullptr},
+                            {"switch_case", switch_case_function, METH_VARARGS, nullptr},
+                            {"cond", cond_function, METH_VARARGS, nullptr},
+                            {"while_loop", while_loop_function, METH_VARARGS, nullptr},
+                            {"scan", scan_function, METH_VARARGS, nullptr},
+                            {}};
+
+}  // namespace
+
+void init_control(PyObject* module) { check(PyModule_AddFunctions(module, kFunctions)); }
+
+}  // namespace oar::python

@@ -1,0 +1,40 @@
+"""The functions on tensors, under Paddle's inner path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oar
+from oar._C import Tensor, ops
+from oar.tensor.array import array_length, array_read, array_write, create_array
+
+__all__ = ["array_length", "array_read", "array_write", "create_array", "fill_constant"]
+
+
+def fill_constant(
+    shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: Tensor | None = None, name: str | None = None
+) -> Tensor:
+    """One value everywhere; written to ``out``, if that is given."""
+    made = oar.full(shape, value, dtype)
+    return made if out is None else ops.copy_into(out, made)
+
+
+def __getattr__(name: str) -> Any:
+    for home in (oar, oar.linalg):
+        if not name.startswith("_") and hasattr(home, name):
+            return getattr(home, name)
+    raise AttributeError(f"module 'oar.tensor' has no attribute {name!r}")
+
+
+from oar.tensor import (  # noqa: E402,F401
+    attribute,
+    creation,
+    einsum,
+    linalg,
+    logic,
+    manipulation,
+    math,
+    random,
+    search,
+    stat,
+)

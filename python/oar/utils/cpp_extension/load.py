@@ -1,0 +1,66 @@
+"""A library of ops as a module of functions."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from oar import _C
+from oar.utils.cpp_extension.build import CachedBuild, compile_command, get_build_directory
+
+_threads = threading.Lock()
+
+
+@contextlib.contextmanager
+def _only_one(folder: Path):
+    """Among threads and processes: a build writes files that another one reads."""
+    with _threads, open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def load_library(path: str, name: str) -> ModuleType:
+    """A module with the ops of a compiled library as functions."""
+    module = ModuleType(name, f"Ops of {path}.")
+    module.__file__ = path
+    for function_name, function in _C.load_extension(path):
+        setattr(module, function_name, function)
+    module.__all__ = [key for key in vars(module) if not key.startswith("__")]
+    return module
+
+
+def load(name: str, sources: Sequence[str], extra_cxx_cflags: Sequence[str] | None = None,
+         extra_cuda_cflags: Sequence[str] | None = None, extra_ldflags: Sequence[str] | None = None,
+         extra_include_paths: Sequence[str] | None = None, extra_library_paths: Sequence[str] | None = None,
+         build_directory: str | None = None, verbose: bool = False) -> ModuleType:
+    """Compiles C++ sources that register ops and returns a module with the ops as functions.
+
+    What was built is kept in ``build_directory`` (``get_build_directory()`` by default) and used again as long as the
+    sources, the headers they include, the flags and the compiler are the same.
+    """
+    if not name.isidentifier():
+        raise ValueError(f"[load] name is '{name}', which is no Python identifier.")
+    if isinstance(sources, (str, os.PathLike)):
+        raise TypeError(f"[load] sources is '{sources}'; pass a list of files.")
+    paths = [os.path.abspath(source) for source in sources]
+    if not paths:
+        raise ValueError("[load] sources is empty; pass the files to compile.")
+    for path in paths:
+        if path.endswith((".cu", ".cuh")):
+            raise NotImplementedError(f"[load] {path} is CUDA, and Oar has no CUDA back end. Leave it out.")
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"[load] there is no file {path}.")
+    folder = Path(build_directory or get_build_directory(), name).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def command(output: str) -> list[str]:
+        return compile_command(paths, output, cflags=extra_cxx_cflags or (), ldflags=extra_ldflags or (),
+                               includes=extra_include_paths or (), libraries=extra_library_paths or ())
+
+    with _only_one(folder):
+        return load_library(CachedBuild(folder, name, command).library(verbose), name)

@@ -1,0 +1,12 @@
+// Gradients of kernels of which every channel has its own, where the channels are last.
+#pragma once
+
+#include "oar/device/device.h"
+
+namespace oar::cpu {
+
+// Null where it takes the call, else why not.
+const char* refuse_depthwise_weight_grad(const oar_kernel_call* call);
+void depthwise_weight_grad_last(KernelCall& call);
+
+}  // namespace oar::cpu

@@ -1,0 +1,314 @@
+#include "oar/compiler/capture/regions.h"
+
+#include <algorithm>
+
+#include "oar/autograd/engine.h"
+#include "oar/autograd/record.h"
+#include "oar/autograd/transform.h"
+#include "oar/base/string_util.h"
+#include "oar/compiler/capture/replay.h"
+#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ops/gen/creation.h"
+
+namespace oar {
+
+// ---- the flow of gradients ---------------------------------------------------------------------
+
+void Capture::Flow::activate(ValueId id) {
+  if (active.size() <= static_cast<size_t>(id)) active.resize(static_cast<size_t>(id) + 1, false);
+  active[static_cast<size_t>(id)] = true;
+}
+
+void Capture::Flow::add_source(ValueId id, const Tensor& t) {
+  if (!is_differentiable(t.dtype())) return;
+  activate(id);
+  sources.emplace(id, Tensor());
+  handles.insert(t.impl());
+}
+
+// The tensor, or what without_gradient makes of it where the tape does not lead on from it: a detached
+// handle, or one that has become a leaf.
+Tensor Capture::with_flow(const Tensor& t) {
+  const bool ours = t.defined() && (t.is_dense() || t.kind() == Kind::Symbolic);
+  if (!ours || !is_differentiable(t.dtype())) return t;
+  const ValueId value = value_of(t);
+  const History* h = maybe_history(t);
+  const bool recorded = t.has(kRecording), node = h && h->node;
+  if (flow_->is_active(value)) {
+    if (!recorded || !(node || flow_->handles.contains(t.impl())))
+      return make_tensor(stopped(value));
+    if (const auto source = flow_->sources.find(value);
+        source != flow_->sources.end() && !source->second.defined())
+      source->second = t;
+    return t;
+  }
+  const bool made_here = t.kind() == Kind::Symbolic && symbolic_payload(t).capture == serial_;
+  user_check(!(recorded && node && made_here) || dynamic_cast<const OpNode*>(h->node.get()),
+             ErrorKind::Unsupported,
+             "{} has a derivative of its own, which is lost inside a branch or loop.\nhint: Call "
+             "it in front of the branch or loop, or under no_grad().",
+             node ? h->node->name() : "");
+  user_check(!recorded || !flow_->handles.contains(t.impl()), ErrorKind::Unsupported,
+             "a tensor ({}) that asks for its gradient has been overwritten under no_grad() inside "
+             "a branch or loop, and is used on.\nhint: Write to it behind the branch or loop.",
+             t.describe());
+  return t;
+}
+
+Frame Capture::with_flow(Args args) {
+  Frame frame(args);
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].is_tensor()) frame.set_tensor(i, with_flow(args[i].as_tensor()));
+    if (!args[i].is_tensors()) continue;
+    std::vector<Tensor> list;
+    for (const Tensor& t : args[i].as_tensors()) list.push_back(with_flow(t));
+    frame.set_tensors(i, std::move(list));
+  }
+  return frame;
+}
+
+ValueId Capture::stopped(ValueId value) {
+  if (const auto it = flow_->stopped.find(value); it != flow_->stopped.end()) return it->second;
+  static const Op& op = get_op("without_gradient");
+  Instruction call;
+  call.op = &op;
+  call.operands.push_back({Operand::One, {value}});
+  call.attributes.push(Value());
+  const ValueId result = add_value(program_.type_of(value));
+  call.results.push_back(result);
+  program_.body.instructions.push_back(std::move(call));
+  flow_->stopped.emplace(value, result);
+  return result;
+}
+
+void Capture::stop_flow(Instruction& instruction) {
+  if (flow_->on_tape || instruction.op->has(Trait::NoGrad)) return;
+  for (Operand& operand : instruction.operands)
+    for (ValueId& id : operand.ids)
+      if (id != kNoValue && flow_->is_active(id)) id = stopped(id);
+}
+
+void Capture::go_on_flowing(const Instruction& instruction) {
+  if (!flow_->on_tape || instruction.op->has(Trait::NoGrad)) return;
+  bool flows = false;
+  for_each_operand(instruction, [&](ValueId id) { flows |= flow_->is_active(id); });
+  for (ValueId id : instruction.results)
+    if (flows && is_differentiable(program_.type_of(id).dtype)) flow_->activate(id);
+}
+
+// A source through which nothing flowed needs no stop.
+void Capture::forget_idle_stops() {
+  Aliases aliases(program_);
+  for (const auto& [value, handle] : flow_->sources)
+    if (const auto it = flow_->stopped.find(value); it != flow_->stopped.end() && !handle.defined())
+      aliases.set(it->second, value);
+  if (!aliases.any()) return;
+  std::erase_if(program_.body.instructions, [&](const Instruction& call) {
+    return call.results.size() == 1 && aliases(call.results[0]) != call.results[0];
+  });
+  for (Instruction& call : program_.body.instructions) aliases.apply(call);
+  aliases.apply_to_results(program_);
+  for (PlainTensors::Entry& entry : plain_.entries())
+    entry.cell->value = aliases(entry.cell->value);
+}
+
+// ---- the end of a region -----------------------------------------------------------------------
+
+void Capture::refuse_changed_gradients() {
+  std::vector<std::string> changed;
+  for (const PlainTensors::Entry& entry : plain_.entries()) {
+    const History* h = maybe_history(entry.tensor);
+    if (h && h->grad.impl() != entry.grad.impl())
+      changed.push_back(h->name.empty() ? entry.tensor.describe() : h->name);
+  }
+  user_check(changed.empty(), ErrorKind::Unsupported,
+             "a branch or the body of a loop sets or clears the gradient of {}.\nhint: Call "
+             "backward() and clear_grad() outside of it.",
+             join(changed, ", "));
+}
+
+// What lives on outside is lifted; what only this capture holds is a constant.
+void Capture::collect_lifted(RegionParts& parts) {
+  for (PlainTensors::Entry& entry : plain_.entries()) {
+    entry.original = Tensor();
+    if (entry.value == kNoValue) continue;
+    Tensor& t = entry.tensor;
+    const bool made_here =
+        t.is_dense() && t->reference_count() == 1 && t->storage->reference_count() == 1;
+    if (t.is_dense() && (made_here || !around_)) {
+      parts.program.constants.push_back({entry.value, t});
+      continue;
+    }
+    const auto source = flow_->sources.find(entry.value);
+    const bool on_tape = source != flow_->sources.end() && source->second.defined();
+    const bool written = entry.cell->was_written();
+    parts.lifted.push_back(
+        {on_tape ? source->second : t, entry.value, written ? entry.cell->value : kNoValue});
+  }
+}
+
+RegionParts Capture::finish_region(std::vector<Tensor>&& outputs) {
+  {
+    const Scope scope(*this);
+    for (const Tensor& t : outputs) {
+      user_check(t.defined(), ErrorKind::InvalidType,
+                 "a branch or the body of a loop returned an undefined tensor.");
+      program_.outputs.push_back(value_of(flow_ ? with_flow(t) : t));
+    }
+  }
+  outputs.clear();
+  refuse_changed_gradients();
+  plain_.restore();
+  followers_.clear();
+  if (flow_) forget_idle_stops();
+  RegionParts parts;
+  parts.program = std::move(program_);
+  collect_lifted(parts);
+  parts.program.assumptions = std::move(learnt_);
+  if (!around_) return parts;
+  parts.flows = std::move(flow_->active);
+  around_->value_asked_ |= value_asked_;
+  for (ContentRead& r : reads_) around_->reads_.push_back(std::move(r));
+  return parts;
+}
+
+namespace {
+
+// What was taken for granted inside holds for the program around it too.
+void assume_again(const std::vector<DimAssumption>& assumptions) {
+  for (const DimAssumption& a : assumptions)
+    if (a.kind == DimAssumption::Equal || a.kind == DimAssumption::NotEqual)
+      same(a.left, a.right);
+    else
+      known_less(a.left, a.right);
+}
+
+}  // namespace
+
+RegionParts capture_region(const std::string& name, TensorList like,
+                           const Closure::Function& function) {
+  Capture inner(name, &Capture::require());
+  std::vector<Tensor> outputs;
+  {
+    const Capture::Scope scope(inner);
+    std::vector<Tensor> inputs;
+    for (const Tensor& t : like) {
+      const bool recorded = grad_enabled() && is_differentiable(t.dtype());
+      const Tensor input = inner.input({t.dtype(), t.shape(), "", !recorded});
+      // A loop's variable is no leaf: the body may write it.
+      inputs.push_back(recorded ? assign(input) : input);
+    }
+    outputs = function(inputs);
+  }
+  RegionParts parts = inner.finish_region(std::move(outputs));
+  assume_again(parts.program.assumptions);
+  return parts;
+}
+
+ClosurePtr to_region(Program program) {
+  const FreshLayers fresh;
+  name_values(program);
+  program.renumber();
+  optimise(program);
+  program.gather_symbols();
+  return make_intrusive<const Region>(std::move(program));
+}
+
+ClosurePtr trace_closure(const Closure::Function& function, TensorList like,
+                         const std::string& name) {
+  RegionParts parts;
+  {
+    const FreshLayers fresh;
+    Capture inner(name);
+    std::vector<Tensor> outputs;
+    {
+      const Capture::Scope scope(inner);
+      std::vector<Tensor> inputs;
+      for (const Tensor& t : like) inputs.push_back(inner.input({t.dtype(), t.shape()}));
+      outputs = function(inputs);
+    }
+    parts = inner.finish_region(std::move(outputs));
+  }
+  assume_again(parts.program.assumptions);
+  return to_region(std::move(parts.program));
+}
+
+// ---- derivatives of regions --------------------------------------------------------------------
+
+namespace {
+
+std::vector<Tensor> types_of(const Program& program, const std::vector<ValueId>& ids,
+                             const std::vector<bool>* chosen = nullptr) {
+  std::vector<Tensor> list;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const ValueType& type = program.type_of(ids[i]);
+    if (chosen ? (*chosen)[i] : true)
+      list.push_back(Tensor::meta(type.shape, type.dtype, type.device));
+  }
+  return list;
+}
+
+std::vector<bool> differentiable_outputs(const Program& program) {
+  std::vector<bool> mask;
+  for (ValueId id : program.outputs) mask.push_back(is_differentiable(program.type_of(id).dtype));
+  return mask;
+}
+
+}  // namespace
+
+ClosurePtr region_vjp(const Program& program, const std::vector<bool>& wanted) {
+  const std::vector<bool> varying = differentiable_outputs(program);
+  const size_t count = program.inputs.size();
+  const auto function = [&](TensorList given) {
+    const GradMode on(true);
+    std::vector<Tensor> inputs(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(count));
+    std::vector<Tensor> sources, roots, cotangents;
+    for (size_t i = 0; i < count; ++i) {
+      if (!wanted[i]) continue;
+      set_stop_gradient(inputs[i], false);
+      sources.push_back(inputs[i]);
+    }
+    const std::vector<Tensor> outputs = replay_region(program, inputs);
+    size_t next = count;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!varying[i]) continue;
+      const Tensor& cotangent = given[next++];
+      if (!outputs[i].has(kRecording)) continue;
+      roots.push_back(is_leaf(outputs[i]) ? assign(outputs[i]) : outputs[i]);
+      cotangents.push_back(cotangent);
+    }
+    std::vector<Tensor> gradients(sources.size());
+    if (!roots.empty() && !sources.empty()) gradients = grad(roots, sources, cotangents, {}, true);
+    for (size_t i = 0; i < sources.size(); ++i)
+      if (!gradients[i].defined()) gradients[i] = zeros_like(sources[i]);
+    return gradients;
+  };
+  std::vector<Tensor> like = types_of(program, program.inputs);
+  for (Tensor& t : types_of(program, program.outputs, &varying)) like.push_back(std::move(t));
+  return trace_closure(function, like, program.name + "_vjp");
+}
+
+ClosurePtr region_jvp(const Program& program, const std::vector<bool>& active) {
+  const std::vector<bool> varying = differentiable_outputs(program);
+  const size_t count = program.inputs.size();
+  const auto function = [&](TensorList given) {
+    const TensorList primals = given.first(count);
+    std::vector<Tensor> tangents(count), results;
+    size_t next = count;
+    for (size_t i = 0; i < count; ++i)
+      if (active[i]) tangents[i] = given[next++];
+    const auto run = [&](const std::vector<Tensor>& inputs) {
+      return replay_region(program, inputs);
+    };
+    const std::vector<Tensor> made = jvp(run, primals, tangents).second;
+    for (size_t i = 0; i < made.size(); ++i)
+      if (varying[i]) results.push_back(made[i]);
+    return results;
+  };
+  std::vector<Tensor> like = types_of(program, program.inputs);
+  for (Tensor& t : types_of(program, program.inputs, &active)) like.push_back(std::move(t));
+  return trace_closure(function, like, program.name + "_jvp");
+}
+
+}  // namespace oar

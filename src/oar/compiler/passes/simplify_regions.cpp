@@ -1,0 +1,166 @@
+// Regions are programs, so the passes run in them too. A switch whose index is constant becomes the calls
+// of its branch; results of a switch that nobody reads, and operands that no region reads, go.
+#include <algorithm>
+
+#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
+
+namespace oar {
+namespace {
+
+bool run_passes_inside(Instruction& call) {
+  return replace_regions(call, [](const Program& inner) -> ClosurePtr {
+    Program copy = inner;
+    if (!optimise(copy)) return {};
+    copy.gather_symbols();
+    return make_intrusive<const Region>(std::move(copy));
+  });
+}
+
+// By input: does a region of the call read it?
+std::vector<bool> reads_of(const Instruction& call) {
+  std::vector<bool> read;
+  for_each_program(call.attributes.args(), [&](const Closure& c) {
+    const Program& inner = program_of(c);
+    const std::vector<int> uses = count_uses(inner);
+    read.resize(inner.inputs.size(), false);
+    for (size_t i = 0; i < inner.inputs.size(); ++i)
+      if (uses[static_cast<size_t>(inner.inputs[i])] > 0) read[i] = true;
+  });
+  return read;
+}
+
+template <class T>
+void keep(T& list, size_t from, const std::vector<bool>& kept) {
+  T shorter;
+  for (size_t i = 0; i < list.size(); ++i)
+    if (i < from || i - from >= kept.size() || kept[i - from]) shorter.push_back(list[i]);
+  list = std::move(shorter);
+}
+
+// What is captured is the last tensor parameter, and the last of what regions take.
+bool drop_unread_operands(Instruction& call) {
+  const int captured = call.op->schema().index_of("captured");
+  if (captured < 0) return false;
+  auto& ids = call.operands[static_cast<size_t>(captured)].ids;
+  const std::vector<bool> read = reads_of(call);
+  const size_t from = read.size() - ids.size();
+  const std::vector<bool> kept(read.begin() + static_cast<std::ptrdiff_t>(from), read.end());
+  if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
+  keep(ids, 0, kept);
+  return replace_regions(call, [&](const Program& inner) -> ClosurePtr {
+    Program copy = inner;
+    keep(copy.inputs, from, kept);
+    copy.renumber();
+    return make_intrusive<const Region>(std::move(copy));
+  });
+}
+
+bool drop_unread_results(Instruction& call, const std::vector<int>& uses) {
+  if (call.op->name() != "switch_case" || call.results.empty()) return false;
+  std::vector<bool> kept;
+  for (ValueId id : call.results) kept.push_back(uses[static_cast<size_t>(id)] > 0);
+  if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
+  if (std::none_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;  // dead
+  keep(call.results, 0, kept);
+  return replace_regions(call, [&](const Program& inner) -> ClosurePtr {
+    Program copy = inner;
+    keep(copy.outputs, 0, kept);
+    return make_intrusive<const Region>(std::move(copy));
+  });
+}
+
+// The branch that a constant index names; none where a run decides.
+const Program* known_branch(const Instruction& call, const std::vector<const Tensor*>& constants) {
+  if (call.op->name() != "switch_case") return nullptr;
+  const Tensor* index = constants[static_cast<size_t>(operand(call, 0))];
+  if (!index || !index->is_dense() || !index->device().is_cpu()) return nullptr;
+  const ClosureList branches = as_programs(attribute(call, "branches"));
+  const auto last = static_cast<int64_t>(branches.size()) - 1;
+  const int64_t chosen = index->item_int();
+  return &program_of(*branches[static_cast<size_t>(chosen < 0 || chosen > last ? last : chosen)]);
+}
+
+// The calls of the region in the place of the one that had it.
+void inline_region(Program& program, const Instruction& call, const Program& inner,
+                   std::vector<Instruction>& into, std::vector<Constant>& constants,
+                   std::vector<std::pair<ValueId, ValueId>>& same) {
+  std::vector<ValueId> ids(inner.values.size(), kNoValue);
+  const auto at = [&](ValueId id) -> ValueId& { return ids[static_cast<size_t>(id)]; };
+  const auto define = [&](ValueId id) {
+    at(id) = program.add_value(inner.type_of(id));
+    return at(id);
+  };
+  for (size_t i = 0; i < inner.inputs.size(); ++i) at(inner.inputs[i]) = call.operands[1].ids[i];
+  for (const Constant& c : inner.constants) constants.push_back({define(c.value), c.tensor});
+  for (const Instruction& part : inner.body.instructions) {
+    Instruction copy = part;
+    for (Operand& o : copy.operands)
+      for (ValueId& id : o.ids)
+        if (id != kNoValue) id = at(id);
+    for (ValueId& id : copy.results) id = define(id);
+    into.push_back(std::move(copy));
+  }
+  // What the branch hands through, or gives twice, is a tensor of its own each time.
+  std::vector<bool> taken(inner.values.size(), true);
+  for (const Instruction& part : inner.body.instructions)
+    for (ValueId id : part.results) taken[static_cast<size_t>(id)] = false;
+  for (size_t i = 0; i < inner.outputs.size(); ++i) {
+    const ValueId id = inner.outputs[i];
+    if (!taken[static_cast<size_t>(id)]) {
+      taken[static_cast<size_t>(id)] = true;
+      same.emplace_back(call.results[i], at(id));
+      continue;
+    }
+    Instruction copy;
+    copy.op = &get_op("assign");
+    copy.operands.push_back({Operand::One, {at(id)}});
+    copy.attributes.push(Value());
+    copy.results.push_back(call.results[i]);
+    into.push_back(std::move(copy));
+  }
+}
+
+bool inline_known_branches(Program& program) {
+  const std::vector<const Tensor*> constants = constant_tensors(program);
+  std::vector<Instruction> calls;
+  std::vector<Constant> fresh;
+  std::vector<std::pair<ValueId, ValueId>> same;
+  bool any = false;
+  for (const Instruction& call : program.body.instructions) {
+    const Program* branch = known_branch(call, constants);
+    any |= branch != nullptr;
+    if (branch)
+      inline_region(program, call, *branch, calls, fresh, same);
+    else
+      calls.push_back(call);
+  }
+  if (!any) return false;
+  for (Constant& c : fresh) program.constants.push_back(std::move(c));
+  Aliases aliases(program);
+  for (const auto& [from, to] : same) aliases.set(from, aliases(to));
+  for (Instruction& call : calls) aliases.apply(call);
+  program.body.instructions = std::move(calls);
+  aliases.apply_to_results(program);
+  return true;
+}
+
+}  // namespace
+
+bool simplify_regions(Program& program) {
+  bool changed = false, any = false;
+  for (const Instruction& call : program.body.instructions) any |= has_regions(call);
+  if (!any) return false;
+  const std::vector<int> uses = count_uses(program);
+  for (Instruction& call : program.body.instructions) {
+    if (!has_regions(call)) continue;
+    changed |= drop_unread_results(call, uses);
+    changed |= run_passes_inside(call);
+    changed |= drop_unread_operands(call);
+  }
+  changed |= inline_known_branches(program);
+  return changed;
+}
+
+}  // namespace oar

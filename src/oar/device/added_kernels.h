@@ -1,0 +1,20 @@
+// Kernels that come at run time, from a library that is no device plug-in: a user's own ops.
+#pragma once
+
+#include <string>
+
+#include "oar/device/abi.h"
+
+namespace oar::devices {
+
+struct AddedKernel {
+  std::string op;
+  std::string name;  // for traces
+  const char* (*accepts)(const oar_kernel_call* call);  // as in oar_kernel
+  int32_t (*run)(oar_kernel_call* call);
+};
+
+// Adds a candidate for an op on the CPU, behind those that are there.
+void add_kernel(AddedKernel kernel);
+
+}  // namespace oar::devices

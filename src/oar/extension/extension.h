@@ -1,0 +1,61 @@
+// Ops of users, in libraries that are loaded at run time.
+//
+//   oar::OpDef soft_square() { return {.schema = "my_soft_square(Tensor x) -> Tensor", …}; }
+//   void soft_square_cpu(oar::KernelCall& call) { … }
+//
+//   OAR_EXTENSION_OP(soft_square, soft_square_cpu);
+//
+// A third argument, `const char* f(const KernelCall&)`, says why a call is not for the kernel, or null.
+// docs/custom-ops.md has the whole of it. paddle/extension.h offers Paddle's way of saying the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "oar/ops/registry.h"
+
+namespace oar::extension {
+
+// An op that a library brings. Without a kernel it runs by its decomposition.
+struct Addition {
+  OpDef def;
+  int32_t (*kernel)(oar_kernel_call* call) = nullptr;
+  const char* (*accepts)(const oar_kernel_call* call) = nullptr;  // null: every call
+  std::string python;   // the name of its function; empty for an op that no user calls
+  bool writes = false;  // the function is the record's in-place form
+};
+
+struct Function {
+  std::string name;
+  const Op* op;
+};
+
+// Loads a library and adds the ops that it announced: all, or none and an error that says why. A
+// library that is loaded already answers the same again.
+const std::vector<Function>& load(const std::string& path);
+
+// Notes an op. Runs while the library is loaded, where an exception would end the program, so
+// nothing is looked at before `load` does.
+bool announce(Addition (*make)()) noexcept;
+
+template <const char* (*kAccepts)(const KernelCall&)>
+const char* accepts_entry(const oar_kernel_call* call) {
+  return kAccepts(*static_cast<const KernelCall*>(call));
+}
+
+template <OpDef (*kRecord)(), void (*kKernel)(KernelCall&) = nullptr,
+          const char* (*kAccepts)(const KernelCall&) = nullptr>
+Addition addition() {
+  Addition made;
+  made.def = kRecord();
+  if constexpr (kKernel != nullptr) made.kernel = kernel_entry<kKernel>;
+  if constexpr (kAccepts != nullptr) made.accepts = accepts_entry<kAccepts>;
+  made.python = made.def.schema ? Schema::parse(made.def.schema).name : "";
+  return made;
+}
+
+}  // namespace oar::extension
+
+#define OAR_EXTENSION_OP(record, ...)                   \
+  [[maybe_unused]] static const bool oar_has_##record = \
+      ::oar::extension::announce(&::oar::extension::addition<record __VA_OPT__(, ) __VA_ARGS__>)

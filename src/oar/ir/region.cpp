@@ -1,0 +1,119 @@
+#include "oar/ir/region.h"
+
+#include <algorithm>
+
+#include "oar/base/string_util.h"
+#include "oar/ir/print.h"
+
+namespace oar {
+namespace {
+
+Region::Machine g_machine{};
+
+Tensor bare(const Program& program, ValueId id) {
+  const ValueType& type = program.type_of(id);
+  return Tensor::meta(type.shape, type.dtype, type.device);
+}
+
+}  // namespace
+
+void Region::install_machine(const Machine& machine) { g_machine = machine; }
+
+Region::Region(Program program) : program_(std::move(program)) {
+  internal_check(program_.states.empty(), "the region {} has states", program_.name);
+  for (ValueId id : program_.inputs) inputs_.push_back(bare(program_, id));
+  for (ValueId id : program_.outputs) outputs_.push_back(bare(program_, id));
+}
+
+std::vector<Tensor> Region::operator()(TensorList inputs) const {
+  return g_machine.replay(program_, inputs);
+}
+
+Closure::Function Region::prepared() const {
+  std::shared_ptr<const void> executor;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!executor_) executor_ = g_machine.executor(program_);
+    executor = executor_;
+  }
+  return g_machine.prepared(executor);
+}
+
+ClosurePtr Region::derived(char kind, Derive derive, const std::vector<bool>& mask) const {
+  const std::pair key(kind, mask);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = derived_.find(key); it != derived_.end()) return it->second;
+  }
+  ClosurePtr made = derive(program_, mask);
+  const std::lock_guard lock(mutex_);
+  return derived_.emplace(key, std::move(made)).first->second;
+}
+
+ClosurePtr Region::vjp(const std::vector<bool>& wanted) const {
+  return derived('v', g_machine.vjp, wanted);
+}
+
+ClosurePtr Region::jvp(const std::vector<bool>& active) const {
+  return derived('j', g_machine.jvp, active);
+}
+
+ClosurePtr Region::resized(const std::function<Dim(Dim)>& size_of_dim) const {
+  std::vector<int64_t> sizes;
+  bool same = true;
+  for (Dim symbol : program_.symbols) {
+    sizes.push_back(size_of_dim(symbol).word());
+    same &= sizes.back() == symbol.word();
+  }
+  if (same) return ClosurePtr(this);
+  const std::lock_guard lock(mutex_);
+  if (resized_.size() == kMostSizes) resized_.clear();
+  ClosurePtr& other = resized_[sizes];
+  if (!other) other = make_intrusive<const Region>(with_sizes(program_, size_of_dim));
+  return other;
+}
+
+bool Region::draws_random() const { return oar::draws_random(program_); }
+
+std::string Region::str() const {
+  std::vector<std::string> given, made;
+  for (ValueId id : program_.inputs) given.push_back(program_.type_of(id).str());
+  for (ValueId id : program_.outputs) made.push_back(program_.type_of(id).str());
+  return format("{}({}) -> ({})", program_.name, join(given, ", "), join(made, ", "));
+}
+
+bool draws_random(const Instruction& instruction) {
+  bool found = instruction.op->has(Trait::Random);
+  for_each_program(instruction.attributes.args(),
+                   [&](const Closure& c) { found |= c.draws_random(); });
+  return found;
+}
+
+bool draws_random(const Program& program) {
+  const std::vector<Instruction>& list = program.body.instructions;
+  return std::any_of(list.begin(), list.end(),
+                     [](const Instruction& i) { return draws_random(i); });
+}
+
+bool has_regions(const Instruction& instruction) {
+  return takes_programs(instruction.op->schema());
+}
+
+bool replace_regions(Instruction& instruction,
+                     const std::function<ClosurePtr(const Program&)>& changed) {
+  bool any = false;
+  for (size_t i = 0; i < instruction.attributes.size(); ++i) {
+    const Value v = instruction.attributes[i];
+    std::vector<ClosurePtr> list;
+    for_each_program(Args(&v, 1), [&](const Closure& c) {
+      ClosurePtr other = changed(program_of(c));
+      any |= static_cast<bool>(other);
+      list.push_back(other ? std::move(other) : ClosurePtr(&c));
+    });
+    if (v.tag == kProgramTag) instruction.attributes.set(i, program_value(list[0]));
+    if (v.tag == kProgramsTag) instruction.attributes.set(i, program_value(ClosureList(list)));
+  }
+  return any;
+}
+
+}  // namespace oar

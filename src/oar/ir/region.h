@@ -1,0 +1,69 @@
+// A program inside a program: the branch of a cond, the body of a loop. It is an attribute of an
+// instruction, has no states, and shares the open sizes of the program around it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "oar/ir/program.h"
+#include "oar/ops/program_args.h"
+
+namespace oar {
+
+class Region final : public Closure {
+ public:
+  explicit Region(Program program);
+
+  const Program& program() const { return program_; }
+
+  const std::vector<Tensor>& inputs() const override { return inputs_; }
+  const std::vector<Tensor>& outputs() const override { return outputs_; }
+  std::vector<Tensor> operator()(TensorList inputs) const override;
+  Function prepared() const override;
+  ClosurePtr vjp(const std::vector<bool>& wanted) const override;
+  ClosurePtr jvp(const std::vector<bool>& active) const override;
+  bool has_open_sizes() const override { return !program_.symbols.empty(); }
+  ClosurePtr resized(const std::function<Dim(Dim)>& size_of_dim) const override;
+  bool draws_random() const override;
+  std::string str() const override;
+
+  // What folders above know how to do with a program.
+  struct Machine {
+    std::vector<Tensor> (*replay)(const Program& program, TensorList inputs);
+    ClosurePtr (*vjp)(const Program& program, const std::vector<bool>& wanted);
+    ClosurePtr (*jvp)(const Program& program, const std::vector<bool>& active);
+    // Something that runs the program; made once, at its first run.
+    std::shared_ptr<const void> (*executor)(const Program& program);
+    Function (*prepared)(const std::shared_ptr<const void>& executor);
+  };
+  static void install_machine(const Machine& machine);
+
+ private:
+  using Derive = ClosurePtr (*)(const Program&, const std::vector<bool>&);
+  ClosurePtr derived(char kind, Derive derive, const std::vector<bool>& mask) const;
+
+  const Program program_;
+  std::vector<Tensor> inputs_, outputs_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<char, std::vector<bool>>, ClosurePtr> derived_;
+  static constexpr size_t kMostSizes = 16;
+  mutable std::map<std::vector<int64_t>, ClosurePtr> resized_;
+  mutable std::shared_ptr<const void> executor_;
+};
+
+inline const Program& program_of(const Closure& closure) {
+  return static_cast<const Region&>(closure).program();  // there is no other kind
+}
+
+// Does the call, or a call inside its regions, take random numbers?
+bool draws_random(const Instruction& instruction);
+bool draws_random(const Program& program);
+bool has_regions(const Instruction& instruction);
+
+// The instruction with every region that `changed` answers in its place; none leaves it as it is.
+// Answers whether there was any.
+bool replace_regions(Instruction& instruction,
+                     const std::function<ClosurePtr(const Program&)>& changed);
+
+}  // namespace oar

@@ -1,0 +1,105 @@
+// Epilogues: calls behind a call that become part of it.
+#include "capture_util.h"
+#include "oar/autograd/engine.h"
+#include "oar/base/flags.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/ir/parse.h"
+#include "oar/ops/gen/all.h"
+#include "oar/runtime/trained_program.h"
+
+namespace oar {
+namespace {
+
+const std::string kImage = "float32[2, 16, 6, 5]";
+
+std::string program_of(const std::string& results, const std::string& body) {
+  return "program f(%x: " + kImage + ", %r: " + kImage +
+         ", %w: float32[16, 16, 3, 3], %s: float32[16]) -> (" + results +
+         ") {\n%a = conv(%x, %w, None, stride=[1, 1], padding=[1, 1, 1, 1], dilation=[1, 1], "
+         "groups=1) : " +
+         kImage + "\n" + body + "}\n";
+}
+std::string line(const std::string& to, const std::string& call) {
+  return to + " = " + call + " : " + kImage + "\n";
+}
+
+std::vector<std::string> ops_of(const Program& program) {
+  std::vector<std::string> names;
+  for (const Instruction& call : program.body.instructions) names.push_back(call.op->name());
+  return names;
+}
+
+void expect_fused(const std::string& text, const std::vector<std::string>& ops) {
+  Program program = parse_program(text);
+  if (pass_named("fuse_epilogues").run(program)) program.renumber();
+  expect_sound(program);
+  EXPECT_EQ(ops_of(program), ops);
+  const Tensors in = {numbers({2, 16, 6, 5}), numbers({2, 16, 6, 5}, 0.9),
+                      numbers({16, 16, 3, 3}), numbers({16})};
+  set_flag("passes_off", "fuse_epilogues, choose_layout");
+  const Tensors wanted = Executor(parse_program(text)).run(in);
+  set_flag("passes_off", "choose_layout");
+  const Tensors plain = Executor(program).run(in);
+  set_flag("passes_off", "");
+  const Tensors turned = Executor(parse_program(text)).run(in);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    expect_near(plain[i], wanted[i]);
+    expect_near(turned[i], wanted[i]);
+  }
+}
+
+TEST(FuseEpilogues, EverythingThatStandsBehindAConvolution) {
+  expect_fused(program_of("%y", line("%b", "channel_affine(%a, %s, %s, channel_axis=1)") +
+                                    line("%c", "add(%r, %b)") + line("%y", "relu(%c)")),
+               {"conv_fused"});
+  expect_fused(program_of("%y", line("%y", "hardswish(%a)")), {"conv_fused"});
+  expect_fused(program_of("%y", line("%y", "add(%a, %r)")), {"conv_fused"});
+  for (const char* activation : {"silu", "sigmoid"})
+    expect_fused(program_of("%y", line("%b", "channel_affine(%a, %s, %s, channel_axis=1)") +
+                                      line("%y", std::string(activation) + "(%b)")),
+                 {"conv_fused"});
+}
+
+TEST(FuseEpilogues, NotWhatSomebodyElseReads) {
+  expect_fused(program_of("%y, %a", line("%y", "relu(%a)")), {"conv", "relu"});
+  expect_fused(program_of("%y", line("%b", "relu(%a)") + line("%y", "add(%a, %b)")),
+               {"conv", "relu", "add"});
+  expect_fused(program_of("%y", line("%y", "add(%a, %a)")), {"conv", "add"});
+}
+
+TEST(FuseEpilogues, NotChannelsOfAnotherAxisNorOtherOrders) {
+  const std::string square = "float32[2, 16, 16, 16]";
+  const std::string text =
+      "program f(%x: " + square + ", %w: float32[16, 16, 1, 1], %s: float32[16]) -> (%y) {\n" +
+      "%a = conv(%x, %w, None, stride=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1) : " +
+      square + "\n%y = channel_affine(%a, %s, %s, channel_axis=2) : " + square + "\n}";
+  Program program = parse_program(text);
+  EXPECT_FALSE(pass_named("fuse_epilogues").run(program));
+}
+
+TEST(FuseEpilogues, BatchNormAndReluInTraining) {
+  const Tensor x = numbers({3, 16, 4, 4}), w = numbers({16}, 0.2), b = numbers({16}, 0.5);
+  for (const Tensor& t : {x, w, b}) set_stop_gradient(t, false);
+  for (const bool last : {false, true}) {
+    const auto net = [&](const Tensors& in) -> Tensors {
+      const Tensor image = last ? transpose(in[0], {0, 2, 3, 1}) : in[0];
+      const Tensor h = std::get<0>(batch_norm_train(image, w, b, 1e-5, last ? 3 : 1));
+      return {sum(multiply(relu(h), numbers(h.shape(), 0.4)))};
+    };
+    const auto values = [&](const char* off, size_t& calls) {
+      set_flag("passes_off", off);
+      const TrainedProgram step(capture_joint(net, {{DType::Float32, x.shape(), "x", false}}, "s"));
+      const Tensors made = step.run({{x}}), slopes = grad(made, Tensors{x, w, b});
+      set_flag("passes_off", "");
+      calls = step.forward().body.instructions.size() + step.backward().body.instructions.size();
+      return Tensors{detach(made[0]), slopes[0], slopes[1], slopes[2]};
+    };
+    size_t apart = 0, fused = 0;
+    const Tensors plain = values("fuse_epilogues", apart), got = values("", fused);
+    EXPECT_EQ(fused, apart - 2) << "relu and relu_grad";
+    for (size_t i = 0; i < plain.size(); ++i) expect_near(got[i], plain[i]);
+  }
+}
+
+}  // namespace
+}  // namespace oar
