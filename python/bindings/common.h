@@ -157,6 +157,7 @@ PyObject* to_array(const Tensor& t, bool copy);
 PyObject* item(const Tensor& t);
 PyObject* to_list(const Tensor& t);
 int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags);
+void release_buffer(PyObject* exporter, Py_buffer* view);
 // Sizes: ints, tensors with one element, or symbolic dims.
 Dim to_dim(PyObject* object);
 PyObject* from_dim(Dim d);
@@ -175,6 +176,7 @@ int tensor_setitem(PyObject* self, PyObject* key, PyObject* value);
 void init_autograd(PyObject* module);
 void init_framework(PyObject* module);
 void init_programs(PyObject* module);
+void init_segments(PyObject* module);
 void init_static(PyObject* module);
 // Itself, or, in a program that is being written, the value of a variable that depends on constants
 // alone. A variable that depends on more comes back as it is.

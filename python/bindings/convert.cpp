@@ -4,7 +4,9 @@
 
 #include "common.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/launch_queue.h"
 #include "oar/tensor/element.h"
+#include "oar/tensor/exposed.h"
 #include "oar/tensor/read_hook.h"
 
 namespace oar::python {
@@ -80,7 +82,8 @@ struct BufferHold {
   Py_buffer view;
 };
 
-void drop_buffer(void* context, void*, size_t) {
+void drop_buffer(void* context, void* data, size_t) {
+  conceal(data);
   auto* hold = static_cast<BufferHold*>(context);
   if (Py_IsInitialized()) {
     const GilHold gil;
@@ -251,6 +254,7 @@ Tensor from_array(PyObject* array, bool copy) {
   void* data = view.buf;
   const StoragePtr storage =
       Storage::adopt(data, static_cast<size_t>(view.len), {}, drop_buffer, hold.release());
+  expose(data);
   if (readonly) storage->set_readonly();
   Tensor t = Tensor::view_of(storage, as_dims(shape), strides, data, *type);
   return copy ? assign(t) : t;
@@ -275,12 +279,30 @@ Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
   return cast_to(t);
 }
 
-int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags) {
+namespace {
+
+// The content of t is wanted; what has to run for it runs without the interpreter's lock.
+void read_content(const Tensor& t) {
+  if (!t_launch_queue) return note_read(t);
+  const GilRelease release;
   note_read(t);
+}
+
+// What a buffer of ours has of its own.
+struct Lent {
+  std::unique_ptr<Py_ssize_t[]> sizes;
+  const void* memory;
+};
+
+}  // namespace
+
+int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags) {
+  read_content(t);
   if (!t.is_dense() || !t.device().is_cpu()) {
     PyErr_SetString(PyExc_BufferError, "only a dense CPU tensor has a buffer.");
     return -1;
   }
+  lend(*t->storage);
   const auto item = static_cast<Py_ssize_t>(size_of(t.dtype()));
   auto* sizes = new Py_ssize_t[static_cast<size_t>(2 * t.rank() + 1)];
   for (int i = 0; i < t.rank(); ++i) {
@@ -296,14 +318,21 @@ int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags)
   view->shape = sizes;
   view->strides = sizes + t.rank();
   view->suboffsets = nullptr;
-  view->internal = sizes;
+  // Where the memory begins stays with the buffer: the tensor may have become another by then.
+  auto* lent = new Lent{std::unique_ptr<Py_ssize_t[]>(sizes), t->storage->data()};
+  view->internal = lent;
   Py_INCREF(exporter);
   view->obj = exporter;
   return 0;
 }
 
+void release_buffer(PyObject*, Py_buffer* view) {
+  const std::unique_ptr<Lent> lent(static_cast<Lent*>(view->internal));
+  conceal(lent->memory);
+}
+
 PyObject* to_array(const Tensor& t, bool copy) {
-  note_read(t);
+  read_content(t);
   if (t.kind() == Kind::Symbolic)
     if (const Tensor known = known_value(t); known.is_dense()) return to_array(known, copy);
   user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
@@ -319,7 +348,7 @@ PyObject* to_array(const Tensor& t, bool copy) {
 
 PyObject* item(const Tensor& given) {
   return guarded([&]() -> PyObject* {
-    note_read(given);
+    read_content(given);
     const Tensor t = given.kind() == Kind::Symbolic ? known_value(given) : given;
     user_check(
         t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,

@@ -8,6 +8,7 @@
 #include "oar/device/device.h"
 #include "oar/device/generator.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/launch_queue.h"
 #include "oar/tensor/allocator.h"
 #include "oar/tensor/dlpack.h"
 
@@ -65,19 +66,26 @@ PyObject* all_flags(PyObject*, PyObject*) {
 
 PyObject* seed(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
+    const LaunchNow now;  // what was called before draws from the stream as it was
     generator::seed(PyLong_AsUnsignedLongLongMask(value));
     Py_RETURN_NONE;
   });
 }
 PyObject* rng_state(PyObject*, PyObject*) {
-  const RandomState s = generator::state();
-  return Py_BuildValue("(KK)", s.seed, s.offset);
+  return guarded([&] {
+    const LaunchNow now;
+    const RandomState s = generator::state();
+    return Py_BuildValue("(KK)", s.seed, s.offset);
+  });
 }
 PyObject* put_rng_state(PyObject*, PyObject* args) {
   unsigned long long seed_value, offset;
   if (!PyArg_ParseTuple(args, "KK", &seed_value, &offset)) return nullptr;
-  generator::set_state({seed_value, offset});
-  Py_RETURN_NONE;
+  return guarded([&]() -> PyObject* {
+    const LaunchNow now;
+    generator::set_state({seed_value, offset});
+    Py_RETURN_NONE;
+  });
 }
 
 PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }

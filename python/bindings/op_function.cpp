@@ -3,9 +3,11 @@
 
 #include "common.h"
 #include "oar/base/flags.h"
+#include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/builder.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/launch_queue.h"
 #include "oar/ops/program_args.h"
 
 namespace oar::python {
@@ -299,9 +301,17 @@ Outputs run(const Op& op, Args args) {
         big |= product >= threshold.get();
       }
   try {
+    if (t_launch_queue) {
+      const Op* const outer = t_called_op;
+      const ScopeGuard ended([&] { t_called_op = outer; });
+      if (!outer) t_called_op = &op;
+      return dispatch(op, args);
+    }
     if (!big) return dispatch(op, args);
     const GilRelease release;
     return dispatch(op, args);
+  } catch (const LateError&) {
+    throw;
   } catch (Error& error) {  // a part may have failed; the user called the whole
     error.with_op(op.name());
     throw;

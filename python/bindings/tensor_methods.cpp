@@ -6,6 +6,7 @@
 #include "oar/device/device.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/tensor/dlpack.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar::python {
 namespace {
@@ -165,6 +166,7 @@ PyObject* data_ptr(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     user_check(t.is_dense(), ErrorKind::Runtime, "{} has no memory of its own.", t.describe());
+    note_read(t);
     return PyLong_FromVoidPtr(t->data);
   });
 }

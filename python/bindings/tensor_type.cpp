@@ -278,6 +278,7 @@ PyType_Slot kSlots[] = {
     {Py_nb_float, reinterpret_cast<void*>(nb_float)},
     {Py_nb_index, reinterpret_cast<void*>(nb_index)},
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
     {Py_tp_getset, tensor_getters},
     {Py_tp_methods, tensor_methods},
     {Py_tp_doc, const_cast<char*>("An n-dimensional array that can record how it came about.")},

@@ -20,8 +20,9 @@ class RandomStates:
             self.meet(sys.modules["numpy.random"].mtrand._rand)
 
     def meet(self, generator: Any) -> None:
-        """Watches one of NumPy's generators."""
-        if type(generator).__module__.startswith("numpy.random") and id(generator) not in self._generators:
+        """Watches a generator of Python's or NumPy's."""
+        known = isinstance(generator, random.Random) or type(generator).__module__.startswith("numpy.random")
+        if known and id(generator) not in self._generators:
             state = _state_of(generator)
             if state is not None:
                 self._generators[id(generator)] = (generator, state, pickle.dumps(state))
@@ -32,20 +33,25 @@ class RandomStates:
             return "it draws from Python's random"
         for generator, _, then in self._generators.values():
             if pickle.dumps(_state_of(generator)) != then:
-                return "it draws from NumPy's random numbers"
+                whose = "Python" if isinstance(generator, random.Random) else "NumPy"
+                return f"it draws from {whose}'s random numbers"
         return None
 
     def restore(self) -> None:
         """Back to the places."""
         random.setstate(self._python)
         for generator, state, _ in self._generators.values():
-            if hasattr(generator, "set_state"):
+            if isinstance(generator, random.Random):
+                generator.setstate(state)
+            elif hasattr(generator, "set_state"):
                 generator.set_state(state)
             else:
                 generator.bit_generator.state = state
 
 
 def _state_of(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
     if hasattr(generator, "get_state"):
         return generator.get_state(legacy=False)
     return generator.bit_generator.state if hasattr(generator, "bit_generator") else None

@@ -11,7 +11,7 @@ from typing import Any
 from oar import _C
 from oar.jit.observe import is_users_file
 
-__all__ = ["Counts", "must_capture", "options", "reason_of", "say", "total"]
+__all__ = ["Counts", "must_capture", "options", "reason_of", "say", "telling", "total"]
 
 
 class Counts:
@@ -36,9 +36,14 @@ total = Counts()
 options = _Options()
 
 
+def telling() -> bool:
+    """Whether somebody asked for the trace."""
+    return options.verbosity > 0 or "capture" in _C.get_flag("trace")
+
+
 def say(text: str) -> None:
     """A line of the trace, if somebody asked for it."""
-    if options.verbosity > 0 or "capture" in _C.get_flag("trace"):
+    if telling():
         print(f"[capture] {text}", file=sys.stderr, flush=True)
 
 
@@ -51,7 +56,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def must_capture() -> bool:
-    """Whether falling back to plain Python is an error."""
+    """Whether falling back to Python, in segments or not, is an error."""
     return os.environ.get("OAR_TEST_MODE") == "captured"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar._grad_mode import no_grad
-from oar.jit import specs
+from oar.jit import segments, specs
 from oar.jit.capture import Program
 from oar.jit.report import Counts, must_capture, options, reason_of, say, total
 from oar.jit.structure import flatten
@@ -26,8 +26,8 @@ _MOST_FAMILIES = 256
 _MANY_CAPTURES = 32
 
 
-class _Eager:
-    """A form of a function that cannot be captured: it runs as it is while what it read is as it was."""
+class _Uncaptured:
+    """A form of a function that cannot be captured: it runs as Python while what it read is as it was."""
 
     def __init__(self, reason: str, guards: Any) -> None:
         self.reason, self._guards = reason, guards
@@ -45,7 +45,7 @@ class _Family:
         self.met: list[int] | None = None  # a size above 1 for every place, where there was one
         self.open: set[int] = set()
         self.fixed = False  # the function needs its sizes as numbers
-        self.eager: _Eager | None = None
+        self.uncaptured: _Uncaptured | None = None
 
     def meet(self, sizes: tuple[int, ...]) -> None:
         """Sizes that are not what they were are open from now on; 0 and 1 are special and stay numbers."""
@@ -98,7 +98,7 @@ class StaticFunction:
             if family is None:
                 family = self._new_family((structure, modes, cast))
             variant, why = self._find(family, sizes, tensors)
-            if variant is None and not (family.eager and family.eager.holds()):
+            if variant is None and not (family.uncaptured and family.uncaptured.holds()):
                 try:
                     why = self._in_words(why, sizes, args, kwargs)
                     variant = self._capture(family, sizes, tensors, args, kwargs, why)
@@ -112,8 +112,16 @@ class StaticFunction:
                     return variant.run(tensors)
         if variant is not None:
             return variant.run(tensors)
-        self._count("eager")
-        return self._call(*args, **kwargs)
+        return self._run_as_python(args, kwargs)
+
+    def _run_as_python(self, args: tuple, kwargs: dict) -> Any:
+        result, how = segments.run(self._call, args, kwargs, self._title)
+        self._count(how)
+        return result
+
+    @property
+    def _title(self) -> str:
+        return getattr(self._function, "__name__", type(self._function).__name__)
 
     def train(self) -> None:
         """Record calls for ``backward`` again, after ``eval()``."""
@@ -161,7 +169,7 @@ class StaticFunction:
     def _capture(
         self, family: _Family, sizes: tuple, tensors: list[Tensor], args: tuple, kwargs: dict, why: str | None
     ) -> Variant:
-        title = getattr(self._function, "__name__", type(self._function).__name__)
+        title = self._title
         names = [name for name, _ in specs.argument_names(self._call, args, kwargs)]
         plan = Plan(self._call, args, kwargs, tensors, names, title)
         family.meet(sizes)
@@ -204,17 +212,16 @@ class StaticFunction:
         return variant
 
     def _fall_back(self, family: _Family, error: Exception, title: str, args: tuple, kwargs: dict) -> _FallBack:
-        """Runs the function as it is. What it raises is raised; else it runs so from now on."""
-        result = self._call(*args, **kwargs)
+        """Runs the function as Python. What it raises is raised; else it runs so from now on."""
+        result = self._run_as_python(args, kwargs)
         reason = str(error) if isinstance(error, Declined) else reason_of(error)
         say(f"{title}: runs as Python: {reason}")
-        self._count("eager")
         if must_capture():
             raise RuntimeError(f"{title} was not captured: {reason}") from error
-        tries = family.eager.tries + 1 if family.eager else 1
+        tries = family.uncaptured.tries + 1 if family.uncaptured else 1
         guards = getattr(error, "guards", None) if tries < 8 else None
-        family.eager = _Eager(reason, guards)
-        family.eager.tries = tries
+        family.uncaptured = _Uncaptured(reason, guards)
+        family.uncaptured.tries = tries
         return _FallBack(result)
 
     def _new_family(self, key: Any) -> _Family:
@@ -301,7 +308,7 @@ class StaticFunction:
                 try:
                     variant = self._capture(family, sizes, tensors, args, kwargs, None)
                 except _FallBack:
-                    raise RuntimeError(f"There is no program: {family.eager.reason}") from None
+                    raise RuntimeError(f"There is no program: {family.uncaptured.reason}") from None
         concrete = ConcreteProgram(variant)
         return concrete, concrete
 

@@ -18,6 +18,7 @@
 #include "oar/device/device.h"
 #include "oar/nn/json_reader.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -301,8 +302,10 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   const uint64_t header_size = header.size();
   file.write(&header_size, kSizeBytes);
   file.write(header.data(), header.size());
-  for (const auto& [name, tensor] : order)
+  for (const auto& [name, tensor] : order) {
+    note_read(tensor);
     file.write(tensor->data, static_cast<size_t>(tensor->numel) * size_of(tensor.dtype()));
+  }
   file.commit();
 }
 

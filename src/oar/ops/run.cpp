@@ -6,6 +6,7 @@
 #include "oar/device/device.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/launch_queue.h"
 
 namespace oar {
 namespace {
@@ -32,6 +33,9 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
                      declined);
       continue;
     }
+    if (t_launch_queue && t_launch_queue->take(op, *kernel, args, outputs)) return true;
+    if (const auto wait = g_wait_for_others.load(std::memory_order_relaxed)) [[unlikely]]
+      wait(op, args);
     if (trace) std::fprintf(stderr, "dispatch: %s: %s\n", op.name().c_str(), kernel->name);
     check_status(kernel->run(&call), {});
     return true;
@@ -180,6 +184,19 @@ Outputs run_written(const Op& op, Args args, Device device) {
 void check_finite(const Op& op, const Outputs& outputs);
 
 }  // namespace
+
+void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) {
+  const OpScope scope(op.name().c_str());
+  SmallVector<oar_tensor*, 4> raw;
+  for (const Tensor& t : outputs) raw.push_back(t.impl());
+  KernelCall call{};
+  call.inputs = args.data();
+  call.input_count = static_cast<int32_t>(args.size());
+  call.outputs = raw.data();
+  call.output_count = static_cast<int32_t>(raw.size());
+  call.api = &host_api();
+  check_status(kernel.run(&call), {});
+}
 
 Device device_of(const Op& op, Args args) {
   Device device = devices::current();

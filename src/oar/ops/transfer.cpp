@@ -5,6 +5,7 @@
 #include "oar/ops/gen/transfer.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -13,6 +14,7 @@ size_t bytes_of(const Tensor& t) { return static_cast<size_t>(t->numel) * size_o
 
 // One hop: host to device, device to host, or within one type of device.
 Tensor copied(const Tensor& x, Device device) {
+  note_read(x);
   Tensor out = Tensor::empty(x.dims(), x.dtype(), device);
   const Device& there = device.is_cpu() ? x.device() : device;
   devices::copy(device, out->data, x.device(), x->data, bytes_of(x), current_stream(there));

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
-#include "oar/base/flags.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/launch_queue.h"
 #include "oar/ops/profile.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 
@@ -131,6 +132,9 @@ std::vector<Tensor> Executor::run(TensorList inputs) const {
     if (t.defined()) layers |= t->flags;
   constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
   if (layers & ~t_layers.off & kInvolved) return replay(program_, inputs);
+  const LaunchNow now;
+  for (const Tensor& t : inputs) note_read(t);
+  for (const State& s : program_.states) note_read(s.tensor);
   SymbolValues sizes = binder_.bind(program_, inputs);
   check_states();
   const std::shared_ptr<const Instance> ready = instance_for(sizes);
@@ -161,22 +165,6 @@ void Executor::check_states() const {
   for (const State& s : program_.states) check(s.value, s.tensor);
   for (const Constant& c : program_.constants) check(c.value, c.tensor);
 }
-
-namespace {
-
-// What is asked of every single op: the interpreter calls them one by one.
-bool watches_ops() {
-  static const FlagHandle<bool> check_nan("check_nan_inf");
-  return check_nan.get() || tracing(Trace::Dispatch);
-}
-
-// Flags that decide which kernels take a call.
-int64_t kernel_flags() {
-  static const FlagHandle<bool> onednn("onednn"), deterministic("deterministic");
-  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0);
-}
-
-}  // namespace
 
 std::shared_ptr<const Instance> Executor::instance(TensorList inputs) const {
   SymbolValues sizes = binder_.bind(program_, inputs);

@@ -1,7 +1,9 @@
 #include "oar/runtime/instance.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "oar/base/flags.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/launch.h"
 #include "oar/ops/dispatcher.h"
@@ -11,6 +13,16 @@
 #include "oar/tensor/dlpack.h"
 
 namespace oar {
+
+bool watches_ops() {
+  static const FlagHandle<bool> check_nan("check_nan_inf");
+  return check_nan.get() || tracing(Trace::Dispatch);
+}
+
+int64_t kernel_flags() {
+  static const FlagHandle<bool> onednn("onednn"), deterministic("deterministic");
+  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0);
+}
 
 // What one run at a time uses: tensors on an arena, and the calls on them.
 struct Instance::WorkingSet {
@@ -302,7 +314,26 @@ void call_op(const Launch& launch, const std::vector<Value>& values,
 
 }  // namespace
 
-std::vector<Tensor> Instance::run(TensorList inputs) const {
+void Instance::run_into(TensorList inputs, TensorList outputs) const {
+  const std::vector<Tensor> made = run(inputs, outputs);
+  // What the output shares with an input or another output is copied. Not by an op: to those who know
+  // the memory this is its first content, no write.
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (made[i]->data == outputs[i]->data || made[i]->numel == 0) continue;
+    const Tensor row_major = made[i].is_contiguous() ? made[i] : assign(made[i]);
+    std::memcpy(outputs[i]->data, row_major->data,
+                static_cast<size_t>(row_major->numel) * size_of(row_major.dtype()));
+  }
+}
+
+// Where the output is all of its root, it is made where it is wanted.
+StoragePtr Instance::memory_for(const Root& root, TensorList into) const {
+  const auto k = static_cast<size_t>(root.index);
+  if (!into.empty() && fills_root(lowered_, lowered_.outputs[k])) return into[k]->storage;
+  return Storage::allocate(static_cast<size_t>(root.bytes), Device{});
+}
+
+std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
   std::vector<Tensor> given;  // keeps copies alive
   for (const Tensor& t : inputs) given.push_back(readable(t));
   Borrowed borrowed(*this);
@@ -319,7 +350,7 @@ std::vector<Tensor> Instance::run(TensorList inputs) const {
         bind(set, id, program_.states[static_cast<size_t>(root.index)].tensor->data);
         break;
       case Root::Output:
-        made[r] = Storage::allocate(static_cast<size_t>(root.bytes), Device{});
+        made[r] = memory_for(root, into);
         bind(set, id, made[r]->data());
         break;
       case Root::Arena:

@@ -10,6 +10,12 @@
 
 namespace oar {
 
+// Flags that decide which kernels take a call: an instance is for those it was made under.
+int64_t kernel_flags();
+// Is anything asked of every single op (check_nan_inf, OAR_TRACE=dispatch)? Then they are called one by
+// one.
+bool watches_ops();
+
 class Instance {
  public:
   // None where the program, all of whose sizes are known, has to be interpreted.
@@ -17,7 +23,9 @@ class Instance {
 
   // The inputs and states have the program's types. May be called by several threads at once, unless
   // the program writes states.
-  std::vector<Tensor> run(TensorList inputs) const;
+  std::vector<Tensor> run(TensorList inputs) const { return run(inputs, {}); }
+  // … with the results in memory that is there: contiguous, and nothing that the run reads.
+  void run_into(TensorList inputs, TensorList outputs) const;
 
   size_t launches() const { return lowered_.launches.size(); }
   int64_t arena_bytes() const { return memory_.bytes; }
@@ -27,6 +35,8 @@ class Instance {
   class Borrowed;
 
   Instance(Program program, Lowered lowered);
+  std::vector<Tensor> run(TensorList inputs, TensorList into) const;
+  StoragePtr memory_for(const Root& root, TensorList into) const;
   Tensor readable(const Tensor& input) const;
   void share_buffers();
   void plan();

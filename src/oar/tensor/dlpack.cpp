@@ -10,6 +10,8 @@
 
 #include "oar/base/error.h"
 #include "oar/base/scope_guard.h"
+#include "oar/tensor/exposed.h"
+#include "oar/tensor/read_hook.h"
 
 namespace oar {
 namespace {
@@ -102,7 +104,10 @@ Shared& shared() {
 template <class Managed>
 struct Handout {
   explicit Handout(StoragePtr of) : storage(std::move(of)) { shared().add(storage->data()); }
-  ~Handout() { shared().remove(storage->data()); }
+  ~Handout() {
+    shared().remove(storage->data());
+    conceal(storage->data());
+  }
   Handout(const Handout&) = delete;
   Handout& operator=(const Handout&) = delete;
 
@@ -123,6 +128,8 @@ std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
       t.device().is_cpu(), ErrorKind::Unsupported,
       "a tensor on another device than the CPU cannot be handed over by DLPack.\nhint: Copy it "
       "first: x.cpu().");
+  note_read(t);
+  lend(*t->storage);
   auto handout = std::make_unique<Handout<Managed>>(t->storage);
   handout->shape.assign(t->shape, t->shape + t.rank());
   handout->strides.assign(t->strides, t->strides + t.rank());
@@ -178,8 +185,9 @@ bool is_empty_shape(Ints shape) {
 template <class Managed>
 Tensor take_over(Managed* managed, bool readonly) {
   // Until a storage owns it, an error has to give it back.
-  const auto give_back = [](void* context, void*, size_t) {
+  const auto give_back = [](void* context, void* data, size_t) {
     auto* self = static_cast<Managed*>(context);
+    conceal(data);
     if (self->deleter != nullptr) self->deleter(self);
   };
   ScopeGuard on_error([&] { give_back(managed, nullptr, 0); });
@@ -221,6 +229,7 @@ Tensor take_over(Managed* managed, bool readonly) {
                                       Device{}, let_go, managed);
   shared().add(begin);
   on_error.dismiss();
+  expose(storage->data());
   if (readonly) storage->set_readonly();
   return Tensor::view_of(storage, as_dims(shape), steps, data, dtype);
 }

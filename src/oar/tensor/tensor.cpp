@@ -234,6 +234,7 @@ void check_readable(const Tensor& t) {
 }  // namespace
 
 thread_local ReadHook t_read_hook = nullptr;
+std::atomic<ReadHook> g_read_hook{nullptr};
 
 double Tensor::item_double() const {
   check_readable(*this);

@@ -17,6 +17,7 @@
 #include "oar/compiler/capture/cell.h"
 #include "oar/compiler/capture/plain.h"
 #include "oar/ir/program.h"
+#include "oar/ops/launch_queue.h"
 #include "oar/tensor/read_hook.h"
 
 namespace oar {
@@ -76,6 +77,7 @@ class Capture {
     Scope& operator=(const Scope&) = delete;
 
    private:
+    const LaunchNow now_;
     Capture& capture_;
     Capture* const outer_;
     const PayloadCount outer_count_;

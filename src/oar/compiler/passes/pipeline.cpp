@@ -7,6 +7,7 @@
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/launch_queue.h"
 
 namespace oar {
 namespace {
@@ -56,6 +57,7 @@ bool run_pass(const Pass& pass, Program& program) {
 }
 
 bool run_rounds(Program& program, PassUse also) {
+  const LaunchNow now;  // constants are looked at
   bool changed = true, any = false;
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;

@@ -1,0 +1,89 @@
+// Functions whose calls wait: see oar/runtime/segments.h.
+#include <string>
+#include <unordered_set>
+
+#include "common.h"
+#include "oar/runtime/segments.h"
+
+namespace oar::python {
+namespace {
+
+// Names of source files are few, so they are kept.
+const char* kept_name(const char* path) {
+  static auto* const names = new std::unordered_set<std::string>();
+  return names->emplace(path).first->c_str();
+}
+
+// The innermost Python line outside of the package; none where the interpreter is let go of.
+SourceLine users_line() {
+  if (!Py_IsInitialized() || !PyGILState_Check()) return {};
+  Ref current = Ref::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (current) {
+    auto* frame = reinterpret_cast<PyFrameObject*>(current.get());
+    const Ref code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    const char* path =
+        PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+    if (path && std::string_view(path).find("/oar/") == std::string_view::npos)
+      return {kept_name(path), PyFrame_GetLineNumber(frame)};
+    current = Ref(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
+  }
+  return {};
+}
+
+// What still waits is made without the interpreter's lock.
+void finish(SegmentScope& scope, bool returned) {
+  const GilRelease release;
+  scope.finish(returned);
+}
+
+// The function has raised. What it called before is made; if that fails, it failed first.
+[[noreturn]] void finish_after_error(SegmentScope& scope) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  try {
+    finish(scope, false);
+  } catch (...) {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    throw;
+  }
+  PyErr_Restore(type, value, trace);
+  throw PythonError{};
+}
+
+// run_in_segments(function, args, kwargs, title): calls it; its kernel calls wait until a content is
+// asked for or it ends. Segments are told of under the title, if there is one.
+PyObject* run_in_segments(PyObject*, PyObject* args) {
+  PyObject *function, *given, *named;
+  const char* title;
+  if (!PyArg_ParseTuple(args, "OO!O!s", &function, &PyTuple_Type, &given, &PyDict_Type, &named,
+                        &title))
+    return nullptr;
+  return guarded([&] {
+    SegmentScope scope(title);
+    Ref result(PyObject_Call(function, given, named));
+    if (!result) finish_after_error(scope);
+    finish(scope, true);
+    return result.release();
+  });
+}
+
+// segment_counts() -> (calls that waited, segments that ran, segments that ran as programs).
+PyObject* counts(PyObject*, PyObject*) {
+  const SegmentCounts c = segment_counts();
+  return Py_BuildValue("(KKK)", c.calls, c.segments, c.programs);
+}
+
+PyMethodDef kFunctions[] = {{"run_in_segments", run_in_segments, METH_VARARGS, nullptr},
+                            {"segment_counts", counts, METH_NOARGS, nullptr},
+                            {}};
+
+}  // namespace
+
+void init_segments(PyObject* module) {
+  check(PyModule_AddFunctions(module, kFunctions));
+  set_source_lines(users_line);
+}
+
+}  // namespace oar::python

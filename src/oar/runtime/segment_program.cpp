@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "oar/base/hash.h"
+#include "oar/runtime/instance.h"
+#include "oar/runtime/segment.h"
+
+namespace oar {
+
+struct SegmentProgram::Parts {
+  std::shared_ptr<const Instance> instance;
+  std::vector<int32_t> inputs;  // places
+};
+
+namespace {
+
+// Fewer calls do not pay for a walk over a program.
+constexpr size_t kFewestCalls = 3;
+constexpr size_t kMostPrograms = 256;
+constexpr size_t kMostArenaBytes = size_t{1} << 30;
+constexpr size_t kMostCallsKept = 32768;  // in all of them: a call takes a kilobyte or two
+
+// The least contiguous piece of memory that a tensor lies in, and where in it its first element is.
+std::pair<Tensor, int64_t> hull_of(const Tensor& t) {
+  int64_t low = 0, high = 1;
+  for (int i = 0; i < t.rank(); ++i) {
+    const int64_t reach = (t->shape[i] - 1) * t->strides[i];
+    (reach < 0 ? low : high) += reach;
+  }
+  const int64_t size[] = {high - low}, stride[] = {1};
+  char* data = static_cast<char*>(t->data) + low * static_cast<int64_t>(size_of(t.dtype()));
+  return {Tensor::view_of(t->storage, as_dims(Ints(size, 1)), Ints(stride, 1), data, t.dtype()),
+          -low};
+}
+
+Tensor as_input(const Tensor& t) { return t.is_contiguous() ? t : hull_of(t).first; }
+
+// Thrown where a program cannot say what the calls do.
+struct NotSaid {};
+
+class Building {
+ public:
+  explicit Building(const Segment& segment)
+      : segment_(segment),
+        place_values_(segment.places.size(), kNoValue),
+        memory_values_(segment.memories.size(), kNoValue) {
+    program_.name = "segment";
+    for (size_t i = 0; i < segment.places.size(); ++i)
+      places_[segment.places[i].tensor.impl()] = static_cast<int32_t>(i);
+  }
+
+  std::unique_ptr<SegmentProgram::Parts> run() {
+    for (const SegmentCall& call : segment_.calls) add(call);
+    for (int32_t i : segment_.wanted)
+      program_.outputs.push_back(memory_values_[static_cast<size_t>(i)]);
+    for (int32_t i : segment_.written)
+      program_.outputs.push_back(place_values_[static_cast<size_t>(i)]);
+    parts_->instance = Instance::make(std::move(program_));
+    return parts_->instance ? std::move(parts_) : nullptr;
+  }
+
+ private:
+  const SegmentPlace& place(int32_t index) const {
+    return segment_.places[static_cast<size_t>(index)];
+  }
+
+  ValueId strided(ValueId base, const Tensor& like, int64_t offset) {
+    static const Op& as_strided_op = get_op("as_strided");
+    Instruction view;
+    view.op = &as_strided_op;
+    view.operands.resize(4);
+    view.operands[0].kind = Operand::One;
+    view.operands[0].ids.push_back(base);
+    view.attributes.push(Value());
+    view.attributes.push(Value(like.dims()));
+    view.attributes.push(Value(like.strides()));
+    view.attributes.push(Value(offset));
+    const ValueId made = program_.add_value({like.dtype(), like.shape(), Device{}});
+    view.results.push_back(made);
+    program_.body.instructions.push_back(std::move(view));
+    return made;
+  }
+
+  ValueId input(int32_t index, const Tensor& t) {
+    const auto given = t.is_contiguous() ? std::pair(t, int64_t{0}) : hull_of(t);
+    const ValueId id = program_.add_value({t.dtype(), given.first.shape(), Device{}});
+    program_.inputs.push_back(id);
+    parts_->inputs.push_back(index);
+    return t.is_contiguous() ? id : strided(id, t, given.second);
+  }
+
+  ValueId value_of(const Tensor& t) {
+    const int32_t index = places_.at(t.impl());
+    ValueId& known = place_values_[static_cast<size_t>(index)];
+    const SegmentPlace& p = place(index);
+    if (p.memory < 0) {
+      if (known == kNoValue) known = input(index, t);
+      return known;
+    }
+    // Not kept: a write gives the memory another value.
+    const ValueId whole = memory_values_[static_cast<size_t>(p.memory)];
+    const int32_t made_as = segment_.memories[static_cast<size_t>(p.memory)].whole;
+    if (made_as == index) return whole;
+    if (place(made_as).tensor.dtype() != t.dtype()) throw NotSaid{};
+    return strided(whole, t, p.offset);
+  }
+
+  // t has this value from now on.
+  void set_value(const Tensor& t, ValueId value) {
+    const int32_t index = places_.at(t.impl());
+    const int32_t memory = place(index).memory;
+    (memory < 0 ? place_values_[static_cast<size_t>(index)]
+                : memory_values_[static_cast<size_t>(memory)]) = value;
+  }
+
+  void add(const SegmentCall& call) {
+    if (is_copy(*call.op)) return set_value(call.outputs[0], value_of(call.args[1].as_tensor()));
+    Instruction made;
+    made.op = call.op->inplace_of() ? call.op->inplace_of() : call.op;
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const Value& v = call.args[i];
+      Operand& operand = made.operands.emplace_back();
+      const Parameter& p = made.op->schema().parameters[i];
+      made.attributes.push(p.is_tensor() ? Value() : v);
+      if (!p.is_tensor()) continue;
+      operand.kind = p.list ? Operand::List : Operand::One;
+      const auto id_of = [&](const Tensor& t) { return t.defined() ? value_of(t) : kNoValue; };
+      if (v.is_tensors())
+        for (const Tensor& t : v.as_tensors()) operand.ids.push_back(id_of(t));
+      else if (!p.list)
+        operand.ids.push_back(id_of(v.as_tensor()));
+    }
+    for (const Tensor& t : call.outputs) {
+      const ValueId id = program_.add_value({t.dtype(), t.shape(), Device{}});
+      made.results.push_back(id);
+      set_value(t, id);
+    }
+    program_.body.instructions.push_back(std::move(made));
+  }
+
+  const Segment& segment_;
+  Program program_;
+  std::unique_ptr<SegmentProgram::Parts> parts_ = std::make_unique<SegmentProgram::Parts>();
+  std::unordered_map<const TensorImpl*, int32_t> places_;
+  std::vector<ValueId> place_values_, memory_values_;
+};
+
+// A segment that was met before: its program, made when it is met again.
+struct Met {
+  size_t hash = 0;
+  size_t calls = 0;
+  std::vector<int64_t> words;
+  std::shared_ptr<const SegmentProgram> program;
+  bool tried = false;
+};
+
+class Programs {
+ public:
+  std::shared_ptr<const SegmentProgram> find(const Segment& segment) {
+    const std::vector<int64_t>& words = segment.words;
+    const size_t hash = hash_range(words);
+    const std::lock_guard lock(mutex_);
+    const auto found = by_hash_.find(hash);
+    if (found == by_hash_.end()) {
+      remember({hash, segment.calls.size(), words});
+      return nullptr;
+    }
+    met_.splice(met_.begin(), met_, found->second);
+    Met& met = met_.front();
+    if (met.words != words) {
+      forget(found->second);
+      remember({hash, segment.calls.size(), words});
+      return nullptr;
+    }
+    if (!std::exchange(met.tried, true)) {
+      met.program = made_of(segment);
+      if (met.program) arena_bytes_ += met.program->arena_bytes();
+      while (arena_bytes_ > kMostArenaBytes && met_.size() > 1) forget(std::prev(met_.end()));
+    }
+    return met_.front().program;
+  }
+
+ private:
+  static std::shared_ptr<const SegmentProgram> made_of(const Segment& segment) {
+    try {
+      if (auto parts = Building(segment).run())
+        return std::make_shared<const SegmentProgram>(std::move(parts));
+    } catch (const NotSaid&) {
+    }
+    return nullptr;
+  }
+
+  void remember(Met met) {
+    calls_ += met.calls;
+    while (!met_.empty() && (met_.size() >= kMostPrograms || calls_ > kMostCallsKept))
+      forget(std::prev(met_.end()));
+    met_.push_front(std::move(met));
+    by_hash_[met_.front().hash] = met_.begin();
+  }
+  void forget(std::list<Met>::iterator met) {
+    if (met->program) arena_bytes_ -= met->program->arena_bytes();
+    calls_ -= met->calls;
+    by_hash_.erase(met->hash);
+    met_.erase(met);
+  }
+
+  std::mutex mutex_;
+  std::list<Met> met_;  // the most recently met first
+  std::unordered_map<size_t, std::list<Met>::iterator> by_hash_;
+  size_t arena_bytes_ = 0;
+  size_t calls_ = 0;
+};
+
+Programs& programs() {
+  static auto* const kept = new Programs();  // threads may end after main
+  return *kept;
+}
+
+}  // namespace
+
+SegmentProgram::SegmentProgram(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+SegmentProgram::~SegmentProgram() = default;
+
+size_t SegmentProgram::arena_bytes() const {
+  return static_cast<size_t>(parts_->instance->arena_bytes());
+}
+
+std::shared_ptr<const SegmentProgram> SegmentProgram::find(const Segment& segment) {
+  if (segment.calls.size() < kFewestCalls) return nullptr;
+  return programs().find(segment);
+}
+
+void SegmentProgram::run(const Segment& segment) const {
+  std::vector<Tensor> inputs, outputs;
+  for (int32_t i : parts_->inputs)
+    inputs.push_back(as_input(segment.places[static_cast<size_t>(i)].tensor));
+  for (int32_t i : segment.wanted) {
+    const SegmentMemory& memory = segment.memories[static_cast<size_t>(i)];
+    outputs.push_back(segment.places[static_cast<size_t>(memory.whole)].tensor);
+  }
+  // What was there before may be read by the run, and stays as it is if the run fails.
+  for (int32_t i : segment.written) {
+    const Tensor& t = segment.places[static_cast<size_t>(i)].tensor;
+    outputs.push_back(Tensor::empty(t.dims(), t.dtype()));
+  }
+  parts_->instance->run_into(inputs, outputs);
+  for (size_t k = 0; k < segment.written.size(); ++k) {
+    const Tensor& t = segment.places[static_cast<size_t>(segment.written[k])].tensor;
+    const Tensor& content = outputs[segment.wanted.size() + k];
+    if (t->numel > 0) std::memcpy(t->data, content->data, content->storage->bytes());
+  }
+}
+
+}  // namespace oar

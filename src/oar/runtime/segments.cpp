@@ -1,0 +1,314 @@
+#include "oar/runtime/segments.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+
+#include "oar/base/scope_guard.h"
+#include "oar/device/generator.h"
+#include "oar/ops/run.h"
+#include "oar/runtime/instance.h"
+#include "oar/tensor/exposed.h"
+#include "oar/tensor/read_hook.h"
+
+namespace oar {
+namespace {
+
+// What waits holds memory that eager mode would have let go of.
+constexpr size_t kMostCalls = 1024;
+constexpr size_t kMostBytes = size_t{256} << 20;
+
+std::atomic<SourceLines> g_lines{nullptr};
+std::atomic<uint64_t> g_calls{0}, g_segments{0}, g_programs{0};
+thread_local SegmentQueue* t_queue = nullptr;
+thread_local SourceLine t_line;
+thread_local std::shared_ptr<SegmentQueue> t_idle;  // between scopes, for the room it has
+
+SourceLine current_line() {
+  if (const SourceLines lines = g_lines.load(std::memory_order_relaxed))
+    if (const SourceLine line = lines(); line.file) t_line = line;
+  return t_line;
+}
+
+bool writes(const Op& op) {
+  const std::vector<Parameter>& parameters = op.schema().parameters;
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const Parameter& p) { return p.written; });
+}
+
+LateError told_of(const Error& error, const SegmentCall& call) {
+  std::string text = error.text();
+  if (call.line.file) text += format(" ({}:{})", call.line.file, call.line.line);
+  LateError told(error.kind(), std::move(text), error.hint());
+  told.with_op(call.called->name());
+  return told;
+}
+
+// ---- all queues --------------------------------------------------------------------------------
+
+class Queues {
+ public:
+  void add(const std::shared_ptr<SegmentQueue>& queue) {
+    const std::lock_guard lock(mutex_);
+    list_.push_back(queue);
+    note_count();
+  }
+  void remove(const std::shared_ptr<SegmentQueue>& queue) {
+    const std::lock_guard lock(mutex_);
+    std::erase(list_, queue);
+    note_count();
+  }
+  // Those of other threads.
+  std::vector<std::shared_ptr<SegmentQueue>> others() {
+    std::vector<std::shared_ptr<SegmentQueue>> found;
+    if (count_.load(std::memory_order_relaxed) == (t_queue ? 1 : 0)) return found;
+    const std::lock_guard lock(mutex_);
+    for (const auto& queue : list_)
+      if (queue.get() != t_queue) found.push_back(queue);
+    return found;
+  }
+
+ private:
+  void note_count();
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<SegmentQueue>> list_;
+  std::atomic<size_t> count_{0};
+};
+
+Queues& queues() {
+  static auto* const all = new Queues();  // threads may end after main
+  return *all;
+}
+
+void note_read_of(const Tensor& t) {
+  if (!t.defined() || !t.is_dense()) return;
+  if (t_queue && t_launch_queue == t_queue)
+    t_queue->settle_for(t, false, "a value is asked for");
+  for (const auto& queue : queues().others()) queue->settle_for(t, false, "another thread reads");
+}
+
+void wait_for_others(const Op& op, Args args) {
+  const auto others = queues().others();
+  if (others.empty()) return;
+  for (size_t i = 0; i < args.size(); ++i)
+    for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) {
+      if (!t.is_dense()) return;
+      for (const auto& queue : others)
+        queue->settle_for(t, op.schema().parameters[i].written, "another thread's call");
+    });
+}
+
+void settle_here() {
+  if (t_launch_queue) t_launch_queue->settle();
+}
+
+void Queues::note_count() {
+  count_ = list_.size();
+  g_read_hook = list_.empty() ? nullptr : note_read_of;
+  g_wait_for_others = list_.empty() ? nullptr : wait_for_others;
+  g_lend_hook = list_.empty() ? nullptr : settle_here;
+}
+
+}  // namespace
+
+void set_source_lines(SourceLines lines) { g_lines = lines; }
+
+SegmentCounts segment_counts() { return {g_calls, g_segments, g_programs}; }
+
+// ---- what waits --------------------------------------------------------------------------------
+
+bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) const {
+  const bool profiled = (t_layers.on & ~t_layers.off & kProfile) != 0;
+  if (watches_ops() || profiled || op.has(Trait::DataDependent)) return false;
+  bool plain = true;
+  for (const Value& v : args) plain &= v.tag <= OAR_TAG_DTYPE;  // no functions
+  for (const Tensor& t : outputs) plain &= t.is_dense() && t.device().is_cpu();
+  for_each_tensor(args, [&](const Tensor& t) {
+    plain = plain && t.is_dense() && t.device().is_cpu() &&
+            (segment_.knows(t->storage.get()) || !is_exposed(*t->storage));
+  });
+  if (!plain || !writes(op)) return plain;
+  // A write to all of a tensor is a new value. Other writes happen now, on memory; so do updates, which
+  // gain nothing by waiting.
+  if (!is_copy(op) && !op.inplace_of()) return false;
+  const Tensor& x = args[0].as_tensor();
+  if (is_copy(op)) {
+    const Tensor& value = args[1].as_tensor();
+    return x.is_contiguous() && value.dtype() == x.dtype() && value.shape() == x.shape() &&
+           !overlaps_partially(x, value);
+  }
+  bool apart = x.is_contiguous();
+  for_each_tensor(args, [&](const Tensor& t) { apart &= !overlaps_partially(x, t); });
+  return apart;
+}
+
+// Does the call fit in with those that wait already?
+bool SegmentQueue::fits(const Op& op, Args args) const {
+  bool fits = !writes(op) || segment_.can_write(args[0].as_tensor());
+  for_each_tensor(args, [&](const Tensor& t) { fits &= segment_.can_read(t); });
+  return fits;
+}
+
+bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args,
+                        const Outputs& outputs) {
+  wait_for_others(op, args);  // without a lock of our own: they may wait for us
+  const std::lock_guard busy(busy_);
+  if (!lost_.empty()) for_each_tensor(args, [&](const Tensor& t) { check_lost(t); });
+  if (segment_.calls.size() >= kMostCalls || segment_.bytes >= kMostBytes)
+    settle("enough calls wait");
+  if (!may_wait(op, args, outputs)) {
+    settle_for_call(op, args);
+    return false;
+  }
+  if (!fits(op, args)) settle(op.name().c_str());
+  if (!fits(op, args)) return false;
+  const std::lock_guard names(names_);
+  segment_.add(op, kernel, args, outputs, current_line());
+  g_calls.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// A call is made now: behind those whose results it reads, that read what it writes, or that draw
+// random numbers before it.
+void SegmentQueue::settle_for_call(const Op& op, Args args) {
+  const bool writing = writes(op);
+  bool behind = segment_.random && op.has(Trait::Random);
+  for_each_tensor(args, [&](const Tensor& t) {
+    const Storage* storage = t->storage.get();
+    behind |= writing ? segment_.knows(storage) : segment_.makes(storage);
+  });
+  if (behind) settle(op.name().c_str());
+}
+
+void SegmentQueue::settle_for(const Tensor& t, bool written, const char* why) {
+  const Storage* storage = t->storage.get();
+  const auto waits_in = [&](const Segment& segment) {
+    return written ? segment.knows(storage) : segment.makes(storage);
+  };
+  {
+    const std::lock_guard names(names_);
+    if (lost_.empty() && !waits_in(segment_) && !waits_in(running_)) return;
+  }
+  const std::lock_guard busy(busy_);  // what is running has ended
+  check_lost(t);
+  if (waits_in(segment_)) settle(why);
+}
+
+// ---- running -----------------------------------------------------------------------------------
+
+void SegmentQueue::settle(const char* why) {
+  const std::lock_guard busy(busy_);
+  if (segment_.calls.empty()) return;
+  {
+    const std::lock_guard names(names_);
+    std::swap(segment_, running_);
+  }
+  LaunchQueue* const outer = std::exchange(t_launch_queue, nullptr);
+  const ScopeGuard back([&] {
+    t_launch_queue = outer;
+    const std::lock_guard names(names_);
+    running_.clear();
+  });
+  const LayersOff off(kDispatchMask);
+  run(running_, why);
+}
+
+void SegmentQueue::run(Segment& segment, const char* why) {
+  segment.close();
+  const std::shared_ptr<const SegmentProgram> program = SegmentProgram::find(segment);
+  if (!title.empty()) tell(segment, why, program != nullptr);
+  g_segments.fetch_add(1, std::memory_order_relaxed);
+  if (!program) return make_one_by_one(segment);
+  const RandomState before = generator::state();
+  try {
+    program->run(segment);
+    g_programs.fetch_add(1, std::memory_order_relaxed);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Interrupted) {
+      lose(segment, 0, std::current_exception());
+      throw;
+    }
+    // One by one: what stands before the call that fails is made, and that call is named.
+    if (segment.random) generator::set_state(before);
+    make_one_by_one(segment);
+  }
+}
+
+void SegmentQueue::make_one_by_one(const Segment& segment) {
+  for (size_t i = 0; i < segment.calls.size(); ++i) {
+    const SegmentCall& call = segment.calls[i];
+    try {
+      launch(*call.op, *call.kernel, call.args.args(), call.outputs);
+    } catch (const Error& error) {
+      const LateError told = told_of(error, call);
+      lose(segment, i, std::make_exception_ptr(told));
+      throw told;
+    }
+  }
+}
+
+// The calls from there on have not been made.
+void SegmentQueue::lose(const Segment& segment, size_t from, std::exception_ptr error) {
+  for (size_t i = from; i < segment.calls.size(); ++i)
+    for (const Tensor& t : segment.calls[i].outputs) {
+      if (segment.was_there(t)) continue;  // and has its old content
+      const std::lock_guard names(names_);
+      lost_.push_back({t->storage, error});
+    }
+}
+
+void SegmentQueue::check_lost(const Tensor& t) const {
+  for (const Lost& lost : lost_)
+    if (t->storage == lost.storage) std::rethrow_exception(lost.error);
+}
+
+void SegmentQueue::check_lost() const {
+  for (const Lost& lost : lost_) {
+    const auto ours = static_cast<uint32_t>(
+        std::count_if(lost_.begin(), lost_.end(),
+                      [&](const Lost& other) { return other.storage == lost.storage; }));
+    if (lost.storage->reference_count() > ours) std::rethrow_exception(lost.error);
+  }
+}
+
+void SegmentQueue::tell(const Segment& segment, const char* why, bool program) const {
+  const SourceLine line = current_line();
+  std::fprintf(stderr, "[capture] %s: a segment of %zu calls %s: %s (%s:%d)\n", title.c_str(),
+               segment.calls.size(), program ? "as a program" : "one by one", why,
+               line.file ? line.file : "?", line.line);
+}
+
+// ---- scopes ------------------------------------------------------------------------------------
+
+SegmentScope::SegmentScope(std::string title) {
+  if (t_queue || (t_layers.on & kCapture)) return;
+  queue_ = t_idle ? std::move(t_idle) : std::make_shared<SegmentQueue>();
+  queue_->title = std::move(title);
+  t_queue = queue_.get();
+  t_launch_queue = t_scope_queue = t_queue;
+  queues().add(queue_);
+}
+
+void SegmentScope::finish(bool returned) {
+  if (!queue_) return;
+  std::shared_ptr<SegmentQueue> queue = std::move(queue_);
+  const ScopeGuard out([&] {
+    queues().remove(queue);
+    t_launch_queue = t_scope_queue = t_queue = nullptr;
+    if (queue.use_count() > 1) return;  // another thread is looking at it
+    queue->reset();
+    t_idle = std::move(queue);
+  });
+  queue->settle();
+  if (returned) queue->check_lost();
+}
+
+SegmentScope::~SegmentScope() {
+  try {
+    finish(false);
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace oar

@@ -1,0 +1,88 @@
+// Segments: the kernel calls of a thread wait, and run as one program when a content is asked for.
+//
+//   SegmentScope scope;
+//   Tensor y = relu(matmul(x, w));        // waits
+//   if (y.item_double() > 0) y = y * 2;   // runs the first two, then the product waits
+//   scope.finish();
+//
+// The tape is the usual one: its nodes keep tensors whose content may not be there yet. A write to
+// all of a tensor waits too; other writes to memory that was there before have all that waits run first.
+#pragma once
+
+#include <exception>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "oar/runtime/segment.h"
+
+namespace oar {
+
+// Where the user's code stands; a language binding may install one. It may answer nothing, and then the
+// line before counts.
+using SourceLines = SourceLine (*)();
+void set_source_lines(SourceLines lines);
+
+// Since the start of the process.
+struct SegmentCounts {
+  uint64_t calls = 0;     // that waited
+  uint64_t segments = 0;  // that ran
+  uint64_t programs = 0;  // … as a program
+};
+SegmentCounts segment_counts();
+
+// Its thread adds to it; others may have it settled, where they meet a tensor whose content waits there.
+class SegmentQueue final : public LaunchQueue {
+ public:
+  bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) override;
+  void settle() override { settle("the function ends, or a program runs"); }
+  // The content of t is about to be looked at, or written.
+  void settle_for(const Tensor& t, bool written, const char* why);
+  // An error where a tensor lives on whose content could not be made.
+  void check_lost() const;
+  // Forgets what was lost, for the next scope.
+  void reset() { lost_.clear(); }
+  // What is told of every segment that runs; none if empty.
+  std::string title;
+
+ private:
+  bool may_wait(const Op& op, Args args, const Outputs& outputs) const;
+  bool fits(const Op& op, Args args) const;
+  void settle_for_call(const Op& op, Args args);
+  void settle(const char* why);
+  void run(Segment& segment, const char* why);
+  void make_one_by_one(const Segment& segment);
+  void lose(const Segment& segment, size_t from, std::exception_ptr error);
+  void check_lost(const Tensor& t) const;
+  void tell(const Segment& segment, const char* why, bool program) const;
+
+  // Memory whose content could not be made; whoever asks for it gets the error again.
+  struct Lost {
+    StoragePtr storage;
+    std::exception_ptr error;
+  };
+  std::recursive_mutex busy_;  // held while calls are added or made
+  std::mutex names_;           // … only while what the segments know changes, so that others may ask
+  Segment segment_;
+  Segment running_;
+  std::vector<Lost> lost_;
+};
+
+// While one lives, the calls of this thread wait. Inside another scope, or a capture, it does nothing.
+class SegmentScope {
+ public:
+  explicit SegmentScope(std::string title = {});
+  // Makes what still waits; an error is kept to itself.
+  ~SegmentScope();
+  SegmentScope(const SegmentScope&) = delete;
+  SegmentScope& operator=(const SegmentScope&) = delete;
+
+  // Makes what still waits; nothing waits behind it. A function that `returned` and leaves tensors behind
+  // whose content could not be made has failed; one that has failed already has said so.
+  void finish(bool returned = true);
+
+ private:
+  std::shared_ptr<SegmentQueue> queue_;
+};
+
+}  // namespace oar

@@ -1,0 +1,48 @@
+#include "oar/tensor/exposed.h"
+
+#include <mutex>
+#include <unordered_map>
+
+namespace oar {
+namespace {
+
+std::mutex g_mutex;
+std::atomic<size_t> g_count{0};  // how many are exposed: the usual answer needs no lock
+
+std::unordered_map<const void*, uint32_t>& exposed() {
+  static auto* const map = new std::unordered_map<const void*, uint32_t>();  // outlives all tensors
+  return *map;
+}
+
+}  // namespace
+
+void expose(const void* memory) {
+  if (!memory) return;
+  const std::lock_guard lock(g_mutex);
+  ++exposed()[memory];
+  g_count = exposed().size();
+}
+
+void conceal(const void* memory) {
+  if (!memory) return;
+  const std::lock_guard lock(g_mutex);
+  const auto it = exposed().find(memory);
+  if (it == exposed().end() || --it->second > 0) return;
+  exposed().erase(it);
+  g_count = exposed().size();
+}
+
+std::atomic<void (*)()> g_lend_hook{nullptr};
+
+void lend(const Storage& storage) {
+  if (const auto hook = g_lend_hook.load(std::memory_order_relaxed)) hook();
+  expose(storage.data());
+}
+
+bool is_exposed(const Storage& storage) {
+  if (g_count.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(g_mutex);
+  return exposed().contains(storage.data());
+}
+
+}  // namespace oar

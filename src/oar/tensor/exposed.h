@@ -1,0 +1,20 @@
+// Memory that somebody else may write at any time, without a word: a NumPy array or another library
+// sees it too. Whoever puts off reading a tensor must not put off reading such memory.
+#pragma once
+
+#include <atomic>
+
+#include "oar/tensor/storage.h"
+
+namespace oar {
+
+// By where it begins, as often as it is handed out or taken in; `conceal` takes one back.
+void expose(const void* memory);
+void conceal(const void* memory);
+bool is_exposed(const Storage& storage);
+
+// Exposes memory of ours. Whoever has put off reading it is told first.
+void lend(const Storage& storage);
+extern std::atomic<void (*)()> g_lend_hook;
+
+}  // namespace oar
