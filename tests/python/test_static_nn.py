@@ -282,5 +282,7 @@ def test_assert(programs):
     x = static.data("x", [None])
     Assert(oar.all(x > 0), [x], name="positive")
     run(main, {"x": np.ones(3, "float32")})
+    with pytest.raises(ValueError, match="one element"):
+        Assert(oar.ones([2]) > 0)
     with pytest.raises(ValueError, match=r"positive does not hold. x = \[-1.0\]"):
         run(main, {"x": -np.ones(1, "float32")})

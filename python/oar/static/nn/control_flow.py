@@ -12,8 +12,9 @@ from typing import Any
 import oar
 from oar import _C
 from oar._C import Tensor
+from oar.static.nn.host import Assert, Print
 
-__all__ = ["case", "cond", "scan", "switch_case", "while_loop"]
+__all__ = ["Assert", "Print", "case", "cond", "scan", "switch_case", "while_loop"]
 
 _NUMBERS = (bool, int, float)
 

@@ -169,11 +169,13 @@ def Assert(cond: Tensor, data: Sequence[Tensor] | None = None, summarize: int = 
     """An error at every run in which ``cond`` is false, which shows ``data``."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"[Assert] cond should be a tensor, but received {type(cond).__name__}.")
+    if cond.size != 1:
+        raise ValueError(f"[Assert] cond should have one element, but has shape {cond.shape}. Reduce it with all().")
     listed = _listed(data)
     names = [v.name for v in listed]
 
     def check(value: Tensor, *shown: Tensor) -> Tensor:
-        if not bool(oar.all(value)):
+        if not bool(value):
             most = summarize if summarize >= 0 else None
             parts = [f"{n} = {v.numpy().ravel()[:most].tolist()}" for n, v in zip(names, shown)]
             raise ValueError(f"[Assert] {name or 'a condition'} does not hold. {'; '.join(parts)}".rstrip())
