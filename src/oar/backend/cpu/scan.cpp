@@ -201,38 +201,43 @@ struct Others {
   void operator()(const LineGroup& group) const {
     Scan<T, Acc, Times>{in, out, true, false, Acc(1), {}}
         .template operator()<kLines, kAcross>(group);
+    if constexpr (kLines > 1 && kAcross == 0)
+      if (group.template lines_collide<T>()) return by_parts<kLines>(group);
+    const int64_t across = kAcross ? kAcross : group.across;
     Acc behind[kLines];
     std::fill_n(behind, kLines, Acc(1));
-    if constexpr (kLines > 1 && kAcross == 0)
-      if (group.template lines_collide<T>()) return by_parts<kLines>(group, behind);
-    const int64_t across = kAcross ? kAcross : group.across;
-    for (int64_t i = group.length; i-- > 0;)
-      step_back<kLines>(in + group.start(i), out + group.start(i), across, behind);
+    for (int64_t i = group.length; i-- > 0;) {
+      const T* line = in + group.start(i);
+      T* to = out + group.start(i);
+      each_line<kLines>(
+          [&](int64_t c) { return Times{}(convert_element<Acc>(to[c * across]), behind[c]); },
+          [&](int64_t c, Acc made) {
+            to[c * across] = convert_element<T>(made);
+            behind[c] = Times{}(behind[c], convert_element<Acc>(line[c * across]));
+          });
+    }
   }
 
  private:
   struct Times {
     Acc operator()(Acc a, Acc v) const { return wrapping_multiply(a, v); }
   };
-  // `to` holds what stands before each element. Inlined, so that what is behind stays in registers.
   template <int64_t kLines>
-  [[gnu::always_inline]] static void step_back(const T* line, T* to, int64_t across, Acc* behind) {
-    each_line<kLines>(
-        [&](int64_t c) { return Times{}(convert_element<Acc>(to[c * across]), behind[c]); },
-        [&](int64_t c, Acc made) {
-          to[c * across] = convert_element<T>(made);
-          behind[c] = Times{}(behind[c], convert_element<Acc>(line[c * across]));
-        });
-  }
-  template <int64_t kLines>
-  [[gnu::always_inline]] void by_parts(const LineGroup& group, Acc* behind) const {
+  void by_parts(const LineGroup& group) const {
+    Acc behind[kLines];
+    std::fill_n(behind, kLines, Acc(1));
     Parts<T, kLines> x, made;
     for (int64_t end = group.length; end > 0;) {
       const int64_t n = std::min(x.kLength, end), at = group.first + end - n;
       x.load(in + at, group.across, n);
       made.load(out + at, group.across, n);
       for (int64_t i = n; i-- > 0;)
-        step_back<kLines>(x[0] + i, made[0] + i, x.kLength, behind);
+        each_line<kLines>(
+            [&](int64_t c) { return Times{}(convert_element<Acc>(made[c][i]), behind[c]); },
+            [&](int64_t c, Acc product) {
+              made[c][i] = convert_element<T>(product);
+              behind[c] = Times{}(behind[c], convert_element<Acc>(x[c][i]));
+            });
       made.store(out + at, group.across, n);
       end -= n;
     }
