@@ -1,9 +1,10 @@
 // Functions whose calls wait: see oar/runtime/segments.h.
+#include "oar/runtime/segments.h"
+
 #include <string>
 #include <unordered_set>
 
 #include "common.h"
-#include "oar/runtime/segments.h"
 
 namespace oar::python {
 namespace {
@@ -21,8 +22,7 @@ SourceLine users_line() {
   while (current) {
     auto* frame = reinterpret_cast<PyFrameObject*>(current.get());
     const Ref code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-    const char* path =
-        PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+    const char* path = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
     if (path && std::string_view(path).find("/oar/") == std::string_view::npos)
       return {kept_name(path), PyFrame_GetLineNumber(frame)};
     current = Ref(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));

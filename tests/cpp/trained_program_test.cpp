@@ -213,9 +213,9 @@ Halved run_halves(const JointProgram& joint, int64_t most_kept, const Tensors& i
   expect_sound(halves.backward);
   const std::vector<ValueId>& outputs = halves.forward.outputs;
   Halved made;
-  made.kept = bytes_kept(
-      halves.forward,
-      {outputs.begin() + static_cast<std::ptrdiff_t>(joint.outputs), outputs.end()});
+  made.kept =
+      bytes_kept(halves.forward,
+                 {outputs.begin() + static_cast<std::ptrdiff_t>(joint.outputs), outputs.end()});
   Tensors given = Executor(halves.forward).run(inputs);
   given.erase(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(joint.outputs));
   given.push_back(full({}, Scalar(1.0), DType::Float32));

@@ -9,7 +9,7 @@ namespace oar::devices {
 
 struct AddedKernel {
   std::string op;
-  std::string name;  // for traces
+  std::string name;                                     // for traces
   const char* (*accepts)(const oar_kernel_call* call);  // as in oar_kernel
   int32_t (*run)(oar_kernel_call* call);
 };

@@ -40,8 +40,9 @@ void check(const Addition& addition, std::span<const Addition> before) {
              ErrorKind::InvalidArgument,
              "the op has neither a kernel nor a decomposition.\nhint: Give `decompose`, or name a "
              "kernel in OAR_EXTENSION_OP.");
-  user_check(!addition.kernel || addition.def.infer, ErrorKind::InvalidArgument,
-             "an op with a kernel needs `infer`: its results are allocated before the kernel runs.");
+  user_check(
+      !addition.kernel || addition.def.infer, ErrorKind::InvalidArgument,
+      "an op with a kernel needs `infer`: its results are allocated before the kernel runs.");
 }
 
 std::vector<Function> add(std::vector<Addition> additions) {

@@ -1,6 +1,6 @@
 // Running a user's function on the call of a kernel.
-#include "oar/extension/paddle/call.h"
 #include "oar/device/device.h"
+#include "oar/extension/paddle/call.h"
 #include "oar/ops/dispatcher.h"
 
 namespace paddle {
@@ -20,8 +20,7 @@ void Tensor::check_content(bool holds_type) const {
 
 Tensor Tensor::slice(int64_t begin, int64_t end) const {
   const int64_t axis = 0;
-  return ::oar::slice(tensor_, ::oar::Ints(&axis, 1), ::oar::Ints(&begin, 1),
-                      ::oar::Ints(&end, 1));
+  return ::oar::slice(tensor_, ::oar::Ints(&axis, 1), ::oar::Ints(&begin, 1), ::oar::Ints(&end, 1));
 }
 
 namespace detail {

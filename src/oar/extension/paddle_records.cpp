@@ -294,9 +294,8 @@ Metas inferred(const OpRecord& r, Args args) {
       metas.push_back({DType::Float32, std::move(shape), false});
   } else {
     for (size_t k = 0; k < r.outputs.size(); ++k)
-      for_each_tensor({&likeness(r, k, args), 1}, [&](const Tensor& t) {
-        metas.push_back({t.dtype(), t.shape(), false});
-      });
+      for_each_tensor({&likeness(r, k, args), 1},
+                      [&](const Tensor& t) { metas.push_back({t.dtype(), t.shape(), false}); });
   }
   if (r.infer_dtype) {
     const paddle::detail::DataTypes types = r.infer_dtype.call(paddle::detail::Call(args));

@@ -23,7 +23,8 @@ class LaunchQueue {
 
 // The queue of this thread, if calls are to wait.
 // initial-exec, as for the layers: read on every call.
-inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initial-exec"))) = nullptr;
+inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 // … and the one whose scope this thread is in, in use or not: scopes need not end in order.
 inline thread_local LaunchQueue* t_scope_queue __attribute__((tls_model("initial-exec"))) = nullptr;

@@ -154,7 +154,8 @@ bool is_copy(const Op& op) {
 
 bool Segment::can_read(const Tensor& t) const {
   const SegmentStorages::Entry* entry = storages_.find(t->storage.get());
-  return !entry || !entry->written || same_layout(places[static_cast<size_t>(entry->place)].tensor, t);
+  return !entry || !entry->written ||
+         same_layout(places[static_cast<size_t>(entry->place)].tensor, t);
 }
 
 bool Segment::can_write(const Tensor& t) const {

@@ -73,8 +73,8 @@ class Segment {
   std::vector<int64_t> words;
   std::vector<int32_t> wanted;   // memories that somebody beside the segment holds
   std::vector<int32_t> written;  // places that were there before and are written
-  size_t bytes = 0;     // of what it makes
-  bool random = false;  // does it draw random numbers?
+  size_t bytes = 0;              // of what it makes
+  bool random = false;           // does it draw random numbers?
 
   void add(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
            SourceLine line);

@@ -83,8 +83,7 @@ Queues& queues() {
 
 void note_read_of(const Tensor& t) {
   if (!t.defined() || !t.is_dense()) return;
-  if (t_queue && t_launch_queue == t_queue)
-    t_queue->settle_for(t, false, "a value is asked for");
+  if (t_queue && t_launch_queue == t_queue) t_queue->settle_for(t, false, "a value is asked for");
   for (const auto& queue : queues().others()) queue->settle_for(t, false, "another thread reads");
 }
 
@@ -150,8 +149,7 @@ bool SegmentQueue::fits(const Op& op, Args args) const {
   return fits;
 }
 
-bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args,
-                        const Outputs& outputs) {
+bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) {
   wait_for_others(op, args);  // without a lock of our own: they may wait for us
   const std::lock_guard busy(busy_);
   if (!lost_.empty()) for_each_tensor(args, [&](const Tensor& t) { check_lost(t); });
@@ -265,9 +263,10 @@ void SegmentQueue::check_lost(const Tensor& t) const {
 
 void SegmentQueue::check_lost() const {
   for (const Lost& lost : lost_) {
-    const auto ours = static_cast<uint32_t>(
-        std::count_if(lost_.begin(), lost_.end(),
-                      [&](const Lost& other) { return other.storage == lost.storage; }));
+    const auto ours =
+        static_cast<uint32_t>(std::count_if(lost_.begin(), lost_.end(), [&](const Lost& other) {
+          return other.storage == lost.storage;
+        }));
     if (lost.storage->reference_count() > ours) std::rethrow_exception(lost.error);
   }
 }

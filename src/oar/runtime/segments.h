@@ -62,7 +62,7 @@ class SegmentQueue final : public LaunchQueue {
     std::exception_ptr error;
   };
   std::recursive_mutex busy_;  // held while calls are added or made
-  std::mutex names_;           // … only while what the segments know changes, so that others may ask
+  std::mutex names_;  // … only while what the segments know changes, so that others may ask
   Segment segment_;
   Segment running_;
   std::vector<Lost> lost_;

@@ -213,21 +213,20 @@ class Copy {
       else
         copy_run(to, last.to, from, last.from, n);
     };
-    parallel_for(0, lines * pieces, std::max<int64_t>(1, kGrain / piece),
-                 [&](int64_t begin, int64_t end) {
-                   Odometer line(axes_, axes_.size() - 1, begin / pieces);
-                   int64_t first = begin % pieces * piece;
-                   for (int64_t k = begin; k < end; ++k) {
-                     copy(to_ + line.at.to + first * last.to,
-                          from_ + line.at.from + first * last.from,
-                          std::min(piece, last.size - first));
-                     first += piece;
-                     if (first < last.size) continue;
-                     first = 0;
-                     line.next();
-                   }
-                   if (stream) stream_fence();
-                 });
+    parallel_for(
+        0, lines * pieces, std::max<int64_t>(1, kGrain / piece), [&](int64_t begin, int64_t end) {
+          Odometer line(axes_, axes_.size() - 1, begin / pieces);
+          int64_t first = begin % pieces * piece;
+          for (int64_t k = begin; k < end; ++k) {
+            copy(to_ + line.at.to + first * last.to, from_ + line.at.from + first * last.from,
+                 std::min(piece, last.size - first));
+            first += piece;
+            if (first < last.size) continue;
+            first = 0;
+            line.next();
+          }
+          if (stream) stream_fence();
+        });
   }
 
   void by_tiles() const {

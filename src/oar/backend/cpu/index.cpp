@@ -39,8 +39,8 @@ struct Beside {
 
 // `rows` rows from base + from[i] on, side by side.
 template <class Word>
-void take_some(Word* to, const char* base, const int64_t* from, int64_t rows,
-               const Walk<2>& behind, bool stream) {
+void take_some(Word* to, const char* base, const int64_t* from, int64_t rows, const Walk<2>& behind,
+               bool stream) {
   constexpr int64_t size = sizeof(Word);
   const int64_t length = behind.count();
   const auto row = [&](int64_t i) { return reinterpret_cast<const Word*>(base + from[i]); };

@@ -127,7 +127,7 @@ class ShortSort {
     uint64_t* to_end = to + 2 * half - 1;
     for (int64_t i = 0; i < half; ++i) {
       const uint64_t a = *low, b = *high, c = *low_end, d = *high_end;
-      const bool first = a < b, last = c > d;
+      const bool first = a<b, last = c> d;
       *to++ = first ? a : b;
       low += first;
       high += !first;

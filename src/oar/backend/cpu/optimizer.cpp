@@ -105,17 +105,17 @@ void momentum(KernelCall& call) {
       const C lr = static_cast<C>(scalar_of(call.in(3))),
               mu = static_cast<C>(call.arg(4).as_double()),
               decay = static_cast<C>(call.arg(6).as_double());
-      update_in_place<2, C, 3>(
-          {params[i].impl(), velocities[i].impl(), grads[i].impl()},
-          [=](const std::array<C*, 3>& at) {
-            C *__restrict param = at[0], *__restrict velocity = at[1];
-            const C* __restrict grads_at = at[2];
-            for (int64_t k = 0; k < kBlock; ++k) {
-              const C grad = grads_at[k] + decay * param[k];
-              velocity[k] = mu * velocity[k] + grad;
-              param[k] -= lr * (nesterov ? grad + mu * velocity[k] : velocity[k]);
-            }
-          });
+      update_in_place<2, C, 3>({params[i].impl(), velocities[i].impl(), grads[i].impl()},
+                               [=](const std::array<C*, 3>& at) {
+                                 C* __restrict param = at[0], * __restrict velocity = at[1];
+                                 const C* __restrict grads_at = at[2];
+                                 for (int64_t k = 0; k < kBlock; ++k) {
+                                   const C grad = grads_at[k] + decay * param[k];
+                                   velocity[k] = mu * velocity[k] + grad;
+                                   param[k] -=
+                                       lr * (nesterov ? grad + mu * velocity[k] : velocity[k]);
+                                 }
+                               });
     });
 }
 

@@ -199,8 +199,8 @@ struct Others {
 
   template <int64_t kLines, int64_t kAcross>
   void operator()(const LineGroup& group) const {
-    Scan<T, Acc, Times>{in, out, true, false, Acc(1), {}}
-        .template operator()<kLines, kAcross>(group);
+    Scan<T, Acc, Times>{in, out, true, false, Acc(1), {}}.template operator()<kLines, kAcross>(
+        group);
     if constexpr (kLines > 1 && kAcross == 0)
       if (group.template lines_collide<T>()) return by_parts<kLines>(group);
     const int64_t across = kAcross ? kAcross : group.across;

@@ -140,8 +140,8 @@ void bincount(KernelCall& call) {
     }
     user_check(static_cast<int64_t>(low) >= 0, ErrorKind::InvalidArgument,
                "x holds {}; only numbers from 0 on can be counted.", static_cast<int64_t>(low));
-    const int64_t size = std::max<int64_t>(x.numel == 0 ? 0 : static_cast<int64_t>(high) + 1,
-                                           call.arg(2).as_int());
+    const int64_t size =
+        std::max<int64_t>(x.numel == 0 ? 0 : static_cast<int64_t>(high) + 1, call.arg(2).as_int());
     const oar_tensor& out = call.allocate(0, Ints(&size, 1));
     fill_bins(out, optional_in(call, 1), x.numel,
               [data](int64_t i) { return static_cast<int64_t>(data[i]); });

@@ -170,8 +170,8 @@ class Cutting {
                                     [&](ValueId id) { return wanted[static_cast<size_t>(id)]; });
       if (!read) continue;
       const bool late = is_late(instruction.results[0]);
-      again_[i] = late || recomputed[i] || instruction.op->has(Trait::View) ||
-                  !reads_tensors(instruction);
+      again_[i] =
+          late || recomputed[i] || instruction.op->has(Trait::View) || !reads_tensors(instruction);
       if (draws_random(instruction)) again_[i] = late;
       if (again_[i]) {
         for_each_operand(instruction, want);

@@ -32,14 +32,14 @@ class Call {
 template <class T>
 struct Read;
 
-#define OAR_READ(cpp, schema, expression)                         \
-  template <>                                                     \
-  struct Read<cpp> {                                              \
-    static constexpr const char* kType = schema;                  \
-    static cpp from(const Call& call, size_t i) {                 \
-      const ::oar::Value& v = call.value(i);                      \
-      return expression;                                          \
-    }                                                             \
+#define OAR_READ(cpp, schema, expression)         \
+  template <>                                     \
+  struct Read<cpp> {                              \
+    static constexpr const char* kType = schema;  \
+    static cpp from(const Call& call, size_t i) { \
+      const ::oar::Value& v = call.value(i);      \
+      return expression;                          \
+    }                                             \
   }
 OAR_READ(bool, "bool", v.as_bool());
 OAR_READ(int, "int", static_cast<int>(v.as_int()));
@@ -85,9 +85,8 @@ template <>
 struct Read<std::vector<DataType>> {
   static constexpr const char* kType = "Tensor[]";
   static std::vector<DataType> from(const Call& call, size_t i) {
-    return of_each<DataType>(call.value(i), [](const ::oar::Tensor& t) {
-      return static_cast<DataType>(t.dtype());
-    });
+    return of_each<DataType>(
+        call.value(i), [](const ::oar::Tensor& t) { return static_cast<DataType>(t.dtype()); });
   }
 };
 template <class T>
@@ -99,9 +98,9 @@ struct Read<optional<T>> {
 };
 
 template <class P>
-inline constexpr bool is_written = std::is_lvalue_reference_v<P> &&
-                                   !std::is_const_v<std::remove_reference_t<P>> &&
-                                   std::is_same_v<std::remove_cvref_t<P>, Tensor>;
+inline constexpr bool is_written =
+    std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>> &&
+    std::is_same_v<std::remove_cvref_t<P>, Tensor>;
 
 template <class P>
 std::remove_cvref_t<P> read(const Call& call, size_t i) {
@@ -127,9 +126,7 @@ struct Adapted;
 template <auto kFunction, class R, class... P>
 struct Adapted<kFunction, R (*)(P...)> {
   using Result = std::conditional_t<std::is_void_v<R>, std::vector<Tensor>, R>;
-  static Result call(const Call& call) {
-    return with_index(call, std::index_sequence_for<P...>{});
-  }
+  static Result call(const Call& call) { return with_index(call, std::index_sequence_for<P...>{}); }
   static Callable<Result> callable() {
     Callable<Result> made;
     made.types = {Read<std::remove_cvref_t<P>>::kType...};

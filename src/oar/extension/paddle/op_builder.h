@@ -74,12 +74,12 @@ class OpMetaInfoBuilder {
 
 }  // namespace paddle
 
-#define PD_BUILD_OP(name)                                            \
+#define PD_BUILD_OP(name)                                             \
   [[maybe_unused]] static ::paddle::OpMetaInfoBuilder oar_op_##name = \
       ::paddle::OpMetaInfoBuilder(#name, 0)
-#define PD_BUILD_GRAD_OP(name)                                            \
+#define PD_BUILD_GRAD_OP(name)                                             \
   [[maybe_unused]] static ::paddle::OpMetaInfoBuilder oar_op_grad_##name = \
       ::paddle::OpMetaInfoBuilder(#name, 1)
-#define PD_BUILD_DOUBLE_GRAD_OP(name)                                          \
+#define PD_BUILD_DOUBLE_GRAD_OP(name)                                           \
   [[maybe_unused]] static ::paddle::OpMetaInfoBuilder oar_op_grad_grad_##name = \
       ::paddle::OpMetaInfoBuilder(#name, 2)

@@ -108,9 +108,7 @@ class Tensor {
     return tensor_.data<void>();
   }
 
-  Tensor cast(DataType type) const {
-    return ::oar::cast(tensor_, static_cast<::oar::DType>(type));
-  }
+  Tensor cast(DataType type) const { return ::oar::cast(tensor_, static_cast<::oar::DType>(type)); }
   Tensor reshape(const std::vector<int64_t>& shape) const {
     return compact(::oar::reshape(tensor_, ::oar::DimArgs(::oar::as_dims(shape))));
   }
@@ -140,9 +138,9 @@ class Tensor {
   bool holds() const {
     return ::oar::visit_dtype(tensor_.dtype(), [](auto tag) {
       using E = typename decltype(tag)::type;
-      return std::is_same_v<E, T> || (std::is_integral_v<E> && std::is_integral_v<T> &&
-                                      !std::is_same_v<E, bool> && sizeof(E) == sizeof(T) &&
-                                      std::is_signed_v<E> == std::is_signed_v<T>);
+      return std::is_same_v<E, T> ||
+             (std::is_integral_v<E> && std::is_integral_v<T> && !std::is_same_v<E, bool> &&
+              sizeof(E) == sizeof(T) && std::is_signed_v<E> == std::is_signed_v<T>);
     });
   }
   void check_content(bool holds_type) const;
@@ -176,17 +174,17 @@ inline Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
 
 // ---- Operators. Both sides may be tensors or numbers.
 
-#define OAR_PADDLE_OPERATOR(symbol)                                      \
-  inline Tensor operator symbol(const Tensor& a, const Tensor& b) {      \
-    return a.native() symbol b.native();                                 \
-  }                                                                      \
-  template <::oar::Number N>                                             \
-  Tensor operator symbol(const Tensor& a, N b) {                         \
-    return a.native() symbol b;                                          \
-  }                                                                      \
-  template <::oar::Number N>                                             \
-  Tensor operator symbol(N a, const Tensor& b) {                         \
-    return a symbol b.native();                                          \
+#define OAR_PADDLE_OPERATOR(symbol)                                 \
+  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { \
+    return a.native() symbol b.native();                            \
+  }                                                                 \
+  template <::oar::Number N>                                        \
+  Tensor operator symbol(const Tensor& a, N b) {                    \
+    return a.native() symbol b;                                     \
+  }                                                                 \
+  template <::oar::Number N>                                        \
+  Tensor operator symbol(N a, const Tensor& b) {                    \
+    return a symbol b.native();                                     \
   }
 OAR_PADDLE_OPERATOR(+)
 OAR_PADDLE_OPERATOR(-)
@@ -209,9 +207,9 @@ OAR_PADDLE_UNARY(square)
 OAR_PADDLE_UNARY(tanh)
 #undef OAR_PADDLE_UNARY
 
-#define OAR_PADDLE_BINARY(name)                                  \
-  inline Tensor name(const Tensor& x, const Tensor& y) {         \
-    return ::oar::name(x.native(), y.native());                  \
+#define OAR_PADDLE_BINARY(name)                          \
+  inline Tensor name(const Tensor& x, const Tensor& y) { \
+    return ::oar::name(x.native(), y.native());          \
   }
 OAR_PADDLE_BINARY(add)
 OAR_PADDLE_BINARY(divide)
@@ -226,8 +224,7 @@ inline Tensor matmul(const Tensor& x, const Tensor& y, bool transpose_x = false,
   return ::oar::matmul(x.native(), y.native(), transpose_x, transpose_y);
 }
 inline Tensor sum(const Tensor& x, const std::vector<int64_t>& axis = {}, bool keepdim = false) {
-  const auto axes =
-      axis.empty() ? std::nullopt : std::optional<::oar::IntArgs>(::oar::Ints(axis));
+  const auto axes = axis.empty() ? std::nullopt : std::optional<::oar::IntArgs>(::oar::Ints(axis));
   return ::oar::sum(x.native(), axes, std::nullopt, keepdim);
 }
 inline Tensor transpose(const Tensor& x, const std::vector<int64_t>& perm) {
@@ -256,7 +253,7 @@ std::string joined(const A&... parts) {
 }  // namespace paddle
 
 #define PD_THROW(...) ::paddle::detail::fail(::paddle::detail::joined(__VA_ARGS__))
-#define PD_CHECK(condition, ...)                                             \
-  do {                                                                       \
-    if (!(condition)) PD_THROW("" __VA_OPT__(, ) __VA_ARGS__);               \
+#define PD_CHECK(condition, ...)                               \
+  do {                                                         \
+    if (!(condition)) PD_THROW("" __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)

@@ -80,7 +80,8 @@ std::vector<paddle::Tensor> TanhForward(const paddle::Tensor& x) {
                              }));
   return {out};
 }
-std::vector<paddle::Tensor> TanhBackward(const paddle::Tensor& out, const paddle::Tensor& grad_out) {
+std::vector<paddle::Tensor> TanhBackward(const paddle::Tensor& out,
+                                         const paddle::Tensor& grad_out) {
   return {grad_out * (1.0 - out * out)};
 }
 std::vector<paddle::Tensor> TanhDoubleBackward(const paddle::Tensor& out,
@@ -188,8 +189,7 @@ PD_BUILD_GRAD_OP(ext_pile)
 // ---- In place
 
 void ClampForward(paddle::Tensor& x, float low) {
-  for (int64_t i = 0; i < x.size(); ++i)
-    x.data<float>()[i] = std::max(x.data<float>()[i], low);
+  for (int64_t i = 0; i < x.size(); ++i) x.data<float>()[i] = std::max(x.data<float>()[i], low);
 }
 std::vector<paddle::Tensor> ClampBackward(const paddle::Tensor& out, const paddle::Tensor& grad,
                                           float low) {
@@ -216,10 +216,7 @@ PD_BUILD_GRAD_OP(ext_clamp)
 std::vector<paddle::Tensor> SmallerForward(const paddle::Tensor& x, const paddle::Tensor& y) {
   return {x.data<float>()[0] < y.data<float>()[0] ? x : y};
 }
-PD_BUILD_OP(ext_smaller)
-    .Inputs({"X", "Y"})
-    .Outputs({"Out"})
-    .SetKernelFn(PD_KERNEL(SmallerForward));
+PD_BUILD_OP(ext_smaller).Inputs({"X", "Y"}).Outputs({"Out"}).SetKernelFn(PD_KERNEL(SmallerForward));
 
 std::vector<paddle::Tensor> WrongForward(const paddle::Tensor& x) {
   return {paddle::zeros({x.numel() + 1}, x.dtype())};
