@@ -341,6 +341,19 @@ def test_jvp_sees_through_the_predicate():
         np.testing.assert_allclose(oar.to_tensor(tangent).numpy().reshape(-1), [8.0 * 1, -8.0 * 2])
 
 
+def test_a_hook_inside_a_branch_is_refused():
+    def f(x):
+        def branch():
+            y = x * 2
+            y.register_hook(lambda g: g * 10)
+            return y
+
+        return cond(x.sum() > 0, branch, lambda: x)
+
+    with pytest.raises(NotImplementedError, match="inside a branch or loop would never be called"):
+        oar.jit.capture(f, [InputSpec([2], stop_gradient=False)])
+
+
 def test_vmap_goes_slice_by_slice():
     x = oar.to_tensor([[1.0, 2.0], [-1.0, -2.0], [3.0, 1.0]])
     p = program(lambda v: cond(v.sum() > 0, lambda: v * 2, lambda: v * v), x[0])

@@ -30,7 +30,7 @@ def to_static(
 
     The first call captures: the function runs once on symbolic tensors, and the ops it calls become a program, with its
     gradients. Later calls run the program. A change of anything that the function read captures it again; a
-    function that needs the values of its tensors in Python runs as it is. See docs/to-static.md.
+    function that needs the values of its tensors in Python runs in segments. See docs/to-static.md.
 
     Args:
         function: a function, a method, or a ``Layer``, whose ``forward`` is replaced.
@@ -38,6 +38,7 @@ def to_static(
             from the first capture on; others are checked.
         build_strategy: taken for compatibility; programs have one way of being built.
         backend: None or ``'CINN'``, which mean the same here.
+        full_graph, property: taken for compatibility; what can be captured whole always is.
     """
     if backend not in ("CINN", None):
         raise ValueError(f"The backend of to_static should be 'CINN' or None, but received {backend}.")

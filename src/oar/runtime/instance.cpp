@@ -10,7 +10,7 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/profile.h"
 #include "oar/ops/program_args.h"
-#include "oar/tensor/dlpack.h"
+#include "oar/tensor/exposed.h"
 
 namespace oar {
 
@@ -243,7 +243,7 @@ bool Instance::is_unchanged(WorkingSet& set) const {
   for (size_t i = 0; i < lasting_.size(); ++i) {
     const StoragePtr& storage = lasting_[i]->storage;
     auto& [before, version] = set.seen[i];
-    same &= before == storage && version == storage->version() && !is_shared_outside(*storage);
+    same &= before == storage && version == storage->version() && !is_exposed(*storage);
     if (before != storage) before = storage;  // kept, so that no other takes its address
     version = storage->version();
   }

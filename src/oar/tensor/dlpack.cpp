@@ -1,11 +1,8 @@
 #include "oar/tensor/dlpack.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "oar/base/error.h"
@@ -70,44 +67,11 @@ DType dtype_of(dlpack::DataType type) {
        type.bits, type.lanes);
 }
 
-// Memory that another library sees too, by its address, with how many times it does.
-class Shared {
- public:
-  void add(const void* data) {
-    const std::lock_guard lock(mutex_);
-    ++counts_[data];
-    any_ = true;
-  }
-  void remove(const void* data) {
-    const std::lock_guard lock(mutex_);
-    if (--counts_[data] == 0) counts_.erase(data);
-    any_ = !counts_.empty();
-  }
-  bool has(const void* data) {
-    if (!any_) return false;
-    const std::lock_guard lock(mutex_);
-    return counts_.contains(data);
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<const void*, int> counts_;
-  std::atomic<bool> any_ = false;  // spares the lock where nothing is shared
-};
-// Never destroyed: tensors may be let go of while the process ends.
-Shared& shared() {
-  static Shared* const one = new Shared;
-  return *one;
-}
-
 // What a handed-out tensor keeps alive. The sizes are its own, because the tensor may be reshaped.
 template <class Managed>
 struct Handout {
-  explicit Handout(StoragePtr of) : storage(std::move(of)) { shared().add(storage->data()); }
-  ~Handout() {
-    shared().remove(storage->data());
-    conceal(storage->data());
-  }
+  explicit Handout(StoragePtr of) : storage(std::move(of)) { lend(*storage); }
+  ~Handout() { conceal(storage->data()); }
   Handout(const Handout&) = delete;
   Handout& operator=(const Handout&) = delete;
 
@@ -129,7 +93,6 @@ std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
       "a tensor on another device than the CPU cannot be handed over by DLPack.\nhint: Copy it "
       "first: x.cpu().");
   note_read(t);
-  lend(*t->storage);
   auto handout = std::make_unique<Handout<Managed>>(t->storage);
   handout->shape.assign(t->shape, t->shape + t.rank());
   handout->strides.assign(t->strides, t->strides + t.rank());
@@ -220,14 +183,9 @@ Tensor take_over(Managed* managed, bool readonly) {
       "it comes from.");
   const Ints steps(strides.data(), strides.size());
   const Extent extent = empty ? Extent{} : extent_of(shape, steps, dtype);
-  const auto let_go = [](void* context, void* memory, size_t bytes) {
-    shared().remove(memory);
-    decltype(give_back){}(context, memory, bytes);
-  };
   void* const begin = data == nullptr ? nullptr : data + extent.low;
   StoragePtr storage = Storage::adopt(begin, static_cast<size_t>(extent.high - extent.low),
-                                      Device{}, let_go, managed);
-  shared().add(begin);
+                                      Device{}, give_back, managed);
   on_error.dismiss();
   expose(storage->data());
   if (readonly) storage->set_readonly();
@@ -271,7 +229,5 @@ Tensor from_dlpack(DLManagedTensorVersioned* managed) {
   }
   return take_over(managed, (managed->flags & dlpack::kReadOnly) != 0);
 }
-
-bool is_shared_outside(const Storage& storage) { return shared().has(storage.data()); }
 
 }  // namespace oar

@@ -80,7 +80,4 @@ DLManagedTensorVersioned* to_dlpack_versioned(const Tensor& t);
 Tensor from_dlpack(DLManagedTensor* managed);
 Tensor from_dlpack(DLManagedTensorVersioned* managed);
 
-// May another library write the memory right now, without a version that tells?
-bool is_shared_outside(const Storage& storage);
-
 }  // namespace oar

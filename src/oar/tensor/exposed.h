@@ -1,5 +1,6 @@
 // Memory that somebody else may write at any time, without a word: a NumPy array or another library
-// sees it too. Whoever puts off reading a tensor must not put off reading such memory.
+// sees it too. Whoever puts off reading a tensor, or keeps what was made of one, must not do so with
+// such memory: no version tells of a write.
 #pragma once
 
 #include <atomic>

@@ -24,7 +24,6 @@ TORCH = {
     "mse_loss": "F.mse_loss(*torch.broadcast_tensors(input, label), reduction=reduction)",
     "l1_loss": "F.l1_loss(*torch.broadcast_tensors(input, label), reduction=reduction)",
     "smooth_l1_loss": "F.huber_loss(*torch.broadcast_tensors(input, label), reduction=reduction, delta=delta)",
-    "bce_loss": "F.binary_cross_entropy(*torch.broadcast_tensors(input, label), reduction='none')",
     "binary_cross_entropy": "F.binary_cross_entropy(input, label, weight, reduction=reduction)",
     "binary_cross_entropy_with_logits": "F.binary_cross_entropy_with_logits(logit, label, weight, "
                                         "reduction=reduction, pos_weight=pos_weight)",

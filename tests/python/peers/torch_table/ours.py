@@ -9,8 +9,12 @@ OURS = frozenset((
     "channel_affine", "conv_fused", "copy_to_device", "embedding_lookup", "gammainc_order", "last_writes", "last_writes_along",
     "linear_recurrence", "max_pool_gather", "max_pool_scatter", "pick_class", "product_of", "selected_rows_rows",
     "selected_rows_to_dense", "selected_rows_values", "shift_along",
+    "difference_along", "mean_of_picked", "product_of_others", "soft_cross_entropy", "without_gradient",
+    # programs among their arguments: their own tests
+    "scan", "switch_case", "while_loop",
     # steps back
     "attention_grad", "batch_norm_train_grad", "channel_affine_grad", "ctc_grad", "gated_silu_grad",
     "group_norm_rows_grad", "layer_norm_rows_grad", "pad_edges_grad", "pointwise_loss_grad", "recurrent_grad",
     "resample_grad", "rnnt_grad", "sloped_grad", "softmax_cross_entropy_grad",
+    "pick_class_grad", "rsqrt_grad", "soft_cross_entropy_grad",
 ))

@@ -16,11 +16,13 @@ TORCH = {
     "silu": "F.silu(x)",
     "silu_grad": "backward(F.silu, grad, x)",
     "log_sigmoid": "F.logsigmoid(x)",
+    "log_sigmoid_grad": "backward(F.logsigmoid, grad, x)",
     "softplus": "F.softplus(x, beta, threshold)",
     "softplus_grad": "aten.softplus_backward(grad, x, beta, threshold)",
     "hardswish": "F.hardswish(x)",
     "hardswish_grad": "aten.hardswish_backward(grad, x)",
     "hardsigmoid": "F.hardsigmoid(x * (6 * slope) + (6 * offset - 3))",
+    "hardsigmoid_grad": "backward(lambda x: torch.clamp(x * slope + offset, 0, 1), grad, x)",  # its own has a float32 sixth
     "mish": "F.mish(x)",
     "mish_grad": "backward(F.mish, grad, x)",
     # arithmetic
@@ -98,6 +100,7 @@ TORCH = {
     "log10": "torch.log10(x)",
     "log1p": "torch.log1p(x)",
     "erf": "torch.erf(x)",
+    "erf_grad": "backward(torch.erf, grad, x)",
     "floor": "torch.floor(x)",
     "ceil": "torch.ceil(x)",
     "round": "torch.round(x, decimals=decimals) if decimals else torch.round(x)",
