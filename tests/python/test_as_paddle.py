@@ -52,6 +52,7 @@ def test_inner_paths_of_functions():
         assert not hasattr(norm, "no_such_norm")
         paddle.framework.random._manual_program_seed(7)
         assert paddle.static.default_main_program().random_seed == 7
+        assert paddle.static.Program().random_seed == 7
         assert isinstance(paddle.ones([1]), paddle.base.framework.Variable)
         """
     )

@@ -100,6 +100,44 @@ def test_a_parameter_is_shared_by_its_name(programs):
         static.nn.fc(x, 4, weight_attr="shared")
 
 
+def test_an_input_asked_for_again_is_the_one_that_is_there(programs):
+    main, _ = programs
+    twice = [static.data("x", [None, 3]) * factor for factor in (2.0, 3.0)]
+    assert static.data("x", (-1, 3), "float32") is static.data("x", [None, 3])
+    value = array(4, 3)
+    for out, factor in zip(run(main, {"x": value}, twice), (2.0, 3.0)):
+        np.testing.assert_allclose(out, value * factor, rtol=1e-6)
+
+
+def test_a_global_seed_is_that_of_programs_to_come():
+    before, first = static.Program(), static.Program()
+    first.global_seed(11)
+    try:
+        assert [p.random_seed for p in (before, first, static.Program())] == [0, 11, 11]
+        with pytest.raises(ValueError, match="must be an integer"):
+            first.global_seed("11")
+        assert static.Program().random_seed == 11
+    finally:
+        first.global_seed(0)
+    assert static.Program().random_seed == 0
+
+
+def test_equal_layers_of_a_seeded_program_differ_and_are_those_of_eager_mode(programs):
+    main, startup = programs
+    startup.random_seed = 5
+    layers = [oar.nn.Linear(3, 4) for _ in range(2)]
+    run(startup)
+    static_weights = run(main, {}, [layer.weight for layer in layers])
+    assert (static_weights[0] != static_weights[1]).any()
+    oar.disable_static()
+    try:
+        oar.seed(5)
+        eager = [oar.nn.Linear(3, 4).weight.numpy() for _ in range(2)]
+    finally:
+        oar.enable_static()
+    np.testing.assert_array_equal(static_weights, eager)
+
+
 def test_scopes_keep_apart(programs):
     main, startup = programs
     startup.random_seed = 5
@@ -319,8 +357,10 @@ def test_mistakes_are_named(programs):
         run(42)
     with pytest.raises(TypeError, match="feed requires dict"):
         run(main, 3.0, [out])
-    with pytest.raises(ValueError, match="has an input 'x' already"):
+    with pytest.raises(ValueError, match=r"has an input 'x' already, of shape \[x_0, 3\].*cannot be \[1\]"):
         static.data("x", [1])
+    with pytest.raises(ValueError, match="cannot be .*int64 too"):
+        static.data("x", [None, 3], "int64")
     with pytest.raises(TypeError, match="main_program should be a Program"), static.program_guard(3):
         pass
     other = static.Program()

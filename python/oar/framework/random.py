@@ -8,8 +8,8 @@ __all__ = ["get_rng_state", "set_rng_state"]
 
 
 def _manual_program_seed(seed: int) -> None:
-    """Fixes the random numbers of the default programs."""
+    """Fixes the random numbers of the default programs and of programs to come."""
     from oar.static import default_main_program, default_startup_program
 
-    default_main_program().random_seed = seed
-    default_startup_program().random_seed = seed
+    for program in (default_main_program(), default_startup_program()):
+        program.global_seed(seed)

@@ -135,13 +135,15 @@ def _some(names: Any, most: int = 12) -> str:
 class Program:
     """What calls in static mode are written down in. Runs of it are the business of ``Executor``."""
 
+    _seed_to_come = 0
+
     def __init__(self, builder: _C.Builder | None = None) -> None:
         self._builder = _C.Builder("main") if builder is None else builder
         self._parameters: dict[str, Parameter] = {}
         self._optimizers: list[Any] = []
         self._drafts: dict[Any, Any] = {}
         self._fetch_names: list[str] = []
-        self._seed = 0
+        self._seed = Program._seed_to_come
         self._block = Block(self)
         _by_serial[self._builder.serial] = self
 
@@ -211,7 +213,8 @@ class Program:
 
     def global_seed(self, seed: int = 0) -> None:
         """Sets the seed of this program and of those to come."""
-        self._seed = seed
+        self.random_seed = seed
+        Program._seed_to_come = seed
 
     # copies ------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ class Variable(metaclass=_SymbolicTensors):
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor:
     """An input of the default main program. A size of None or -1 is open.
 
+    Asked for again with the same sizes and dtype, it is the variable that is there.
+
     Args:
         name: the name to feed it by.
         shape: its sizes.
@@ -37,11 +39,22 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor
         raise TypeError(f"[static.data] name should be a string, but received {type(name).__name__}.")
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"[static.data] shape should be a list or a tuple, but received {type(shape).__name__}.")
-    program = default_main_program()
-    if name in program._builder.input_names:
-        raise ValueError(f"[static.data] the program has an input {name!r} already.")
+    builder = default_main_program()._builder
     sizes = [_size(name, axis, size) for axis, size in enumerate(shape)]
-    return program._builder.input(sizes, dtype or oar.get_default_dtype(), name, True)
+    dtype = _C.dtype(dtype or oar.get_default_dtype())
+    if name in builder.input_names:
+        return _same_input(builder.find(name), name, sizes, dtype)
+    return builder.input(sizes, dtype, name, True)
+
+
+def _same_input(there: Tensor, name: str, sizes: list[Any], dtype: Any) -> Tensor:
+    # As text: asking whether an open size equals a number would bind it.
+    if [str(size) for size in there.shape] != [str(size) for size in sizes] or there.dtype != dtype:
+        raise ValueError(
+            f"[static.data] the program has an input {name!r} already, of shape {there.shape} and {there.dtype}; it "
+            f"cannot be {sizes} and {dtype} too. hint: give this one another name, or write it in another program."
+        )
+    return there
 
 
 def _size(name: str, axis: int, size: Any) -> Any:
