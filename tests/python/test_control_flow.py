@@ -341,6 +341,11 @@ def test_jvp_sees_through_the_predicate():
         np.testing.assert_allclose(oar.to_tensor(tangent).numpy().reshape(-1), [8.0 * 1, -8.0 * 2])
 
 
+def test_the_test_of_a_loop_gives_a_bool():
+    with pytest.raises(TypeError, match="must give one bool"):
+        oar.jit.capture(lambda i: while_loop(lambda v: v + 1, lambda v: [v + 1], [i])[0], [InputSpec([1], "int64")])
+
+
 def test_a_hook_inside_a_branch_is_refused():
     def f(x):
         def branch():

@@ -88,7 +88,7 @@ Metas infer_while(const args::while_loop& a) {
   const std::vector<Tensor>& answer = a.test.outputs();
   user_check(
       answer.size() == 1 && answer[0].dtype() == DType::Bool && same(answer[0].numel(), Dim(1)),
-      ErrorKind::InvalidArgument, "the test {} must give one bool.", a.test.str());
+      ErrorKind::InvalidType, "the test {} must give one bool.", a.test.str());
   check_body(a.body, a.carried, false);
   Metas metas = metas_of(a.carried);
   static const Dim rounds = Dim::symbol("rounds", 7);
