@@ -240,9 +240,10 @@ struct PythonHook {
 PyObject* add_hook(PyObject* self, PyObject* function) {
   return guarded([&] {
     // The region is differentiated by its program, which has no place for a hook.
-    user_check(!Capture::current() || !Capture::current()->flow(), ErrorKind::Unsupported,
-               "a hook that is set inside a branch or loop would never be called.\nhint: Set it on a "
-               "tensor in front of the branch or loop, or on its result.");
+    user_check(
+        !Capture::current() || !Capture::current()->flow(), ErrorKind::Unsupported,
+        "a hook that is set inside a branch or loop would never be called.\nhint: Set it on a "
+        "tensor in front of the branch or loop, or on its result.");
     const uint64_t id = add_tensor_hook(tensor_of(self), PythonHook{Callable(function)});
     if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
     return PyLong_FromUnsignedLongLong(id);

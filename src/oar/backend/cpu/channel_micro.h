@@ -37,17 +37,19 @@ struct Channels {
         constexpr int k = decltype(vectors)::value;
         V sum[k] = {}, squares[k] = {};
         const T* from = x + first * n + c;
-        for (long r = 0; r < count; ++r)
+        for (long r = 0; r < count; ++r) {
 #pragma GCC unroll 4
           for (int v = 0; v < k; ++v) sum[v] += R::load(from + r * n + v * kLanes, left);
+        }
 #pragma GCC unroll 4
         for (int v = 0; v < k; ++v) sum[v] = sum[v] / T(count);
-        for (long r = 0; r < count; ++r)
+        for (long r = 0; r < count; ++r) {
 #pragma GCC unroll 4
           for (int v = 0; v < k; ++v) {
             const V d = R::load(from + r * n + v * kLanes, left) - sum[v];
             squares[v] += d * d;
           }
+        }
 #pragma GCC unroll 4
         for (int v = 0; v < k; ++v) {
           T *m = mean + c + v * kLanes, *s = spread + c + v * kLanes;
@@ -106,7 +108,7 @@ struct Channels {
       each_group(n, [&](long c, auto vectors, long left) {
         constexpr int k = decltype(vectors)::value;
         V sum[k] = {}, product[k] = {};
-        for (long r = 0; r < count; ++r)
+        for (long r = 0; r < count; ++r) {
 #pragma GCC unroll 4
           for (int v = 0; v < k; ++v) {
             const long at = c + v * kLanes, from = (first + r) * n + at;
@@ -115,6 +117,7 @@ struct Channels {
             sum[v] += g;
             product[v] += g * d;
           }
+        }
 #pragma GCC unroll 4
         for (int v = 0; v < k; ++v) {
           const long at = c + v * kLanes;

@@ -227,6 +227,9 @@ struct Rows {
   }
 #if defined(__AVX__)
   static void store_past_caches(T* p, V v) {
+#if defined(__clang__)
+    __builtin_nontemporal_store(v, reinterpret_cast<V*>(p));
+#else
     if constexpr (kBytes == 64 && sizeof(T) == 4)
       __builtin_ia32_movntps512(p, v);
     else if constexpr (kBytes == 64)
@@ -237,6 +240,7 @@ struct Rows {
       __builtin_ia32_movntpd256(p, v);
     else
       store(p, v);
+#endif
   }
 #endif
 

@@ -149,8 +149,8 @@ void pad_rows(const oar_tensor& x, const oar_tensor& out, Ints paddings, std::st
               T element) {
   SmallVector<PaddedAxis, 6> axes;
   for (int i = 0; i < x.ndim; ++i)
-    axes.push_back({x.shape[i], paddings[static_cast<size_t>(2 * i)],
-                    paddings[static_cast<size_t>(2 * i + 1)], mode});
+    axes.push_back({x.shape[i], paddings[2 * static_cast<size_t>(i)],
+                    paddings[2 * static_cast<size_t>(i) + 1], mode});
   const int64_t length = axes.back().size(), step = x.strides[x.ndim - 1];
   const auto* from = static_cast<const T*>(x.data);
   parallel_for(0, out.numel / length, std::max<int64_t>(1, kGrain / length),
