@@ -7,7 +7,8 @@
 
 namespace oar {
 
-// A derived in-place op has the rules of the op it is derived from.
+// A derived in-place op has the rules of the op it is derived from. Ops live in the registry, never in a temporary.
+// NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
 inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
 
 // Gives the axes of `plan` their factors, as the rule says for this call.

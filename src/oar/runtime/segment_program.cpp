@@ -186,11 +186,11 @@ class Programs {
  private:
   static std::shared_ptr<const SegmentProgram> made_of(const Segment& segment) {
     try {
-      if (auto parts = Building(segment).run())
-        return std::make_shared<const SegmentProgram>(std::move(parts));
+      auto parts = Building(segment).run();
+      return parts ? std::make_shared<const SegmentProgram>(std::move(parts)) : nullptr;
     } catch (const NotSaid&) {
+      return nullptr;
     }
-    return nullptr;
   }
 
   void remember(Met met) {

@@ -247,7 +247,7 @@ void SegmentQueue::make_one_by_one(const Segment& segment) {
 }
 
 // The calls from there on have not been made.
-void SegmentQueue::lose(const Segment& segment, size_t from, std::exception_ptr error) {
+void SegmentQueue::lose(const Segment& segment, size_t from, const std::exception_ptr& error) {
   for (size_t i = from; i < segment.calls.size(); ++i)
     for (const Tensor& t : segment.calls[i].outputs) {
       if (segment.was_there(t)) continue;  // and has its old content
@@ -306,7 +306,7 @@ void SegmentScope::finish(bool returned) {
 SegmentScope::~SegmentScope() {
   try {
     finish(false);
-  } catch (const Error&) {
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the function's own error is on its way
   }
 }
 

@@ -52,7 +52,7 @@ class SegmentQueue final : public LaunchQueue {
   void settle(const char* why);
   void run(Segment& segment, const char* why);
   void make_one_by_one(const Segment& segment);
-  void lose(const Segment& segment, size_t from, std::exception_ptr error);
+  void lose(const Segment& segment, size_t from, const std::exception_ptr& error);
   void check_lost(const Tensor& t) const;
   void tell(const Segment& segment, const char* why, bool program) const;
 

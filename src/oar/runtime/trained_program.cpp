@@ -63,7 +63,7 @@ Halves halves_of(JointProgram joint) {
 
 }  // namespace
 
-TrainedProgram::Parts::Parts(JointProgram j) : Parts(j, halves_of(j)) {}
+TrainedProgram::Parts::Parts(const JointProgram& j) : Parts(j, halves_of(j)) {}
 
 TrainedProgram::Parts::Parts(JointProgram j, Halves halves)
     : joint(std::move(j)),
@@ -72,8 +72,8 @@ TrainedProgram::Parts::Parts(JointProgram j, Halves halves)
       forward(optimised(halves.forward)),
       backward(optimised(halves.backward)) {}
 
-TrainedProgram::TrainedProgram(JointProgram joint)
-    : parts_(std::make_shared<const Parts>(std::move(joint))) {}
+TrainedProgram::TrainedProgram(const JointProgram& joint)
+    : parts_(std::make_shared<const Parts>(joint)) {}
 
 // What a run leaves for its backward: tensors, and the versions at which they must still be.
 class TrainedProgram::Saved {

@@ -14,7 +14,7 @@ struct RowsOutput {
 
 class TrainedProgram {
  public:
-  explicit TrainedProgram(JointProgram joint);
+  explicit TrainedProgram(const JointProgram& joint);
 
   // Gradients reach the inputs that ask for them and the tensors outside that the function reads.
   // Inside a capture or a transform the function's calls take part in it instead.
@@ -36,7 +36,7 @@ class TrainedProgram {
 
  private:
   struct Parts {
-    explicit Parts(JointProgram j);
+    explicit Parts(const JointProgram& j);
     Parts(JointProgram j, Halves halves);
     JointProgram joint;
     std::vector<RowsOutput> rows;
