@@ -12,7 +12,8 @@
 namespace oar::cpu {
 namespace {
 
-constexpr int64_t kBlock = 128;
+// Long enough that a plane of the image is read from far away a few times only.
+constexpr int64_t kBlock = 512;
 
 struct Reading {
   bool nearest, align_corners;
