@@ -13,7 +13,18 @@ from oar._framework import (
     is_compiled_with_xpu,
     set_flags,
 )
-from oar.base import backward, compiler, core, data_feeder, dygraph, executor, framework, wrapped_decorator
+from oar.base import (
+    backward,
+    compiler,
+    core,
+    data_feeder,
+    dygraph,
+    executor,
+    framework,
+    layer_helper,
+    operators,
+    wrapped_decorator,
+)
 from oar.base.core import LoDTensor
 from oar.base.data_feeder import DataFeeder
 from oar.base.dygraph import disable_dygraph, enable_dygraph
@@ -87,7 +98,9 @@ __all__ = [
     "is_compiled_with_cuda",
     "is_compiled_with_rocm",
     "is_compiled_with_xpu",
+    "layer_helper",
     "name_scope",
+    "operators",
     "program_guard",
     "scope_guard",
     "set_flags",

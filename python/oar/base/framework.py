@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import types
+
 from oar import _C
 from oar._framework import get_flags, in_dynamic_mode, place_of, set_flags
+from oar.base import operators
 from oar.framework import core, unique_name
 from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode, use_pir_api
 from oar.framework.parameter import EagerParamBase, Parameter
@@ -30,7 +33,9 @@ __all__ = [
     "program_guard",
     "EagerParamBase",
     "Parameter",
+    "OpProtoHolder",
     "convert_np_dtype_to_dtype_",
+    "convert_np_dtype_to_proto_type",
     "core",
     "get_flags",
     "in_dygraph_mode",
@@ -48,6 +53,38 @@ in_dygraph_mode = in_dynamic_mode
 def convert_np_dtype_to_dtype_(np_dtype) -> _C.dtype:
     """The dtype of a name, of NumPy's or of Oar's."""
     return _C.dtype(np_dtype)
+
+
+convert_np_dtype_to_proto_type = convert_np_dtype_to_dtype_
+
+
+class OpProtoHolder:
+    """The ops that ``Block.append_op`` takes, with the names of their slots."""
+
+    @classmethod
+    def instance(cls) -> OpProtoHolder:
+        """The only one."""
+        return _protos
+
+    def has_op_proto(self, type: str) -> bool:
+        """Whether there is an op of this older name."""
+        return operators.find_older(type) is not None
+
+    def get_op_proto(self, type: str) -> types.SimpleNamespace:
+        """The names of an op's slots."""
+        form = operators.find_older(type)
+        if form is None:
+            raise ValueError(f"Operator {type!r} has not been registered.")
+        slots = [types.SimpleNamespace(name=a.older[0]) for a in form.arguments]
+        return types.SimpleNamespace(
+            type=type,
+            inputs=[slot for slot in slots if slot.name[0].isupper()],
+            attrs=[slot for slot in slots if not slot.name[0].isupper()],
+            outputs=[types.SimpleNamespace(name=name) for name in form.results],
+        )
+
+
+_protos = OpProtoHolder()
 
 
 class Tracer:

@@ -63,6 +63,8 @@ class DataType:
     BFLOAT16 = _C.bfloat16
     FLOAT32 = _C.float32
     FLOAT64 = _C.float64
+    FLOAT8_E4M3FN = _C.float8_e4m3fn
+    FLOAT8_E5M2 = _C.float8_e5m2
     COMPLEX64 = _C.complex64
     COMPLEX128 = _C.complex128
 
@@ -71,7 +73,11 @@ class VarDesc:
     """Holds ``VarType``."""
 
     class VarType:
-        """The dtypes by their older names."""
+        """The dtypes by their older names, and the kinds of variables."""
+
+        LOD_TENSOR = DENSE_TENSOR = "dense tensor"
+        SELECTED_ROWS = "selected rows"
+        LOD_TENSOR_ARRAY = DENSE_TENSOR_ARRAY = "list of tensors"
 
         BOOL = _C.bool
         UINT8 = _C.uint8
@@ -83,6 +89,8 @@ class VarDesc:
         BF16 = _C.bfloat16
         FP32 = _C.float32
         FP64 = _C.float64
+        FP8_E4M3FN = _C.float8_e4m3fn
+        FP8_E5M2 = _C.float8_e5m2
         COMPLEX64 = _C.complex64
         COMPLEX128 = _C.complex128
 
@@ -219,7 +227,9 @@ class _Globals:
 
     def keys(self) -> list[str]:
         """The names of the flags."""
-        return [row[0] for row in _C.list_flags()]
+        from oar._framework import _kept_flags
+
+        return [row[0] for row in _C.list_flags()] + list(_kept_flags)
 
     def is_public(self, name: str) -> bool:
         """Whether there is such a flag."""

@@ -115,6 +115,25 @@ class Block:
         made.stop_gradient = stop_gradient
         return made
 
+    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **kwargs: Any) -> Operator:
+        """Writes down a call under Paddle's older names, and gives its results to the variables of ``outputs``.
+
+        Args:
+            type: the op: one of Paddle's older names, or a registered op, of a user's library for example.
+            inputs: variables, or lists of them, by slot.
+            outputs: variables for the results by slot, made by ``create_var`` for example.
+            attrs: the other arguments by name.
+        """
+        from oar.base import operators
+
+        calls = self.program._builder.calls
+        before = len(calls())
+        self.program._within(lambda: operators.append(type, inputs or {}, outputs or {}, attrs or {}))
+        rows = calls()
+        if len(rows) == before:
+            raise ValueError(f"[append_op] {type} wrote no call.")
+        return Operator(self, len(rows) - 1, rows[-1])
+
     def create_parameter(self, shape: Any, dtype: Any, name: str | None = None, initializer: Any = None,
                          trainable: bool = True, **kwargs: Any) -> Parameter:
         """A parameter, initialised by the default startup program."""

@@ -1,0 +1,161 @@
+"""Names of Paddle's inner modules that programs use: gradients, nests, flags, places, one process."""
+
+import numpy as np
+import pytest
+
+import oar
+from oar import distributed, static
+from oar.base import framework
+
+
+def test_one_process():
+    assert distributed.get_rank() == 0 and distributed.get_world_size() == 1
+    assert not distributed.is_available()
+    distributed.init_parallel_env()
+    assert distributed.is_initialized()
+    env = distributed.ParallelEnv()
+    assert env.rank == env.local_rank == 0 and env.nranks == 1 and env.trainer_endpoints == []
+
+
+def test_several_processes_are_refused(monkeypatch):
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
+    monkeypatch.setenv("PADDLE_TRAINER_ID", "1")
+    assert distributed.get_rank() == 1 and distributed.get_world_size() == 2
+    with pytest.raises(NotImplementedError, match="2 processes"):
+        distributed.init_parallel_env()
+
+
+def test_placements():
+    shard = distributed.Shard(1)
+    assert shard == distributed.Shard(1) != distributed.Shard(0)
+    assert len({shard, distributed.Shard(1), distributed.Replicate(), distributed.Partial()}) == 3
+    assert shard.is_shard() and shard.is_shard(1) and not shard.is_shard(0) and shard.get_dim() == 1
+    assert distributed.Replicate().is_replicated() and distributed.Partial().is_partial()
+    assert repr(shard) == "Shard(dim=1)"
+
+
+def test_gradients_in_programs():
+    oar.enable_static()
+    main = static.Program()
+    with static.program_guard(main):
+        x = static.data("x", [3])
+        x.stop_gradient = False
+        grad, = oar.autograd.ir_backward.grad(oar.sum(x * x), x)
+        made, = static.Executor().run(main, feed={"x": np.float32([1, 2, 3])}, fetch_list=[grad])
+    oar.disable_static()
+    np.testing.assert_allclose(made, [2, 4, 6])
+
+
+def test_states_of_programs():
+    oar.enable_static()
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        two = oar.nn.initializer.Constant(2.0)
+        weight = oar.pir.core.create_parameter("float32", [2], name="inner_names_w", initializer=two)
+        kept = oar.pir.core.create_persistable_value("float32", [2], name="inner_names_k", initializer=two)
+        executor = static.Executor()
+        executor.run(startup)
+        made, = executor.run(main, fetch_list=[weight + kept])
+    oar.disable_static()
+    assert made.tolist() == [4.0, 4.0] and kept.persistable and not weight.stop_gradient
+    assert oar.pir.core.vartype_to_datatype[oar.base.core.VarDesc.VarType.FP32] == oar.float32
+
+
+def test_slots_of_ops():
+    protos = framework.OpProtoHolder.instance()
+    assert protos.has_op_proto("matmul_v2") and not protos.has_op_proto("no_such_op")
+    proto = protos.get_op_proto("matmul_v2")
+    assert [slot.name for slot in proto.inputs] == ["X", "Y"] and [slot.name for slot in proto.attrs] == ["trans_x", "trans_y"]
+    assert [slot.name for slot in proto.outputs] == ["Out"]
+    with pytest.raises(ValueError, match="not been registered"):
+        protos.get_op_proto("no_such_op")
+    assert framework.convert_np_dtype_to_proto_type(np.float32) == oar.float32
+
+
+def test_nests():
+    nest = {"b": [1, (2, 3)], "a": 4}
+    utils = oar.utils
+    assert utils.flatten(nest) == [4, 1, 2, 3]
+    assert utils.pack_sequence_as(nest, [0, 5, 6, 7]) == {"b": [5, (6, 7)], "a": 0}
+    assert utils.map_structure(lambda x, y: x + y, nest, nest) == {"b": [2, (4, 6)], "a": 8}
+    assert utils.map_structure(abs, -1) == 1 and utils.to_sequence(3) == [3] and utils.is_sequence(nest)
+    utils.assert_same_structure(nest, {"a": 0, "b": [0, (0, 0)]})
+    with pytest.raises(ValueError, match="structures differ"):
+        utils.assert_same_structure(nest, {"a": 0, "b": [0, (0, 0, 0)]})
+    with pytest.raises(TypeError, match="differ in type"):
+        utils.assert_same_structure([1], (1,))
+    with pytest.raises(ValueError, match="4 leaves"):
+        utils.pack_sequence_as(nest, [1])
+
+
+def test_flags_of_other_engines_are_kept():
+    assert oar.get_flags("FLAGS_sort_sum_gradient") == {"FLAGS_sort_sum_gradient": False}
+    try:
+        oar.set_flags({"FLAGS_sort_sum_gradient": True, "check_nan_inf": False})
+        assert oar.get_flags(["sort_sum_gradient"]) == {"sort_sum_gradient": True}
+        assert "FLAGS_sort_sum_gradient" in oar.base.core.globals()
+    finally:
+        oar.set_flags({"FLAGS_sort_sum_gradient": False})
+    with pytest.raises(ValueError, match="no flag"):
+        oar.set_flags({"FLAGS_no_such_flag": 1})
+
+
+def test_integers_take_no_gradient():
+    places = oar.to_tensor([0, 2], stop_gradient=False)
+    assert places.stop_gradient
+    x = oar.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    oar.gather(x, places).sum().backward()
+    assert x.grad.tolist() == [1.0, 0.0, 1.0] and places.grad is None
+
+
+def test_input_specs_ask_for_gradients_where_there_are_some():
+    spec = static.InputSpec([None], "int64")
+    assert not spec.stop_gradient and not static.input.InputSpec([2]).stop_gradient
+    table = oar.rand([5, 2])
+    look_up = oar.jit.capture(lambda i: oar.nn.functional.embedding(i, table), [spec])
+    np.testing.assert_array_equal(look_up(oar.to_tensor([3, 1])).numpy(), table.numpy()[[3, 1]])
+
+
+def test_lists_of_tensors_become_one():
+    parts = [oar.ones([2, 1]), oar.zeros([2, 3])]
+    joined, sizes = oar.tensor.manipulation.tensor_array_to_tensor(parts, axis=1)
+    assert joined.tolist() == [[1, 0, 0, 0]] * 2 and sizes.tolist() == [1, 3]
+    stacked, sizes = oar.tensor.tensor_array_to_tensor([parts[0]] * 3, axis=0, use_stack=True)
+    assert stacked.shape == [3, 2, 1] and sizes.tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="list of tensors"):
+        oar.tensor.tensor_array_to_tensor(parts[0])
+
+
+def test_tensors_that_become_others():
+    a, b = oar.ones([2]), oar.zeros([3, 4])
+    assert a._inplace_assign(b) is a and a.shape == [3, 4]
+    b.fill_(7)
+    assert float(a.sum()) == 0.0  # a copy
+    x = oar.ones([2])
+    x.stop_gradient = False
+    y = x * 1
+    y._inplace_assign(x * 3)
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_backward_hooks_without_arguments():
+    x, calls = oar.to_tensor([2.0], stop_gradient=False), []
+    assert x._register_backward_hook(lambda: calls.append(1))
+    for _ in range(2):
+        (x * x).backward()
+    assert calls == [1, 1] and x.grad.tolist() == [8.0]
+    with pytest.raises(ValueError, match="leaves"):
+        (x * x)._register_backward_hook(lambda: None)
+
+
+def test_random_numbers_and_embeddings_under_inner_paths():
+    from oar.nn.functional.input import embedding_renorm_
+
+    made = oar.tensor.random.gaussian([1000], 5.0, 0.1)
+    assert abs(float(made.mean()) - 5.0) < 0.05
+    table = oar.full([3, 4], 2.0)
+    assert embedding_renorm_(oar.to_tensor([0, 2]), table, 1.0) is table
+    np.testing.assert_allclose(np.linalg.norm(table.numpy(), axis=1), [1, 4, 1], rtol=1e-4)
+    assert oar.CPUPlace()._equals(oar.CPUPlace())
+    assert oar.framework.dtype.dtype("float32") == oar.float32
