@@ -9,9 +9,14 @@ __all__ = ["assign", "clone", "einsum", "nonzero", "is_empty", "create_tensor"]
 
 
 def assign(x, output: Tensor | None = None) -> Tensor:
-    """A copy of x (a tensor, array, list or number), or its values written into ``output``."""
+    """A copy of x (a tensor, array, list or number), or its values written into ``output``, which takes on its shape."""
     source = x if isinstance(x, Tensor) else _C.make_tensor(x, None)
-    return ops.assign(source) if output is None else ops.copy_into(output, source)
+    if output is None:
+        return ops.assign(source)
+    if [str(size) for size in output.shape] == [str(size) for size in source.shape]:
+        return ops.copy_into(output, source)
+    output._become(ops.assign(source))
+    return output
 
 
 def clone(x: Tensor, name: str | None = None) -> Tensor:

@@ -159,3 +159,61 @@ def test_random_numbers_and_embeddings_under_inner_paths():
     np.testing.assert_allclose(np.linalg.norm(table.numpy(), axis=1), [1, 4, 1], rtol=1e-4)
     assert oar.CPUPlace()._equals(oar.CPUPlace())
     assert oar.framework.dtype.dtype("float32") == oar.float32
+
+
+def test_descriptions_of_ops():
+    from oar.base.proto.framework_pb2 import OpProto
+
+    protos = {proto.type: proto for proto in map(OpProto.FromString, oar.base.core.get_all_op_protos())}
+    concat = protos["concat"]
+    assert concat.inputs[0].name == "X" and concat.inputs[0].duplicable and not protos["relu"].inputs[0].duplicable
+    assert {a.name: a.default for a in protos["softmax"].attrs} == {"axis": -1}
+    assert concat == framework.OpProtoHolder.instance().get_op_proto("concat")
+    assert oar.base.core.get_op_extra_attrs("concat") == {}
+
+
+def test_programs_keep_their_ops_whole():
+    oar.enable_static()
+    main = static.Program()
+    with static.program_guard(main):
+        x = static.data("x", [3])
+        y = oar.nn.functional.softmax(x)
+        assert oar.decomposition.decompose(main, [y])[0] is y
+        with pytest.raises(TypeError, match="should be a Program"):
+            oar.decomposition.decompose(None, [y])
+    oar.disable_static()
+
+
+def test_contents_with_lengths_of_sequences():
+    made = oar.base.create_lod_tensor(np.arange(5).reshape(5, 1), [[2], [2, 3]], oar.CPUPlace())
+    assert made.recursive_sequence_lengths() == [[2], [2, 3]] and made.lod() == [[0, 2], [0, 2, 5]]
+    assert made.shape() == [5, 1] and made.has_valid_recursive_sequence_lengths()
+    rows = oar.base.create_lod_tensor([[1, 2], [3]], [[2, 1]])
+    np.testing.assert_array_equal(np.array(rows), [[1], [2], [3]])
+    with pytest.raises(ValueError, match="add up to 4"):
+        oar.base.create_lod_tensor(np.zeros([5, 1]), [[2, 2]])
+    drawn = oar.base.create_random_int_lodtensor([[2, 3]], [4], None, 3, 5)
+    assert drawn.shape() == [5, 4] and np.array(drawn).min() >= 3 and np.array(drawn).max() <= 5
+
+
+def test_assign_gives_a_tensor_another_shape():
+    target = oar.zeros([1])
+    assert oar.assign(np.float32([[1, 2]]), target) is target and target.tolist() == [[1.0, 2.0]]
+
+
+def test_shuffled_rows():
+    x = oar.arange(12, dtype="float32").reshape([2, 3, 2])
+    x.stop_gradient = False
+    made = oar.incubate.layers.shuffle_batch(x, 3)
+    assert sorted(made.numpy().reshape(6, 2).tolist()) == x.numpy().reshape(6, 2).tolist() and made.shape == [2, 3, 2]
+    assert (made == oar.incubate.layers.shuffle_batch(x, 3)).all()
+    made.sum().backward()
+    assert x.grad.tolist() == np.ones([2, 3, 2]).tolist()
+    with pytest.raises(ValueError, match="2 axes"):
+        oar.incubate.layers.shuffle_batch(oar.ones([3]))
+
+
+def test_an_argument_of_the_wrong_type_is_both_errors():
+    for kind in (TypeError, ValueError, oar.ArgumentTypeError):
+        with pytest.raises(kind, match="must be a tensor, not None"):
+            oar.abs(None)

@@ -100,6 +100,15 @@ def test_values(made, expected):
     np.testing.assert_allclose(np.asarray(made().numpy()), expected, rtol=2e-5, atol=1e-6)
 
 
+def test_convolutions_take_layouts_of_any_rank():
+    volume, weight = t(array(1, 2, 3, 4, 5)), t(array(2, 3, 2, 2, 2))
+    plain = oar.nn.functional.conv3d_transpose(volume, weight, stride=2, padding=1)
+    made = _C_ops.conv3d_transpose(volume, weight, [2, 2, 2], [1, 1, 1], [], [], "EXPLICIT", 1, [1, 1, 1], "NCHW")
+    np.testing.assert_allclose(made.numpy(), plain.numpy(), rtol=1e-5, atol=1e-6)
+    last = _C_ops.conv2d(t(IMAGE.transpose(0, 2, 3, 1)), t(array(4, 3, 2, 2)), [1, 1], [0, 0], "SAME", [1, 1], 1, "NHWC")
+    assert last.shape == [2, 6, 6, 4]
+
+
 def test_softmax_with_cross_entropy_gives_both():
     label = t(np.array([[0], [3], [1]]))
     softmax, loss = _C_ops.cross_entropy_with_softmax(t(X), label, False, True, True, -100, -1)

@@ -26,6 +26,7 @@ from oar.base import (
     wrapped_decorator,
 )
 from oar.base.core import LoDTensor
+from oar.base.lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from oar.base.data_feeder import DataFeeder
 from oar.base.dygraph import disable_dygraph, enable_dygraph
 from oar.framework import ParamAttr, unique_name
@@ -76,7 +77,9 @@ __all__ = [
     "compiler",
     "core",
     "cpu_places",
+    "create_lod_tensor",
     "create_parameter",
+    "create_random_int_lodtensor",
     "cuda_places",
     "data",
     "data_feeder",

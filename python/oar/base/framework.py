@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import types
-
 from oar import _C
 from oar._framework import get_flags, in_dynamic_mode, place_of, set_flags
 from oar.base import operators
+from oar.base.proto.framework_pb2 import OpProto
 from oar.framework import core, unique_name
 from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode, use_pir_api
 from oar.framework.parameter import EagerParamBase, Parameter
@@ -70,18 +69,12 @@ class OpProtoHolder:
         """Whether there is an op of this older name."""
         return operators.find_older(type) is not None
 
-    def get_op_proto(self, type: str) -> types.SimpleNamespace:
+    def get_op_proto(self, type: str) -> OpProto:
         """The names of an op's slots."""
         form = operators.find_older(type)
         if form is None:
             raise ValueError(f"Operator {type!r} has not been registered.")
-        slots = [types.SimpleNamespace(name=a.older[0]) for a in form.arguments]
-        return types.SimpleNamespace(
-            type=type,
-            inputs=[slot for slot in slots if slot.name[0].isupper()],
-            attrs=[slot for slot in slots if not slot.name[0].isupper()],
-            outputs=[types.SimpleNamespace(name=name) for name in form.results],
-        )
+        return OpProto.of(form)
 
 
 _protos = OpProtoHolder()

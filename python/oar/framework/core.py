@@ -23,7 +23,9 @@ __all__ = [
     "Scope",
     "XPUPlace",
     "XPUVersion",
+    "get_all_op_protos",
     "get_low_precision_op_list",
+    "get_op_extra_attrs",
     "get_xpu_device_version",
     "globals",
     "is_compiled_with_avx",
@@ -287,6 +289,19 @@ def _set_prim_forward_blacklist(*names: str) -> None:
 def _set_prim_backward_blacklist(*names: str) -> None:
     """Ops whose gradients are not to be expanded. Kept, as the wish to expand is."""
     _kept_whole["backward"].update(names)
+
+
+def get_all_op_protos() -> list[bytes]:
+    """The ops that ``Block.append_op`` takes, as bytes that ``OpProto.FromString`` reads."""
+    from oar.base import operators
+    from oar.base.proto.framework_pb2 import OpProto
+
+    return [OpProto.of(operators.find_older(name)).SerializeToString() for name in operators.older_names()]
+
+
+def get_op_extra_attrs(type: str) -> dict[str, object]:
+    """Attributes that only steer another engine: none are listed."""
+    return {}
 
 
 def get_low_precision_op_list() -> dict[str, str]:

@@ -17,7 +17,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 
-__all__ = ["Form", "append", "find", "find_older", "names", "put"]
+__all__ = ["Form", "append", "find", "find_older", "names", "older_names", "put"]
 
 _MISSING = object()
 # Attributes that say how Paddle is to carry a call out, or repeat what the tensors say.
@@ -41,6 +41,11 @@ class Argument:
         self.older = older.split("|") if older else [self.name]
         self.default = ast.literal_eval(default) if given else _MISSING
         self.target = target if marked else self.name
+
+    @property
+    def optional(self) -> bool:
+        """Whether it has a default."""
+        return self.default is not _MISSING
 
     def read(self, value: Any) -> Any:
         """A value as the function takes it."""
@@ -168,6 +173,11 @@ def find(name: str) -> Callable | None:
 def names() -> list[str]:
     """The names of all ops of the table."""
     return sorted(_table()[0])
+
+
+def older_names() -> list[str]:
+    """The names that ``append_op`` takes."""
+    return sorted(_table()[1])
 
 
 def find_older(name: str) -> Form | None:

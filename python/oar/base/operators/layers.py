@@ -149,6 +149,26 @@ def _layout(x: Tensor, data_format: str) -> str:
     return _LAYOUTS[x.ndim][data_format[1] != "C" and data_format != "AnyLayout"]
 
 
+def _convolution(op: Any) -> Any:
+    def convolve(x, weight, stride=1, padding=0, padding_algorithm="EXPLICIT", dilation=1, groups=1, data_format="NCHW"):
+        return op(x, weight, None, stride, padding, dilation, groups, _layout(x, data_format), padding_algorithm)
+
+    return convolve
+
+
+def _transposed(op: Any) -> Any:
+    def convolve(x, weight, stride=1, padding=0, output_padding=(), output_size=None, padding_algorithm="EXPLICIT", groups=1,
+                 dilation=1, data_format="NCHW"):
+        return op(x, weight, None, stride, padding, output_padding or 0, groups=groups, dilation=dilation,
+                  output_size=output_size, data_format=_layout(x, data_format), padding_algorithm=padding_algorithm)
+
+    return convolve
+
+
+conv2d, conv3d = _convolution(ops.conv2d), _convolution(ops.conv3d)
+conv2d_transpose, conv3d_transpose = _transposed(ops.conv2d_transpose), _transposed(ops.conv3d_transpose)
+
+
 def _interpolation(x, out_size=None, size_tensor=None, scale_tensor=None, data_format="NCHW", out_d=0, out_h=0, out_w=0,
                    scale=(), interp_method="bilinear", align_corners=True, align_mode=1):
     count = x.ndim - 2

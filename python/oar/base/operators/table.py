@@ -87,15 +87,15 @@ complex | real:X imag:Y -> Out
 concat | x[]:X axis:axis|AxisTensor=0 -> Out
 conj | x:X -> Out
 conv2d | input:Input>x filter:Filter>weight strides=[1,1]>stride paddings=[0,0]>padding padding_algorithm='EXPLICIT'
-    dilations=[1,1]>dilation groups=1 data_format='NCHW' -> Output @ ops.conv2d
+    dilations=[1,1]>dilation groups=1 data_format='NCHW' -> Output @ conv2d
 conv2d_transpose | x:Input filter:Filter>weight strides=[1,1]>stride paddings=[0,0]>padding output_padding=[]
     output_size=[]? padding_algorithm='EXPLICIT' groups=1 dilations=[1,1]>dilation data_format='NCHW' -> Output @
-    ops.conv2d_transpose
+    conv2d_transpose
 conv3d | input:Input>x filter:Filter>weight strides=[1,1,1]>stride paddings=[0,0,0]>padding
-    padding_algorithm='EXPLICIT' groups=1 dilations=[1,1,1]>dilation data_format='NCDHW' -> Output @ ops.conv3d
+    padding_algorithm='EXPLICIT' groups=1 dilations=[1,1,1]>dilation data_format='NCDHW' -> Output @ conv3d
 conv3d_transpose | x:Input filter:Filter>weight strides=[1,1,1]>stride paddings=[0,0,0]>padding output_padding=[]
     output_size=[]? padding_algorithm='EXPLICIT' groups=1 dilations=[1,1,1]>dilation data_format='NCHW' -> Output @
-    ops.conv3d_transpose
+    conv3d_transpose
 copysign | x y -> out
 cos | x:X -> Out
 cosh | x:X -> Out
@@ -110,10 +110,10 @@ cumsum | x:X axis=-1 flatten=False exclusive=False reverse=False -> Out
 decayed_adagrad | param:Param grad:Grad moment:Moment learning_rate:LearningRate decay=0.95 epsilon=1e-06 ->
     ParamOut MomentOut
 depthwise_conv2d | input:Input>x filter:Filter>weight strides=[1,1]>stride paddings=[0,0]>padding
-    padding_algorithm='EXPLICIT' groups=1 dilations=[1,1]>dilation data_format='NCHW' -> Output @ ops.conv2d
+    padding_algorithm='EXPLICIT' groups=1 dilations=[1,1]>dilation data_format='NCHW' -> Output @ conv2d
 depthwise_conv2d_transpose | x:Input filter:Filter>weight strides=[1,1]>stride paddings=[0,0]>padding
     output_padding=[] output_size=[]? padding_algorithm='EXPLICIT' groups=1 dilations=[1,1]>dilation
-    data_format='NCHW' -> Output @ ops.conv2d_transpose
+    data_format='NCHW' -> Output @ conv2d_transpose
 diag diag_v2 | x:X offset=0 padding_value=0.0 -> Out
 diag_embed | input:Input offset=0 dim1=-2 dim2=-1 -> Out
 diagonal | x:Input offset=0 axis1=0 axis2=1 -> Out
