@@ -217,3 +217,11 @@ def test_an_argument_of_the_wrong_type_is_both_errors():
     for kind in (TypeError, ValueError, oar.ArgumentTypeError):
         with pytest.raises(kind, match="must be a tensor, not None"):
             oar.abs(None)
+
+
+def test_index_fill_takes_numbers():
+    x, index = oar.zeros([3, 2]), oar.to_tensor([0, 2])
+    assert oar.index_fill(x, index, 0, 5).tolist() == [[5, 5], [0, 0], [5, 5]]
+    assert x.index_fill(index, 0, oar.to_tensor(2.0)).tolist() == [[2, 2], [0, 0], [2, 2]]
+    assert x.index_fill_(oar.to_tensor([1]), 1, 7.0) is x and x.tolist() == [[0, 7]] * 3
+    assert oar.index_fill(x > 0, index, 0, False).tolist() == [[False, False], [False, True], [False, False]]
