@@ -209,6 +209,9 @@ def test_append_op(static_mode):
     made = static.Executor().run(main, feed={"x": X, "y": Y}, fetch_list=[total, *parts])
     for got, expected in zip(made, (X + Y, (X + Y)[:, :1], (X + Y)[:, 1:])):
         np.testing.assert_allclose(got, expected, rtol=1e-6)
+    block.append_op(type="relu", inputs={"X": ["total"]}, outputs={"Out": "part0"})
+    np.testing.assert_allclose(static.Executor().run(main, feed={"x": X, "y": Y}, fetch_list=["part0"])[0],
+                               np.maximum(X + Y, 0), rtol=1e-6)
     with pytest.raises(ValueError, match="no op 'no_such_op'"):
         block.append_op(type="no_such_op")
     with pytest.raises(ValueError, match="no attribute 'keepdims'"):

@@ -120,19 +120,26 @@ class Block:
 
         Args:
             type: the op: one of Paddle's older names, or a registered op, of a user's library for example.
-            inputs: variables, or lists of them, by slot.
-            outputs: variables for the results by slot, made by ``create_var`` for example.
+            inputs: variables or their names, or lists of them, by slot.
+            outputs: variables for the results by slot, made by ``create_var`` for example, or their names.
             attrs: the other arguments by name.
         """
         from oar.base import operators
 
         calls = self.program._builder.calls
         before = len(calls())
-        self.program._within(lambda: operators.append(type, inputs or {}, outputs or {}, attrs or {}))
+        given, made = ({slot: self._variables(value) for slot, value in (slots or {}).items()} for slots in (inputs, outputs))
+        self.program._within(lambda: operators.append(type, given, made, attrs or {}))
         rows = calls()
         if len(rows) == before:
             raise ValueError(f"[append_op] {type} wrote no call.")
         return Operator(self, len(rows) - 1, rows[-1])
+
+    def _variables(self, value: Any) -> Any:
+        """Variables where names of them are given."""
+        if isinstance(value, (list, tuple)):
+            return [self._variables(item) for item in value]
+        return self.var(value) if isinstance(value, str) else value
 
     def create_parameter(self, shape: Any, dtype: Any, name: str | None = None, initializer: Any = None,
                          trainable: bool = True, **kwargs: Any) -> Parameter:
