@@ -134,8 +134,8 @@ def _flag_name(name: str) -> str:
     return name[6:] if name.startswith("FLAGS_") else name
 
 
-# Flags of Paddle that say how its own engines are to work, with their defaults there. They are kept for programs that set
-# and read them; nothing here depends on them.
+# Flags of Paddle that say how its own engines are to work, with their defaults there. They are kept for programs that
+# set and read them; nothing here depends on them.
 _kept_flags = {
     "allocator_strategy": "auto_growth",
     "cudnn_deterministic": False,

@@ -23,7 +23,8 @@ class LayerHelper(LayerMaker):
 
     Args:
         layer_type: the kind of layer, such as ``'fc'``.
-        kwargs: the arguments of the function that makes the layer: ``name``, ``input``, ``param_attr``, ``bias_attr``, ``act``.
+        kwargs: the arguments of the function that makes the layer: ``name``, ``input``, ``param_attr``, ``bias_attr``,
+            ``act``.
     """
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
@@ -60,7 +61,8 @@ class LayerHelper(LayerMaker):
         """The dtype of all inputs."""
         kinds = {one.dtype for one in self.multiple_input(input_param_name)}
         if len(kinds) > 1:
-            raise ValueError(f"the inputs of {self.layer_type} have several dtypes: {', '.join(sorted(k.name for k in kinds))}.")
+            names = ", ".join(sorted(kind.name for kind in kinds))
+            raise ValueError(f"the inputs of {self.layer_type} have several dtypes: {names}.")
         return kinds.pop() if kinds else None
 
     @property
@@ -97,8 +99,8 @@ class LayerHelper(LayerMaker):
 
     # what the layer has --------------------------------------------------------------------------
 
-    def create_parameter(self, attr: Any, shape: Any, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None,
-                         stop_gradient: bool = False, type: Any = None) -> Parameter | None:
+    def create_parameter(self, attr: Any, shape: Any, dtype: Any = None, is_bias: bool = False,
+                         default_initializer: Any = None, stop_gradient: bool = False, type: Any = None) -> Parameter | None:
         """A parameter as ``attr`` says; None where that is False."""
         made = self.parameter([int(s) for s in shape], attr, is_bias, default_initializer, dtype or self.dtype)
         if made is not None and stop_gradient:
@@ -133,7 +135,9 @@ class LayerHelper(LayerMaker):
     def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> tuple[Tensor, bool]:
         """The variable of this name, and whether it was made now."""
         block = self.main_program.global_block()
-        return (block.var(name), False) if block.has_var(name) else (self.create_global_variable(*args, name=name, **kwargs), True)
+        if block.has_var(name):
+            return block.var(name), False
+        return self.create_global_variable(*args, name=name, **kwargs), True
 
     def set_variable_initializer(self, var: Tensor, initializer: Any) -> Tensor:
         """Lets the startup program give a variable that lives on its first content."""
@@ -148,7 +152,8 @@ class LayerHelper(LayerMaker):
 
     # calls ---------------------------------------------------------------------------------------
 
-    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **kwargs: Any) -> Operator | None:
+    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None,
+                  **kwargs: Any) -> Operator | None:
         """Makes a call under Paddle's older names; see ``Block.append_op``. In dynamic mode it runs at once."""
         if oar.in_dynamic_mode():
             operators.append(type, inputs or {}, outputs or {}, attrs or {})

@@ -22,7 +22,9 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
     if isinstance(data, (list, tuple)):
         lengths = [len(sequence) for sequence in data]
         if [list(recursive_seq_lens[-1])] != [lengths]:
-            raise AssertionError(f"data holds sequences of {lengths}, but recursive_seq_lens says {recursive_seq_lens[-1]}.")
+            raise AssertionError(
+                f"data holds sequences of {lengths}, but recursive_seq_lens says {recursive_seq_lens[-1]}."
+            )
         data = np.concatenate([np.asarray(sequence) for sequence in data]).reshape(sum(lengths), -1)
     made = LoDTensor()
     made.set(np.asarray(data), place)
@@ -30,8 +32,8 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
     return made
 
 
-def create_random_int_lodtensor(recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Any, low: int,
-                                high: int) -> LoDTensor:
+def create_random_int_lodtensor(recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Any,
+                                low: int, high: int) -> LoDTensor:
     """Random integers from ``low`` to ``high``, one row of ``base_shape`` for each place of the last level."""
     shape = [sum(recursive_seq_lens[-1]), *base_shape]
     return create_lod_tensor(np.random.randint(low, high + 1, shape).astype("int64"), recursive_seq_lens, place)

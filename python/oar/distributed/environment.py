@@ -63,8 +63,8 @@ def init_parallel_env() -> Any:
     """Joins the other processes; alone, there is nothing to do."""
     env = ParallelEnv()
     if env.world_size > 1:
-        raise NotImplementedError(f"[init_parallel_env] {env.world_size} processes were started, and Oar does not connect "
-                                  "processes yet. hint: start one, without a launcher.")
+        raise NotImplementedError(f"[init_parallel_env] {env.world_size} processes were started, and Oar does not "
+                                  "connect processes yet. hint: start one, without a launcher.")
     _started.append(True)
 
 

@@ -101,7 +101,9 @@ class Predictor:
         feed = {name: handle._array for name, handle in self._inputs.items()}
         missing = [name for name, array in feed.items() if array is None]
         if missing:
-            raise ValueError(f"[Predictor.run] the inputs {', '.join(missing)} have no content. Call copy_from_cpu first.")
+            raise ValueError(
+                f"[Predictor.run] the inputs {', '.join(missing)} have no content. Call copy_from_cpu first."
+            )
         threads, wanted = oar.get_num_threads(), self._config.cpu_math_library_num_threads()
         try:
             oar.set_num_threads(wanted)

@@ -115,7 +115,8 @@ class Block:
         made.stop_gradient = stop_gradient
         return made
 
-    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **kwargs: Any) -> Operator:
+    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None,
+                  **kwargs: Any) -> Operator:
         """Writes down a call under Paddle's older names, and gives its results to the variables of ``outputs``.
 
         Args:
@@ -128,7 +129,8 @@ class Block:
 
         calls = self.program._builder.calls
         before = len(calls())
-        given, made = ({slot: self._variables(value) for slot, value in (slots or {}).items()} for slots in (inputs, outputs))
+        given = {slot: self._variables(value) for slot, value in (inputs or {}).items()}
+        made = {slot: self._variables(value) for slot, value in (outputs or {}).items()}
         self.program._within(lambda: operators.append(type, given, made, attrs or {}))
         rows = calls()
         if len(rows) == before:

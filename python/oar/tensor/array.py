@@ -53,10 +53,14 @@ def array_length(array: list[Tensor]) -> Tensor:
     return oar.to_tensor([len(array)], "int64")
 
 
-def tensor_array_to_tensor(input: list[Tensor], axis: int = 1, use_stack: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+def tensor_array_to_tensor(
+    input: list[Tensor], axis: int = 1, use_stack: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """The tensors of a list joined along an axis, or stacked, and the size of each along it."""
     if not isinstance(input, (list, tuple)):
-        raise TypeError(f"[tensor_array_to_tensor] input should be a list of tensors, but received {type(input).__name__}.")
+        raise TypeError(
+            f"[tensor_array_to_tensor] input should be a list of tensors, but received {type(input).__name__}."
+        )
     for item in input:
         if not isinstance(item, Tensor):
             raise TypeError(f"[tensor_array_to_tensor] input should hold tensors, but received {type(item).__name__}.")

@@ -10,7 +10,9 @@ from oar.tensor import __getattr__ as __getattr__
 __all__ = ["gaussian", "gaussian_"]
 
 
-def gaussian(shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = None, name: str | None = None) -> Tensor:
+def gaussian(
+    shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = None, name: str | None = None
+) -> Tensor:
     """Random numbers of the normal distribution with this mean and deviation."""
     return ops.gaussian(shape, mean, std, seed, dtype)
 

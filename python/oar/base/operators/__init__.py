@@ -21,7 +21,8 @@ __all__ = ["Form", "append", "find", "find_older", "names", "older_names", "put"
 
 _MISSING = object()
 # Attributes that say how Paddle is to carry a call out, or repeat what the tensors say.
-_HINTS = {"reduce_all", "in_dtype", "with_quant_attr", "force_cpu", "place_type", "str_value", "is_test", "workspace_size_MB"}
+_HINTS = {"force_cpu", "in_dtype", "is_test", "place_type", "reduce_all", "str_value", "with_quant_attr",
+          "workspace_size_MB"}
 
 
 class Argument:
@@ -57,7 +58,8 @@ class Argument:
 class Form:
     """An op in Paddle's form, callable with its arguments in Paddle's order.
 
-    Written ``name older | argument … -> Result … @ function``; the function is that of the same name unless one is given.
+    Written ``name older | argument … -> Result … @ function``; the function is that of the same name unless one is
+    given.
     """
 
     def __init__(self, line: str) -> None:
@@ -80,7 +82,9 @@ class Form:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) > len(self.arguments):
             names = ", ".join(a.name for a in self.arguments)
-            raise TypeError(f"[{self.name}] takes at most {len(self.arguments)} arguments ({names}); {len(args)} were given.")
+            raise TypeError(
+                f"[{self.name}] takes at most {len(self.arguments)} arguments ({names}); {len(args)} were given."
+            )
         given = {a.name: value for a, value in zip(self.arguments, args)}
         unknown = [name for name in kwargs if name in given or all(name != a.name for a in self.arguments)]
         if unknown:
@@ -216,8 +220,8 @@ def put(variable: Tensor, value: Tensor) -> Tensor:
 def append(kind: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> None:
     """Makes the call ``kind`` and gives its results to the variables of ``outputs``.
 
-    An op that is not in the table is looked for among the registered ones, those of users too: its slots have the names of
-    its arguments, in whatever case.
+    An op that is not in the table is looked for among the registered ones, those of users too: its slots have the
+    names of its arguments, also with a capital letter in front.
     """
     form = find_older(kind) or _registered(kind)
     given = form.of_slots(inputs, attrs)

@@ -111,7 +111,7 @@ def clip_by_norm(x, max_norm):
 
 
 def _along(scan: Callable, x: Tensor, axis: Any, flatten: bool, exclusive: bool, reverse: bool, first: float) -> Tensor:
-    """A scan, from the end where that is wanted; an exclusive one begins with ``first`` and leaves the last element out."""
+    """A scan, from the end where that is wanted; an exclusive one begins with ``first`` and leaves the last out."""
     x, axis = (ops.reshape(x, [-1]), 0) if flatten else (x, int(axis))
     x = ops.flip(x, [axis]) if reverse else x
     if exclusive:
@@ -227,7 +227,8 @@ pow_with_axis = _starting_at("pow")
 def _written_at(x: Tensor, value: Any, starts, ends, steps, axes, decrease_axes, none_axes) -> Tensor:
     index: list[Any] = [builtins.slice(None)] * x.ndim
     for axis, start, stop, step in zip(axes, starts, ends, steps):
-        index[axis] = start if axis in decrease_axes else builtins.slice(start, stop if stop >= -x.shape[axis] else None, step)
+        stop = stop if stop >= -x.shape[axis] else None
+        index[axis] = start if axis in decrease_axes else builtins.slice(start, stop, step)
     for axis in sorted(none_axes):
         index.insert(axis, None)
     out = x.clone()

@@ -157,8 +157,8 @@ def _convolution(op: Any) -> Any:
 
 
 def _transposed(op: Any) -> Any:
-    def convolve(x, weight, stride=1, padding=0, output_padding=(), output_size=None, padding_algorithm="EXPLICIT", groups=1,
-                 dilation=1, data_format="NCHW"):
+    def convolve(x, weight, stride=1, padding=0, output_padding=(), output_size=None, padding_algorithm="EXPLICIT",
+                 groups=1, dilation=1, data_format="NCHW"):
         return op(x, weight, None, stride, padding, output_padding or 0, groups=groups, dilation=dilation,
                   output_size=output_size, data_format=_layout(x, data_format), padding_algorithm=padding_algorithm)
 
@@ -173,8 +173,8 @@ def _interpolation(x, out_size=None, size_tensor=None, scale_tensor=None, data_f
                    scale=(), interp_method="bilinear", align_corners=True, align_mode=1):
     count = x.ndim - 2
     scale = scale_tensor if scale_tensor is not None else scale
-    factors = scale.tolist() if isinstance(scale, Tensor) else list(scale) if isinstance(scale, (list, tuple)) else [scale]
-    factors = [float(f) for f in factors if f and f > 0]
+    listed = scale.tolist() if isinstance(scale, Tensor) else scale
+    factors = [float(f) for f in (listed if isinstance(listed, (list, tuple)) else [listed]) if f and f > 0]
     factors = factors * count if len(factors) == 1 else factors
     if size_tensor:
         size, factors = [int(s) for s in size_tensor], None
@@ -236,7 +236,8 @@ def _with_places(dims: int, x, kernel_size, strides, paddings, global_pooling, a
     return getattr(F, f"max_pool{dims}d")(x, kernel_size, strides, paddings, True, ceil_mode)
 
 
-def max_pool2d_with_index(x, kernel_size, strides=(1, 1), paddings=(0, 0), global_pooling=False, adaptive=False, ceil_mode=False):
+def max_pool2d_with_index(x, kernel_size, strides=(1, 1), paddings=(0, 0), global_pooling=False, adaptive=False,
+                          ceil_mode=False):
     return _with_places(2, x, kernel_size, strides, paddings, global_pooling, adaptive, ceil_mode)
 
 

@@ -65,7 +65,8 @@ def momentum_(param, grad, velocity, learning_rate, master_param=None, mu=0.9, u
     """A step along a velocity that gradients feed."""
     decay = regularization_coeff if regularization_method == "l2_decay" else 0.0
     scaled = grad if rescale_grad == 1.0 else grad * rescale_grad
-    _step(param, master_param, lambda p: ops.momentum_([p], [scaled], [velocity], _number(learning_rate), mu, use_nesterov, decay))
+    _step(param, master_param, lambda p: ops.momentum_(
+        [p], [scaled], [velocity], _number(learning_rate), mu, use_nesterov, decay))
     return param, velocity, master_param
 
 
@@ -73,13 +74,14 @@ def merged_momentum_(param, grad, velocity, learning_rate, master_param=None, mu
                      regularization_method=(), regularization_coeff=(), multi_precision=False, rescale_grad=1.0):
     """``momentum_`` of several parameters."""
     for i, one in enumerate(param):
-        momentum_(one, grad[i], velocity[i], learning_rate[i % len(learning_rate)], master_param[i] if master_param else None,
-                  mu, use_nesterov, regularization_method[i] if regularization_method else "",
+        momentum_(one, grad[i], velocity[i], learning_rate[i % len(learning_rate)],
+                  master_param[i] if master_param else None, mu, use_nesterov, regularization_method[i] if regularization_method else "",
                   regularization_coeff[i] if regularization_coeff else 0.0, multi_precision, rescale_grad)
     return param, velocity, master_param
 
 
-def _adam(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, master, beta1, beta2, epsilon, decay, keep_powers):
+def _adam(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, master, beta1, beta2, epsilon, decay,
+          keep_powers):
     wide = ops.cast(grad, moment1.dtype)
     rate = ops.cast(_number(learning_rate), moment1.dtype)
     power1, power2 = _number(beta1_pow), _number(beta2_pow)
@@ -116,8 +118,8 @@ def adamw_(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, m
     """Adam's step with decay of the weights beside it."""
     if skip_update is not None and bool(skip_update):
         return param, moment1, moment2, beta1_pow, beta2_pow, master_param
-    return _adam(param, grad, learning_rate * lr_ratio, moment1, moment2, beta1_pow, beta2_pow, master_param, _plain(beta1),
-                 _plain(beta2), _plain(epsilon), coeff if with_decay else 0.0, use_global_beta_pow)
+    return _adam(param, grad, learning_rate * lr_ratio, moment1, moment2, beta1_pow, beta2_pow, master_param,
+                 _plain(beta1), _plain(beta2), _plain(epsilon), coeff if with_decay else 0.0, use_global_beta_pow)
 
 
 def merged_adam_(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, master_param=None, beta1=0.9,
@@ -170,8 +172,8 @@ def adadelta_(param, grad, avg_squared_grad, avg_squared_update, learning_rate, 
     return param, avg_squared_grad, avg_squared_update, master_param
 
 
-def rmsprop_(param, mean_square, grad, moment, learning_rate, mean_grad=None, master_param=None, epsilon=1e-10, decay=0.9,
-             momentum=0.0, centered=False, multi_precision=False):
+def rmsprop_(param, mean_square, grad, moment, learning_rate, mean_grad=None, master_param=None, epsilon=1e-10,
+             decay=0.9, momentum=0.0, centered=False, multi_precision=False):
     """Steps divided by the root of the mean square of gradients."""
     mean = ops.zeros_like(mean_square) if mean_grad is None else mean_grad
     _step(param, master_param, lambda p: ops.rmsprop_(
@@ -183,7 +185,8 @@ def radam_(param, grad, learning_rate, beta1_pow, beta2_pow, rho, moment1, momen
            beta2=0.999, epsilon=1e-8, multi_precision=False):
     """Adam that waits until the mean square can be trusted."""
     _step(param, master_param, lambda p: ops.radam_(
-        [p], [grad], [moment1], [moment2], [beta1_pow], [beta2_pow], [rho], _number(learning_rate), beta1, beta2, epsilon))
+        [p], [grad], [moment1], [moment2], [beta1_pow], [beta2_pow], [rho], _number(learning_rate), beta1, beta2,
+        epsilon))
     return param, beta1_pow, beta2_pow, rho, moment1, moment2, master_param
 
 
@@ -191,16 +194,18 @@ def nadam_(param, grad, learning_rate, momentum_decay_pow, beta2_pow, mu_product
            beta1=0.9, beta2=0.999, epsilon=1e-8, momentum_decay=0.004, multi_precision=False):
     """Adam with Nesterov's look ahead."""
     _step(param, master_param, lambda p: ops.nadam_(
-        [p], [grad], [moment1], [moment2], [momentum_decay_pow], [beta2_pow], [mu_product], _number(learning_rate), beta1,
-        beta2, epsilon, momentum_decay))
+        [p], [grad], [moment1], [moment2], [momentum_decay_pow], [beta2_pow], [mu_product], _number(learning_rate),
+        beta1, beta2, epsilon, momentum_decay))
     return param, momentum_decay_pow, beta2_pow, mu_product, moment1, moment2, master_param
 
 
-def rprop_(param, grad, prev, learning_rate, master_param=None, learning_rate_range=None, etas=None, multi_precision=False):
+def rprop_(param, grad, prev, learning_rate, master_param=None, learning_rate_range=None, etas=None,
+           multi_precision=False):
     """Steps by the sign of the gradient, with a rate for each element."""
     smallest, largest = learning_rate_range.tolist()
     shrink, grow = etas.tolist()
-    _step(param, master_param, lambda p: ops.rprop_([p], [grad], [prev], [learning_rate], smallest, largest, shrink, grow))
+    _step(param, master_param, lambda p: ops.rprop_(
+        [p], [grad], [prev], [learning_rate], smallest, largest, shrink, grow))
     return param, prev, learning_rate, master_param
 
 
@@ -260,15 +265,16 @@ def update_loss_scaling_(x, found_infinite, prev_loss_scaling, in_good_steps, in
         for one in x:
             ops.copy_into(one, ops.where(bad, ops.zeros_like(one), one))
         if not bool(stop_update):
-            _update_scale(bad, prev_loss_scaling, in_good_steps, in_bad_steps, incr_every_n_steps, decr_every_n_nan_or_inf,
-                          incr_ratio, decr_ratio)
+            _update_scale(bad, prev_loss_scaling, in_good_steps, in_bad_steps, incr_every_n_steps,
+                          decr_every_n_nan_or_inf, incr_ratio, decr_ratio)
     return x, prev_loss_scaling, in_good_steps, in_bad_steps
 
 
 def _update_scale(bad, scale, good_steps, bad_steps, raise_after, lower_after, raise_by, lower_by) -> None:
     none = ops.zeros_like(good_steps)
     goods, bads = ops.where(bad, none, good_steps + 1), ops.where(bad, bad_steps + 1, none)
-    higher, lower = ops.equal(goods, ops.full_like(goods, raise_after)), ops.equal(bads, ops.full_like(bads, lower_after))
+    higher = ops.equal(goods, ops.full_like(goods, raise_after))
+    lower = ops.equal(bads, ops.full_like(bads, lower_after))
     raised = scale * raise_by
     raised = ops.where(ops.isfinite(raised), raised, scale)
     lowered = ops.maximum(scale * lower_by, ops.ones_like(scale))

@@ -56,7 +56,9 @@ class OpProto:
         """From the bytes of ``SerializeToString``."""
         rows = json.loads(data)
         kinds = {"inputs": Var, "outputs": Var, "attrs": Attr}
-        return cls(**{key: [kinds[key](**row) for row in value] if key in kinds else value for key, value in rows.items()})
+        for key, kind in kinds.items():
+            rows[key] = [kind(**row) for row in rows[key]]
+        return cls(**rows)
 
     def SerializeToString(self) -> bytes:  # noqa: N802
         """As bytes."""
