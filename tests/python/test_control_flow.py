@@ -94,8 +94,12 @@ def test_mistakes():
     raises(ValueError, "1 and 2|2 and 1", lambda x: cond(x.sum() > 0, lambda: [x], lambda: [x, x]))
     raises(ValueError, "float64.*float32|float32.*float64",
            lambda x: cond(x.sum() > 0, lambda: x, lambda: x.astype("float32")))
-    raises(ValueError, "keeps its dtype and shape",
-           lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [oar.concat([v, v])], [x]))
+    raises(ValueError, "float64.2, 1. in one branch and float64.2",
+           lambda x: cond(x.sum() > 0, lambda: x, lambda: x.unsqueeze(1)))
+    raises(ValueError, "keeps its dtype and number of axes",
+           lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [oar.stack([v, v])], [x]))
+    raises(ValueError, "keeps its dtype and number of axes",
+           lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v.astype("float32")], [x]))
     raises(ValueError, "2 values for 1", lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v, v], [x]))
 
 
@@ -272,6 +276,107 @@ def test_random_numbers_keep_their_stream():
         got = p(oar.full([2], value)).numpy()
         oar.seed(11)
         np.testing.assert_array_equal(got, f(oar.full([2], value)).numpy())
+
+
+def noisy(net):
+    def f(x):
+        y = cond(x.sum() > 0, lambda: nn.functional.dropout(net(x), 0.5) + oar.rand([2, 4]), lambda: net(x))
+
+        def body(y, i):
+            inner = cond((i > 0).all(), lambda: nn.functional.dropout(y, 0.2), lambda: y * oar.rand([4]))
+            return [nn.functional.dropout(net(inner) + y, 0.3), i + 1]
+
+        z, _ = while_loop(lambda y, i: i < 3, body, [y, oar.zeros([], dtype="int64")])
+        h, rows = scan(lambda h, r: (h * oar.rand([4]) + r, h.sum()), z[0], z)
+        return (h * h).sum() + rows.sum() + (z * z).sum()
+
+    return f
+
+
+def test_the_numbers_of_backward_are_those_of_forward():
+    net = nn.Linear(4, 4)
+    f = noisy(net)
+    static = oar.jit.to_static(f)
+    for sign in (1.0, -1.0):
+        found = []
+        for run in (static, f):
+            oar.seed(7)
+            x = oar.full([2, 4], sign)
+            x.stop_gradient = False
+            loss = run(x)
+            between = oar.rand([2])
+            loss.backward()
+            found.append([loss, between, oar.rand([2]), x.grad, *(p.grad for p in net.parameters())])
+            net.clear_gradients()
+        for a, b in zip(*found):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
+        assert np.abs(found[0][3].numpy()).max() > 0
+    assert oar.jit.capture_counts(static) == {"captures": 1, "whole": 2, "segments": 0, "eager": 0}
+
+
+def test_random_regions_in_forward_mode():
+    net = nn.Linear(4, 4)
+    f = noisy(net)
+    x, d = oar.ones([2, 4]), oar.randn([2, 4])
+    p = program(f, x)
+    oar.seed(3)
+    value, tangent = oar.func.jvp(lambda v: p(v), (x,), (d,))
+    oar.seed(3)
+    eager_value, eager_tangent = oar.func.jvp(f, (x,), (d,))
+    np.testing.assert_allclose(oar.to_tensor(value).numpy(), oar.to_tensor(eager_value).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(oar.to_tensor(tangent).numpy(), oar.to_tensor(eager_tangent).numpy(), rtol=1e-5)
+
+
+def test_branches_of_different_sizes():
+    def f(x, i):
+        y = switch_case(i, [lambda: oar.concat([x, x * x]), lambda: x[:1] * 3, lambda: x[x > 1] * 5])
+        return (y * y).sum() + y.mean()
+
+    static = oar.jit.to_static(f)
+    for index in (0, 1, 2):
+        gradients = []
+        for run in (static, f):
+            x = tensor([0.5, 2.0, 3.0])
+            x.stop_gradient = False
+            (g,) = oar.grad(run(x, oar.to_tensor(index)), [x])
+            gradients.append(g.numpy())
+        np.testing.assert_allclose(*gradients)
+    assert oar.jit.capture_counts(static)["whole"] == 3
+    p = program(lambda x: cond(x.sum() > 0, lambda: oar.concat([x, x]), lambda: x), tensor([1.0, 2.0]))
+    assert p(tensor([1.0, 2.0])).tolist() == [1, 2, 1, 2] and p(tensor([-1.0, -2.0])).tolist() == [-1, -2]
+
+
+def test_a_variable_that_grows():
+    def f(x, n):
+        def body(rows, i):
+            return [oar.concat([rows, oar.tanh(rows[-1:] * x + rows.mean(0, keepdim=True))]), i + 1]
+
+        rows, i = while_loop(lambda rows, i: i < n, body, [x.unsqueeze(0), oar.zeros([], dtype="int64")])
+        return (rows * rows).sum()
+
+    static = oar.jit.to_static(f)
+    for rounds in (0, 1, 4):
+        gradients = []
+        for run in (static, f):
+            x = tensor([0.5, -0.3])
+            x.stop_gradient = False
+            (g,) = oar.grad(run(x, oar.to_tensor(rounds)), [x])
+            gradients.append(g.numpy())
+        np.testing.assert_allclose(*gradients, rtol=1e-12)
+    assert oar.jit.capture_counts(static) == {"captures": 1, "whole": 3, "segments": 0, "eager": 0}
+
+
+def test_a_variable_that_grows_along_two_axes():
+    def f(x):
+        (y,) = while_loop(lambda v: v.sum() < 20, lambda v: [oar.tile(v, [2, 2])], [x])
+        return y
+
+    p = program(f, tensor([[1.0]]))
+    assert p(tensor([[1.0]])).shape == [8, 8]
+    spec = InputSpec([1, 1], "float64", stop_gradient=False)
+    assert oar.jit.capture(f, [spec])(tensor([[1.0]])).shape == [8, 8]
+    with pytest.raises(NotImplementedError, match="along 2 axes"):
+        oar.jit.capture(lambda x: oar.grad(f(x).sum(), [x])[0], [spec])
 
 
 def test_a_py_layer_inside_is_refused():

@@ -122,7 +122,7 @@ def cond(
     """What ``true_fn()`` gives where ``pred`` is true, else what ``false_fn()`` gives.
 
     In a capture both become part of the program; they must give back the same structure of tensors, alike in dtype
-    and shape. Tensors outside that one of them writes are written by the run that takes it.
+    and number of axes. Tensors outside that one of them writes are written by the run that takes it.
     """
     _check_one(pred, "pred", "cond")
     for function, label in ((true_fn, "true_fn"), (false_fn, "false_fn")):
@@ -206,7 +206,7 @@ def _by_index(branch_fns: Any) -> dict[int, Callable]:
 def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: bool = False, name: str | None = None):
     """The variables after as many calls of ``body(*loop_vars)`` as ``cond(*loop_vars)`` allows.
 
-    In a capture the variables keep their dtypes and shapes from round to round.
+    In a capture the variables keep their dtypes and numbers of axes from round to round; sizes may change.
     """
     _check_callable(cond, "cond", "while_loop")
     _check_callable(body, "body", "while_loop")

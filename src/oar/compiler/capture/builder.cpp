@@ -7,6 +7,7 @@
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 namespace {
@@ -59,6 +60,9 @@ void drop_idle_inputs(Program& program, const std::vector<int>& uses) {
       const Value v = i.attributes[k];
       if (v.tag == OAR_TAG_INT) add_symbols({{Dim::from_word(v.integer)}}, needed);
       if (v.tag == OAR_TAG_INTS) add_symbols(v.as_dim_list(), needed);
+      for_each_program(Args(&v, 1), [&](const Closure& c) {
+        needed.insert(needed.end(), program_of(c).symbols.begin(), program_of(c).symbols.end());
+      });
     }
   }
   const auto has = [](const std::vector<Dim>& list, Dim d) {
