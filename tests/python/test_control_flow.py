@@ -100,6 +100,9 @@ def test_mistakes():
            lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [oar.stack([v, v])], [x]))
     raises(ValueError, "keeps its dtype and number of axes",
            lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v.astype("float32")], [x]))
+    raises(ValueError, "is a tensor and becomes None",
+           lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [None], [x]))
+    raises(TypeError, "what cond gives must have one element", lambda x: while_loop(lambda v: v < 9, lambda v: [v], [x]))
     raises(ValueError, "2 values for 1", lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v, v], [x]))
 
 
@@ -500,3 +503,69 @@ def test_in_a_static_program(static_mode):
     assert second < first  # the weights in the branch have been trained
     other, _ = exe.run(main, feed={"x": -feed}, fetch_list=[loss, i])
     assert other == pytest.approx(-8.0)
+
+
+def test_growing_and_random_in_a_static_program(static_mode):
+    main, startup = oar.static.Program(), oar.static.Program()
+    main.random_seed = 5
+    with oar.static.program_guard(main, startup):
+        x = oar.static.data("x", [None, 2], "float32")
+        n = oar.static.data("n", [1], "int64")
+
+        def body(rows, i):
+            row = oar.static.nn.fc(rows[-1:], 2, weight_attr=oar.ParamAttr("w", nn.initializer.Constant(0.5)), bias_attr=False)
+            return [oar.concat([rows, nn.functional.dropout(row, 0.5)]), i + 1]
+
+        rows, _ = while_loop(lambda rows, i: i < n, body, [x, oar.zeros([1], "int64")])
+        y = cond(n > 2, lambda: rows[1:], lambda: rows * 2)
+        loss = (y * y).sum()
+        pairs = oar.static.append_backward(loss)
+    exe = oar.static.Executor()
+    exe.run(startup)
+    feed = {"x": np.ones([3, 2], "float32")}
+    for rounds in (0, 1, 2, 5):
+        feed["n"] = np.array([rounds])
+        value, made, slope = exe.run(main, feed=feed, fetch_list=[loss, y, pairs[0][1]])
+        assert made.shape == ((2 if rounds > 2 else 3) + rounds, 2)
+        # Dropout keeps what is linear in w linear, round by round: Euler's rule for each of the rows.
+        assert value == pytest.approx((made * made).sum())
+        powers = np.arange(1, rounds + 1)
+        last = made[made.shape[0] - rounds:]
+        assert (slope * 0.5).sum() == pytest.approx((2 * powers[:, None] * last * last).sum(), rel=1e-5)
+
+
+def test_append_backward_of_persistable_variables(static_mode):
+    with oar.static.program_guard(oar.static.Program()):
+        x = oar.full([], -2.0)
+        x.stop_gradient = False
+        x.persistable = True
+        hidden = oar.full([], 3.0)
+        hidden.stop_gradient = False
+        ((of, slope),) = oar.static.append_backward(case([(x > 0, lambda: x * hidden)], lambda: -x * hidden))
+        assert of.is_same(x) and not of.is_same(hidden)
+        assert oar.static.Executor().run(fetch_list=[slope])[0] == -3
+
+
+def test_a_copy_for_tests_leaves_training_out_of_branches_and_loops(static_mode):
+    main, startup = oar.static.Program(), oar.static.Program()
+    with oar.static.program_guard(main, startup):
+        x = oar.static.data("x", [None, 3], "float32")
+
+        def body(y, i):
+            y = oar.static.nn.batch_norm(oar.static.nn.fc(y, 3), moving_mean_name="mean")
+            return [cond(i > 0, lambda: nn.functional.dropout(y, 0.5), lambda: y + 1), i + 1]
+
+        y, _ = while_loop(lambda y, i: i < 2, body, [x, oar.zeros([1], "int64")])
+        test = main.clone(for_test=True)
+        oar.optimizer.SGD(0.1).minimize((y * y).mean())
+    assert len(main.all_parameters()) == 6  # two of fc, two of batch_norm and its statistics, once each
+    exe = oar.static.Executor()
+    exe.run(startup)
+    feed = {"x": np.random.rand(64, 3).astype("float32")}
+    mean = oar.static.global_scope().find_var("mean").get_tensor()
+    first, again = (exe.run(test, feed=feed, fetch_list=[y])[0] for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert not (first == 0).any() and (np.array(mean) == 0).all()
+    (trained,) = exe.run(main, feed=feed, fetch_list=[y])
+    assert 0.3 < (trained == 0).mean() < 0.7 and (np.array(mean) != 0).all()
+    assert not np.array_equal(exe.run(test, feed=feed, fetch_list=[y])[0], first)  # the weights are shared

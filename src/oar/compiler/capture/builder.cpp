@@ -164,13 +164,22 @@ Tensor Builder::state(const ValueType& type, const std::string& name) {
   return handle;
 }
 
-std::vector<Tensor> Builder::named() const {
+template <class F>
+std::vector<Tensor> Builder::handles(F&& chosen) const {
   std::map<ValueId, Tensor> found;
   for (const auto& [impl, t] : followers_)
-    if (!name_of(t).empty()) found.emplace(symbolic_payload(t).value, t);
+    if (chosen(t)) found.emplace(symbolic_payload(t).value, t);
   std::vector<Tensor> list;
   for (auto& [id, t] : found) list.push_back(t);
   return list;
+}
+
+std::vector<Tensor> Builder::named() const {
+  return handles([](const Tensor& t) { return !name_of(t).empty(); });
+}
+
+std::vector<Tensor> Builder::trained_variables() const {
+  return handles([](const Tensor& t) { return t.has(kPersistable) && t.has(kRecording); });
 }
 
 Tensor Builder::find(const std::string& name) {
