@@ -38,6 +38,8 @@ class Executor::Run {
   // is the memory of a constant, which the caller might write.
   Tensor result(ValueId id) {
     const Tensor& t = at(id);
+    internal_check(t.kind() != Kind::Meta, "{} has no content in the end: {}", program_.label(id),
+                   t.describe());
     for (const Constant& c : program_.constants)
       if (t->storage == c.tensor->storage) return assign(t);
     return t->autograd || t.has(kRecording) ? Tensor(t->alias()) : t;
@@ -141,6 +143,12 @@ std::vector<Tensor> Executor::run_on(std::vector<Tensor> inputs) const {
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
   if (ready) return ready->run(std::move(inputs));
   return Run(*this, std::move(inputs), std::move(sizes)).execute();
+}
+
+std::vector<Tensor> Executor::interpret(TensorList inputs) const {
+  SymbolValues sizes = binder_.bind(program_, inputs);
+  const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
+  return Run(*this, inputs, std::move(sizes)).execute();
 }
 
 std::string Executor::misfit(TensorList inputs) const {

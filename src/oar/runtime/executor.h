@@ -26,6 +26,9 @@ class Executor {
   std::vector<Tensor> run_on(std::vector<Tensor> inputs) const;
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const { return run(inputs); }
 
+  // One instruction after the other, without making anything ready for the next run at these sizes.
+  std::vector<Tensor> interpret(TensorList inputs) const;
+
   const Program& program() const { return program_; }
   // Why these inputs, or the states as they are now, are not for this program; empty if they are.
   std::string misfit(TensorList inputs) const;
