@@ -111,6 +111,15 @@ def test_mask_assign_leaves_the_rest():
     np.testing.assert_array_equal(x.numpy(), expected)
 
 
+def test_mask_that_is_written():
+    a = np.arange(300) % 7 == 0
+    x = oar.to_tensor(a)
+    x[1:][x[:-1]] = True
+    np.testing.assert_array_equal(x.numpy(), a | np.roll(a, 1) & (np.arange(300) > 0))
+    x[x] = False
+    assert not x.any()
+
+
 # ---- the k-th element, the largest one
 
 @pytest.mark.parametrize("n", [1, 2, 3, 16, 17, 33, 256, 1023, 1024, 3000])

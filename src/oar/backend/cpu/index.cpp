@@ -271,9 +271,15 @@ void put_number(const oar_tensor& x, const oar_tensor& mask, const Word* number)
 bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tensor& value) {
   const TensorList list = indices.as_tensors();
   if (list.size() != 1 || !is_bool(list[0].dtype()) || list[0].rank() == 0) return false;
-  const oar_tensor& mask = *list[0].impl();
-  const bool in_order = value.ndim == 1 && mask.ndim == tensor.ndim;
+  const oar_tensor& given_mask = *list[0].impl();
+  const bool in_order = value.ndim == 1 && given_mask.ndim == tensor.ndim;
   if (value.ndim > 0 && !in_order) return false;
+  std::optional<TemporaryTensor> own_mask;  // what is written must not change the mask on the way
+  if (ranges_meet(tensor, given_mask)) {
+    own_mask.emplace(dims_of(given_mask), DType::Bool);
+    copy_elements(**own_mask, given_mask);
+  }
+  const oar_tensor& mask = own_mask ? **own_mask : given_mask;
   if (value.numel == 1 && mask.ndim == tensor.ndim) {
     visit_width(tensor, [&](auto word) {
       put_number(tensor, mask, static_cast<const decltype(word)*>(value.data));
