@@ -12,8 +12,7 @@
 namespace oar::cpu {
 namespace {
 
-// Long enough that a plane of the image is read from far away a few times only.
-constexpr int64_t kBlock = 512;
+constexpr int64_t kBlock = 128;
 
 struct Reading {
   bool nearest, align_corners;
