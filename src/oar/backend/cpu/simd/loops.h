@@ -11,6 +11,8 @@
 namespace oar::cpu::simd {
 namespace {
 
+using namespace functions;  // NOLINT(google-build-using-namespace): what functors are made of
+
 // ---- Elements ----------------------------------------------------------------------------------
 
 struct Brain {
@@ -230,10 +232,32 @@ inline bool any_hard(const F& f, int64_t count, const C*... in) {
   return found != 0;
 }
 
+// A functor may make a chunk at once; what is hard in it is made anew.
+template <class F, class Made, class C>
+inline void make_chunk(const F& f, Made* out, const C* in) {
+  if constexpr (requires { f.hard(*in); }) {
+    if (any_hard(f, kChunk, in)) {
+      C kept[kChunk];  // the result may replace the operand
+      for (int j = 0; j < kChunk; ++j) kept[j] = in[j];
+      f.chunk(out, in);
+      for (int j = 0; j < kChunk; ++j) {
+        const Made made = f.careful(kept[j]);
+        out[j] = f.hard(kept[j]) ? made : out[j];
+      }
+      return;
+    }
+  }
+  f.chunk(out, in);
+}
+
 // Flattened: a call in the loop, be it of the functor, would keep it from being vectorised.
 template <class F, class Made, class... C>
 [[gnu::flatten]] inline void make(const F& f, Made* out, int64_t count, const C*... in) {
   count = round_up(count);
+  if constexpr (requires { f.chunk(out, in...); }) {
+    for (int64_t k = 0; k < count; k += kChunk) make_chunk(f, out + k, in + k...);
+    return;
+  }
   if constexpr (requires { f.hard(*in...); }) {
     if (any_hard(f, count, in...)) {
       if constexpr (requires { f.careful(*in...); }) {
@@ -245,10 +269,6 @@ template <class F, class Made, class... C>
       }
       return;
     }
-  }
-  if constexpr (requires { f.chunk(out, in...); }) {
-    for (int64_t k = 0; k < count; k += kChunk) f.chunk(out + k, in + k...);
-    return;
   }
   int64_t k = 0;
   if constexpr (sizeof(Made) == 1)  // four chunks are one vector
