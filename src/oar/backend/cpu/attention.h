@@ -5,9 +5,10 @@
 
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/gemm.h"
+#include "oar/backend/cpu/groups.h"
 #include "oar/backend/cpu/pack.h"
 #include "oar/backend/cpu/row_table.h"
-#include "oar/backend/cpu/vector_math.h"
+#include "oar/backend/cpu/simd/exponentials.h"
 
 namespace oar::cpu {
 
@@ -158,7 +159,7 @@ class RunningSums {
   void weigh(int64_t r, C* s, int64_t n) const {
     const C high = std::max(high_[r], table_.max(s, n));
     if (high != high_[r] && high_[r] != kNothing) {
-      const C shrink = exp_of(high_[r] - high);
+      const C shrink = functions::exp(high_[r] - high);
       total_[r] *= shrink;
       table_.scale(row(r), width_, shrink);
     }

@@ -6,10 +6,10 @@
 
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/channel_table.h"
+#include "oar/backend/cpu/groups.h"
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/row_table.h"
 #include "oar/backend/cpu/streaming.h"
-#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {

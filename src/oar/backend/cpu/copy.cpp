@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "oar/backend/cpu/groups.h"
 #include "oar/backend/cpu/loops.h"
 #include "oar/backend/cpu/transpose.h"
-#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 

@@ -1,6 +1,6 @@
 // CTC by dynamic programming on logarithms: a row of states per step, one sequence after the other.
 #include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/log_math.h"
+#include "oar/backend/cpu/simd/logarithms.h"
 
 namespace oar::cpu {
 namespace {
@@ -91,8 +91,8 @@ class Alignment {
       // The largest one's share is 1; the others follow in either order.
       const C ab = a > b ? a : b, below = a > b ? b : a;
       const C high = ab > c ? ab : c, other = ab > c ? c : ab;
-      const C ways = 1 + exp_of(below - high) + exp_of(other - high);
-      const C made = high + log_of(ways) + log[s];
+      const C ways = 1 + functions::exp(below - high) + functions::exp(other - high);
+      const C made = high + functions::log(ways) + log[s];
       return made > kNever<C> ? made : kNever<C>;
     });
     for (int64_t s = states_; s < width_ + 2; ++s) to[s] = kNever<C>;
@@ -200,7 +200,7 @@ void ctc_grad(KernelCall& call) {
         a.backward(t, from, to);
         const C *ahead = Alignment<C>::at(rows.data(), a.row(), t), *log = a.logs();
         by_lanes(a.row() - 4, share.data(),
-                 [=](int64_t s) { return exp_of(ahead[s] + to[s] - log[s] - ways); });
+                 [=](int64_t s) { return functions::exp(ahead[s] + to[s] - log[s] - ways); });
         for (int64_t s = 0; s < a.states(); ++s) total[a.class_of(s)] += share[s];
         T* line = out + t * stride + b * classes;
         for (int64_t s = 0; s < a.states(); ++s)

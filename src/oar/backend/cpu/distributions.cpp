@@ -5,6 +5,7 @@
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/normal.h"
 #include "oar/backend/cpu/random_stream.h"
+#include "oar/backend/cpu/simd/logarithms.h"
 
 namespace oar::cpu {
 namespace {
@@ -19,7 +20,8 @@ void exponential(KernelCall& call) {
     const C scale = static_cast<C>(-1 / lam);
     fill_blocks<T, C>(out, stream, [=](const Block* bits, C* made) {
       units_of(bits, made);
-      for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k) made[k] = scale * log_of(1 - made[k]);
+      for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k)
+        made[k] = scale * functions::log(1 - made[k]);
     });
   });
 }

@@ -8,7 +8,7 @@
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/row_buffer.h"
 #include "oar/backend/cpu/row_table.h"
-#include "oar/backend/cpu/vector_math.h"
+#include "oar/backend/cpu/simd/exponentials.h"
 
 namespace oar::cpu {
 namespace {
@@ -158,12 +158,12 @@ void softmax_cross_entropy_grad(KernelCall& call) {
         made.finish(o);
       } else
         for (int64_t k = 0; k < span.length; ++k)
-          o[k * step] = static_cast<T>(exp_of(line[k] - base) * all);
+          o[k * step] = static_cast<T>(functions::exp(line[k] - base) * all);
       if (label[i] == ignored) return;
       check_label(label[i], span.length);
       const int64_t k = label[i];
       // Together: exp - 1 near 0 would lose digits after rounding to 16 bits.
-      o[k * step] = static_cast<T>(exp_of(line[k] - base) * all - grad);
+      o[k * step] = static_cast<T>(functions::exp(line[k] - base) * all - grad);
     });
   });
 }

@@ -4,10 +4,10 @@
 
 #include "oar/backend/cpu/axis.h"
 #include "oar/backend/cpu/channel_norm.h"
+#include "oar/backend/cpu/groups.h"
 #include "oar/backend/cpu/row_buffer.h"
 #include "oar/backend/cpu/row_table.h"
 #include "oar/backend/cpu/streaming.h"
-#include "oar/backend/cpu/vector_math.h"
 
 namespace oar::cpu {
 namespace {

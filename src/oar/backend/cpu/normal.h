@@ -4,7 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "oar/backend/cpu/log_math.h"
+#include "oar/backend/cpu/simd/angles.h"
+#include "oar/backend/cpu/simd/logarithms.h"
 
 namespace oar::cpu {
 
@@ -12,17 +13,7 @@ namespace oar::cpu {
 inline void turn(float u, float* cosine, float* sine) {
   const float quarter = std::rint(u * 4);
   const float r = (u - quarter * 0.25f) * (2 * std::numbers::pi_v<float>);  // within pi / 4
-  const float q = r * r;
-  float s = 1.0f / 362880;
-  s = s * q - 1.0f / 5040;
-  s = s * q + 1.0f / 120;
-  s = s * q - 1.0f / 6;
-  s = r + r * q * s;
-  float c = 1.0f / 40320;
-  c = c * q - 1.0f / 720;
-  c = c * q + 1.0f / 24;
-  c = c * q - 0.5f;
-  c = 1.0f + q * c;
+  const float s = functions::sin_near_0(r), c = functions::cos_near_0(r);
   const auto k = static_cast<int32_t>(quarter);
   const float along = k & 1 ? s : c, across = k & 1 ? c : s;
   *cosine = (k + 1) & 2 ? -along : along;
@@ -39,7 +30,7 @@ template <int64_t kCount, class C>
 void normals_of(C* numbers) {
   constexpr int64_t kHalf = kCount / 2;
   for (int64_t i = 0; i < kHalf; ++i) {
-    const C radius = std::sqrt(-2 * log_of(1 - numbers[i]));  // 1 - u is never 0
+    const C radius = std::sqrt(-2 * functions::log(1 - numbers[i]));  // 1 - u is never 0
     C cosine, sine;
     turn(numbers[i + kHalf], &cosine, &sine);
     numbers[i] = radius * cosine;

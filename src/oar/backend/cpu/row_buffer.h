@@ -1,8 +1,8 @@
 // A row of a tensor in the type that sums are made in: in place, or by way of a buffer.
 #pragma once
 
+#include "oar/backend/cpu/groups.h"
 #include "oar/backend/cpu/scratch.h"
-#include "oar/backend/cpu/vector_math.h"
 #include "oar/tensor/element.h"
 
 namespace oar::cpu {

@@ -1,55 +1,19 @@
 // Loops over rows, written once with vector extensions; each file that includes it is compiled for
-// another instruction set, so everything here has internal linkage and uses nothing from other
-// headers. The width of a vector says which one it is: g++ 12 does not define __AVX512F__ for a pragma.
+// another instruction set, so everything here has internal linkage and uses nothing from headers of
+// which that is not true. The width of a vector says which one it is: g++ 12 does not define __AVX512F__ for a pragma.
 #pragma once
 
 #include "oar/backend/cpu/row_table.h"
+#include "oar/backend/cpu/simd/exponentials.h"
 
 namespace oar::cpu {
 namespace {
 
-template <class T>
-struct ExpNumbers;
-// Between low and high, 2^n is a normal number.
-template <>
-struct ExpNumbers<float> {
-  using Int = int;
-  static constexpr float kLow = -87.3f, kHigh = 88.3f;
-  static constexpr float kRound = 12582912;  // 1.5 * 2^23: adding it rounds to integers
-  static constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  static constexpr int kBias = 127, kShift = 23, kTerms = 7;
-};
-template <>
-struct ExpNumbers<double> {
-  using Int = long;
-  static constexpr double kLow = -708.3, kHigh = 709.4;
-  static constexpr double kRound = 6755399441055744;
-  static constexpr double kLn2High = 0.693147180369123816490, kLn2Low = 1.90821492927058770002e-10;
-  static constexpr int kBias = 1023, kShift = 52, kTerms = 13;
-};
-
-constexpr double kInverseFactorials[] = {1.0,
-                                         1.0,
-                                         1.0 / 2,
-                                         1.0 / 6,
-                                         1.0 / 24,
-                                         1.0 / 120,
-                                         1.0 / 720,
-                                         1.0 / 5040,
-                                         1.0 / 40320,
-                                         1.0 / 362880,
-                                         1.0 / 3628800,
-                                         1.0 / 39916800,
-                                         1.0 / 479001600,
-                                         1.0 / 6227020800};
-
 template <class T, int kBytes>
 struct Rows {
-  using Numbers = ExpNumbers<T>;
-  using Int = typename Numbers::Int;
   typedef T V __attribute__((vector_size(kBytes)));
   typedef T U __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
-  typedef Int I __attribute__((vector_size(kBytes)));
+  using I = decltype(V{} < V{});  // integers of the same width
   static constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
   static constexpr int kSums = 256 / static_cast<int>(sizeof(T)), kVectors = kSums / kLanes;
   static constexpr long kBlock = 4096;  // elements that are added up in one go
@@ -83,24 +47,7 @@ struct Rows {
       __builtin_memcpy(p, &v, static_cast<unsigned long>(count) * sizeof(T));
     }
   }
-  static V power_of_two(V rounded) {
-    const I k = __builtin_bit_cast(I, rounded) - __builtin_bit_cast(I, V{} + Numbers::kRound);
-    return __builtin_bit_cast(V, (k + Numbers::kBias) << Numbers::kShift);
-  }
-
-  // To within 2 units in the last place, NaN kept. For weights: what would be subnormal is 0, since
-  // subnormal numbers cost as much as a hundred others, and the largest result is finite.
-  static V exp(V x) {
-    V y = x < Numbers::kLow ? V{} + Numbers::kLow : x;
-    y = y > Numbers::kHigh ? V{} + Numbers::kHigh : y;
-    const V shifted = y * T(1.44269504088896340736) + Numbers::kRound;
-    const V n = shifted - Numbers::kRound;
-    const V r = (y - n * Numbers::kLn2High) - n * Numbers::kLn2Low;
-    V p = V{} + T(kInverseFactorials[Numbers::kTerms]);
-#pragma GCC unroll 16
-    for (int i = Numbers::kTerms - 1; i >= 0; --i) p = p * r + T(kInverseFactorials[i]);
-    return x < Numbers::kLow ? V{} : p * power_of_two(shifted);
-  }
+  static V exp(V x) { return functions::weight_exp(x); }
 
   // Joins lane i with lane i + n / 2, again and again.
   template <int kSize, class Join>
@@ -355,24 +302,7 @@ struct Rows {
   // ---- cells of recurrent layers
 
   static V sigmoid(V x) { return 1 / (1 + exp(-x)); }
-  // Near 0 a fraction or polynomial, since the exponential would cancel.
-  static V tanh(V x) {
-    const V size = x < 0 ? -x : x, z = x * x, e = exp(size * T(-2));
-    const V far = (1 - e) / (1 + e);
-    V near;
-    if constexpr (sizeof(T) == 4) {
-      near = z * T(-5.70498872745e-3) + T(2.06390887954e-2);
-      near = (near * z - T(5.37397155531e-2)) * z + T(1.33314422036e-1);
-      near = (near * z - T(3.33332819422e-1)) * z * x + x;
-    } else {
-      const V above = (z * T(-9.64399179425052238628e-1) - T(9.92877231001918586564e1)) * z -
-                      T(1.61468768441708447952e3);
-      const V below = ((z + T(1.12811678491632931402e2)) * z + T(2.23548839060100448583e3)) * z +
-                      T(4.84406305325125486048e3);
-      near = x + x * z * (above / below);
-    }
-    return size < T(0.625) ? near : (x < 0 ? -far : far);
-  }
+  static V tanh(V x) { return functions::tanh(x); }
   static V sigmoid_slope(V y) { return y * (1 - y); }
   static V tanh_slope(V y) { return 1 - y * y; }
 

@@ -1,9 +1,10 @@
 // Softmax, its logarithm and their derivatives, along any axis. 16-bit floats compute in float32.
 #include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/groups.h"
 #include "oar/backend/cpu/reduce.h"
 #include "oar/backend/cpu/row_buffer.h"
 #include "oar/backend/cpu/row_table.h"
-#include "oar/backend/cpu/vector_math.h"
+#include "oar/backend/cpu/simd/exponentials.h"
 
 namespace oar::cpu {
 namespace {
@@ -67,15 +68,16 @@ void softmax_block(const In* x, Out* out, int64_t length, int64_t inner, int64_t
   }
   for (int64_t i = 0; i < length; ++i) {
     const In* line = x + i * inner;
-    fill_groups(total, width,
-                [&](int64_t c) { return total[c] + exp_of(static_cast<C>(line[c]) - high[c]); });
+    fill_groups(total, width, [&](int64_t c) {
+      return total[c] + functions::exp(static_cast<C>(line[c]) - high[c]);
+    });
   }
   for (int64_t c = 0; c < width; ++c) total[c] = kLog ? std::log(total[c]) : 1 / total[c];
   for (int64_t i = 0; i < length; ++i) {
     const In* line = x + i * inner;
     fill_groups(out + i * inner, width, [&](int64_t c) {
       const C v = static_cast<C>(line[c]) - high[c];
-      return kLog ? v - total[c] : exp_of(v) * total[c];
+      return kLog ? v - total[c] : functions::exp(v) * total[c];
     });
   }
 }
@@ -141,7 +143,7 @@ void grad_block(const T* out, const T* grad, T* to, int64_t length, int64_t inne
     const T *o = out + i * inner, *g = grad + i * inner;
     fill_groups(to + i * inner, width, [&](int64_t c) {
       const C y = static_cast<C>(o[c]), d = static_cast<C>(g[c]);
-      return kLog ? d - exp_of(y) * total[c] : (d - total[c]) * y;
+      return kLog ? d - functions::exp(y) * total[c] : (d - total[c]) * y;
     });
   }
 }

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "oar/backend/cpu/reduce.h"
-#include "oar/backend/cpu/vector_math.h"
+#include "oar/backend/cpu/simd/exponentials.h"
 
 namespace oar::cpu {
 namespace {
@@ -26,7 +26,7 @@ void var(KernelCall& call) {
 template <class T, class C = compute_t<T>>
 struct LogSumExpReducer : Adding<C>, VectorisedAround<Fold::exponents, T, C> {
   C step(C acc, const T* p, int64_t row) const {
-    return acc + exp_of(static_cast<C>(*p) - this->centre[row]);
+    return acc + functions::exp(static_cast<C>(*p) - this->centre[row]);
   }
   C finish(C acc, int64_t row) const {
     const C high = this->centre[row];

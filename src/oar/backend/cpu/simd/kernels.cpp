@@ -145,6 +145,12 @@ const char* accepts_round(const oar_kernel_call* call) {
 }
 void round(KernelCall& call) { drive_call<1>(Op::round, call); }
 
+void logit(KernelCall& call) {
+  constexpr double kOpen = std::numeric_limits<double>::infinity();
+  const double eps = call.has(1) ? call.arg(1).as_double() : -kOpen;
+  const double bounds[] = {eps, 1 - eps};
+  drive_call<1>(Op::logit, call, bounds);
+}
 void gelu(KernelCall& call) {
   drive_call<1>(call.arg(1).as_bool() ? Op::gelu_tanh : Op::gelu, call);
 }
@@ -242,6 +248,7 @@ KernelList simd_kernels() {
       {"clip", 1, "cpu:simd", accepts<Op::clip>, kernel_entry<simd::clip>},
       {"clip_grad", 1, "cpu:simd", accepts<Op::clip_grad>, kernel_entry<simd::clip_grad>},
       {"round", 1, "cpu:simd", accepts_round, kernel_entry<simd::round>},
+      {"logit", 1, "cpu:simd", accepts<Op::logit>, kernel_entry<simd::logit>},
       {"gelu", 1, "cpu:simd", accepts<Op::gelu>, kernel_entry<simd::gelu>},
       {"gelu_grad", 1, "cpu:simd", accepts<Op::gelu_grad>, kernel_entry<simd::gelu_grad>},
       {"pow", 1, "cpu:simd", accepts<Op::pow>, kernel_entry<simd::pow>},

@@ -11,6 +11,8 @@
 namespace oar::cpu::simd {
 namespace {
 
+using namespace functions;  // NOLINT(google-build-using-namespace): what functors are made of
+
 // ---- Elements ----------------------------------------------------------------------------------
 
 struct Brain {
@@ -257,6 +259,26 @@ inline bool any_hard(const F& f, int64_t count, const Block<C>&... in) {
   return found != 0;
 }
 
+// A functor may make a chunk at once; what is hard in it is made anew.
+template <class F, class Made, class C>
+inline void make_chunk(const F& f, Made* out, const C* in) {
+  if constexpr (requires { f.hard(*in); }) {
+    unsigned found = 0;
+    for (int j = 0; j < kChunk; ++j) found |= f.hard(in[j]) ? 1u : 0u;
+    if (found != 0) {
+      C kept[kChunk];  // the result may replace the operand
+      for (int j = 0; j < kChunk; ++j) kept[j] = in[j];
+      f.chunk(out, in);
+      for (int j = 0; j < kChunk; ++j) {
+        const Made made = f.careful(kept[j]);
+        out[j] = f.hard(kept[j]) ? made : out[j];
+      }
+      return;
+    }
+  }
+  f.chunk(out, in);
+}
+
 template <int kCount, class Made, class F, class... C>
 inline void make_step(const F& f, Made* out, const C*... in) {
 #pragma GCC ivdep
@@ -267,6 +289,10 @@ inline void make_step(const F& f, Made* out, const C*... in) {
 template <class F, class Made, class... C>
 [[gnu::flatten]] inline void make(const F& f, Made* out, int64_t count, const Block<C>&... in) {
   count = round_up(count);
+  if constexpr (requires { f.chunk(out, in.data...); }) {
+    for (int64_t k = 0; k < count; k += kChunk) make_chunk(f, out + k, in.at(k)...);
+    return;
+  }
   if constexpr (requires { f.hard(*in.data...); }) {
     if (any_hard(f, count, in...)) {
       if constexpr (requires { f.careful(*in.data...); }) {
@@ -278,10 +304,6 @@ template <class F, class Made, class... C>
       }
       return;
     }
-  }
-  if constexpr (requires { f.chunk(out, in.data...); }) {
-    for (int64_t k = 0; k < count; k += kChunk) f.chunk(out + k, in.at(k)...);
-    return;
   }
   int64_t k = 0;
   if constexpr (sizeof(Made) == 1)

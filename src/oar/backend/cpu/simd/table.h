@@ -84,6 +84,8 @@ using Function = void (*)(const Run&);
   X(erf, Erf, 1, 0, kFloats)                      \
   X(erf_grad, ErfGrad, 2, 0, kFloats)             \
   X(erfinv, Erfinv, 1, 0, kBelowDouble)           \
+  X(lgamma, Lgamma, 1, 0, kBelowDouble)           \
+  Y(logit, Logit, 1, 2, kFloats)                  \
   X(sin, Sin, 1, 0, kFloats)                      \
   X(cos, Cos, 1, 0, kFloats)                      \
   X(tan, Tan, 1, 0, kFloats)                      \
@@ -128,6 +130,7 @@ using Function = void (*)(const Run&);
   X(celu_grad, CeluGrad, 2, 1, kFloats)              \
   X(selu, Selu, 1, 2, kFloats)                       \
   X(selu_grad, SeluGrad, 2, 2, kFloats)              \
+  X(stanh, Stanh, 1, 2, kFloats)                     \
   X(tanhshrink, Tanhshrink, 1, 0, kFloats)           \
   X(tanhshrink_grad, TanhshrinkGrad, 2, 0, kFloats)
 

@@ -119,10 +119,12 @@ struct CeluGrad {
 };
 template <class T>
 struct Selu {
-  T above, below;
-  explicit Selu(const double* n) : above(T(n[0])), below(T(n[0] * n[1])) {}
+  T above, below, below_low;  // the product of two attributes has more digits than one number
+  explicit Selu(const double* n)
+      : above(T(n[0])), below(T(n[0] * n[1])), below_low(T(n[0] * n[1] - double(below))) {}
   T operator()(T v) const {
-    const T curved = below * expm1(v), straight = above * v;
+    const T minus_1 = expm1(v), straight = above * v;
+    const T curved = fma(minus_1, below, minus_1 * below_low);
     return v < 0 ? curved : straight;
   }
 };
@@ -135,9 +137,23 @@ struct SeluGrad {
     return grad * (x > 0 ? above : curved);
   }
 };
+// b tanh(a x), with what the rounded a and b, and the product of a and x, have lost.
+template <class T>
+struct Stanh {
+  T a, a_low, b, b_low;
+  explicit Stanh(const double* n)
+      : a(T(n[0])), a_low(T(n[0] - double(a))), b(T(n[1])), b_low(T(n[1] - double(b))) {}
+  T operator()(T v) const {
+    const T angle = a * v, y = tanh(angle);
+    const T lost = fma(a, v, -angle) + a_low * v;
+    const T slope = fma(-y, y, T(1)) * b;
+    const T made = fma(y, b, y * b_low);
+    return slope == 0 ? made : with_sign(fma(slope, lost, made), made);
+  }
+};
 template <class T>
 struct Tanhshrink {
-  T operator()(T v) const { return v - tanh(v); }
+  T operator()(T v) const { return tanhshrink(v); }
 };
 template <class T>
 struct TanhshrinkGrad {
@@ -149,7 +165,20 @@ struct TanhshrinkGrad {
 
 template <class T>
 struct Gelu {
-  T operator()(T v) const { return v * normal_share(v, bell(v)); }
+  T operator()(T v) const { return gelu(v); }
+};
+template <>
+struct Gelu<float> {
+  float careful(float v) const { return gelu(v); }
+  float operator()(float v) const { return normal_gelu(v); }
+#if defined(__AVX512F__)
+  bool hard(float v) const { return !(magnitude(v) <= kMostPieces); }
+  void chunk(float* out, const float* in) const {
+    _mm512_storeu_ps(out, gelu_by_pieces(_mm512_loadu_ps(in)));
+  }
+#else
+  bool hard(float v) const { return !(magnitude(v) <= kMostGelu); }
+#endif
 };
 template <class T>
 struct GeluGrad {
@@ -158,6 +187,12 @@ struct GeluGrad {
     const T height = bell(x);
     return grad * (normal_share(x, height) + x * height * kDensityAt0);
   }
+};
+template <class T>
+struct GeluTanh {
+  bool hard(T v) const { return !(magnitude(v) <= kMostGeluTanh<T>); }
+  T careful(T v) const { return hard(v) ? far_gelu_tanh(v) : normal_gelu_tanh(v); }
+  T operator()(T v) const { return normal_gelu_tanh(v); }
 };
 
 // (1 + tanh(u)) / 2 is the sigmoid of 2u, which loses nothing far below 0.
@@ -170,10 +205,6 @@ struct TanhApproximation {
         slope(kScale * (1 + 3 * kCubic * v * v)) {}
 };
 template <class T>
-struct GeluTanh {
-  T operator()(T v) const { return v * TanhApproximation<T>(v).share; }
-};
-template <class T>
 struct GeluTanhGrad {
   T operator()(T x, T grad) const {
     const TanhApproximation<T> t(x);
@@ -181,16 +212,13 @@ struct GeluTanhGrad {
   }
 };
 
-// With n = e^v: tanh(log(1 + n)) = w / (w + 2), w = n (n + 2). Beyond kHigh it is 1.
-template <class T>
-constexpr T kMishHigh = kIsFloat<T> ? T(20) : T(40);
 template <class T>
 struct Mish {
-  T operator()(T v) const {
-    const T n = exp(v > kMishHigh<T> ? kMishHigh<T> : v), w = n * (n + 2);
-    return v * (w / (w + 2));
-  }
+  T operator()(T v) const { return mish(v); }
 };
+// With n = e^v: tanh(log(1 + n)) = w / (w + 2), w = n (n + 2). Beyond kMishHigh it is 1.
+template <class T>
+constexpr T kMishHigh = kIsFloat<T> ? T(20) : T(40);
 template <class T>
 struct MishGrad {
   T operator()(T x, T grad) const {

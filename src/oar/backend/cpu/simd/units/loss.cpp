@@ -65,12 +65,12 @@ struct FocalLoss : Settings<T> {
   static T miss(T p, T y) { return p + y - 2 * p * y; }
   static T entropy(T x, T y) { return (1 - y) * x + softplus(-x); }
   T value(T x, T y) const {
-    return weight(y) * cpu::pow(miss(sigmoid(x), y), this->b) * entropy(x, y);
+    return weight(y) * functions::pow(miss(sigmoid(x), y), this->b) * entropy(x, y);
   }
   T slope(T x, T y) const {
     const T p = sigmoid(x), q = miss(p, y), gamma = this->b;
-    const T straight = cpu::pow(q, gamma) * (p - y);
-    const T bent = gamma * cpu::pow(q, gamma - 1) * (1 - 2 * y) * p * (1 - p) * entropy(x, y);
+    const T straight = functions::pow(q, gamma) * (p - y);
+    const T bent = gamma * functions::pow(q, gamma - 1) * (1 - 2 * y) * p * (1 - p) * entropy(x, y);
     return weight(y) * (gamma != 0 ? straight + bent : straight);
   }
 };

@@ -40,20 +40,30 @@ struct RsqrtGrad {
   T operator()(T out, T grad) const { return T(-0.5) * grad * (out * out * out); }
 };
 template <class T>
+struct Erf {
+  T operator()(T v) const { return functions::erf(v); }
+#if defined(__AVX512F__)
+  void chunk(T* out, const T* in) const
+    requires kIsFloat<T>
+  {
+    _mm512_storeu_ps(out, erf_by_pieces(_mm512_loadu_ps(in)));
+  }
+#endif
+};
+template <class T>
 struct ErfGrad {
   T operator()(T x, T grad) const {
     return grad * (T(1.12837916709551257390L) * exp_of_negative(-(x * x)));
   }
 };
 
-#define OAR_SIMD_FUNCTION(Functor, function)             \
-  template <class T>                                     \
-  struct Functor {                                       \
-    T operator()(T v) const { return cpu::function(v); } \
+#define OAR_SIMD_FUNCTION(Functor, function)                   \
+  template <class T>                                           \
+  struct Functor {                                             \
+    T operator()(T v) const { return functions::function(v); } \
   };
 OAR_SIMD_FUNCTION(Expm1, expm1)
 OAR_SIMD_FUNCTION(Log1p, log1p)
-OAR_SIMD_FUNCTION(Erf, erf)
 OAR_SIMD_FUNCTION(Erfinv, erfinv)
 OAR_SIMD_FUNCTION(Asin, asin)
 OAR_SIMD_FUNCTION(Acos, acos)
@@ -66,14 +76,14 @@ OAR_SIMD_FUNCTION(Tanh, tanh)
 template <class T>
 struct Exp {
   bool hard(T v) const { return !has_normal_exp(v); }
-  T careful(T v) const { return cpu::exp(v); }
+  T careful(T v) const { return functions::exp(v); }
   T operator()(T v) const { return normal_exp(v); }
 };
 #define OAR_SIMD_LOGARITHM(Functor, function, join)                  \
   template <class T>                                                 \
   struct Functor {                                                   \
     bool hard(T v) const { return !is_positive_normal(v); }          \
-    T careful(T v) const { return cpu::function(v); }                \
+    T careful(T v) const { return functions::function(v); }          \
     T operator()(T v) const { return join(logarithm_of_normal(v)); } \
   };
 OAR_SIMD_LOGARITHM(Log, log, joined)
@@ -87,16 +97,33 @@ OAR_SIMD_LOGARITHM(Log10, log10, joined_10)
   struct Functor {                                                     \
     bool hard(T v) const { return !(magnitude(v) <= kMostTurned<T>); } \
     T slow(T v) const { return static_cast<T>(precise(v)); }           \
-    T operator()(T v) const { return cpu::function(v); }               \
+    T operator()(T v) const { return functions::function(v); }         \
   };
 OAR_SIMD_PERIODIC(Sin, sin, __builtin_sin)
 OAR_SIMD_PERIODIC(Cos, cos, __builtin_cos)
 OAR_SIMD_PERIODIC(Tan, tan, __builtin_tan)
 #undef OAR_SIMD_PERIODIC
 
+// Below 0 and at the ends, the C library's; not its lgamma, which writes a global.
+extern "C" double lgamma_r(double, int*) noexcept;
+template <class T>
+struct Lgamma {
+  bool hard(T v) const { return !is_positive_normal(v) | (v > kMostLgamma); }
+  T slow(T v) const {
+    int sign;
+    return static_cast<T>(lgamma_r(v, &sign));
+  }
+  T operator()(T v) const { return lgamma_of_positive(v); }
+};
+template <class T>
+struct Logit {
+  T low, high;
+  explicit Logit(const double* n) : low(T(n[0])), high(T(n[1])) {}
+  T operator()(T v) const { return logit(at_most(at_least(v, low), high)); }
+};
 template <class T>
 struct Atan2 {
-  T operator()(T y, T x) const { return cpu::atan2(y, x); }
+  T operator()(T y, T x) const { return functions::atan2(y, x); }
 };
 // Squares of floats fit into a double, so there is nothing to scale.
 template <class T>
@@ -128,14 +155,14 @@ struct Cube {
 template <class T>
 struct Power {
   T operator()(T a, T b) const {
-    const T made = cpu::pow(a, b);
+    const T made = functions::pow(a, b);
     return b == 2 ? a * a : made;
   }
 };
 template <class T>
 struct PowerGrad {
   T operator()(T x, T y, T grad) const {
-    const T slope = y == 2 ? y * x : y * cpu::pow(x, y - 1);
+    const T slope = y == 2 ? y * x : y * functions::pow(x, y - 1);
     return x == 0 && y == 0 ? grad * 0 : grad * slope;
   }
 };
