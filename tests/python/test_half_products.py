@@ -9,6 +9,15 @@ SIZES = [(2, 2, 8), (1, 300, 70), (290, 1, 70), (5, 300, 64), (16, 16, 32), (17,
 HALVES = ["bfloat16", "float16"]
 
 
+@pytest.fixture(params=[True, False], ids=["onednn", "own"], autouse=True)
+def library(request):
+    """oneDNN where it is faster, and our own tiles everywhere."""
+    before = oar.get_flags("onednn")
+    oar.set_flags({"onednn": request.param and before["onednn"]})
+    yield
+    oar.set_flags(before)
+
+
 def halves(rng, shape, dtype):
     return oar.to_tensor(rng.standard_normal(shape).astype("float32")).astype(dtype)
 

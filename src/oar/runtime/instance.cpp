@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "oar/base/flags.h"
 #include "oar/compiler/passes/pass.h"
@@ -170,12 +171,29 @@ void Instance::plan() {
   memory_ = plan_memory(buffers);
   arena_offsets_.assign(lives.size(), 0);
   for (size_t i = 0; i < roots.size(); ++i) arena_offsets_[roots[i]] = memory_.offsets[i];
+  plan_turns(lives);
   places_of_root_.resize(lives.size());
   for (size_t i = 0; i < lowered_.places.size(); ++i) {
     const auto root = static_cast<size_t>(lowered_.places[i].root);
     if (lowered_.roots[root].kind != Root::Arena)
       places_of_root_[root].push_back(static_cast<int32_t>(i));
   }
+}
+
+void Instance::plan_turns(const std::vector<Lifetime>& lives) {
+  constexpr int64_t kLarge = 64 << 10;  // for less it is not worth a look
+  std::vector<bool> handed_out(lives.size(), false);
+  for (int32_t place : lowered_.outputs)
+    handed_out[static_cast<size_t>(lowered_.places[static_cast<size_t>(place)].root)] = true;
+  for (size_t r = 0; r < lives.size(); ++r) {
+    const Root& root = lowered_.roots[r];
+    const auto id = static_cast<int32_t>(r);
+    const bool waits = root.bytes >= kLarge && lives[r].last >= 0;
+    if (root.kind == Root::Output) begins_.push_back({waits ? lives[r].first : 0, id});
+    if (root.kind == Root::Input && waits && !handed_out[r]) ends_.push_back({lives[r].last, id});
+  }
+  std::ranges::sort(begins_, {}, &Turn::launch);
+  std::ranges::sort(ends_, {}, &Turn::launch);
 }
 
 std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
@@ -315,7 +333,7 @@ void call_op(const Launch& launch, const std::vector<Value>& values,
 }  // namespace
 
 void Instance::run_into(TensorList inputs, TensorList outputs) const {
-  const std::vector<Tensor> made = run(inputs, outputs);
+  const std::vector<Tensor> made = run({inputs.begin(), inputs.end()}, outputs);
   // What the output shares with an input or another output is copied. Not by an op: to those who know
   // the memory this is its first content, no write.
   for (size_t i = 0; i < made.size(); ++i) {
@@ -333,9 +351,8 @@ StoragePtr Instance::memory_for(const Root& root, TensorList into) const {
   return Storage::allocate(static_cast<size_t>(root.bytes), Device{});
 }
 
-std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
-  std::vector<Tensor> given;  // keeps copies alive
-  for (const Tensor& t : inputs) given.push_back(readable(t));
+std::vector<Tensor> Instance::run(std::vector<Tensor> given, TensorList into) const {
+  for (Tensor& t : given) t = readable(t);
   Borrowed borrowed(*this);
   WorkingSet& set = borrowed.get();
   std::vector<StoragePtr> made(lowered_.roots.size());
@@ -350,29 +367,42 @@ std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
         bind(set, id, program_.states[static_cast<size_t>(root.index)].tensor->data);
         break;
       case Root::Output:
-        made[r] = memory_for(root, into);
-        bind(set, id, made[r]->data());
-        break;
       case Root::Arena:
       case Root::Constant:
         break;
     }
   }
+  auto begin = begins_.begin();
+  const auto begin_until = [&](size_t launch) {
+    for (; begin != begins_.end() && std::cmp_less_equal(begin->launch, launch); ++begin) {
+      const auto r = static_cast<size_t>(begin->root);
+      made[r] = memory_for(lowered_.roots[r], into);
+      bind(set, begin->root, made[r]->data());
+    }
+  };
+  auto end = ends_.begin();
+  const auto end_until = [&](size_t launch) {
+    for (; end != ends_.end() && std::cmp_less_equal(end->launch, launch); ++end)
+      given[static_cast<size_t>(lowered_.roots[static_cast<size_t>(end->root)].index)] = Tensor();
+  };
   const bool profiled = profiling();
   set.mark_unchanged(is_unchanged(set));
   set.complete = false;
   for (size_t i = 0; i < set.calls.size(); ++i) {
     const Launch& launch = lowered_.launches[i];
+    begin_until(i);
     std::optional<ProfiledCall> timed;
     if (profiled) timed.emplace(*launch.op, Args(set.calls[i].values));
-    if (!launch.kernel) {
+    if (launch.kernel) {
+      const OpScope scope(launch.op->name().c_str());
+      if (const int32_t status = launch.kernel->run(&set.calls[i].call); status != OAR_OK)
+        fail_launch(launch, status);
+    } else {
       call_op(launch, set.calls[i].values, set.calls[i].outputs);
-      continue;
     }
-    const OpScope scope(launch.op->name().c_str());
-    if (const int32_t status = launch.kernel->run(&set.calls[i].call); status != OAR_OK)
-      fail_launch(launch, status);
+    end_until(i);
   }
+  begin_until(set.calls.size());
   set.complete = true;
   std::vector<Tensor> outputs;
   for (int32_t place : lowered_.outputs) {

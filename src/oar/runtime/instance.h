@@ -22,8 +22,9 @@ class Instance {
   static std::shared_ptr<const Instance> make(Program program);
 
   // The inputs and states have the program's types. May be called by several threads at once, unless
-  // the program writes states.
-  std::vector<Tensor> run(TensorList inputs) const { return run(inputs, {}); }
+  // the program writes states. A large input is let go behind the last launch that reads it, and a
+  // large result gets its memory where it is first written: what the caller moves here makes room.
+  std::vector<Tensor> run(std::vector<Tensor> inputs) const { return run(std::move(inputs), {}); }
   // … with the results in memory that is there: contiguous, and nothing that the run reads.
   void run_into(TensorList inputs, TensorList outputs) const;
 
@@ -35,11 +36,12 @@ class Instance {
   class Borrowed;
 
   Instance(Program program, Lowered lowered);
-  std::vector<Tensor> run(TensorList inputs, TensorList into) const;
+  std::vector<Tensor> run(std::vector<Tensor> given, TensorList into) const;
   StoragePtr memory_for(const Root& root, TensorList into) const;
   Tensor readable(const Tensor& input) const;
   void share_buffers();
   void plan();
+  void plan_turns(const std::vector<Lifetime>& lives);
   std::unique_ptr<WorkingSet> make_working_set() const;
   void bind(WorkingSet& set, int32_t root, void* data) const;
   bool is_lasting(int32_t place) const;
@@ -51,6 +53,11 @@ class Instance {
   MemoryPlan memory_;
   std::vector<int64_t> arena_offsets_;                // by root
   std::vector<std::vector<int32_t>> places_of_root_;  // of roots outside the arena
+  // Large results by the launch that first writes them, large inputs by the one that last reads them.
+  struct Turn {
+    int32_t launch, root;
+  };
+  std::vector<Turn> begins_, ends_;
   std::vector<Tensor> lasting_;  // constants and states that launches read and no run writes
   // Working sets that no run is using: each thread that runs at the same time has one of its own.
   mutable std::mutex mutex_;

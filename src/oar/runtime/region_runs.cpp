@@ -19,7 +19,7 @@ Closure::Function prepared(const std::shared_ptr<const void>& made) {
   if (std::shared_ptr<const Instance> instance = executor->instance_at_known_sizes())
     return [instance = std::move(instance)](TensorList inputs) {
       const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
-      return instance->run(inputs);
+      return instance->run({inputs.begin(), inputs.end()});
     };
   return [executor = std::move(executor)](TensorList inputs) {
     const FreshLayers none;

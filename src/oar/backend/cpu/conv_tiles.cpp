@@ -117,7 +117,8 @@ class Forward {
                      steps_,
                      sums,
                      kPanel,
-                     false});
+                     false,
+                     rows});
     Segment segments[kPanel];
     const int64_t count = lines_.segments(j * kPanel, places, segments);
     for (int64_t r = 0; r < rows; ++r) {

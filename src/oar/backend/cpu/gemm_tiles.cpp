@@ -18,16 +18,20 @@ namespace oar::cpu {
 namespace {
 
 #if defined(__x86_64__) && defined(__linux__)
+bool processor_has_pairs() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool avx512_bf16 = __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 5 & 1) != 0;
+  return avx512_bf16 && use_avx512();
+}
 bool processor_has_tiles() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
   const bool amx_bf16 = (d >> 22 & 1) != 0, amx_tile = (d >> 24 & 1) != 0;
-  if (!amx_bf16 || !amx_tile || __get_cpuid_count(7, 1, &a, &b, &c, &d) == 0) return false;
-  const bool avx512_bf16 = (a >> 5 & 1) != 0;
+  if (!amx_bf16 || !amx_tile) return false;
   unsigned low = 0, high = 0;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   const bool kept_by_system = (low >> 17 & 3) == 3;
-  return avx512_bf16 && kept_by_system;
+  return kept_by_system;
 }
 // Linux gives a process the room for tiles only if it asks.
 bool system_permits_tiles() {
@@ -35,6 +39,7 @@ bool system_permits_tiles() {
   return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
 }
 #else
+bool processor_has_pairs() { return false; }
 bool processor_has_tiles() { return false; }
 bool system_permits_tiles() { return false; }
 #endif
@@ -175,7 +180,8 @@ class TileProduct {
                              count * F::kParts * F::kParts,
                              to,
                              kPanel,
-                             s > 0});
+                             s > 0,
+                             std::min(kPanel, a_.size - i * kPanel)});
           if (s + count == total) store(i * kPanel, j * kPanel, to);
         }
       }
@@ -205,12 +211,13 @@ class TileProduct {
 }  // namespace
 
 const TileTable* tile_table() {
-  static const bool there = [] {
+  static const TileTable* const table = []() -> const TileTable* {
     const auto isa = flag<std::string>("cpu_isa");
-    return kAmxTiles.multiply != nullptr && (isa == "auto" || isa == "amx") && use_avx512() &&
-           processor_has_tiles() && system_permits_tiles();
+    if (kAmxTiles.multiply == nullptr || !processor_has_pairs()) return nullptr;
+    const bool amx = isa == "auto" || isa == "amx";
+    return amx && processor_has_tiles() && system_permits_tiles() ? &kAmxTiles : &kAvx512Tiles;
   }();
-  return there ? &kAmxTiles : nullptr;
+  return table;
 }
 
 template <class T>
@@ -227,6 +234,7 @@ bool gemm_tiles(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const
   const TileTable* table = tile_table();
   const Source left = left_source(a.row, a.column), right = right_source(b.row, b.column);
   if (table == nullptr || !left.dense || !right.dense) return false;
+  if (std::is_same_v<T, float16> && !table->fast_half) return false;
   const Factor<T> rows{*table, a.data, left, m, k}, columns{*table, b.data, right, n, k};
   if (!rows.has_parts() || !columns.has_parts()) return false;
   TileProduct<T>(rows, columns, c, accumulate).run();
@@ -283,7 +291,8 @@ void tile_block(const TileTable& table, int64_t rows, int64_t columns, int64_t d
                         steps,
                         c + i * c_row + j,
                         c_row,
-                        accumulate || first > 0});
+                        accumulate || first > 0,
+                        std::min(kPanel, rows - i)});
       }
     }
   }

@@ -1,4 +1,4 @@
-// Matrix products of 16-bit floats on tiles (AMX), where the machine has them.
+// Matrix products of 16-bit floats on tiles, where the machine has instructions for them.
 #pragma once
 
 #include "oar/backend/cpu/gemm.h"

@@ -1,5 +1,5 @@
-// Products of 16-bit floats on tiles: registers of 16 rows of 64 bytes (AMX), as a table of one
-// instruction set. bfloat16 is multiplied as it is and added up in float; numbers below the least
+// Products of 16-bit floats on tiles, blocks of 16 rows of 64 bytes, as a table of one instruction
+// set: AMX has registers for them, AVX-512 instructions for pairs of bfloat16. bfloat16 is multiplied as it is and added up in float; numbers below the least
 // normal float count as zero.
 #pragma once
 
@@ -20,6 +20,7 @@ struct TileTask {
   float* c;  // whole tiles, whatever the product's size
   int64_t c_row;
   bool accumulate;
+  int64_t rows;  // of C that anybody reads; tiles may make more
 };
 
 // How 16 zmm registers of memory become a tile: rows of memory as they are or two interleaved, and
@@ -42,9 +43,11 @@ struct TileTable {
   void (*narrow)(const float* from, int64_t count, uint16_t* to);
   void (*narrow_half)(const float* from, int64_t count, uint16_t* to);
   void (*narrow_pair)(const float* even, const float* odd, int64_t count, uint16_t* to);
+  // Whether the four products that one of float16 becomes are faster than one of float.
+  bool fast_half;
 };
 
-extern const TileTable kAmxTiles;  // empty where the compiler has none
+extern const TileTable kAmxTiles, kAvx512Tiles;  // empty where the compiler has none
 
 // Null where this machine has none, or the flag cpu_isa keeps to older instructions.
 const TileTable* tile_table();

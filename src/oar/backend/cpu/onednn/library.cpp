@@ -22,6 +22,13 @@ Tiles amx_tiles() {
   return __get_cpuid_count(0x1d, 0, &a, &b, &c, &d) != 0 && a >= 1 ? Tiles::Usable : Tiles::Hidden;
 }
 
+// Products of pairs of bfloat16. Where there is AMX too they are no faster than those of floats.
+bool has_fast_pairs() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return amx_tiles() == Tiles::None && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
+         (a >> 5 & 1) != 0;
+}
+
 // Fills the table; the name of what is missing, or null.
 const char* load(Library& lib) {
   // The run path of this library leads to the copy beside it.
@@ -48,7 +55,7 @@ const Library* open() {
     lib.dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
   else if (!uses_tiles)
     lib.dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_fp16);
-  lib.fast_bfloat16 = uses_tiles;
+  lib.fast_bfloat16 = uses_tiles || (isa != "avx2" && has_fast_pairs());
   lib.dnnl_set_primitive_cache_capacity(0);  // plans are kept by our own cache
   const bool ready = lib.dnnl_engine_create(&lib.engine, dnnl_cpu, 0) == dnnl_success &&
                      lib.dnnl_primitive_attr_create(&lib.attributes) == dnnl_success &&
