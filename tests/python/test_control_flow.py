@@ -394,7 +394,7 @@ class Twice(oar.autograd.PyLayer):
     @staticmethod
     def backward(ctx, g, _):
         x, z = ctx.saved_tensor()
-        return g * 7 * x * x + z, None
+        return g * (7 * x * x + z), None
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])

@@ -148,7 +148,7 @@ std::vector<Tensor> Executor::run_on(std::vector<Tensor> inputs) const {
 std::vector<Tensor> Executor::interpret(TensorList inputs) const {
   SymbolValues sizes = binder_.bind(program_, inputs);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
-  return Run(*this, inputs, std::move(sizes)).execute();
+  return Run(*this, {inputs.begin(), inputs.end()}, std::move(sizes)).execute();
 }
 
 std::string Executor::misfit(TensorList inputs) const {
