@@ -438,6 +438,7 @@ def test_the_backward_of_a_py_layer_inside_is_checked():
 
 
 def test_an_endless_loop_can_be_stopped():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has none
     state = oar.zeros([1])
 
     def f(x):
@@ -448,8 +449,11 @@ def test_an_endless_loop_can_be_stopped():
     p = program(f, oar.ones([1]))
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     begin = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        p(oar.ones([1]))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            p(oar.ones([1]))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begin < 20
     assert state.item() == 0  # a run that fails changes nothing
 

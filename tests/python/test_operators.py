@@ -156,6 +156,11 @@ def test_seeded_dropout_repeats_and_leaves_the_stream_alone():
     np.testing.assert_array_equal(oar.rand([2]).numpy(), expected)
 
 
+def test_dropout_that_scales_in_evaluation():
+    made = _C_ops.dropout(t(X), None, 0.25, True, "downgrade_in_infer", 0, False)
+    np.testing.assert_allclose(made.numpy(), X * 0.75, rtol=1e-6)
+
+
 def test_writing_form():
     x = t(X)
     assert _C_ops.relu_(x) is x

@@ -81,6 +81,7 @@ def warprnnt(input, label, input_lengths, label_lengths, blank=0, fastemit_lambd
 
 
 def dropout(x, seed_tensor=None, p=0.5, is_test=False, mode="downgrade_in_infer", seed=0, fix_seed=False):
+    mode = "downscale_in_infer" if mode == "downgrade_in_infer" else mode
     seed = int(seed_tensor) if seed_tensor is not None else seed if fix_seed else 0
     if is_test or not seed:
         return F.dropout(x, float(p), training=not is_test, mode=mode)

@@ -12,7 +12,8 @@
 namespace oar {
 namespace {
 
-// The hooks of leaves see the gradients that a run gives them; the program is not to call them too.
+// The hooks of leaves see the gradients that a run gives them; the program is not to call them too. (Those that
+// the function puts on its inputs are part of the program.)
 class WithoutLeafHooks {
  public:
   explicit WithoutLeafHooks(const std::vector<Tensor>& leaves) {
@@ -81,7 +82,7 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
       }
     for (Tensor& t : results) t = detach(t);
     size_t next = 0;
-    const WithoutLeafHooks quiet(sources);
+    const WithoutLeafHooks quiet(joint.of_states);
     const std::vector<Tensor> gradients =
         sources.empty() ? std::vector<Tensor>() : grad(roots, sources, cotangents, {}, true);
     const auto unused = [&](const auto&) { return !gradients[next++].defined(); };
