@@ -1,8 +1,8 @@
 // backward, grad, PyLayer, jvp, vmap, and the switches.
 #include "common.h"
 #include "oar/autograd/engine.h"
-#include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
+#include "oar/compiler/capture/control_flow.h"
 
 namespace oar::python {
 namespace {
@@ -80,7 +80,7 @@ PyObject* custom(PyObject*, PyObject* args) {
       if (!result) throw_python_error();
       return tensors_of(result.get(), true);
     };
-    const std::vector<Tensor> outputs = custom_function(
+    const std::vector<Tensor> outputs = with_derivative(
         tensors_of(inputs), [&](TensorList list) { return run({list.begin(), list.end()}); }, pull,
         name);
     return wrap_list(outputs);

@@ -37,6 +37,33 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.nam
 
 class Passes : public testing::TestWithParam<Case> {};
 
+// Nobody reads what is selected, but its size is that of the result.
+TEST(PassesAlone, RemoveDeadKeepsCallsThatTellASize) {
+  const Program program =
+      after("remove_dead", R"(program f<u ~ 3>(%x: float32[4], %m: bool[4]) -> (%2: float32[u]) {
+    %1 = masked_select(%x, %m) : float32[u]
+    %2 = full(shape=[u], fill_value=1.0, dtype=float32) : float32[u]
+  })");
+  EXPECT_EQ(program.body.instructions.size(), 2u);
+  const Tensor x = numbers({4});
+  const Tensor all = Executor(program).run({{x, equal(x, x)}})[0];
+  EXPECT_EQ(all.dim(0), Dim(4));
+}
+
+TEST(PassesAlone, DropTracesThatNobodyReads) {
+  const std::string text = R"(program f(%p: bool[], %x: float32[2]) -> (%1: float32[2]) {
+    %1, %2 = switch_case(%p, [%x], branches=[
+      program no(%a: float32[2]) -> (%a: float32[2]) {
+      },
+      program yes(%a: float32[2]) -> (%1: float32[2]) {
+        %1 = exp(%a) : float32[2]
+      }
+    ], trace=True) : float32[2], int64[2]
+  })";
+  EXPECT_EQ(after("drop_traces", text).body.instructions[0].results.size(), 1u);
+  EXPECT_EQ(after("simplify_regions", text).body.instructions[0].results.size(), 2u);
+}
+
 TEST_P(Passes, RewriteAsWritten) {
   const Case& c = GetParam();
   const std::string before = with_x(c.results, c.before);

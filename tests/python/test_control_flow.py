@@ -382,26 +382,59 @@ def test_a_variable_that_grows_along_two_axes():
         oar.jit.capture(lambda x: oar.grad(f(x).sum(), [x])[0], [spec])
 
 
-def test_a_py_layer_inside_is_refused():
-    class Twice(oar.autograd.PyLayer):
+class Twice(oar.autograd.PyLayer):
+    """Its derivative is not that of what it computes, so that a test sees which one was taken."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        z = x * y
+        ctx.save_for_backward(x, z)
+        return z, x.sum() > 0
+
+    @staticmethod
+    def backward(ctx, g, _):
+        x, z = ctx.saved_tensor()
+        return g * (7 * x * x + z), None
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_a_py_layer_inside(rounds):
+    factor = tensor([0.5, 0.25])
+
+    def f(x):
+        def body(y, i):
+            z, positive = Twice.apply(y, factor)
+            return [cond(positive, lambda: z + x * 0.1, lambda: Twice.apply(x, z)[0]), i + 1]
+
+        return while_loop(lambda y, i: i < rounds, body, [x, oar.zeros([], dtype="int64")])[0]
+
+    static = oar.jit.to_static(f)
+    for sign in (1.0, -1.0):
+        found = []
+        for run in (static, f):
+            x = tensor([0.5 * sign, 0.4])
+            x.stop_gradient = False
+            y = run(x)
+            (g,) = oar.grad(y.sum(), [x], create_graph=True)
+            (h,) = oar.grad((g * g).sum(), [x], allow_unused=True)
+            found.append([y.numpy(), g.numpy(), 0 if h is None else h.numpy()])
+        for a, b in zip(*found):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert oar.jit.capture_counts(static)["whole"] == 2
+
+
+def test_the_backward_of_a_py_layer_inside_is_checked():
+    class Wrong(oar.autograd.PyLayer):
         @staticmethod
         def forward(ctx, x):
             return x * 2
 
         @staticmethod
         def backward(ctx, g):
-            return g * 7
+            return g.sum()
 
-    def f(x):
-        return cond(x.sum() > 0, lambda: Twice.apply(x), lambda: x)
-
-    x = oar.ones([2])
-    x.stop_gradient = False
-    spec = InputSpec([2], stop_gradient=False)
-    with pytest.raises(Exception, match="derivative of its own"):
-        oar.jit.capture(f, [spec])
-    (g,) = oar.grad(oar.jit.to_static(f)(x).sum(), [x])  # runs as Python
-    assert g.tolist() == [7, 7]
+    with pytest.raises(ValueError, match="Wrong gave a gradient of shape"):
+        oar.jit.capture(lambda x: cond(x.sum() > 0, lambda: Wrong.apply(x), lambda: x), [InputSpec([2], stop_gradient=False)])
 
 
 def test_an_endless_loop_can_be_stopped():

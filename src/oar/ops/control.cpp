@@ -4,6 +4,7 @@
 #include "oar/ops/batching.h"
 #include "oar/ops/control_rules.h"
 #include "oar/ops/control_runs.h"
+#include "oar/ops/gen/creation.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/registry.h"
 #include "oar/ops/shard_rules.h"
@@ -190,6 +191,18 @@ Grads scan_vjp(const vjp::scan& v) {
   return derivative(loop, again, false, v.random, v.call);
 }
 
+Grads derivative_given(const vjp::with_derivative& v) {
+  std::vector<Tensor> cotangents;
+  for (const Tensor& t : v.call.cotangents)
+    if (t.defined()) cotangents.push_back(t);
+  const std::vector<Tensor> made = v.backward(joined({cotangents, v.out, v.captured}));
+  Grads grads;
+  for (size_t i = 0; i < v.results.size(); ++i) grads.push_back(Tensor());
+  for (const Tensor& g : made) grads.push_back(g);
+  for (size_t i = 0; i < v.captured.size(); ++i) grads.push_back(Tensor());
+  return grads;
+}
+
 // ---- records -----------------------------------------------------------------------------------
 
 const OpDef switch_case_op = {
@@ -238,6 +251,29 @@ const OpDef scan_op = {
     .vjp = scan_vjp,
     .saves = "carried sequences captured random out",
     .jvp = scan_jvp,
+};
+
+// Where a function has a derivative of its own (PyLayer). The results come in and go out: what matters is
+// what the tape makes of them.
+const OpDef with_derivative_op = {
+    .schema =
+        "with_derivative(Tensor[] results, Tensor[] inputs, Tensor[] captured, program backward) -> "
+        "Tensor[]",
+    .brief =
+        "The results; the gradients of the inputs are what backward makes of the results' "
+        "cotangents, the results and the captured tensors.",
+    .infer = [](const args::with_derivative& a) -> Metas {
+      Metas metas;
+      for (const Tensor& t : a.results) metas.push_back(infer::like(t));
+      return metas;
+    },
+    .decompose = [](const args::with_derivative& a) -> Made {
+      Made made;
+      for (const Tensor& t : a.results) made.push_back(assign(t));
+      return made;
+    },
+    .vjp = derivative_given,
+    .saves = "inputs:shape captured out",
 };
 
 const OpDef without_gradient_op = {
@@ -290,6 +326,7 @@ const OpDef with_shape_op = {
 
 }  // namespace
 
-OAR_FAMILY(control, &switch_case_op, &while_loop_op, &scan_op, &without_gradient_op, &with_shape_op)
+OAR_FAMILY(control, &switch_case_op, &while_loop_op, &scan_op, &with_derivative_op,
+           &without_gradient_op, &with_shape_op)
 
 }  // namespace oar

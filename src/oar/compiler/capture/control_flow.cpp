@@ -347,4 +347,63 @@ std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carrie
   return outputs;
 }
 
+// ---- functions with a derivative of their own --------------------------------------------------
+
+std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forward,
+                                    const CustomBackward& backward, const std::string& name) {
+  const Capture* region = is_capturing() ? Capture::current() : nullptr;
+  if (!region || !region->flow() || !grad_enabled())
+    return custom_function(inputs, forward, backward, name);
+  std::vector<Tensor> results;
+  {
+    const GradMode off(false);
+    results = forward(inputs);
+  }
+  std::vector<Tensor> cotangents;
+  for (const Tensor& t : results)
+    if (is_differentiable(t.dtype())) cotangents.push_back(t);
+  RegionParts parts = capture_region(name, cotangents, [&](TensorList given) {
+    std::vector<Tensor> of_results, gradients;
+    size_t next = 0;
+    for (const Tensor& t : results)
+      of_results.push_back(is_differentiable(t.dtype()) ? given[next++] : Tensor());
+    gradients = backward(of_results);
+    user_check(gradients.size() == inputs.size(), ErrorKind::InvalidArgument,
+               "the backward of {} gave {} gradients for {} tensor inputs.", name, gradients.size(),
+               inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!gradients[i].defined()) gradients[i] = zeros_like(inputs[i]);
+      user_check(same(gradients[i].shape(), inputs[i].shape()), ErrorKind::InvalidArgument,
+                 "the backward of {} gave a gradient of shape {} for an input of shape {}.", name,
+                 to_string(gradients[i].dims()), to_string(inputs[i].dims()));
+    }
+    return gradients;
+  });
+  // What backward reads of the results it takes as results, which are on the tape.
+  Program& program = parts.program;
+  std::vector<ValueId> as_results(results.size(), kNoValue);
+  std::vector<ValueId> as_captured;
+  std::vector<Tensor> captured;
+  for (const Lifted& l : parts.lifted) {
+    user_check(l.written == kNoValue, ErrorKind::Unsupported,
+               "the backward of {} writes to a tensor inside a branch or loop.", name);
+    const auto same_tensor = [&](const Tensor& t) { return t.is_same(l.tensor); };
+    const auto it = std::find_if(results.begin(), results.end(), same_tensor);
+    if (it != results.end()) {
+      as_results[static_cast<size_t>(it - results.begin())] = l.value;
+      continue;
+    }
+    as_captured.push_back(l.value);
+    captured.push_back(l.tensor);
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Tensor& t = results[i];
+    const ValueId id = as_results[i];
+    program.inputs.push_back(id == kNoValue ? program.add_value({t.dtype(), t.shape(), t.device()})
+                                            : id);
+  }
+  program.inputs.insert(program.inputs.end(), as_captured.begin(), as_captured.end());
+  return with_derivative(results, inputs, captured, to_region(std::move(program)));
+}
+
 }  // namespace oar

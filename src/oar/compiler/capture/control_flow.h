@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "oar/tensor/value.h"
+#include "oar/autograd/record.h"
 
 namespace oar {
 
@@ -30,6 +30,11 @@ std::vector<Tensor> while_loop(const LoopTest& test, const LoopBody& body,
 // it gives the carried tensors and whatever else, which is stacked.
 std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carried,
                          const std::vector<Tensor>& sequences, bool reverse = false);
+
+// A function with a derivative of its own, as autograd's custom_function. Inside a branch or loop, which is
+// differentiated by its program, the derivative is captured along with it.
+std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forward,
+                                    const CustomBackward& backward, const std::string& name);
 
 // The number that decides: an index, or whether one value is true. Looks through the tangents of jvp.
 int64_t choice_of(const Tensor& t);
