@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "oar/base/flags.h"
+#include "oar/base/parallel.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/launch.h"
 #include "oar/ops/dispatcher.h"
@@ -20,8 +21,10 @@ bool watches_ops() {
 }
 
 int64_t kernel_flags() {
-  static const FlagHandle<bool> onednn("onednn"), deterministic("deterministic");
-  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0);
+  static const FlagHandle<bool> onednn("onednn"), deterministic("deterministic"),
+      branches("parallel_branches");
+  const bool lanes = branches.get() && num_threads() > 1;
+  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0) + (lanes ? 4 : 0);
 }
 
 // What one run at a time uses: tensors on an arena, and the calls on them.
@@ -44,6 +47,12 @@ struct Instance::WorkingSet {
     for (Prepared& p : calls) p.memory.unchanged = same ? p.lasting : 0;
     marked = same;
   }
+  // By lane of the fork under way: the launch that failed, and how.
+  struct Failure {
+    int32_t launch = -1;
+    std::exception_ptr error;
+  };
+  std::vector<Failure> failures;
   std::vector<std::pair<StoragePtr, uint32_t>>
       seen;               // states that no run writes, and their versions
   bool complete = false;  // the run before reached its end
@@ -85,15 +94,36 @@ std::shared_ptr<const Instance> Instance::make(Program program) {
 }
 
 Instance::Instance(Program program, Lowered lowered)
-    : program_(std::move(program)), lowered_(std::move(lowered)) {
+    : program_(std::move(program)),
+      lowered_(std::move(lowered)),
+      schedule_(Schedule::of(lowered_, num_threads())) {
   share_buffers();
   plan();
 }
 
 namespace {
 
+// What several lanes read lives until all of them have ended.
+void extend_over_lanes(const Lowered& l, const Schedule& schedule, std::vector<Lifetime>& lives) {
+  std::vector<int32_t> lane(l.roots.size());
+  for (const Fork& fork : schedule.forks()) {
+    std::fill(lane.begin(), lane.end(), -1);
+    const auto touch = [&](int32_t place, int32_t launch) {
+      const auto root = static_cast<size_t>(l.places[static_cast<size_t>(place)].root);
+      const int32_t own = schedule.lane(launch);
+      if (lane[root] >= 0 && lane[root] != own)
+        lives[root].last = std::max(lives[root].last, fork.end);
+      lane[root] = own;
+    };
+    for (int32_t i = fork.begin; i < fork.end; ++i)
+      for (const Operand& operand : l.launches[static_cast<size_t>(i)].operands)
+        for (int32_t place : operand.ids)
+          if (place != kNoValue) touch(place, i);
+  }
+}
+
 // By root: the launches that first write and last touch it.
-std::vector<Lifetime> lifetimes(const Lowered& l) {
+std::vector<Lifetime> lifetimes(const Lowered& l, const Schedule& schedule) {
   std::vector<Lifetime> lives(l.roots.size());
   const auto end = static_cast<int32_t>(l.launches.size());
   for (size_t r = 0; r < l.roots.size(); ++r) lives[r] = {l.roots[r].bytes, end, -1};
@@ -108,6 +138,7 @@ std::vector<Lifetime> lifetimes(const Lowered& l) {
         if (place != kNoValue) touch(place, i);
     for (int32_t place : l.launches[i].results) touch(place, i);
   }
+  extend_over_lanes(l, schedule, lives);
   return lives;
 }
 
@@ -123,7 +154,7 @@ bool fills_root(const Lowered& l, int32_t id) {
 // An op that can work in place does, where its first operand ends with it.
 void Instance::share_buffers() {
   Lowered& l = lowered_;
-  std::vector<Lifetime> lives = lifetimes(l);
+  std::vector<Lifetime> lives = lifetimes(l, schedule_);
   const auto root_of = [&](int32_t place) { return l.places[static_cast<size_t>(place)].root; };
   for (size_t i = 0; i < l.launches.size(); ++i) {
     const Launch& launch = l.launches[i];
@@ -151,7 +182,7 @@ void Instance::share_buffers() {
 }
 
 void Instance::plan() {
-  const std::vector<Lifetime> lives = lifetimes(lowered_);
+  const std::vector<Lifetime> lives = lifetimes(lowered_, schedule_);
   std::vector<Lifetime> buffers;
   std::vector<size_t> roots;
   for (size_t r = 0; r < lives.size(); ++r) {
@@ -167,7 +198,7 @@ void Instance::plan() {
     if (root.kind == Root::State && !writes_state(root.index))
       lasting_.push_back(program_.states[static_cast<size_t>(root.index)].tensor);
   }
-  memory_ = plan_memory(buffers);
+  memory_ = plan_memory(buffers, [this](int32_t a, int32_t b) { return schedule_.at_once(a, b); });
   arena_offsets_.assign(lives.size(), 0);
   for (size_t i = 0; i < roots.size(); ++i) arena_offsets_[roots[i]] = memory_.offsets[i];
   places_of_root_.resize(lives.size());
@@ -221,6 +252,9 @@ std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
       if (launch.operands[k].kind == Operand::One && is_lasting(launch.operands[k].ids[0]))
         made.lasting |= uint64_t{1} << k;
   }
+  size_t lanes = 0;
+  for (const Fork& fork : schedule_.forks()) lanes = std::max(lanes, fork.lanes.size());
+  set->failures.resize(lanes);
   return set;
 }
 
@@ -333,6 +367,54 @@ StoragePtr Instance::memory_for(const Root& root, TensorList into) const {
   return Storage::allocate(static_cast<size_t>(root.bytes), Device{});
 }
 
+inline void Instance::launch(size_t index, WorkingSet& set) const {
+  const Launch& launch = lowered_.launches[index];
+  WorkingSet::Prepared& prepared = set.calls[index];
+  if (!launch.kernel) return call_op(launch, prepared.values, prepared.outputs);
+  const OpScope scope(launch.op->name().c_str());
+  if (const int32_t status = launch.kernel->run(&prepared.call); status != OAR_OK)
+    fail_launch(launch, status);
+}
+
+// Every lane ends or fails, so the error is that of the first launch in the program that has one.
+void Instance::run_lanes(const Fork& fork, WorkingSet& set) const {
+  parallel_chunks(static_cast<int64_t>(fork.lanes.size()), [&](int64_t lane) {
+    int32_t at = -1;
+    try {
+      for (int32_t index : fork.lanes[static_cast<size_t>(lane)]) {
+        at = index;
+        launch(static_cast<size_t>(index), set);
+      }
+    } catch (...) {
+      set.failures[static_cast<size_t>(lane)] = {at, std::current_exception()};
+    }
+  });
+  WorkingSet::Failure first;
+  for (size_t lane = 0; lane < fork.lanes.size(); ++lane) {
+    WorkingSet::Failure& f = set.failures[lane];
+    if (f.error && (!first.error || f.launch < first.launch)) std::swap(first, f);
+    f.error = nullptr;
+  }
+  if (first.error) std::rethrow_exception(first.error);
+}
+
+void Instance::run_launches(WorkingSet& set) const {
+  if (profiling()) {
+    for (size_t i = 0; i < set.calls.size(); ++i) {
+      const ProfiledCall timed(*lowered_.launches[i].op, Args(set.calls[i].values));
+      launch(i, set);
+    }
+    return;
+  }
+  size_t next = 0;
+  for (const Fork& fork : schedule_.forks()) {
+    for (; next < static_cast<size_t>(fork.begin); ++next) launch(next, set);
+    run_lanes(fork, set);
+    next = static_cast<size_t>(fork.end);
+  }
+  for (; next < set.calls.size(); ++next) launch(next, set);
+}
+
 std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
   std::vector<Tensor> given;  // keeps copies alive
   for (const Tensor& t : inputs) given.push_back(readable(t));
@@ -358,21 +440,9 @@ std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
         break;
     }
   }
-  const bool profiled = profiling();
   set.mark_unchanged(is_unchanged(set));
   set.complete = false;
-  for (size_t i = 0; i < set.calls.size(); ++i) {
-    const Launch& launch = lowered_.launches[i];
-    std::optional<ProfiledCall> timed;
-    if (profiled) timed.emplace(*launch.op, Args(set.calls[i].values));
-    if (!launch.kernel) {
-      call_op(launch, set.calls[i].values, set.calls[i].outputs);
-      continue;
-    }
-    const OpScope scope(launch.op->name().c_str());
-    if (const int32_t status = launch.kernel->run(&set.calls[i].call); status != OAR_OK)
-      fail_launch(launch, status);
-  }
+  run_launches(set);
   set.complete = true;
   std::vector<Tensor> outputs;
   for (int32_t place : lowered_.outputs) {
