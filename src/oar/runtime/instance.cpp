@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "oar/base/flags.h"
 #include "oar/base/parallel.h"
+#include "oar/base/scope_guard.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/launch.h"
 #include "oar/ops/dispatcher.h"
@@ -86,7 +88,9 @@ class Instance::Borrowed {
 
 std::shared_ptr<const Instance> Instance::make(Program program) {
   // Ops that have to be taken apart are captured; whatever else is on around the run is not for them.
-  const LayersOff off(kDispatchMask & ~uint32_t{kFunctionalise | kCapture});
+  const uint32_t outer =
+      std::exchange(t_layers.off, kDispatchMask & ~uint32_t{kFunctionalise | kCapture});
+  const ScopeGuard back([outer] { t_layers.off = outer; });
   tune(program);  // with known sizes there is more to fold
   std::optional<Lowered> lowered = lower(program);
   if (!lowered) return nullptr;
