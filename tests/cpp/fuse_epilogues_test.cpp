@@ -92,8 +92,7 @@ std::string row(const std::string& to, const std::string& call) {
   return to + " = " + call + " : " + kRows + "\n";
 }
 
-// A sum, a maximum and a factor round as they do alone, so they change no bit; other activations differ by some
-// units in the last place.
+// A sum, a maximum and a factor round as they do alone, so no bit changes.
 Program expect_fused_product(const std::string& text, const std::vector<std::string>& ops,
                              double tolerance = 0) {
   Program program = parse_program(text);
@@ -122,9 +121,6 @@ TEST(FuseEpilogues, EverythingThatStandsBehindAProduct) {
   expect_fused_product(product_of("%y", spread + row("%c", "multiply(%h, %a)") +
                                             row("%d", "add(%c, %r)") + row("%y", "relu(%d)")),
                        {"matmul_fused"});
-  for (const char* activation : {"silu", "sigmoid", "tanh", "hardswish"})
-    expect_fused_product(product_of("%y", row("%y", std::string(activation) + "(%a)")),
-                         {"matmul_fused"}, 1e-6);
 }
 
 TEST(FuseEpilogues, ABiasThatIsAddedToAProduct) {
@@ -139,6 +135,7 @@ TEST(FuseEpilogues, NotWhatSomebodyElseReadsOfAProduct) {
                        {"linear", "gelu", "add"});
   expect_fused_product(product_of("%y", row("%y", "multiply(%a, %r)")), {"linear", "multiply"});
   expect_fused_product(product_of("%y", row("%y", "gelu(%a)")), {"linear", "gelu"});
+  expect_fused_product(product_of("%y", row("%y", "tanh(%a)")), {"linear", "tanh"});
 }
 
 TEST(FuseEpilogues, InTrainingWhatBackwardDoesNotRead) {
@@ -157,7 +154,7 @@ TEST(FuseEpilogues, InTrainingWhatBackwardDoesNotRead) {
     for (size_t i = 0; i < a.size(); ++i) expect_near(a[i], e[i]);
   };
   ops_with([](const Tensor& t) { return relu(t); }, "matmul_fused");
-  ops_with([](const Tensor& t) { return tanh(t); }, "matmul_fused");
+  ops_with([](const Tensor& t) { return tanh(t); }, "linear");
   ops_with([](const Tensor& t) { return gelu(t); }, "linear");
   ops_with([](const Tensor& t) { return silu(t); }, "linear");
 }

@@ -166,7 +166,10 @@ class Fusing {
     if (e.bias == kNoValue) step(e, [&](const Instruction& next) { return takes_bias(next, e); });
     step(e, [&](const Instruction& next) { return takes_factor(next, e); });
     step(e, [&](const Instruction& next) { return takes_residual(next, e); });
-    step(e, [&](const Instruction& next) { return takes_activation(next, e); });
+    // Other activations take as long there as alone, and round otherwise.
+    step(e, [&](const Instruction& next) {
+      return next.op->name() == "relu" && takes_activation(next, e);
+    });
     if (!e.calls.empty()) replace(at, e, fused_product(call(at), e));
   }
   // A number for each column.
