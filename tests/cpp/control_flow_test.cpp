@@ -7,6 +7,7 @@
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
 #include "oar/autograd/transform.h"
+#include "oar/base/flags.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
@@ -408,6 +409,32 @@ TEST(ControlFlow, AKnownBranchTakesThePlaceOfItsChoice) {
   optimise(program);
   ASSERT_EQ(program.body.instructions.size(), 1u) << to_text(program);
   EXPECT_EQ(program.body.instructions[0].op->name(), "exp");
+}
+
+// Not anew in each round of every level around it.
+TEST(ControlFlow, PassesGoOnceThroughEachLevel) {
+  std::string inner =
+      "%y = neg(%x) : float32[2]\n%z = neg(%y) : float32[2]\n%r = exp(%z) : float32[2]\n";
+  for (int level = 0; level < 8; ++level)
+    inner =
+        "%d = exp(%x) : float32[2]\n%r = switch_case(%p, [%p, %x], branches=[\n"
+        "program a(%p: bool[], %x: float32[2]) -> (%x: float32[2]) {},\nprogram " +
+        std::string(level == 0 ? "innermost" : "b") +
+        "(%p: bool[], %x: float32[2]) -> (%r: float32[2]) {\n" + inner + "}]) : float32[2]\n";
+  Program program = parse_program("program f(%p: bool[], %x: float32[2]) -> (%r: float32[2]) {\n" +
+                                  inner + "}\n");
+  set_flag("trace", "passes");
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(optimise(program));
+  const std::string told = testing::internal::GetCapturedStderr();
+  set_flag("trace", "");
+  expect_sound(program);
+  EXPECT_EQ(to_text(program).find("neg"), std::string::npos);
+  size_t rounds = 0;
+  for (size_t at = 0; (at = told.find("innermost: canonicalise", at)) != std::string::npos; ++at)
+    ++rounds;
+  // Operands that it does not read are dropped from it once, after which it is looked at again.
+  EXPECT_LE(rounds, 4u);
 }
 
 TEST(ControlFlow, HostileTextIsRefused) {

@@ -4,6 +4,7 @@
 #include "oar/base/flags.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
+#include "oar/ir/print.h"
 #include "oar/ops/gen/all.h"
 #include "oar/runtime/trained_program.h"
 
@@ -75,6 +76,100 @@ TEST(FuseEpilogues, NotChannelsOfAnotherAxisNorOtherOrders) {
       square + "\n%y = channel_affine(%a, %s, %s, channel_axis=2) : " + square + "\n}";
   Program program = parse_program(text);
   EXPECT_FALSE(pass_named("fuse_epilogues").run(program));
+}
+
+// ---- products
+
+const std::string kRows = "float32[40, 96]";
+
+std::string product_of(const std::string& results, const std::string& body,
+                       const std::string& product = "linear(%x, %w, %b)") {
+  return "program f(%x: float32[40, 64], %r: " + kRows +
+         ", %w: float32[64, 96], %b: float32[96], %v: float32[96, 64]) -> (" + results +
+         ") {\nconst %half: float32[] = 0.5\n%a = " + product + " : " + kRows + "\n" + body + "}\n";
+}
+std::string row(const std::string& to, const std::string& call) {
+  return to + " = " + call + " : " + kRows + "\n";
+}
+
+// A sum, a maximum and a factor round as they do alone, so no bit changes.
+Program expect_fused_product(const std::string& text, const std::vector<std::string>& ops,
+                             double tolerance = 0) {
+  Program program = parse_program(text);
+  if (pass_named("fuse_epilogues").run(program)) remove_dead(program);
+  program.renumber();
+  expect_sound(program);
+  EXPECT_EQ(ops_of(program), ops) << to_text(program);
+  const Tensors in = {numbers({40, 64}), numbers({40, 96}, 0.9), numbers({64, 96}, 0.1),
+                      numbers({96}), numbers({96, 64}, 0.1)};
+  set_flag("passes_off", "fuse_epilogues");
+  const Tensors wanted = Executor(parse_program(text)).run(in);
+  set_flag("passes_off", "");
+  const Executor fused(program);
+  for (int run = 0; run < 2; ++run) {
+    const Tensors got = fused.run(in);
+    for (size_t i = 0; i < wanted.size(); ++i) expect_near(got[i], wanted[i], tolerance);
+  }
+  return program;
+}
+
+TEST(FuseEpilogues, EverythingThatStandsBehindAProduct) {
+  expect_fused_product(product_of("%y", row("%y", "relu(%a)")), {"matmul_fused"});
+  expect_fused_product(product_of("%y", row("%c", "add(%r, %a)") + row("%y", "relu(%c)")),
+                       {"matmul_fused"});
+  const std::string spread = row("%h", "broadcast_to(%half, shape=[40, 96])");
+  expect_fused_product(product_of("%y", spread + row("%c", "multiply(%h, %a)") +
+                                            row("%d", "add(%c, %r)") + row("%y", "relu(%d)")),
+                       {"matmul_fused"});
+}
+
+TEST(FuseEpilogues, ABiasThatIsAddedToAProduct) {
+  const std::string bias = row("%s", "broadcast_to(%b, shape=[40, 96])") + row("%c", "add(%a, %s)");
+  for (const std::string product : {"matmul(%x, %w)", "matmul(%x, %v, transpose_y=True)"})
+    expect_fused_product(product_of("%y", bias + row("%y", "relu(%c)"), product), {"matmul_fused"});
+}
+
+TEST(FuseEpilogues, NotWhatSomebodyElseReadsOfAProduct) {
+  expect_fused_product(product_of("%y, %a", row("%y", "relu(%a)")), {"linear", "relu"});
+  expect_fused_product(product_of("%y", row("%c", "gelu(%a)") + row("%y", "add(%a, %c)")),
+                       {"linear", "gelu", "add"});
+  expect_fused_product(product_of("%y", row("%y", "multiply(%a, %r)")), {"linear", "multiply"});
+  expect_fused_product(product_of("%y", row("%y", "gelu(%a)")), {"linear", "gelu"});
+  expect_fused_product(product_of("%y", row("%y", "tanh(%a)")), {"linear", "tanh"});
+}
+
+TEST(FuseEpilogues, InTrainingWhatBackwardDoesNotRead) {
+  const Tensor x = numbers({40, 64}), w = numbers({64, 96}, 0.2), b = numbers({96}, 0.5);
+  for (const Tensor& t : {w, b}) set_stop_gradient(t, false);
+  const auto ops_with = [&](Tensor (*activation)(const Tensor&), std::string_view forward) {
+    const auto net = [&](const Tensors& in) -> Tensors {
+      const Tensor h = activation(linear(in[0], w, b));
+      return {sum(multiply(h, h))};
+    };
+    const TrainedProgram step(capture_joint(net, {{DType::Float32, x.shape(), "x"}}, "s"));
+    EXPECT_EQ(ops_of(step.forward())[0], forward);
+    const Tensors got = step.run({{x}}), wanted = net({x});
+    const Tensors a = grad(got, Tensors{w, b}), e = grad(wanted, Tensors{w, b});
+    expect_near(detach(got[0]), detach(wanted[0]));
+    for (size_t i = 0; i < a.size(); ++i) expect_near(a[i], e[i]);
+  };
+  ops_with([](const Tensor& t) { return relu(t); }, "matmul_fused");
+  ops_with([](const Tensor& t) { return tanh(t); }, "linear");
+  ops_with([](const Tensor& t) { return gelu(t); }, "linear");
+  ops_with([](const Tensor& t) { return silu(t); }, "linear");
+}
+
+// A weight that nobody writes is kept in oneDNN's layout; one that somebody has written is read anew.
+TEST(FuseEpilogues, AKeptWeightIsReadAnewOnceItIsWritten) {
+  const Tensor w = numbers({64, 96}, 0.2), b = numbers({96}, 0.5), x = numbers({40, 64});
+  set_stop_gradient(w, false);
+  const auto net = [&](const Tensors& in) -> Tensors { return {relu(linear(in[0], w, b))}; };
+  const TrainedProgram step(capture_joint(net, {{DType::Float32, x.shape(), "x"}}, "s"));
+  const NoGrad off;
+  for (int run = 0; run < 3; ++run) {
+    for (int again = 0; again < 3; ++again) expect_same(step.run({{x}})[0], net({x})[0]);
+    copy_into(w, numbers({64, 96}, 0.7 + run));
+  }
 }
 
 TEST(FuseEpilogues, BatchNormAndReluInTraining) {

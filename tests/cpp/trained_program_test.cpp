@@ -3,7 +3,6 @@
 
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
-#include "oar/compiler/capture/recompute.h"
 #include "oar/ops/gen/all.h"
 #include "oar/ops/operators.h"
 
@@ -199,61 +198,6 @@ TEST(TrainedProgram, WritesToInputsAreRefused) {
               capture_joint(writing, {{DType::Float32, {2}, "x"}}, "writing");
             }).find("writes to one of its inputs"),
             std::string::npos);
-}
-
-// What cutting hands over, and the gradients that both halves give.
-struct Halved {
-  int64_t kept = 0;
-  Tensors gradients;
-};
-
-Halved run_halves(const JointProgram& joint, int64_t most_kept, const Tensors& inputs) {
-  const Halves halves = cut(joint, most_kept);
-  expect_sound(halves.forward);
-  expect_sound(halves.backward);
-  const std::vector<ValueId>& outputs = halves.forward.outputs;
-  Halved made;
-  made.kept =
-      bytes_kept(halves.forward,
-                 {outputs.begin() + static_cast<std::ptrdiff_t>(joint.outputs), outputs.end()});
-  Tensors given = Executor(halves.forward).run(inputs);
-  given.erase(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(joint.outputs));
-  given.push_back(full({}, Scalar(1.0), DType::Float32));
-  made.gradients = Executor(halves.backward).run(given);
-  return made;
-}
-
-TEST(Recompute, CheapValuesAreMadeAgainWhereMemoryIsShort) {
-  const Tensor w = numbers({6, 32}, 0.7), v = numbers({32, 2}, 0.2);
-  set_stop_gradient(w, false);
-  set_stop_gradient(v, false);
-  const JointProgram joint = capture_joint(
-      [&](const Tensors& in) {
-        return Tensors{sum(matmul(gelu(matmul(in[0], w)), v), std::nullopt)};
-      },
-      {{DType::Float32, {Dim::symbol("B", 8), 6}, "x"}}, "net");
-  const Tensors inputs{numbers({8, 6}, 0.1)};
-  const Halved all = run_halves(joint, 0, inputs), little = run_halves(joint, 1, inputs),
-               enough = run_halves(joint, all.kept, inputs);
-  EXPECT_EQ(enough.kept, all.kept) << "within the limit nothing is made again";
-  EXPECT_EQ(little.kept, all.kept - 8 * 32 * 4) << "gelu's result is made of what gelu's gradient "
-                                                   "reads anyway";
-  ASSERT_EQ(little.gradients.size(), all.gradients.size());
-  for (size_t i = 0; i < all.gradients.size(); ++i)
-    expect_same(little.gradients[i], all.gradients[i]);
-}
-
-TEST(Recompute, RandomNumbersAreNeverDrawnTwice) {
-  const Tensor w = numbers({6, 32}, 0.7);
-  set_stop_gradient(w, false);
-  const JointProgram joint = capture_joint(
-      [&](const Tensors& in) {
-        const Tensor noise = uniform({8, 32}, DType::Float32, 0.0, 1.0);
-        return Tensors{sum(tanh(matmul(in[0], w) * noise), std::nullopt)};
-      },
-      {{DType::Float32, {8, 6}, "x"}}, "net");
-  for (const Instruction& instruction : cut(joint, 1).backward.body.instructions)
-    EXPECT_FALSE(instruction.op->has(Trait::Random)) << instruction.op->name();
 }
 
 TEST(TrainedProgram, AGradientOfASparseEmbeddingHoldsTheRowsThatWereLookedUp) {

@@ -61,6 +61,8 @@ constexpr Row kTable[] = {
       "use."}},
     {{"onednn", FlagType::Bool, "true", "OAR_ONEDNN",
       "Use oneDNN where it is faster than our own kernels. Off, a run needs none of it."}},
+    {{"parallel_branches", FlagType::Bool, "true", "OAR_PARALLEL_BRANCHES",
+      "Run chains of small kernels of a program that do not depend on each other at the same time, one thread each."}},
     {{"passes_off", FlagType::String, "", "OAR_PASSES_OFF",
       "Compiler passes to leave out, by name, separated by commas; all: every one of them."}},
     {{"trace", FlagType::String, "", "OAR_TRACE",

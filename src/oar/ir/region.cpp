@@ -106,13 +106,13 @@ bool has_regions(const Instruction& instruction) {
 }
 
 bool replace_regions(Instruction& instruction,
-                     const std::function<ClosurePtr(const Program&)>& changed) {
+                     const std::function<ClosurePtr(const Region&)>& changed) {
   bool any = false;
   for (size_t i = 0; i < instruction.attributes.size(); ++i) {
     const Value v = instruction.attributes[i];
     std::vector<ClosurePtr> list;
     for_each_program(Args(&v, 1), [&](const Closure& c) {
-      ClosurePtr other = changed(program_of(c));
+      ClosurePtr other = changed(region_of(c));
       any |= static_cast<bool>(other);
       list.push_back(other ? std::move(other) : ClosurePtr(&c));
     });

@@ -2,6 +2,7 @@
 // instruction, has no states, and shares the open sizes of the program around it.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,10 @@ class Region final : public Closure {
   explicit Region(Program program);
 
   const Program& program() const { return program_; }
+
+  // Have the passes, all of them, found nothing more to do in it?
+  bool is_optimised() const { return optimised_.load(std::memory_order_relaxed); }
+  void mark_optimised() const { optimised_.store(true, std::memory_order_relaxed); }
 
   const std::vector<Tensor>& inputs() const override { return inputs_; }
   const std::vector<Tensor>& outputs() const override { return outputs_; }
@@ -51,11 +56,13 @@ class Region final : public Closure {
   static constexpr size_t kMostSizes = 16;
   mutable std::map<std::vector<int64_t>, ClosurePtr> resized_;
   mutable std::shared_ptr<const void> executor_;
+  mutable std::atomic<bool> optimised_{false};
 };
 
-inline const Program& program_of(const Closure& closure) {
-  return static_cast<const Region&>(closure).program();  // there is no other kind
+inline const Region& region_of(const Closure& closure) {
+  return static_cast<const Region&>(closure);  // there is no other kind
 }
+inline const Program& program_of(const Closure& closure) { return region_of(closure).program(); }
 
 // Does the call, or a call inside its regions, take random numbers?
 bool draws_random(const Instruction& instruction);
@@ -65,6 +72,6 @@ bool has_regions(const Instruction& instruction);
 // The instruction with every region that `changed` answers in its place; none leaves it as it is.
 // Answers whether there was any.
 bool replace_regions(Instruction& instruction,
-                     const std::function<ClosurePtr(const Program&)>& changed);
+                     const std::function<ClosurePtr(const Region&)>& changed);
 
 }  // namespace oar

@@ -324,9 +324,24 @@ const OpDef with_shape_op = {
         },
 };
 
+const OpDef in_backward_op = {
+    .schema = "in_backward(Tensor(a) x) -> Tensor(a)",
+    .brief =
+        "x itself; in a program, what is made of the result belongs to the derivative of a function.",
+    .infer = infer::same_as_first,
+    .view = [](const args::in_backward& a) -> std::optional<ViewSpec> {
+      return ViewSpec{a.x.shape(), {a.x.strides().begin(), a.x.strides().end()}, 0};
+    },
+    .vjp = [](const vjp::in_backward& v) -> Grads { return v.grad; },
+    .shard = "... -> ...",
+    .traits = Trait::Linear,
+    .numpy = "x",
+    .samples = samples::unary,
+};
+
 }  // namespace
 
 OAR_FAMILY(control, &switch_case_op, &while_loop_op, &scan_op, &with_derivative_op,
-           &without_gradient_op, &with_shape_op)
+           &without_gradient_op, &with_shape_op, &in_backward_op)
 
 }  // namespace oar

@@ -3,8 +3,8 @@
 // the other two as its derivatives. A transposed convolution is conv_input_grad.
 #include "oar/ops/gen/conv.h"
 
+#include "oar/ops/activated.h"
 #include "oar/ops/batching.h"
-#include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/channels.h"
 #include "oar/ops/gen/complex.h"
 #include "oar/ops/gen/reduction.h"
@@ -296,16 +296,6 @@ const OpDef conv_op = {
 };
 
 // What programs make of a convolution and what follows it. Only they call it, so it has no derivative of its own.
-Tensor activated(const Tensor& x, std::string_view name) {
-  if (name.empty()) return x;
-  if (name == "relu") return relu(x);
-  if (name == "hardswish") return hardswish(x);
-  if (name == "silu") return silu(x);
-  user_check(name == "sigmoid", ErrorKind::InvalidArgument,
-             "activation is '{}'; it can be '', relu, hardswish, silu or sigmoid.", name);
-  return sigmoid(x);
-}
-
 const OpDef conv_fused_op = {
     .schema =
         "conv_fused(Tensor x, Tensor weight, Tensor? bias, Tensor? scale, Tensor? shift, Tensor? residual, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False, str activation = '') -> Tensor",
@@ -337,7 +327,8 @@ const OpDef conv_fused_op = {
     .amp = Amp::Low,
     .numpy =
         "(lambda y, k: (lambda z: {'': z, 'relu': np.maximum(z, 0), 'hardswish': z * np.clip(z + 3, 0, 6) / 6, "
-        "'silu': z / (1 + np.exp(-z)), 'sigmoid': 1 / (1 + np.exp(-z))}[activation])((y if scale is None else y * "
+        "'silu': z / (1 + np.exp(-z)), 'sigmoid': 1 / (1 + np.exp(-z)), 'tanh': np.tanh(z)}[activation])((y if scale is "
+        "None else y * "
         "scale.reshape(k) + shift.reshape(k)) + (0 if residual is None else residual)))(*(lambda n, m: (lambda p: "
         "(lambda v: (lambda o: (np.moveaxis(o, 1, -1) if channels_last else o, (-1,) if channels_last else (-1, *[1] "
         "* n)))(np.einsum("
@@ -350,12 +341,12 @@ const OpDef conv_fused_op = {
     .samples =
         [] {
           Samples samples;
-          const char* const activations[] = {"relu", "", "hardswish", "silu", "sigmoid"};
+          const std::span<const char* const> activations = activation_names();
           size_t next = 0;
           for (const ConvSample& s : conv_samples()) {
             if (s.x.rank() != 4) continue;
             const Shape channels{s.weight[0]};
-            const char* const activation = activations[next % 5];
+            const char* const activation = activations[next % activations.size()];
             switch (next++ % 3) {
               case 0:
                 samples.add(t(s.x), t(s.weight), std::nullopt, t(channels), t(channels), t(s.out),

@@ -1,6 +1,7 @@
 // Products of matrices and vectors. One primitive, matmul_core; the rest are ways to it.
 #include "oar/ops/gen/linalg.h"
 
+#include "oar/ops/activated.h"
 #include "oar/ops/batching.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/complex.h"
@@ -292,8 +293,64 @@ const OpDef linear_op = {
     .onnx = "Gemm",
 };
 
+// What programs make of a product and what follows it. Only they call it, so it has no derivative of its own.
+const OpDef matmul_fused_op = {
+    .schema =
+        "matmul_fused(Tensor x, Tensor y, Tensor? bias, Tensor? residual, bool transpose_x = False, bool transpose_y = False, float scale = 1.0, str activation = '', bool from_bias = False) -> Tensor",
+    .brief =
+        "matmul, then the sum with a bias of the last axis, a factor, the sum with residual and an activation, of "
+        "which each may be missing. from_bias: the sums start from the bias, as those of linear do.",
+    .infer = [](const args::matmul_fused& a) -> Metas {
+      const ProductShape p = product_shape(a.x, a.y, a.transpose_x, a.transpose_y);
+      const Shape out = p.result();
+      user_check(
+          !a.bias.defined() || (p.has_column && a.bias.rank() == 1 && same(a.bias.dim(0), p.n)),
+          ErrorKind::InvalidArgument,
+          "bias has shape {}, but it must have one number for each column of a result of "
+          "shape {}.",
+          a.bias.defined() ? to_string(a.bias.dims()) : "", out.str());
+      user_check(!a.from_bias || (a.y.rank() == 2 && !a.transpose_x && !a.transpose_y),
+                 ErrorKind::InvalidArgument,
+                 "from_bias is for a y of two axes and nothing transposed.");
+      user_check(!a.residual.defined() || same(a.residual.shape(), out), ErrorKind::InvalidArgument,
+                 "residual has shape {}, but the product has shape {}.",
+                 a.residual.defined() ? to_string(a.residual.dims()) : "", out.str());
+      return TensorMeta{a.x.dtype(), out};
+    },
+    .decompose = [](const args::matmul_fused& a) -> Made {
+      Tensor out =
+          a.from_bias ? linear(a.x, a.y, a.bias) : matmul(a.x, a.y, a.transpose_x, a.transpose_y);
+      if (a.bias.defined() && !a.from_bias) out = out + a.bias;
+      if (a.scale != 1) out = out * a.scale;
+      if (a.residual.defined()) out = out + a.residual;
+      return activated(out, a.activation);
+    },
+    .traits = Trait::Promote,
+    .dtypes = "float",
+    .amp = Amp::Low,
+    .numpy =
+        "(lambda z: {'': z, 'relu': np.maximum(z, 0), 'hardswish': z * np.clip(z + 3, 0, 6) / 6, 'silu': z / (1 + "
+        "np.exp(-z)), 'sigmoid': 1 / (1 + np.exp(-z)), 'tanh': np.tanh(z)}[activation])("
+        "(np.matmul(np.swapaxes(x, -1, -2) if transpose_x and x.ndim > 1 else x, np.swapaxes(y, -1, -2) "
+        "if transpose_y and y.ndim > 1 else y) + (0 if bias is None else bias)) * scale + (0 if residual is None else "
+        "residual))",
+    .samples =
+        [] {
+          Samples samples;
+          for (const char* activation : activation_names())
+            samples.add(t({3, 4}), t({4, 5}), t({5}), t({3, 5}), false, false, 1.0, activation,
+                        *activation == 's');
+          return samples
+              .add(t({2, 3, 4}), t({5, 4}), t({5}), std::nullopt, false, true, 0.5, "relu")
+              .add(t({2, 4, 3}), t({2, 4, 5}), std::nullopt, t({2, 3, 5}), true, false, -2.0,
+                   "tanh")
+              .add(t({4}), t({4, 2}), t({2}), std::nullopt, false, false, 1.0, "sigmoid")
+              .add(t({0, 4}), t({4, 2}), t({2}), std::nullopt, false, false, 1.0, "silu");
+        },
+};
+
 }  // namespace
 
-OAR_FAMILY(linalg, &matmul_core_op, &matmul_op, &linear_op)
+OAR_FAMILY(linalg, &matmul_core_op, &matmul_op, &linear_op, &matmul_fused_op)
 
 }  // namespace oar

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "oar/base/flags.h"
+#include "oar/base/parallel.h"
+#include "oar/base/scope_guard.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/launch.h"
 #include "oar/ops/dispatcher.h"
@@ -21,8 +23,10 @@ bool watches_ops() {
 }
 
 int64_t kernel_flags() {
-  static const FlagHandle<bool> onednn("onednn"), deterministic("deterministic");
-  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0);
+  static const FlagHandle<bool> onednn("onednn"), deterministic("deterministic"),
+      branches("parallel_branches");
+  const bool lanes = branches.get() && num_threads() > 1;
+  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0) + (lanes ? 4 : 0);
 }
 
 // What one run at a time uses: tensors on an arena, and the calls on them.
@@ -45,6 +49,12 @@ struct Instance::WorkingSet {
     for (Prepared& p : calls) p.memory.unchanged = same ? p.lasting : 0;
     marked = same;
   }
+  // By lane of the fork under way: the launch that failed, and how.
+  struct Failure {
+    int32_t launch = -1;
+    std::exception_ptr error;
+  };
+  std::vector<Failure> failures;
   std::vector<std::pair<StoragePtr, uint32_t>>
       seen;               // states that no run writes, and their versions
   bool complete = false;  // the run before reached its end
@@ -78,7 +88,9 @@ class Instance::Borrowed {
 
 std::shared_ptr<const Instance> Instance::make(Program program) {
   // Ops that have to be taken apart are captured; whatever else is on around the run is not for them.
-  const LayersOff off(kDispatchMask & ~uint32_t{kFunctionalise | kCapture});
+  const uint32_t outer =
+      std::exchange(t_layers.off, kDispatchMask & ~uint32_t{kFunctionalise | kCapture});
+  const ScopeGuard back([outer] { t_layers.off = outer; });
   tune(program);  // with known sizes there is more to fold
   std::optional<Lowered> lowered = lower(program);
   if (!lowered) return nullptr;
@@ -86,15 +98,36 @@ std::shared_ptr<const Instance> Instance::make(Program program) {
 }
 
 Instance::Instance(Program program, Lowered lowered)
-    : program_(std::move(program)), lowered_(std::move(lowered)) {
+    : program_(std::move(program)),
+      lowered_(std::move(lowered)),
+      schedule_(Schedule::of(lowered_, num_threads())) {
   share_buffers();
   plan();
 }
 
 namespace {
 
+// What several lanes read lives until all of them have ended.
+void extend_over_lanes(const Lowered& l, const Schedule& schedule, std::vector<Lifetime>& lives) {
+  std::vector<int32_t> lane(l.roots.size());
+  for (const Fork& fork : schedule.forks()) {
+    std::fill(lane.begin(), lane.end(), -1);
+    const auto touch = [&](int32_t place, int32_t launch) {
+      const auto root = static_cast<size_t>(l.places[static_cast<size_t>(place)].root);
+      const int32_t own = schedule.lane(launch);
+      if (lane[root] >= 0 && lane[root] != own)
+        lives[root].last = std::max(lives[root].last, fork.end);
+      lane[root] = own;
+    };
+    for (int32_t i = fork.begin; i < fork.end; ++i)
+      for (const Operand& operand : l.launches[static_cast<size_t>(i)].operands)
+        for (int32_t place : operand.ids)
+          if (place != kNoValue) touch(place, i);
+  }
+}
+
 // By root: the launches that first write and last touch it.
-std::vector<Lifetime> lifetimes(const Lowered& l) {
+std::vector<Lifetime> lifetimes(const Lowered& l, const Schedule& schedule) {
   std::vector<Lifetime> lives(l.roots.size());
   const auto end = static_cast<int32_t>(l.launches.size());
   for (size_t r = 0; r < l.roots.size(); ++r) lives[r] = {l.roots[r].bytes, end, -1};
@@ -109,6 +142,7 @@ std::vector<Lifetime> lifetimes(const Lowered& l) {
         if (place != kNoValue) touch(place, i);
     for (int32_t place : l.launches[i].results) touch(place, i);
   }
+  extend_over_lanes(l, schedule, lives);
   return lives;
 }
 
@@ -124,7 +158,7 @@ bool fills_root(const Lowered& l, int32_t id) {
 // An op that can work in place does, where its first operand ends with it.
 void Instance::share_buffers() {
   Lowered& l = lowered_;
-  std::vector<Lifetime> lives = lifetimes(l);
+  std::vector<Lifetime> lives = lifetimes(l, schedule_);
   const auto root_of = [&](int32_t place) { return l.places[static_cast<size_t>(place)].root; };
   for (size_t i = 0; i < l.launches.size(); ++i) {
     const Launch& launch = l.launches[i];
@@ -152,7 +186,7 @@ void Instance::share_buffers() {
 }
 
 void Instance::plan() {
-  const std::vector<Lifetime> lives = lifetimes(lowered_);
+  const std::vector<Lifetime> lives = lifetimes(lowered_, schedule_);
   std::vector<Lifetime> buffers;
   std::vector<size_t> roots;
   for (size_t r = 0; r < lives.size(); ++r) {
@@ -168,7 +202,7 @@ void Instance::plan() {
     if (root.kind == Root::State && !writes_state(root.index))
       lasting_.push_back(program_.states[static_cast<size_t>(root.index)].tensor);
   }
-  memory_ = plan_memory(buffers);
+  memory_ = plan_memory(buffers, [this](int32_t a, int32_t b) { return schedule_.at_once(a, b); });
   arena_offsets_.assign(lives.size(), 0);
   for (size_t i = 0; i < roots.size(); ++i) arena_offsets_[roots[i]] = memory_.offsets[i];
   plan_turns(lives);
@@ -239,6 +273,9 @@ std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
       if (launch.operands[k].kind == Operand::One && is_lasting(launch.operands[k].ids[0]))
         made.lasting |= uint64_t{1} << k;
   }
+  size_t lanes = 0;
+  for (const Fork& fork : schedule_.forks()) lanes = std::max(lanes, fork.lanes.size());
+  set->failures.resize(lanes);
   return set;
 }
 
@@ -351,72 +388,138 @@ StoragePtr Instance::memory_for(const Root& root, TensorList into) const {
   return Storage::allocate(static_cast<size_t>(root.bytes), Device{});
 }
 
+inline void Instance::launch(size_t index, WorkingSet& set) const {
+  const Launch& launch = lowered_.launches[index];
+  WorkingSet::Prepared& prepared = set.calls[index];
+  if (!launch.kernel) return call_op(launch, prepared.values, prepared.outputs);
+  const OpScope scope(launch.op->name().c_str());
+  if (const int32_t status = launch.kernel->run(&prepared.call); status != OAR_OK)
+    fail_launch(launch, status);
+}
+
+// Every lane ends or fails, so the error is that of the first launch in the program that has one.
+void Instance::run_lanes(const Fork& fork, WorkingSet& set) const {
+  parallel_chunks(static_cast<int64_t>(fork.lanes.size()), [&](int64_t lane) {
+    int32_t at = -1;
+    try {
+      for (int32_t index : fork.lanes[static_cast<size_t>(lane)]) {
+        at = index;
+        launch(static_cast<size_t>(index), set);
+      }
+    } catch (...) {
+      set.failures[static_cast<size_t>(lane)] = {at, std::current_exception()};
+    }
+  });
+  WorkingSet::Failure first;
+  for (size_t lane = 0; lane < fork.lanes.size(); ++lane) {
+    WorkingSet::Failure& f = set.failures[lane];
+    if (f.error && (!first.error || f.launch < first.launch)) std::swap(first, f);
+    f.error = nullptr;
+  }
+  if (first.error) std::rethrow_exception(first.error);
+}
+
+// What a run holds outside of the arena: inputs until they are last read, results from where they are
+// first written.
+class Instance::Held {
+ public:
+  Held(const Instance& instance, WorkingSet& set, std::vector<Tensor> given, TensorList into)
+      : instance_(instance),
+        set_(set),
+        given_(std::move(given)),
+        into_(into),
+        made_(instance.lowered_.roots.size()),
+        begin_(instance.begins_.begin()),
+        end_(instance.ends_.begin()) {
+    for (Tensor& t : given_) t = instance.readable(t);
+    for (size_t r = 0; r < made_.size(); ++r) {
+      const Root& root = instance.lowered_.roots[r];
+      const auto id = static_cast<int32_t>(r);
+      if (root.kind == Root::Input)
+        instance.bind(set, id, given_[static_cast<size_t>(root.index)]->data);
+      if (root.kind == Root::State) instance.bind(set, id, state(root)->data);
+    }
+  }
+
+  // Before, and behind, all launches up to this one.
+  void begin_until(size_t launch) {
+    for (; begin_ != instance_.begins_.end() && std::cmp_less_equal(begin_->launch, launch);
+         ++begin_) {
+      const auto r = static_cast<size_t>(begin_->root);
+      made_[r] = instance_.memory_for(instance_.lowered_.roots[r], into_);
+      instance_.bind(set_, begin_->root, made_[r]->data());
+    }
+  }
+  void end_until(size_t launch) {
+    for (; end_ != instance_.ends_.end() && std::cmp_less_equal(end_->launch, launch); ++end_) {
+      const Root& root = instance_.lowered_.roots[static_cast<size_t>(end_->root)];
+      given_[static_cast<size_t>(root.index)] = Tensor();
+    }
+  }
+
+  std::vector<Tensor> outputs() const {
+    std::vector<Tensor> outputs;
+    for (int32_t place : instance_.lowered_.outputs) {
+      const Place& p = instance_.lowered_.places[static_cast<size_t>(place)];
+      const Root& root = instance_.lowered_.roots[static_cast<size_t>(p.root)];
+      const StoragePtr& storage = root.kind == Root::Input
+                                      ? given_[static_cast<size_t>(root.index)]->storage
+                                  : root.kind == Root::State ? state(root)->storage
+                                                             : made_[static_cast<size_t>(p.root)];
+      outputs.push_back(Tensor::view_of(storage, p.layout.dims(), p.layout.strides(),
+                                        set_.tensors[static_cast<size_t>(place)]->data,
+                                        p.layout.dtype()));
+    }
+    return outputs;
+  }
+
+ private:
+  const Tensor& state(const Root& root) const {
+    return instance_.program_.states[static_cast<size_t>(root.index)].tensor;
+  }
+
+  const Instance& instance_;
+  WorkingSet& set_;
+  std::vector<Tensor> given_;
+  TensorList into_;
+  std::vector<StoragePtr> made_;  // by root
+  std::vector<Turn>::const_iterator begin_, end_;
+};
+
+void Instance::run_launches(WorkingSet& set, Held& held) const {
+  const auto one = [&](size_t index) {
+    held.begin_until(index);
+    launch(index, set);
+    held.end_until(index);
+  };
+  if (profiling()) {
+    for (size_t i = 0; i < set.calls.size(); ++i) {
+      const ProfiledCall timed(*lowered_.launches[i].op, Args(set.calls[i].values));
+      one(i);
+    }
+    return;
+  }
+  size_t next = 0;
+  for (const Fork& fork : schedule_.forks()) {
+    for (; next < static_cast<size_t>(fork.begin); ++next) one(next);
+    next = static_cast<size_t>(fork.end);
+    held.begin_until(next - 1);
+    run_lanes(fork, set);
+    held.end_until(next - 1);
+  }
+  for (; next < set.calls.size(); ++next) one(next);
+}
+
 std::vector<Tensor> Instance::run(std::vector<Tensor> given, TensorList into) const {
-  for (Tensor& t : given) t = readable(t);
   Borrowed borrowed(*this);
   WorkingSet& set = borrowed.get();
-  std::vector<StoragePtr> made(lowered_.roots.size());
-  for (size_t r = 0; r < lowered_.roots.size(); ++r) {
-    const Root& root = lowered_.roots[r];
-    const auto id = static_cast<int32_t>(r);
-    switch (root.kind) {
-      case Root::Input:
-        bind(set, id, given[static_cast<size_t>(root.index)]->data);
-        break;
-      case Root::State:
-        bind(set, id, program_.states[static_cast<size_t>(root.index)].tensor->data);
-        break;
-      case Root::Output:
-      case Root::Arena:
-      case Root::Constant:
-        break;
-    }
-  }
-  auto begin = begins_.begin();
-  const auto begin_until = [&](size_t launch) {
-    for (; begin != begins_.end() && std::cmp_less_equal(begin->launch, launch); ++begin) {
-      const auto r = static_cast<size_t>(begin->root);
-      made[r] = memory_for(lowered_.roots[r], into);
-      bind(set, begin->root, made[r]->data());
-    }
-  };
-  auto end = ends_.begin();
-  const auto end_until = [&](size_t launch) {
-    for (; end != ends_.end() && std::cmp_less_equal(end->launch, launch); ++end)
-      given[static_cast<size_t>(lowered_.roots[static_cast<size_t>(end->root)].index)] = Tensor();
-  };
-  const bool profiled = profiling();
+  Held held(*this, set, std::move(given), into);
   set.mark_unchanged(is_unchanged(set));
   set.complete = false;
-  for (size_t i = 0; i < set.calls.size(); ++i) {
-    const Launch& launch = lowered_.launches[i];
-    begin_until(i);
-    std::optional<ProfiledCall> timed;
-    if (profiled) timed.emplace(*launch.op, Args(set.calls[i].values));
-    if (launch.kernel) {
-      const OpScope scope(launch.op->name().c_str());
-      if (const int32_t status = launch.kernel->run(&set.calls[i].call); status != OAR_OK)
-        fail_launch(launch, status);
-    } else {
-      call_op(launch, set.calls[i].values, set.calls[i].outputs);
-    }
-    end_until(i);
-  }
-  begin_until(set.calls.size());
+  run_launches(set, held);
+  held.begin_until(set.calls.size());
   set.complete = true;
-  std::vector<Tensor> outputs;
-  for (int32_t place : lowered_.outputs) {
-    const Place& p = lowered_.places[static_cast<size_t>(place)];
-    const Root& root = lowered_.roots[static_cast<size_t>(p.root)];
-    const StoragePtr& storage =
-        root.kind == Root::Input ? given[static_cast<size_t>(root.index)]->storage
-        : root.kind == Root::State
-            ? program_.states[static_cast<size_t>(root.index)].tensor->storage
-            : made[static_cast<size_t>(p.root)];
-    outputs.push_back(Tensor::view_of(storage, p.layout.dims(), p.layout.strides(),
-                                      set.tensors[static_cast<size_t>(place)]->data,
-                                      p.layout.dtype()));
-  }
+  std::vector<Tensor> outputs = held.outputs();
   for (int32_t k : lowered_.written)
     program_.states[static_cast<size_t>(k)].tensor->storage->bump_version();
   return outputs;

@@ -1,5 +1,6 @@
 // A program at concrete sizes, ready to run: kernels chosen, memory laid out. A run is a walk over a
-// flat list of launches, without dispatch, without allocation but for what it gives back.
+// flat list of launches, without dispatch, without allocation but for what it gives back. Stretches of the list may run
+// in several lanes at once (schedule.h).
 #pragma once
 
 #include <memory>
@@ -7,10 +8,11 @@
 
 #include "oar/runtime/lower.h"
 #include "oar/runtime/memory_plan.h"
+#include "oar/runtime/schedule.h"
 
 namespace oar {
 
-// Flags that decide which kernels take a call: an instance is for those it was made under.
+// Flags that decide which kernels take a call and how launches are scheduled: an instance is for those it was made under.
 int64_t kernel_flags();
 // Is anything asked of every single op (check_nan_inf, OAR_TRACE=dispatch)? Then they are called one by
 // one.
@@ -29,14 +31,19 @@ class Instance {
   void run_into(TensorList inputs, TensorList outputs) const;
 
   size_t launches() const { return lowered_.launches.size(); }
+  const Schedule& schedule() const { return schedule_; }
   int64_t arena_bytes() const { return memory_.bytes; }
 
  private:
   struct WorkingSet;
   class Borrowed;
+  class Held;
 
   Instance(Program program, Lowered lowered);
   std::vector<Tensor> run(std::vector<Tensor> given, TensorList into) const;
+  void run_launches(WorkingSet& set, Held& held) const;
+  void run_lanes(const Fork& fork, WorkingSet& set) const;
+  void launch(size_t index, WorkingSet& set) const;
   StoragePtr memory_for(const Root& root, TensorList into) const;
   Tensor readable(const Tensor& input) const;
   void share_buffers();
@@ -50,6 +57,7 @@ class Instance {
 
   const Program program_;
   Lowered lowered_;
+  const Schedule schedule_;
   MemoryPlan memory_;
   std::vector<int64_t> arena_offsets_;                // by root
   std::vector<std::vector<int32_t>> places_of_root_;  // of roots outside the arena

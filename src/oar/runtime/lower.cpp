@@ -7,6 +7,7 @@
 #include "oar/device/generator.h"
 #include "oar/ir/region.h"
 #include "oar/ops/dispatcher.h"
+#include "oar/ops/work.h"
 
 namespace oar {
 namespace {
@@ -174,6 +175,12 @@ bool Lowering::launch(const Instruction& call, const Ids& ids,
   for (const oar_kernel* kernel : call.op->kernels(Device{}.type)) {
     if (kernel->accepts && kernel->accepts(&question)) continue;
     append(call, kernel, ids, results);
+    std::vector<Tensor> made;
+    for (int32_t place : results) made.push_back(layout(place));
+    Launch& launch = out_.launches.back();
+    launch.time = guessed_time(*call.op, frame.args(), made);
+    launch.sums_by_threads =
+        std::string_view(kernel->name) == "cpu:onednn" && sums_by_threads(*call.op, frame.args());
     return true;
   }
   return false;

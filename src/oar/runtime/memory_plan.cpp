@@ -10,11 +10,15 @@ constexpr int64_t kAlignment = 64;
 
 int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-bool meet(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
+bool meet(const Lifetime& a, const Lifetime& b, AtOnce at_once) {
+  if (a.last < b.first) return at_once(a.last, b.first);
+  if (b.last < a.first) return at_once(b.last, a.first);
+  return true;
+}
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
+MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once) {
   MemoryPlan plan;
   plan.offsets.assign(buffers.size(), 0);
   std::vector<size_t> by_size(buffers.size());
@@ -26,7 +30,7 @@ MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
     const int64_t bytes = aligned(buffers[i].bytes);
     int64_t at = 0;
     for (const size_t other : placed) {
-      if (!meet(buffers[i], buffers[other])) continue;
+      if (!meet(buffers[i], buffers[other], at_once)) continue;
       if (at + bytes <= plan.offsets[other]) break;
       at = std::max(at, plan.offsets[other] + aligned(buffers[other].bytes));
     }

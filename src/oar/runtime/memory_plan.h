@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "oar/base/function_ref.h"
+
 namespace oar {
 
 // A buffer and the steps, both included, between which its content is needed.
@@ -19,7 +21,11 @@ struct MemoryPlan {
 };
 
 // Buffers that live at the same time do not overlap. Large ones are placed first, each at the lowest
-// place that is free during its life.
-MemoryPlan plan_memory(std::span<const Lifetime> buffers);
+// place that is free during its life. at_once(a, b): may the step b run while a still does, although it comes later?
+using AtOnce = FunctionRef<bool(int32_t, int32_t)>;
+MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once);
+inline MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
+  return plan_memory(buffers, [](int32_t, int32_t) { return false; });
+}
 
 }  // namespace oar

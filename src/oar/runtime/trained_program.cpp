@@ -4,7 +4,6 @@
 
 #include "oar/autograd/engine.h"
 #include "oar/autograd/record.h"
-#include "oar/base/flags.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
@@ -59,7 +58,7 @@ Tensor selected(const Tensor& values, const Tensor& numbers, const Shape& full) 
 // Tuned before it is cut, so that what one half hands to the other is what both work on.
 Halves halves_of(JointProgram joint) {
   tune(joint.program);
-  return cut(joint, int64_t{flag<int>("backward_memory_mb")} << 20);
+  return cut(joint);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "oar/autograd/engine.h"
-#include "oar/compiler/capture/recompute.h"
+#include "oar/compiler/passes/backward.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/region.h"
@@ -108,34 +108,54 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
 
 namespace {
 
+// Every reader of a cotangent reads it through the marker of the backward half.
+void mark_cotangents(Program& program, size_t first) {
+  Aliases through(program);
+  std::vector<Instruction> calls;
+  for (size_t i = first; i < program.inputs.size(); ++i) {
+    const ValueId given = program.inputs[i];
+    const ValueId marked = program.add_value(program.type_of(given));
+    through.set(given, marked);
+    calls.push_back(marker(given, marked));
+  }
+  for (Instruction& call : program.body.instructions) {
+    through.apply(call);
+    calls.push_back(std::move(call));
+  }
+  program.body.instructions = std::move(calls);
+  through.apply_to_results(program);
+}
+
 class Cutting {
  public:
-  explicit Cutting(const JointProgram& joint)
-      : joint_(joint), program_(joint.program), late_(program_.values.size(), false) {}
+  explicit Cutting(const JointProgram& joint) : joint_(joint), program_(joint.program) {
+    mark_cotangents(program_, joint.inputs);
+    prepare_cut(program_);
+    late_ = depends_on_backward(program_);
+    const std::vector<ValueId> gradients(behind(program_.outputs, joint.outputs));
+    kept_ = kept_for_backward(program_, late_, gradients,
+                              std::vector<bool>(program_.body.instructions.size(), false));
+    const std::vector<ValueId> cotangents(behind(program_.inputs, joint.inputs));
+    std::erase_if(kept_.values, [&](ValueId id) {
+      return std::find(cotangents.begin(), cotangents.end(), id) != cotangents.end();
+    });
+  }
 
-  Halves run(int64_t most_kept) {
-    find_late();
-    std::vector<bool> recomputed(program_.body.instructions.size(), false);
-    const auto kept = [this](const std::vector<bool>& again) {
-      mark_needed(again);
-      return handed_over_;
-    };
-    if (most_kept > 0) recomputed = choose_recomputed(program_, kept, most_kept);
-    mark_needed(recomputed);
+  Halves run() {
     Halves halves;
     halves.forward = half("", false);
     halves.backward = half("_backward", true);
     for (size_t i = 0; i < joint_.inputs; ++i) halves.forward.inputs.push_back(program_.inputs[i]);
     for (size_t i = 0; i < joint_.outputs; ++i)
       halves.forward.outputs.push_back(program_.outputs[i]);
-    for (ValueId id : handed_over_) {
+    for (ValueId id : kept_.values) {
       halves.forward.outputs.push_back(id);
       halves.backward.inputs.push_back(id);
     }
-    for (size_t i = joint_.inputs; i < program_.inputs.size(); ++i)
-      halves.backward.inputs.push_back(program_.inputs[i]);
-    for (size_t i = joint_.outputs; i < program_.outputs.size(); ++i)
-      halves.backward.outputs.push_back(program_.outputs[i]);
+    for (ValueId id : behind(program_.inputs, joint_.inputs)) halves.backward.inputs.push_back(id);
+    for (ValueId id : behind(program_.outputs, joint_.outputs))
+      halves.backward.outputs.push_back(id);
+    remove_markers(halves.backward);
     hand_over_sizes(halves, static_cast<std::ptrdiff_t>(program_.inputs.size() - joint_.inputs));
     finish(halves.forward);
     finish(halves.backward);
@@ -143,54 +163,18 @@ class Cutting {
   }
 
  private:
-  bool is_late(ValueId id) const { return late_[static_cast<size_t>(id)]; }
-
-  // What depends on a cotangent.
-  void find_late() {
-    for (size_t i = joint_.inputs; i < program_.inputs.size(); ++i)
-      late_[static_cast<size_t>(program_.inputs[i])] = true;
-    for (const Instruction& instruction : program_.body.instructions) {
-      bool late = false;
-      for_each_operand(instruction, [&](ValueId id) { late |= is_late(id); });
-      for (ValueId id : instruction.results) late_[static_cast<size_t>(id)] = late;
-    }
+  static std::vector<ValueId> behind(const std::vector<ValueId>& list, size_t first) {
+    return {list.begin() + static_cast<std::ptrdiff_t>(first), list.end()};
   }
 
-  // Early values that late instructions read. Views are made again: they cost nothing, and what they
-  // show is often handed over anyway. So are those that are cheaper to make than to keep.
-  void mark_needed(const std::vector<bool>& recomputed) {
-    handed_over_.clear();
-    std::vector<bool> wanted(program_.values.size(), false);
-    const auto want = [&](ValueId id) { wanted[static_cast<size_t>(id)] = true; };
-    for (size_t i = joint_.outputs; i < program_.outputs.size(); ++i) want(program_.outputs[i]);
-    const auto& instructions = program_.body.instructions;
-    again_.assign(instructions.size(), false);
-    for (size_t i = instructions.size(); i-- > 0;) {
-      const Instruction& instruction = instructions[i];
-      const bool read = std::any_of(instruction.results.begin(), instruction.results.end(),
-                                    [&](ValueId id) { return wanted[static_cast<size_t>(id)]; });
-      if (!read) continue;
-      const bool late = is_late(instruction.results[0]);
-      again_[i] =
-          late || recomputed[i] || instruction.op->has(Trait::View) || !reads_tensors(instruction);
-      if (draws_random(instruction)) again_[i] = late;
-      if (again_[i]) {
-        for_each_operand(instruction, want);
-        for (ValueId id : instruction.results) wanted[static_cast<size_t>(id)] = false;
-      }
+  static void remove_markers(Program& part) {
+    Aliases same(part);
+    for (Instruction& call : part.body.instructions) {
+      same.apply(call);
+      if (is_marker(call)) same.set(call.results[0], operand(call, 0));
     }
-    std::vector<bool> outside(program_.values.size(), false);
-    for (const State& s : program_.states)
-      if (s.written == kNoValue) outside[static_cast<size_t>(s.value)] = true;
-    for (const Constant& c : program_.constants) outside[static_cast<size_t>(c.value)] = true;
-    for (size_t i = 0; i < wanted.size(); ++i)
-      if (wanted[i] && !outside[i] && !late_[i]) handed_over_.push_back(static_cast<ValueId>(i));
-  }
-
-  static bool reads_tensors(const Instruction& instruction) {
-    bool reads = false;
-    for_each_operand(instruction, [&](ValueId) { reads = true; });
-    return reads;
+    same.apply_to_results(part);
+    std::erase_if(part.body.instructions, is_marker);
   }
 
   Program half(const char* suffix, bool backward) const {
@@ -201,8 +185,9 @@ class Cutting {
     part.body.instructions.clear();
     const auto& instructions = program_.body.instructions;
     for (size_t i = 0; i < instructions.size(); ++i) {
-      const bool late = !instructions[i].results.empty() && is_late(instructions[i].results[0]);
-      if (backward ? again_[i] : !late) part.body.instructions.push_back(instructions[i]);
+      const auto& made = instructions[i].results;
+      const bool late = !made.empty() && late_[static_cast<size_t>(made[0])];
+      if (backward ? kept_.calls[i] : !late) part.body.instructions.push_back(instructions[i]);
     }
     // A state that the forward half writes has another content by then: it is handed over.
     if (backward) std::erase_if(part.states, [](const State& s) { return s.written != kNoValue; });
@@ -283,14 +268,13 @@ class Cutting {
   }
 
   const JointProgram& joint_;
-  const Program& program_;
-  std::vector<bool> late_;
-  std::vector<bool> again_;  // by instruction: part of the backward half
-  std::vector<ValueId> handed_over_;
+  Program program_;
+  std::vector<bool> late_;  // by value: part of the backward half
+  KeptForBackward kept_;
 };
 
 }  // namespace
 
-Halves cut(const JointProgram& joint, int64_t most_kept) { return Cutting(joint).run(most_kept); }
+Halves cut(const JointProgram& joint) { return Cutting(joint).run(); }
 
 }  // namespace oar

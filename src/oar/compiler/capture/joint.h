@@ -38,8 +38,7 @@ struct Halves {
 };
 
 // Whatever does not need a cotangent runs forwards. What both halves can make from the function's
-// inputs and states by views alone is not handed over but made again. So are cheap values where more than
-// `most_kept` bytes would be handed over (recompute.h); 0: no limit.
-Halves cut(const JointProgram& joint, int64_t most_kept = 0);
+// inputs and states by views alone is not handed over but made again. So is what the pass `recompute` chooses.
+Halves cut(const JointProgram& joint);
 
 }  // namespace oar

@@ -35,28 +35,11 @@ bool is_convolution(std::string_view op) {
 }
 
 // Ops that say by an attribute where the channels are, or which axes they work on.
-bool goes_along(std::string_view op) {
-  static constexpr std::string_view kOps[] = {"conv",
-                                              "conv_input_grad",
-                                              "conv_weight_grad",
-                                              "max_pool",
-                                              "max_pool_scatter",
-                                              "max_pool_gather",
-                                              "avg_pool",
-                                              "avg_pool_grad",
-                                              "adaptive_avg_pool",
-                                              "adaptive_max_pool",
-                                              "adaptive_avg_pool_grad",
-                                              "batch_norm_train",
-                                              "batch_norm_train_grad",
-                                              "channel_affine",
-                                              "channel_affine_grad",
-                                              "broadcast_to",
-                                              "sum_to",
-                                              "sum",
-                                              "mean",
-                                              "concat"};
-  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+bool goes_along(const Op& op) {
+  if (op.schema().index_of("channels_last") >= 0 || op.schema().index_of("channel_axis") >= 0)
+    return true;
+  static constexpr std::string_view kOnAxes[] = {"broadcast_to", "sum_to", "sum", "mean", "concat"};
+  return std::find(std::begin(kOnAxes), std::end(kOnAxes), op.name()) != std::end(kOnAxes);
 }
 
 class Choosing {
@@ -106,7 +89,7 @@ class Choosing {
     const Op& op = *call.op;
     if (op.has(Trait::Random) || is_update(op) || has_channels_last(call)) return false;
     const bool elementwise = op.has(Trait::Elementwise);
-    if (!elementwise && !goes_along(op.name())) return false;
+    if (!elementwise && !goes_along(op)) return false;
     bool any = false, all = true;
     for_each_image(call, [&](ValueId id) {
       any |= is_last(id);
@@ -146,7 +129,7 @@ class Choosing {
   }
   static bool is_image_parameter(const Instruction& call, size_t i) {
     const std::string_view name = call.op->schema().parameters[i].name;
-    return name == "x" || name == "grad" || name == "mask";
+    return name == "x" || name == "grad" || name == "mask" || name == "residual";
   }
   static ValueId operand_named(const Instruction& call, std::string_view name) {
     return operand(call, static_cast<size_t>(call.op->schema().index_of(name)));

@@ -6,9 +6,12 @@
 
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ops/activated.h"
 
 namespace oar {
 namespace {
+
+constexpr int64_t kMostLookedAt = 16 << 10;  // elements of a constant that may be one number
 
 class Fusing {
  public:
@@ -16,6 +19,7 @@ class Fusing {
       : program_(program),
         readers_(program.values.size()),
         uses_(count_uses(program)),
+        constants_(constant_tensors(program)),
         made_(program.values.size(), -1) {
     std::vector<Instruction>& calls = program.body.instructions;
     for (size_t i = 0; i < calls.size(); ++i) {
@@ -31,6 +35,7 @@ class Fusing {
     for (size_t i = 0; i < calls.size(); ++i) {
       if (gone_[i]) continue;
       if (calls[i].op->name() == "conv") fuse_convolution(i);
+      if (calls[i].op->name() == "linear" || calls[i].op->name() == "matmul") fuse_product(i);
       if (calls[i].op->name() == "batch_norm_train") fuse_batch_norm(i);
     }
     size_t next = 0;
@@ -48,33 +53,39 @@ class Fusing {
     return readers[0];
   }
 
-  // ---- convolutions: a scale and shift of channels, an addition, an activation
-
   struct Epilogue {
-    ValueId scale = kNoValue, shift = kNoValue, residual = kNoValue;
+    ValueId scale = kNoValue, shift = kNoValue, residual = kNoValue;  // scale: of channels
+    ValueId bias = kNoValue;                                          // of a product
+    double factor = 1;
     std::string activation;
-    std::vector<size_t> calls;  // that become part of the convolution, in order
+    ValueId end = kNoValue;     // what it makes of the result
+    std::vector<size_t> calls;  // that become part of the one in front, in order
   };
 
-  void fuse_convolution(size_t at) {
-    Epilogue e;
-    ValueId end = call(at).results[0];
-    const auto step = [&](auto&& takes) {
-      const std::optional<size_t> reader = only_reader(end);
-      if (!reader || !takes(call(*reader))) return;
-      e.calls.push_back(*reader);
-      end = call(*reader).results[0];
-    };
-    step([&](const Instruction& next) { return takes_affine(call(at), next, e); });
-    step([&](const Instruction& next) { return takes_residual(end, next, e); });
-    step([&](const Instruction& next) { return takes_activation(next, e); });
-    if (e.calls.empty()) return;
-    // The fused call stands where its last part stood: what the others read is there by then.
-    const size_t last = e.calls.back();
-    call(last) = fused_convolution(call(at), e, end);
+  // The next call becomes part of the epilogue, if takes(call) agrees.
+  template <class F>
+  void step(Epilogue& e, F&& takes) {
+    const std::optional<size_t> reader = only_reader(e.end);
+    if (!reader || !takes(call(*reader))) return;
+    e.calls.push_back(*reader);
+    e.end = call(*reader).results[0];
+  }
+  // The fused call stands where its last part stood: what the others read is there by then.
+  void replace(size_t at, const Epilogue& e, Instruction fused) {
+    call(e.calls.back()) = std::move(fused);
     gone_[at] = true;
-    for (size_t i : e.calls) gone_[i] = i != last;
+    for (size_t i : e.calls) gone_[i] = i != e.calls.back();
     changed_ = true;
+  }
+
+  // ---- convolutions: a scale and shift of channels, an addition, an activation
+
+  void fuse_convolution(size_t at) {
+    Epilogue e{.end = call(at).results[0]};
+    step(e, [&](const Instruction& next) { return takes_affine(call(at), next, e); });
+    step(e, [&](const Instruction& next) { return takes_residual(next, e); });
+    step(e, [&](const Instruction& next) { return takes_activation(next, e); });
+    if (!e.calls.empty()) replace(at, e, fused_convolution(call(at), e));
   }
 
   bool takes_affine(const Instruction& conv, const Instruction& next, Epilogue& e) const {
@@ -87,50 +98,122 @@ class Fusing {
     e.shift = operand(next, 2);
     return true;
   }
-  bool takes_residual(ValueId value, const Instruction& next, Epilogue& e) const {
-    if (next.op->name() != "add" || operand(next, 0) == operand(next, 1)) return false;
-    const ValueId other = operand(next, operand(next, 0) == value ? 1 : 0);
-    if (!(program_.type_of(other) == program_.type_of(value))) return false;
+  // What the other operand of a sum or product with the epilogue's end is; none where it is another call.
+  std::optional<ValueId> other_operand(const Instruction& next, std::string_view op,
+                                       const Epilogue& e) const {
+    if (next.op->name() != op || operand(next, 0) == operand(next, 1)) return std::nullopt;
+    return operand(next, operand(next, 0) == e.end ? 1 : 0);
+  }
+  const Instruction* broadcast(ValueId id) const {
+    const int maker = made_[static_cast<size_t>(id)];
+    if (maker < 0) return nullptr;
+    const Instruction& call = program_.body.instructions[static_cast<size_t>(maker)];
+    return call.op->name() == "broadcast_to" ? &call : nullptr;
+  }
+  bool takes_residual(const Instruction& next, Epilogue& e) const {
+    const std::optional<ValueId> other = other_operand(next, "add", e);
     // A number per channel or for all: its broadcast view would be read like an image.
-    const int maker = made_[static_cast<size_t>(other)];
-    if (maker >= 0 &&
-        program_.body.instructions[static_cast<size_t>(maker)].op->name() == "broadcast_to")
+    if (!other || !(program_.type_of(*other) == program_.type_of(e.end)) || broadcast(*other))
       return false;
-    e.residual = other;
+    e.residual = *other;
     return true;
   }
   static bool takes_activation(const Instruction& next, Epilogue& e) {
-    const std::string& name = next.op->name();
-    if (name != "relu" && name != "hardswish" && name != "silu" && name != "sigmoid") return false;
-    e.activation = name;
+    const std::span<const char* const> known = activation_names();
+    if (std::find(known.begin(), known.end(), next.op->name()) == known.end()) return false;
+    e.activation = next.op->name();
     return true;
   }
 
-  static Instruction fused_convolution(const Instruction& conv, const Epilogue& e, ValueId result) {
-    static const Op& op = get_op("conv_fused");
+  // A call of the op with values and attributes in the order of its schema.
+  struct Building {
     Instruction made;
-    made.op = &op;
-    made.location = conv.location;
-    made.results = {result};
-    const auto value = [&](ValueId id) {
-      made.operands.push_back({Operand::One, {id}});
-      made.attributes.push(Value());
-    };
-    const auto copy = [&](std::string_view name) {
+    Building(const char* op, const Instruction& from, ValueId result) {
+      made.op = &get_op(op);
+      made.location = from.location;
+      made.results = {result};
+    }
+    void values(std::initializer_list<ValueId> ids) {
+      for (ValueId id : ids) {
+        made.operands.push_back({Operand::One, {id}});
+        made.attributes.push(Value());
+      }
+    }
+    void set(const Value& value) {
       made.operands.push_back({});
-      made.attributes.push(attribute(conv, name));
-    };
-    value(operand(conv, 0));
-    value(operand(conv, 1));
-    value(operand(conv, 2));
-    value(e.scale);
-    value(e.shift);
-    value(e.residual);
+      made.attributes.push(value);
+    }
+  };
+
+  static Instruction fused_convolution(const Instruction& conv, const Epilogue& e) {
+    Building b("conv_fused", conv, e.end);
+    b.values({operand(conv, 0), operand(conv, 1), operand(conv, 2), e.scale, e.shift, e.residual});
     for (const char* name : {"stride", "padding", "dilation", "groups", "channels_last"})
-      copy(name);
-    made.operands.push_back({});
-    made.attributes.push(Value(std::string_view(e.activation)));
-    return made;
+      b.set(attribute(conv, name));
+    b.set(Value(std::string_view(e.activation)));
+    return std::move(b.made);
+  }
+
+  // ---- products: a bias, a factor, an addition, an activation
+
+  void fuse_product(size_t at) {
+    const bool linear = call(at).op->name() == "linear";
+    const ValueType& type = program_.type_of(call(at).results[0]);
+    if (!is_floating(type.dtype) || program_.type_of(operand(call(at), 1)).shape.size() < 2) return;
+    Epilogue e{.end = call(at).results[0]};
+    if (linear) e.bias = operand(call(at), 2);
+    if (e.bias != kNoValue && !is_row_of(e.bias, type)) return;
+    if (e.bias == kNoValue) step(e, [&](const Instruction& next) { return takes_bias(next, e); });
+    step(e, [&](const Instruction& next) { return takes_factor(next, e); });
+    step(e, [&](const Instruction& next) { return takes_residual(next, e); });
+    // Other activations take as long there as alone, and round otherwise.
+    step(e, [&](const Instruction& next) {
+      return next.op->name() == "relu" && takes_activation(next, e);
+    });
+    if (!e.calls.empty()) replace(at, e, fused_product(call(at), e));
+  }
+  // A number for each column.
+  bool is_row_of(ValueId id, const ValueType& type) const {
+    const ValueType& row = program_.type_of(id);
+    return row.dtype == type.dtype && row.shape.size() == 1 && row.shape[0] == type.shape.back();
+  }
+  bool takes_bias(const Instruction& next, Epilogue& e) const {
+    const std::optional<ValueId> other = other_operand(next, "add", e);
+    const Instruction* spread = other ? broadcast(*other) : nullptr;
+    if (!spread || !is_row_of(operand(*spread, 0), program_.type_of(e.end))) return false;
+    e.bias = operand(*spread, 0);
+    return true;
+  }
+  bool takes_factor(const Instruction& next, Epilogue& e) const {
+    const std::optional<ValueId> other = other_operand(next, "multiply", e);
+    const std::optional<double> factor = other ? number_of(*other) : std::nullopt;
+    if (!factor) return false;
+    e.factor = *factor;
+    return true;
+  }
+  // The number that all elements of a constant are.
+  std::optional<double> number_of(ValueId id) const {
+    if (const Instruction* spread = broadcast(id)) id = operand(*spread, 0);
+    const Tensor* t = constants_[static_cast<size_t>(id)];
+    if (!t || !t->is_dense() || !t->device().is_cpu() || (*t)->numel == 0 ||
+        (*t)->numel > kMostLookedAt)
+      return std::nullopt;
+    const std::vector<double> values = t->to_vector<double>();
+    const bool same =
+        std::all_of(values.begin(), values.end(), [&](double v) { return v == values.front(); });
+    return same ? std::optional(values.front()) : std::nullopt;
+  }
+
+  static Instruction fused_product(const Instruction& product, const Epilogue& e) {
+    const bool linear = product.op->name() == "linear";
+    Building b("matmul_fused", product, e.end);
+    b.values({operand(product, 0), operand(product, 1), e.bias, e.residual});
+    for (const char* name : {"transpose_x", "transpose_y"})
+      b.set(linear ? Value(false) : attribute(product, name));
+    b.set(Value(e.factor));
+    b.set(Value(std::string_view(e.activation)));
+    b.set(Value(linear));
+    return std::move(b.made);
   }
 
   // ---- batch norm in training: a relu behind it, and in front of its derivative
@@ -189,6 +272,7 @@ class Fusing {
   Program& program_;
   std::vector<std::vector<size_t>> readers_;
   const std::vector<int> uses_;
+  const std::vector<const Tensor*> constants_;
   std::vector<int> made_;  // by value: the call that makes it
   std::vector<bool> gone_;
   bool changed_ = false;

@@ -11,6 +11,7 @@ enum class PassUse : uint8_t {
   Always,     // exact: what a program computes stays, to the bit
   Running,    // what the kernels at hand like best; results may differ by rounding
   Inference,  // for weights that will not change any more; results may differ by rounding
+  Cutting,    // exact: of a function with its derivative, before it is cut into halves
 };
 
 struct Pass {
@@ -36,6 +37,9 @@ void tune(Program& program);
 // those for inference run too.
 Program for_inference(const Program& program);
 
+// A function with its derivative (backward.h) that is about to be cut: the passes for that.
+void prepare_cut(Program& program);
+
 // One each; the file of the pass says what it does.
 bool canonicalise(Program& program);
 bool fold_constants(Program& program);
@@ -46,5 +50,6 @@ bool simplify_regions(Program& program);
 bool drop_traces(Program& program);
 bool choose_layout(Program& program);
 bool fuse_epilogues(Program& program);
+bool recompute(Program& program);
 
 }  // namespace oar

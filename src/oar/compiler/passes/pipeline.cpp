@@ -32,6 +32,8 @@ constexpr Pass kPasses[] = {
     {"fuse_epilogues",
      "what is done to each element of a result becomes part of the call that makes it",
      fuse_epilogues, PassUse::Running},
+    {"recompute", "cheap values are made again for the derivative where memory is short", recompute,
+     PassUse::Cutting},
 };
 
 // Every pass leaves fewer or simpler calls, so few rounds do; the bound is for a pass that errs.
@@ -87,6 +89,11 @@ const Pass& pass_named(std::string_view name) {
 bool optimise(Program& program) { return run_rounds(program, PassUse::Always); }
 
 void tune(Program& program) { run_rounds(program, PassUse::Running); }
+
+void prepare_cut(Program& program) {
+  for (const Pass& pass : kPasses)
+    if (pass.use == PassUse::Cutting) run_pass(pass, program);
+}
 
 Program for_inference(const Program& program) {
   Program copy = program;

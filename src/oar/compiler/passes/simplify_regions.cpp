@@ -2,6 +2,7 @@
 // of its branch; results of a switch that nobody reads, and operands that no region reads, go.
 #include <algorithm>
 
+#include "oar/base/flags.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/region.h"
@@ -10,11 +11,19 @@ namespace oar {
 namespace {
 
 bool run_passes_inside(Instruction& call) {
-  return replace_regions(call, [](const Program& inner) -> ClosurePtr {
-    Program copy = inner;
-    if (!optimise(copy)) return {};
+  // Once: a program around it comes by in each of its rounds.
+  const bool all = flag<std::string>("passes_off").empty();
+  return replace_regions(call, [&](const Region& region) -> ClosurePtr {
+    if (region.is_optimised()) return {};
+    Program copy = region.program();
+    if (!optimise(copy)) {
+      if (all) region.mark_optimised();
+      return {};
+    }
     copy.gather_symbols();
-    return make_intrusive<const Region>(std::move(copy));
+    auto made = make_intrusive<const Region>(std::move(copy));
+    if (all) made->mark_optimised();
+    return made;
   });
 }
 
@@ -49,8 +58,8 @@ bool drop_unread_operands(Instruction& call) {
   const std::vector<bool> kept(read.begin() + static_cast<std::ptrdiff_t>(from), read.end());
   if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
   keep(ids, 0, kept);
-  return replace_regions(call, [&](const Program& inner) -> ClosurePtr {
-    Program copy = inner;
+  return replace_regions(call, [&](const Region& region) -> ClosurePtr {
+    Program copy = region.program();
     keep(copy.inputs, from, kept);
     copy.renumber();
     return make_intrusive<const Region>(std::move(copy));
@@ -66,8 +75,8 @@ bool drop_unread_results(Instruction& call, const std::vector<int>& uses) {
   if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
   if (std::none_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;  // dead
   keep(call.results, 0, kept);
-  return replace_regions(call, [&](const Program& inner) -> ClosurePtr {
-    Program copy = inner;
+  return replace_regions(call, [&](const Region& region) -> ClosurePtr {
+    Program copy = region.program();
     keep(copy.outputs, 0, kept);
     return make_intrusive<const Region>(std::move(copy));
   });

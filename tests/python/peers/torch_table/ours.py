@@ -7,9 +7,9 @@ OURS = frozenset((
     "rnnt", "shard_index", "sigmoid_focal_loss", "temporal_shift",
     # steps forward
     "channel_affine", "conv_fused", "copy_to_device", "embedding_lookup", "gammainc_order", "last_writes", "last_writes_along",
-    "linear_recurrence", "max_pool_gather", "max_pool_scatter", "pick_class", "product_of", "selected_rows_rows",
+    "linear_recurrence", "matmul_fused", "max_pool_gather", "max_pool_scatter", "pick_class", "product_of", "selected_rows_rows",
     "selected_rows_to_dense", "selected_rows_values", "shift_along",
-    "difference_along", "mean_of_picked", "product_of_others", "soft_cross_entropy", "without_gradient",
+    "difference_along", "in_backward", "mean_of_picked", "product_of_others", "soft_cross_entropy", "without_gradient",
     # programs among their arguments: their own tests
     "scan", "switch_case", "while_loop",
     # steps back

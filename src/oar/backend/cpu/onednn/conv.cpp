@@ -8,6 +8,7 @@
 #include "oar/backend/cpu/channels.h"
 #include "oar/backend/cpu/conv_tiles.h"
 #include "oar/backend/cpu/onednn/dtype.h"
+#include "oar/backend/cpu/onednn/epilogue.h"
 #include "oar/backend/cpu/onednn/plan.h"
 #include "oar/device/device.h"
 #include "oar/device/launch.h"
@@ -101,18 +102,6 @@ Desc desc_of(const Operand& o) {
   return onednn::strided(o.shape, onednn::dtype_of(o.dtype), o.strides);
 }
 
-struct Eltwise {
-  dnnl_alg_kind_t kind;
-  float alpha, beta;
-};
-std::optional<Eltwise> eltwise_of(std::string_view activation) {
-  if (activation == "relu") return Eltwise{dnnl_eltwise_relu, 0, 0};
-  if (activation == "hardswish") return Eltwise{dnnl_eltwise_hardswish, 1.0F / 6, 0.5F};
-  if (activation == "silu") return Eltwise{dnnl_eltwise_swish, 1, 0};
-  if (activation == "sigmoid") return Eltwise{dnnl_eltwise_logistic, 0, 0};
-  return std::nullopt;
-}
-
 // What conv_fused does to each element before it is written.
 struct Epilogue {
   bool scales = false, adds = false;
@@ -179,7 +168,7 @@ struct Problem {
                       static_cast<int64_t>(stride.size()),
                       epilogue.scales,
                       epilogue.adds};
-    k.push_back(epilogue.activation.empty() ? 0 : eltwise_of(epilogue.activation)->kind);
+    k.push_back(epilogue.activation.empty() ? 0 : onednn::eltwise_of(epilogue.activation)->kind);
     for (const Operand* o : {&first, &second, &out}) {
       k.push_back(static_cast<int64_t>(o->dtype));
       k.append(o->shape.begin(), o->shape.end());
@@ -197,64 +186,26 @@ struct ConvPlan {
   size_t first_bytes = 0, second_bytes = 0, out_bytes = 0;
 };
 
-std::unique_ptr<Plan> reorder(const Desc& from, const_dnnl_memory_desc_t to) {
-  const auto& lib = onednn::api();
-  if (lib.dnnl_memory_desc_equal(from.get(), to) != 0) return nullptr;
-  dnnl_primitive_desc_t desc = nullptr;
-  onednn::check(lib.dnnl_reorder_primitive_desc_create(&desc, from.get(), lib.engine, to,
-                                                       lib.engine, lib.attributes),
-                "a reorder");
-  return std::make_unique<Plan>(onednn::PrimitiveDesc(desc),
-                                std::initializer_list<int>{DNNL_ARG_FROM, DNNL_ARG_TO});
-}
+using onednn::reorder;
 std::unique_ptr<Plan> reorder(const_dnnl_memory_desc_t from, const Desc& to) {
   return reorder(onednn::copy_of(from), to.get());
 }
 
-// Attributes of the primitive: the epilogue as what oneDNN does behind the convolution.
-class Attributes {
- public:
-  explicit Attributes(const Problem& p) {
-    if (p.epilogue.is_empty()) return;
-    const auto& lib = onednn::api();
-    onednn::check(lib.dnnl_primitive_attr_create(&own_), "attributes");
-    onednn::check(lib.dnnl_primitive_attr_set_scratchpad_mode(own_, dnnl_scratchpad_mode_user),
-                  "attributes");
-    dnnl_post_ops_t ops = nullptr;
-    onednn::check(lib.dnnl_post_ops_create(&ops), "post-ops");
-    const auto append = [&](dnnl_alg_kind_t kind, const Sizes& shape, const Sizes& strides) {
-      const Desc operand = onednn::strided(shape, dnnl_f32, strides);
-      onednn::check(lib.dnnl_post_ops_append_binary(ops, kind, operand.get()), "a post-op");
-    };
-    Sizes channels(p.out.shape.size(), 1);
-    channels[1] = p.out.shape[1];
-    if (p.epilogue.scales)
-      for (dnnl_alg_kind_t kind : {dnnl_binary_mul, dnnl_binary_add})
-        append(kind, channels, channels_innermost(channels));
-    if (p.epilogue.adds) append(dnnl_binary_add, p.out.shape, channels_innermost(p.out.shape));
-    if (const std::optional<Eltwise> e = eltwise_of(p.epilogue.activation))
-      onednn::check(lib.dnnl_post_ops_append_eltwise(ops, e->kind, e->alpha, e->beta), "a post-op");
-    const dnnl_status_t set = lib.dnnl_primitive_attr_set_post_ops(own_, ops);
-    lib.dnnl_post_ops_destroy(ops);
-    onednn::check(set, "attributes");
-  }
-  ~Attributes() {
-    if (own_ != nullptr) onednn::api().dnnl_primitive_attr_destroy(own_);
-  }
-  Attributes(const Attributes&) = delete;
-  Attributes& operator=(const Attributes&) = delete;
-  const_dnnl_primitive_attr_t get() const {
-    return own_ != nullptr ? own_ : onednn::api().attributes;
-  }
-
- private:
-  dnnl_primitive_attr_t own_ = nullptr;
-};
+void add_epilogue(const Problem& p, onednn::Attributes& to) {
+  Sizes channels(p.out.shape.size(), 1);
+  channels[1] = p.out.shape[1];
+  if (p.epilogue.scales)
+    for (dnnl_alg_kind_t kind : {dnnl_binary_mul, dnnl_binary_add})
+      to.combine(kind, channels, channels_innermost(channels));
+  if (p.epilogue.adds) to.combine(dnnl_binary_add, p.out.shape, channels_innermost(p.out.shape));
+  if (const auto e = onednn::eltwise_of(p.epilogue.activation)) to.apply(*e);
+}
 
 dnnl_primitive_desc_t describe(const Problem& p, dnnl_data_type_t dtype, const Desc& bias) {
   const auto& lib = onednn::api();
   const bool last = p.is_channels_last();
-  const Attributes attributes(p);
+  onednn::Attributes attributes;
+  add_epilogue(p, attributes);
   const auto picture = [&](const Operand& o) {
     return last ? onednn::strided(o.shape, dtype, channels_innermost(o.shape))
                 : onednn::any_layout(o.shape, dtype);
@@ -341,7 +292,7 @@ std::shared_ptr<const ConvPlan> make_plan(const Problem& p) {
   SmallVector<int, 8> arguments{a.first, a.second, a.out};
   if (p.bias) arguments.push_back(DNNL_ARG_BIAS);
   for (int i = 0; i < (p.epilogue.scales ? 2 : 0) + (p.epilogue.adds ? 1 : 0); ++i)
-    arguments.push_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1);
+    arguments.push_back(onednn::argument_of_step(i));
   plan.main = std::make_unique<Plan>(onednn::PrimitiveDesc(desc), arguments);
   if (plan.main->is_reference()) return nullptr;
   plan.to_first = reorder(desc_of(p.first), plan.main->layout(a.first));
@@ -491,7 +442,7 @@ const char* refused_by_tiles(const oar_kernel_call* call) {
 // Numbers per channel are dense, and what is added lies as the result does: with the channels last.
 const char* objection_to_epilogue(const KernelCall& call, const Problem& p) {
   if (call.dtype() != DType::Float32) return "epilogues are for float32";
-  if (!p.epilogue.activation.empty() && !eltwise_of(p.epilogue.activation))
+  if (!p.epilogue.activation.empty() && !onednn::eltwise_of(p.epilogue.activation))
     return "oneDNN does not have the activation";
   for (int i : {static_cast<int>(kScale), static_cast<int>(kShift)})
     if (call.has(i) && (call.dtype(i) != DType::Float32 || !is_contiguous(call.in(i))))

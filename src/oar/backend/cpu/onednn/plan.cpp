@@ -100,6 +100,21 @@ void Plan::run(std::span<void* const> data) const {
   free_.push_back(std::move(handles));
 }
 
+bool same_layout(const Desc& a, const_dnnl_memory_desc_t b) {
+  return api().dnnl_memory_desc_equal(a.get(), b) != 0;
+}
+
+std::unique_ptr<Plan> reorder(const Desc& from, const_dnnl_memory_desc_t to) {
+  if (same_layout(from, to)) return nullptr;
+  const Library& lib = api();
+  dnnl_primitive_desc_t desc = nullptr;
+  check(lib.dnnl_reorder_primitive_desc_create(&desc, from.get(), lib.engine, to, lib.engine,
+                                               lib.attributes),
+        "a reorder");
+  return std::make_unique<Plan>(PrimitiveDesc(desc),
+                                std::initializer_list<int>{DNNL_ARG_FROM, DNNL_ARG_TO});
+}
+
 namespace {
 
 struct KeyHash {

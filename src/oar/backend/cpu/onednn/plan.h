@@ -71,6 +71,10 @@ class Plan {
   mutable std::vector<Handles> free_;
 };
 
+// Brings a tensor from one layout to another; null where they are the same.
+std::unique_ptr<Plan> reorder(const Desc& from, const_dnnl_memory_desc_t to);
+bool same_layout(const Desc& a, const_dnnl_memory_desc_t b);
+
 // What a plan was made for: the op, sizes, dtypes, strides, attributes, threads, as numbers.
 using PlanKey = SmallVector<int64_t, 40>;
 

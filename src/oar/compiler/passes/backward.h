@@ -1,0 +1,29 @@
+// A function with its derivative as one program. The op in_backward marks where the derivative begins: what is made of its
+// results runs when cotangents arrive, everything else runs forwards.
+#pragma once
+
+#include <vector>
+
+#include "oar/ir/program.h"
+
+namespace oar {
+
+bool is_marker(const Instruction& call);
+// A call of in_backward.
+Instruction marker(ValueId from, ValueId to);
+
+// By value: does it belong to the derivative?
+std::vector<bool> depends_on_backward(const Program& program);
+
+struct KeptForBackward {
+  std::vector<ValueId> values;  // that the function hands to its derivative, in order
+  std::vector<bool> calls;      // by instruction: those that the derivative makes
+};
+
+// … if it is to make these outputs. Views and what is made of no tensor are made again: they cost nothing, and what they
+// show is often kept anyway. So are the instructions of `again`. Tensors outside that no run writes need no keeping.
+KeptForBackward kept_for_backward(const Program& program, const std::vector<bool>& late,
+                                  const std::vector<ValueId>& outputs,
+                                  const std::vector<bool>& again);
+
+}  // namespace oar
