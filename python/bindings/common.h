@@ -143,6 +143,7 @@ void init_tensor_type(PyObject* module);
 // ---- dtype_type.cpp
 PyObject* wrap_dtype(DType t);                // new reference
 bool to_dtype(PyObject* object, DType* out);  // dtype, name, NumPy dtype or Python type
+void init_errors(PyObject* module);
 void init_dtype_type(PyObject* module);
 
 // ---- convert.cpp

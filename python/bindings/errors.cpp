@@ -6,12 +6,14 @@
 namespace oar::python {
 namespace {
 
+PyObject* g_argument_type_error = nullptr;
+
 PyObject* class_of(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::InvalidArgument:
       return PyExc_ValueError;
     case ErrorKind::InvalidType:
-      return PyExc_TypeError;
+      return g_argument_type_error ? g_argument_type_error : PyExc_TypeError;
     case ErrorKind::OutOfRange:
       return PyExc_IndexError;
     case ErrorKind::Unsupported:
@@ -56,6 +58,15 @@ class CarriedError : public std::exception {
 };
 
 }  // namespace
+
+// Paddle raises ValueError for an argument of the wrong type where calls run at once, and TypeError where
+// they are written down. Here it is both.
+void init_errors(PyObject* module) {
+  const Ref bases = checked(PyTuple_Pack(2, PyExc_TypeError, PyExc_ValueError));
+  Ref error = checked(PyErr_NewException("oar.ArgumentTypeError", bases.get(), nullptr));
+  g_argument_type_error = error.get();
+  if (PyModule_AddObjectRef(module, "ArgumentTypeError", error.release()) < 0) throw PythonError();
+}
 
 void set_python_error() {
   try {

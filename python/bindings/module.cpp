@@ -19,6 +19,7 @@ PyMODINIT_FUNC PyInit__C() {
   using namespace oar::python;  // NOLINT(google-build-using-namespace)
   return guarded([]() -> PyObject* {
     Ref module = checked(PyModule_Create(&kModule));
+    init_errors(module.get());
     init_dtype_type(module.get());
     init_dim_type(module.get());
     init_op_type(module.get());

@@ -9,6 +9,7 @@
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/launch_queue.h"
 #include "oar/ops/program_args.h"
+#include "training.h"
 
 namespace oar::python {
 namespace {
@@ -284,11 +285,23 @@ Outputs run_both(Builder& builder, const Op& op, Args args, int training) {
   return outputs;
 }
 
+// Inside a branch or loop, of which there are two.
+Outputs run_one_of_both(const Op& op, Args args, int training) {
+  if (!t_training_calls) return dispatch(op, args);
+  t_training_calls->met = true;
+  if (!t_training_calls->left_out) return dispatch(op, args);
+  Frame frame(args);
+  frame.set(static_cast<size_t>(training), Value(false));
+  return dispatch(op, frame.args());
+}
+
 Outputs run(const Op& op, Args args) {
   if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]] {
     // As in Paddle: where values come later, x.exp_() is x.exp().
     if (op.inplace_of()) return dispatch(*op.inplace_of(), args);
-    if (const int i = training_argument(op, args); i >= 0) return run_both(*builder, op, args, i);
+    if (const int i = training_argument(op, args); i >= 0)
+      return builder == Capture::current() ? run_both(*builder, op, args, i)
+                                           : run_one_of_both(op, args, i);
   }
   static const FlagHandle<int> threshold("gil_release_elements");
   bool big = total_elements(args) >= threshold.get();

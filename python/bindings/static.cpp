@@ -273,6 +273,9 @@ PyObject* calls(PyObject* self, PyObject*) {
 PyObject* named(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_list(builder_of(self)->named()); });
 }
+PyObject* trained_variables(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_list(builder_of(self)->trained_variables()); });
+}
 PyObject* outputs(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_list(builder_of(self)->outputs()); });
 }
@@ -344,6 +347,8 @@ PyMethodDef kMethods[] = {
     {"text", text, METH_NOARGS, "The program as text."},
     {"calls", calls, METH_NOARGS, "The calls so far."},
     {"named", named, METH_NOARGS, "The variables that have names."},
+    {"trained_variables", trained_variables, METH_NOARGS,
+     "The persistable variables that ask for their gradient."},
     {"outputs", outputs, METH_NOARGS, "Outputs of the program that it began with."},
     {}};
 PyGetSetDef kGetters[] = {{"version", version, nullptr, nullptr, nullptr},

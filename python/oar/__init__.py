@@ -8,8 +8,8 @@
 
 from oar import _C  # isort: skip
 from oar._C import (  # noqa: F401
-    Dim, Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16, float32, float64,
-    int8, int16, int32, int64, uint8)
+    ArgumentTypeError, Dim, Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16,
+    float32, float64, int8, int16, int32, int64, uint8)
 from oar import _registry
 
 _registry.attach_tensor_methods(Tensor)
@@ -38,7 +38,9 @@ from oar import framework, func, nn, regularizer  # noqa: E402,F401
 from oar.framework import ParamAttr, Parameter, create_parameter, load, save  # noqa: E402,F401
 from oar.static.program import disable_static, enable_static  # noqa: E402
 from oar import amp, geometric, incubate, io, jit, metric, optimizer, profiler, static, utils  # noqa: E402,F401
-from oar import base, device, pir_utils, tensor  # noqa: E402,F401
+from oar import base, decomposition, device, distributed, inference, pir, pir_utils, tensor  # noqa: E402,F401
+from oar.autograd import ir_backward  # noqa: E402,F401
+from oar import _C_ops, _legacy_C_ops  # noqa: E402,F401
 from oar.nn.initializer import LazyGuard  # noqa: E402,F401
 
 nn.functional.attach(_registry.functions_of("oar.nn.functional"))

@@ -29,6 +29,9 @@ class CPUPlace:
     def is_gpu_place(self) -> builtins.bool:
         return False
 
+    def _equals(self, other) -> builtins.bool:
+        return self == other
+
 
 class CUDAPlace:
     """A device that this build does not have."""
@@ -131,21 +134,50 @@ def _flag_name(name: str) -> str:
     return name[6:] if name.startswith("FLAGS_") else name
 
 
+# Flags of Paddle that say how its own engines are to work, with their defaults there. They are kept for programs that
+# set and read them; nothing here depends on them.
+_kept_flags = {
+    "allocator_strategy": "auto_growth",
+    "cudnn_deterministic": False,
+    "deny_cinn_ops": "",
+    "eager_delete_tensor_gb": 0.0,
+    "enable_auto_recompute": False,
+    "enable_cse_in_dy2st": False,
+    "enable_pir_api": True,
+    "enable_pir_in_executor": True,
+    "new_einsum": True,
+    "pir_apply_inplace_pass": True,
+    "prim_all": False,
+    "prim_enable_dynamic": False,
+    "print_ir": False,
+    "sort_sum_gradient": False,
+    "use_autotune": False,
+    "use_cinn": False,
+    "use_mkldnn": False,
+    "use_stride_kernel": True,
+}
+
+
 def set_flags(flags: dict) -> None:
     """Sets flags by name, with or without ``FLAGS_`` in front. ``oar flags`` lists them."""
     if not isinstance(flags, dict):
         raise TypeError(f"set_flags takes a dict, not {type(flags).__name__}.")
+    known = [row[0] for row in _C.list_flags()]
     for name, value in flags.items():
-        known = [row[0] for row in _C.list_flags()]
-        if _flag_name(name) not in known:
+        plain = _flag_name(name)
+        if plain in known:
+            _C.set_flag(plain, value)
+        elif plain in _kept_flags:
+            _kept_flags[plain] = value
+        else:
             raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
-        _C.set_flag(_flag_name(name), value)
 
 
 def get_flags(flags) -> dict:
     """The values of flags: one name or a list of them."""
     names = [flags] if isinstance(flags, str) else list(flags)
-    return {name: _C.get_flag(_flag_name(name)) for name in names}
+    return {name: _kept_flags[_flag_name(name)] if _flag_name(name) in _kept_flags else _C.get_flag(_flag_name(name))
+            for name in names}
 
 
 def set_device(device: str):

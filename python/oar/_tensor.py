@@ -250,7 +250,27 @@ def share_data_with(self, other: Tensor) -> Tensor:
     return self
 
 
+def inplace_assign(self, other: Tensor) -> Tensor:
+    """Takes over a copy of another tensor, of whatever shape."""
+    self._become(ops.assign(other))
+    return self
+
+
+def register_backward_hook(self, hook) -> builtins.bool:
+    """Calls ``hook()`` whenever a leaf has received its gradient."""
+    if self.stop_gradient or not self.is_leaf:
+        raise ValueError("a backward hook is for leaves that ask for their gradient; use register_hook for others.")
+
+    def call(grad):
+        hook()
+
+    self.register_hook(call)
+    return True
+
+
 _METHODS = {
+    "_inplace_assign": inplace_assign, "_register_backward_hook": register_backward_hook,
+    "_use_gpudnn": lambda self, use: self,  # a wish about a library of GPUs
     "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
     "copy_": copy_, "dim": dim, "rank": rank, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <random>
 #include <thread>
 #include <vector>
 
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
 #include "oar/base/scope_guard.h"
+#include "oar/tensor/free_ranges.h"
 #include "oar/tensor/tensor.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -68,6 +70,49 @@ TEST(Allocator, ReusesAndReleasesLargeBlocks) {
   EXPECT_GE(released, 4 * kMiB);
   EXPECT_EQ(cpu_allocator::stats().reserved, reserved - released);
   EXPECT_EQ(cpu_allocator::release_cached(), 0);
+}
+
+TEST(Allocator, FreedBlocksServeOtherSizes) {
+  cpu_allocator::release_cached();
+  const int64_t before = cpu_allocator::stats().reserved;
+  for (int64_t bytes = 128 * kMiB; bytes > 8 * kMiB; bytes = bytes * 7 / 8)
+    Tensor::empty({bytes}, DType::UInt8);
+  {
+    std::vector<Tensor> parts;
+    for (int i = 0; i < 15; ++i) parts.push_back(Tensor::empty({8 * kMiB}, DType::UInt8));
+  }
+  Tensor::empty({120 * kMiB}, DType::UInt8);  // of the parts
+  EXPECT_LE(cpu_allocator::stats().reserved, before + 128 * kMiB);
+  cpu_allocator::release_cached();
+}
+
+TEST(Allocator, RangesOfFreeMemoryMeet) {
+  FreeRanges free;
+  free.add(4096, 1 << 20);
+  std::mt19937 random(1);
+  std::vector<std::pair<uintptr_t, size_t>> held;
+  size_t bytes = 1 << 20;
+  for (int i = 0; i < 2000; ++i) {
+    if (held.empty() || random() % 2 == 0) {
+      const size_t wanted = 1 + random() % 20000;
+      const uintptr_t begin = free.take(wanted);
+      if (begin == 0) continue;
+      for (const auto& [other, length] : held)
+        ASSERT_TRUE(begin + wanted <= other || other + length <= begin);
+      held.emplace_back(begin, wanted);
+      bytes -= wanted;
+    } else {
+      std::swap(held[random() % held.size()], held.back());
+      free.add(held.back().first, held.back().second);
+      bytes += held.back().second;
+      held.pop_back();
+    }
+    ASSERT_EQ(free.bytes(), bytes);
+  }
+  for (const auto& [begin, length] : held) free.add(begin, length);
+  ASSERT_EQ(free.ranges().size(), 1u);
+  EXPECT_EQ(*free.ranges().begin(), (std::pair<const uintptr_t, size_t>(4096, 1 << 20)));
+  EXPECT_EQ(free.take((1 << 20) + 1), 0u);
 }
 
 TEST(Allocator, BlocksAreAlignedAndDoNotOverlap) {

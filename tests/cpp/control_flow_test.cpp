@@ -126,6 +126,43 @@ TEST(ControlFlow, CondAgreesWithEagerMode) {
   check(f, {vector_of({-1, -2, -0.5}), vector_of({0.3, -1, 2})}, 2);
 }
 
+TEST(ControlFlow, BranchesMayGiveOtherSizes) {
+  const Function f = [](const std::vector<Tensor>& x) {
+    const std::vector<Tensor> made = cond(
+        above(sum(x[0]), 0), [&] { return std::vector<Tensor>{concat({x[0], x[1] * x[0]}, 0)}; },
+        [&] { return std::vector<Tensor>{exp(x[1])}; });
+    return std::vector<Tensor>{made[0] * made[0] + 1.0, sum(made[0])};
+  };
+  check(f, {vector_of({1, 2, -0.5}), vector_of({0.3, -1, 2})}, 2);
+  check(f, {vector_of({-1, -2, -0.5}), vector_of({0.3, -1, 2})}, 2);
+}
+
+TEST(ControlFlow, ABranchMayGiveASizeThatDependsOnValues) {
+  const Function f = [](const std::vector<Tensor>& x) {
+    return cond(
+        above(sum(x[0]), 0),
+        [&] { return std::vector<Tensor>{masked_select(x[0] * x[1], above(x[2], 0))}; },
+        [&] { return std::vector<Tensor>{x[1] * x[1]}; });
+  };
+  const Tensor mask = vector_of({1, 2, -0.5});
+  check(f, {vector_of({1, 2, -0.5}), vector_of({0.3, -1, 2}), mask}, 2);
+  check(f, {vector_of({-1, -2, -0.5}), vector_of({0.3, -1, 2}), mask}, 2);
+}
+
+TEST(ControlFlow, ABranchOfAnotherSizeInALoop) {
+  const Function f = [](const std::vector<Tensor>& x) {
+    return while_loop([](const std::vector<Tensor>& v) { return under(v[1], 3); },
+                      [&](const std::vector<Tensor>& v) {
+                        const Tensor part = cond(
+                            above(v[1], 0.5), [&] { return std::vector<Tensor>{v[0] * x[1]}; },
+                            [&] { return std::vector<Tensor>{concat({v[0], x[1]}, 0)}; })[0];
+                        return std::vector<Tensor>{v[0] + sum(part * part), v[1] + 1.0};
+                      },
+                      {x[0], one(0) * sum(x[0])});
+  };
+  check(f, {vector_of({0.5, 0.4}), vector_of({0.3, -0.2})}, 2);
+}
+
 TEST(ControlFlow, SwitchTakesTheLastBranchForOtherNumbers) {
   const Function f = [](const std::vector<Tensor>& x) {
     return switch_case(x[1], {[&] { return std::vector<Tensor>{x[0] * 2.0}; },
@@ -148,6 +185,56 @@ std::vector<Tensor> grow(const std::vector<Tensor>& x) {
 TEST(ControlFlow, WhileLoopAgreesWithEagerMode) {
   for (double start : {1.0, 5.0, 30.0})  // the last one makes no round
     check(grow, {vector_of({start, 0.5}), vector_of({1.5, 1.2}), one(0)}, 2);
+}
+
+// A row more in every round, and a sum over all of them.
+TEST(ControlFlow, VariablesMayGrow) {
+  const Function f = [](const std::vector<Tensor>& x) {
+    return while_loop([](const std::vector<Tensor>& v) { return under(sum(v[1]), 6); },
+                      [&](const std::vector<Tensor>& v) {
+                        const Tensor row = tanh(sum(v[0], {{0}}, std::nullopt, true) * x[1]);
+                        return std::vector<Tensor>{concat({v[0], row}, 0),
+                                                   v[1] + sum(v[0] * v[0]) + 1.0};
+                      },
+                      {x[0], x[2]});
+  };
+  const Tensor rows =
+      Tensor::from_vector(std::vector<double>{0.1, -0.4, 0.7, 0.2}, Shape{2, 2}, DType::Float64);
+  for (double start : {0.0, 4.0, 30.0})  // the last one makes no round
+    check(f, {rows, vector_of({0.5, 1.2}), one(start)}, 3);
+}
+
+TEST(ControlFlow, VariablesMayGrowTogetherAndShrink) {
+  const Function f = [](const std::vector<Tensor>& x) {
+    return while_loop([](const std::vector<Tensor>& v) { return under(v[2], 4); },
+                      [&](const std::vector<Tensor>& v) {
+                        return std::vector<Tensor>{concat({v[0] * v[1], v[0]}, 0),
+                                                   concat({v[1], v[1] * x[1]}, 0), v[2] + 1.0};
+                      },
+                      {x[0], x[0] * x[0], one(0) * sum(x[0])});
+  };
+  check(f, {vector_of({0.5, -0.3}), one(0.7)}, 2);
+  const Function halves = [](const std::vector<Tensor>& x) {
+    return while_loop([](const std::vector<Tensor>& v) { return above(sum(v[0]), 1); },
+                      [&](const std::vector<Tensor>& v) {
+                        return std::vector<Tensor>{masked_select(v[0], above(v[0], 0.8)) * 0.7};
+                      },
+                      {x[0]});
+  };
+  check(halves, {vector_of({1, 2, 0.3, 0.9})}, 1);
+}
+
+TEST(ControlFlow, AGrowingVariableInScan) {
+  const Function f = [](const std::vector<Tensor>& x) {
+    return scan(
+        [&](const std::vector<Tensor>& v) {
+          return std::vector<Tensor>{concat({v[0], v[1] * sum(v[0])}, 0), sum(v[0] * v[0])};
+        },
+        {x[0]}, {x[1]});
+  };
+  const Tensor rows = Tensor::from_vector(std::vector<double>{0.1, -0.4, 0.7, 0.2, 0.9, -0.3},
+                                          Shape{3, 2}, DType::Float64);
+  check(f, {vector_of({0.2, -0.1, 0.4}), rows}, 2);
 }
 
 TEST(ControlFlow, ScanAgreesWithEagerMode) {
@@ -294,10 +381,10 @@ TEST(ControlFlow, MistakesAreNamed) {
   EXPECT_NE(captured([](const std::vector<Tensor>& x) {
               return while_loop([](const std::vector<Tensor>& v) { return above(sum(v[0]), 0); },
                                 [](const std::vector<Tensor>& v) {
-                                  return std::vector<Tensor>{concat({v[0], v[0]}, 0)};
+                                  return std::vector<Tensor>{stack({v[0], v[0]}, 0)};
                                 },
                                 {x[0]});
-            }).find("keeps its dtype and shape"),
+            }).find("keeps its dtype and number of axes"),
             std::string::npos);
   EXPECT_NE(captured([](const std::vector<Tensor>& x) {
               return while_loop(

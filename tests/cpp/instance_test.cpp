@@ -1,4 +1,5 @@
 // Programs as launches on planned memory.
+#include <cmath>
 #include <thread>
 
 #include "capture_util.h"
@@ -34,6 +35,32 @@ TEST(Instance, MemoryOfAChainIsReused) {
   Tensor wanted = x;
   for (int i = 0; i < 40; ++i) wanted = sin(wanted);
   expect_same(executor.run({{x}})[0], wanted);
+}
+
+// Four inputs that are each read once, and four results: moved in, the peak is one more than the inputs.
+TEST(Instance, InputsThatNobodyElseHoldsMakeRoom) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  const Executor executor(
+      program_of("program f(%a: float32[262144], %b: float32[262144], %c: float32[262144], "
+                 "%d: float32[262144]) -> (%1, %2, %3, %4) {\n"
+                 "%1 = exp(%a) : float32[262144]\n"
+                 "%2 = sin(%b) : float32[262144]\n"
+                 "%3 = cos(%c) : float32[262144]\n"
+                 "%4 = neg(%d) : float32[262144]\n}"));
+  const auto peak = [&](bool moved) {
+    const int64_t before = cpu_allocator::stats().allocated;
+    Tensors inputs;
+    for (int i = 0; i < 4; ++i) inputs.push_back(full({262144}, Scalar(i), DType::Float32));
+    const Tensors kept = moved ? Tensors() : inputs;
+    cpu_allocator::reset_peak();
+    const Tensors made = executor.run_on(std::move(inputs));
+    EXPECT_FLOAT_EQ(made[1].to_vector<float>()[7], std::sin(1.0F));
+    EXPECT_FLOAT_EQ(made[3].to_vector<float>()[7], -3.0F);
+    return cpu_allocator::stats().peak_allocated - before;
+  };
+  peak(true);  // the arena
+  EXPECT_LT(peak(true), 5 * kMiB + kMiB / 2);
+  EXPECT_GE(peak(false), 8 * kMiB);
 }
 
 // The first operand is overwritten while the second shows the same memory in another order.

@@ -94,8 +94,15 @@ def test_mistakes():
     raises(ValueError, "1 and 2|2 and 1", lambda x: cond(x.sum() > 0, lambda: [x], lambda: [x, x]))
     raises(ValueError, "float64.*float32|float32.*float64",
            lambda x: cond(x.sum() > 0, lambda: x, lambda: x.astype("float32")))
-    raises(ValueError, "keeps its dtype and shape",
-           lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [oar.concat([v, v])], [x]))
+    raises(ValueError, "float64.2, 1. in one branch and float64.2",
+           lambda x: cond(x.sum() > 0, lambda: x, lambda: x.unsqueeze(1)))
+    raises(ValueError, "keeps its dtype and number of axes",
+           lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [oar.stack([v, v])], [x]))
+    raises(ValueError, "keeps its dtype and number of axes",
+           lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v.astype("float32")], [x]))
+    raises(ValueError, "is a tensor and becomes None",
+           lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [None], [x]))
+    raises(TypeError, "what cond gives must have one element", lambda x: while_loop(lambda v: v < 9, lambda v: [v], [x]))
     raises(ValueError, "2 values for 1", lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v, v], [x]))
 
 
@@ -274,6 +281,107 @@ def test_random_numbers_keep_their_stream():
         np.testing.assert_array_equal(got, f(oar.full([2], value)).numpy())
 
 
+def noisy(net):
+    def f(x):
+        y = cond(x.sum() > 0, lambda: nn.functional.dropout(net(x), 0.5) + oar.rand([2, 4]), lambda: net(x))
+
+        def body(y, i):
+            inner = cond((i > 0).all(), lambda: nn.functional.dropout(y, 0.2), lambda: y * oar.rand([4]))
+            return [nn.functional.dropout(net(inner) + y, 0.3), i + 1]
+
+        z, _ = while_loop(lambda y, i: i < 3, body, [y, oar.zeros([], dtype="int64")])
+        h, rows = scan(lambda h, r: (h * oar.rand([4]) + r, h.sum()), z[0], z)
+        return (h * h).sum() + rows.sum() + (z * z).sum()
+
+    return f
+
+
+def test_the_numbers_of_backward_are_those_of_forward():
+    net = nn.Linear(4, 4)
+    f = noisy(net)
+    static = oar.jit.to_static(f)
+    for sign in (1.0, -1.0):
+        found = []
+        for run in (static, f):
+            oar.seed(7)
+            x = oar.full([2, 4], sign)
+            x.stop_gradient = False
+            loss = run(x)
+            between = oar.rand([2])
+            loss.backward()
+            found.append([loss, between, oar.rand([2]), x.grad, *(p.grad for p in net.parameters())])
+            net.clear_gradients()
+        for a, b in zip(*found):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
+        assert np.abs(found[0][3].numpy()).max() > 0
+    assert oar.jit.capture_counts(static) == {"captures": 1, "whole": 2, "segments": 0, "eager": 0}
+
+
+def test_random_regions_in_forward_mode():
+    net = nn.Linear(4, 4)
+    f = noisy(net)
+    x, d = oar.ones([2, 4]), oar.randn([2, 4])
+    p = program(f, x)
+    oar.seed(3)
+    value, tangent = oar.func.jvp(lambda v: p(v), (x,), (d,))
+    oar.seed(3)
+    eager_value, eager_tangent = oar.func.jvp(f, (x,), (d,))
+    np.testing.assert_allclose(oar.to_tensor(value).numpy(), oar.to_tensor(eager_value).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(oar.to_tensor(tangent).numpy(), oar.to_tensor(eager_tangent).numpy(), rtol=1e-5)
+
+
+def test_branches_of_different_sizes():
+    def f(x, i):
+        y = switch_case(i, [lambda: oar.concat([x, x * x]), lambda: x[:1] * 3, lambda: x[x > 1] * 5])
+        return (y * y).sum() + y.mean()
+
+    static = oar.jit.to_static(f)
+    for index in (0, 1, 2):
+        gradients = []
+        for run in (static, f):
+            x = tensor([0.5, 2.0, 3.0])
+            x.stop_gradient = False
+            (g,) = oar.grad(run(x, oar.to_tensor(index)), [x])
+            gradients.append(g.numpy())
+        np.testing.assert_allclose(*gradients)
+    assert oar.jit.capture_counts(static)["whole"] == 3
+    p = program(lambda x: cond(x.sum() > 0, lambda: oar.concat([x, x]), lambda: x), tensor([1.0, 2.0]))
+    assert p(tensor([1.0, 2.0])).tolist() == [1, 2, 1, 2] and p(tensor([-1.0, -2.0])).tolist() == [-1, -2]
+
+
+def test_a_variable_that_grows():
+    def f(x, n):
+        def body(rows, i):
+            return [oar.concat([rows, oar.tanh(rows[-1:] * x + rows.mean(0, keepdim=True))]), i + 1]
+
+        rows, i = while_loop(lambda rows, i: i < n, body, [x.unsqueeze(0), oar.zeros([], dtype="int64")])
+        return (rows * rows).sum()
+
+    static = oar.jit.to_static(f)
+    for rounds in (0, 1, 4):
+        gradients = []
+        for run in (static, f):
+            x = tensor([0.5, -0.3])
+            x.stop_gradient = False
+            (g,) = oar.grad(run(x, oar.to_tensor(rounds)), [x])
+            gradients.append(g.numpy())
+        np.testing.assert_allclose(*gradients, rtol=1e-12)
+    assert oar.jit.capture_counts(static) == {"captures": 1, "whole": 3, "segments": 0, "eager": 0}
+
+
+def test_a_variable_that_grows_along_two_axes():
+    def f(x):
+        (y,) = while_loop(lambda v: v.sum() < 20, lambda v: [oar.tile(v, [2, 2])], [x])
+        return y
+
+    p = program(f, tensor([[1.0]]))
+    assert p(tensor([[1.0]])).shape == [8, 8]
+    spec = InputSpec([1, 1], "float64", stop_gradient=False)
+    assert oar.jit.capture(f, [spec])(tensor([[1.0]])).shape == [8, 8]
+    with pytest.raises(NotImplementedError, match="along 2 axes"):
+        oar.jit.capture(lambda x: oar.grad(f(x).sum(), [x])[0], [spec])
+
+
 def test_a_py_layer_inside_is_refused():
     class Twice(oar.autograd.PyLayer):
         @staticmethod
@@ -297,6 +405,7 @@ def test_a_py_layer_inside_is_refused():
 
 
 def test_an_endless_loop_can_be_stopped():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has none
     state = oar.zeros([1])
 
     def f(x):
@@ -307,8 +416,11 @@ def test_an_endless_loop_can_be_stopped():
     p = program(f, oar.ones([1]))
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     begin = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        p(oar.ones([1]))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            p(oar.ones([1]))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begin < 20
     assert state.item() == 0  # a run that fails changes nothing
 
@@ -395,3 +507,69 @@ def test_in_a_static_program(static_mode):
     assert second < first  # the weights in the branch have been trained
     other, _ = exe.run(main, feed={"x": -feed}, fetch_list=[loss, i])
     assert other == pytest.approx(-8.0)
+
+
+def test_growing_and_random_in_a_static_program(static_mode):
+    main, startup = oar.static.Program(), oar.static.Program()
+    main.random_seed = 5
+    with oar.static.program_guard(main, startup):
+        x = oar.static.data("x", [None, 2], "float32")
+        n = oar.static.data("n", [1], "int64")
+
+        def body(rows, i):
+            row = oar.static.nn.fc(rows[-1:], 2, weight_attr=oar.ParamAttr("w", nn.initializer.Constant(0.5)), bias_attr=False)
+            return [oar.concat([rows, nn.functional.dropout(row, 0.5)]), i + 1]
+
+        rows, _ = while_loop(lambda rows, i: i < n, body, [x, oar.zeros([1], "int64")])
+        y = cond(n > 2, lambda: rows[1:], lambda: rows * 2)
+        loss = (y * y).sum()
+        pairs = oar.static.append_backward(loss)
+    exe = oar.static.Executor()
+    exe.run(startup)
+    feed = {"x": np.ones([3, 2], "float32")}
+    for rounds in (0, 1, 2, 5):
+        feed["n"] = np.array([rounds])
+        value, made, slope = exe.run(main, feed=feed, fetch_list=[loss, y, pairs[0][1]])
+        assert made.shape == ((2 if rounds > 2 else 3) + rounds, 2)
+        # Dropout keeps what is linear in w linear, round by round: Euler's rule for each of the rows.
+        assert value == pytest.approx((made * made).sum())
+        powers = np.arange(1, rounds + 1)
+        last = made[made.shape[0] - rounds:]
+        assert (slope * 0.5).sum() == pytest.approx((2 * powers[:, None] * last * last).sum(), rel=1e-5)
+
+
+def test_append_backward_of_persistable_variables(static_mode):
+    with oar.static.program_guard(oar.static.Program()):
+        x = oar.full([], -2.0)
+        x.stop_gradient = False
+        x.persistable = True
+        hidden = oar.full([], 3.0)
+        hidden.stop_gradient = False
+        ((of, slope),) = oar.static.append_backward(case([(x > 0, lambda: x * hidden)], lambda: -x * hidden))
+        assert of.is_same(x) and not of.is_same(hidden)
+        assert oar.static.Executor().run(fetch_list=[slope])[0] == -3
+
+
+def test_a_copy_for_tests_leaves_training_out_of_branches_and_loops(static_mode):
+    main, startup = oar.static.Program(), oar.static.Program()
+    with oar.static.program_guard(main, startup):
+        x = oar.static.data("x", [None, 3], "float32")
+
+        def body(y, i):
+            y = oar.static.nn.batch_norm(oar.static.nn.fc(y, 3), moving_mean_name="mean")
+            return [cond(i > 0, lambda: nn.functional.dropout(y, 0.5), lambda: y + 1), i + 1]
+
+        y, _ = while_loop(lambda y, i: i < 2, body, [x, oar.zeros([1], "int64")])
+        test = main.clone(for_test=True)
+        oar.optimizer.SGD(0.1).minimize((y * y).mean())
+    assert len(main.all_parameters()) == 6  # two of fc, two of batch_norm and its statistics, once each
+    exe = oar.static.Executor()
+    exe.run(startup)
+    feed = {"x": np.random.rand(64, 3).astype("float32")}
+    mean = oar.static.global_scope().find_var("mean").get_tensor()
+    first, again = (exe.run(test, feed=feed, fetch_list=[y])[0] for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert not (first == 0).any() and (np.array(mean) == 0).all()
+    (trained,) = exe.run(main, feed=feed, fetch_list=[y])
+    assert 0.3 < (trained == 0).mean() < 0.7 and (np.array(mean) != 0).all()
+    assert not np.array_equal(exe.run(test, feed=feed, fetch_list=[y])[0], first)  # the weights are shared

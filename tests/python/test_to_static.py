@@ -842,3 +842,16 @@ def test_a_limit_for_the_backward_half_changes_no_bit():
     for a, b in zip(found[0][:2], found[1][:2]):
         np.testing.assert_array_equal(a, b)
     assert "gelu(" not in found[0][2] and "gelu(" in found[1][2]
+
+
+def test_hooks_on_inputs_are_part_of_the_program():
+    def doubled(x):
+        total = (x + 4) ** 2
+        x.register_hook(lambda g: 2 * g)
+        x.register_hook(lambda g: g + 1)
+        return total
+
+    eager, captured = oar.to_tensor([2.0], stop_gradient=False), oar.to_tensor([2.0], stop_gradient=False)
+    doubled(eager).backward()
+    oar.jit.to_static(doubled)(captured).backward()
+    assert eager.grad.tolist() == captured.grad.tolist() == [25.0]

@@ -13,8 +13,20 @@ from oar._framework import (
     is_compiled_with_xpu,
     set_flags,
 )
-from oar.base import backward, compiler, core, data_feeder, dygraph, executor, framework, wrapped_decorator
+from oar.base import (
+    backward,
+    compiler,
+    core,
+    data_feeder,
+    dygraph,
+    executor,
+    framework,
+    layer_helper,
+    operators,
+    wrapped_decorator,
+)
 from oar.base.core import LoDTensor
+from oar.base.lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from oar.base.data_feeder import DataFeeder
 from oar.base.dygraph import disable_dygraph, enable_dygraph
 from oar.framework import ParamAttr, unique_name
@@ -65,7 +77,9 @@ __all__ = [
     "compiler",
     "core",
     "cpu_places",
+    "create_lod_tensor",
     "create_parameter",
+    "create_random_int_lodtensor",
     "cuda_places",
     "data",
     "data_feeder",
@@ -87,7 +101,9 @@ __all__ = [
     "is_compiled_with_cuda",
     "is_compiled_with_rocm",
     "is_compiled_with_xpu",
+    "layer_helper",
     "name_scope",
+    "operators",
     "program_guard",
     "scope_guard",
     "set_flags",

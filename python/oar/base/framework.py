@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oar import _C
 from oar._framework import get_flags, in_dynamic_mode, place_of, set_flags
+from oar.base import operators
+from oar.base.proto.framework_pb2 import OpProto
 from oar.framework import core, unique_name
 from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode, use_pir_api
 from oar.framework.parameter import EagerParamBase, Parameter
@@ -30,7 +32,9 @@ __all__ = [
     "program_guard",
     "EagerParamBase",
     "Parameter",
+    "OpProtoHolder",
     "convert_np_dtype_to_dtype_",
+    "convert_np_dtype_to_proto_type",
     "core",
     "get_flags",
     "in_dygraph_mode",
@@ -48,6 +52,32 @@ in_dygraph_mode = in_dynamic_mode
 def convert_np_dtype_to_dtype_(np_dtype) -> _C.dtype:
     """The dtype of a name, of NumPy's or of Oar's."""
     return _C.dtype(np_dtype)
+
+
+convert_np_dtype_to_proto_type = convert_np_dtype_to_dtype_
+
+
+class OpProtoHolder:
+    """The ops that ``Block.append_op`` takes, with the names of their slots."""
+
+    @classmethod
+    def instance(cls) -> OpProtoHolder:
+        """The only one."""
+        return _protos
+
+    def has_op_proto(self, type: str) -> bool:
+        """Whether there is an op of this older name."""
+        return operators.find_older(type) is not None
+
+    def get_op_proto(self, type: str) -> OpProto:
+        """The names of an op's slots."""
+        form = operators.find_older(type)
+        if form is None:
+            raise ValueError(f"Operator {type!r} has not been registered.")
+        return OpProto.of(form)
+
+
+_protos = OpProtoHolder()
 
 
 class Tracer:

@@ -10,7 +10,7 @@ from oar._framework import (
     set_default_dtype,
 )
 from oar._grad_mode import no_grad
-from oar.framework import core, random, unique_name
+from oar.framework import core, dtype, random, unique_name
 from oar.framework.io import load, save
 from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode, use_pir_api
 from oar.framework.param_attr import ParamAttr

@@ -23,7 +23,9 @@ __all__ = [
     "Scope",
     "XPUPlace",
     "XPUVersion",
+    "get_all_op_protos",
     "get_low_precision_op_list",
+    "get_op_extra_attrs",
     "get_xpu_device_version",
     "globals",
     "is_compiled_with_avx",
@@ -63,6 +65,8 @@ class DataType:
     BFLOAT16 = _C.bfloat16
     FLOAT32 = _C.float32
     FLOAT64 = _C.float64
+    FLOAT8_E4M3FN = _C.float8_e4m3fn
+    FLOAT8_E5M2 = _C.float8_e5m2
     COMPLEX64 = _C.complex64
     COMPLEX128 = _C.complex128
 
@@ -71,7 +75,11 @@ class VarDesc:
     """Holds ``VarType``."""
 
     class VarType:
-        """The dtypes by their older names."""
+        """The dtypes by their older names, and the kinds of variables."""
+
+        LOD_TENSOR = DENSE_TENSOR = "dense tensor"
+        SELECTED_ROWS = "selected rows"
+        LOD_TENSOR_ARRAY = DENSE_TENSOR_ARRAY = "list of tensors"
 
         BOOL = _C.bool
         UINT8 = _C.uint8
@@ -83,6 +91,8 @@ class VarDesc:
         BF16 = _C.bfloat16
         FP32 = _C.float32
         FP64 = _C.float64
+        FP8_E4M3FN = _C.float8_e4m3fn
+        FP8_E5M2 = _C.float8_e5m2
         COMPLEX64 = _C.complex64
         COMPLEX128 = _C.complex128
 
@@ -219,7 +229,9 @@ class _Globals:
 
     def keys(self) -> list[str]:
         """The names of the flags."""
-        return [row[0] for row in _C.list_flags()]
+        from oar._framework import _kept_flags
+
+        return [row[0] for row in _C.list_flags()] + list(_kept_flags)
 
     def is_public(self, name: str) -> bool:
         """Whether there is such a flag."""
@@ -277,6 +289,19 @@ def _set_prim_forward_blacklist(*names: str) -> None:
 def _set_prim_backward_blacklist(*names: str) -> None:
     """Ops whose gradients are not to be expanded. Kept, as the wish to expand is."""
     _kept_whole["backward"].update(names)
+
+
+def get_all_op_protos() -> list[bytes]:
+    """The ops that ``Block.append_op`` takes, as bytes that ``OpProto.FromString`` reads."""
+    from oar.base import operators
+    from oar.base.proto.framework_pb2 import OpProto
+
+    return [OpProto.of(operators.find_older(name)).SerializeToString() for name in operators.older_names()]
+
+
+def get_op_extra_attrs(type: str) -> dict[str, object]:
+    """Attributes that only steer another engine: none are listed."""
+    return {}
 
 
 def get_low_precision_op_list() -> dict[str, str]:

@@ -7,7 +7,9 @@ A generator counts how often each key was asked for. ``guard`` swaps the generat
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
 
 __all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
 
@@ -39,6 +41,21 @@ def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenera
     old = _current
     _current = UniqueNameGenerator() if new_generator is None else new_generator
     return old
+
+
+def same_names(function: Callable) -> Callable:
+    """The function, which uses the names of its first call at every call."""
+    first: UniqueNameGenerator | None = None
+
+    def call(*args: Any) -> Any:
+        nonlocal first
+        if first is None:
+            first = copy.deepcopy(_current)
+            return function(*args)
+        with guard(copy.deepcopy(first)):
+            return function(*args)
+
+    return call
 
 
 @contextlib.contextmanager

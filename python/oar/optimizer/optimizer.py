@@ -171,7 +171,7 @@ class Optimizer:
 
     def _static_backward(self, loss: Tensor, parameters: Any, no_grad_set: Any) -> list[tuple[Tensor, Tensor]]:
         """Appends the backward of a loss to its program."""
-        listed = parameters if parameters is not None else self._flat or None
+        listed = parameters if parameters is not None else self._flat or loss.block.program.all_parameters()
         params_grads = oar.static.append_backward(loss, listed, no_grad_set)
         if not params_grads:
             raise ValueError("no parameter of the program that is trained takes part in the loss.")

@@ -57,6 +57,12 @@ def _differentiate(
         return [None if v.stop_gradient else _named(next(made), v) for v in inputs]
 
 
+def _trained(program: Program) -> list[Tensor]:
+    parameters = program.all_parameters()
+    names = {p.name for p in parameters}
+    return parameters + [v for v in program._builder.trained_variables() if v.name not in names]
+
+
 def append_backward(
     loss: Tensor,
     parameter_list: Any = None,
@@ -69,7 +75,8 @@ def append_backward(
 
     Args:
         loss: a variable with one element.
-        parameter_list: the parameters, or their names; all that are trained when None.
+        parameter_list: the parameters, or their names; when None all that are trained, and other persistable
+            variables that ask for their gradient.
         no_grad_set: variables that no gradient passes.
         callbacks: not called; gradients have no ops of their own to tell of.
         checkpoints: accepted; what is computed again is decided when the program is run.
@@ -84,7 +91,7 @@ def append_backward(
     program = _program_of(loss)
     blocked = _variables(program, no_grad_set, "no_grad_set")
     names = {v.name for v in blocked}
-    wanted = program.all_parameters() if parameter_list is None else _variables(program, parameter_list, "parameter_list")
+    wanted = _trained(program) if parameter_list is None else _variables(program, parameter_list, "parameter_list")
     wanted = [p for p in wanted if not p.stop_gradient and p.name not in names]
     found = _differentiate(program, [loss], wanted, [None], blocked, again=False)
     return [(p, g) for p, g in zip(wanted, found) if g is not None]

@@ -9,7 +9,7 @@ class InputSpec:
     """Shape, dtype and name of an input. A size of None or -1 is open; a string names an open size, and equal
     strings are equal sizes."""
 
-    def __init__(self, shape, dtype="float32", name: str | None = None, stop_gradient: bool = True):
+    def __init__(self, shape, dtype="float32", name: str | None = None, stop_gradient: bool = False):
         self.shape = tuple(None if d == -1 else d for d in shape)
         self.dtype = _C.dtype(dtype)
         self.name = name

@@ -115,6 +115,34 @@ class Block:
         made.stop_gradient = stop_gradient
         return made
 
+    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None,
+                  **kwargs: Any) -> Operator:
+        """Writes down a call under Paddle's older names, and gives its results to the variables of ``outputs``.
+
+        Args:
+            type: the op: one of Paddle's older names, or a registered op, of a user's library for example.
+            inputs: variables or their names, or lists of them, by slot.
+            outputs: variables for the results by slot, made by ``create_var`` for example, or their names.
+            attrs: the other arguments by name.
+        """
+        from oar.base import operators
+
+        calls = self.program._builder.calls
+        before = len(calls())
+        given = {slot: self._variables(value) for slot, value in (inputs or {}).items()}
+        made = {slot: self._variables(value) for slot, value in (outputs or {}).items()}
+        self.program._within(lambda: operators.append(type, given, made, attrs or {}))
+        rows = calls()
+        if len(rows) == before:
+            raise ValueError(f"[append_op] {type} wrote no call.")
+        return Operator(self, len(rows) - 1, rows[-1])
+
+    def _variables(self, value: Any) -> Any:
+        """Variables where names of them are given."""
+        if isinstance(value, (list, tuple)):
+            return [self._variables(item) for item in value]
+        return self.var(value) if isinstance(value, str) else value
+
     def create_parameter(self, shape: Any, dtype: Any, name: str | None = None, initializer: Any = None,
                          trainable: bool = True, **kwargs: Any) -> Parameter:
         """A parameter, initialised by the default startup program."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ class LoDTensor:
     def __init__(self, scope: Scope | None = None, name: str = "") -> None:
         self._scope = Scope() if scope is None else scope
         self._name = name
+        self._lengths: list[list[int]] = []
 
     @property
     def _tensor(self) -> Tensor:
@@ -36,13 +38,26 @@ class LoDTensor:
         """The sizes."""
         return list(self._tensor.shape)
 
-    def lod(self) -> list:
-        """Empty: there are no nested sequences."""
-        return []
+    def lod(self) -> list[list[int]]:
+        """Where sequences begin and end, for each level of ``recursive_sequence_lengths``."""
+        return [list(itertools.accumulate(level, initial=0)) for level in self._lengths]
 
-    def recursive_sequence_lengths(self) -> list:
-        """Empty: there are no nested sequences."""
-        return []
+    def recursive_sequence_lengths(self) -> list[list[int]]:
+        """The lengths that were given with the content. No op reads them: Oar has no nested sequences."""
+        return [list(level) for level in self._lengths]
+
+    def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
+        """Keep lengths of sequences, level by level; the last one counts rows."""
+        levels = [list(level) for level in recursive_sequence_lengths]
+        counts = [*map(len, levels[1:]), self.shape()[0]] if levels else []
+        for level, count in zip(levels, counts):
+            if sum(level) != count:
+                raise ValueError(f"the lengths {level} add up to {sum(level)}, but there are {count} parts to divide.")
+        self._lengths = levels
+
+    def has_valid_recursive_sequence_lengths(self) -> bool:
+        """True: lengths that do not fit are refused when they are given."""
+        return True
 
     def _dtype(self) -> Any:
         return self._tensor.dtype

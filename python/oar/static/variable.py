@@ -108,6 +108,12 @@ def _set_content(self: Tensor, value: Any, scope: Any = None) -> None:
     scope._set(self.name, value)
 
 
+def _is_same(self: Tensor, other: Tensor) -> bool:
+    """Whether both are one variable."""
+    return self is other
+
+
+Tensor.is_same = _is_same
 Tensor.block = _of_variable("block", _block)
 Tensor.grad_name = property(lambda self: f"{self.name}@GRAD")
 Tensor.lod_level = _of_variable("lod_level", lambda self: 0)

@@ -6,9 +6,11 @@ from typing import Any
 
 import oar
 from oar._C import Tensor, ops
-from oar.tensor.array import array_length, array_read, array_write, create_array
+from oar._diagonal import fill_diagonal_tensor
+from oar.tensor.array import array_length, array_read, array_write, create_array, tensor_array_to_tensor
 
-__all__ = ["array_length", "array_read", "array_write", "create_array", "fill_constant"]
+__all__ = ["array_length", "array_read", "array_write", "create_array", "fill_constant",
+           "fill_diagonal_tensor", "tensor_array_to_tensor"]
 
 
 def fill_constant(

@@ -7,8 +7,9 @@ from typing import Any
 
 import oar
 from oar._C import Tensor
+from oar._framework import sizes_tensor
 
-__all__ = ["array_length", "array_read", "array_write", "create_array"]
+__all__ = ["array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor"]
 
 
 def create_array(dtype: Any, initialized_list: Sequence[Tensor] | None = None) -> list[Tensor]:
@@ -50,3 +51,19 @@ def array_length(array: list[Tensor]) -> Tensor:
     if not isinstance(array, list):
         raise TypeError(f"[array_length] array should be a list, but received {type(array).__name__}.")
     return oar.to_tensor([len(array)], "int64")
+
+
+def tensor_array_to_tensor(
+    input: list[Tensor], axis: int = 1, use_stack: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The tensors of a list joined along an axis, or stacked, and the size of each along it."""
+    if not isinstance(input, (list, tuple)):
+        raise TypeError(
+            f"[tensor_array_to_tensor] input should be a list of tensors, but received {type(input).__name__}."
+        )
+    for item in input:
+        if not isinstance(item, Tensor):
+            raise TypeError(f"[tensor_array_to_tensor] input should hold tensors, but received {type(item).__name__}.")
+    sizes = [1 if use_stack else item.shape[axis] for item in input]
+    joined = oar.stack(list(input), axis) if use_stack else oar.concat(list(input), axis)
+    return joined, sizes_tensor(sizes, "int32")

@@ -16,6 +16,20 @@
 namespace oar {
 namespace {
 
+thread_local bool t_keeps_graph = true;
+
+// Within its life, what keeps_graph() answers.
+class KeepsGraph {
+ public:
+  explicit KeepsGraph(bool keeps) : outer_(std::exchange(t_keeps_graph, keeps)) {}
+  ~KeepsGraph() { t_keeps_graph = outer_; }
+  KeepsGraph(const KeepsGraph&) = delete;
+  KeepsGraph& operator=(const KeepsGraph&) = delete;
+
+ private:
+  bool outer_;
+};
+
 // Guards the gradient of a leaf; leaves share a few locks.
 std::mutex& lock_of(const Tensor& leaf) {
   static std::mutex locks[64];
@@ -295,6 +309,7 @@ void Run::run_node(Pending& pending) {
 
 void Run::execute() {
   const GradMode mode(options_.create_graph);
+  const KeepsGraph keeps(options_.retain_graph || options_.create_graph);
   for (uint32_t count = 1; !ready_.empty(); ++count) {
     if (count % 256 == 0) poll_interrupt();
     Node* node = ready_.top().second;
@@ -326,6 +341,8 @@ void check_roots(TensorList roots, TensorList cotangents) {
 thread_local uint64_t t_backward_calls = 0;
 
 }  // namespace
+
+bool keeps_graph() { return t_keeps_graph; }
 
 uint64_t backward_calls() { return t_backward_calls; }
 

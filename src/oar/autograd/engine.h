@@ -12,6 +12,9 @@ struct BackwardOptions {
 
 // Adds the gradients of the roots into the leaves' `grad`. An undefined cotangent is ones.
 void backward(TensorList roots, TensorList cotangents = {}, BackwardOptions options = {});
+// Does the backward that this thread is in leave the graph for another? What a node has saved may
+// otherwise be freed while it works.
+bool keeps_graph();
 // How often this thread has called it.
 uint64_t backward_calls();
 

@@ -74,10 +74,8 @@ void set_stop_gradient(const Tensor& t, bool stop) {
     t->flags &= ~uint32_t{kRecording};
     return;
   }
-  user_check(is_differentiable(t.dtype()), ErrorKind::InvalidArgument,
-             "a tensor of dtype {} has no gradient.\nhint: Cast it to a float type first.",
-             name_of(t.dtype()));
-  t->flags |= kRecording;
+  // Integers have no gradient; whoever asks for it gets none.
+  if (is_differentiable(t.dtype())) t->flags |= kRecording;
 }
 
 bool is_leaf(const Tensor& t) {

@@ -19,6 +19,19 @@ RandomState state();
 void set_state(RandomState state);
 // Takes the next blocks that hold `numbers` 32-bit numbers; answers where they start.
 RandomState reserve(uint64_t numbers);
+
+// While one lives, this thread has a stream of its own, and the one that all share stands still.
+class Detour {
+ public:
+  explicit Detour(RandomState start);
+  ~Detour();
+  Detour(const Detour&) = delete;
+  Detour& operator=(const Detour&) = delete;
+
+ private:
+  RandomState own_;
+  RandomState* const outer_;
+};
 }  // namespace generator
 
 // Four 32-bit numbers at a place of the stream (Salmon et al., "Parallel Random Numbers: As Easy as

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 namespace oar {
-namespace {
 
 bool is_symbol(Dim d) {
   if (d.is_known()) return false;
   const std::vector<Dim> symbols = d.symbols();
   return symbols.size() == 1 && symbols[0] == d;
 }
+
+namespace {
 
 // Is the symbol at least `bound` by its definition, whatever its hint says?
 bool is_at_least(Dim symbol, int64_t bound) {

@@ -8,6 +8,8 @@
 
 namespace oar {
 
+// One symbol, no expression of some?
+bool is_symbol(Dim d);
 // The bound that a symbol was made with. Rules have relied on it without saying so.
 int64_t least_value_of(Dim symbol);
 

@@ -39,23 +39,25 @@ Closure::Function Region::prepared() const {
   return g_machine.prepared(executor);
 }
 
-ClosurePtr Region::derived(char kind, Derive derive, const std::vector<bool>& mask) const {
+template <class F>
+ClosurePtr Region::derived(char kind, const std::vector<bool>& mask, F&& derive) const {
   const std::pair key(kind, mask);
   {
     const std::lock_guard lock(mutex_);
     if (const auto it = derived_.find(key); it != derived_.end()) return it->second;
   }
-  ClosurePtr made = derive(program_, mask);
+  ClosurePtr made = derive();
   const std::lock_guard lock(mutex_);
   return derived_.emplace(key, std::move(made)).first->second;
 }
 
-ClosurePtr Region::vjp(const std::vector<bool>& wanted) const {
-  return derived('v', g_machine.vjp, wanted);
+ClosurePtr Region::vjp(const std::vector<bool>& wanted, TensorList cotangents) const {
+  if (!cotangents.empty()) return g_machine.vjp(program_, wanted, cotangents);
+  return derived('v', wanted, [&] { return g_machine.vjp(program_, wanted, {}); });
 }
 
 ClosurePtr Region::jvp(const std::vector<bool>& active) const {
-  return derived('j', g_machine.jvp, active);
+  return derived('j', active, [&] { return g_machine.jvp(program_, active); });
 }
 
 ClosurePtr Region::resized(const std::function<Dim(Dim)>& size_of_dim) const {
@@ -83,6 +85,10 @@ std::string Region::str() const {
 }
 
 bool draws_random(const Instruction& instruction) {
+  // Numbers from a place that is given are not taken from the stream.
+  const int given = has_regions(instruction) ? instruction.op->schema().index_of("random") : -1;
+  if (given >= 0 && instruction.operands[static_cast<size_t>(given)].ids[0] != kNoValue)
+    return false;
   bool found = instruction.op->has(Trait::Random);
   for_each_program(instruction.attributes.args(),
                    [&](const Closure& c) { found |= c.draws_random(); });

@@ -26,7 +26,7 @@ class Region final : public Closure {
   const std::vector<Tensor>& outputs() const override { return outputs_; }
   std::vector<Tensor> operator()(TensorList inputs) const override;
   Function prepared() const override;
-  ClosurePtr vjp(const std::vector<bool>& wanted) const override;
+  ClosurePtr vjp(const std::vector<bool>& wanted, TensorList cotangents) const override;
   ClosurePtr jvp(const std::vector<bool>& active) const override;
   bool has_open_sizes() const override { return !program_.symbols.empty(); }
   ClosurePtr resized(const std::function<Dim(Dim)>& size_of_dim) const override;
@@ -36,7 +36,8 @@ class Region final : public Closure {
   // What folders above know how to do with a program.
   struct Machine {
     std::vector<Tensor> (*replay)(const Program& program, TensorList inputs);
-    ClosurePtr (*vjp)(const Program& program, const std::vector<bool>& wanted);
+    ClosurePtr (*vjp)(const Program& program, const std::vector<bool>& wanted,
+                      TensorList cotangents);
     ClosurePtr (*jvp)(const Program& program, const std::vector<bool>& active);
     // Something that runs the program; made once, at its first run.
     std::shared_ptr<const void> (*executor)(const Program& program);
@@ -45,8 +46,8 @@ class Region final : public Closure {
   static void install_machine(const Machine& machine);
 
  private:
-  using Derive = ClosurePtr (*)(const Program&, const std::vector<bool>&);
-  ClosurePtr derived(char kind, Derive derive, const std::vector<bool>& mask) const;
+  template <class F>
+  ClosurePtr derived(char kind, const std::vector<bool>& mask, F&& derive) const;
 
   const Program program_;
   std::vector<Tensor> inputs_, outputs_;

@@ -29,6 +29,10 @@ void Module::check_name(const std::string& name) const {
 Tensor Module::register_parameter(std::string name, Tensor value) {
   check_name(name);
   user_check(value.defined(), ErrorKind::InvalidArgument, "the parameter '{}' is undefined.", name);
+  user_check(is_differentiable(value.dtype()), ErrorKind::InvalidArgument,
+             "the parameter '{}' has dtype {}, which has no gradient.\nhint: Register it as a "
+             "buffer, or cast it to a float type first.",
+             name, name_of(value.dtype()));
   set_stop_gradient(value, false);
   value->flags |= kParameter | kPersistable;
   history_of(value).name = name;

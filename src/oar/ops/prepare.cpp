@@ -64,6 +64,15 @@ Tensor beside(const Tensor& t, const Op& op, Args args) {
   return device.is_cpu() ? t : copy_to_device(t, devices::to_string(device));
 }
 
+Tensor stretched(const Tensor& t, const Shape& shape) {
+  // A literal among plain calls: nothing records it, so it needs no op of its own.
+  if (is_weak(t) && t.is_dense() && !(t_layers.on & ~t_layers.off) && shape.is_known()) {
+    const SmallVector<int64_t, 6> none(static_cast<size_t>(shape.rank()), 0);
+    return Tensor::view_of(t->storage, shape, {none.data(), none.size()}, t->data, t.dtype());
+  }
+  return broadcast_to(t, shape);
+}
+
 bool same_dims(const Tensor& a, const Tensor& b) {
   return a.rank() == b.rank() && std::equal(a->shape, a->shape + a->ndim, b->shape);
 }
@@ -106,8 +115,7 @@ bool prepare(const Op& op, Args args, Frame& frame) {
     // What is written in place keeps its dtype; the result is cast to it.
     const bool written = op.schema().parameters[i].written;
     if (casts && !written && (op.promotes() >> i & 1)) ready = converted(ready, dtype);
-    if (broadcasts && !(ready.shape() == shape))
-      ready = broadcast_to(beside(ready, op, args), shape);
+    if (broadcasts && !(ready.shape() == shape)) ready = stretched(beside(ready, op, args), shape);
     if (ready.is_same(t)) continue;
     frame.set_tensor(i, ready);
     changed = true;

@@ -13,12 +13,12 @@ namespace oar {
 
 class Executor::Run {
  public:
-  Run(const Executor& executor, TensorList inputs, SymbolValues sizes)
+  Run(const Executor& executor, std::vector<Tensor> inputs, SymbolValues sizes)
       : executor_(executor),
         program_(executor.program_),
         tensors_(program_.values.size()),
         values_(std::move(sizes)) {
-    for (size_t i = 0; i < inputs.size(); ++i) at(program_.inputs[i]) = inputs[i];
+    for (size_t i = 0; i < inputs.size(); ++i) at(program_.inputs[i]) = std::move(inputs[i]);
     for (const State& s : program_.states) at(s.value) = s.tensor;
     for (const Constant& c : program_.constants) at(c.value) = c.tensor;
   }
@@ -38,6 +38,8 @@ class Executor::Run {
   // is the memory of a constant, which the caller might write.
   Tensor result(ValueId id) {
     const Tensor& t = at(id);
+    internal_check(t.kind() != Kind::Meta, "{} has no content in the end: {}", program_.label(id),
+                   t.describe());
     for (const Constant& c : program_.constants)
       if (t->storage == c.tensor->storage) return assign(t);
     return t->autograd || t.has(kRecording) ? Tensor(t->alias()) : t;
@@ -126,7 +128,7 @@ Executor::Executor(Program program) : program_(std::move(program)), binder_(prog
     symbolic_.push_back(has_symbolic_attributes(instruction.attributes.args()));
 }
 
-std::vector<Tensor> Executor::run(TensorList inputs) const {
+std::vector<Tensor> Executor::run_on(std::vector<Tensor> inputs) const {
   uint32_t layers = t_layers.on;
   for (const Tensor& t : inputs)
     if (t.defined()) layers |= t->flags;
@@ -139,8 +141,14 @@ std::vector<Tensor> Executor::run(TensorList inputs) const {
   check_states();
   const std::shared_ptr<const Instance> ready = instance_for(sizes);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
-  if (ready) return ready->run(inputs);
-  return Run(*this, inputs, std::move(sizes)).execute();
+  if (ready) return ready->run(std::move(inputs));
+  return Run(*this, std::move(inputs), std::move(sizes)).execute();
+}
+
+std::vector<Tensor> Executor::interpret(TensorList inputs) const {
+  SymbolValues sizes = binder_.bind(program_, inputs);
+  const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
+  return Run(*this, {inputs.begin(), inputs.end()}, std::move(sizes)).execute();
 }
 
 std::string Executor::misfit(TensorList inputs) const {

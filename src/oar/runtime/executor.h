@@ -19,8 +19,15 @@ class Executor {
 
   // Without gradients. States are written at the end, all or, where an instruction fails, none.
   // Inside a capture or a transform the program's calls take part in it instead.
-  std::vector<Tensor> run(TensorList inputs) const;
+  std::vector<Tensor> run(TensorList inputs) const {
+    return run_on({inputs.begin(), inputs.end()});
+  }
+  // … on inputs that the caller no longer needs: their memory serves the rest of the run.
+  std::vector<Tensor> run_on(std::vector<Tensor> inputs) const;
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const { return run(inputs); }
+
+  // One instruction after the other, without making anything ready for the next run at these sizes.
+  std::vector<Tensor> interpret(TensorList inputs) const;
 
   const Program& program() const { return program_; }
   // Why these inputs, or the states as they are now, are not for this program; empty if they are.

@@ -205,12 +205,29 @@ void Instance::plan() {
   memory_ = plan_memory(buffers, [this](int32_t a, int32_t b) { return schedule_.at_once(a, b); });
   arena_offsets_.assign(lives.size(), 0);
   for (size_t i = 0; i < roots.size(); ++i) arena_offsets_[roots[i]] = memory_.offsets[i];
+  plan_turns(lives);
   places_of_root_.resize(lives.size());
   for (size_t i = 0; i < lowered_.places.size(); ++i) {
     const auto root = static_cast<size_t>(lowered_.places[i].root);
     if (lowered_.roots[root].kind != Root::Arena)
       places_of_root_[root].push_back(static_cast<int32_t>(i));
   }
+}
+
+void Instance::plan_turns(const std::vector<Lifetime>& lives) {
+  constexpr int64_t kLarge = 64 << 10;  // for less it is not worth a look
+  std::vector<bool> handed_out(lives.size(), false);
+  for (int32_t place : lowered_.outputs)
+    handed_out[static_cast<size_t>(lowered_.places[static_cast<size_t>(place)].root)] = true;
+  for (size_t r = 0; r < lives.size(); ++r) {
+    const Root& root = lowered_.roots[r];
+    const auto id = static_cast<int32_t>(r);
+    const bool waits = root.bytes >= kLarge && lives[r].last >= 0;
+    if (root.kind == Root::Output) begins_.push_back({waits ? lives[r].first : 0, id});
+    if (root.kind == Root::Input && waits && !handed_out[r]) ends_.push_back({lives[r].last, id});
+  }
+  std::ranges::sort(begins_, {}, &Turn::launch);
+  std::ranges::sort(ends_, {}, &Turn::launch);
 }
 
 std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
@@ -353,7 +370,7 @@ void call_op(const Launch& launch, const std::vector<Value>& values,
 }  // namespace
 
 void Instance::run_into(TensorList inputs, TensorList outputs) const {
-  const std::vector<Tensor> made = run(inputs, outputs);
+  const std::vector<Tensor> made = run({inputs.begin(), inputs.end()}, outputs);
   // What the output shares with an input or another output is copied. Not by an op: to those who know
   // the memory this is its first content, no write.
   for (size_t i = 0; i < made.size(); ++i) {
@@ -402,26 +419,32 @@ void Instance::run_lanes(const Fork& fork, WorkingSet& set) const {
   if (first.error) std::rethrow_exception(first.error);
 }
 
-void Instance::run_launches(WorkingSet& set) const {
-  if (profiling()) {
-    for (size_t i = 0; i < set.calls.size(); ++i) {
-      const ProfiledCall timed(*lowered_.launches[i].op, Args(set.calls[i].values));
-      launch(i, set);
+void Instance::run_launches(WorkingSet& set, AtLaunch before, AtLaunch behind) const {
+  const bool profiled = profiling();
+  const auto run_until = [&](size_t& next, size_t end) {
+    for (; next < end; ++next) {
+      before(next);
+      std::optional<ProfiledCall> timed;
+      if (profiled) timed.emplace(*lowered_.launches[next].op, Args(set.calls[next].values));
+      launch(next, set);
+      timed.reset();
+      behind(next);
     }
-    return;
-  }
+  };
   size_t next = 0;
-  for (const Fork& fork : schedule_.forks()) {
-    for (; next < static_cast<size_t>(fork.begin); ++next) launch(next, set);
-    run_lanes(fork, set);
-    next = static_cast<size_t>(fork.end);
-  }
-  for (; next < set.calls.size(); ++next) launch(next, set);
+  if (!profiled)
+    for (const Fork& fork : schedule_.forks()) {
+      run_until(next, static_cast<size_t>(fork.begin));
+      next = static_cast<size_t>(fork.end);
+      before(next - 1);
+      run_lanes(fork, set);
+      behind(next - 1);
+    }
+  run_until(next, set.calls.size());
 }
 
-std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
-  std::vector<Tensor> given;  // keeps copies alive
-  for (const Tensor& t : inputs) given.push_back(readable(t));
+std::vector<Tensor> Instance::run(std::vector<Tensor> given, TensorList into) const {
+  for (Tensor& t : given) t = readable(t);
   Borrowed borrowed(*this);
   WorkingSet& set = borrowed.get();
   std::vector<StoragePtr> made(lowered_.roots.size());
@@ -436,17 +459,28 @@ std::vector<Tensor> Instance::run(TensorList inputs, TensorList into) const {
         bind(set, id, program_.states[static_cast<size_t>(root.index)].tensor->data);
         break;
       case Root::Output:
-        made[r] = memory_for(root, into);
-        bind(set, id, made[r]->data());
-        break;
       case Root::Arena:
       case Root::Constant:
         break;
     }
   }
+  auto begin = begins_.begin();
+  const auto begin_until = [&](size_t launch) {
+    for (; begin != begins_.end() && std::cmp_less_equal(begin->launch, launch); ++begin) {
+      const auto r = static_cast<size_t>(begin->root);
+      made[r] = memory_for(lowered_.roots[r], into);
+      bind(set, begin->root, made[r]->data());
+    }
+  };
+  auto end = ends_.begin();
+  const auto end_until = [&](size_t launch) {
+    for (; end != ends_.end() && std::cmp_less_equal(end->launch, launch); ++end)
+      given[static_cast<size_t>(lowered_.roots[static_cast<size_t>(end->root)].index)] = Tensor();
+  };
   set.mark_unchanged(is_unchanged(set));
   set.complete = false;
-  run_launches(set);
+  run_launches(set, begin_until, end_until);
+  begin_until(set.calls.size());
   set.complete = true;
   std::vector<Tensor> outputs;
   for (int32_t place : lowered_.outputs) {

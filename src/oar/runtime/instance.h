@@ -24,8 +24,9 @@ class Instance {
   static std::shared_ptr<const Instance> make(Program program);
 
   // The inputs and states have the program's types. May be called by several threads at once, unless
-  // the program writes states.
-  std::vector<Tensor> run(TensorList inputs) const { return run(inputs, {}); }
+  // the program writes states. A large input is let go behind the last launch that reads it, and a
+  // large result gets its memory where it is first written: what the caller moves here makes room.
+  std::vector<Tensor> run(std::vector<Tensor> inputs) const { return run(std::move(inputs), {}); }
   // … with the results in memory that is there: contiguous, and nothing that the run reads.
   void run_into(TensorList inputs, TensorList outputs) const;
 
@@ -38,14 +39,16 @@ class Instance {
   class Borrowed;
 
   Instance(Program program, Lowered lowered);
-  std::vector<Tensor> run(TensorList inputs, TensorList into) const;
-  void run_launches(WorkingSet& set) const;
+  std::vector<Tensor> run(std::vector<Tensor> given, TensorList into) const;
+  using AtLaunch = FunctionRef<void(size_t launch)>;
+  void run_launches(WorkingSet& set, AtLaunch before, AtLaunch behind) const;
   void run_lanes(const Fork& fork, WorkingSet& set) const;
   void launch(size_t index, WorkingSet& set) const;
   StoragePtr memory_for(const Root& root, TensorList into) const;
   Tensor readable(const Tensor& input) const;
   void share_buffers();
   void plan();
+  void plan_turns(const std::vector<Lifetime>& lives);
   std::unique_ptr<WorkingSet> make_working_set() const;
   void bind(WorkingSet& set, int32_t root, void* data) const;
   bool is_lasting(int32_t place) const;
@@ -58,6 +61,11 @@ class Instance {
   MemoryPlan memory_;
   std::vector<int64_t> arena_offsets_;                // by root
   std::vector<std::vector<int32_t>> places_of_root_;  // of roots outside the arena
+  // Large results by the launch that first writes them, large inputs by the one that last reads them.
+  struct Turn {
+    int32_t launch, root;
+  };
+  std::vector<Turn> begins_, ends_;
   std::vector<Tensor> lasting_;  // constants and states that launches read and no run writes
   // Working sets that no run is using: each thread that runs at the same time has one of its own.
   mutable std::mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oar/autograd/engine.h"
 #include "oar/autograd/record.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/edit.h"
@@ -91,22 +92,27 @@ class TrainedProgram::Saved {
     return made;
   }
 
-  std::vector<Tensor> backward(TensorList cotangents) const {
-    std::vector<Tensor> given = grad_enabled() ? inputs_ : kept_;
+  std::vector<Tensor> backward(TensorList cotangents) {
     const JointProgram& joint = parts_->joint;
+    std::vector<Tensor> given = grad_enabled() ? inputs_ : kept_;
     for (size_t k = 0; k < joint.cotangents.size(); ++k) {
       const Tensor& t = cotangents[joint.cotangents[k]];
       const ValueType& type = joint.program.type_of(joint.program.inputs[joint.inputs + k]);
       given.push_back(t.defined() ? t : zeros(shapes_[joint.cotangents[k]], type.dtype));
     }
     if (grad_enabled()) return differentiable(given);
+    user_check(!gone_, ErrorKind::Runtime,
+               "what the gradient of the program {} needs was freed by an earlier backward, which "
+               "failed.\nhint: Run the program again.",
+               joint.program.name);
     for (const auto& [storage, version] : versions_)
       user_check(storage->version() == version, ErrorKind::Runtime,
                  "a tensor that the gradient of the program {} needs has been changed in place "
                  "since it ran.\nhint: Call backward() before changing inputs or parameters, or "
                  "clone() them.",
                  joint.program.name);
-    std::vector<Tensor> made = parts_->backward.run(given);
+    if (!keeps_graph()) let_go();
+    std::vector<Tensor> made = parts_->backward.run_on(std::move(given));
     for (const RowsOutput& r : parts_->rows)
       made[r.values] = selected(made[r.values], made[r.numbers], r.shape);
     made.resize(made.size() - parts_->rows.size());
@@ -133,7 +139,15 @@ class TrainedProgram::Saved {
     return made;
   }
 
+  // The run of the backward half holds the last of what was kept, and frees it on its way.
+  void let_go() {
+    kept_.clear();
+    versions_.clear();
+    gone_ = true;
+  }
+
   std::shared_ptr<const Parts> parts_;
+  bool gone_ = false;
   std::vector<Tensor> inputs_;
   std::vector<Tensor> kept_;
   std::vector<Shape> shapes_;

@@ -2,15 +2,19 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <vector>
 
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
+#include "oar/tensor/free_ranges.h"
 
 namespace oar::cpu_allocator {
 namespace {
@@ -19,8 +23,8 @@ namespace {
 // would be mapped and faulted in anew each time, so we keep it.
 constexpr size_t kCachedFrom = size_t{64} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr int kStepsPerDoubling = 8;  // at most 12.5 % of a block is waste
-constexpr int kBins = 64 * kStepsPerDoubling;
+constexpr size_t kStepsPerDoubling = 8;  // at most 12.5 % of a block is waste
+constexpr size_t kBins = 64 * kStepsPerDoubling;
 
 struct Counters {
   std::atomic<int64_t> allocated{0}, peak{0}, reserved{0}, peak_reserved{0}, allocations{0};
@@ -39,47 +43,118 @@ size_t rounded(size_t bytes) {
   const size_t step = step_of(bytes);
   return (bytes + step - 1) / step * step;
 }
-int bin_of(size_t rounded_bytes) {
-  const int doubling = std::bit_width(rounded_bytes) - 1;
+size_t bin_of(size_t rounded_bytes) {
+  const auto doubling = static_cast<size_t>(std::bit_width(rounded_bytes) - 1);
   return doubling * kStepsPerDoubling +
-         static_cast<int>((rounded_bytes - std::bit_floor(rounded_bytes)) / step_of(rounded_bytes));
+         (rounded_bytes - std::bit_floor(rounded_bytes)) / step_of(rounded_bytes);
 }
-
-struct Cache {
-  std::mutex mutex;
-  std::array<std::vector<void*>, kBins> bins;
-};
-Cache& cache() {
-  static Cache* instance = new Cache;  // storages may die after static destructors
-  return *instance;
+size_t bytes_of(size_t bin) {
+  const size_t base = size_t{1} << (bin / kStepsPerDoubling);
+  return base + base / kStepsPerDoubling * (bin % kStepsPerDoubling);
 }
 
 void reserve(int64_t bytes) {
   raise_peak(g.peak_reserved, g.reserved.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
-void* from_system(size_t bytes) {
-  const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
-  void* data = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (data && bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
-  return data;
-}
-
-// A large block has the size of its bin whether or not the cache is on: the flag may be another when
-// the block comes back.
-void* large_block(size_t bytes, bool from_cache) {
-  Cache& c = cache();
-  if (from_cache) {
-    std::lock_guard lock(c.mutex);
-    std::vector<void*>& bin = c.bins[static_cast<size_t>(bin_of(bytes))];
-    if (!bin.empty()) {
+// Large blocks. A freed one waits in the bin of its size for a request of that size; where there is
+// none, all that waits is put together, so that blocks of other sizes serve too.
+class Cache {
+ public:
+  // Null where the system has no more.
+  void* take(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (std::vector<void*>& bin = bins_[bin_of(bytes)]; !bin.empty()) {
       void* data = bin.back();
       bin.pop_back();
+      waiting_ -= bytes;
       return data;
     }
+    uintptr_t data = used_.take(bytes);
+    if (data == 0 && waiting_ > 0) {
+      put_together();
+      data = used_.take(bytes);
+    }
+    if (data == 0) data = fresh(bytes);
+    return reinterpret_cast<void*>(data);
   }
-  void* data = from_system(bytes);
-  if (!data && release_cached() > 0) data = from_system(bytes);
+
+  // False where the block is not from here.
+  bool give_back(void* data, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (!owns(reinterpret_cast<uintptr_t>(data))) return false;
+    bins_[bin_of(bytes)].push_back(data);
+    waiting_ += bytes;
+    return true;
+  }
+
+  // The addresses stay ours; the pages go.
+  int64_t release() {
+    const std::lock_guard lock(mutex_);
+    put_together();
+    for (const auto& [begin, bytes] : used_.ranges()) {
+      madvise(reinterpret_cast<void*>(begin), bytes, MADV_DONTNEED);
+      clean_.add(begin, bytes);
+    }
+    const auto freed = static_cast<int64_t>(used_.bytes());
+    used_.clear();
+    g.reserved.fetch_sub(freed, std::memory_order_relaxed);
+    return freed;
+  }
+
+ private:
+  static constexpr size_t kRegion = size_t{256} << 20;
+
+  void put_together() {
+    for (size_t bin = 0; bin < bins_.size(); ++bin) {
+      for (void* data : bins_[bin]) used_.add(reinterpret_cast<uintptr_t>(data), bytes_of(bin));
+      bins_[bin].clear();
+    }
+    waiting_ = 0;
+  }
+
+  // Pages that nobody has touched, or that were given back to the system.
+  uintptr_t fresh(size_t bytes) {
+    uintptr_t data = clean_.take(bytes);
+    if (data == 0 && map_region(bytes)) data = clean_.take(bytes);
+    if (data != 0) reserve(static_cast<int64_t>(bytes));
+    return data;
+  }
+
+  bool map_region(size_t bytes) {
+    const size_t least = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+    return map(std::max(kRegion, least)) || map(least);
+  }
+  bool map(size_t room) {
+    void* data = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return false;
+    madvise(data, room, MADV_HUGEPAGE);
+    regions_.emplace(reinterpret_cast<uintptr_t>(data), room);
+    clean_.add(reinterpret_cast<uintptr_t>(data), room);
+    return true;
+  }
+  bool owns(uintptr_t data) const {
+    const auto next = regions_.upper_bound(data);
+    if (next == regions_.begin()) return false;
+    const auto& [begin, bytes] = *std::prev(next);
+    return data - begin < bytes;
+  }
+
+  std::mutex mutex_;
+  std::array<std::vector<void*>, kBins> bins_;
+  size_t waiting_ = 0;       // bytes in bins
+  FreeRanges used_, clean_;  // with pages behind them, and without
+  std::map<uintptr_t, size_t> regions_;
+};
+Cache& cache() {
+  static Cache* instance = new Cache;  // storages may die after static destructors
+  return *instance;
+}
+
+// With the cache off each block is malloc's, so that checkers see every mistake.
+void* large_block(size_t bytes, bool from_cache) {
+  if (from_cache) return cache().take(bytes);
+  void* data = std::aligned_alloc(kAlignment, bytes);
   if (data) reserve(static_cast<int64_t>(bytes));
   return data;
 }
@@ -116,15 +191,12 @@ void* allocate(size_t bytes) {
 
 void free(void* data, size_t bytes) {
   g.allocated.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
-  static const FlagHandle<bool> use_cache("cache_allocator");
-  if (bytes < kCachedFrom) return std::free(data);
-  if (!use_cache.get()) {
+  if (bytes >= kCachedFrom) {
+    // The flag may have been another when the block was made.
+    if (cache().give_back(data, rounded(bytes))) return;
     g.reserved.fetch_sub(static_cast<int64_t>(rounded(bytes)), std::memory_order_relaxed);
-    return std::free(data);
   }
-  Cache& c = cache();
-  std::lock_guard lock(c.mutex);
-  c.bins[static_cast<size_t>(bin_of(rounded(bytes)))].push_back(data);
+  std::free(data);
 }
 
 void count(int64_t bytes) {
@@ -141,23 +213,7 @@ void reset_peak() {
   g.peak_reserved.store(g.reserved.load());
 }
 
-int64_t release_cached() {
-  Cache& c = cache();
-  int64_t freed = 0;
-  std::lock_guard lock(c.mutex);
-  for (int bin = 0; bin < kBins; ++bin) {
-    const size_t base = size_t{1} << (bin / kStepsPerDoubling);
-    const size_t bytes =
-        base + base / kStepsPerDoubling * static_cast<size_t>(bin % kStepsPerDoubling);
-    for (void* data : c.bins[static_cast<size_t>(bin)]) {
-      std::free(data);
-      freed += static_cast<int64_t>(bytes);
-    }
-    c.bins[static_cast<size_t>(bin)].clear();
-  }
-  g.reserved.fetch_sub(freed, std::memory_order_relaxed);
-  return freed;
-}
+int64_t release_cached() { return cache().release(); }
 
 void set_limit(int64_t bytes) { g.limit.store(bytes, std::memory_order_relaxed); }
 int64_t limit() { return g.limit.load(std::memory_order_relaxed); }

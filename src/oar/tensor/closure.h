@@ -31,9 +31,12 @@ class Closure : public Payload {
   // Made ready for many calls on plain tensors of the right types.
   virtual Function prepared() const = 0;
 
-  // (inputs…, a cotangent for each differentiable output) -> the gradients of the wanted inputs.
-  virtual ClosurePtr vjp(const std::vector<bool>& wanted) const = 0;
-  // (inputs…, a tangent for each active input) -> the tangents of the differentiable outputs.
+  // (inputs…, a cotangent for each differentiable output) -> the gradients of the wanted inputs. The
+  // cotangents have the types of the outputs, or of `cotangents` where the outputs' sizes are not known
+  // to whoever calls.
+  virtual ClosurePtr vjp(const std::vector<bool>& wanted, TensorList cotangents = {}) const = 0;
+  // (inputs…, a tangent for each active input) -> the outputs, and the tangents of those that are
+  // differentiable.
   virtual ClosurePtr jvp(const std::vector<bool>& active) const = 0;
 
   virtual bool has_open_sizes() const = 0;

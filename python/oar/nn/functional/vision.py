@@ -21,10 +21,12 @@ def _numbers(given) -> list:
 
 def _first_image_axis(what: str, x: Tensor, data_format: str | None) -> int:
     """The axis where height (depth, length) stands; checks that the format is one of x's rank."""
-    if x.ndim not in _FORMATS:
+    formats = _FORMATS.get(x.ndim)
+    if formats is None:
         raise ValueError(f"[{what}] x must have 3, 4 or 5 axes, but its shape is {list(x.shape)}.")
-    formats = _FORMATS[x.ndim]
-    name = formats[0] if data_format is None else data_format.upper()
+    if data_format is None:
+        return 2
+    name = data_format.upper()
     if name not in formats:
         raise ValueError(f"[{what}] data_format is {data_format!r}; for a tensor of rank {x.ndim} it can be "
                          f"{' or '.join(formats)}.")
@@ -44,20 +46,26 @@ def pad(x: Tensor, pad, mode: str = "constant", value: float = 0.0, data_format:
     """
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise ValueError(f"[pad] mode is {mode!r}; it can be constant, reflect, replicate or circular.")
-    numbers = _numbers(pad if isinstance(pad, (list, tuple, Tensor)) else [pad])
-    rank = x.ndim
-    of_image = mode != "constant" or isinstance(pad, Tensor) or len(numbers) == 2 * (rank - 2)
-    if len(numbers) % 2 or len(numbers) > 2 * rank or (of_image and len(numbers) != 2 * (rank - 2)):
+    if isinstance(pad, (list, tuple)):
+        numbers = pad
+    elif isinstance(pad, Tensor):
+        numbers = pad.tolist() if pad.ndim else [pad.item()]
+    else:
+        numbers = [pad]
+    rank, count = x.ndim, len(numbers)
+    of_image = count == 2 * (rank - 2) or mode != "constant" or isinstance(pad, Tensor)
+    if count % 2 or count > 2 * rank or (of_image and count != 2 * (rank - 2)):
         wanted = f"{2 * (rank - 2)}" if of_image else f"an even number, at most {2 * rank},"
-        raise ValueError(f"[pad] pad {numbers} has {len(numbers)} numbers; with x of shape {list(x.shape)} and mode "
+        raise ValueError(f"[pad] pad {list(numbers)} has {count} numbers; with x of shape {list(x.shape)} and mode "
                          f"{mode!r} it needs {wanted} of them.")
-    first = _first_image_axis("pad", x, data_format) if of_image else rank - len(numbers) // 2
-    paddings = [0] * (2 * rank)
+    first = _first_image_axis("pad", x, data_format) if of_image else rank - count // 2
     if not of_image and first == 0 and pad_from_left_axis:
         paddings = numbers
     else:  # pairs from the last axis forward
-        paddings[2 * first:2 * first + len(numbers):2] = numbers[-2::-2]
-        paddings[2 * first + 1:2 * first + len(numbers):2] = numbers[::-2]
+        paddings = [0] * (2 * first)
+        for i in range(count - 2, -1, -2):
+            paddings += numbers[i:i + 2]
+        paddings += [0] * (2 * rank - len(paddings))
     if mode == "constant":
         return ops.pad_constant(x, paddings, value.item() if isinstance(value, Tensor) else value)
     return ops.pad_edges(x, paddings, mode)

@@ -7,6 +7,7 @@ by step.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import oar
@@ -79,6 +80,33 @@ class RNNCellBase(Layer):
         raise NotImplementedError("Please add implementation for `state_dtype` in the used cell.")
 
 
+def over_steps(mode: str, x: Tensor, states: Any, weights: Sequence[Tensor], length: Tensor | None, reverse: bool,
+               projection: Tensor | None = None) -> tuple[Tensor, Any]:
+    """Outputs and final states of inputs [steps, batch, size]. Outputs behind a sequence's end are 0.
+
+    Args:
+        mode: ``'lstm'``, ``'gru'``, ``'rnn_tanh'`` or ``'rnn_relu'``.
+        weights: of the inputs, of the states, and their biases.
+    """
+    lstm, gru = mode == "lstm", mode == "gru"
+    hidden, cell = states if lstm else (states, None)
+    weight_ih, weight_hh, bias_ih, bias_hh = weights
+    gates = ops.linear(x, ops.transpose(weight_ih, [1, 0]), bias_ih if gru else bias_ih + bias_hh)
+    outputs, cells = ops.recurrent(
+        gates, weight_hh, hidden, cell, bias_hh if gru else None, projection, length, mode, reverse
+    )
+    steps = x.shape[0]
+    if steps == 0:
+        return outputs, states
+    last = 0 if reverse else steps - 1
+    final = (outputs[last], cells[last]) if lstm else outputs[last]
+    if length is not None:
+        times = ops.reshape(oar.arange(steps, dtype=length.dtype), [steps, 1, 1])
+        running = ops.less_than(times, ops.reshape(length, [1, -1, 1]))
+        outputs = ops.where(running, outputs, oar.zeros([], dtype=outputs.dtype))
+    return outputs, final
+
+
 class _GatedCell(RNNCellBase):
     """Weights of a cell: rows of all gates one below the other."""
 
@@ -112,25 +140,8 @@ class _GatedCell(RNNCellBase):
         return self.create_parameter(shape, attr, is_bias=is_bias, default_initializer=Uniform(-bound, bound))
 
     def _sequence(self, x: Tensor, states: Any, length: Tensor | None, reverse: bool) -> tuple[Tensor, Any]:
-        """Outputs and final states of inputs [steps, batch, size]. Outputs behind a sequence's end are 0."""
-        lstm, gru = self._mode == "lstm", self._mode == "gru"
-        hidden, cell = states if lstm else (states, None)
-        bias = self.bias_ih if gru else self.bias_ih + self.bias_hh
-        gates = ops.linear(x, ops.transpose(self.weight_ih, [1, 0]), bias)
-        projection = getattr(self, "weight_ho", None)
-        outputs, cells = ops.recurrent(
-            gates, self.weight_hh, hidden, cell, self.bias_hh if gru else None, projection, length, self._mode, reverse
-        )
-        steps = x.shape[0]
-        if steps == 0:
-            return outputs, states
-        last = 0 if reverse else steps - 1
-        final = (outputs[last], cells[last]) if lstm else outputs[last]
-        if length is not None:
-            times = ops.reshape(oar.arange(steps, dtype=length.dtype), [steps, 1, 1])
-            running = ops.less_than(times, ops.reshape(length, [1, -1, 1]))
-            outputs = ops.where(running, outputs, oar.zeros([], dtype=outputs.dtype))
-        return outputs, final
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return over_steps(self._mode, x, states, weights, length, reverse, getattr(self, "weight_ho", None))
 
     def forward(self, inputs: Tensor, states: Any = None) -> tuple[Tensor, Any]:
         if states is None:

@@ -42,15 +42,19 @@ class SpectralNorm(Layer):
         made.stop_gradient = True
         return made
 
-    def _unit(self, x: Tensor) -> Tensor:
-        return x / (oar.sqrt(oar.sum(oar.square(x))) + self._eps)
-
     def forward(self, x: Tensor) -> Tensor:
-        front = oar.moveaxis(x, self._dim, 0)
-        matrix = oar.reshape(front, [front.shape[0], -1])
-        u, v = self.weight_u, self.weight_v
-        with oar.no_grad():
-            for _ in range(self._power_iters):
-                v = self._unit(oar.matmul(matrix, u, transpose_x=True))
-                u = self._unit(oar.matmul(matrix, v))
-        return x / oar.sum(u * oar.matmul(matrix, v))
+        return normalised(x, self.weight_u, self.weight_v, self._dim, self._power_iters, self._eps)
+
+
+def normalised(x: Tensor, u: Tensor, v: Tensor, dim: int, power_iters: int, eps: float) -> Tensor:
+    """``x`` divided by its largest singular value, which power iterations from ``u`` and ``v`` find."""
+    def unit(vector: Tensor) -> Tensor:
+        return vector / (oar.sqrt(oar.sum(oar.square(vector))) + eps)
+
+    front = oar.moveaxis(x, dim, 0)
+    matrix = oar.reshape(front, [front.shape[0], -1])
+    with oar.no_grad():
+        for _ in range(power_iters):
+            v = unit(oar.matmul(matrix, u, transpose_x=True))
+            u = unit(oar.matmul(matrix, v))
+    return x / oar.sum(u * oar.matmul(matrix, v))

@@ -1,7 +1,8 @@
 """Branches and loops that are captured whole.
 
 Eagerly the functions are simply called. Inside a capture, each becomes a region of one instruction, so that the
-program goes whichever way the values of a run say.
+program goes whichever way the values of a run say. A function may be called more than once for that: until it is known
+which sizes change, and once more for inference.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import oar
 from oar import _C
 from oar._C import Tensor
+from oar.framework.unique_name import same_names
 from oar.static.nn.host import Assert, Print
 
 __all__ = ["Assert", "Print", "case", "cond", "scan", "switch_case", "while_loop"]
@@ -49,9 +51,14 @@ def _like(value: Any, items: list) -> Any:
 
 
 def _join(shapes: list[Any], made: list[Tensor], where: str) -> Any:
-    """One result of the structures that all branches gave, with the tensors that the call made."""
+    """One result of the structures that all branches gave, with the tensors that the call made.
+
+    Of a loop: what a variable was and what the body makes of it.
+    """
     first = shapes[0]
     if any(type(shape) is not type(first) for shape in shapes):
+        if where in ("while_loop", "scan"):
+            raise ValueError(f"[{where}] a variable is {_describe(first)} and becomes {_describe(shapes[1])}.")
         raise ValueError(f"[{where}] the branches give back {' and '.join(_describe(s) for s in shapes)}.")
     if isinstance(first, _Leaf):
         number = first.number
@@ -77,19 +84,19 @@ def _describe(shape: Any) -> str:
 
 
 def _captured(where: str, functions: list[Callable], call: Callable[[list[Callable]], list[Tensor]]) -> Any:
-    shapes: list[Any] = []
+    shapes: list[Any] = [None] * len(functions)
 
-    def region(function: Callable) -> Callable[[], list[Tensor]]:
+    def region(i: int, function: Callable) -> Callable[[], list[Tensor]]:
         def run() -> list[Tensor]:
             tensors: list[Tensor] = []
-            shapes.append(_take_apart(function(), tensors))
-            if len(shapes) == len(functions):
+            shapes[i] = _take_apart(function(), tensors)
+            if i == len(functions) - 1:
                 _join(shapes, tensors, where)  # a difference in structure is told before one in counts
             return tensors
 
-        return run
+        return same_names(run)
 
-    made = call([region(function) for function in functions])
+    made = call([region(i, function) for i, function in enumerate(functions)])
     return _join(shapes, made, where)
 
 
@@ -102,14 +109,14 @@ def _check_callable(function: Any, name: str, where: str) -> None:
         raise TypeError(f"[{where}] {name} must be callable, not {type(function).__name__}.")
 
 
-def _check_one(value: Any, name: str, where: str) -> None:
+def _check_one(value: Any, name: str, where: str, error: type[Exception] = ValueError) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"[{where}] {name} must be a Tensor, not {type(value).__name__}.")
     count = 1
     for size in value.shape:
         count = count * size
     if count != 1:
-        raise ValueError(f"[{where}] {name} must have one element; its shape is {list(value.shape)}.")
+        raise error(f"[{where}] {name} must have one element; its shape is {list(value.shape)}.")
 
 
 def cond(
@@ -122,7 +129,7 @@ def cond(
     """What ``true_fn()`` gives where ``pred`` is true, else what ``false_fn()`` gives.
 
     In a capture both become part of the program; they must give back the same structure of tensors, alike in dtype
-    and shape. Tensors outside that one of them writes are written by the run that takes it.
+    and number of axes. Tensors outside that one of them writes are written by the run that takes it.
     """
     _check_one(pred, "pred", "cond")
     for function, label in ((true_fn, "true_fn"), (false_fn, "false_fn")):
@@ -206,7 +213,7 @@ def _by_index(branch_fns: Any) -> dict[int, Callable]:
 def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: bool = False, name: str | None = None):
     """The variables after as many calls of ``body(*loop_vars)`` as ``cond(*loop_vars)`` allows.
 
-    In a capture the variables keep their dtypes and shapes from round to round.
+    In a capture the variables keep their dtypes and numbers of axes from round to round; sizes may change.
     """
     _check_callable(cond, "cond", "while_loop")
     _check_callable(body, "body", "while_loop")
@@ -221,7 +228,7 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
 
     def test(given: list[Tensor]) -> list[Tensor]:
         answer = cond(*_fill(shape, given))
-        _check_one(answer, "what cond gives", "while_loop")
+        _check_one(answer, "what cond gives", "while_loop", TypeError)
         return [answer]
 
     def step(given: list[Tensor]) -> list[Tensor]:
@@ -230,12 +237,12 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
         _join([shape, _take_apart(made, tensors)], given, "while_loop")
         return tensors
 
-    return _fill(shape, _C.while_loop(test, step, variables))
+    return _fill(shape, _C.while_loop(same_names(test), same_names(step), variables))
 
 
 def _eager_loop(cond: Callable, body: Callable, loop_vars: Sequence) -> Any:
     answer = cond(*loop_vars)
-    _check_one(answer, "what cond gives", "while_loop")
+    _check_one(answer, "what cond gives", "while_loop", TypeError)
     while _C.choice_of(answer):
         loop_vars = _as_list(body(*loop_vars), len(loop_vars))
         answer = cond(*loop_vars)
@@ -282,5 +289,5 @@ def scan(body: Callable, carried: Any, sequences: Any, reverse: bool = False) ->
         result_shape[:] = [_take_apart(made[1], results)]
         return carried_now + results
 
-    made = _C.scan(step, given, rows, reverse)
+    made = _C.scan(same_names(step) if _C.is_capturing() else step, given, rows, reverse)
     return _fill(carried_shape, made[:count]), _fill(result_shape[0], made[count:])

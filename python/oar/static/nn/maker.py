@@ -33,16 +33,18 @@ class LayerMaker:
         self.name = name or unique_name.generate(kind)
         self.dtype = dtype
 
-    def parameter(self, shape: list[int], attr: Any, is_bias: bool = False, default: Any = None) -> Parameter | None:
-        """A parameter as ``attr`` says; None where that is False."""
+    def parameter(self, shape: list[int], attr: Any, is_bias: bool = False, default: Any = None,
+                  dtype: Any = None) -> Parameter | None:
+        """A parameter as ``attr`` says, of the layer's dtype unless another is given; None where ``attr`` is False."""
+        dtype = dtype or self.dtype
         attr = ParamAttr._to_attr(attr)
         if attr is False:
             return None
         attr = copy.copy(attr)
         attr.name = attr.name or unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
         if isinstance(attr, WeightNormParamAttr):
-            return normalised_weight(shape, self.dtype, attr, default)
-        return make_parameter(shape, self.dtype, attr, default, is_bias)
+            return normalised_weight(shape, dtype, attr, default)
+        return make_parameter(shape, dtype, attr, default, is_bias)
 
     def statistic(self, shape: list[int], value: float, name: str | None) -> Parameter:
         """A tensor that the program keeps but does not train."""

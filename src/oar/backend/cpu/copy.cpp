@@ -172,9 +172,8 @@ class Copy {
   // Goes through them one after the other.
   class Odometer {
    public:
-    Odometer(const SmallVector<Axis, 6>& axes, size_t count, int64_t n)
-        : axes_(axes), index_(count, 0) {
-      for (size_t i = count; i-- > 0; n /= axes[i].size) {
+    Odometer(const SmallVector<Axis, 6>& axes, int64_t n) : axes_(axes), index_(axes.size(), 0) {
+      for (size_t i = axes.size(); i-- > 0; n /= axes[i].size) {
         index_[i] = n % axes[i].size;
         at.to += index_[i] * axes[i].to;
         at.from += index_[i] * axes[i].from;
@@ -207,6 +206,12 @@ class Copy {
     constexpr int64_t size = sizeof(Word), kShort = 256;
     const bool stream = last.to == 1 && last.from == 1 && last.size * size >= kShort &&
                         total_ * size >= kStreamedFrom;
+    // Lines that are written past the caches may come in any order: in that of the source.
+    SmallVector<Axis, 6> outer(axes_.begin(), axes_.end() - 1);
+    if (stream)
+      std::stable_sort(outer.begin(), outer.end(), [](const Axis& a, const Axis& b) {
+        return std::abs(a.from) > std::abs(b.from);
+      });
     const auto copy = [&](Word* to, const Word* from, int64_t n) {
       if (stream)
         stream_bytes(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), n * size);
@@ -215,7 +220,7 @@ class Copy {
     };
     parallel_for(
         0, lines * pieces, std::max<int64_t>(1, kGrain / piece), [&](int64_t begin, int64_t end) {
-          Odometer line(axes_, axes_.size() - 1, begin / pieces);
+          Odometer line(outer, begin / pieces);
           int64_t first = begin % pieces * piece;
           for (int64_t k = begin; k < end; ++k) {
             copy(to_ + line.at.to + first * last.to, from_ + line.at.from + first * last.from,
@@ -234,7 +239,7 @@ class Copy {
     const int64_t outer = total_ / (rows_.size * columns_.size);
     parallel_for(0, outer * down, std::max<int64_t>(1, kGrain / (kTile * columns_.size)),
                  [&](int64_t begin, int64_t end) {
-                   Odometer tiles(axes_, axes_.size(), begin / down);
+                   Odometer tiles(axes_, begin / down);
                    int64_t row = begin % down * kTile;
                    for (int64_t k = begin; k < end; ++k) {
                      band({to_ + tiles.at.to + row * rows_.to, from_ + tiles.at.from + row,

@@ -40,8 +40,6 @@ class RowNumbers {
   const int64_t* numbers_;
 };
 
-constexpr int64_t kAhead = 8;  // rows that are asked for before they are needed
-
 // The elements of one row: `row_axes` axes at the end of each tensor.
 Walk<2> row_walk(const oar_tensor& a, const oar_tensor& b, int row_axes) {
   Walk<2> walk;
@@ -60,30 +58,25 @@ void embedding_lookup(KernelCall& call) {
   const int64_t length = row.count(), stride = weight.strides[0] * size;
   const bool packed = row.is_run({size, size});
   if (length == 0) return;
-  parallel_for(0, rows.count(), std::max<int64_t>(1, kGrain / length),
-               [&](int64_t begin, int64_t end) {
-                 const int64_t *numbers = rows.data(), bytes = length * size;
-                 const int64_t asked = packed ? std::min<int64_t>(bytes, 1024) : 1;
-                 const auto* table = static_cast<const char*>(weight.data);
-                 char* to = static_cast<char*>(out.data) + begin * bytes;
-                 for (int64_t i = begin; i < end; ++i, to += bytes) {
-                   const char* from = table + numbers[i] * stride;
-                   if (i + kAhead < end)
-                     for (int64_t k = 0; k < asked; k += 64)
-                       __builtin_prefetch(table + numbers[i + kAhead] * stride + k);
-                   if (numbers[i] == padding) {
-                     std::memset(to, 0, static_cast<size_t>(bytes));
-                   } else if (packed) {
-                     copy_packed(to, from, bytes);
-                   } else {
-                     row.runs([&](const auto& at, const auto& steps, int64_t n) {
-                       for (int64_t k = 0; k < n; ++k)
-                         std::memcpy(to + at[0] + k * steps[0], from + at[1] + k * steps[1],
-                                     static_cast<size_t>(size));
-                     });
-                   }
-                 }
-               });
+  parallel_for(
+      0, rows.count(), std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
+        const int64_t *numbers = rows.data() + begin, bytes = length * size, count = end - begin;
+        const auto* table = static_cast<const char*>(weight.data);
+        char* to = static_cast<char*>(out.data) + begin * bytes;
+        const auto from = [=](int64_t i) { return table + numbers[i] * stride; };
+        if (packed) {
+          copy_rows(to, from, count, bytes, /*stream=*/false);
+        } else {
+          for (int64_t i = 0; i < count; ++i)
+            row.runs([&](const auto& at, const auto& steps, int64_t n) {
+              for (int64_t k = 0; k < n; ++k)
+                std::memcpy(to + i * bytes + at[0] + k * steps[0], from(i) + at[1] + k * steps[1],
+                            static_cast<size_t>(size));
+            });
+        }
+        for (int64_t i = 0; padding >= 0 && i < count; ++i)
+          if (numbers[i] == padding) std::memset(to + i * bytes, 0, static_cast<size_t>(bytes));
+      });
 }
 
 // Each thread owns a range of rows of the table, so the order of additions does not depend on them.

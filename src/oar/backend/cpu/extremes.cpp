@@ -81,14 +81,29 @@ class ArgExtreme {
       // The value first, which vectorises, and only then its place.
       const C best = reduce_strided<T, C>(ExtremeReducer<T, kLargest>{}, p, stride, n, row);
       if (better(best, found.value)) {
-        const auto is_best = [&](C v) { return v == best || (v != v && best != best); };
-        int64_t i = 0;
-        while (!is_best(at(p + i * stride))) ++i;
-        found = {best, index + i};
+        found = {best, index + place_of(best, p, stride, n)};
       }
       index += n;
     });
     return found;
+  }
+
+  // The first of n elements that is `best`. Several are compared at once where they lie side by side.
+  int64_t place_of(C best, const char* p, int64_t stride, int64_t n) const {
+    constexpr int64_t kAtOnce = 32;
+    const bool is_nan = best != best;
+    const auto is_best = [&](C v) { return (v == best) | (is_nan & (v != v)); };
+    int64_t i = 0;
+    if (stride == sizeof(T)) {
+      const auto* line = reinterpret_cast<const T*>(p);
+      for (; i + kAtOnce <= n; i += kAtOnce) {
+        int met = 0;
+        for (int64_t k = 0; k < kAtOnce; ++k) met |= is_best(static_cast<C>(line[i + k]));
+        if (met) break;
+      }
+    }
+    while (!is_best(at(p + i * stride))) ++i;
+    return i;
   }
 
   int64_t long_row(int64_t row) const {

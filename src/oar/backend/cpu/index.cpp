@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "oar/backend/cpu/places.h"
+#include "oar/backend/cpu/simd/drive.h"
 #include "oar/ops/infer.h"
 
 namespace oar::cpu {
@@ -47,7 +48,9 @@ void take_some(Word* to, const char* base, const int64_t* from, int64_t rows, co
   if (length == 1) {
     for (int64_t i = 0; i < rows; ++i) to[i] = *row(i);
   } else if (behind.is_run({size, size})) {
-    copy_rows(reinterpret_cast<char*>(to), base, from, rows, length * size, stream);
+    copy_rows(
+        reinterpret_cast<char*>(to), [&](int64_t i) { return base + from[i]; }, rows, length * size,
+        stream);
   } else {
     for (int64_t i = 0; i < rows; ++i)
       behind.runs([&](const auto& at, const auto& steps, int64_t n) {
@@ -240,6 +243,30 @@ void put_run(Word* row, int64_t step, const MaskRun& run, const Word* given, int
   }
 }
 
+// x[mask] = number for a mask that has all axes of x. Parts that have no element set are left alone.
+template <class Word>
+void put_number(const oar_tensor& x, const oar_tensor& mask, const Word* number) {
+  constexpr int64_t kPart = 1024, size = sizeof(Word);
+  const simd::Function select = simd::select_for(size);
+  StridedLoop<2>({&x, &mask}).run([&](const auto& p, const auto& s, int64_t n) {
+    const bool packed = select && s[0] == size && s[1] == 1;
+    for (int64_t i = 0; packed && i < n; i += kPart) {
+      char* part = p[0] + i * size;
+      const char* flags = p[1] + i;
+      const int64_t count = std::min(kPart, n - i);
+      if (!std::memchr(flags, true, static_cast<size_t>(count))) continue;
+      select({.out = part,
+              .in = {flags, number, part},
+              .repeated = 1u << 1,
+              .stream = false,
+              .count = count,
+              .numbers = nullptr});
+    }
+    for (int64_t i = 0; !packed && i < n; ++i)
+      if (p[1][i * s[1]]) *reinterpret_cast<Word*>(p[0] + i * s[0]) = *number;
+  });
+}
+
 // x[mask] = value without a list of positions. Answers false where the call is of another kind.
 bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tensor& value) {
   const TensorList list = indices.as_tensors();
@@ -247,6 +274,12 @@ bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tenso
   const oar_tensor& mask = *list[0].impl();
   const bool in_order = value.ndim == 1 && mask.ndim == tensor.ndim;
   if (value.ndim > 0 && !in_order) return false;
+  if (value.numel == 1 && mask.ndim == tensor.ndim) {
+    visit_width(tensor, [&](auto word) {
+      put_number(tensor, mask, static_cast<const decltype(word)*>(value.data));
+    });
+    return true;
+  }
   const int64_t size = element_size(tensor);
   const int64_t given_step = in_order && value.shape[0] != 1 ? value.strides[0] : 0;
   Walk<1> behind;

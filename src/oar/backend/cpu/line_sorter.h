@@ -30,14 +30,15 @@ key_t<T> key_of(T value, bool descending) {
   } else if constexpr (std::is_integral_v<T>) {
     key = static_cast<Key>(static_cast<Key>(value) ^ top);
   } else {
+    // Choices, no branches: signs cannot be foretold, and choices vectorise.
     const auto number = static_cast<compute_t<T>>(value);
-    if (number != number) {
-      key = static_cast<Key>(~Key(0));
-    } else {
-      std::memcpy(&key, &value, sizeof(key));
-      if (number == 0) key = 0;  // -0 and 0 are equal
-      key = static_cast<Key>(key & top ? ~key : key | top);
-    }
+    Key bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    bits = number == 0 ? Key(0) : bits;  // -0 and 0 are equal
+    const auto negative =
+        static_cast<Key>(Key(0) - static_cast<Key>(bits / top));  // all ones, or 0
+    bits = static_cast<Key>(bits ^ (negative | top));
+    key = number != number ? static_cast<Key>(~Key(0)) : bits;
   }
   return descending ? static_cast<Key>(~key) : key;
 }
@@ -157,15 +158,15 @@ class KeyOrder {
   }
   // Where the item stands that has `count` in front of it.
   uint32_t nth(int64_t count) {
+    if (length_ < kShort)
+      return place_in(select(items_.data(), all(keys_.data(), items_.data()), count));
     const Parts parts(keys_.data(), length_, count + 1);
     const int64_t made = parts.collect(keys_.data(), length_, items_.data(), parts.last);
-    Item* wanted = items_.data() + (count - parts.below);
-    std::nth_element(items_.data(), wanted, items_.data() + made);
-    return place_in(*wanted);
+    return place_in(select(items_.data(), made, count - parts.below));
   }
 
  private:
-  static constexpr int64_t kFew = 32, kAtOnce = 16;
+  static constexpr int64_t kFew = 32, kAtOnce = 16, kShort = 1024;
 
   // The keys' range in equal parts, of which the first ones up to `last` hold at least `count` keys.
   struct Parts {
@@ -175,7 +176,7 @@ class KeyOrder {
     int64_t below = 0;  // keys in front of the last part
 
     Parts(const Key* keys, int64_t n, int64_t count) {
-      const int bits = n < 1024 ? 7 : 10;
+      const int bits = n < kShort ? 7 : 10;
       Key high = low = keys[0];
       for (int64_t i = 1; i < n; ++i) {
         low = std::min(low, keys[i]);
@@ -200,6 +201,39 @@ class KeyOrder {
       return made;
     }
   };
+
+  // The item that has `count` in front of it among n that all differ. Each round keeps one side of a
+  // middle one, which is not the least, so that the rest gets shorter; no branch depends on an item.
+  static Item select(Item* items, int64_t n, int64_t count) {
+    const auto below = [&](const Item& item) {
+      int64_t found = 0;
+      for (int64_t i = 0; i < n; ++i) found += items[i] < item;
+      return found;
+    };
+    const auto keep = [&](auto&& kept) {
+      int64_t made = 0;
+      for (int64_t i = 0; i < n; ++i) {  // written over unless it counts
+        const Item item = items[i];
+        items[made] = item;
+        made += kept(item);
+      }
+      n = made;
+    };
+    while (n > kAtOnce) {
+      const Item a = items[n / 4], b = items[n / 2], c = items[n / 4 * 3];
+      const Item pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
+      const int64_t front = below(pivot);
+      if (count < front) {
+        keep([pivot](const Item& item) { return item < pivot; });
+      } else {
+        keep([pivot](const Item& item) { return !(item < pivot); });
+        count -= front;
+      }
+    }
+    int64_t at = 0;
+    while (below(items[at]) != count) ++at;
+    return items[at];
+  }
 
   const Item* first_items(int64_t count) {
     if (count <= kFew && count * 4 <= length_) return pick(keys_.data(), items_.data(), count);

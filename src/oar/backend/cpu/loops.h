@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "oar/base/parallel.h"
 #include "oar/device/device.h"
@@ -18,6 +19,8 @@ inline constexpr int64_t kGrain = 32768;
 template <size_t N>
 class StridedLoop {
  public:
+  using Pointers = std::array<char*, N>;
+  using Strides = std::array<int64_t, N>;
   // Operands share the first one's shape. Strides are kept in bytes.
   explicit StridedLoop(const std::array<const oar_tensor*, N>& tensors) {
     const oar_tensor& first = *tensors[0];
@@ -26,15 +29,14 @@ class StridedLoop {
     for (int axis = 0; axis < first.ndim; ++axis) {
       const int64_t size = first.shape[axis];
       if (size == 1) continue;
-      std::array<int64_t, N> stride;
+      Strides stride;
       for (size_t k = 0; k < N; ++k)
         stride[k] = tensors[k]->strides[axis] *
                     static_cast<int64_t>(size_of(static_cast<DType>(tensors[k]->dtype)));
       push(size, stride);
     }
     if (rank_ == 0) {
-      std::array<int64_t, N> none{};
-      push(1, none);
+      push(1, Strides{});
     }
   }
 
@@ -42,9 +44,18 @@ class StridedLoop {
   template <class Body>
   void run(Body&& body, int64_t grain = kGrain) const {
     if (total_ == 0) return;
-    parallel_for(0, total_, grain, [&](int64_t begin, int64_t end) { range(begin, end, body); });
+    const auto row_by_row = [&](Pointers p, const Strides& s, int64_t n, const Strides& across,
+                                int64_t rows) {
+      for (int64_t row = 0; row < rows; ++row) {
+        body(std::as_const(p), s, n);
+        for (size_t k = 0; k < N; ++k) p[k] += across[k];
+      }
+    };
+    parallel_for(0, total_, grain,
+                 [&](int64_t begin, int64_t end) { range(begin, end, row_by_row); });
   }
-  // The same with a body of its own for each piece of work: make() gives it, its finish() ends it.
+  // The same with a body of its own for each piece of work: make() gives it, its finish() ends it. It
+  // takes several runs at once: body(pointers, byte strides, count, byte strides across, rows).
   template <class Make>
   void run_pieces(Make&& make, int64_t grain = kGrain) const {
     if (total_ == 0) return;
@@ -57,7 +68,7 @@ class StridedLoop {
   int64_t size() const { return total_; }
 
  private:
-  void push(int64_t size, const std::array<int64_t, N>& stride) {
+  void push(int64_t size, const Strides& stride) {
     if (rank_ > 0) {  // does the previous axis simply continue this one?
       bool merges = true;
       for (size_t k = 0; k < N; ++k) merges &= strides_[rank_ - 1][k] == stride[k] * size;
@@ -76,6 +87,7 @@ class StridedLoop {
   void range(int64_t begin, int64_t end, Body&& body) const {
     const size_t inner = rank_ - 1;
     const int64_t length = shape_[inner];
+    const Strides across = inner > 0 ? strides_[inner - 1] : Strides{};
     std::array<int64_t, kMaxRank> index;
     int64_t rest = begin / length;
     for (size_t axis = inner; axis-- > 0;) {
@@ -84,17 +96,22 @@ class StridedLoop {
     }
     int64_t at = begin % length;
     while (begin < end) {
-      std::array<char*, N> p;
+      Pointers p;
       for (size_t k = 0; k < N; ++k) {
         p[k] = data_[k] + at * strides_[inner][k];
         for (size_t axis = 0; axis < inner; ++axis) p[k] += index[axis] * strides_[axis][k];
       }
       const int64_t count = std::min(end - begin, length - at);
-      body(p, strides_[inner], count);
-      begin += count;
+      const int64_t rows =
+          count < length || inner == 0
+              ? 1
+              : std::min((end - begin) / length, shape_[inner - 1] - index[inner - 1]);
+      body(p, strides_[inner], count, across, rows);
+      begin += count * rows;
       at = 0;
-      for (size_t axis = inner; axis-- > 0;) {
-        if (++index[axis] < shape_[axis]) break;
+      int64_t step = rows;
+      for (size_t axis = inner; axis-- > 0; step = 1) {
+        if ((index[axis] += step) < shape_[axis]) break;
         index[axis] = 0;
       }
     }
@@ -103,9 +120,9 @@ class StridedLoop {
   static constexpr size_t kMaxRank = 32;
   size_t rank_ = 0;
   int64_t total_ = 0;
-  std::array<char*, N> data_{};
+  Pointers data_{};
   std::array<int64_t, kMaxRank> shape_;
-  std::array<std::array<int64_t, N>, kMaxRank> strides_;
+  std::array<Strides, kMaxRank> strides_;
 };
 
 // out[i] = f(in[i]) with elements converted to their compute types.

@@ -29,20 +29,27 @@ struct CachedMemory {
 };
 using Offsets = std::vector<int64_t, CachedMemory<int64_t>>;
 
-// Rows of `bytes` bytes that start at base + from[i], side by side. They lie anywhere, so they are asked
-// for before they are needed.
-inline void copy_rows(char* to, const char* base, const int64_t* from, int64_t rows, int64_t bytes,
-                      bool stream) {
+template <int64_t kBytes, class Row>
+void copy_narrow_rows(char* to, const Row& row, int64_t rows) {
+  for (int64_t i = 0; i < rows; ++i) std::memcpy(to + i * kBytes, row(i), kBytes);
+}
+// Rows of `bytes` bytes that start at row(i), side by side. They lie anywhere, so they are asked for
+// before they are needed; the processor does so itself where rows are short.
+template <class Row>
+void copy_rows(char* to, const Row& row, int64_t rows, int64_t bytes, bool stream) {
+  if (bytes == 16) return copy_narrow_rows<16>(to, row, rows);
+  if (bytes == 32) return copy_narrow_rows<32>(to, row, rows);
+  if (bytes == 64) return copy_narrow_rows<64>(to, row, rows);
   constexpr int64_t kAhead = 8, kLine = 64;
   const int64_t asked = std::min<int64_t>(bytes, 1024);
   const bool past = stream && bytes >= 4 * kLine;
   for (int64_t i = 0; i < rows; ++i, to += bytes) {
     if (i + kAhead < rows)
-      for (int64_t k = 0; k < asked; k += kLine) __builtin_prefetch(base + from[i + kAhead] + k);
+      for (int64_t k = 0; k < asked; k += kLine) __builtin_prefetch(row(i + kAhead) + k);
     if (past)
-      stream_bytes(to, base + from[i], bytes);
+      stream_bytes(to, row(i), bytes);
     else
-      copy_packed(to, base + from[i], bytes);
+      copy_packed(to, row(i), bytes);
   }
 }
 

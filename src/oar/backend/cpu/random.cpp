@@ -81,9 +81,16 @@ void randint(KernelCall& call) {
   const int64_t low = bounded ? call.arg(0).as_int() : 0;
   const int64_t high = bounded ? call.arg(1).as_int() : call.arg(0).as_int();
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * 2);
+  // 32 random bits for an element of a narrow range, whose integers they hit nearly as often.
+  const bool narrow = width <= uint64_t{1} << 16;
+  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * (narrow ? 1 : 2));
   visit<kAllTypes>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
+    if (narrow)
+      return fill_blocks<T, int64_t, 4>(out, stream, [&](const Block* bits, int64_t* made) {
+        for (size_t k = 0; k < 4 * kGroup; ++k)
+          made[k] = low + static_cast<int64_t>(bits[k / 4][k % 4] * width >> 32);
+      });
     fill_blocks<T, int64_t>(out, stream, [&](const Block* bits, int64_t* made) {
       for (size_t k = 0; k < 2 * kGroup; ++k) {
         const size_t half = k % 2 * 2;

@@ -133,9 +133,9 @@ template <class C>
 inline constexpr int64_t kPerBlock = sizeof(C) == 8 ? 2 : 4;
 
 // values(blocks, made) makes the elements of kGroup blocks as C; they are stored as T.
-template <class T, class C, class Values>
+template <class T, class C, int64_t per = kPerBlock<C>, class Values>
 void fill_blocks(const oar_tensor& out, const Stream& stream, Values&& values) {
-  constexpr int64_t per = kPerBlock<C>, group = kGroup * per;
+  constexpr int64_t group = kGroup * per;
   auto* o = static_cast<T*>(out.data);
   parallel_for(0, (out.numel + group - 1) / group, kGrain / 64, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g) {

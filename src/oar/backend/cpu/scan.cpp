@@ -190,7 +190,8 @@ void cumprod_along(KernelCall& call) {
   });
 }
 
-// Those before times those behind each element.
+// Those before times those behind each element; or, where that is an ordinary number, the product of
+// all divided by it.
 template <class T>
 struct Others {
   using Acc = std::conditional_t<std::is_integral_v<T>, int64_t, compute_t<T>>;
@@ -199,6 +200,8 @@ struct Others {
 
   template <int64_t kLines, int64_t kAcross>
   void operator()(const LineGroup& group) const {
+    if constexpr (kAcross == 0 && std::is_floating_point_v<T>)
+      if (by_division<kLines>(group)) return;
     Scan<T, Acc, Times>{in, out, true, false, Acc(1), {}}.template operator()<kLines, kAcross>(
         group);
     if constexpr (kLines > 1 && kAcross == 0)
@@ -222,6 +225,23 @@ struct Others {
   struct Times {
     Acc operator()(Acc a, Acc v) const { return wrapping_multiply(a, v); }
   };
+  // Answers false, and writes nothing, where a product is 0, not finite or has lost digits.
+  template <int64_t kLines>
+  bool by_division(const LineGroup& group) const {
+    const auto fold = fold_table<T>().loops[static_cast<int>(Fold::product)].run;
+    T all[kLines];
+    for (int64_t c = 0; c < kLines; ++c) {
+      all[c] = fold(in + group.first + c * group.across, group.length, 0, 1, nullptr);
+      if (!std::isnormal(all[c])) return false;
+    }
+    for (int64_t c = 0; c < kLines; ++c) {
+      const int64_t first = group.first + c * group.across;
+      const T *line = in + first, product = all[c];
+      T* to = out + first;
+      for (int64_t i = 0; i < group.length; ++i) to[i] = product / line[i];
+    }
+    return true;
+  }
   template <int64_t kLines>
   void by_parts(const LineGroup& group) const {
     Acc behind[kLines];

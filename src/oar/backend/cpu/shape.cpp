@@ -1,5 +1,6 @@
 // Joining, padding, writing to views, and triangles.
 #include <cstring>
+#include <limits>
 
 #include "oar/backend/cpu/copy.h"
 #include "oar/backend/cpu/loops.h"
@@ -99,7 +100,7 @@ struct PaddedAxis {
 // One row of the result from the row of x that starts at `from`.
 template <class T>
 void pad_row(T* to, const T* from, int64_t step, const PaddedAxis& axis, T element) {
-  const auto edge = [&](int64_t place) { return place < 0 ? element : from[place * step]; };
+  const auto edge = [=](int64_t place) { return place < 0 ? element : from[place * step]; };
   for (int64_t place : axis.left) *to++ = edge(place);
   const int64_t count = axis.end - axis.begin;
   if (step == 1)
@@ -110,58 +111,73 @@ void pad_row(T* to, const T* from, int64_t step, const PaddedAxis& axis, T eleme
   for (int64_t place : axis.right) *to++ = edge(place);
 }
 
-// Goes through the rows of the result: where the row of x begins that each of them shows.
-class PaddedRows {
+// Goes through the planes of the result, which its last two axes span: where the plane of x begins that
+// each of them shows.
+class PaddedPlanes {
  public:
-  PaddedRows(const SmallVector<PaddedAxis, 6>& axes, const int64_t* strides, int64_t row)
-      : axes_(axes), strides_(strides), index_(axes.size() - 1, 0), at_(axes.size()) {
-    for (size_t i = index_.size(); i-- > 0; row /= axes[i].size()) index_[i] = row % axes[i].size();
-    place_from(0);
+  PaddedPlanes(std::span<const PaddedAxis> axes, const int64_t* strides, int64_t plane)
+      : axes_(axes), strides_(strides), index_(axes.size(), 0) {
+    for (size_t i = axes.size(); i-- > 0; plane /= axes[i].size())
+      index_[i] = plane % axes[i].size();
+    place();
   }
-  bool is_border() const { return at_.back().border; }
-  int64_t offset() const { return at_.back().offset; }
+  bool is_border() const { return border_; }
+  int64_t offset() const { return offset_; }
   void next() {
     for (size_t i = index_.size(); i-- > 0;) {
-      if (++index_[i] < axes_[i].size()) return place_from(i);
+      if (++index_[i] < axes_[i].size()) break;
       index_[i] = 0;
     }
+    place();
   }
 
  private:
-  struct Place {
-    int64_t offset = 0;
-    bool border = false;
-  };
-  void place_from(size_t axis) {
-    for (size_t i = axis; i < index_.size(); ++i) {
+  void place() {
+    offset_ = 0;
+    border_ = false;
+    for (size_t i = 0; i < index_.size(); ++i) {
       const int64_t source = axes_[i].source(index_[i]);
-      at_[i + 1] = {at_[i].offset + source * strides_[i], at_[i].border || source < 0};
+      offset_ += source * strides_[i];
+      border_ |= source < 0;
     }
   }
-  const SmallVector<PaddedAxis, 6>& axes_;
+  std::span<const PaddedAxis> axes_;
   const int64_t* strides_;
   SmallVector<int64_t, 6> index_;
-  SmallVector<Place, 6> at_;  // after the first axes
+  int64_t offset_;
+  bool border_;
 };
 
 template <class T>
 void pad_rows(const oar_tensor& x, const oar_tensor& out, Ints paddings, std::string_view mode,
               T element) {
   SmallVector<PaddedAxis, 6> axes;
+  if (x.ndim == 1) axes.push_back({1, 0, 0, mode});  // a plane of one row
   for (int i = 0; i < x.ndim; ++i)
     axes.push_back({x.shape[i], paddings[2 * static_cast<size_t>(i)],
                     paddings[2 * static_cast<size_t>(i) + 1], mode});
-  const int64_t length = axes.back().size(), step = x.strides[x.ndim - 1];
-  const auto* from = static_cast<const T*>(x.data);
+  const size_t outer = axes.size() - 2;
+  const PaddedAxis &down = axes[outer], &along = axes[outer + 1];
+  const int64_t height = down.size(), length = along.size(), step = x.strides[x.ndim - 1];
+  constexpr int64_t kBorder = std::numeric_limits<int64_t>::min();
+  const Scratch<int64_t> starts(height);  // of the rows in a plane of x
+  for (int64_t r = 0; r < height; ++r) {
+    const int64_t source = down.source(r);
+    starts[r] = source < 0 ? kBorder : x.ndim == 1 ? 0 : source * x.strides[x.ndim - 2];
+  }
   parallel_for(0, out.numel / length, std::max<int64_t>(1, kGrain / length),
                [&](int64_t begin, int64_t end) {
-                 PaddedRows rows(axes, x.strides, begin);
+                 PaddedPlanes planes({axes.data(), outer}, x.strides, begin / height);
+                 const auto* from = static_cast<const T*>(x.data);
                  T* to = static_cast<T*>(out.data) + begin * length;
-                 for (int64_t row = begin; row < end; ++row, to += length, rows.next()) {
-                   if (rows.is_border())
+                 for (int64_t row = begin, r = begin % height; row < end; ++row, to += length) {
+                   if (planes.is_border() || starts[r] == kBorder)
                      std::fill_n(to, length, element);
                    else
-                     pad_row(to, from + rows.offset(), step, axes.back(), element);
+                     pad_row(to, from + planes.offset() + starts[r], step, along, element);
+                   if (++r < height) continue;
+                   r = 0;
+                   planes.next();
                  }
                });
 }

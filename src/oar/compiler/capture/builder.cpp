@@ -7,6 +7,7 @@
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 
 namespace oar {
 namespace {
@@ -59,6 +60,9 @@ void drop_idle_inputs(Program& program, const std::vector<int>& uses) {
       const Value v = i.attributes[k];
       if (v.tag == OAR_TAG_INT) add_symbols({{Dim::from_word(v.integer)}}, needed);
       if (v.tag == OAR_TAG_INTS) add_symbols(v.as_dim_list(), needed);
+      for_each_program(Args(&v, 1), [&](const Closure& c) {
+        needed.insert(needed.end(), program_of(c).symbols.begin(), program_of(c).symbols.end());
+      });
     }
   }
   const auto has = [](const std::vector<Dim>& list, Dim d) {
@@ -160,13 +164,22 @@ Tensor Builder::state(const ValueType& type, const std::string& name) {
   return handle;
 }
 
-std::vector<Tensor> Builder::named() const {
+template <class F>
+std::vector<Tensor> Builder::handles(F&& chosen) const {
   std::map<ValueId, Tensor> found;
   for (const auto& [impl, t] : followers_)
-    if (!name_of(t).empty()) found.emplace(symbolic_payload(t).value, t);
+    if (chosen(t)) found.emplace(symbolic_payload(t).value, t);
   std::vector<Tensor> list;
   for (auto& [id, t] : found) list.push_back(t);
   return list;
+}
+
+std::vector<Tensor> Builder::named() const {
+  return handles([](const Tensor& t) { return !name_of(t).empty(); });
+}
+
+std::vector<Tensor> Builder::trained_variables() const {
+  return handles([](const Tensor& t) { return t.has(kPersistable) && t.has(kRecording); });
 }
 
 Tensor Builder::find(const std::string& name) {

@@ -77,6 +77,8 @@ class Builder : public Capture {
   std::vector<Constant> constants() const;
   // The handles that have names, in the order in which they were made.
   std::vector<Tensor> named() const;
+  // … that are persistable and ask for their gradient.
+  std::vector<Tensor> trained_variables() const;
 
  private:
   struct Slot {
@@ -90,6 +92,9 @@ class Builder : public Capture {
     std::vector<ValueId> states;  // the values of the slots before it
   };
 
+  // The followers that `chosen` answers true for, one for each value.
+  template <class F>
+  std::vector<Tensor> handles(F&& chosen) const;
   static ValueId written_value(const Slot& slot);
   void add_plain_tensors(Program& program) const;
   void leave_out_training(Program& program, std::vector<ValueId>& alias) const;

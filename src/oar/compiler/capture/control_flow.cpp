@@ -153,6 +153,7 @@ std::vector<Tensor> captured_switch(const Tensor& index, const std::vector<Branc
     if (std::none_of(parts.begin(), parts.end(), draws)) return {};
     for (RegionParts& p : parts) give_something(p.program);
   }
+  const bool any_draws = std::any_of(parts.begin(), parts.end(), draws);
   Fitted fitted(std::move(parts));
   std::vector<bool> flows(results, false);
   std::vector<ClosurePtr> regions;
@@ -161,8 +162,8 @@ std::vector<Tensor> captured_switch(const Tensor& index, const std::vector<Branc
     fitted.complete(r, true);
     regions.push_back(fitted.region_of(r));
   }
-  std::vector<Tensor> made =
-      switch_case(index, joined({fitted.tensors(true), fitted.tensors(false)}), regions);
+  const std::vector<Tensor> given = joined({fitted.tensors(true), fitted.tensors(false)});
+  std::vector<Tensor> made = switch_case(index, given, regions, any_draws);
   if (fitted.count() > 0) fitted.write_back(TensorList(made).subspan(results));
   made.resize(results);
   for (size_t k = 0; k < results; ++k)
@@ -177,6 +178,40 @@ void check_loop_results(const Program& body, size_t carried, bool more) {
              "every variable, changed or not, in the same order.",
              made, carried);
 }
+
+// The variables of a loop as its programs see them: sizes that change from round to round are open.
+class LoopTypes {
+ public:
+  explicit LoopTypes(std::vector<Tensor> start) : types_(std::move(start)) {}
+  const std::vector<Tensor>& types() const { return types_; }
+  const std::vector<Dim>& open() const { return open_; }
+
+  // Does the body, captured on these types, give others? Then they are open from now on.
+  bool widen(const Program& body) {
+    bool any = false;
+    for (size_t i = 0; i < types_.size(); ++i) {
+      const Shape& made = body.type_of(body.outputs[i]).shape;
+      Shape shape = types_[i].shape();
+      if (made == shape || made.size() != shape.size()) continue;
+      for (size_t axis = 0; axis < shape.size(); ++axis) any |= widen(shape[axis], made[axis]);
+      types_[i] = Tensor::meta(shape, types_[i].dtype(), types_[i].device());
+    }
+    return any;
+  }
+
+ private:
+  bool widen(Dim& before, Dim after) {
+    if (before == after || std::find(open_.begin(), open_.end(), before) != open_.end())
+      return false;
+    // A size that the rest of the body does not have: it will not keep the one it has now.
+    before = Dim::symbol("n", before.hint() + 5);
+    open_.push_back(before);
+    return true;
+  }
+
+  std::vector<Tensor> types_;
+  std::vector<Dim> open_;
+};
 
 }  // namespace
 
@@ -217,12 +252,19 @@ std::vector<Tensor> while_loop(const LoopTest& test, const LoopBody& body,
   const auto list = [](TensorList given) {
     return std::vector<Tensor>(given.begin(), given.end());
   };
+  LoopTypes inside(variables);
   std::vector<RegionParts> parts;
-  parts.push_back(capture_region(
-      "test", variables, [&](TensorList given) { return std::vector<Tensor>{test(list(given))}; }));
-  parts.push_back(
-      capture_region("body", variables, [&](TensorList given) { return body(list(given)); }));
-  check_loop_results(parts[1].program, count, false);
+  do {
+    parts.clear();
+    parts.push_back(capture_region(
+        "test", inside.types(),
+        [&](TensorList given) { return std::vector<Tensor>{test(list(given))}; }, inside.open()));
+    parts.push_back(capture_region(
+        "body", inside.types(), [&](TensorList given) { return body(list(given)); },
+        inside.open()));
+    check_loop_results(parts[1].program, count, false);
+  } while (inside.widen(parts[1].program));
+  const bool random = draws(parts[1]);
   Fitted fitted(std::move(parts));
   user_check(!fitted.writes(0), ErrorKind::Unsupported,
              "[while_loop] the test writes to a tensor.\nhint: Write in the body.");
@@ -232,7 +274,7 @@ std::vector<Tensor> while_loop(const LoopTest& test, const LoopBody& body,
                             captured = fitted.tensors(false);
   const ClosurePtr ask = fitted.region_of(0), go = fitted.region_of(1);
   const std::vector<Tensor> made =
-      while_loop(carried, captured, ask, go, is_recorded({carried, captured}));
+      while_loop(carried, captured, ask, go, random || is_recorded({carried, captured}));
   fitted.write_back(TensorList(made).subspan(count));
   return first(made, count);
 }
@@ -267,12 +309,12 @@ std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carrie
                          const std::vector<Tensor>& sequences, bool reverse) {
   user_check(!sequences.empty(), ErrorKind::InvalidArgument,
              "[scan] there is no sequence to go over.");
-  std::vector<Tensor> like = carried;
+  std::vector<Tensor> rows;
   for (const Tensor& t : sequences) {
     user_check(t.rank() > 0 && same(t.dims()[0], sequences[0].dims()[0]),
                ErrorKind::InvalidArgument, "[scan] the sequences {} and {} differ in length.",
                sequences[0].describe(), t.describe());
-    like.push_back(Tensor::meta(t.dims().subspan(1), t.dtype(), t.device()));
+    rows.push_back(Tensor::meta(t.dims().subspan(1), t.dtype(), t.device()));
   }
   const Dim length = sequences[0].dims()[0];
   if (!is_capturing() && length.value() > 0)
@@ -280,18 +322,25 @@ std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carrie
   user_check(is_capturing(), ErrorKind::InvalidArgument,
              "[scan] the sequences are empty, so nothing tells what the body gives.\nhint: Capture "
              "the function, or leave the loop out.");
-  std::vector<RegionParts> parts;
-  parts.push_back(capture_region("body", like, [&](TensorList given) {
+  const size_t count = carried.size();
+  const auto call = [&](TensorList given) {
     return body(std::vector<Tensor>(given.begin(), given.end()));
-  }));
-  const size_t count = carried.size(), results = parts[0].program.outputs.size();
-  check_loop_results(parts[0].program, count, true);
+  };
+  LoopTypes inside(carried);
+  std::vector<RegionParts> parts;
+  do {
+    parts.clear();
+    parts.push_back(capture_region("body", joined({inside.types(), rows}), call, inside.open()));
+    check_loop_results(parts[0].program, count, true);
+  } while (inside.widen(parts[0].program));
+  const size_t results = parts[0].program.outputs.size();
+  const bool random = draws(parts[0]);
   Fitted fitted(std::move(parts));
   const std::vector<Tensor> written = fitted.tensors(true), captured = fitted.tensors(false);
   const std::vector<Tensor> all = joined({carried, written});
   const ClosurePtr go = fitted.scan_body(count, sequences.size());
   const std::vector<Tensor> made = scan(all, sequences, captured, go, length.word(), reverse,
-                                        is_recorded({all, sequences, captured}));
+                                        random || is_recorded({all, sequences, captured}));
   fitted.write_back(TensorList(made).subspan(count, written.size()));
   std::vector<Tensor> outputs = first(made, count);
   for (size_t k = count; k < results; ++k) outputs.push_back(made[written.size() + k]);

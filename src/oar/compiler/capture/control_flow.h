@@ -21,7 +21,8 @@ std::vector<Tensor> cond(const Tensor& pred, const Branch& yes, const Branch& no
 using LoopTest = std::function<Tensor(const std::vector<Tensor>& variables)>;
 using LoopBody = std::function<std::vector<Tensor>(const std::vector<Tensor>& variables)>;
 
-// The variables after as many bodies as the test allows. They keep their dtypes and shapes.
+// The variables after as many bodies as the test allows. They keep their dtypes and
+// numbers of axes; their sizes may change.
 std::vector<Tensor> while_loop(const LoopTest& test, const LoopBody& body,
                                std::vector<Tensor> variables);
 

@@ -12,7 +12,8 @@
 namespace oar {
 namespace {
 
-// The hooks of leaves see the gradients that a run gives them; the program is not to call them too.
+// The hooks of leaves see the gradients that a run gives them; the program is not to call them too. (Those that
+// the function puts on its inputs are part of the program.)
 class WithoutLeafHooks {
  public:
   explicit WithoutLeafHooks(const std::vector<Tensor>& leaves) {
@@ -81,7 +82,7 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
       }
     for (Tensor& t : results) t = detach(t);
     size_t next = 0;
-    const WithoutLeafHooks quiet(sources);
+    const WithoutLeafHooks quiet(joint.of_states);
     const std::vector<Tensor> gradients =
         sources.empty() ? std::vector<Tensor>() : grad(roots, sources, cotangents, {}, true);
     const auto unused = [&](const auto&) { return !gradients[next++].defined(); };
@@ -196,7 +197,11 @@ class Cutting {
   // Open sizes that the backward half works with and that none of its inputs has as a size: the
   // gradient of a sum is told only its cotangent. An empty tensor with these sizes tells them.
   static void hand_over_sizes(Halves& halves, std::ptrdiff_t cotangents) {
-    const std::vector<Dim> untold = untold_symbols(halves.backward);
+    std::vector<Dim> untold = untold_symbols(halves.backward);
+    // Others are sizes inside of loops, and what the backward half finds by itself.
+    const std::vector<Dim> known = sizes_in(halves.forward);
+    std::erase_if(untold,
+                  [&](Dim d) { return std::find(known.begin(), known.end(), d) == known.end(); });
     if (untold.empty()) return;
     Shape shape{Dims(untold)};
     shape.push_back(0);
@@ -215,6 +220,18 @@ class Cutting {
     halves.forward.outputs.push_back(id);
     // In front of the cotangents, where what the forward half hands over stands.
     halves.backward.inputs.insert(halves.backward.inputs.end() - cotangents, id);
+  }
+
+  static std::vector<Dim> sizes_in(const Program& part) {
+    std::vector<Dim> symbols;
+    const auto add = [&](ValueId id) {
+      for (const Dim d : part.type_of(id).shape)
+        for (const Dim symbol : d.symbols()) symbols.push_back(symbol);
+    };
+    for (const ValueId id : part.inputs) add(id);
+    for (const Instruction& instruction : part.body.instructions)
+      for (const ValueId id : instruction.results) add(id);
+    return symbols;
   }
 
   static std::vector<Dim> untold_symbols(Program part) {

@@ -9,6 +9,7 @@
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ops/control_rules.h"
 #include "oar/ops/gen/creation.h"
 
 namespace oar {
@@ -175,10 +176,17 @@ RegionParts Capture::finish_region(std::vector<Tensor>&& outputs) {
 
 namespace {
 
-// What was taken for granted inside holds for the program around it too.
-void assume_again(const std::vector<DimAssumption>& assumptions) {
+// What was taken for granted inside holds for the program around it too, as far as that knows of it.
+void assume_again(const std::vector<DimAssumption>& assumptions, const std::vector<Dim>& own = {}) {
+  const auto mentions = [&](Dim d) {
+    const std::vector<Dim> symbols = d.symbols();
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](Dim s) { return std::find(own.begin(), own.end(), s) != own.end(); });
+  };
   for (const DimAssumption& a : assumptions)
-    if (a.kind == DimAssumption::Equal || a.kind == DimAssumption::NotEqual)
+    if (mentions(a.left) || mentions(a.right))
+      continue;
+    else if (a.kind == DimAssumption::Equal || a.kind == DimAssumption::NotEqual)
       same(a.left, a.right);
     else
       known_less(a.left, a.right);
@@ -187,7 +195,7 @@ void assume_again(const std::vector<DimAssumption>& assumptions) {
 }  // namespace
 
 RegionParts capture_region(const std::string& name, TensorList like,
-                           const Closure::Function& function) {
+                           const Closure::Function& function, const std::vector<Dim>& own) {
   Capture inner(name, &Capture::require());
   std::vector<Tensor> outputs;
   {
@@ -202,7 +210,7 @@ RegionParts capture_region(const std::string& name, TensorList like,
     outputs = function(inputs);
   }
   RegionParts parts = inner.finish_region(std::move(outputs));
-  assume_again(parts.program.assumptions);
+  assume_again(parts.program.assumptions, own);
   return parts;
 }
 
@@ -257,7 +265,8 @@ std::vector<bool> differentiable_outputs(const Program& program) {
 
 }  // namespace
 
-ClosurePtr region_vjp(const Program& program, const std::vector<bool>& wanted) {
+ClosurePtr region_vjp(const Program& program, const std::vector<bool>& wanted,
+                      TensorList cotangents_like) {
   const std::vector<bool> varying = differentiable_outputs(program);
   const size_t count = program.inputs.size();
   const auto function = [&](TensorList given) {
@@ -276,7 +285,7 @@ ClosurePtr region_vjp(const Program& program, const std::vector<bool>& wanted) {
       const Tensor& cotangent = given[next++];
       if (!outputs[i].has(kRecording)) continue;
       roots.push_back(is_leaf(outputs[i]) ? assign(outputs[i]) : outputs[i]);
-      cotangents.push_back(cotangent);
+      cotangents.push_back(in_shape(cotangent, outputs[i].shape()));
     }
     std::vector<Tensor> gradients(sources.size());
     if (!roots.empty() && !sources.empty()) gradients = grad(roots, sources, cotangents, {}, true);
@@ -285,7 +294,9 @@ ClosurePtr region_vjp(const Program& program, const std::vector<bool>& wanted) {
     return gradients;
   };
   std::vector<Tensor> like = types_of(program, program.inputs);
-  for (Tensor& t : types_of(program, program.outputs, &varying)) like.push_back(std::move(t));
+  const std::vector<Tensor> of_outputs = types_of(program, program.outputs, &varying);
+  if (cotangents_like.empty()) cotangents_like = of_outputs;
+  like.insert(like.end(), cotangents_like.begin(), cotangents_like.end());
   return trace_closure(function, like, program.name + "_vjp");
 }
 
@@ -294,16 +305,17 @@ ClosurePtr region_jvp(const Program& program, const std::vector<bool>& active) {
   const size_t count = program.inputs.size();
   const auto function = [&](TensorList given) {
     const TensorList primals = given.first(count);
-    std::vector<Tensor> tangents(count), results;
+    std::vector<Tensor> tangents(count);
     size_t next = count;
     for (size_t i = 0; i < count; ++i)
       if (active[i]) tangents[i] = given[next++];
     const auto run = [&](const std::vector<Tensor>& inputs) {
       return replay_region(program, inputs);
     };
-    const std::vector<Tensor> made = jvp(run, primals, tangents).second;
+    const auto [outputs, made] = jvp(run, primals, tangents);
+    std::vector<Tensor> results = outputs;
     for (size_t i = 0; i < made.size(); ++i)
-      if (varying[i]) results.push_back(made[i]);
+      if (varying[i]) results.push_back(in_shape(made[i], outputs[i].shape()));
     return results;
   };
   std::vector<Tensor> like = types_of(program, program.inputs);

@@ -27,9 +27,10 @@ struct RegionParts {
   }
 };
 
-// Runs the function in a capture inside the one that is under way, on tensors like these.
+// Runs the function in a capture inside the one that is under way, on tensors like these. `own`: sizes
+// that nobody outside knows.
 RegionParts capture_region(const std::string& name, TensorList like,
-                           const Closure::Function& function);
+                           const Closure::Function& function, const std::vector<Dim>& own = {});
 
 // The function on nothing but its inputs, which may be called by any layer.
 ClosurePtr trace_closure(const Closure::Function& function, TensorList like,
@@ -39,7 +40,8 @@ ClosurePtr trace_closure(const Closure::Function& function, TensorList like,
 ClosurePtr to_region(Program program);
 
 // What Closure::vjp and jvp promise.
-ClosurePtr region_vjp(const Program& program, const std::vector<bool>& wanted);
+ClosurePtr region_vjp(const Program& program, const std::vector<bool>& wanted,
+                      TensorList cotangents);
 ClosurePtr region_jvp(const Program& program, const std::vector<bool>& active);
 
 // While a region is captured: through which values the tape leads. What goes past the tape gets a call

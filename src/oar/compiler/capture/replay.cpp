@@ -14,7 +14,10 @@ class Replay {
  public:
   Replay(const Program& program, TensorList inputs, bool own_sizes = true)
       : program_(program), binder_(program), tensors_(program.values.size()) {
-    if (own_sizes) values_ = binder_.bind(program, inputs);
+    if (own_sizes)
+      values_ = binder_.bind(program, inputs);
+    else
+      take_sizes(inputs);
     for (size_t i = 0; i < inputs.size(); ++i) at(program.inputs[i]) = inputs[i];
     for (const State& s : program.states) at(s.value) = s.tensor;
     for (const Constant& c : program.constants) at(c.value) = c.tensor;
@@ -41,6 +44,16 @@ class Replay {
   Tensor& at(ValueId id) { return tensors_[static_cast<size_t>(id)]; }
 
  private:
+  // The open sizes of a region are those of the program around it, or what it is given.
+  void take_sizes(TensorList inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Shape& wanted = program_.type_of(program_.inputs[i]).shape;
+      for (size_t axis = 0; axis < wanted.size(); ++axis)
+        if (is_symbol(wanted[axis]) && !values_.has(wanted[axis]))
+          values_.set(wanted[axis], inputs[i].dims()[axis]);
+    }
+  }
+
   void step(size_t index) {
     const Instruction& instruction = program_.body.instructions[index];
     const bool update = is_update(*instruction.op);

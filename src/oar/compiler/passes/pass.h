@@ -47,6 +47,7 @@ bool merge_common(Program& program);
 bool remove_dead(Program& program);
 bool fold_batch_norm(Program& program);
 bool simplify_regions(Program& program);
+bool drop_traces(Program& program);
 bool choose_layout(Program& program);
 bool fuse_epilogues(Program& program);
 bool recompute(Program& program);

@@ -25,6 +25,8 @@ constexpr Pass kPasses[] = {
      simplify_regions},
     {"merge_common", "of two equal calls one is enough", merge_common},
     {"remove_dead", "calls whose results nobody reads go", remove_dead},
+    {"drop_traces", "what loops note for derivatives goes where nobody reads it", drop_traces,
+     PassUse::Running},
     {"choose_layout", "images between convolutions have their channels last in memory",
      choose_layout, PassUse::Running},
     {"fuse_epilogues",

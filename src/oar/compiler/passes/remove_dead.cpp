@@ -1,9 +1,45 @@
 // Dead code: calls whose results nobody reads, and constants that nobody needs. Random ops stay, since
-// the numbers behind them would be others without them; so do states, which belong to the user.
+// the numbers behind them would be others without them; so do states, which belong to the user, and
+// calls whose results nobody reads but whose sizes are needed.
+#include <unordered_set>
+
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/ir/region.h"
 
 namespace oar {
+namespace {
+
+void add_symbols(Dims dims, std::unordered_set<int64_t>& to) {
+  for (Dim d : dims)
+    if (d.is_symbolic())
+      for (Dim symbol : d.symbols()) to.insert(symbol.word());
+}
+
+// The open sizes that the call's attributes name.
+void add_named(const Instruction& call, std::unordered_set<int64_t>& to) {
+  for (const Value& v : call.attributes.args()) {
+    if (v.tag == OAR_TAG_INT) add_symbols({{Dim::from_word(v.integer)}}, to);
+    if (v.tag == OAR_TAG_INTS) add_symbols(v.as_dim_list(), to);
+    for_each_program(Args(&v, 1),
+                     [&](const Closure& c) { add_symbols(program_of(c).symbols, to); });
+  }
+}
+
+// Does a run learn one of these sizes from the call's results?
+bool tells_any(const Program& program, const Instruction& call,
+               const std::unordered_set<int64_t>& sizes) {
+  std::unordered_set<int64_t> told, known;
+  for (ValueId id : call.results) add_symbols(program.type_of(id).shape, told);
+  if (told.empty()) return false;
+  add_named(call, known);
+  for_each_operand(call, [&](ValueId id) { add_symbols(program.type_of(id).shape, known); });
+  for (int64_t symbol : told)
+    if (sizes.contains(symbol) && !known.contains(symbol)) return true;
+  return false;
+}
+
+}  // namespace
 
 bool remove_dead(Program& program) {
   std::vector<bool> needed(program.values.size(), false);
@@ -13,12 +49,14 @@ bool remove_dead(Program& program) {
     if (s.written != kNoValue) need(s.written);
   std::vector<Instruction>& instructions = program.body.instructions;
   std::vector<bool> keep(instructions.size(), false);
+  std::unordered_set<int64_t> named;  // sizes that calls behind this one are given as numbers
   for (size_t i = instructions.size(); i-- > 0;) {
     const Instruction& instruction = instructions[i];
     bool wanted = !is_pure(instruction);
     for (ValueId id : instruction.results) wanted |= needed[static_cast<size_t>(id)];
-    if (!wanted) continue;
+    if (!wanted && !tells_any(program, instruction, named)) continue;
     keep[i] = true;
+    add_named(instruction, named);
     for_each_operand(instruction, need);
   }
   size_t next = 0;

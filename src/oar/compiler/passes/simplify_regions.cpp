@@ -69,7 +69,9 @@ bool drop_unread_operands(Instruction& call) {
 bool drop_unread_results(Instruction& call, const std::vector<int>& uses) {
   if (call.op->name() != "switch_case" || call.results.empty()) return false;
   std::vector<bool> kept;
-  for (ValueId id : call.results) kept.push_back(uses[static_cast<size_t>(id)] > 0);
+  const size_t made = as_programs(attribute(call, "branches"))[0]->outputs().size();
+  for (size_t i = 0; i < call.results.size(); ++i)  // behind what branches make, the trace
+    kept.push_back(i >= made || uses[static_cast<size_t>(call.results[i])] > 0);
   if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
   if (std::none_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;  // dead
   keep(call.results, 0, kept);
@@ -81,14 +83,22 @@ bool drop_unread_results(Instruction& call, const std::vector<int>& uses) {
 }
 
 // The branch that a constant index names; none where a run decides.
-const Program* known_branch(const Instruction& call, const std::vector<const Tensor*>& constants) {
-  if (call.op->name() != "switch_case") return nullptr;
+const Program* known_branch(const Program& program, const Instruction& call,
+                            const std::vector<const Tensor*>& constants) {
+  constexpr size_t kRandom = 4;
+  if (call.op->name() != "switch_case" || attribute(call, "trace").as_bool()) return nullptr;
+  if (operand(call, kRandom) != kNoValue) return nullptr;  // numbers from elsewhere
   const Tensor* index = constants[static_cast<size_t>(operand(call, 0))];
   if (!index || !index->is_dense() || !index->device().is_cpu()) return nullptr;
   const ClosureList branches = as_programs(attribute(call, "branches"));
   const auto last = static_cast<int64_t>(branches.size()) - 1;
   const int64_t chosen = index->item_int();
-  return &program_of(*branches[static_cast<size_t>(chosen < 0 || chosen > last ? last : chosen)]);
+  const Program& branch =
+      program_of(*branches[static_cast<size_t>(chosen < 0 || chosen > last ? last : chosen)]);
+  // Where the branches differ in size, what reads the results knows them by open sizes.
+  for (size_t i = 0; i < call.results.size(); ++i)
+    if (!(program.type_of(call.results[i]) == branch.type_of(branch.outputs[i]))) return nullptr;
+  return &branch;
 }
 
 // The calls of the region in the place of the one that had it.
@@ -138,7 +148,7 @@ bool inline_known_branches(Program& program) {
   std::vector<std::pair<ValueId, ValueId>> same;
   bool any = false;
   for (const Instruction& call : program.body.instructions) {
-    const Program* branch = known_branch(call, constants);
+    const Program* branch = known_branch(program, call, constants);
     any |= branch != nullptr;
     if (branch)
       inline_region(program, call, *branch, calls, fresh, same);

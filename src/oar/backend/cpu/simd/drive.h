@@ -13,6 +13,9 @@ namespace oar::cpu::simd {
 // anybody reads it.
 inline constexpr int64_t kStreamedFrom = int64_t{16} << 20;
 
+// The loop in which operand 0 chooses between the other two, whose elements have that many bytes; null for wide ones.
+Function select_for(int64_t bytes);
+
 // One piece of work: calls the loop on runs that lie in order, and collects what does not, or is too
 // short, in buffers.
 template <size_t N>  // operands
@@ -23,23 +26,19 @@ class Piece {
   Piece(Function function, const Strides& sizes, const double* numbers, bool stream)
       : function_(function), sizes_(sizes), numbers_(numbers), stream_(stream) {}
 
-  void operator()(const Pointers& p, const Strides& s, int64_t n) {
-    if (n == 1 ? filled_ == 0 : n >= kShort && in_order(s)) return call(p, s, n);
-    for (int64_t i = 0; i < n;) {
-      const int64_t count = std::min(n - i, kRoom - filled_);
-      for (size_t k = 1; k <= N; ++k)
-        gather(room_[k] + filled_ * sizes_[k], p[k] + i * s[k], s[k], sizes_[k], count);
-      segments_[segment_count_++] = {p[0] + i * s[0], s[0], count};
-      filled_ += count;
-      i += count;
-      if (filled_ == kRoom || segment_count_ == kSegments) finish();
+  void operator()(Pointers p, const Strides& s, int64_t n, const Strides& across, int64_t rows) {
+    if (n == 1 ? filled_ == 0 && rows == 1 : n >= kShort && in_order(s))
+      return call(p, s, n, across, rows);
+    for (int64_t row = 0; row < rows; ++row) {
+      collect(p, s, n);
+      for (size_t k = 0; k <= N; ++k) p[k] += across[k];
     }
   }
   void finish() {
     if (filled_ == 0) return;
     Pointers p;
     for (size_t k = 0; k <= N; ++k) p[k] = room_[k];
-    call(p, sizes_, filled_);
+    call(p, sizes_, filled_, {}, 1);
     int64_t done = 0;
     for (int64_t i = 0; i < segment_count_; ++i) {
       const Segment& part = segments_[i];
@@ -61,11 +60,30 @@ class Piece {
     for (size_t k = 1; k <= N; ++k) ordered &= s[k] == sizes_[k] || s[k] == 0;
     return ordered;
   }
-  void call(const Pointers& p, const Strides& s, int64_t n) const {
-    Run run{
-        .out = p[0], .in = {}, .repeated = 0, .stream = stream_, .count = n, .numbers = numbers_};
+  void collect(const Pointers& p, const Strides& s, int64_t n) {
+    for (int64_t i = 0; i < n;) {
+      const int64_t count = std::min(n - i, kRoom - filled_);
+      for (size_t k = 1; k <= N; ++k)
+        gather(room_[k] + filled_ * sizes_[k], p[k] + i * s[k], s[k], sizes_[k], count);
+      segments_[segment_count_++] = {p[0] + i * s[0], s[0], count};
+      filled_ += count;
+      i += count;
+      if (filled_ == kRoom || segment_count_ == kSegments) finish();
+    }
+  }
+  void call(const Pointers& p, const Strides& s, int64_t n, const Strides& across,
+            int64_t rows) const {
+    Run run{.out = p[0],
+            .in = {},
+            .repeated = 0,
+            .stream = stream_,
+            .count = n,
+            .rows = rows,
+            .across = {across[0]},
+            .numbers = numbers_};
     for (size_t k = 1; k <= N; ++k) {
       run.in[k - 1] = p[k];
+      run.across[k] = across[k];
       if (s[k] == 0 && n > 1) run.repeated |= 1u << (k - 1);
     }
     function_(run);
@@ -190,10 +208,7 @@ class Tiles {
       across[k] = kPitch * sizes_[k];
     }
     Piece<N> piece(function_, sizes_, numbers_, stream_);
-    for (int64_t r = 0; r < rows; ++r) {
-      piece(at, along, width);
-      for (size_t k = 0; k <= N; ++k) at[k] += across[k];
-    }
+    piece(at, along, width, across, rows);
     piece.finish();
   }
   static void turn(char* to, const char* from, int64_t step, int64_t size, int64_t rows,

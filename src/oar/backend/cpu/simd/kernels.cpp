@@ -86,6 +86,9 @@ Function loop_for(Op op, DType dtype) {
   const Type type = is_float8(dtype) ? kFloat32 : type_of(dtype);
   return type == kTypes ? nullptr : Loops::get().of(op, type);
 }
+Function select_for(int64_t bytes) {
+  return bytes > 8 ? nullptr : Loops::get().select(std::countr_zero(static_cast<uint64_t>(bytes)));
+}
 int64_t grain_of(Op op) {
   const int i = static_cast<int>(op);
   const bool heavy =
@@ -217,12 +220,12 @@ void cast(KernelCall& call) {
 }
 
 const char* accepts_where(const oar_kernel_call* call) {
-  return size_of(static_cast<const KernelCall*>(call)->dtype(1)) <= 8 ? nullptr : "wide elements";
+  const auto& c = *static_cast<const KernelCall*>(call);
+  return select_for(bytes_of_element(c.in(1))) ? nullptr : "wide elements";
 }
 void where(KernelCall& call) {
-  const int width = std::countr_zero(size_of(call.dtype(1)));
-  drive<3>(Loops::get().select(width), {&call.out(), &call.in(0), &call.in(1), &call.in(2)},
-           nullptr, kGrain);
+  drive<3>(select_for(bytes_of_element(call.in(1))),
+           {&call.out(), &call.in(0), &call.in(1), &call.in(2)}, nullptr, kGrain);
 }
 
 }  // namespace

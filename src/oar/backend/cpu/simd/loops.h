@@ -91,7 +91,18 @@ using ComputeOf = typename Stored<S>::Compute;
 
 // Elements that are worked on at a time; a multiple of the chunk.
 constexpr int64_t kBlock = 256;
+// … and in one step of the loop, at most: four chunks of bytes are one vector.
+constexpr int64_t kStep = 4 * kChunk;
 constexpr int64_t round_up(int64_t n) { return (n + kChunk - 1) / kChunk * kChunk; }
+
+// A block of an operand. One element that serves for all is there often enough for a step of the loop,
+// and the block does not move on.
+template <class T>
+struct Block {
+  const T* data;
+  int64_t pace;  // 1, or 0
+  const T* at(int64_t k) const { return data + k * pace; }
+};
 
 // Hands out blocks of an operand, as they lie in memory where that is possible.
 template <class S>
@@ -99,24 +110,23 @@ class Operand {
  public:
   using Compute = ComputeOf<S>;
   Operand(const Run& run, int k)
-      : data_(static_cast<const S*>(run.in[k])), repeated_((run.repeated >> k & 1) != 0) {
-    if (!repeated_) return;
-    if constexpr (Stored<S>::kSame) {
-      const auto value = __builtin_bit_cast(Compute, *data_);
-      for (int64_t i = 0; i < kBlock; ++i) room_[i] = value;
-      return;
-    }
-    S copies[kChunk];
-    for (int i = 0; i < kChunk; ++i) copies[i] = *data_;
-    for (int64_t i = 0; i < kBlock; i += kChunk) convert(room_ + i, copies);
+      : data_(static_cast<const S*>(run.in[k])),
+        across_(run.across[k + 1]),
+        repeated_((run.repeated >> k & 1) != 0) {
+    if (repeated_) spread();
+  }
+  void next_row() {
+    if (across_ == 0) return;
+    data_ = reinterpret_cast<const S*>(reinterpret_cast<const char*>(data_) + across_);
+    if (repeated_) spread();
   }
   // `count` is a multiple of the chunk, or the rest of a run.
-  const Compute* at(int64_t i, int64_t count) {
-    if (repeated_) return room_;
+  Block<Compute> at(int64_t i, int64_t count) {
+    if (repeated_) return {room_, 0};
     const S* from = data_ + i;
     const int64_t whole = count / kChunk * kChunk;
     if constexpr (Stored<S>::kSame)
-      if (whole == count) return reinterpret_cast<const Compute*>(from);
+      if (whole == count) return {reinterpret_cast<const Compute*>(from), 1};
     for (int64_t k = 0; k < whole; k += kChunk) convert(room_ + k, from + k);
     if (whole < count) {  // repeats the last element, which is as harmless as it was itself
       S padded[kChunk];
@@ -124,10 +134,20 @@ class Operand {
         padded[k] = from[whole + k < count ? whole + k : count - 1];
       convert(room_ + whole, padded);
     }
-    return room_;
+    return {room_, 1};
   }
 
  private:
+  void spread() {
+    if constexpr (Stored<S>::kSame) {
+      const auto value = __builtin_bit_cast(Compute, *data_);
+      for (int64_t i = 0; i < kStep; ++i) room_[i] = value;
+    } else {
+      S copies[kChunk];
+      for (int i = 0; i < kChunk; ++i) copies[i] = *data_;
+      for (int64_t i = 0; i < kStep; i += kChunk) convert(room_ + i, copies);
+    }
+  }
   static void convert(Compute* to, const S* from) {
     if constexpr (Stored<S>::kSame)
       __builtin_memcpy(to, from, kChunk * sizeof(S));
@@ -135,6 +155,7 @@ class Operand {
       Stored<S>::load(to, from);
   }
   const S* data_;
+  const int64_t across_;
   const bool repeated_;
   alignas(64) Compute room_[kBlock];
 };
@@ -161,10 +182,13 @@ template <class S, class Made>
 class Result {
  public:
   explicit Result(const Run& run)
-      : data_(static_cast<S*>(run.out)), stream_(run.stream && run.count * kSize >= 16 * kLine) {}
+      : data_(static_cast<S*>(run.out)),
+        across_(run.across[0]),
+        stream_(run.stream && run.count * kSize >= 16 * kLine) {}
   ~Result() {
     if (stream_) stream_fence();
   }
+  void next_row() { data_ = reinterpret_cast<S*>(reinterpret_cast<char*>(data_) + across_); }
   // How many elements to make next, with `left` to go: blocks that are streamed start at a line.
   int64_t next(int64_t i, int64_t left) const {
     if (stream_) {
@@ -205,6 +229,7 @@ class Result {
     }
   }
   S* data_;
+  const int64_t across_;
   const bool stream_;
   alignas(64) Made room_[kBlock];
 };
@@ -223,53 +248,63 @@ inline F functor(const double* numbers) {
 // found its block goes to `careful`, which is straight-line code too and makes the same of the others,
 // or to `slow`, one by one.
 template <class F, class... C>
-inline bool any_hard(const F& f, int64_t count, const C*... in) {
+inline bool any_hard(const F& f, int64_t count, const Block<C>&... in) {
   unsigned found = 0;
-  for (int64_t k = 0; k < count; k += kChunk)
-    for (int j = 0; j < kChunk; ++j) found |= f.hard(in[k + j]...) ? 1u : 0u;
+  const auto chunk = [&](const C*... at) {
+    for (int j = 0; j < kChunk; ++j) found |= f.hard(at[j]...) ? 1u : 0u;
+  };
+  for (int64_t k = 0; k < count; k += kChunk) chunk(in.at(k)...);
   return found != 0;
+}
+
+template <int kCount, class Made, class F, class... C>
+inline void make_step(const F& f, Made* out, const C*... in) {
+#pragma GCC ivdep
+  for (int j = 0; j < kCount; ++j) out[j] = f(in[j]...);
 }
 
 // Flattened: a call in the loop, be it of the functor, would keep it from being vectorised.
 template <class F, class Made, class... C>
-[[gnu::flatten]] inline void make(const F& f, Made* out, int64_t count, const C*... in) {
+[[gnu::flatten]] inline void make(const F& f, Made* out, int64_t count, const Block<C>&... in) {
   count = round_up(count);
-  if constexpr (requires { f.hard(*in...); }) {
+  if constexpr (requires { f.hard(*in.data...); }) {
     if (any_hard(f, count, in...)) {
-      if constexpr (requires { f.careful(*in...); }) {
+      if constexpr (requires { f.careful(*in.data...); }) {
+        const auto careful = [&f](C... v) { return f.careful(v...); };
         for (int64_t k = 0; k < count; k += kChunk)
-#pragma GCC ivdep
-          for (int j = 0; j < kChunk; ++j) out[k + j] = f.careful(in[k + j]...);
+          make_step<kChunk>(careful, out + k, in.at(k)...);
       } else {
-        for (int64_t k = 0; k < count; ++k) out[k] = f.slow(in[k]...);
+        for (int64_t k = 0; k < count; ++k) out[k] = f.slow(*in.at(k)...);
       }
       return;
     }
   }
-  if constexpr (requires { f.chunk(out, in...); }) {
-    for (int64_t k = 0; k < count; k += kChunk) f.chunk(out + k, in + k...);
+  if constexpr (requires { f.chunk(out, in.data...); }) {
+    for (int64_t k = 0; k < count; k += kChunk) f.chunk(out + k, in.at(k)...);
     return;
   }
   int64_t k = 0;
-  if constexpr (sizeof(Made) == 1)  // four chunks are one vector
-    for (; k + 4 * kChunk <= count; k += 4 * kChunk)
-#pragma GCC ivdep
-      for (int j = 0; j < 4 * kChunk; ++j) out[k + j] = f(in[k + j]...);
-  for (; k < count; k += kChunk)
-#pragma GCC ivdep
-    for (int j = 0; j < kChunk; ++j) out[k + j] = f(in[k + j]...);
+  if constexpr (sizeof(Made) == 1)
+    for (; k + kStep <= count; k += kStep) make_step<kStep>(f, out + k, in.at(k)...);
+  for (; k < count; k += kChunk) make_step<kChunk>(f, out + k, in.at(k)...);
 }
 
 template <class F, class Out, class... In>
 inline void run_over(const Run& run, In&&... in) {
-  using Made = decltype(functor<F>(nullptr)(*in.at(0, 0)...));
+  using Made = decltype(functor<F>(nullptr)(*in.at(0, 0).data...));
   const F f = functor<F>(run.numbers);
   Result<Out, Made> result(run);
-  for (int64_t i = 0; i < run.count;) {
-    const int64_t count = result.next(i, run.count - i);
-    make(f, result.at(i, count), count, in.at(i, count)...);
-    result.put(i, count);
-    i += count;
+  for (int64_t row = 0; row < run.rows; ++row) {
+    if (row > 0) {
+      result.next_row();
+      (in.next_row(), ...);
+    }
+    for (int64_t i = 0; i < run.count;) {
+      const int64_t count = result.next(i, run.count - i);
+      make(f, result.at(i, count), count, in.at(i, count)...);
+      result.put(i, count);
+      i += count;
+    }
   }
 }
 template <class F, class Out, class A>

@@ -7,15 +7,17 @@ namespace oar::cpu::simd {
 
 enum Type : int { kFloat32, kFloat64, kBFloat16, kFloat16, kInt32, kInt64, kBool, kTypes };
 
-// out[i] = f(in[0][i], in[1][i] ...) for i < count. `out` is either one of the operands or apart from
-// them all.
+// out[i] = f(in[0][i], in[1][i] ...) for i < count, in each row. `out` is either one of the operands or
+// apart from them all.
 struct Run {
   void* out;
   const void* in[3];
-  unsigned repeated;  // bit k: operand k is one element that serves for all i
+  unsigned repeated;  // bit k: operand k is one element that serves for all i of a row
   bool stream;        // write past the caches: the result is too large for them
   int64_t count;
-  const double* numbers;  // attributes of the op
+  int64_t rows = 1;
+  int64_t across[4] = {};  // bytes from row to row: in the result, then in the operands
+  const double* numbers;   // attributes of the op
 };
 using Function = void (*)(const Run&);
 

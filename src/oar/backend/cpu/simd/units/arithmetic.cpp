@@ -56,14 +56,12 @@ struct Trunc {
       return __builtin_trunc(v);
   }
 };
-// Halves away from zero: the fraction is exact, so that it tells.
+// Halves away from zero. The number below a half is added: a half itself then rounds up to the next
+// integer, and nothing less reaches it.
 template <class T>
 struct Round {
-  T operator()(T v) const {
-    const T whole = Trunc<T>{}(v);
-    const T away = magnitude(v - whole) >= T(0.5) ? T(1) : T(0);
-    return with_sign(magnitude(whole) + away, v);
-  }
+  static constexpr T kBelowHalf = kIsFloat<T> ? T(0x1.fffffep-2) : T(0x1.fffffffffffffp-2);
+  T operator()(T v) const { return Trunc<T>{}(v + with_sign(kBelowHalf, v)); }
 };
 
 template <class T>

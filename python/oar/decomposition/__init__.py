@@ -1,0 +1,25 @@
+"""Composite ops as primitives. Oar expands what a device has no kernel for when a program is made ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from oar._C import Tensor
+from oar.static.program import Program
+
+__all__ = ["decompose"]
+
+
+def decompose(program: Program, src_vars: Sequence[Tensor], blacklist: Collection[str] = frozenset(),
+              whitelist: Collection[str] = frozenset()) -> list[Tensor]:
+    """The variables as they are: a program keeps its ops whole until it runs, and their values are the same.
+
+    Args:
+        program: where the variables are.
+        src_vars: variables of it.
+        blacklist: ops that are to stay whole; kept whole they are all.
+        whitelist: ops that are to be expanded.
+    """
+    if not isinstance(program, Program):
+        raise TypeError(f"[decompose] program should be a Program, but received {type(program).__name__}.")
+    return list(src_vars)

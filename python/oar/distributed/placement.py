@@ -1,0 +1,71 @@
+"""How a tensor lies on the processes along one axis of their mesh."""
+
+from __future__ import annotations
+
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+
+class Placement:
+    """One way to lie on processes."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether the tensor is cut, along ``dim`` if that is given."""
+        return False
+
+    def is_replicated(self) -> bool:
+        """Whether every process has the whole tensor."""
+        return False
+
+    def is_partial(self) -> bool:
+        """Whether the tensor is what a reduction over the processes gives."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
+
+
+class Shard(Placement):
+    """Each process has a piece along the axis ``dim``."""
+
+    def __init__(self, dim: int) -> None:
+        self._dim = dim
+
+    def get_dim(self) -> int:
+        """The axis that is cut."""
+        return self._dim
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        return dim is None or dim == self._dim
+
+    def __repr__(self) -> str:
+        return f"Shard(dim={self._dim})"
+
+
+class Replicate(Placement):
+    """Each process has the whole tensor."""
+
+    def is_replicated(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return "Replicate()"
+
+
+class Partial(Placement):
+    """Each process has a part; the tensor is their reduction."""
+
+    def __init__(self, reduce_type: str = "sum") -> None:
+        self._reduce_type = reduce_type
+
+    def reduce_type(self) -> str:
+        """How parts are joined."""
+        return self._reduce_type
+
+    def is_partial(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Partial(reduce_type={self._reduce_type})"

@@ -1,0 +1,5 @@
+"""Layers of Paddle's incubating names."""
+
+from oar.incubate.layers.nn import shuffle_batch
+
+__all__ = ["shuffle_batch"]

@@ -1,0 +1,36 @@
+"""Predictors: models that ``save_inference_model`` wrote, fed and run by name."""
+
+from oar.inference.config import Config, DataType, PlaceType, PrecisionType
+from oar.inference.predictor import Predictor, PredictorPool, Tensor, create_predictor, get_num_bytes_of_data_type
+
+__all__ = [
+    "Config",
+    "DataType",
+    "PlaceType",
+    "PrecisionType",
+    "Predictor",
+    "PredictorPool",
+    "Tensor",
+    "create_predictor",
+    "get_num_bytes_of_data_type",
+    "get_trt_compile_version",
+    "get_trt_runtime_version",
+    "get_version",
+]
+
+
+def get_version() -> str:
+    """The version of Oar."""
+    import oar
+
+    return f"version: {oar.__version__}"
+
+
+def get_trt_compile_version() -> tuple[int, int, int]:
+    """Zeros: Oar is built without TensorRT."""
+    return 0, 0, 0
+
+
+def get_trt_runtime_version() -> tuple[int, int, int]:
+    """Zeros: Oar is built without TensorRT."""
+    return 0, 0, 0

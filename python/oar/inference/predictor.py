@@ -1,0 +1,150 @@
+"""A loaded model, its inputs and outputs by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import oar
+from oar import _C
+from oar._lazy import np
+from oar.inference.config import Config, DataType
+from oar.static import Executor, Scope, load_inference_model, scope_guard
+from oar.static.io import load_from_file
+from oar.static.program import written_elsewhere
+
+__all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor", "get_num_bytes_of_data_type"]
+
+
+class Tensor:
+    """An input or an output of a predictor."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._shape: list[int] | None = None
+        self._array: Any = None
+
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def reshape(self, shape: Sequence[int]) -> None:
+        """The shape that the next content has."""
+        self._shape = [int(s) for s in shape]
+
+    def copy_from_cpu(self, data: Any) -> None:
+        """The content for the next run."""
+        if not isinstance(data, (np.ndarray, list)):
+            raise TypeError(f"[copy_from_cpu] {self._name!r} takes an array, not {type(data).__name__}.")
+        array = np.array(data)
+        self._array = array if self._shape is None else array.reshape(self._shape)
+
+    share_external_data = copy_from_cpu
+
+    def copy_to_cpu(self) -> Any:
+        """The content, after a run."""
+        if self._array is None:
+            raise ValueError(f"[copy_to_cpu] {self._name!r} has no content yet. Call run() first.")
+        return np.array(self._array)
+
+    def shape(self) -> list[int]:
+        """Its sizes."""
+        return list(self._array.shape) if self._array is not None else list(self._shape or [])
+
+    def type(self) -> DataType:
+        """Its dtype."""
+        return DataType(str(self._array.dtype))
+
+
+class Predictor:
+    """Runs a model; ``create_predictor`` makes it."""
+
+    def __init__(self, config: Config) -> None:
+        if config.prog_file() is None:
+            raise ValueError("[create_predictor] the Config has no model. Give it prog_file and params_file.")
+        self._config, self._scope, self._executor = config, Scope(), Executor()
+        with written_elsewhere(), scope_guard(self._scope):
+            params = load_from_file(config.params_file())
+            self._program, feeds, self._fetches = load_inference_model(
+                None, self._executor, model_filename=load_from_file(config.prog_file()), params_filename=params)
+        self._inputs = {name: Tensor(name) for name in feeds}
+        self._outputs = {name: Tensor(name) for name in self._program._fetch_names}
+
+    def get_input_names(self) -> list[str]:
+        """The names of the inputs."""
+        return list(self._inputs)
+
+    def get_output_names(self) -> list[str]:
+        """The names of the outputs."""
+        return list(self._outputs)
+
+    def get_input_handle(self, name: str) -> Tensor:
+        """The input of this name."""
+        return self._handle(self._inputs, name)
+
+    def get_output_handle(self, name: str) -> Tensor:
+        """The output of this name."""
+        return self._handle(self._outputs, name)
+
+    @staticmethod
+    def _handle(handles: dict[str, Tensor], name: str) -> Tensor:
+        if name not in handles:
+            raise ValueError(f"the model has no {name!r} there. It has {', '.join(handles)}.")
+        return handles[name]
+
+    def run(self, inputs: Sequence[Any] | None = None) -> Any:
+        """Run on what the inputs hold; on a list of tensors, give back the outputs as one."""
+        if inputs is not None:
+            for handle, value in zip(self._inputs.values(), inputs):
+                handle._shape = None
+                handle.copy_from_cpu(np.asarray(value.numpy()))
+        feed = {name: handle._array for name, handle in self._inputs.items()}
+        missing = [name for name, array in feed.items() if array is None]
+        if missing:
+            raise ValueError(
+                f"[Predictor.run] the inputs {', '.join(missing)} have no content. Call copy_from_cpu first."
+            )
+        threads, wanted = oar.get_num_threads(), self._config.cpu_math_library_num_threads()
+        try:
+            oar.set_num_threads(wanted)
+            with written_elsewhere():
+                made = self._executor.run(self._program, feed=feed, fetch_list=self._fetches, scope=self._scope)
+        finally:
+            oar.set_num_threads(threads)
+        for handle, array in zip(self._outputs.values(), made):
+            handle._array = array
+        return True if inputs is None else [oar.to_tensor(array) for array in made]
+
+    def clone(self, stream: Any = None) -> Predictor:
+        """Another predictor of the same model."""
+        return Predictor(self._config)
+
+    def try_shrink_memory(self) -> int:
+        """0: memory is given back by itself."""
+        return 0
+
+    def clear_intermediate_tensor(self) -> None:
+        """Nothing to do: nothing is kept between runs."""
+
+
+class PredictorPool:
+    """Several predictors of one model, for threads."""
+
+    def __init__(self, config: Config, size: int = 1) -> None:
+        self._predictors = [Predictor(config) for _ in range(size)]
+
+    def retrieve(self, index: int) -> Predictor:
+        """The predictor of this number."""
+        return self._predictors[index]
+
+    retrive = retrieve
+
+
+def create_predictor(config: Config) -> Predictor:
+    """The predictor of a model."""
+    return Predictor(config)
+
+
+def get_num_bytes_of_data_type(dtype: DataType) -> int:
+    """How many bytes an element has."""
+    return oar.zeros([], _C.dtype(dtype.value)).element_size()

@@ -1,0 +1,68 @@
+"""Nested lists, tuples and dicts: their leaves, and functions of those."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from oar.jit.structure import _like_dict, _like_sequence
+
+__all__ = ["assert_same_structure", "flatten", "is_sequence", "map_structure", "pack_sequence_as", "to_sequence"]
+
+
+def is_sequence(seq: Any) -> bool:
+    """Whether it is a list, a tuple or a dict."""
+    return isinstance(seq, (list, tuple, dict))
+
+
+def to_sequence(nest: Any) -> Any:
+    """A nest as it is, anything else as a list of one."""
+    return nest if is_sequence(nest) else [nest]
+
+
+def _items(nest: Any) -> list[Any]:
+    return [nest[key] for key in sorted(nest)] if isinstance(nest, dict) else list(nest)
+
+
+def flatten(nest: Any) -> list[Any]:
+    """The leaves in order; those of a dict in the order of its keys."""
+    return [leaf for item in _items(nest) for leaf in flatten(item)] if is_sequence(nest) else [nest]
+
+
+def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
+    if isinstance(structure, dict):
+        made = {key: _packed(structure[key], leaves) for key in sorted(structure)}
+        return {key: made[key] for key in structure} if type(structure) is dict else _like_dict(structure, made)
+    if is_sequence(structure):
+        return _like_sequence(structure, [_packed(item, leaves) for item in structure])
+    return next(leaves)
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
+    """The leaves ``flat_sequence`` in the places of a structure's."""
+    if not isinstance(flat_sequence, (list, tuple)):
+        raise TypeError(f"flat_sequence must be a list or a tuple, not {type(flat_sequence).__name__}.")
+    count = len(flatten(structure))
+    if count != len(flat_sequence):
+        raise ValueError(f"the structure has {count} leaves, but flat_sequence has {len(flat_sequence)}.")
+    return _packed(structure, iter(flat_sequence))
+
+
+def map_structure(func: Callable, *structure: Any) -> Any:
+    """A function of the leaves of structures that are alike, in such a structure."""
+    return pack_sequence_as(structure[0], [func(*leaves) for leaves in zip(*map(flatten, structure))])
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+    """Raises unless both are nested alike, of the same types where ``check_types``."""
+    if is_sequence(nest1) != is_sequence(nest2):
+        raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}.")
+    if not is_sequence(nest1):
+        return
+    if check_types and type(nest1) is not type(nest2):
+        raise TypeError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}.")
+    keys_differ = isinstance(nest1, dict) and isinstance(nest2, dict) and set(nest1) != set(nest2)
+    if len(nest1) != len(nest2) or keys_differ:
+        raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}.")
+    for one, other in zip(_items(nest1), _items(nest2)):
+        assert_same_structure(one, other, check_types)

@@ -1,0 +1,33 @@
+// Free memory as ranges of addresses: the smallest that suffices is given, neighbours become one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace oar {
+
+class FreeRanges {
+ public:
+  using Address = uintptr_t;
+
+  void add(Address begin, size_t bytes);
+  // The start of that many bytes, which are no longer free; 0 where no range is long enough.
+  Address take(size_t bytes);
+
+  size_t bytes() const { return bytes_; }
+  const std::map<Address, size_t>& ranges() const { return by_address_; }
+  void clear();
+
+ private:
+  void insert(Address begin, size_t bytes);
+  void erase(std::map<Address, size_t>::iterator range);
+
+  std::map<Address, size_t> by_address_;
+  std::set<std::pair<size_t, Address>> by_size_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace oar
