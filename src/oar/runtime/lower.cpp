@@ -432,4 +432,11 @@ std::optional<Lowered> lower(const Program& program) {
   }
 }
 
+bool fills_root(const Lowered& l, int32_t place) {
+  const Place& p = l.places[static_cast<size_t>(place)];
+  return p.offset == 0 && p.layout.is_contiguous() &&
+         l.roots[static_cast<size_t>(p.root)].bytes ==
+             p.layout->numel * static_cast<int64_t>(size_of(p.layout.dtype()));
+}
+
 }  // namespace oar

@@ -43,6 +43,9 @@ struct Lowered {
   std::vector<int32_t> written;   // states that launches write
 };
 
+// Whether the place is all of its root.
+bool fills_root(const Lowered& lowered, int32_t place);
+
 // None where the program cannot be laid out ahead of its runs: a size depends on data, or a device is
 // not the CPU. A launch that writes a state stands behind every launch that may fail.
 std::optional<Lowered> lower(const Program& program);

@@ -1,0 +1,275 @@
+// Runs of an instance.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "oar/base/parallel.h"
+#include "oar/ops/dispatcher.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/profile.h"
+#include "oar/ops/program_args.h"
+#include "oar/runtime/working_set.h"
+#include "oar/tensor/exposed.h"
+
+namespace oar {
+
+class Instance::Borrowed {
+ public:
+  explicit Borrowed(const Instance& instance) : instance_(instance) {
+    const std::lock_guard lock(instance.mutex_);
+    if (instance.idle_.empty()) return;
+    set_ = std::move(instance.idle_.back());
+    instance.idle_.pop_back();
+  }
+  ~Borrowed() {
+    if (!set_) return;
+    const std::lock_guard lock(instance_.mutex_);
+    instance_.idle_.push_back(std::move(set_));
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  WorkingSet& get() {
+    if (!set_) set_ = instance_.make_working_set();
+    return *set_;
+  }
+
+ private:
+  const Instance& instance_;
+  std::unique_ptr<WorkingSet> set_;
+};
+
+// Has nothing that lasts been written since this set's run before, as far as anybody can tell?
+bool Instance::is_unchanged(WorkingSet& set) const {
+  bool same = set.complete;
+  set.seen.resize(lasting_.size());
+  for (size_t i = 0; i < lasting_.size(); ++i) {
+    const StoragePtr& storage = lasting_[i]->storage;
+    auto& [before, version] = set.seen[i];
+    same &= before == storage && version == storage->version() && !is_exposed(*storage);
+    if (before != storage) before = storage;  // kept, so that no other takes its address
+    version = storage->version();
+  }
+  return same;
+}
+
+// The memory behind a root that is not the arena's.
+void Instance::bind(WorkingSet& set, int32_t root, void* data) const {
+  for (int32_t place : places_of_root_[static_cast<size_t>(root)])
+    set.tensors[static_cast<size_t>(place)]->data =
+        static_cast<char*>(data) + lowered_.places[static_cast<size_t>(place)].offset;
+}
+
+// Contiguous, and not in memory that the run writes.
+Tensor Instance::readable(const Tensor& input) const {
+  if (!input.is_contiguous()) return assign(input);
+  for (int32_t k : lowered_.written)
+    if (program_.states[static_cast<size_t>(k)].tensor->storage == input->storage)
+      return assign(input);
+  return input;
+}
+
+namespace {
+
+// Inside a handler of the error.
+[[noreturn]] void fail_at(const Launch& launch, const Error& error) {
+  if (launch.location.empty()) throw;
+  throw Error(error.kind(), format("{} ({})", error.text(), launch.location), error.hint());
+}
+
+[[noreturn]] void fail_launch(const Launch& launch, int32_t status) {
+  try {
+    check_status(status, {});
+  } catch (const Error& error) {
+    fail_at(launch, error);
+  }
+  internal_check(false, "{} failed without a reason", launch.op->name());
+  std::abort();
+}
+
+// A region's results may be what it was given, but it keeps nothing.
+void call_regions(const Launch& launch, const std::vector<Value>& values,
+                  const std::vector<oar_tensor*>& outputs) try {
+  const Outputs made = run_op(*launch.op, Args(values));
+  for (size_t i = 0; i < made.size(); ++i)
+    copy_into(Tensor::share(static_cast<TensorImpl*>(outputs[i])), made[i]);
+} catch (const Error& error) {
+  fail_at(launch, error);
+}
+
+// The op's function may keep what it is given, and the arena is used again: it gets copies.
+void call_op(const Launch& launch, const std::vector<Value>& values,
+             const std::vector<oar_tensor*>& outputs) {
+  if (takes_programs(launch.op->schema())) return call_regions(launch, values, outputs);
+  Frame frame{Args(values)};
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].is_tensor()) frame.set_tensor(i, assign(values[i].as_tensor()));
+    if (!values[i].is_tensors()) continue;
+    std::vector<Tensor> list;
+    for (const Tensor& t : values[i].as_tensors())
+      list.push_back(t.defined() ? assign(t) : Tensor());
+    frame.set_tensors(i, std::move(list));
+  }
+  const Outputs made = run_op(*launch.op, frame.args());
+  for (size_t i = 0; i < made.size(); ++i)
+    copy_into(Tensor::share(static_cast<TensorImpl*>(outputs[i])), made[i]);
+}
+
+}  // namespace
+
+void Instance::run_into(TensorList inputs, TensorList outputs) const {
+  const std::vector<Tensor> made = run({inputs.begin(), inputs.end()}, outputs);
+  // What the output shares with an input or another output is copied. Not by an op: to those who know
+  // the memory this is its first content, no write.
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (made[i]->data == outputs[i]->data || made[i]->numel == 0) continue;
+    const Tensor row_major = made[i].is_contiguous() ? made[i] : assign(made[i]);
+    std::memcpy(outputs[i]->data, row_major->data,
+                static_cast<size_t>(row_major->numel) * size_of(row_major.dtype()));
+  }
+}
+
+// Where the output is all of its root, it is made where it is wanted.
+StoragePtr Instance::memory_for(const Root& root, TensorList into) const {
+  const auto k = static_cast<size_t>(root.index);
+  if (!into.empty() && fills_root(lowered_, lowered_.outputs[k])) return into[k]->storage;
+  return Storage::allocate(static_cast<size_t>(root.bytes), Device{});
+}
+
+inline void Instance::launch(size_t index, WorkingSet& set) const {
+  const Launch& launch = lowered_.launches[index];
+  WorkingSet::Prepared& prepared = set.calls[index];
+  if (!launch.kernel) return call_op(launch, prepared.values, prepared.outputs);
+  const OpScope scope(launch.op->name().c_str());
+  if (const int32_t status = launch.kernel->run(&prepared.call); status != OAR_OK)
+    fail_launch(launch, status);
+}
+
+// Every lane ends or fails, so the error is that of the first launch in the program that has one.
+void Instance::run_lanes(const Fork& fork, WorkingSet& set) const {
+  parallel_chunks(static_cast<int64_t>(fork.lanes.size()), [&](int64_t lane) {
+    int32_t at = -1;
+    try {
+      for (int32_t index : fork.lanes[static_cast<size_t>(lane)]) {
+        at = index;
+        launch(static_cast<size_t>(index), set);
+      }
+    } catch (...) {
+      set.failures[static_cast<size_t>(lane)] = {at, std::current_exception()};
+    }
+  });
+  WorkingSet::Failure first;
+  for (size_t lane = 0; lane < fork.lanes.size(); ++lane) {
+    WorkingSet::Failure& f = set.failures[lane];
+    if (f.error && (!first.error || f.launch < first.launch)) std::swap(first, f);
+    f.error = nullptr;
+  }
+  if (first.error) std::rethrow_exception(first.error);
+}
+
+// What a run holds outside of the arena: inputs until they are last read, results from where they are
+// first written.
+class Instance::Held {
+ public:
+  Held(const Instance& instance, WorkingSet& set, std::vector<Tensor> given, TensorList into)
+      : instance_(instance),
+        set_(set),
+        given_(std::move(given)),
+        into_(into),
+        made_(instance.lowered_.roots.size()),
+        begin_(instance.begins_.begin()),
+        end_(instance.ends_.begin()) {
+    for (Tensor& t : given_) t = instance.readable(t);
+    for (size_t r = 0; r < made_.size(); ++r) {
+      const Root& root = instance.lowered_.roots[r];
+      const auto id = static_cast<int32_t>(r);
+      if (root.kind == Root::Input)
+        instance.bind(set, id, given_[static_cast<size_t>(root.index)]->data);
+      if (root.kind == Root::State) instance.bind(set, id, state(root)->data);
+    }
+  }
+
+  // Before, and behind, all launches up to this one.
+  void begin_until(size_t launch) {
+    for (; begin_ != instance_.begins_.end() && std::cmp_less_equal(begin_->launch, launch);
+         ++begin_) {
+      const auto r = static_cast<size_t>(begin_->root);
+      made_[r] = instance_.memory_for(instance_.lowered_.roots[r], into_);
+      instance_.bind(set_, begin_->root, made_[r]->data());
+    }
+  }
+  void end_until(size_t launch) {
+    for (; end_ != instance_.ends_.end() && std::cmp_less_equal(end_->launch, launch); ++end_) {
+      const Root& root = instance_.lowered_.roots[static_cast<size_t>(end_->root)];
+      given_[static_cast<size_t>(root.index)] = Tensor();
+    }
+  }
+
+  std::vector<Tensor> outputs() const {
+    std::vector<Tensor> outputs;
+    for (int32_t place : instance_.lowered_.outputs) {
+      const Place& p = instance_.lowered_.places[static_cast<size_t>(place)];
+      const Root& root = instance_.lowered_.roots[static_cast<size_t>(p.root)];
+      const StoragePtr& storage = root.kind == Root::Input
+                                      ? given_[static_cast<size_t>(root.index)]->storage
+                                  : root.kind == Root::State ? state(root)->storage
+                                                             : made_[static_cast<size_t>(p.root)];
+      outputs.push_back(Tensor::view_of(storage, p.layout.dims(), p.layout.strides(),
+                                        set_.tensors[static_cast<size_t>(place)]->data,
+                                        p.layout.dtype()));
+    }
+    return outputs;
+  }
+
+ private:
+  const Tensor& state(const Root& root) const {
+    return instance_.program_.states[static_cast<size_t>(root.index)].tensor;
+  }
+
+  const Instance& instance_;
+  WorkingSet& set_;
+  std::vector<Tensor> given_;
+  TensorList into_;
+  std::vector<StoragePtr> made_;  // by root
+  std::vector<Turn>::const_iterator begin_, end_;
+};
+
+void Instance::run_launches(WorkingSet& set, Held& held) const {
+  const auto one = [&](size_t index) {
+    held.begin_until(index);
+    launch(index, set);
+    held.end_until(index);
+  };
+  if (profiling()) {
+    for (size_t i = 0; i < set.calls.size(); ++i) {
+      const ProfiledCall timed(*lowered_.launches[i].op, Args(set.calls[i].values));
+      one(i);
+    }
+    return;
+  }
+  size_t next = 0;
+  for (const Fork& fork : schedule_.forks()) {
+    for (; next < static_cast<size_t>(fork.begin); ++next) one(next);
+    next = static_cast<size_t>(fork.end);
+    held.begin_until(next - 1);
+    run_lanes(fork, set);
+    held.end_until(next - 1);
+  }
+  for (; next < set.calls.size(); ++next) one(next);
+}
+
+std::vector<Tensor> Instance::run(std::vector<Tensor> given, TensorList into) const {
+  Borrowed borrowed(*this);
+  WorkingSet& set = borrowed.get();
+  Held held(*this, set, std::move(given), into);
+  set.mark_unchanged(is_unchanged(set));
+  set.complete = false;
+  run_launches(set, held);
+  held.begin_until(set.calls.size());
+  set.complete = true;
+  std::vector<Tensor> outputs = held.outputs();
+  for (int32_t k : lowered_.written)
+    program_.states[static_cast<size_t>(k)].tensor->storage->bump_version();
+  return outputs;
+}
+
+}  // namespace oar

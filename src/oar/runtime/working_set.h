@@ -1,0 +1,40 @@
+#pragma once
+
+#include "oar/device/launch.h"
+#include "oar/runtime/instance.h"
+
+namespace oar {
+
+// What one run at a time uses: tensors on an arena, and the calls on them.
+struct Instance::WorkingSet {
+  StoragePtr arena;
+  std::vector<Tensor> tensors;  // by place
+  struct Prepared {
+    std::vector<Value> values;
+    std::vector<std::vector<Tensor>> lists;
+    std::vector<oar_tensor*> outputs;
+    KernelCall call{};
+    uint64_t lasting = 0;  // inputs, by bit, that no run writes
+    LaunchMemory memory;
+  };
+  std::vector<Prepared> calls;  // by launch
+
+  // Tells kernels which of the lasting inputs hold what they held in this set's run before.
+  void mark_unchanged(bool same) {
+    if (same == marked) return;
+    for (Prepared& p : calls) p.memory.unchanged = same ? p.lasting : 0;
+    marked = same;
+  }
+  // By lane of the fork under way: the launch that failed, and how.
+  struct Failure {
+    int32_t launch = -1;
+    std::exception_ptr error;
+  };
+  std::vector<Failure> failures;
+  std::vector<std::pair<StoragePtr, uint32_t>>
+      seen;               // states that no run writes, and their versions
+  bool complete = false;  // the run before reached its end
+  bool marked = false;
+};
+
+}  // namespace oar
