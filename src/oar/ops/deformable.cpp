@@ -19,6 +19,7 @@
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
 #include "oar/ops/view.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -42,10 +43,12 @@ struct Bending {
 
 void check_per_tap(const Tensor& given, const char* argument, const char* channels,
                    const Shape& wanted) {
-  user_check(same(given.shape(), wanted), ErrorKind::InvalidArgument,
-             "{} has shape {}; these x, weight, stride, padding and dilation need {}.\nhint: It is "
-             "[batch, {}, out_height, out_width].",
-             argument, to_string(given.dims()), wanted.str(), channels);
+  const auto fits = [&](size_t i) { return assume_same(given.dims()[i], wanted[i]); };
+  user_check(given.rank() == 4 && fits(0) && fits(1) && fits(2) && fits(3),
+             ErrorKind::InvalidArgument,
+             "{} has shape {}; with these x, weight, stride, padding and dilation it must be "
+             "{}.\nhint: {} is [batch, {}, out_height, out_width].",
+             argument, to_string(given.dims()), wanted.str(), argument, channels);
 }
 
 Shape deformed_shape(const args::deform_conv2d& a) {
@@ -55,7 +58,7 @@ Shape deformed_shape(const args::deform_conv2d& a) {
              to_string(a.x.dims()), to_string(a.weight.dims()));
   const Bending b(a);
   const Shape weight = a.weight.shape();
-  Shape out = conv_result(a.x.shape(), weight, Sliding(b));
+  const Shape out = conv_result(a.x.shape(), weight, Sliding(b));
   check_bias(a.bias, weight);
   user_check(
       b.deformable_groups >= 1 && same(floor_mod(a.x.dim(1), Dim(b.deformable_groups)), Dim(0)),
@@ -69,7 +72,7 @@ Shape deformed_shape(const args::deform_conv2d& a) {
   if (a.mask.defined())
     check_per_tap(a.mask, "mask", "deformable_groups * kernel_height * kernel_width",
                   {out[0], taps, out[2], out[3]});
-  return out;
+  return {out[0], out[1], a.offset.dim(2), a.offset.dim(3)};
 }
 
 // 0, step, 2 * step, … as a tensor with `behind` axes of size 1 behind it.
@@ -104,8 +107,9 @@ struct Neighbour {
 // A coordinate of -1 or less is outside, so that the derivative there is 0, as it is on the far side.
 std::array<Neighbour, 2> neighbours(const Tensor& at, const Tensor& size) {
   const Tensor below = floor(at), part = at - below;
-  const auto make = [](const Tensor& exists, const Tensor& index, Tensor weight) {
-    return Neighbour{cast(zero_unless(exists, index), DType::Int64), exists, std::move(weight)};
+  const auto make = [](const Tensor& exists, const Tensor& index, const Tensor& weight) {
+    return Neighbour{cast(zero_unless(exists, index), DType::Int64), exists,
+                     zero_unless(exists, weight)};
   };
   const Tensor here = logical_and(greater_equal(at, literal(0)), less_than(at, size));
   const Tensor next = logical_and(greater_than(at, literal(-1)), less_than(at, size - 1));
@@ -137,7 +141,7 @@ Tensor read_taps(const Tensor& image, const Tensor& offset, const Tensor& mask, 
       const Tensor index = where(exists, row.index * width + column.index, outside);
       const Tensor seen =
           take_along(pixels, broadcast_to(reshape(index, flat), {n, groups, each, places}), 3);
-      Tensor share = reshape(zero_unless(exists, row.weight * column.weight), flat);
+      Tensor share = reshape(row.weight * column.weight, flat);
       if (mask.defined()) share = share * reshape(mask, flat);
       sum = sum.defined() ? sum + seen * share : seen * share;
     }
