@@ -38,7 +38,7 @@ from oar import framework, func, nn, regularizer  # noqa: E402,F401
 from oar.framework import ParamAttr, Parameter, create_parameter, load, save  # noqa: E402,F401
 from oar.static.program import disable_static, enable_static  # noqa: E402
 from oar import amp, geometric, incubate, io, jit, metric, optimizer, profiler, static, utils  # noqa: E402,F401
-from oar import base, decomposition, device, distributed, inference, pir, pir_utils, tensor  # noqa: E402,F401
+from oar import base, decomposition, device, distributed, inference, pir, pir_utils, tensor, vision  # noqa: E402,F401
 from oar.autograd import ir_backward  # noqa: E402,F401
 from oar import _C_ops, _legacy_C_ops  # noqa: E402,F401
 from oar.nn.initializer import LazyGuard  # noqa: E402,F401

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "oar/base/error.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -181,6 +182,18 @@ TEST(Dim, ComparisonsFollowHintsAndAreRecorded) {
     EXPECT_TRUE(same(n, 4));
     EXPECT_EQ(outer.learnt().size(), 1U);
   }
+}
+
+TEST(Dim, AnEqualityThatACallNeedsIsAssumedAgainstTheHints) {
+  const Dim n = Dim::symbol("n", 4), m = Dim::symbol("m", 9);
+  EXPECT_FALSE(assume_same(n, m)) << "nobody would check it";
+  const DimAssumptions learnt;
+  EXPECT_TRUE(assume_same(n + 1, m));
+  EXPECT_TRUE(assume_same(n, n));
+  EXPECT_FALSE(assume_same(n, n + 1));
+  EXPECT_FALSE(assume_same(Dim(2), Dim(3)));
+  ASSERT_EQ(learnt.learnt().size(), 1U);
+  EXPECT_EQ(learnt.learnt()[0].kind, DimAssumption::Equal);
 }
 
 TEST(Dim, OverflowIsAnErrorAndNeverASymbol) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "oar/base/error.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 
@@ -276,16 +277,31 @@ Dim Dim::symbolic_max(Dim a, Dim b) {
       {DimTable::Op::Max, {}, std::max(a.hint(), b.hint()), bound, a.word(), b.word()});
 }
 
+namespace {
+
+// Do the bounds of the symbols decide it?
+bool never_equal(Dim a, Dim b) {
+  DimTable& t = DimTable::get();
+  std::lock_guard lock(t.mutex);
+  return t.lower_bound(a - b).value_or(0) > 0 || t.lower_bound(b - a).value_or(0) > 0;
+}
+
+}  // namespace
+
 bool Dim::symbolic_same(Dim a, Dim b) {
-  {
-    DimTable& t = DimTable::get();
-    std::lock_guard lock(t.mutex);
-    if (t.lower_bound(a - b).value_or(0) > 0 || t.lower_bound(b - a).value_or(0) > 0) return false;
-  }
+  if (never_equal(a, b)) return false;
   const bool equal = a.hint() == b.hint();
   if (t_assumptions)
     t_assumptions->add({equal ? DimAssumption::Equal : DimAssumption::NotEqual, a, b});
   return equal;
+}
+
+bool assume_same(Dim a, Dim b) {
+  const bool open = t_assumptions && !(a == b) && (a.is_symbolic() || b.is_symbolic());
+  if (!open) return same(a, b);
+  if (never_equal(a, b)) return false;
+  t_assumptions->add({DimAssumption::Equal, a, b});
+  return true;
 }
 
 bool Dim::symbolic_less(Dim a, Dim b) {

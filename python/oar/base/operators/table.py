@@ -109,6 +109,10 @@ cumprod | x:X dim exclusive=False reverse=False -> Out
 cumsum | x:X axis=-1 flatten=False exclusive=False reverse=False -> Out
 decayed_adagrad | param:Param grad:Grad moment:Moment learning_rate:LearningRate decay=0.95 epsilon=1e-06 ->
     ParamOut MomentOut
+deformable_conv | x:Input offset:Offset filter:Filter>weight mask:Mask strides=[1,1]>stride paddings=[0,0]>padding
+    dilations=[1,1]>dilation deformable_groups=1 groups=1 im2col_step=64> -> Output @ deform_conv2d
+- deformable_conv_v1 | x:Input offset:Offset filter:Filter>weight strides=[1,1]>stride paddings=[0,0]>padding
+    dilations=[1,1]>dilation deformable_groups=1 groups=1 im2col_step=64> -> Output @ deform_conv2d
 depthwise_conv2d | input:Input>x filter:Filter>weight strides=[1,1]>stride paddings=[0,0]>padding
     padding_algorithm='EXPLICIT' groups=1 dilations=[1,1]>dilation data_format='NCHW' -> Output @ conv2d
 depthwise_conv2d_transpose | x:Input filter:Filter>weight strides=[1,1]>stride paddings=[0,0]>padding

@@ -9,7 +9,7 @@ from typing import Any
 from oar._C import Tensor, ops
 from oar.nn import functional as F
 from oar.nn.initializer import Constant, Normal
-from oar.static.nn.maker import LayerMaker, sizes
+from oar.static.nn.maker import LayerMaker, sizes, static_only
 
 __all__ = [
     "bilinear_tensor_product",
@@ -17,6 +17,7 @@ __all__ = [
     "conv2d_transpose",
     "conv3d",
     "conv3d_transpose",
+    "deform_conv2d",
     "embedding",
     "fc",
     "prelu",
@@ -174,6 +175,24 @@ def conv3d_transpose(input: Tensor, num_filters: int, output_size: Any = None, f
     """A transposed convolution of volumes with filters of its own."""
     return _conv_transpose("conv3d_transpose", input, num_filters, output_size, filter_size, groups, param_attr,
                            bias_attr, act, name, data_format, (padding, stride, dilation))
+
+
+def deform_conv2d(x: Tensor, offset: Tensor, mask: Tensor | None, num_filters: int, filter_size: Any, stride: Any = 1,
+                  padding: Any = 0, dilation: Any = 1, groups: int = 1, deformable_groups: int = 1,
+                  im2col_step: int = 1, weight_attr: Any = None, bias_attr: Any = None,
+                  name: str | None = None) -> Tensor:
+    """A convolution, with filters of its own, whose taps read where ``offset`` moves them; see ``vision.ops``."""
+    static_only("deform_conv2d")
+    maker = LayerMaker("deformable_conv", name, x.dtype)
+    channels, groups, window = _channels(x, "NCHW"), groups or 1, sizes(filter_size, 2)
+    if channels % groups or num_filters % groups:
+        raise ValueError(
+            f"[deform_conv2d] {channels} channels and {num_filters} filters do not fall into {groups} groups."
+        )
+    fan_in_normal = Normal(0.0, math.sqrt(2.0 / (channels * math.prod(window))))
+    weight = maker.parameter([num_filters, channels // groups, *window], weight_attr, default=fan_in_normal)
+    bias = maker.parameter([num_filters], bias_attr, is_bias=True)
+    return ops.deform_conv2d(x, offset, weight, bias, stride, padding, dilation, deformable_groups, groups, mask)
 
 
 def bilinear_tensor_product(x: Tensor, y: Tensor, size: int, act: str | None = None, name: str | None = None,

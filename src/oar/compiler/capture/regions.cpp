@@ -11,6 +11,7 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ops/control_rules.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 
@@ -186,7 +187,9 @@ void assume_again(const std::vector<DimAssumption>& assumptions, const std::vect
   for (const DimAssumption& a : assumptions)
     if (mentions(a.left) || mentions(a.right))
       continue;
-    else if (a.kind == DimAssumption::Equal || a.kind == DimAssumption::NotEqual)
+    else if (a.kind == DimAssumption::Equal)
+      assume_same(a.left, a.right);
+    else if (a.kind == DimAssumption::NotEqual)
       same(a.left, a.right);
     else
       known_less(a.left, a.right);

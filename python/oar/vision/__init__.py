@@ -1,0 +1,5 @@
+"""What is made for images."""
+
+from oar.vision import ops
+
+__all__ = ["ops"]
