@@ -1,5 +1,5 @@
 // Elementary functions. Polynomials are minimax fits over the interval that a reduction leaves; in double
-// they are Taylor series. In float every function is within 2 units in the last place of the true value (erfinv 2.5),
+// they are Taylor series. In float every function is within 2 units in the last place of the true value (erfinv 2.5, stanh 3),
 // and exact for infinities, NaN and zeros of either sign (tests/python/test_numerics.py).
 #pragma once
 
