@@ -31,6 +31,10 @@ def rows(lengths, *rest, seed=0, dtype="float64"):
     return base.create_lod_tensor(array(sum(lengths), *rest, seed=seed, dtype=dtype), [lengths])
 
 
+def zeros(lengths):
+    return base.create_lod_tensor(np.zeros([sum(lengths), 1], "int64"), [lengths])
+
+
 def parts(x, lengths):
     return np.split(np.asarray(x), np.cumsum(lengths)[:-1]) if lengths else []
 
@@ -197,16 +201,12 @@ def test_expand_rows(programs):
     assert out.lod_level == 1  # there are as many rows as in y
     (slope,) = static.gradients(out, x)
     for lengths in LENGTHS:
-        feed = {"x": array(len(lengths), 2), "y": base.create_lod_tensor(np.zeros([sum(lengths), 1], "int64"), [lengths])}
+        feed = {"x": array(len(lengths), 2), "y": zeros(lengths)}
         got, gradient = run(programs[0], feed, [out, slope])
         np.testing.assert_array_equal(got, np.repeat(feed["x"], lengths, 0))
         np.testing.assert_array_equal(gradient, np.repeat(np.array(lengths, "float64")[:, None], 2, 1))
     with pytest.raises(ValueError, match="x_0|y_lengths"):
-        run(programs[0], {"x": array(3, 2), "y": rows_of_zeros([1, 1])}, [out])
-
-
-def rows_of_zeros(lengths):
-    return base.create_lod_tensor(np.zeros([sum(lengths), 1], "int64"), [lengths])
+        run(programs[0], {"x": array(3, 2), "y": zeros([1, 1])}, [out])
 
 
 def test_expand_sequences(programs):
@@ -260,6 +260,30 @@ def test_a_copy_goes_on(programs):
     feed = rows([2, 3], 1)
     np.testing.assert_allclose(run(twin, {"x": feed}, [out])[0], pooled(feed, [2, 3], "sum", 0.0))
     assert x.lod_level == 1
+
+
+def test_a_copy_with_sizes_of_its_own(programs):
+    x = static.data("x", [None, 1], "float64", lod_level=1)
+    y = static.data("y", [None, 1], "float64", lod_level=1)
+    assert static.nn.sequence_expand(x, y).lod_level == 1
+    twin = programs[0].clone()
+    with static.program_guard(twin):
+        copied = twin.global_block().var("x")
+        assert oar.masked_select(copied, copied > 0).lod_level == 0
+
+
+def test_in_a_branch(programs):
+    x = static.data("x", [None, 2], "float64", lod_level=1)
+    out = static.nn.cond(
+        oar.sum(x) > 0, lambda: static.nn.sequence_pool(x * 2, "sum"), lambda: static.nn.sequence_pool(x, "max")
+    )
+    for sign, how in ((2.0, "sum"), (-1.0, "max")):
+        content = sign * np.abs(array(5, 2))
+        (got,) = run(programs[0], {"x": base.create_lod_tensor(content, [[2, 3]])}, [out])
+        np.testing.assert_allclose(got, pooled(content * max(sign, 1.0), [2, 3], how, 0.0))
+    y = static.data("y", [None, 2], "float64", lod_level=1)
+    with pytest.raises(ValueError, match="may differ. hint.*outside branches"):
+        static.nn.cond(oar.sum(x) > 0, lambda: static.nn.sequence_pool(x + y, "sum"), lambda: oar.zeros([1, 2]))
 
 
 def test_inference_model(programs, tmp_path):

@@ -83,9 +83,11 @@ def _same_as(program: Program, size: str) -> set[str]:
 
 def _rivals(program: Program, variable: Tensor) -> list[str]:
     """The names of several lengths that may be meant, where inputs with lengths met in a call; none for an input."""
-    if variable.is_data or len(program._lengths) < 2:
+    if len(program._lengths) < 2 or variable.name in program._builder.input_names:
         return []
-    same = _same_as(program, str(variable.shape[0])) & set(program._lengths)
+    same = set(program._lengths)
+    if program_of(variable) is not None:  # what met within a branch or a loop the program does not tell
+        same &= _same_as(program, str(variable.shape[0]))
     return sorted(program._lengths[size].name for size in same) if len(same) > 1 else []
 
 
@@ -108,7 +110,7 @@ def lengths_of(op: str, argument: str, variable: Any) -> Tensor:
     if rivals:
         raise ValueError(
             f"[{op}] the rows of {argument} have the lengths {' and '.join(rivals)}, which may differ. hint: give lod_level=1 "
-            f"to one of these inputs only, or call {op} before they meet."
+            f"to one of these inputs only, or call {op} before they meet, outside branches and loops."
         )
     return lengths
 

@@ -8,7 +8,7 @@ from typing import Any
 from oar._C import Tensor, ops
 from oar.geometric.segment import reduce_rows
 from oar.static.nn.maker import LayerMaker
-from oar.static.program import default_main_program
+from oar.static.program import default_main_program, program_of
 from oar.static.sequences import divide, lengths_of, levels_of
 
 __all__ = [
@@ -217,5 +217,5 @@ def _expanded_sequences(x: Tensor, lengths: Tensor, repeats: Tensor) -> Tensor:
     place = ops.repeat_positions(new)
     shift = ops.gather(_ends(lengths) - lengths, source, 0) - (_ends(new) - new)
     rows = _counted(place.shape[0]) - 1 + ops.gather(shift, place, 0)
-    divide(default_main_program(), place.shape[0], new)
+    divide(program_of(x) or default_main_program(), place.shape[0], new)
     return ops.gather(x, rows, 0)
