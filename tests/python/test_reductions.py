@@ -115,3 +115,18 @@ def test_instruction_sets_and_threads_agree():
     plain = run()
     np.testing.assert_array_equal(run(OAR_NUM_THREADS="1"), plain)
     np.testing.assert_allclose(run(OAR_CPU_ISA="avx2"), plain, rtol=1e-6)
+
+
+def test_long_products_keep_their_digits():
+    """Sums of products in pieces that are added pairwise, on any number of threads."""
+    x = np.random.default_rng(0).random((2, 1 << 22)).astype("float32")
+    exact = x.astype("float64") @ x[0].astype("float64")
+    before, seen = oar.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            oar.set_num_threads(threads)
+            seen.append([oar.dot(oar.to_tensor(x[1]), oar.to_tensor(x[0])).item(), *oar.mv(oar.to_tensor(x), oar.to_tensor(x[0])).tolist()])
+    finally:
+        oar.set_num_threads(before)
+    assert seen[0] == seen[1] == seen[2]
+    np.testing.assert_allclose(seen[0], [exact[1], *exact], rtol=2e-7)

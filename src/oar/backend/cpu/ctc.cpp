@@ -11,9 +11,9 @@ constexpr C kNever = C(-1e30);
 constexpr int64_t kLane = 8;
 
 // to[s] = f(s) for whole lanes. A lane is made before it is stored, so that the compiler need not fear
-// that f reads what was written.
+// that f reads what was written. Flattened: a call of f would keep the loop from being vectorised.
 template <class C, class F>
-void by_lanes(int64_t n, C* to, F f) {
+[[gnu::flatten]] void by_lanes(int64_t n, C* to, F f) {
   for (int64_t begin = 0; begin < n; begin += kLane) {
     C made[kLane];
     for (int64_t k = 0; k < kLane; ++k) made[k] = f(begin + k);
@@ -91,7 +91,7 @@ class Alignment {
       // The largest one's share is 1; the others follow in either order.
       const C ab = a > b ? a : b, below = a > b ? b : a;
       const C high = ab > c ? ab : c, other = ab > c ? c : ab;
-      const C ways = 1 + functions::exp(below - high) + functions::exp(other - high);
+      const C ways = 1 + functions::weight_exp(below - high) + functions::weight_exp(other - high);
       const C made = high + functions::log(ways) + log[s];
       return made > kNever<C> ? made : kNever<C>;
     });
@@ -200,7 +200,7 @@ void ctc_grad(KernelCall& call) {
         a.backward(t, from, to);
         const C *ahead = Alignment<C>::at(rows.data(), a.row(), t), *log = a.logs();
         by_lanes(a.row() - 4, share.data(),
-                 [=](int64_t s) { return functions::exp(ahead[s] + to[s] - log[s] - ways); });
+                 [=](int64_t s) { return functions::weight_exp(ahead[s] + to[s] - log[s] - ways); });
         for (int64_t s = 0; s < a.states(); ++s) total[a.class_of(s)] += share[s];
         T* line = out + t * stride + b * classes;
         for (int64_t s = 0; s < a.states(); ++s)

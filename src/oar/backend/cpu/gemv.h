@@ -72,10 +72,52 @@ void put(T* out, T value, bool accumulate) {
   *out = accumulate ? *out + value : value;
 }
 
+// Adds pairs until one number is left.
+template <class T>
+T sum_in_pairs(T* parts, int64_t count) {
+  while (count > 1) {
+    const int64_t half = (count + 1) / 2;
+    for (int64_t i = half; i < count; ++i) parts[i - half] += parts[i];
+    count = half;
+  }
+  return parts[0];
+}
+
+// Terms of a sum that are added one behind the other: longer chains lose digits, and leave threads
+// without work where there are few rows.
+inline constexpr int64_t kLongestSum = int64_t{1} << 14;
+
+// The same for rows that are longer than that.
+template <class T>
+void times_vector_by_long_rows(int64_t rows, int64_t columns, Matrix<const T> matrix,
+                               const T* vector, T* out, int64_t step, bool accumulate) {
+  const int64_t pieces = (columns + kLongestSum - 1) / kLongestSum, groups = (rows + 3) / 4;
+  const Scratch<T> parts(rows * pieces);
+  parallel_for(0, groups * pieces, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t i = task / pieces * 4, p = task % pieces, from = p * kLongestSum;
+      const int64_t height = std::min<int64_t>(4, rows - i);
+      const int64_t count = std::min(kLongestSum, columns - from);
+      const T* lines = matrix.data + i * matrix.row + from;
+      T sums[4];
+      if (height == 4)
+        dot_rows<4>(lines, matrix.row, vector + from, count, sums);
+      else
+        for (int64_t r = 0; r < height; ++r)
+          dot_rows<1>(lines + r * matrix.row, matrix.row, vector + from, count, sums + r);
+      for (int64_t r = 0; r < height; ++r) parts[(i + r) * pieces + p] = sums[r];
+    }
+  });
+  for (int64_t i = 0; i < rows; ++i)
+    put(out + i * step, sum_in_pairs(parts.data() + i * pieces, pieces), accumulate);
+}
+
 // The matrix's rows lie in memory one behind the other.
 template <class T>
 void times_vector_by_rows(int64_t rows, int64_t columns, Matrix<const T> matrix, const T* vector,
                           T* out, int64_t step, bool accumulate) {
+  if (columns > kLongestSum)
+    return times_vector_by_long_rows(rows, columns, matrix, vector, out, step, accumulate);
   const int64_t grain = std::max<int64_t>(4, kVectorGrain / std::max<int64_t>(columns, 1));
   parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
     T sums[4];
