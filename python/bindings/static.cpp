@@ -270,6 +270,31 @@ PyObject* calls(PyObject* self, PyObject*) {
   });
 }
 
+// The pairs of open sizes that met in the calls so far: taken to be equal, or broadcast to each other.
+PyObject* met_sizes(PyObject* self, void*) {
+  return guarded([&] {
+    const Program program = builder_of(self)->whole();
+    Ref pairs = checked(PyList_New(0));
+    auto add = [&](Dim left, Dim right) {
+      if (left.is_known() || right.is_known() || left.str() == right.str()) return;
+      const Ref pair = checked(Py_BuildValue("(ss)", left.str().c_str(), right.str().c_str()));
+      check(PyList_Append(pairs.get(), pair.get()));
+    };
+    for (const DimAssumption& a : program.assumptions)
+      if (a.kind == DimAssumption::Equal) add(a.left, a.right);
+    for (const Instruction& i : program.body.instructions) {
+      if (i.op->name() != "broadcast_to") continue;
+      const Shape& to = program.values[static_cast<size_t>(i.results[0])].type.shape;
+      for_each_operand(i, [&](ValueId id) {
+        const Shape& from = program.values[static_cast<size_t>(id)].type.shape;
+        for (size_t k = 1; k <= std::min(from.size(), to.size()); ++k)
+          add(from[from.size() - k], to[to.size() - k]);
+      });
+    }
+    return pairs.release();
+  });
+}
+
 PyObject* named(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_list(builder_of(self)->named()); });
 }
@@ -355,6 +380,7 @@ PyGetSetDef kGetters[] = {{"version", version, nullptr, nullptr, nullptr},
                           {"serial", serial, nullptr, nullptr, nullptr},
                           {"state_names", state_names, nullptr, nullptr, nullptr},
                           {"input_names", input_names, nullptr, nullptr, nullptr},
+                          {"met_sizes", met_sizes, nullptr, nullptr, nullptr},
                           {}};
 PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                         {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},

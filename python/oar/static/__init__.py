@@ -25,6 +25,7 @@ from oar.static.io import (
     serialize_program,
     set_program_state,
 )
+from oar.static.ipu import IpuCompiledProgram, IpuStrategy, ipu_shard_guard, set_ipu_shard
 from oar.static.metrics import accuracy, auc, ctr_metric_bundle
 from oar.static.nn.host import Print, py_func
 from oar.static.program import Program, default_main_program, default_startup_program, program_guard
@@ -41,6 +42,8 @@ __all__ = [
     "Executor",
     "ExponentialMovingAverage",
     "InputSpec",
+    "IpuCompiledProgram",
+    "IpuStrategy",
     "Print",
     "Program",
     "Scope",
@@ -62,6 +65,7 @@ __all__ = [
     "device_guard",
     "global_scope",
     "gradients",
+    "ipu_shard_guard",
     "load",
     "load_from_file",
     "load_inference_model",
@@ -77,6 +81,7 @@ __all__ = [
     "scope_guard",
     "serialize_persistables",
     "serialize_program",
+    "set_ipu_shard",
     "set_program_state",
     "xpu_places",
 ]

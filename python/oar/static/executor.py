@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from oar._framework import CPUPlace, place_of
 from oar._lazy import np
 from oar.static.program import Operator, Program, _some, default_main_program, written_elsewhere
 from oar.static.scope import Scope, global_scope
+from oar.static.sequences import content_with_lengths, fed_levels, fed_with_lengths, hint_at_lengths
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor"]
 
@@ -108,7 +110,7 @@ class Executor:
             feed: arrays or tensors by the names of the program's inputs.
             fetch_list: variables, or names of them.
             scope: where the program's states live; the global scope when None.
-            return_numpy: arrays rather than tensors.
+            return_numpy: arrays rather than tensors; rows of sequences are a ``LoDTensor`` otherwise.
             use_prune: write no states, unless ops of an update are in ``fetch_list`` too.
         """
         if isinstance(program, CompiledProgram):
@@ -143,7 +145,7 @@ def _checked_feed(program: Program, feed: Any) -> dict[str, Any]:
     for name in feed:
         if name not in known:
             raise ValueError(f"[Executor.run] the program has no input {name!r}. Its inputs are {_some(known)}.")
-    return feed
+    return fed_with_lengths(known, feed)
 
 
 def _fetched(program: Program, entry: Any, scope: Scope) -> Tensor:
@@ -227,15 +229,20 @@ def _run(
     fetches = [v for v in found if _C.capture_of(v) is not None]
     for optimizer in program._optimizers:
         optimizer._feed_learning_rate(scope)
-    executable, names = _draft(program, fetches, scope, pruned)
+    levels = [[] if return_numpy or _C.capture_of(v) is None else fed_levels(v, feed) for v in found]
+    executable, names = _draft(program, [*fetches, *itertools.chain(*levels)], scope, pruned)
     missing = [name for name in names if name not in feed]
     if missing:
-        raise ValueError(f"[Executor.run] the program needs {_some(missing)}, which the feed does not have.")
+        raise ValueError(f"[Executor.run] the program needs {_some(missing)}, which the feed does not have."
+                         + hint_at_lengths(missing, feed))
     inputs = [_as_tensor(feed[name], name, program._find(name)) for name in names]
     with _seeded(program.random_seed):
         results = iter(executable.run(inputs))
     outputs = [next(results) if _C.capture_of(v) is not None else v for v in found]
-    return [t.numpy() if return_numpy else t.detach().clone() for t in outputs]
+    if return_numpy:
+        return [t.numpy() for t in outputs]
+    lengths = [[next(results).tolist() for _ in level] for level in levels]
+    return [content_with_lengths(t, rows) if rows else t.detach().clone() for t, rows in zip(outputs, lengths)]
 
 
 @contextlib.contextmanager

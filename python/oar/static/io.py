@@ -19,6 +19,7 @@ from oar.framework.io import _replacing
 from oar.static.executor import CompiledProgram, _contents
 from oar.static.program import Program, _some, default_main_program, program_of, written_elsewhere
 from oar.static.scope import global_scope
+from oar.static.sequences import lengths_among
 
 __all__ = [
     "deserialize_persistables",
@@ -71,6 +72,7 @@ def _pruned(program: Program | None, feed_vars: Any, fetch_vars: Any, contents: 
         for_test = source.clone(for_test=True)
         executable, needed = for_test._builder.draft(fetches, contents or _placeholder, False)
     names = [v.name for v in feeds]
+    names += [name for name in lengths_among(needed, names) if name not in names]
     missing = [name for name in needed if name not in names]
     if missing:
         raise ValueError(f"the outputs need {_some(missing)}, which feed_vars does not have.")

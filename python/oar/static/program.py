@@ -171,6 +171,7 @@ class Program:
         self._optimizers: list[Any] = []
         self._drafts: dict[Any, Any] = {}
         self._fetch_names: list[str] = []
+        self._lengths: dict[str, Tensor] = {}  # of sequences, by the open size that they divide
         self._seed = Program._seed_to_come
         self._block = Block(self)
         _by_serial[self._builder.serial] = self
@@ -253,6 +254,8 @@ class Program:
         twin._seed = self._seed
         for name, parameter in self._parameters.items():
             twin._adopt(twin._builder.find(name), name, parameter)
+        lengths = {size: twin._builder.find(variable.name) for size, variable in self._lengths.items()}
+        twin._lengths = {size: found for size, found in lengths.items() if found is not None}
         if not for_test:
             twin._optimizers = list(self._optimizers)
         return twin

@@ -43,7 +43,7 @@ class LoDTensor:
         return [list(itertools.accumulate(level, initial=0)) for level in self._lengths]
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
-        """The lengths that were given with the content. No op reads them: Oar has no nested sequences."""
+        """The lengths that were given with the content, level by level."""
         return [list(level) for level in self._lengths]
 
     def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:

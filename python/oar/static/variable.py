@@ -8,6 +8,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 from oar.static.program import Block, default_main_program, program_of
+from oar.static.sequences import declare_lengths, levels_of
 
 __all__ = ["Variable", "data"]
 
@@ -31,7 +32,8 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor
         name: the name to feed it by.
         shape: its sizes.
         dtype: the default dtype when None.
-        lod_level: 0; Oar has no nested sequences.
+        lod_level: how many levels of lengths divide the rows into sequences, and those into groups; see
+            ``base.create_lod_tensor``. With one or more the number of rows is open, whatever ``shape`` says.
     """
     if oar.in_dynamic_mode():
         raise RuntimeError("static.data() is for static mode. Call enable_static() first.")
@@ -39,12 +41,17 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor
         raise TypeError(f"[static.data] name should be a string, but received {type(name).__name__}.")
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"[static.data] shape should be a list or a tuple, but received {type(shape).__name__}.")
+    if lod_level < 0 or lod_level and not shape:
+        raise ValueError(f"[static.data] lod_level is {lod_level} and shape {list(shape)}; lengths divide the rows of axis 0.")
+    shape = [None, *shape[1:]] if lod_level else shape
     builder = default_main_program()._builder
     sizes = [_size(name, axis, size) for axis, size in enumerate(shape)]
     dtype = _C.dtype(dtype or oar.get_default_dtype())
     if name in builder.input_names:
         return _same_input(builder.find(name), name, sizes, dtype)
-    return builder.input(sizes, dtype, name, True)
+    made = builder.input(sizes, dtype, name, True)
+    declare_lengths(default_main_program(), made, lod_level, _size)
+    return made
 
 
 def _same_input(there: Tensor, name: str, sizes: list[Any], dtype: Any) -> Tensor:
@@ -116,7 +123,7 @@ def _is_same(self: Tensor, other: Tensor) -> bool:
 Tensor.is_same = _is_same
 Tensor.block = _of_variable("block", _block)
 Tensor.grad_name = property(lambda self: f"{self.name}@GRAD")
-Tensor.lod_level = _of_variable("lod_level", lambda self: 0)
+Tensor.lod_level = _of_variable("lod_level", lambda self: len(levels_of(self)))
 Tensor.is_data = _of_variable("is_data", lambda self: self.name in _block(self).program._builder.input_names)
 Tensor.is_parameter = _of_variable("is_parameter", lambda self: self.name in _block(self).program._parameters)
 Tensor.get_value = _get_value

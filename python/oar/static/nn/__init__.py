@@ -17,6 +17,14 @@ from oar.static.nn.control_flow import case, cond, switch_case, while_loop
 from oar.static.nn.host import py_func, static_pylayer
 from oar.static.nn.loss import nce
 from oar.static.nn.norms import batch_norm, data_norm, group_norm, instance_norm, layer_norm, spectral_norm
+from oar.static.nn.sequences import (
+    sequence_conv,
+    sequence_expand,
+    sequence_first_step,
+    sequence_last_step,
+    sequence_pool,
+    sequence_softmax,
+)
 
 __all__ = [
     "batch_norm",
@@ -38,6 +46,12 @@ __all__ = [
     "prelu",
     "py_func",
     "row_conv",
+    "sequence_conv",
+    "sequence_expand",
+    "sequence_first_step",
+    "sequence_last_step",
+    "sequence_pool",
+    "sequence_softmax",
     "sparse_embedding",
     "spectral_norm",
     "static_pylayer",

@@ -1,0 +1,41 @@
+"""The names for IPUs. Each says that there is none."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from oar.static.program import Program
+
+__all__ = ["IpuCompiledProgram", "IpuStrategy", "ipu_shard_guard", "set_ipu_shard"]
+
+
+def _no_ipu(name: str, way_out: str) -> str:
+    return f"[static.{name}] there is no IPU; devices other than the CPU come as plug-ins. hint: {way_out}"
+
+
+class IpuStrategy:
+    """An error: settings for IPUs, of which there are none."""
+
+    def __init__(self) -> None:
+        raise RuntimeError(_no_ipu("IpuStrategy", "run the program as it is, or with a BuildStrategy."))
+
+
+class IpuCompiledProgram:
+    """An error: a program for IPUs, of which there are none."""
+
+    def __init__(self, program: Program | None = None, scope: Any = None, ipu_strategy: Any = None) -> None:
+        raise ValueError(_no_ipu("IpuCompiledProgram", "give the program itself to Executor.run, or a CompiledProgram."))
+
+
+@contextlib.contextmanager
+def ipu_shard_guard(index: int = -1, stage: int = -1) -> Iterator[None]:
+    """An error: calls within are for one of several IPUs, of which there are none."""
+    raise ValueError(_no_ipu("ipu_shard_guard", "leave the guard out; all calls run on the CPU."))
+    yield
+
+
+def set_ipu_shard(call_func: Any, index: int = -1, stage: int = -1) -> Any:
+    """An error: the calls of a function are for one of several IPUs, of which there are none."""
+    raise ValueError(_no_ipu("set_ipu_shard", "call the function as it is; all calls run on the CPU."))
