@@ -199,8 +199,9 @@ void ctc_grad(KernelCall& call) {
         to = Alignment<C>::at(back.data(), a.row(), t % 2);
         a.backward(t, from, to);
         const C *ahead = Alignment<C>::at(rows.data(), a.row(), t), *log = a.logs();
-        by_lanes(a.row() - 4, share.data(),
-                 [=](int64_t s) { return functions::weight_exp(ahead[s] + to[s] - log[s] - ways); });
+        by_lanes(a.row() - 4, share.data(), [=](int64_t s) {
+          return functions::weight_exp(ahead[s] + to[s] - log[s] - ways);
+        });
         for (int64_t s = 0; s < a.states(); ++s) total[a.class_of(s)] += share[s];
         T* line = out + t * stride + b * classes;
         for (int64_t s = 0; s < a.states(); ++s)
