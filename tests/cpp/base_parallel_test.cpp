@@ -55,7 +55,7 @@ std::size_t threads_used() {
     }
     // Stay a while, so that a second thread has the time to come.
     arrived.fetch_add(1);
-    for (int i = 0; i < 2000 && num_threads() > 1 && arrived.load() < 2; ++i) {
+    for (int i = 0; i < 20000 && num_threads() > 1 && arrived.load() < 2; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
