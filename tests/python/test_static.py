@@ -459,3 +459,9 @@ def test_a_copy_can_be_trained(programs):
     w = static.global_scope()._tensor("w").numpy()
     np.testing.assert_allclose(got, 2 * value.T @ (value @ w) / 5, rtol=1e-4)
     assert weight.name == "w"
+
+
+def test_an_input_without_axes(programs):
+    x = static.data("x", [], "float32")
+    (found,) = run(programs[0], {"x": np.float32(3)}, [x * 2])
+    assert found.shape == () and found == 6

@@ -50,7 +50,8 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor
     if name in builder.input_names:
         return _same_input(builder.find(name), name, sizes, dtype)
     made = builder.input(sizes, dtype, name, True)
-    declare_lengths(default_main_program(), made, lod_level, _size)
+    if lod_level:
+        declare_lengths(default_main_program(), made, lod_level, _size)
     return made
 
 
