@@ -2,6 +2,7 @@
 // the pragma that names a unit's instruction set: nothing here may be seen by another unit.
 #pragma once
 
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,f16c")
 #include <immintrin.h>
 
 #include "oar/backend/cpu/tile_table.h"
