@@ -83,7 +83,7 @@ class Fusing {
   void fuse_convolution(size_t at) {
     Epilogue e{.end = call(at).results[0]};
     step(e, [&](const Instruction& next) { return takes_affine(call(at), next, e); });
-    step(e, [&](const Instruction& next) { return takes_residual(next, e); });
+    step(e, [&](const Instruction& next) { return takes_residual(at, next, e); });
     step(e, [&](const Instruction& next) { return takes_activation(next, e); });
     if (!e.calls.empty()) replace(at, e, fused_convolution(call(at), e));
   }
@@ -110,8 +110,10 @@ class Fusing {
     const Instruction& call = program_.body.instructions[static_cast<size_t>(maker)];
     return call.op->name() == "broadcast_to" ? &call : nullptr;
   }
-  bool takes_residual(const Instruction& next, Epilogue& e) const {
+  // One that is made behind the call would make it wait, and keep what it reads in memory.
+  bool takes_residual(size_t at, const Instruction& next, Epilogue& e) const {
     const std::optional<ValueId> other = other_operand(next, "add", e);
+    if (other && made_[static_cast<size_t>(*other)] > static_cast<int>(at)) return false;
     // A number per channel or for all: its broadcast view would be read like an image.
     if (!other || !(program_.type_of(*other) == program_.type_of(e.end)) || broadcast(*other))
       return false;
@@ -165,7 +167,7 @@ class Fusing {
     if (e.bias != kNoValue && !is_row_of(e.bias, type)) return;
     if (e.bias == kNoValue) step(e, [&](const Instruction& next) { return takes_bias(next, e); });
     step(e, [&](const Instruction& next) { return takes_factor(next, e); });
-    step(e, [&](const Instruction& next) { return takes_residual(next, e); });
+    step(e, [&](const Instruction& next) { return takes_residual(at, next, e); });
     // Other activations take as long there as alone, and round otherwise.
     step(e, [&](const Instruction& next) {
       return next.op->name() == "relu" && takes_activation(next, e);
