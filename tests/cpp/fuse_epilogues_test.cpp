@@ -61,6 +61,11 @@ TEST(FuseEpilogues, EverythingThatStandsBehindAConvolution) {
                  {"conv_fused"});
 }
 
+TEST(FuseEpilogues, NotASummandThatIsMadeLater) {
+  expect_fused(program_of("%c", line("%b", "exp(%r)") + line("%c", "add(%a, %b)")),
+               {"conv", "exp", "add"});
+}
+
 TEST(FuseEpilogues, NotWhatSomebodyElseReads) {
   expect_fused(program_of("%y, %a", line("%y", "relu(%a)")), {"conv", "relu"});
   expect_fused(program_of("%y", line("%b", "relu(%a)") + line("%y", "add(%a, %b)")),
