@@ -16,7 +16,7 @@ from oar.jit import segments, specs
 from oar.jit.capture import Program
 from oar.jit.report import Counts, must_capture, options, say, total
 from oar.jit.structure import flatten
-from oar.jit.variant import Declined, Plan, Variant, capture_variant
+from oar.jit.variant import Declined, Plan, Unmet, Variant, capture_variant
 from oar.nn.layer.layers import Layer
 
 __all__ = ["StaticFunction"]
@@ -109,10 +109,16 @@ class StaticFunction:
                 self._counts.whole += 1
                 variant.used = self._counts.whole
                 if variant.writes:
-                    return variant.run(tensors)
+                    return self._run(variant, tensors, args, kwargs)
         if variant is not None:
-            return variant.run(tensors)
+            return self._run(variant, tensors, args, kwargs)
         return self._run_as_python(args, kwargs)
+
+    def _run(self, variant: Variant, tensors: list[Tensor], args: tuple, kwargs: dict) -> Any:
+        try:
+            return variant.run(tensors)
+        except Unmet:
+            return self._run_as_python(args, kwargs)
 
     def _run_as_python(self, args: tuple, kwargs: dict) -> Any:
         result, how = segments.run(self._call, args, kwargs, self._title)

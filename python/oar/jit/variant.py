@@ -9,10 +9,10 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit.interpret import SUPPORTED, Decline, Machine, Raised, Restart, Results
+from oar.jit.interpret import SUPPORTED, Decline, Interpreter, Raised, Restart, Results
 from oar.jit.structure import rebuild
 
-__all__ = ["Declined", "Plan", "Variant", "capture_variant"]
+__all__ = ["Declined", "Plan", "Unmet", "Variant", "capture_variant"]
 
 _MOST_RESTARTS = 16
 
@@ -37,6 +37,10 @@ class Declined(Exception):  # noqa: N818
     def __init__(self, reason: str, where: str, guards: Any) -> None:
         super().__init__(f"{reason} ({where})" if where else reason)
         self.guards = guards
+
+
+class Unmet(BaseException):
+    """The function would raise here. Nothing has changed yet: it is called as Python, which raises."""
 
 
 class Plan:
@@ -73,6 +77,7 @@ class Variant:
         self.finish, self.effects = interpreted.finish, interpreted.effects
         self.before, self.actions = interpreted.machine.before, interpreted.machine.actions
         self.writes = program.writes or bool(self.effects or self.actions or self.before)
+        self._demands = interpreted.demands
         self.used = 0  # when, by the function's count of calls
 
     def other_size(self, sizes: tuple) -> int | None:
@@ -92,6 +97,10 @@ class Variant:
         for action in self.before:
             action()
         made = self.program.run(tensors)
+        if self._demands:
+            if not all(bool(t) for t in made[-self._demands:]):
+                raise Unmet
+            del made[-self._demands:]
         memo: dict[int, Any] = {}
         result = self.finish(made, tensors, memo)
         for effect in self.effects:
@@ -106,7 +115,7 @@ class _Interpretation:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.machine = Machine()
+        self.machine = Interpreter()
 
     def run(self, inputs: list[Tensor]) -> list[Tensor]:
         """Called by the native capture with its symbolic tensors."""
@@ -128,7 +137,8 @@ class _Interpretation:
         results = Results(world)
         self.finish = results.finish(result)
         self.effects = results.effects()
-        return results.outputs
+        self.demands = len(self.machine.demands)
+        return [*results.outputs, *self.machine.demands]
 
 
 def capture_variant(plan: Plan, with_open: bool) -> Variant:
@@ -155,6 +165,8 @@ def capture_variant(plan: Plan, with_open: bool) -> Variant:
                 text = (str(error).strip().splitlines() or [""])[0]
                 reason = f"{type(error).__name__}: {text}"
                 raise Declined(reason, machine.where_declined(), machine.world.guards) from None
+            if attempt.demands and program.writes:
+                raise Declined("it raises where a tensor says so, and changes tensors outside", "", None)
             sizes = tuple(None if isinstance(d, _C.Dim) else d for row in rows for d in row[0])
             return Variant(program, sizes, attempt)
         raise Declined("it makes something that lasts at every call", "", None)

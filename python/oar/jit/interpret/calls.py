@@ -105,7 +105,9 @@ class Calls(Attributes):
 
     def _call_op(self, function: Any, args: list, kwargs: dict) -> Any:
         what = name_of(function)
-        args = [a if isinstance(a, Tensor) else self.world.settled(a, what) for a in args]
+        if self.world.origins and (what.endswith("_") or what == "copy_into"):
+            raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
+        args = [self.world.settled(a, what) for a in args]
         kwargs = {k: self.world.settled(v, what) for k, v in kwargs.items()}
         return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs)))
 

@@ -52,6 +52,7 @@ def _load_fast(m: Machine, f: Frame, i: Instruction) -> None:
     value = f.locals.get(i.value, ABSENT)
     if value is ABSENT:
         raise m.absent_name(i.value, local=True)
+    m.check_known(value)
     f.stack.append(value)
 
 
@@ -93,6 +94,7 @@ def _load_deref(m: Machine, f: Frame, i: Instruction) -> None:
     value = m.world.cell(f.cells[i.value], f"variable {i.value} of the enclosing function")
     if value is ABSENT:
         raise m.absent_name(i.value)
+    m.check_known(value)
     f.stack.append(value)
 
 
@@ -382,13 +384,13 @@ def _jump(m: Machine, f: Frame, i: Instruction) -> None:
 
 
 @instruction("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE")
-def _jump_if_true(m: Machine, f: Frame, i: Instruction) -> None:
-    m.jump_if(f, i, f.stack.pop(), True)
+def _jump_if_true(m: Machine, f: Frame, i: Instruction) -> Any:
+    return m.jump_if(f, i, f.stack.pop(), True)
 
 
 @instruction("POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_FALSE")
-def _jump_if_false(m: Machine, f: Frame, i: Instruction) -> None:
-    m.jump_if(f, i, f.stack.pop(), False)
+def _jump_if_false(m: Machine, f: Frame, i: Instruction) -> Any:
+    return m.jump_if(f, i, f.stack.pop(), False)
 
 
 @instruction("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NONE")
@@ -404,15 +406,16 @@ def _jump_if_not_none(m: Machine, f: Frame, i: Instruction) -> None:
 
 
 @instruction("JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP")
-def _jump_or_pop(m: Machine, f: Frame, i: Instruction) -> None:
+def _jump_or_pop(m: Machine, f: Frame, i: Instruction) -> Any:
     value = f.stack[-1]
     wanted = i.name == "JUMP_IF_TRUE_OR_POP"
     if isinstance(value, Tensor) and _C.is_symbolic(value):
-        m.fork_or_pop(f, i, value, wanted)
-    elif m.truth(value) == wanted:
+        return m.fork_or_pop(f, i, value, wanted)
+    if m.truth(value) == wanted:
         f.index = i.target
     else:
         f.stack.pop()
+    return None
 
 
 @instruction("GET_ITER")
@@ -421,14 +424,17 @@ def _get_iter(m: Machine, f: Frame, i: Instruction) -> None:
 
 
 @instruction("FOR_ITER")
-def _for_iter(m: Machine, f: Frame, i: Instruction) -> None:
+def _for_iter(m: Machine, f: Frame, i: Instruction) -> Any:
+    if type(f.stack[-1]).__name__ == "RangeIterator":
+        return m.next_in_range(f, i, f.stack[-1])
     try:
-        f.stack.append(m.next_for(f, i, f.stack[-1]))
+        f.stack.append(m.next_of(f.stack[-1]))
     except Raised as raised:
         if not isinstance(raised.error, StopIteration):
             raise
         f.stack.pop()
         f.index = i.target
+    return None
 
 
 # ---- functions ------------------------------------------------------------------------------------------------------

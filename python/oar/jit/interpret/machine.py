@@ -36,6 +36,7 @@ class Machine(Operators):
     """One interpretation of one call."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.world = World()
         self.frames: list[Frame] = []
         self.actions: list[Any] = []  # on the host, after every run
@@ -178,30 +179,25 @@ class Machine(Operators):
 
     # jumps on values -----------------------------------------------------------------------------------------
 
-    def jump_if(self, frame: Frame, one: Any, value: Any, wanted: bool) -> None:
+    def jump_if(self, frame: Frame, one: Any, value: Any, wanted: bool) -> Any:
         """Jumps where the truth of the value is the wanted one."""
         if isinstance(value, Tensor) and _C.is_symbolic(value):
-            self.fork(frame, one, value, wanted)
-        elif self.truth(value) == wanted:
+            return self.fork(frame, one, value, wanted)
+        if self.truth(value) == wanted:
             frame.index = one.target
+        return None
 
-    def fork(self, frame: Frame, one: Any, value: Tensor, wanted: bool) -> None:
-        raise Decline("it branches on the value of a tensor")
+    def fork(self, frame: Frame, one: Any, value: Tensor, wanted: bool) -> Any:
+        raise NotImplementedError
 
-    def fork_or_pop(self, frame: Frame, one: Any, value: Tensor, wanted: bool) -> None:
-        raise Decline("it branches on the value of a tensor")
-
-    def negation(self, value: Any) -> Any:
-        """``not value``"""
-        return not self.truth(value)
+    def fork_or_pop(self, frame: Frame, one: Any, value: Tensor, wanted: bool) -> Any:
+        raise NotImplementedError
 
     def same_object(self, a: Any, b: Any) -> bool:
         """``a is b``"""
+        if any(id(v) in self.world.origins or id(v) in self.world.numbers for v in (a, b)):
+            raise Decline("it asks whether a tensor that a branch gives is another")
         return a is b
-
-    def next_for(self, frame: Frame, one: Any, value: Any) -> Any:
-        """The next value of a loop."""
-        return self.next_of(value)
 
     def range_of(self, args: list) -> Any:
         """``range``"""
@@ -210,8 +206,8 @@ class Machine(Operators):
         args = [self.world.settled(a, "range", tensors=False) for a in args]
         return self.native(lambda: range(*args))
 
-    def check_end(self) -> None:
-        """Before the result is taken: nothing is left that a program cannot do."""
+    def check_known(self, value: Any) -> None:
+        """Declines a variable that is not the same on all ways to here."""
 
     def absent_name(self, name: str, local: bool = False) -> Raised:
         if local:

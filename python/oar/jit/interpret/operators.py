@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import types
 from typing import Any
 
@@ -31,6 +32,7 @@ _COMPARE: dict[str, tuple[Any, str, str]] = {
     "<": (operator.lt, "__lt__", "__gt__"), "<=": (operator.le, "__le__", "__ge__"), "==": (operator.eq, "__eq__", "__eq__"),
     "!=": (operator.ne, "__ne__", "__ne__"), ">": (operator.gt, "__gt__", "__lt__"), ">=": (operator.ge, "__ge__", "__le__"),
 }
+_TOLD_BY_RUNS = re.compile(r"\bu\d+\b")
 _UNARY = {"UNARY_POSITIVE": (operator.pos, "__pos__"), "UNARY_NEGATIVE": (operator.neg, "__neg__"),
           "UNARY_INVERT": (operator.invert, "__invert__")}
 
@@ -45,6 +47,9 @@ class Operators(Calls):
     """Operators, as a part of the interpreter."""
 
     def _run(self, function: Any, *values: Any) -> Any:
+        for value in values:
+            if type(value) is _C.Dim:
+                check_size(value)
         if any(isinstance(v, Tensor) for v in values):
             return self.on_tensors(lambda: function(*values))
         return self.native(lambda: function(*values))
@@ -95,6 +100,8 @@ class Operators(Calls):
 
     def inplace(self, symbol: str, a: Any, b: Any) -> Any:
         name = _BINARY[symbol][1]
+        if self.world.origins and isinstance(a, Tensor):
+            raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
         if _is_simple(a) and _is_simple(b):
             return self._run(_INPLACE[symbol], a, b)
         method = f"__i{name}__"
@@ -257,6 +264,8 @@ class Operators(Calls):
         if isinstance(method, types.FunctionType) and not isinstance(container, Tensor):
             self.call(method, [container, key, value], {})
         elif isinstance(container, Tensor):
+            if self.world.origins:
+                raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
             key, value = self.world.settled(key, "an index"), self.world.settled(value, "an index")
             self.on_tensors(lambda: operator.setitem(container, key, value))
         elif isinstance(container, dict):
@@ -300,6 +309,7 @@ class Operators(Calls):
         if isinstance(value, Tensor):
             return self.truth_of_tensor(value)
         if kind is _C.Dim:
+            check_size(value)
             return self.native(lambda: value != 0)
         if isinstance(value, known.CONTAINER_TYPES) and not has_python_method(kind, "__bool__") and not has_python_method(
                 kind, "__len__"):
@@ -337,6 +347,12 @@ class Operators(Calls):
             return len(value)
         settled = self.world.settled(value, "len")
         return self.native(lambda: len(settled))
+
+
+def check_size(size: Any) -> None:
+    """What Python asks of an open size is an assumption of the program: not for sizes that only a run tells."""
+    if _TOLD_BY_RUNS.search(str(size)):
+        raise Decline("it asks for a size that depends on values")
 
 
 def _holds_dim(value: Any) -> bool:

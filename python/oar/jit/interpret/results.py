@@ -33,10 +33,11 @@ class Results:
 
     def finish(self, value: Any) -> Maker:
         """A maker of the function's result."""
-        if isinstance(value, Tensor) and self._is_made(value):
+        if isinstance(value, Tensor) and self._is_made(value) and id(value) not in self._world.origins and id(value) not in self._world.numbers:
             place = self._place(value)
             return lambda made, given, memo: made[place]
-        if type(value) is tuple and value and all(isinstance(v, Tensor) and self._is_made(v) for v in value):
+        if type(value) is tuple and value and all(
+                isinstance(v, Tensor) and self._is_made(v) and id(v) not in self._world.origins and id(v) not in self._world.numbers for v in value):
             places = [self._place(v) for v in value]
             return lambda made, given, memo: tuple([made[p] for p in places])
         return self.maker(value)
@@ -74,6 +75,8 @@ class Results:
         if isinstance(value, Tensor):
             return self._tensor(value)
         kind = type(value)
+        if kind.__name__ == "_Unknown":
+            raise Decline("it gives back a variable that only one branch sets")
         if kind is _C.Dim:
             raise Decline(f"a size that is open ({value}) leaves it")
         if kind in IMMUTABLE or isinstance(value, type):
@@ -99,8 +102,23 @@ class Results:
             return lambda made, given, memo: given[place]
         if self._world.is_outside(value):
             return _constant(value)
-        place = self._place(value)
+        if id(value) in self._world.origins:
+            return self._told(value)
+        place, kind = self._place(value), self._world.numbers.get(id(value))
+        if kind is not None:
+            return lambda made, given, memo: kind(made[place].item())
         return lambda made, given, memo: made[place]
+
+    def _told(self, value: Tensor) -> Maker:
+        """One of the tensors from outside, or a new one, as the run says."""
+        place, which = self._place(value), self._place(self._world.origins[id(value)][1])
+        others = [self._tensor(t) for t in self._world.numbered]
+
+        def make(made: list, given: list, memo: dict) -> Any:
+            number = int(made[which].item())
+            return others[number - 1](made, given, memo) if number else made[place]
+
+        return make
 
     def _sequence(self, value: Any, build: Callable) -> Maker:
         parts = [self.maker(item) for item in value]

@@ -85,6 +85,9 @@ class World:
         self._arguments: dict[int, Any] = {}  # containers that stand for the caller's own
         self.inputs: dict[int, Tensor] = {}  # symbolic tensors that stand for the caller's
         self._iterated: set[int] = set()
+        self.numbers: dict[int, type] = {}  # tensors that stand for Python numbers
+        self.origins: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may be one from outside, and which
+        self.numbered: list[Tensor] = []
         self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
         self._outside: dict[int, Tensor] = {}  # tensors that were there before
 
@@ -155,6 +158,14 @@ class World:
         if isinstance(value, Tensor):
             self._outside[id(value)] = value
         return value
+
+    def number_of(self, tensor: Tensor) -> int:
+        """A number above 0 for a tensor from outside or of the caller's."""
+        for i, one in enumerate(self.numbered):
+            if one is tensor:
+                return i + 1
+        self.numbered.append(tensor)
+        return len(self.numbered)
 
     def is_outside(self, tensor: Tensor) -> bool:
         return id(tensor) in self._outside
@@ -332,7 +343,7 @@ class World:
         if kind in IMMUTABLE or kind is re.Pattern:
             return value
         if isinstance(value, Tensor):
-            if tensors:
+            if tensors and id(value) not in self.numbers:
                 return value
             raise Decline(f"{what} looks at a tensor")
         if kind is tuple or kind is frozenset or kind is slice:
