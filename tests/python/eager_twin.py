@@ -76,11 +76,16 @@ class Inputs:
         found = []
         for owner in self._watched:
             if isinstance(owner, oar.Tensor):
-                found.append((owner, owner.grad))
+                found.append((owner, _gradient(owner)))
             else:
-                found.append([(name, p, p.grad) for name, p in owner.named_parameters()])
+                found.append([(name, p, _gradient(p)) for name, p in owner.named_parameters()])
                 found.append(list(owner.named_buffers()))
         return found
+
+
+def _gradient(tensor):
+    """A gradient that was cleared may be zeros or None; what differs between them is tested where it matters."""
+    return None if tensor.grad is None or not bool(tensor.grad.any()) else tensor.grad
 
 
 # what a caller can see ---------------------------------------------------------------------------

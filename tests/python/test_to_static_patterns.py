@@ -342,7 +342,7 @@ def test_a_training_step(static, x):
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     for rows in (4, 4, 4, 6, 5):
         yield step(x(rows, 3))

@@ -26,7 +26,7 @@ def training(static, net, optimizer, extra=None):
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     return step
 
@@ -84,6 +84,28 @@ def test_between_two_steps(name, kind, tmp_path):
 
 
 @side_by_side
+def test_a_cleared_gradient_is_zeros_or_none_as_in_eager_mode(static, x):
+    net, c = network(), Box(zeros=True)
+    unused = nn.Linear(3, 2)
+    optimizer = oar.optimizer.SGD(0.1, parameters=[*net.parameters(), *unused.parameters()], weight_decay=0.1)
+
+    @static
+    def step(t):
+        (net(t) ** 2).mean().backward()
+        optimizer.step()
+        optimizer.clear_grad(set_to_zero=c.zeros)
+
+    for c.zeros in (True, True, False, True):
+        yield step(x()), [p.grad for p in [*net.parameters(), *unused.parameters()]], unused.weight
+    f = static(lambda t: t * 2 if net[0].weight.grad is None else t - 1)
+    yield f(x())
+    net.clear_gradients()
+    yield f(x())
+    net[0].weight.clear_gradient(False)
+    yield f(x())
+
+
+@side_by_side
 def test_the_rate_in_the_loss(static, x):
     net = network()
     x.watch(net)
@@ -117,7 +139,7 @@ def test_a_scheduler_is_stepped_inside(static, x):
         optimizer.step()
         optimizer.clear_grad()
         scheduler.step()
-        return loss, rate, scheduler.last_epoch, optimizer.get_lr()
+        return loss.detach(), rate, scheduler.last_epoch, optimizer.get_lr()
 
     for _ in range(4):
         yield step(x()), scheduler.last_epoch, scheduler.last_lr
@@ -141,7 +163,7 @@ def test_set_lr_inside(static, x):
         optimizer.set_lr(optimizer.get_lr() / 2)
         optimizer.step()
         optimizer.clear_grad()
-        return loss, optimizer.get_lr()
+        return loss.detach(), optimizer.get_lr()
 
     for c.rate in (0.5, 0.5, 0.25, 1.0):
         yield step(x()), optimizer.get_lr()
@@ -163,7 +185,7 @@ def test_a_scheduler_that_watches_the_loss(static, x):
         optimizer.step()
         optimizer.clear_grad()
         scheduler.step(loss)
-        return loss
+        return loss.detach()
 
     for _ in range(5):
         yield step(x()), scheduler.last_lr, scheduler.num_bad_epochs
@@ -195,7 +217,7 @@ def test_gradients_are_accumulated(static, x):
         if c.count % c.every == 0:
             optimizer.step()
             optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     for _ in range(5):
         yield step(x()), c
@@ -218,7 +240,7 @@ def test_a_step_that_depends_on_the_loss(static, x):
             optimizer.step()
             log.append(True)
         optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     for _ in range(6):
         yield step(x()), log
@@ -239,7 +261,7 @@ def test_two_optimizers(static, x):
         (second if c.turn else first).step()
         first.clear_grad()
         second.clear_grad()
-        return loss
+        return loss.detach()
 
     for c.turn in (0, 0, 1, 1, 0):
         yield step(x())
@@ -283,7 +305,7 @@ def test_an_optimizer_made_inside(static, x):
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     for _ in range(3):
         yield step(x())
@@ -301,7 +323,7 @@ def test_a_loss_chosen_outside(static, x):
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     choices = ((F.mse_loss, 1.0, "mean"), (F.mse_loss, 1.0, "mean"), (F.l1_loss, 1.0, "mean"), (F.l1_loss, 2.0, "mean"),
                (F.smooth_l1_loss, 2.0, "sum"))
@@ -325,7 +347,7 @@ def test_a_moving_average_of_weights(static, x):
         with oar.no_grad():
             for name, value in net.state_dict().items():
                 average[name].set_value(average[name] * c.decay + value * (1 - c.decay))
-        return loss
+        return loss.detach()
 
     for c.decay in (0.9, 0.9, 0.5):
         yield step(x()), average
@@ -347,7 +369,7 @@ def test_a_penalty_on_gradients(static, x):
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     for c.weight in (0.1, 0.1, 2.0):
         yield step(x())
@@ -372,7 +394,7 @@ def test_the_trainer_as_an_object(static, x):
             self.history.append(value)
             if self.best is None or value < self.best:
                 self.best = value
-            return loss
+            return loss.detach()
 
     trainer = Trainer()
     x.watch(trainer.net)
@@ -398,7 +420,7 @@ def test_an_error_in_the_middle_of_a_step(static, x):
         if c.at == "step":
             raise ValueError("step")
         optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     for c.at in ("nowhere", "nowhere", "forward", "nowhere", "backward", "nowhere", "step", "nowhere"):
         yield raised(step, x())
@@ -415,7 +437,7 @@ def test_two_threads_train_two_networks():
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
-        return loss
+        return loss.detach()
 
     def pair(rate):
         net = network()
