@@ -76,14 +76,14 @@ class Inputs:
         found = []
         for owner in self._watched:
             if isinstance(owner, oar.Tensor):
-                found.append((owner, _gradient(owner)))
+                found.append((owner, gradient(owner)))
             else:
-                found.append([(name, p, _gradient(p)) for name, p in owner.named_parameters()])
+                found.append([(name, p, gradient(p)) for name, p in owner.named_parameters()])
                 found.append(list(owner.named_buffers()))
         return found
 
 
-def _gradient(tensor):
+def gradient(tensor):
     """A gradient that was cleared may be zeros or None; what differs between them is tested where it matters."""
     return None if tensor.grad is None or not bool(tensor.grad.any()) else tensor.grad
 
@@ -143,7 +143,7 @@ def differences(got, want, where="", rtol=1e-5, atol=1e-6):
     if isinstance(want, np.ndarray) and isinstance(got, np.ndarray):
         if got.shape == want.shape and np.allclose(got, want, rtol=rtol, atol=atol, equal_nan=want.dtype.kind in "fc"):
             return None
-        return f"{where}: got {got.tolist()}, eager mode gives {want.tolist()}"
+        return f"{where}: got {_short(got.tolist())}, eager mode gives {_short(want.tolist())}"
     if isinstance(want, (list, tuple)) and type(got) is type(want) and len(got) == len(want):
         found = (differences(g, w, f"{where}[{i}]", rtol, atol) for i, (g, w) in enumerate(zip(got, want)))
         return next((f for f in found if f), None)
@@ -151,7 +151,12 @@ def differences(got, want, where="", rtol=1e-5, atol=1e-6):
         same = np.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True)
     else:
         same = type(got) is type(want) and got == want
-    return None if same else f"{where}: got {got!r}, eager mode gives {want!r}"
+    return None if same else f"{where}: got {_short(got)}, eager mode gives {_short(want)}"
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) < 400 else text[:400] + " ..."
 
 
 # the two runs --------------------------------------------------------------------------------------
@@ -177,7 +182,7 @@ def _tensors(value, found, seen):
     return found
 
 
-def _backward(result):
+def backward(result):
     roots = [t.astype("float32") for t in _tensors(result, [], {})]
     try:
         if roots:
@@ -201,7 +206,7 @@ def _steps(scenario, static, derivatives, fixtures):
                 return
         given = inputs.of_step()
         made = snapshot((result, given))
-        failed = _backward(result) if derivatives else None
+        failed = backward(result) if derivatives else None
         gradients = failed, snapshot([t.grad for t in given]), snapshot(inputs.watched())
         yield made, gradients, printed.getvalue()
 
