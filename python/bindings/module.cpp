@@ -31,6 +31,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_segments(module.get());
     init_control(module.get());
     init_static(module.get());
+    init_guards(module.get());
     return module.release();
   });
 }

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["collecting", "defer"]
-
-_local = threading.local()
+__all__ = ["defer"]
 
 
-class collecting:  # noqa: N801
-    """Within it, this thread's deferred actions go to a list instead of being done."""
+def defer(action: Callable[[], Any], owner: Any) -> bool:
+    """Whether the action waits for the end of a run. False: the caller is to go on by itself.
 
-    def __enter__(self) -> list[Callable[[], Any]]:
-        self._before = getattr(_local, "actions", None)
-        _local.actions = []
-        return _local.actions
-
-    def __exit__(self, *exc: Any) -> None:
-        _local.actions = self._before
-
-
-def defer(action: Callable[[], Any]) -> bool:
-    """Takes note of the action while a capture is under way; False if the caller is to go on by itself."""
-    actions = getattr(_local, "actions", None)
-    if actions is None:
-        return False
-    actions.append(action)
-    return True
+    While a function is captured, the interpreter takes the place of this function: it takes note of the action and of the
+    object that it changes, which must not be read any more in the same call.
+    """
+    return False

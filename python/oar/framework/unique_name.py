@@ -26,6 +26,10 @@ class UniqueNameGenerator:
         self.ids[key] = number + 1
         return f"{self.prefix}{key}_{number}"
 
+    def peek(self, key: str, ahead: int) -> str:
+        """The name that ``key`` will have after so many others, without handing it out."""
+        return f"{self.prefix}{key}_{self.ids.get(key, 0) + ahead}"
+
 
 _current = UniqueNameGenerator()
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from oar.jit.observe import ignore
 from oar.jit.report import options, total
 from oar.jit.static_function import StaticFunction
 from oar.nn.layer.layers import Layer
@@ -80,8 +79,7 @@ def not_to_static(func: Callable | None = None) -> Callable:
 
 
 def ignore_module(modules: list[Any]) -> None:
-    """What functions of these modules read is not watched for changes."""
-    ignore(modules)
+    """Taken for compatibility: whatever a function reads is watched, in every module."""
 
 
 def enable_to_static(enable_to_static_bool: bool) -> None:

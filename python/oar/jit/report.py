@@ -9,7 +9,7 @@ import traceback
 from typing import Any
 
 from oar import _C
-from oar.jit.observe import is_users_file
+from oar.framework.frames import is_users_file
 
 __all__ = ["Counts", "must_capture", "options", "reason_of", "say", "telling", "total"]
 

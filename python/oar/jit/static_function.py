@@ -14,7 +14,7 @@ from oar._C import Tensor
 from oar._grad_mode import no_grad
 from oar.jit import segments, specs
 from oar.jit.capture import Program
-from oar.jit.report import Counts, must_capture, options, reason_of, say, total
+from oar.jit.report import Counts, must_capture, options, say, total
 from oar.jit.structure import flatten
 from oar.jit.variant import Declined, Plan, Variant, capture_variant
 from oar.nn.layer.layers import Layer
@@ -87,7 +87,7 @@ class StaticFunction:
             with no_grad():
                 return self(*args, **kwargs)
         tensors: list[Tensor] = []
-        structure = flatten(args, tensors), flatten(kwargs, tensors) if kwargs else None
+        structure = flatten((args, kwargs) if kwargs else args, tensors, {})
         signature = _C.call_key(tensors)
         if signature is None:
             return self._call(*args, **kwargs)
@@ -180,8 +180,8 @@ class StaticFunction:
             plan.symbols.update(given)
         try:
             variant = self._attempt(family, plan, title)
-        except Exception as error:
-            raise self._fall_back(family, error, title, args, kwargs) from None
+        except Declined as declined:
+            raise self._fall_back(family, declined, title, args, kwargs) from None
         opened = sorted(set(plan.symbols.values())) if None in variant.sizes else []
         say(f"{title}: captured" + (f" again: {why}" if why else "") + (f"; open: {', '.join(opened)}" if opened else ""))
         if options.code_level > 0:
@@ -205,21 +205,21 @@ class StaticFunction:
         if plan.symbols:
             try:
                 return capture_variant(plan, with_open=True)
-            except Exception as error:
-                say(f"{title}: sizes stay numbers: {reason_of(error)}")
+            except Declined as declined:
+                say(f"{title}: sizes stay numbers: {declined}")
         variant = capture_variant(plan, with_open=False)
         family.fixed = family.fixed or bool(plan.symbols)
         return variant
 
-    def _fall_back(self, family: _Family, error: Exception, title: str, args: tuple, kwargs: dict) -> _FallBack:
-        """Runs the function as Python. What it raises is raised; else it runs so from now on."""
+    def _fall_back(self, family: _Family, declined: Declined, title: str, args: tuple, kwargs: dict) -> _FallBack:
+        """Runs the function as Python, once. What it raises is raised; else it runs so while what it read is the same."""
         result = self._run_as_python(args, kwargs)
-        reason = str(error) if isinstance(error, Declined) else reason_of(error)
+        reason = str(declined)
         say(f"{title}: runs as Python: {reason}")
         if must_capture():
-            raise RuntimeError(f"{title} was not captured: {reason}") from error
+            raise RuntimeError(f"{title} was not captured: {reason}") from declined
         tries = family.uncaptured.tries + 1 if family.uncaptured else 1
-        guards = getattr(error, "guards", None) if tries < 8 else None
+        guards = declined.guards if tries < 8 else None
         family.uncaptured = _Uncaptured(reason, guards)
         family.uncaptured.tries = tries
         return _FallBack(result)
@@ -289,7 +289,7 @@ class StaticFunction:
             raise RuntimeError("There is no program yet: call the function, or give to_static an input_spec.")
         args = specs.example_arguments(self._input_spec)
         tensors: list[Tensor] = []
-        structure = flatten(args, tensors), None
+        structure = flatten(args, tensors, {})
         modes, sizes = _C.call_key(tensors)
         with self._lock:
             family = self._families.get((structure, modes, None)) or self._new_family((structure, modes, None))
@@ -298,7 +298,7 @@ class StaticFunction:
     def get_concrete_program(self, *args: Any, **kwargs: Any) -> tuple[ConcreteProgram, ConcreteProgram]:
         """The program for a call with these arguments, captured now if it is not there. Twice: Paddle has two views."""
         tensors: list[Tensor] = []
-        structure = flatten(args, tensors), flatten(kwargs, tensors) if kwargs else None
+        structure = flatten((args, kwargs) if kwargs else args, tensors, {})
         modes, sizes = _C.call_key(tensors)
         key = structure, modes, repr(_C.get_autocast()) if modes[2] else None
         with self._lock:
@@ -336,7 +336,7 @@ class ConcreteProgram:
 
     def __init__(self, variant: Variant) -> None:
         self._native = variant.program
-        self.guards = list(variant.guards)
+        self.guards = variant.guards.labels()
 
     @property
     def program(self) -> ConcreteProgram:

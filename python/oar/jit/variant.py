@@ -1,27 +1,42 @@
-"""One captured form of a function, and the making of it."""
+"""One captured form of a function, and how it is made."""
 
 from __future__ import annotations
 
-import gc
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.framework import host_actions
-from oar.jit.guards import Guards
-from oar.jit.observe import Observer
-from oar.jit.structure import rebuild, template_of
+from oar.jit.interpret import SUPPORTED, Decline, Machine, Raised, Restart, Results
+from oar.jit.structure import rebuild
 
 __all__ = ["Declined", "Plan", "Variant", "capture_variant"]
 
-# A capture makes tensors outside symbolic while it lasts: two at a time would meet each other's.
-_one_at_a_time = threading.RLock()
+_MOST_RESTARTS = 16
+
+
+class _CaptureLock:
+    """A capture makes tensors outside symbolic while it lasts: two at a time would meet each other's."""
+
+    def __init__(self) -> None:
+        self.renew()
+        os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self) -> None:
+        self.lock = threading.RLock()  # a forked child does not have the thread that may hold the old one
+
+
+_capturing = _CaptureLock()
 
 
 class Declined(Exception):  # noqa: N818
-    """The function ran on symbolic tensors, but its program would not do what it does."""
+    """The function cannot be one program: why, where, and what it had read until then."""
+
+    def __init__(self, reason: str, where: str, guards: Any) -> None:
+        super().__init__(f"{reason} ({where})" if where else reason)
+        self.guards = guards
 
 
 class Plan:
@@ -53,10 +68,11 @@ class Plan:
 class Variant:
     """A program with all that has to be so for it to stand for the function."""
 
-    def __init__(self, program: Any, sizes: tuple, guards: Guards, finish: Callable, actions: list) -> None:
-        self.program, self.sizes, self.guards = program, sizes, guards
-        self.finish, self.actions = finish, actions
-        self.writes = program.writes
+    def __init__(self, program: Any, sizes: tuple, interpreted: _Interpretation) -> None:
+        self.program, self.sizes, self.guards = program, sizes, interpreted.machine.world.guards
+        self.finish, self.effects = interpreted.finish, interpreted.effects
+        self.before, self.actions = interpreted.machine.before, interpreted.machine.actions
+        self.writes = program.writes or bool(self.effects or self.actions or self.before)
         self.used = 0  # when, by the function's count of calls
 
     def other_size(self, sizes: tuple) -> int | None:
@@ -73,73 +89,72 @@ class Variant:
         return self.guards.changed() or self.program.fits(tensors)
 
     def run(self, tensors: list[Tensor]) -> Any:
+        for action in self.before:
+            action()
         made = self.program.run(tensors)
+        memo: dict[int, Any] = {}
+        result = self.finish(made, tensors, memo)
+        for effect in self.effects:
+            effect(made, tensors, memo)
         for action in self.actions:
             action()
-        return self.finish(made, tensors)
+        return result
+
+
+class _Interpretation:
+    """One attempt to capture: the function is interpreted once, and nothing outside changes."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.machine = Machine()
+
+    def run(self, inputs: list[Tensor]) -> list[Tensor]:
+        """Called by the native capture with its symbolic tensors."""
+        world, plan = self.machine.world, self.plan
+        world.inputs = {id(symbolic): given for symbolic, given in zip(inputs, plan.tensors)}
+        given = iter(inputs)
+        args, kwargs = rebuild((list(plan.args), plan.kwargs), lambda: next(given), world.argument)
+        grad, cast = _C.is_grad_enabled(), _C.get_autocast()
+        try:
+            result = self.machine.start(plan.call, args, kwargs)
+            if _C.is_grad_enabled() != grad or _C.get_autocast() != cast:
+                raise Decline("it leaves the gradient mode or mixed precision changed")
+        finally:
+            _C.set_grad_enabled(grad)
+            _C.set_autocast(*cast)
+        undone = world.undone_by_itself()
+        if undone is not None:
+            raise Decline(f"it changes what it reads: {undone}")
+        results = Results(world)
+        self.finish = results.finish(result)
+        self.effects = results.effects()
+        return results.outputs
 
 
 def capture_variant(plan: Plan, with_open: bool) -> Variant:
-    """Captures the call. Raises what the function raises, with what it read as ``error.guards``, or ``Declined``."""
-    with _one_at_a_time:
-        attempts = [_Attempt(plan, with_open)]
-        try:
-            if attempts[0].changed and not attempts[0].keeps:
-                attempts.append(_Attempt(plan, with_open))  # what the first call has made is there now
-            return attempts[-1].variant()
-        except Exception:
-            for attempt in reversed(attempts):
-                attempt.restore()
-            raise
-
-
-class _Attempt:
-    def __init__(self, plan: Plan, with_open: bool) -> None:
-        observer = Observer(plan.call)
-        self.guards, self._random = observer.guards, observer.random
+    """Captures the call. Raises ``Declined`` where that cannot be done; nothing has happened then."""
+    if not SUPPORTED:
+        raise Declined("functions are captured under CPython 3.11 only", "", None)
+    with _capturing.lock:
         rows = plan.rows(with_open)
-        self._sizes = tuple(None if isinstance(d, _C.Dim) else d for row in rows for d in row[0])
-        finish: list[Callable] = []
-
-        def run(inputs: list[Tensor]) -> list[Tensor]:
-            given = iter(inputs)
-            args, kwargs = rebuild((plan.args, plan.kwargs), lambda: next(given))
-            with observer:
-                result = plan.call(*args, **kwargs)
-            outputs, made = template_of(result, inputs)
-            finish.append(made)
-            return outputs
-
-        try:
-            with host_actions.collecting() as self._actions:
-                self._program = _C.capture_trained(run, rows, plan.title)
-        except Exception as error:
-            self.restore()
-            error.guards = self.guards  # type: ignore[attr-defined]
-            raise
-        self._finish = finish[0]
-        self.changed = self.guards.changed()
-        self._impure = observer.impure
-        self.keeps = self._keeps_tensors()
-
-    def restore(self) -> None:
-        """Undoes what the function did to what it read: it is to run once more."""
-        self.guards.restore()
-        self._random.restore()
-
-    def _keeps_tensors(self) -> bool:
-        if self._program.kept_tensors:
-            gc.collect()
-        return self._program.kept_tensors > 0
-
-    def variant(self) -> Variant:
-        left = self.guards.holds_open_size()
-        if left is not None:
-            raise Declined(f"the function keeps a size that is open in {left}.")
-        if self.keeps:
-            raise Declined("the function keeps a tensor that it has made beyond its end.")
-        if self.changed:
-            raise Declined(f"the function changes what it reads: {self.changed}.")
-        if self._impure:
-            raise Declined(f"{self._impure}, which is another thing at every call.")
-        return Variant(self._program, self._sizes, self.guards, self._finish, self._actions)
+        for _ in range(_MOST_RESTARTS):
+            attempt = _Interpretation(plan)
+            machine = attempt.machine
+            try:
+                program = _C.capture_trained(attempt.run, rows, plan.title)
+            except Restart:
+                continue
+            except Decline as decline:
+                raise Declined(str(decline), machine.where_declined(), machine.world.guards) from None
+            except Raised as raised:
+                reason = f"it raises {type(raised.error).__name__}: {raised.error}"
+                raise Declined(reason, machine.where_declined(), machine.world.guards) from None
+            except Exception as error:
+                if machine.is_foreign(error):
+                    raise
+                text = (str(error).strip().splitlines() or [""])[0]
+                reason = f"{type(error).__name__}: {text}"
+                raise Declined(reason, machine.where_declined(), machine.world.guards) from None
+            sizes = tuple(None if isinstance(d, _C.Dim) else d for row in rows for d in row[0])
+            return Variant(program, sizes, attempt)
+        raise Declined("it makes something that lasts at every call", "", None)

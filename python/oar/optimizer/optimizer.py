@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import oar
@@ -145,12 +145,20 @@ class Optimizer:
                 scope._set(tensor.name, np.array(self.get_lr() * factor, dtype="float32"))
 
     def _lr_tensor(self, factor: float) -> Tensor:
-        tensor = self._lr_tensors.get(factor)
-        if tensor is None:
-            name = unique_name.generate("learning_rate")
-            tensor = persistent(lambda: oar.full([], self.get_lr() * factor, dtype="float32"), name)
-            self._lr_tensors[factor] = tensor
-        return tensor
+        if factor not in self._lr_tensors:
+            self._make_lasting(lambda: self._make_lr_tensor(factor))
+        return self._lr_tensors[factor]
+
+    def _make_lr_tensor(self, factor: float) -> None:
+        name = unique_name.generate("learning_rate")
+        self._lr_tensors[factor] = persistent(lambda: oar.full([], self.get_lr() * factor, dtype="float32"), name)
+
+    def _make_lasting(self, make: Callable[[], None]) -> None:
+        """Makes state that lives on from step to step: not a part of a program that is being captured."""
+        if oar.in_dynamic_mode():
+            _C.outside_capture(make)
+        else:
+            make()
 
     # stepping ----------------------------------------------------------------------------------
 
@@ -240,10 +248,7 @@ class Optimizer:
     def _update(self, grads: list[Any]) -> None:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
-            if oar.in_dynamic_mode():
-                _C.outside_capture(lambda: self._make_buckets(signature))
-            else:
-                self._make_buckets(signature)
+            self._make_lasting(lambda: self._make_buckets(signature))
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
         for bucket in self._buckets:

@@ -7,29 +7,11 @@ directly (``layer._parameters['weight'] = p``) stays right, because the registry
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections import OrderedDict
 from typing import Any
 
-__all__ = ["Registry", "layer_changes"]
-
-
-class LayerChanges:
-    """Counts changes to layers. What was found in them holds while ``now`` is the same."""
-
-    __slots__ = ("_numbers", "now")
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count(1)
-        self.now = 0
-
-    def note(self) -> None:
-        """Another change. To be called after it; threads never see the same number twice."""
-        self.now = next(self._numbers)
-
-
-layer_changes = LayerChanges()
+__all__ = ["Registry"]
 
 
 class Registry(OrderedDict):
@@ -50,19 +32,16 @@ class Registry(OrderedDict):
     def __setitem__(self, key: str, value: Any) -> None:
         super().__setitem__(key, value)
         self._mirror()[key] = value
-        layer_changes.note()
 
     def __delitem__(self, key: str) -> None:
         super().__delitem__(key)
         self._mirror().pop(key, None)
-        layer_changes.note()
 
     def clear(self) -> None:
         mirror = self._mirror()
         for key in self:
             mirror.pop(key, None)
         super().clear()
-        layer_changes.note()
 
     def pop(self, key: str, *default: Any) -> Any:
         if key not in self and default:
@@ -74,7 +53,6 @@ class Registry(OrderedDict):
     def popitem(self, last: bool = True) -> tuple[str, Any]:
         key, value = super().popitem(last)
         self._mirror().pop(key, None)
-        layer_changes.note()
         return key, value
 
     def copy(self) -> OrderedDict:

@@ -15,7 +15,7 @@ from oar.framework import unique_name
 from oar.framework.param_attr import ParamAttr
 from oar.framework.parameter import Parameter, make_parameter
 from oar.nn.layer._layer_state import LayerStateMixin
-from oar.nn.layer._registry import Registry, layer_changes
+from oar.nn.layer._registry import Registry
 
 __all__ = ["Layer"]
 
@@ -44,13 +44,11 @@ class HookRemoveHelper:
         hooks = self._hooks_ref()
         if hooks is not None:
             hooks.pop(self._hook_id, None)
-            layer_changes.note()
 
 
 def _add_hook(hooks: OrderedDict, hook: Callable) -> HookRemoveHelper:
     helper = HookRemoveHelper(hooks)
     hooks[helper._hook_id] = hook
-    layer_changes.note()
     return helper
 
 
@@ -324,7 +322,6 @@ class Layer(LayerStateMixin):
             self._unset("_buffers", "buffer", "Tensor", name, value)
         else:
             object.__setattr__(self, name, value)
-        layer_changes.note()
 
     def _register(self, registry: str, name: str, value: Any) -> None:
         own = self.__dict__
@@ -350,7 +347,6 @@ class Layer(LayerStateMixin):
                 self._non_persistable_buffer_names_set.discard(name)
                 return
         object.__delattr__(self, name)
-        layer_changes.note()
 
     def __dir__(self) -> list[str]:
         names = set(dir(type(self))) | set(self.__dict__)

@@ -18,7 +18,7 @@ def _deferred(step: Any) -> Any:
 
     @functools.wraps(step)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if host_actions.defer(lambda: step(self, *args, **kwargs)):
+        if host_actions.defer(lambda: step(self, *args, **kwargs), self):
             return None
         return step(self, *args, **kwargs)
 

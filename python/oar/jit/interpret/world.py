@@ -1,0 +1,383 @@
+"""The objects that an interpreted function meets: what it made itself, what it found outside, what it wants to change.
+
+The rule that makes a program safe to use again: whatever is read from outside is guarded at the moment it is read, and
+nothing outside is changed while the function is interpreted. A change waits as a *pending write*; reads see it first, and
+it is made after the program has run, at every run.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import Any
+
+from oar import _C
+from oar._C import Tensor
+
+__all__ = ["ABSENT", "IMMUTABLE", "Decline", "PendingWrites", "Raised", "Restart", "World", "is_array"]
+
+ABSENT: Any = _C.Guards.ABSENT
+
+
+class Decline(BaseException):
+    """The function cannot be one program; the text says why. Not for users' ``except`` clauses."""
+
+
+class Restart(BaseException):
+    """Something that lasts was made outside of the program, such as an optimizer's state: begin again and find it."""
+
+
+class Raised(Exception):  # noqa: N818
+    """An exception of the interpreted function."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+_PLAIN = (int, float, str, bool, complex, bytes, type(None), type(Ellipsis), type(NotImplemented))
+# Objects that never change and whose methods run no Python code.
+IMMUTABLE: set[type] = {
+    *_PLAIN, range, type, types.BuiltinFunctionType, _C.dtype, _C.OpFunction, types.ModuleType, types.CodeType,
+}
+_LISTS = (list, collections.deque, bytearray)
+_SETS = (set,)
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is a NumPy array, without importing NumPy for the question."""
+    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
+
+
+def _is_scalar_of_numpy(value: Any) -> bool:
+    return type(value).__module__ == "numpy" and hasattr(value, "dtype") and not is_array(value)
+
+
+class PendingWrites:
+    """Changes outside that wait until the program has run."""
+
+    def __init__(self) -> None:
+        self.dicts: dict[int, tuple[dict, dict]] = {}  # by id: the dictionary, and what is written under its keys
+        self.copies: dict[int, tuple[Any, Any]] = {}  # by id: a list or set, and the copy that takes its place
+        self.additions: dict[int, tuple[Any, list]] = {}  # by id: a list or set, and calls that only add to it
+        self.cells: dict[int, tuple[types.CellType, Any]] = {}
+        self.slots: dict[tuple[int, int], tuple[Any, Any, Any]] = {}  # the object, its descriptor, the value
+        self.calls: list[tuple[Any, tuple, dict]] = []  # functions to call, such as print
+
+    def __bool__(self) -> bool:
+        return bool(self.dicts or self.copies or self.additions or self.cells or self.slots or self.calls)
+
+    def touches(self, value: Any) -> bool:
+        """Whether something in the object itself is to be changed."""
+        own = getattr(value, "__dict__", None)
+        held = (self.dicts, self.copies, self.additions)
+        return any(id(value) in one for one in held) or id(own) in self.dicts
+
+
+class World:
+    """What a function has made and what it has found."""
+
+    def __init__(self) -> None:
+        self.guards = _C.Guards()
+        self.pending = PendingWrites()
+        self._fresh: dict[int, Any] = {}
+        self._arguments: dict[int, Any] = {}  # containers that stand for the caller's own
+        self.inputs: dict[int, Tensor] = {}  # symbolic tensors that stand for the caller's
+        self._iterated: set[int] = set()
+        self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
+        self._outside: dict[int, Tensor] = {}  # tensors that were there before
+
+    # what the function made ----------------------------------------------------------------------
+
+    def new(self, value: Any) -> Any:
+        """Takes note of an object that the function made: it is read and written without further ado."""
+        self._fresh[id(value)] = value
+        return value
+
+    def new_deep(self, value: Any) -> Any:
+        """The same for a result of native code, with the containers in it."""
+        kind = type(value)
+        if kind in (list, set, dict, collections.OrderedDict, bytearray):
+            self._fresh[id(value)] = value
+        if kind in (list, tuple):
+            for item in value:
+                self.new_deep(item)
+        elif kind is dict:
+            for item in value.values():
+                self.new_deep(item)
+        return value
+
+    def is_fresh(self, value: Any) -> bool:
+        return id(value) in self._fresh
+
+    def argument(self, value: Any) -> Any:
+        """Takes note of a container that was rebuilt from one of the caller's: its content is part of the key."""
+        self._arguments[id(value)] = value
+        return value
+
+    def is_argument(self, value: Any) -> bool:
+        return id(value) in self._arguments
+
+    def is_input(self, value: Any) -> bool:
+        return id(value) in self.inputs
+
+    def fresh_objects(self) -> dict[int, Any]:
+        return self._fresh
+
+    # dictionaries --------------------------------------------------------------------------------
+
+    def entry(self, mapping: dict, key: Any, label: str) -> Any:
+        """What a dictionary has under a key, or ``ABSENT``."""
+        if id(mapping) in self._fresh or id(mapping) in self._arguments:
+            return dict.get(mapping, key, ABSENT)
+        waiting = self.pending.dicts.get(id(mapping))
+        if waiting is not None and key in waiting[1]:
+            return waiting[1][key]
+        value = dict.get(mapping, key, ABSENT)
+        self.guards.entry(mapping, key, value, label)
+        self._read.setdefault((id(mapping), key), (value, label))
+        return self.met(value)
+
+    def met(self, value: Any) -> Any:
+        """Takes note of a tensor that was there before."""
+        if isinstance(value, Tensor):
+            self._outside[id(value)] = value
+        return value
+
+    def is_outside(self, tensor: Tensor) -> bool:
+        return id(tensor) in self._outside
+
+    def set_entry(self, mapping: dict, key: Any, value: Any) -> None:
+        if id(mapping) in self._fresh:
+            if type(mapping) is collections.OrderedDict or isinstance(mapping, collections.OrderedDict):
+                collections.OrderedDict.__setitem__(mapping, key, value)
+            else:
+                dict.__setitem__(mapping, key, value)
+            return
+        self._writable(mapping)
+        self.pending.dicts.setdefault(id(mapping), (mapping, {}))[1][key] = value
+
+    def delete_entry(self, mapping: dict, key: Any) -> None:
+        if id(mapping) in self._fresh:
+            if isinstance(mapping, collections.OrderedDict):
+                collections.OrderedDict.__delitem__(mapping, key)
+            else:
+                dict.__delitem__(mapping, key)
+            return
+        self._writable(mapping)
+        self.pending.dicts.setdefault(id(mapping), (mapping, {}))[1][key] = ABSENT
+
+    # whole containers ----------------------------------------------------------------------------
+
+    def content(self, container: Any, label: str = "a container") -> Any:
+        """The container to read from: itself, guarded, or the copy that has the pending writes."""
+        if id(container) in self._fresh or id(container) in self._arguments:
+            return container
+        copy = self.pending.copies.get(id(container))
+        if copy is not None:
+            return copy[1]
+        if id(container) in self.pending.additions:
+            return self.writable(container)
+        self.guards.content(container, label)
+        if not is_array(container):
+            for item in container.values() if isinstance(container, dict) else container:
+                self.met(item)
+        waiting = self.pending.dicts.get(id(container))
+        if waiting is None:
+            return container
+        merged = self.new(_dict_copy(container))
+        for key, value in waiting[1].items():
+            if value is ABSENT:
+                merged.pop(key, None)
+            else:
+                merged[key] = value
+        return merged
+
+    def writable(self, container: Any) -> Any:
+        """The list or set to write to: itself if the function made it, else the copy that waits."""
+        if id(container) in self._fresh:
+            return container
+        copy = self.pending.copies.get(id(container))
+        if copy is None:
+            self._writable(container)
+            if id(container) in self._iterated:
+                raise Decline("it changes a list that it is going over")
+            self.guards.content(container, "a container that is changed")
+            copy = self.pending.copies[id(container)] = (container, self.new(_copy(container)))
+            for method, args in self.pending.additions.pop(id(container), (None, ()))[1]:
+                method(copy[1], *args)
+        return copy[1]
+
+    def add(self, container: Any, method: Any, args: list) -> bool:
+        """Adds to a list or set without looking at what is in it. False where it is to be written as usual."""
+        if id(container) in self._fresh or id(container) in self._arguments or id(container) in self.pending.copies:
+            return False
+        self.pending.additions.setdefault(id(container), (container, []))[1].append((method, args))
+        return True
+
+    def _writable(self, container: Any) -> None:
+        if id(container) in self._arguments:
+            raise Decline(f"it changes a {type(container).__name__} that it was given")
+
+    def iterated(self, container: Any) -> None:
+        """Somebody goes over it: it must not get a copy meanwhile."""
+        if id(container) not in self._fresh:
+            self._iterated.add(id(container))
+
+    # variables and slots -------------------------------------------------------------------------
+
+    def cell(self, cell: types.CellType, label: str) -> Any:
+        if id(cell) not in self._fresh:
+            waiting = self.pending.cells.get(id(cell))
+            if waiting is not None:
+                return waiting[1]
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            value = ABSENT
+        if id(cell) not in self._fresh:
+            self.guards.cell(cell, value, label)
+        return self.met(value) if id(cell) not in self._fresh else value
+
+    def set_cell(self, cell: types.CellType, value: Any) -> None:
+        if id(cell) not in self._fresh:
+            self.pending.cells[id(cell)] = (cell, value)
+        elif value is ABSENT:
+            del cell.cell_contents
+        else:
+            cell.cell_contents = value
+
+    def slot(self, owner: Any, descriptor: Any, label: str) -> Any:
+        """An attribute that is kept in a slot."""
+        waiting = self.pending.slots.get((id(owner), id(descriptor)))
+        if waiting is not None:
+            return waiting[2]
+        try:
+            value = descriptor.__get__(owner)
+        except AttributeError:
+            value = ABSENT
+        if id(owner) not in self._fresh:
+            self.guards.slot(owner, descriptor, value, label)
+            self.met(value)
+        return value
+
+    def set_slot(self, owner: Any, descriptor: Any, value: Any) -> None:
+        if id(owner) not in self._fresh:
+            self.pending.slots[id(owner), id(descriptor)] = (owner, descriptor, value)
+        elif value is ABSENT:
+            descriptor.__delete__(owner)
+        else:
+            descriptor.__set__(owner, value)
+
+    def own_dict(self, value: Any) -> dict | None:
+        """The dictionary of an object's attributes; that the object keeps class and dictionary is guarded."""
+        try:
+            own = object.__getattribute__(value, "__dict__")
+        except AttributeError:
+            own = None
+        if id(value) in self._fresh:
+            if own is not None:
+                self._fresh[id(own)] = own
+        else:
+            self.guards.object(value)
+        return own if isinstance(own, dict) else None
+
+    def class_attribute(self, cls: type, name: str) -> Any:
+        """What a class and its bases have under a name, as it stands in their dictionaries."""
+        raw = _C.Guards.lookup(cls, name)
+        if id(cls) not in self._fresh:
+            self.guards.class_attribute(cls, name)
+        return raw
+
+    def undone_by_itself(self) -> str | None:
+        """What the function reads and then changes, so that a program would stand for one call only.
+
+        What is made at the first call and kept is no such thing: the next call finds it.
+        """
+        for mapping, written in self.pending.dicts.values():
+            for key, value in written.items():
+                then, label = self._read.get((id(mapping), key), (ABSENT, ""))
+                if then is not ABSENT and then is not None and not _C.Guards.same(then, value):
+                    return label
+        for cell, value in self.pending.cells.values():
+            then = getattr(cell, "cell_contents", None)
+            if then is not None and not _C.Guards.same(then, value):
+                return "a variable of the enclosing function"
+        for owner, descriptor, value in self.pending.slots.values():
+            then = getattr(owner, descriptor.__name__, None)
+            if then is not None and not _C.Guards.same(then, value):
+                return f"{type(owner).__name__}.{descriptor.__name__}"
+        for container, copy in self.pending.copies.values():
+            if len(container) != len(copy) or not all(a is b for a, b in zip(container, copy)):
+                return f"a {type(container).__name__}"
+        return None
+
+    # handing values to native code -----------------------------------------------------------------
+
+    def settled(self, value: Any, what: str, tensors: bool = True) -> Any:
+        """A value that native code may read: nothing in it runs Python or changes unseen. Raises ``Decline``."""
+        kind = type(value)
+        if kind in IMMUTABLE:
+            return value
+        if isinstance(value, Tensor):
+            if tensors:
+                return value
+            raise Decline(f"{what} looks at a tensor")
+        if kind is tuple or kind is frozenset or kind is slice:
+            parts = (value.start, value.stop, value.step) if kind is slice else value
+            made = [self.settled(item, what, tensors) for item in parts]
+            if all(a is b for a, b in zip(made, parts)):
+                return value
+            return slice(*made) if kind is slice else kind(made)
+        if kind is list or kind in _SETS:
+            return self._settled_items(self.content(value), what, tensors)
+        if kind is dict or kind is collections.OrderedDict:
+            held = self.content(value)
+            made = {self.settled(k, what, tensors): self.settled(v, what, tensors) for k, v in held.items()}
+            same = all(made[k] is v for k, v in held.items())
+            return held if same else kind(made)
+        if kind is _C.Dim:
+            if tensors:
+                return value
+            raise Decline(f"{what} needs an open size as a number")
+        if is_array(value):
+            if not self.is_fresh(value):
+                self.guards.content(value, "an array")
+            return value
+        if _is_scalar_of_numpy(value) or kind.__module__ == "numpy.dtypes" or kind.__name__ == "dtype":
+            return value
+        if isinstance(value, type) or isinstance(value, _PLAIN) and _native_type(kind):
+            return value
+        if kind.__flags__ & (1 << 9) == 0 and kind.__module__.startswith("oar."):
+            return value  # a native type of ours: a place, a generator
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            made = [self.settled(item, what, tensors) for item in value]
+            return value if all(a is b for a, b in zip(made, value)) else kind._make(made)
+        raise Decline(f"{what} is given a {kind.__name__}")
+
+    def _settled_items(self, held: Any, what: str, tensors: bool) -> Any:
+        made = [self.settled(item, what, tensors) for item in held]
+        return held if all(a is b for a, b in zip(made, held)) else type(held)(made)
+
+
+def _native_type(kind: type) -> bool:
+    """A subclass of a number or a string that overrides nothing, such as an enumeration of ints."""
+    return all(base in _PLAIN or base is object or not any(callable(v) for v in vars(base).values())
+               for base in kind.__mro__)
+
+
+def _copy(container: Any) -> Any:
+    if isinstance(container, collections.deque):
+        return collections.deque(container, container.maxlen)
+    for kind in (list, set, bytearray):
+        if isinstance(container, kind):
+            return kind(container)
+    raise Decline(f"it changes a {type(container).__name__}")
+
+
+def _dict_copy(container: dict) -> dict:
+    if type(container) is collections.OrderedDict:
+        return collections.OrderedDict(container)
+    if isinstance(container, collections.OrderedDict):
+        return collections.OrderedDict(collections.OrderedDict.items(container))
+    return dict(dict.items(container))
