@@ -18,11 +18,13 @@ import json
 import pathlib
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 _BATCH = 250
+_SECONDS = 60.0  # a worker that writes nothing for so long, beside the time for shrinking, is ended
 
 
 def arguments() -> argparse.Namespace:
@@ -120,8 +122,12 @@ class Run:
 
     def _read(self, process: subprocess.Popen, first: int, count: int) -> None:
         """Reads a worker to its end. One that dies loses the seed it was at; another goes on after it."""
-        current = first
+        current, timer = first, None
         for text in process.stdout:
+            if timer is not None:
+                timer.cancel()
+            timer = threading.Timer(_SECONDS + 2 * self.options.shrink, process.kill)
+            timer.start()
             line = json.loads(text)
             if "begins" in line:
                 current = line["begins"]
@@ -129,13 +135,14 @@ class Run:
             self._take(line)
             if self.over():
                 process.kill()
-                process.wait()
-                return
-        if process.wait() != 0:
+                break
+        if timer is not None:
+            timer.cancel()
+        if process.wait() != 0 and not self.over():
             self.failures += 1
             print(f"\n== seed {current}: the process ended with {process.returncode}; --seed {current} --count 1 --show prints it")
             rest = first + count - current - 1
-            if rest > 0 and not self.over():
+            if rest > 0:
                 self._read(self._process(current + 1, rest), current + 1, rest)
 
     def _take(self, line: dict) -> None:

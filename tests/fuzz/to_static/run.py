@@ -8,6 +8,7 @@ import io
 import linecache
 import pathlib
 import random
+import signal
 import sys
 import types
 import warnings
@@ -27,6 +28,25 @@ __all__ = ["Outcome", "compare", "run"]
 _GIVEN = {"oar": oar, "nn": nn, "F": nn.functional, "np": np, "random": random, "functools": functools}
 _UNSEEN = (types.FunctionType, type, types.ModuleType, StaticFunction, functools.partial)
 _TOLERANCE = 2e-4
+_SECONDS = 5.0  # most scripts need a few milliseconds
+
+
+class _Endless(BaseException):
+    """A script has not ended in time."""
+
+
+@contextlib.contextmanager
+def _in_time():
+    def stop(number, frame):
+        raise _Endless
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Outcome:
@@ -57,9 +77,11 @@ def run(script: str, captured: bool) -> Outcome:
     name = "<script>"
     linecache.cache[name] = (len(script), None, script.splitlines(keepends=True), name)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _in_time():
             warnings.simplefilter("ignore")
             exec(compile(script, name, "exec"), world)
+    except _Endless:
+        outcome.error = f"no end after {_SECONDS:.0f} seconds"
     except Exception as error:  # noqa: BLE001 - an edit that fails must fail in both runs
         outcome.error = f"{type(error).__name__}: {error}"
     finally:

@@ -15,18 +15,21 @@ _BODIES = ("body", "orelse", "finalbody", "handlers")
 def shrink(script: str, fails: Callable[[str], bool], seconds: float = 20.0) -> str:
     """The smallest script that was found within the time and still fails."""
     end = time.monotonic() + seconds
-    best = ast.parse(script)
+    best, refused = ast.unparse(ast.parse(script)), set()
     progress = True
     while progress and time.monotonic() < end:
         progress = False
-        for attempt in _smaller(best):
+        for attempt in _smaller(ast.parse(best)):
             if time.monotonic() > end:
                 break
             text = ast.unparse(ast.fix_missing_locations(attempt))
+            if len(text) >= len(best) or text in refused:
+                continue
             if fails(text):
-                best, progress = ast.parse(text), True
+                best, progress = text, True
                 break
-    return ast.unparse(best)
+            refused.add(text)
+    return best
 
 
 def _smaller(tree: ast.Module) -> Iterator[ast.Module]:
