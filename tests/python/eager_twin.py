@@ -101,7 +101,7 @@ def snapshot(value, seen=None):
             return type(value).__name__, plain(value)
     if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)):
         return "named", getattr(value, "__qualname__", None) or value.__name__
-    if not isinstance(value, (tuple, frozenset)):  # equal ones are as good as one
+    if not isinstance(value, (tuple, frozenset, np.generic)):  # equal ones are as good as one
         if id(value) in seen:
             return "the same as", seen[id(value)][0]
         seen[id(value)] = len(seen), value  # held, so that no other object gets its id

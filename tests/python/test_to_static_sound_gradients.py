@@ -154,6 +154,20 @@ def test_gradients_inside(static, x):
 
 
 @side_by_side
+def test_a_leaf_that_is_the_root_itself(static, x):
+    w = oar.ones([3])
+    w.stop_gradient = False
+
+    @static
+    def f(t):
+        w.backward()
+        return t * 2
+
+    for _ in range(3):
+        yield f(x()), w.grad
+
+
+@side_by_side
 def test_no_grad_around_and_inside(static, x):
     f = static(lambda t: t * 2)
     g = static(oar.no_grad()(lambda t: t * 3))

@@ -1,7 +1,9 @@
 """Captured functions never give a stale result: the statements of Python."""
 
-from eager_twin import Box, raised, side_by_side
+import pytest
+from eager_twin import Box, raised, run_side_by_side, side_by_side
 
+import oar
 from oar.nn import functional as F
 
 COUNTER = 0
@@ -77,6 +79,52 @@ def test_errors_of_the_function_itself(static, x):
     for c.bad in (False, True, False, True, True):
         yield raised(f, x()), log
     yield raised(f, x(3, 3)), log, raised(f, x(2, 3)), log
+
+
+def _leaves_with(t):
+    with oar.no_grad():
+        raise ValueError(1)
+
+
+def _leaves_except(t):
+    try:
+        raise KeyError("k")
+    except KeyError as error:
+        raise ValueError(2) from error
+
+
+def _leaves_finally(t):
+    try:
+        raise KeyError("k")
+    finally:
+        print("finally")
+
+
+def _raises_again(t):
+    try:
+        t = t + {}["absent"]
+    except KeyError:
+        print("seen")
+        raise
+
+
+def _replaces_the_error(t):
+    try:
+        raise KeyError("k")
+    finally:
+        return t * 2  # noqa: B012 - the point of the test
+
+
+@pytest.mark.parametrize(
+    "function", [_leaves_with, _leaves_except, _leaves_finally, _raises_again, _replaces_the_error], ids=lambda f: f.__name__)
+def test_errors_that_leave_a_handler(function, tmp_path):
+    def scenario(static, x):
+        f = static(function)
+        g = static(lambda t: raised(function, t))
+        for _ in range(3):
+            yield raised(f, x()), raised(g, x())
+
+    run_side_by_side(scenario, False, tmp_path)
 
 
 @side_by_side
