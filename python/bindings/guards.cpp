@@ -14,6 +14,7 @@ namespace oar::python {
 namespace {
 
 PyObject* g_absent = nullptr;
+PyObject* g_present = nullptr;  // stands for any value: only that there is one counts
 
 // ---- comparing --------------------------------------------------------------------------------
 
@@ -133,7 +134,7 @@ class Guards {
   void entry(PyObject* dict, PyObject* key, PyObject* value, PyObject* label) {
     DictGuard& guard = dict_guard(dict);
     for (const Named& e : guard.entries)
-      if (e.name == key) return;
+      if (e.name == key && (e.value == value || value == g_present)) return;
     keep(key);
     if (value) keep(value);
     guard.entries.push_back({key, value, text(label)});
@@ -296,7 +297,7 @@ bool Guards::read(PyObject* container, std::vector<PyObject*>& items, std::strin
 std::string Guards::changed_dict(DictGuard& guard) const {
   for (const Named& e : guard.entries) {
     PyObject* now = PyDict_GetItemWithError(guard.dict, e.name);
-    if (!same(now, e.value))
+    if (e.value == g_present ? !now : !same(now, e.value))
       return format("{} was {} and is {}", e.label, described(e.value), described(now));
   }
   if (guard.whole) {
@@ -560,6 +561,8 @@ void init_guards(PyObject* module) {
       Py_eval_input, checked(PyDict_New()).get(), nullptr));
   g_absent = checked(PyObject_CallNoArgs(kind.get())).release();
   check(PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_type), "ABSENT", g_absent));
+  g_present = checked(PyObject_CallNoArgs(kind.get())).release();
+  check(PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_type), "PRESENT", g_present));
   check(PyModule_AddObjectRef(module, "Guards", reinterpret_cast<PyObject*>(g_type)));
   check(PyModule_AddFunctions(module, kFunctions));
 }

@@ -401,9 +401,12 @@ namespace {
 
 std::optional<Program> constant_part_of(const Tensor& t) {
   if (!t.defined() || t.kind() != Kind::Symbolic) return std::nullopt;
-  Builder* builder = Builder::current();
-  if (!builder || symbolic_payload(t).capture != builder->serial()) return std::nullopt;
-  return constant_part(*builder, t);
+  const uint64_t serial = symbolic_payload(t).capture;
+  if (Builder* builder = Builder::current(); builder && serial == builder->serial())
+    return constant_part(*builder, t);
+  Capture* capture = Capture::current();
+  if (!capture || serial != capture->serial()) return std::nullopt;
+  return constant_part(*capture, t);
 }
 
 }  // namespace

@@ -30,6 +30,8 @@ def _class_of(m: Machine, value: Any) -> type:
     if m.world.is_input(value):
         return type(m.world.inputs[id(value)])
     cls = type(value)
+    if cls is _C.Dim:
+        return int  # an open size stands for a number
     if cls.__flags__ & (1 << 9) and not isinstance(value, Tensor):
         m.world.own_dict(value)
     return cls
@@ -428,7 +430,8 @@ def _outside_capture(m: Machine, args: list, kwargs: dict) -> Any:
 def _make_tensor(m: Machine, args: list, kwargs: dict) -> Any:
     what = "to_tensor"
     args = [m.world.settled(a, what) for a in args]
-    return m.world.new(m.on_tensors(lambda: _C.make_tensor(*args, **kwargs)))
+    # A copy of the constant: writes to it are the program's, and must not last.
+    return m.on_tensors(lambda: _C.ops.assign(_C.make_tensor(*args, **kwargs)))
 
 
 @builtin(_C.op)

@@ -43,16 +43,18 @@ class Calls(Attributes):
             return self._call_op(function, args, kwargs)
         if isinstance(function, type):
             return self._call_class(function, args, kwargs)
-        if kind is types.BuiltinFunctionType:
+        if isinstance(function, types.BuiltinFunctionType):
             return self._call_builtin(function, args, kwargs)
         if kind in _METHOD_TYPES:
             return self._call_method(function.__objclass__, function.__name__, args[0], function, args[1:], kwargs)
         if kind is types.MethodWrapperType:
-            return self._call_method(type(function.__self__), function.__name__, function.__self__, function, args, kwargs, True)
+            return self._call_method(function.__objclass__, function.__name__, function.__self__, function, args, kwargs)
         if kind is functools.partial:
             keywords = self.world.content(function.keywords)
             return self.call(function.func, [*function.args, *args], {**keywords, **kwargs})
         if isinstance(function, weakref.ref):
+            if not self.world.is_fresh(function) and self.in_users_code():
+                raise Decline("it follows a weak reference")  # guards would keep alive what it refers to
             found = function()
             if found is None:
                 raise Decline("it follows a weak reference to what is no more")
@@ -93,6 +95,10 @@ class Calls(Attributes):
                 raise
             raise Decline(f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}") from None
 
+    def in_users_code(self) -> bool:
+        """Whether the instruction that is done stands in code of the user's."""
+        raise NotImplementedError
+
     def is_foreign(self, error: BaseException) -> bool:
         """Raised by Python code that nobody interprets: the handler of a signal."""
         raise NotImplementedError
@@ -122,7 +128,7 @@ class Calls(Attributes):
         if function in known.PURE:
             return self._call_operator(function, args, kwargs)
         if owner is not None and not isinstance(owner, types.ModuleType):
-            return self._call_method(type(owner), function.__name__, owner, function, args, kwargs, True)
+            return self._call_method(native_home(owner, function.__name__), function.__name__, owner, function, args, kwargs)
         if is_numpy_function(function):
             return self._call_numpy(function, args, kwargs)
         raise Decline(f"it calls {name_of(function)}")
@@ -238,7 +244,7 @@ class Calls(Attributes):
     # methods of Python's own types --------------------------------------------------------------------
 
     def _call_method(
-        self, cls: type, name: str, owner: Any, method: Any, args: list, kwargs: dict, bound: bool = False
+        self, cls: type, name: str, owner: Any, method: Any, args: list, kwargs: dict
     ) -> Any:
         if isinstance(owner, known.CONTAINER_TYPES) and issubclass(cls, known.CONTAINER_TYPES):
             return self._container_method(cls, name, owner, args, kwargs)
@@ -361,10 +367,10 @@ class Calls(Attributes):
             made = self.native(lambda: getattr(cls, name)(owner, *args, **kwargs))
             return world.new(made) if name in ("copy", "__or__", "fromkeys") else made
         label = "a dictionary"
-        if name in ("get", "__getitem__", "__contains__", "setdefault", "pop"):
+        if name == "__contains__":
+            return world.has_entry(owner, args[0], label)
+        if name in ("get", "__getitem__", "setdefault", "pop"):
             found = world.entry(owner, args[0], f"{label}[{args[0]!r}]")
-            if name == "__contains__":
-                return found is not ABSENT
             if name == "setdefault":
                 if found is ABSENT:
                     found = args[1] if len(args) > 1 else None
@@ -567,6 +573,14 @@ def is_numpy_function(function: Any) -> bool:
     """Whether NumPy brought it."""
     module = getattr(function, "__module__", None) or type(function).__module__
     return isinstance(module, str) and module.partition(".")[0] == "numpy"
+
+
+def native_home(owner: Any, name: str) -> type:
+    """The class that brought a native method; classes of the user's may have another one under the same name."""
+    for base in type(owner).__mro__:
+        if name in vars(base) and not isinstance(vars(base)[name], types.FunctionType):
+            return base
+    return type(owner)
 
 
 _BUILTINS: dict[Any, Any] = {}

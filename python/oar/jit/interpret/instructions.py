@@ -567,10 +567,7 @@ def _check_exc_match(m: Machine, f: Frame, i: Instruction) -> None:
 
 @instruction("RERAISE")
 def _reraise(m: Machine, f: Frame, i: Instruction) -> None:
-    error = f.stack.pop()
-    if i.arg:
-        f.index = f.stack[-i.arg] + 1
-    raise Raised(error)
+    raise Raised(f.stack.pop())
 
 
 @instruction("BEFORE_WITH")

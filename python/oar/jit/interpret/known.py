@@ -21,10 +21,13 @@ __all__ = [
     "is_plain_type",
 ]
 
+_ORDERED = collections.OrderedDict()
+_ORDERED_VIEWS = (_ORDERED.keys(), _ORDERED.values(), _ORDERED.items())
 _PLAIN_TYPES = frozenset({
     int, float, str, bool, complex, bytes, type(None), type(Ellipsis), type(NotImplemented), tuple, frozenset, range, slice,
     list, dict, set, bytearray, memoryview, types.CellType, types.BuiltinFunctionType, types.MethodDescriptorType,
     types.WrapperDescriptorType, types.CodeType, type({}.keys()), type({}.values()), type({}.items()), _C.dtype,
+    *(type(view) for view in _ORDERED_VIEWS),
     types.MethodWrapperType, types.SimpleNamespace,
 })
 
@@ -56,7 +59,7 @@ WRITERS: frozenset[str] = frozenset({
 ADDING: frozenset[str] = frozenset({"append", "extend", "add", "discard", "appendleft"})
 
 ITERATORS: tuple[type, ...] = (
-    type(iter([])), type(iter(())), type(iter({})), type(iter({}.values())), type(iter({}.items())), type(iter(set())),
+    type(iter([])), type(iter(())), type(iter({})), type(iter({}.values())), type(iter({}.items())), type(iter(set())), *(type(iter(view)) for view in _ORDERED_VIEWS),
     type(iter(range(0))), type(iter(range(1 << 80))), type(iter("")), type(iter("é")), type(iter(b"")), type(reversed([])),
     type(reversed({})), type(reversed({}.items())), type(reversed({}.values())), enumerate, zip, reversed,
     itertools.chain, itertools.product, itertools.count, itertools.repeat, itertools.islice, itertools.zip_longest,

@@ -147,6 +147,9 @@ class Machine(Operators):
         generator.ended = True
         raise Raised(StopIteration(result))
 
+    def in_users_code(self) -> bool:
+        return is_users_file(self.frames[-1].code.raw.co_filename)
+
     def is_foreign(self, error: BaseException) -> bool:
         """The handler of a signal raised it: between here and there is a frame of Python that nobody interprets."""
         trace = error.__traceback__

@@ -174,7 +174,7 @@ class Operators(Calls):
             return self.truth(self.call(method, [container, item], {}))
         if isinstance(container, dict):
             self.check_key(item)
-            return self.world.entry(container, item, "a dictionary") is not ABSENT
+            return self.world.has_entry(container, item, "a dictionary")
         if isinstance(container, (set, frozenset)):
             self.check_key(item)
             held = self.world.content(container) if isinstance(container, set) else container

@@ -29,6 +29,7 @@ class Results:
         self._places: dict[int, int] = {}
         self._inputs = {key: i for i, key in enumerate(world.inputs)}
         self._makers: dict[int, Maker] = {}
+        self._kept: list[Any] = []  # so that no two values have one id
 
     def finish(self, value: Any) -> Maker:
         """A maker of the function's result."""
@@ -105,7 +106,15 @@ class Results:
         parts = [self.maker(item) for item in value]
         if all(getattr(part, "constant", False) for part in parts):
             return _constant(value)
-        return lambda made, given, memo: build([part(made, given, memo) for part in parts])
+        key = id(value)
+
+        def make(made: list, given: list, memo: dict) -> Any:
+            if key not in memo:  # the same tuple in two places is one
+                memo[key] = build([part(made, given, memo) for part in parts])
+            return memo[key]
+
+        self._kept.append(value)
+        return make
 
     def _shared(self, key: int, build: Callable[[dict, list, list], Any]) -> Maker:
         def make(made: list, given: list, memo: dict) -> Any:

@@ -8,6 +8,7 @@ it is made after the program has run, at every run.
 from __future__ import annotations
 
 import collections
+import re
 import types
 from typing import Any
 
@@ -137,6 +138,17 @@ class World:
         self.guards.entry(mapping, key, value, label)
         self._read.setdefault((id(mapping), key), (value, label))
         return self.met(value)
+
+    def has_entry(self, mapping: dict, key: Any, label: str) -> bool:
+        """Whether a dictionary has something under a key, whatever it is."""
+        if id(mapping) in self._fresh or id(mapping) in self._arguments:
+            return dict.__contains__(mapping, key)
+        waiting = self.pending.dicts.get(id(mapping))
+        if waiting is not None and key in waiting[1]:
+            return waiting[1][key] is not ABSENT
+        found = dict.__contains__(mapping, key)
+        self.guards.entry(mapping, key, _C.Guards.PRESENT if found else ABSENT, label)
+        return found
 
     def met(self, value: Any) -> Any:
         """Takes note of a tensor that was there before."""
@@ -317,7 +329,7 @@ class World:
     def settled(self, value: Any, what: str, tensors: bool = True) -> Any:
         """A value that native code may read: nothing in it runs Python or changes unseen. Raises ``Decline``."""
         kind = type(value)
-        if kind in IMMUTABLE:
+        if kind in IMMUTABLE or kind is re.Pattern:
             return value
         if isinstance(value, Tensor):
             if tensors:

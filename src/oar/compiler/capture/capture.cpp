@@ -391,6 +391,18 @@ void Capture::collect_tensors() {
   }
 }
 
+std::vector<Constant> Capture::constants_so_far() {
+  std::vector<Constant> constants = program_.constants;
+  for (const PlainTensors::Entry& entry : plain_.entries()) {
+    if (entry.value == kNoValue || entry.is_input || entry.cell->was_written()) continue;
+    const Tensor& t = entry.tensor;
+    const int64_t aliases = entry.original.defined() && entry.original->storage == t->storage;
+    if (t->reference_count() > 1 || t->storage->reference_count() > 1 + aliases) continue;
+    constants.push_back({entry.value, t});
+  }
+  return constants;
+}
+
 void name_values(Program& program) {
   std::unordered_map<std::string, int> taken;
   const auto give = [&](ValueId id, std::string wanted, char otherwise, size_t index) {

@@ -125,6 +125,10 @@ class Capture {
   // Tensors from outside that have been read so far and ask for their gradient.
   std::vector<Tensor> trained();
 
+  // The calls until now, and the tensors among their operands that nobody can change.
+  const Program& so_far() const { return program_; }
+  std::vector<Constant> constants_so_far();
+
   uint64_t serial() const { return serial_; }
   ValueId add_value(ValueType type) { return program_.add_value(std::move(type)); }
   // A value that a tensor from outside stands for.

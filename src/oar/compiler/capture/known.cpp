@@ -5,12 +5,10 @@
 
 namespace oar {
 
-std::optional<Program> constant_part(Builder& builder, const Tensor& t) {
-  const ValueId wanted = [&] {
-    const Capture::Scope scope(builder);
-    return builder.resolve(t);
-  }();
-  const Program& program = builder.program();
+namespace {
+
+std::optional<Program> constant_part(const Program& program, const std::vector<Constant>& constants,
+                                     ValueId wanted) {
   std::vector<bool> needed(program.values.size(), false);
   const auto need = [&](ValueId id) { needed[static_cast<size_t>(id)] = true; };
   need(wanted);
@@ -26,7 +24,7 @@ std::optional<Program> constant_part(Builder& builder, const Tensor& t) {
     for_each_operand(all[i], need);
     part.body.instructions.insert(part.body.instructions.begin(), all[i]);
   }
-  for (const Constant& c : builder.constants())
+  for (const Constant& c : constants)
     if (needed[static_cast<size_t>(c.value)]) {
       needed[static_cast<size_t>(c.value)] = false;
       part.constants.push_back(c);
@@ -38,6 +36,21 @@ std::optional<Program> constant_part(Builder& builder, const Tensor& t) {
   part.renumber();
   part.collect_symbols();
   return part;
+}
+
+}  // namespace
+
+std::optional<Program> constant_part(Builder& builder, const Tensor& t) {
+  const ValueId wanted = [&] {
+    const Capture::Scope scope(builder);
+    return builder.resolve(t);
+  }();
+  return constant_part(builder.program(), builder.constants(), wanted);
+}
+
+std::optional<Program> constant_part(Capture& capture, const Tensor& t) {
+  const ValueId wanted = capture.value_of(t);
+  return constant_part(capture.so_far(), capture.constants_so_far(), wanted);
 }
 
 namespace {

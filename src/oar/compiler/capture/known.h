@@ -12,6 +12,7 @@ namespace oar {
 // The part of the program that computes t; none where that reads an input or a state, or draws
 // random numbers.
 std::optional<Program> constant_part(Builder& builder, const Tensor& t);
+std::optional<Program> constant_part(Capture& capture, const Tensor& t);
 
 // The elements of what such a part gives, as expressions of sizes; none where it does something
 // else with them than arithmetic and rearranging.
