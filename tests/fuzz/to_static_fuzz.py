@@ -56,18 +56,26 @@ def work(options: argparse.Namespace) -> None:
         difference, wanted, got = compare(script)
         line = {"seed": seed, **got.counts, "raised": sorted(wanted.raised), "early": wanted.error is not None}
         if difference:
-            line |= {"difference": difference, "script": smaller(script, wanted, options.shrink)}
+            line |= {"difference": difference, "script": smaller(script, difference, wanted, options.shrink)}
         print(json.dumps(line), flush=True)
 
 
-def smaller(script: str, wanted, seconds: float) -> str:
+def kind(difference: str) -> tuple[bool, bool, str]:
+    """What sort of difference it is, so that shrinking does not end at another fault."""
+    after = difference.partition(": ")[2]
+    return difference.startswith("call"), "got [" in after, after.partition("[")[0]
+
+
+def smaller(script: str, first: str, wanted, seconds: float) -> str:
     from to_static.run import compare
     from to_static.shrink import shrink
 
     def fails(text: str) -> bool:
         difference, plain, _ = compare(text)
+        if difference is None or kind(difference) != kind(first):
+            return False
         # What eager mode did not raise before would be a mistake of the shrinking.
-        return difference is not None and plain.raised <= wanted.raised and (plain.error is None or wanted.error is not None)
+        return plain.raised <= wanted.raised and (plain.error is None or wanted.error is not None)
 
     if seconds <= 0:
         return script
