@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Random functions, plain and captured by to_static, side by side: any difference is a fault.
 
-Each seed is a script: a world of objects, containers, layers and optimizers, a function that reads and changes it, and calls
+Each seed is a script: a world of objects, containers, layers and optimizers, a function that reads and changes it,
+and calls
 with edits of the world between them. It runs twice. After every call results, gradients, printed text and the whole
 world are compared. A script that differs is made small and printed.
 
@@ -29,12 +30,14 @@ _SECONDS = 60.0  # a worker that writes nothing for so long, beside the time for
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=None, help="how many functions (default 20000, or no limit with --minutes)")
+    parser.add_argument("--count", type=int, default=None,
+                        help="how many functions (default 20000, or no limit with --minutes)")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--minutes", type=float, default=None, help="stop after so many minutes")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
     parser.add_argument("--most", type=int, default=10, help="stop after so many failures (default 10; 0: never)")
-    parser.add_argument("--shrink", type=float, default=20.0, metavar="SECONDS", help="time to make one failure small (0: not at all)")
+    parser.add_argument("--shrink", type=float, default=20.0, metavar="SECONDS",
+                        help="time to make one failure small (0: not at all)")
     parser.add_argument("--least-whole", type=float, default=0.2, metavar="SHARE",
                         help="fail if a smaller share of the calls ran as whole programs (default 0.2)")
     parser.add_argument("--show", action="store_true", help="print the scripts, and run nothing")
@@ -148,7 +151,8 @@ class Run:
             timer.cancel()
         if process.wait() != 0 and not self.over():
             self.failures += 1
-            print(f"\n== seed {current}: the process ended with {process.returncode}; --seed {current} --count 1 --show prints it")
+            print(f"\n== seed {current}: the process ended with {process.returncode}; "
+                  f"--seed {current} --count 1 --show prints the script")
             rest = first + count - current - 1
             if rest > 0:
                 self._read(self._process(current + 1, rest), current + 1, rest)
@@ -170,13 +174,15 @@ class Run:
         of = f" of {self.total}" if self.total is not None else ""
         return (f"{self.done}{of} functions, {self.done / seconds:.0f}/s, {self.failures} differ; {calls} calls: "
                 f"{self.counts['whole']} whole, {self.counts['segments']} in segments, {self.counts['eager']} eager; "
-                f"{self.counts['captures']} captures; {self.counts['raised']} functions raise, {self.counts['early']} end early")
+                f"{self.counts['captures']} captures; {self.counts['raised']} functions raise, "
+                f"{self.counts['early']} end early")
 
     def _conclude(self) -> int:
         print(self.summary())
         calls = self.counts["whole"] + self.counts["segments"] + self.counts["eager"]
         if calls and self.counts["whole"] < self.options.least_whole * calls:
-            print(f"only {self.counts['whole'] / calls:.0%} of the calls ran as whole programs: the run proves little about them.")
+            share = self.counts["whole"] / calls
+            print(f"only {share:.0%} of the calls ran as whole programs: the run proves little about them.")
             return 2
         return 1 if self.failures else 0
 

@@ -116,7 +116,8 @@ def _replaces_the_error(t):
 
 
 @pytest.mark.parametrize(
-    "function", [_leaves_with, _leaves_except, _leaves_finally, _raises_again, _replaces_the_error], ids=lambda f: f.__name__)
+    "function", [_leaves_with, _leaves_except, _leaves_finally, _raises_again, _replaces_the_error],
+    ids=lambda f: f.__name__)
 def test_errors_that_leave_a_handler(function, tmp_path):
     def scenario(static, x):
         f = static(function)

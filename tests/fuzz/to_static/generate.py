@@ -12,8 +12,10 @@ from to_static.world import EDITS, names_in, prelude
 __all__ = ["generate"]
 
 FEATURES = (
-    "attributes", "containers", "globals", "closures", "helpers", "layers", "arrays", "outside", "branches", "tensor branches",
-    "loops", "tensor loops", "effects", "writes", "values", "random", "sizes", "structures", "errors", "local functions",
+    "attributes", "containers", "globals", "closures", "helpers", "layers", "arrays", "outside", "branches",
+    "tensor branches",
+    "loops", "tensor loops", "effects", "writes", "values", "random", "sizes", "structures", "errors",
+    "local functions",
     "early return", "arguments",
 )
 
@@ -23,7 +25,8 @@ _NUMBERS = ("0.5", "-0.5", "1.5", "2.0", "0.25", "1.0", "-1.0", "0.0", "3")
 class _Body:
     """Writes the body of one function. ``tensors`` are variables of shape [n, 3]; ``numbers`` are numbers of Python."""
 
-    def __init__(self, rng: random.Random, features: set[str], tensors: list[str], numbers: list[str], form: str) -> None:
+    def __init__(self, rng: random.Random, features: set[str], tensors: list[str], numbers: list[str],
+                 form: str) -> None:
         self.rng, self.features, self.form = rng, features, form
         self.tensors, self.numbers = list(tensors), list(numbers)
         self.made = 0
@@ -78,7 +81,8 @@ class _Body:
             ways += [lambda: f"({a} if {self.tensor_condition()} else {self.tensor(depth - 1)})"]
         if self.on("containers"):
             ways += [lambda: f"sum({a} * e for e in items)", lambda: f"[{a} * e for e in items][-1]",
-                     lambda: f"sum([{a} * b.s for b in boxes])", lambda: f"{{n: {a} + e for n, e in table.items()}}['a']",
+                     lambda: f"sum([{a} * b.s for b in boxes])",
+                     lambda: f"{{n: {a} + e for n, e in table.items()}}['a']",
                      lambda: f"functools.reduce(lambda v, e: v * e, items[:2], {a})"]
         if self.on("structures"):
             ways += [lambda: f"[{a}, {self.tensor(depth - 1)}][{self.one('0', '-1', 'len(t.shape) - 2')}]",
@@ -86,7 +90,8 @@ class _Body:
         if self.on("random"):
             ways += [lambda: f"F.dropout({a}, 0.5)", lambda: f"({a} + oar.rand([3]))"]
         if self.on("sizes"):
-            ways += [lambda: f"({a} + oar.full([t.shape[0], 1], 0.5))", lambda: f"({a} * oar.arange(3).astype('float32'))",
+            ways += [lambda: f"({a} + oar.full([t.shape[0], 1], 0.5))",
+                     lambda: f"({a} * oar.arange(3).astype('float32'))",
                      lambda: f"oar.concat([{a}, {a}])[: t.shape[0]]", lambda: f"{a}.reshape([t.shape[0], 3])"]
         return ways
 
@@ -110,10 +115,12 @@ class _Body:
     def number(self, depth: int = 1) -> str:
         ways = [self.one(*_NUMBERS), self.one(*_NUMBERS), self.rng.choice(self.numbers or ["0.5"])]
         if self.on("attributes"):
-            ways += ["c.s", "c.inner.s", "c.kind", "c.double", "getattr(c, 's')", "getattr(c, 'extra', 0.5)", "c.n", "c.count",
+            ways += ["c.s", "c.inner.s", "c.kind", "c.double", "getattr(c, 's')", "getattr(c, 'extra', 0.5)", "c.n",
+                     "c.count",
                      "vars(c)['s']"]
         if self.on("containers"):
-            ways += ["items[0]", "items[-1]", "len(items)", "sum(items)", "table['a']", "table.get('z', 0.5)", "len(names)",
+            ways += ["items[0]", "items[-1]", "len(items)", "sum(items)", "table['a']", "table.get('z', 0.5)",
+                     "len(names)",
                      "boxes[-1].s", "sum(b.s for b in boxes)", "max(items)", "len(sorted(table))",
                      "[v for v in table.values()][0]", "sum(i * e for i, e in enumerate(items))"]
         if self.on("globals"):
@@ -127,7 +134,8 @@ class _Body:
                      "{2: 0.5, 4: 1.5}.get(t.shape[0], 1.0)", "t.shape[0] * 0.5", "max(t.shape)", "t.shape.index(3)"]
         if self.on("values"):
             ways += [f"float({self.rng.choice(self.tensors)}.mean())", f"{self.rng.choice(self.tensors)}.sum().item()",
-                     f"int({self.rng.choice(self.tensors)}.mean() > 0)", f"{self.rng.choice(self.tensors)}.numpy().max()"]
+                     f"int({self.rng.choice(self.tensors)}.mean() > 0)",
+                     f"{self.rng.choice(self.tensors)}.numpy().max()"]
         if self.on("random"):
             ways += ["random.random()", "next(stream)"]
         if self.on("arguments"):
@@ -147,7 +155,8 @@ class _Body:
         if self.on("attributes"):
             ways += ["c.flag", "c.mode == 'a'", "c.n > 1", "hasattr(c, 'extra')", "c.last is None", "not c.flag"]
         if self.on("containers"):
-            ways += ["'a' in names", "'z' in table", "len(items) > 2", "0.5 in items", "bool(names)", "items == [0.5, 1.0, -1.0]"]
+            ways += ["'a' in names", "'z' in table", "len(items) > 2", "0.5 in items", "bool(names)",
+                     "items == [0.5, 1.0, -1.0]"]
         if self.on("closures"):
             ways += ["first is second", "functions['a'] is not functions['b']"]
         if self.on("outside"):
@@ -168,7 +177,8 @@ class _Body:
                          f"({a} > {self.one('0.1', '-1.7')}).all()", f"({a} > 0.9).any()", f"{a}[0, 0] > 0.2")
         if self.rng.random() < 0.25:
             other = f"{self.rng.choice(self.tensors)}.mean() < 0.4"
-            return self.one(f"{plain} and {other}", f"{plain} or {other}", f"not {plain}", f"{self.condition()} and {plain}")
+            return self.one(f"{plain} and {other}", f"{plain} or {other}", f"not {plain}",
+                            f"{self.condition()} and {plain}")
         return plain
 
     # statements --------------------------------------------------------------------------------
@@ -231,7 +241,8 @@ class _Body:
 
     def effect(self) -> list[str]:
         a = self.rng.choice(self.tensors)
-        ways = [f"log.append({self.number()})", f"log.append({a}.detach())", f"print('seen', {self.number(0)})", "log.append(len(log))",
+        ways = [f"log.append({self.number()})", f"log.append({a}.detach())", f"print('seen', {self.number(0)})",
+                "log.append(len(log))",
                 f"log.append({a}.shape[0])"]
         if self.on("attributes"):
             ways += ["c.count += 1", f"c.last = {a}.detach()", f"c.s = {self.one('c.s * 0.5', 'c.s', '0.75')}",
@@ -245,7 +256,8 @@ class _Body:
 
     def write(self) -> list[str]:
         a = self.rng.choice(self.tensors)
-        return [self.one(f"buf.add_({a}.detach().mean(0))", f"buf.set_value(buf * 0.5 + {a}.detach()[0] * 0.5)", "buf.scale_(0.5)",
+        return [self.one(f"buf.add_({a}.detach().mean(0))", f"buf.set_value(buf * 0.5 + {a}.detach()[0] * 0.5)",
+                         "buf.scale_(0.5)",
                          f"buf[0] = {self.number(0)}", f"buf.copy_({a}.detach()[0], False)")]
 
     def error(self) -> list[str]:
@@ -259,9 +271,11 @@ class _Body:
     def branch(self, depth: int) -> list[str]:
         condition = self.any_condition() if self.on("branches") else self.tensor_condition()
         name = self.rng.choice(self.tensors)
-        lines = [f"if {condition}:", *_indented(self.block(self.rng.randint(1, 2), depth - 1)), f"    {name} = {self.tensor(1)}"]
+        lines = [f"if {condition}:", *_indented(self.block(self.rng.randint(1, 2), depth - 1)),
+                 f"    {name} = {self.tensor(1)}"]
         if self.rng.random() < 0.3:
-            lines += [f"elif {self.any_condition()}:", *_indented(self.block(1, depth - 1)), f"    {name} = {self.tensor(1)}"]
+            lines += [f"elif {self.any_condition()}:", *_indented(self.block(1, depth - 1)),
+                      f"    {name} = {self.tensor(1)}"]
         if self.rng.random() < 0.7:
             lines += ["else:", *_indented(self.block(1, depth - 1)), f"    {name} = {self.tensor(1)}"]
         return lines
@@ -273,7 +287,8 @@ class _Body:
         self.made += 1
         i = f"i{self.made}"
         if self.on("loops"):
-            heads += [f"for {i} in range({self.one('2', '3', 'len(t.shape)')}):", f"for {i}, {i}b in enumerate((0.5, -1.0)):",
+            heads += [f"for {i} in range({self.one('2', '3', 'len(t.shape)')}):",
+                      f"for {i}, {i}b in enumerate((0.5, -1.0)):",
                       f"for {i}, {i}b in zip((1, 2), ('a', 'b')):"]
             if self.on("containers"):
                 heads += [f"for {i} in items:", f"for {i}b, {i} in table.items():", f"for {i} in [b.s for b in boxes]:"]
@@ -282,7 +297,8 @@ class _Body:
         before: list[str] = []
         if self.on("tensor loops"):
             a = self.rng.choice(self.tensors)
-            heads += [f"for {i} in range(({a}.mean() > 0).astype('int64') + 1):", f"while {i} < 3 and {a}.mean() < 0.6:"]
+            heads += [f"for {i} in range(({a}.mean() > 0).astype('int64') + 1):",
+                      f"while {i} < 3 and {a}.mean() < 0.6:"]
         head = self.rng.choice(heads or [f"for {i} in range(2):"])
         if head.startswith("while"):
             before = [self.one(f"{i} = 0", f"{i} = oar.zeros([])")]
@@ -300,10 +316,12 @@ class _Body:
     def local_function(self, depth: int) -> list[str]:
         self.made += 1
         name, found = f"g{self.made}", f"a{self.made}"
-        inner = _Body(self.rng, self.features - {"early return", "local functions", "effects"}, ["v", *self.tensors], self.numbers,
+        inner = _Body(self.rng, self.features - {"early return", "local functions", "effects"}, ["v", *self.tensors],
+                      self.numbers,
                       self.form)
         inner.made = self.made + 50
-        lines = [f"def {name}(v, s={self.number(0)}):", *_indented(inner.block(1, depth - 1)), f"    return {inner.tensor()} * s",
+        lines = [f"def {name}(v, s={self.number(0)}):", *_indented(inner.block(1, depth - 1)),
+                 f"    return {inner.tensor()} * s",
                  f"{found} = oar.clip({name}({self.rng.choice(self.tensors)}), -3, 3)"]
         self.tensors.append(found)
         return lines
@@ -312,7 +330,8 @@ class _Body:
         a, b = self.tensor(1), self.rng.choice(self.tensors)
         if not self.on("structures"):
             return self.one(a, f"({a}).sum()", a)
-        return self.one(f"({a}, {b})", f"[{a}, {self.number()}]", f"{{'y': {a}, 'n': {self.number()}}}", f"{a}, [{b}, None]",
+        return self.one(f"({a}, {b})", f"[{a}, {self.number()}]", f"{{'y': {a}, 'n': {self.number()}}}",
+                        f"{a}, [{b}, None]",
                         f"{a}, {self.condition()}", a, f"({a}, t, {b})")
 
 
@@ -333,8 +352,10 @@ def _function(rng: random.Random, features: set[str], form: str) -> list[str]:
                 "        self.inner, self.slope = nn.Linear(3, 3), 0.5", f"    def forward(self, {arguments}):",
                 *_indented(_indented(lines)), "f = static(Main())"]
     if form == "closure":
-        return ["def outer():", "    local = 0.5", f"    def f({arguments}):", *_indented(_indented(lines)), "    def change(v):",
-                "        nonlocal local", "        local = v", "    return f, change", "f, change = outer()", "f = static(f)"]
+        return ["def outer():", "    local = 0.5", f"    def f({arguments}):", *_indented(_indented(lines)),
+                "    def change(v):",
+                "        nonlocal local", "        local = v", "    return f, change", "f, change = outer()",
+                "f = static(f)"]
     return ["@static", f"def f({arguments}):", *_indented(lines)]
 
 
@@ -350,7 +371,8 @@ def _step(body: _Body, rng: random.Random) -> list[str]:
     if rng.random() < 0.8:
         lines += [rng.choice(["optimizer.clear_grad()", "optimizer.clear_grad(set_to_zero=False)"])]
     if rng.random() < 0.3:
-        lines += [rng.choice(["optimizer.set_lr(optimizer.get_lr() * 0.5)", "log.append(optimizer.get_lr())", "log.append(loss.item())"])]
+        lines += [rng.choice(["optimizer.set_lr(optimizer.get_lr() * 0.5)", "log.append(optimizer.get_lr())",
+                              "log.append(loss.item())"])]
     return [*lines, "return loss.detach()"]
 
 
@@ -403,7 +425,8 @@ def generate(seed: int) -> str:
     if "helper" in names_in("\n".join(lines)):
         body = _Body(rng, features - {"helpers", "early return", "sizes"}, ["v"], ["k"], "function")
         body.features.discard("arguments")
-        inner = [line.replace("t.shape", "v.shape").replace("t.stop_gradient", "v.stop_gradient") for line in body.block(1, 1)]
+        inner = [line.replace("t.shape", "v.shape").replace("t.stop_gradient",
+                                                            "v.stop_gradient") for line in body.block(1, 1)]
         returned = body.tensor().replace("t.shape", "v.shape").replace("t.stop_gradient", "v.stop_gradient")
         lines = ["def helper(v, k=0.5):", *_indented(inner), f"    return oar.clip({returned}, -3, 3)", *lines]
     if form == "step":

@@ -99,7 +99,8 @@ def _record(function, args, inputs, world, outcome):
             result = function(*args)
         except Exception as error:  # noqa: BLE001 - the other run must raise the same
             outcome.raised.add(type(error).__name__)
-            result = "raised", type(error).__name__, str(error) if type(error) in (ValueError, KeyError) and len(str(error)) < 9 else ""
+            own = type(error) in (ValueError, KeyError) and len(str(error)) < 9  # raised by the script itself
+            result = "raised", type(error).__name__, str(error) if own else ""
     given = inputs.of_step()
     seen = eager_twin.snapshot((result, given))
     failed = eager_twin.backward(result) if oar.is_grad_enabled() else None
@@ -121,7 +122,8 @@ def _state(world):
 
 def _of_layer(layer):
     parameters = [(name, p, eager_twin.gradient(p)) for name, p in layer.named_parameters()]
-    plain = {k: v for k, v in vars(layer).items() if not k.startswith("_") and isinstance(v, (int, float, str, oar.Tensor))}
+    kinds = (int, float, str, oar.Tensor)
+    plain = {k: v for k, v in vars(layer).items() if not k.startswith("_") and isinstance(v, kinds)}
     return parameters, list(layer.named_buffers()), plain, [part.training for part in layer.sublayers()]
 
 
