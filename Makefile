@@ -14,7 +14,7 @@ CONFIGURE_FLAGS := -DOAR_WERROR=$(if $(filter 1 ON on,$(OAR_WERROR)),ON,OFF)
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## install what a build needs (every target below does this first)
@@ -50,6 +50,14 @@ test-tsan: setup ## C++ tests under the thread sanitizer
 .PHONY: test-torch
 test-torch: build ## values and gradients of every op against PyTorch (after `make bench-peers`)
 	@OAR_TORCH=$(OAR_TORCH) $(PYTHON) -m pytest -q -rs tests/python/peers
+
+.PHONY: fuzz-capture
+fuzz-capture: build ## random functions, plain and captured, side by side (FUZZ_ARGS="--help")
+	@$(PYTHON) tests/fuzz/to_static_fuzz.py $(FUZZ_ARGS)
+
+.PHONY: fuzz-short-capture
+fuzz-short-capture: build ## the same for a minute
+	@$(PYTHON) tests/fuzz/to_static_fuzz.py --minutes 1 --jobs $(JOBS) $(FUZZ_ARGS)
 
 .PHONY: bench
 bench: build ## measure beside the peers (BENCH_ARGS="--quick", "--help")
