@@ -1,5 +1,6 @@
 // Sizes, types and operands that a file may claim: refused before they reach memory.
 #include "capture_util.h"
+#include "oar/autograd/transform.h"
 #include "oar/base/error.h"
 #include "oar/ir/parse.h"
 #include "oar/ops/gen/all.h"
@@ -140,6 +141,51 @@ TEST(HostileSizes, ElementwiseOpsTakeOneDtype) {
     const auto [kind, text] = refusal([&] { dispatch(get_op(name), frame.args()); });
     EXPECT_TRUE(text == "no error" || kind == ErrorKind::InvalidType) << name << ": " << text;
   }
+}
+
+// What random calls and programs have found.
+TEST(HostileSizes, ATangentOfAResultWithoutDerivativeIsNone) {
+  const Tensor x = Tensor::from_vector(std::vector<int64_t>{1, 2, 3}, Shape{3}, DType::Int64);
+  const Tensor index = Tensor::from_vector(std::vector<int64_t>{0, 2}, Shape{2}, DType::Int64);
+  const Tensor value = numbers({2});
+  const auto f = [&](const Tensors& in) { return Tensors{index_add(x, index, 0, in[0])}; };
+  const auto [values, slopes] = jvp(f, Tensors{value}, Tensors{value});
+  EXPECT_EQ(values[0].dtype(), DType::Int64);
+  EXPECT_EQ(slopes[0].to_vector<double>(), (std::vector<double>{0, 0, 0}));
+}
+
+TEST(HostileSizes, NumbersOfPartsAndOrdersHaveLimits) {
+  const Tensor none = Tensor::empty(Shape{0, 3}, DType::Float32), x = numbers({3});
+  expect_refused([&] { split(none, {INT64_MAX / 3}, 0); }, "num_or_sections must be from 1");
+  expect_refused([&] { chunk(none, INT64_MAX / 3, 0); }, "chunks must be from 1");
+  expect_refused([&] { polygamma(x, int64_t{1} << 31); }, "n is 2147483648");
+  expect_refused([&] { gammainc_order(x, x, INT64_MAX); }, "order is");
+  const auto unbound = [](const Tensors& in) { return unbind(in[0], 0); };
+  expect_refused([&] { capture(unbound, {{DType::Float32, {INT64_MAX}}}); }, "more than 1048576");
+}
+
+TEST(HostileSizes, ASeriesEndsWhereItsTermsStayTheSame) {
+  const Tensor far = Tensor::from_vector(std::vector<double>{1e18}, Shape{1}, DType::Float64);
+  EXPECT_EQ(gammainc_order(far, far, 1).numel().value(), 1);
+}
+
+TEST(HostileSizes, ATableNeedNotBeInMemoryForItsWritesToBeCounted) {
+  const Tensor at = Tensor::from_vector(std::vector<int64_t>{5, 1, 5}, Shape{3}, DType::Int64);
+  const std::vector<double> last = {0, 1, 1};
+  for (const int64_t size : {int64_t{6}, int64_t{1} << 31, INT64_MAX}) {
+    EXPECT_EQ(last_writes({at}, {size}).to_vector<double>(), last);
+    EXPECT_EQ(last_writes_along(at, 0, size).to_vector<double>(), last);
+  }
+}
+
+TEST(HostileSizes, EverySizeMustBeToldByAnInput) {
+  expect_refused(
+      [] {
+        parse_program(
+            "program f(%x: float32[6]) -> (%1: float32[B, 2]) {\n"
+            "  %1 = as_strided(%x, shape=[B, 2], stride=[1, 1], offset=B) : float32[B, 2]\n}\n");
+      },
+      "no input tells the value of the size B");
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ class Builder {
       if (args[i].is_tensors())
         for (const Tensor& t : args[i].as_tensors()) operand.ids.push_back(value_like(t));
     }
+    describe("inference of " + describe_call(op, args));
     Metas metas;
     try {
       metas = types_of(made);

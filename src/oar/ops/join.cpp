@@ -156,8 +156,9 @@ Made sections_of(const Tensor& x, const Shape& sizes, int64_t axis) {
   return parts;
 }
 
+constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; beyond it is a slip, not a wish
+
 void check_parts(int64_t count, const char* argument) {
-  constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; beyond it is a slip, not a wish
   user_check(count > 0 && count <= kMostParts, ErrorKind::InvalidArgument,
              "{} must be from 1 to {}, not {}.", argument, kMostParts, count);
 }
@@ -288,6 +289,10 @@ const OpDef tensor_split_op = {
 Made slices_along(const Tensor& x, int64_t axis) {
   Made parts;
   const int64_t count = specialised(x.dim(axis));
+  user_check(count <= kMostParts, ErrorKind::InvalidArgument,
+             "axis {} of a tensor of shape {} has more than {} slices.\nhint: Use split for longer "
+             "pieces.",
+             axis, to_string(x.dims()), kMostParts);
   for (int64_t i = 0; i < count; ++i) parts.push_back(slice_view(x, SliceIndex().skip(axis).at(i)));
   return parts;
 }
