@@ -63,7 +63,8 @@ TEST(HostileSizes, CapturedCallsAreRefusedAsEagerOnesAre) {
     expect_refused([&] { Executor(capture(f, {{DType::Float32, {3}}})).run(Tensors{x}); }, text);
   };
   both([](const Tensors& x) { return Tensors{rand({kBillions, kBillions}) + x[0]}; }, "[uniform]");
-  both([](const Tensors& x) { return Tensors{diagflat(x[0], int64_t{1} << 40)}; }, "a size overflows");
+  both([](const Tensors& x) { return Tensors{diagflat(x[0], int64_t{1} << 40)}; },
+       "a size overflows");
   both([](const Tensors& x) { return Tensors{zeros({kBillions, kBillions}) + x[0]}; }, "bytes");
   both([](const Tensors& x) { return Tensors{full({-1}, Scalar(1.0)) + x[0]}; }, "negative");
 }
@@ -105,11 +106,13 @@ TEST(HostileSizes, WhatOpenSizesHideIsCheckedAtTheRun) {
       "  %1 = as_strided_grad(%x, shape=[8], stride=[3], offset=0) : float32[8]\n}\n"));
   EXPECT_EQ(executor.run(Tensors{numbers({2})})[0].numel().value(), 8);
   expect_refused([&] { executor.run(Tensors{numbers({5})}); }, "reaches from element 0 to 12");
-  expect_refused([&] { executor.interpret(Tensors{numbers({5})}); }, "reaches from element 0 to 12");
+  expect_refused([&] { executor.interpret(Tensors{numbers({5})}); },
+                 "reaches from element 0 to 12");
 }
 
 TEST(HostileSizes, DerivativesCheckTheOperandsOfADirectCall) {
-  const Tensor x = numbers({2, 3}), small = numbers({1}), wide = numbers({2, 3}, 0.3, DType::Float64);
+  const Tensor x = numbers({2, 3}), small = numbers({1}),
+               wide = numbers({2, 3}, 0.3, DType::Float64);
   const Tensor row = numbers({3}), image = numbers({1, 2, 4, 4}), grid = numbers({1, 3, 3, 2});
   expect_refused([&] { channel_affine_grad(x, row, small, 1); }, "grad has shape");
   expect_refused([&] { channel_affine_grad(x, small, x, 1); }, "scale has shape");

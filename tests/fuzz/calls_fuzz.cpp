@@ -26,7 +26,7 @@ const char* name_of_mode(Mode mode) {
 }
 
 Mode random_mode(Random& random) {
-  static const std::vector<Mode> modes = {Mode::Eager,    Mode::Eager,   Mode::Eager,
+  static const std::vector<Mode> modes = {Mode::Eager,    Mode::Eager,    Mode::Eager,
                                           Mode::Recorded, Mode::Captured, Mode::Captured,
                                           Mode::Batched,  Mode::Tangents};
   return random.pick(modes);

@@ -153,7 +153,7 @@ std::string in_place_of(const std::string& word, const std::string& text,
     return random.chance(0.9) ? std::to_string(random_integer(random)) : "B";
   if (dtype_from_name(word)) return oar::name_of(random_dtype(random));
   if (Registry::get().find(word)) return random.pick(callable_ops())->name();
-  static const std::vector<std::string> others = {"None", "True", "False", "inf", "nan", "B",
+  static const std::vector<std::string> others = {"None", "True", "False", "inf", "nan",   "B",
                                                   "0",    "1",    "-1",    "[]",  "[1, 2]"};
   return random.pick(others);
 }

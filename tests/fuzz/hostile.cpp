@@ -27,8 +27,9 @@ StoragePtr exact_storage(size_t bytes) {
 }
 
 double random_real(Random& random) {
-  static const std::vector<double> odd = {0,    -0.0,  1,     -1,    0.5,  2,        1e-300, -1e300,
-                                          1e18, 1e-20, 65504, 1e308, 3.75, INFINITY, -INFINITY, NAN};
+  static const std::vector<double> odd = {0,      -0.0,     1,         -1,    0.5,   2,
+                                          1e-300, -1e300,   1e18,      1e-20, 65504, 1e308,
+                                          3.75,   INFINITY, -INFINITY, NAN};
   if (random.chance(0.4)) return random.pick(odd);
   return (static_cast<double>(random.below(2000)) - 1000) / 300;
 }
@@ -51,7 +52,7 @@ void fill(Random& random, char* data, int64_t count, DType dtype) {
     if (dtype == DType::Bool) {
       *data = static_cast<char>(content != Content::Zeros && random.chance(0.5));
     } else if (is_integral(dtype)) {
-      const int64_t number = content == Content::Zeros  ? 0
+      const int64_t number = content == Content::Zeros   ? 0
                              : content == Content::Small ? static_cast<int64_t>(random.below(4))
                                                          : random_element(random, dtype);
       store_integer(data, dtype, number);
@@ -93,8 +94,8 @@ Layout random_layout(Random& random, const Shape& shape) {
 
 const std::vector<std::string>& words() {
   static const std::vector<std::string> list = [] {
-    std::set<std::string> found = {"", "x", "mean", "none", "sum", "NHWC", "...", "\xff\xfe",
-                                   std::string(300, 'a')};
+    std::set<std::string> found = {
+        "", "x", "mean", "none", "sum", "NHWC", "...", "\xff\xfe", std::string(300, 'a')};
     for (const Op* op : Registry::get().all()) {
       for (const Value& v : op->schema().defaults().args())
         if (v.tag == OAR_TAG_STRING) found.emplace(v.as_string());

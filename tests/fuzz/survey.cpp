@@ -33,8 +33,8 @@ Board* g_board = nullptr;
 struct Options {
   uint64_t count = 20000;
   uint64_t seed = 1;
-  double seconds = 0;     // 0: until all cases are done
-  double limit = 60;      // for one case
+  double seconds = 0;  // 0: until all cases are done
+  double limit = 60;   // for one case
   uint64_t first = 0;
 };
 
@@ -155,8 +155,8 @@ void count(const char* what) {
 int survey(int argc, char** argv, const char* about, const Case& run) {
   bool alone = false;
   const Options options = read_options(argc, argv, about, alone);
-  g_board = static_cast<Board*>(mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  g_board = static_cast<Board*>(
+      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (g_board == MAP_FAILED) return 2;
   if (alone) {
     const std::string problem = run(options.seed, options.first);

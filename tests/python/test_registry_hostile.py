@@ -1,6 +1,7 @@
-"""Odd calls of every op, the inner ones included: a result or a user's error, never a crash, a hang or an internal error.
+"""Odd calls of every op, inner ones too: a result or a user's error, never a crash, a hang or an internal error.
 
-Each call is made eagerly and as a captured program, whose attributes are then as odd as those of the call. A batch of ops runs in a process of its own, so that a crash is told with the call that caused it.
+Each call is made eagerly and as a captured program, whose attributes are then as odd as those of the call. A batch of
+ops runs in a process of its own, so that a crash is told with the call that caused it.
 """
 
 import multiprocessing

@@ -198,4 +198,6 @@ def check_limits(file: BinaryIO) -> None:
     most = _MOST_ELEMENTS + _MOST_ELEMENTS_PER_OPCODE * graph.opcodes
     if elements > most:
         count = str(elements) if elements < _UNCOUNTED else "more than 10**30"
-        raise LimitError(f"a walk over its containers, which hold each other, meets {count} elements; {most} is the limit")
+        raise LimitError(
+            f"a walk over its containers, which hold each other, meets {count} elements; {most} is the limit"
+        )

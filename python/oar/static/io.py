@@ -203,7 +203,7 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
 
 
 def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -> None:
-    """Write parameters to ``.pdparams``, other states to ``.pdopt``, the program to ``.pdmodel``: all or none of them."""
+    """Write parameters to ``.pdparams``, other states to ``.pdopt``, the program to ``.pdmodel``: all or none."""
     prefix = _path_prefix(model_path)
     if not isinstance(program, Program):
         raise TypeError(f"program should be a Program, but received {type(program).__name__}.")

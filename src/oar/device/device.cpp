@@ -1,12 +1,11 @@
 #include "oar/device/device.h"
 
-#include <stdexcept>
-
 #include <dlfcn.h>
 
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <stdexcept>
 
 #include "oar/base/parallel.h"
 #include "oar/base/string_util.h"

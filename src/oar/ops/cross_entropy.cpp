@@ -13,9 +13,9 @@
 #include "oar/ops/gen/softmax.h"
 #include "oar/ops/gen/statistics.h"
 #include "oar/ops/infer.h"
-#include "oar/ops/norm_rules.h"
 #include "oar/ops/loss_rules.h"
 #include "oar/ops/masks.h"
+#include "oar/ops/norm_rules.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
 

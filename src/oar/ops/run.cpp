@@ -233,10 +233,11 @@ void check_one_dtype(const Op& op, Args args) {
     if (!args[i].is_tensor() || !(op.promotes() >> i & 1)) continue;
     const Tensor& t = args[i].as_tensor();
     if (first)
-      user_check(t.dtype() == first->dtype(), ErrorKind::InvalidType,
-                 "{} has dtype {} and {} has dtype {}; they must be equal.\nhint: Cast one of them.",
-                 op.schema().parameters[first_at].name, name_of(first->dtype()),
-                 op.schema().parameters[i].name, name_of(t.dtype()));
+      user_check(
+          t.dtype() == first->dtype(), ErrorKind::InvalidType,
+          "{} has dtype {} and {} has dtype {}; they must be equal.\nhint: Cast one of them.",
+          op.schema().parameters[first_at].name, name_of(first->dtype()),
+          op.schema().parameters[i].name, name_of(t.dtype()));
     else
       first_at = i;
     first = &t;

@@ -338,9 +338,8 @@ void Lowering::inline_parts(const Instruction& call, const Program& inner, Ids& 
 void Lowering::emit_all(const Program& program, Ids& ids) {
   for (const Constant& c : program.constants) {
     if (!c.tensor.is_dense() || !c.tensor.device().is_cpu()) throw NotLowerable{};
-    const int32_t root =
-        add_root(Root::Constant, static_cast<int64_t>(out_.constants.size()),
-                 {c.tensor.dtype(), c.tensor.shape(), Device{}});
+    const int32_t root = add_root(Root::Constant, static_cast<int64_t>(out_.constants.size()),
+                                  {c.tensor.dtype(), c.tensor.shape(), Device{}});
     out_.constants.push_back(c.tensor);
     ids[static_cast<size_t>(c.value)] = add_place(root, 0, Tensor(c.tensor->alias()));
   }
