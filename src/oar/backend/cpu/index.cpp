@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "oar/backend/cpu/apply.h"
 #include "oar/backend/cpu/places.h"
 #include "oar/backend/cpu/simd/drive.h"
 #include "oar/ops/infer.h"
@@ -114,7 +115,9 @@ void in_order(const Offsets& to, int64_t work, Write&& write) {
 
 template <class T>
 struct Add {
-  static void one(T& to, const T& from) { to = static_cast<T>(to + from); }
+  static void one(T& to, const T& from) {
+    to = wrapping(to, from, [](auto a, auto b) { return a + b; });
+  }
   static void run(T* to, const T* from, int64_t n) {
     for (int64_t k = 0; k < n; ++k) one(to[k], from[k]);
   }
