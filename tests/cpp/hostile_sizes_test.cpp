@@ -181,6 +181,30 @@ TEST(HostileSizes, ATableNeedNotBeInMemoryForItsWritesToBeCounted) {
   }
 }
 
+TEST(HostileSizes, AMaskIsNoPosition) {
+  const Tensor x = numbers({4, 3}), flag = Tensor::scalar(1.0, DType::Bool);
+  const Tensor mask = Tensor::from_vector(std::vector<int64_t>{1, 0, 1, 1}, Shape{4}, DType::Bool);
+  for (const Tensor& index : {flag, mask}) {
+    expect_refused([&] { index_take(x, {index}); }, "positions are integers");
+    expect_refused([&] { gather(x, index, -1); }, "");
+    expect_refused([&] { last_writes({index}, {4}); }, "positions are integers");
+  }
+  expect_refused([&] { gather_nd(x, reshape(mask, {2, 2})); }, "");
+}
+
+TEST(HostileSizes, StridesAndOffsetsOfViewsDoNotOverflow) {
+  const Tensor x = numbers({4, 3});
+  expect_refused([&] { unfold(x, 0, 4, INT64_MAX / 2); }, "more than can be counted");
+  expect_refused([&] { as_strided(x, {0, 2}, {5, 1}, int64_t{1} << 62); }, "does not lie in");
+  expect_refused([&] { max_pool2d(numbers({1, 1, 4, 4}), {2}, IntVector{INT64_MAX}); }, "at most");
+  expect_refused([&] { pixel_shuffle(numbers({1, 4, 2, 2}), INT64_MAX); }, "overflows");
+}
+
+TEST(HostileSizes, BitsBecomeBools) {
+  const Tensor x = Tensor::from_vector(std::vector<int64_t>{0, 1, 3, 255}, Shape{4}, DType::UInt8);
+  EXPECT_EQ(bitcast(x, DType::Bool).to_vector<double>(), (std::vector<double>{0, 1, 1, 1}));
+}
+
 TEST(HostileSizes, EverySizeMustBeToldByAnInput) {
   expect_refused(
       [] {
