@@ -181,6 +181,13 @@ TEST(HostileSizes, ATableNeedNotBeInMemoryForItsWritesToBeCounted) {
   }
 }
 
+TEST(HostileSizes, ASizeThatDataDecideMayBeClaimedWrongly) {
+  const Executor executor(
+      parse_program("program f<u ~ 1>(%x: float32[5]) -> (%1: int64[1, u]) {\n"
+                    "  %1 = nonzero(%x) : int64[1, u]\n}\n"));
+  expect_refused([&] { executor.run(Tensors{numbers({5})}); }, "at run time");
+}
+
 TEST(HostileSizes, AMaskIsNoPosition) {
   const Tensor x = numbers({4, 3}), flag = Tensor::scalar(1.0, DType::Bool);
   const Tensor mask = Tensor::from_vector(std::vector<int64_t>{1, 0, 1, 1}, Shape{4}, DType::Bool);
