@@ -9,6 +9,8 @@ JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 # A Python that has PyTorch, for test-torch alone.
 OAR_TORCH ?= build/bench/torch/bin/python
+# For fuzz alone.
+export FUZZ_ARGS ?= --count 50000
 # OAR_WERROR=1 turns compiler warnings into errors, as the automatic runs do.
 CONFIGURE_FLAGS := -DOAR_WERROR=$(if $(filter 1 ON on,$(OAR_WERROR)),ON,OFF)
 
@@ -46,6 +48,15 @@ test-asan: setup ## C++ tests under the address and undefined-behaviour sanitize
 test-tsan: setup ## C++ tests under the thread sanitizer
 	@$(call compile,tsan)
 	@tools/run_tests.sh tsan cpp
+
+.PHONY: fuzz
+fuzz: setup ## random calls and programs under the sanitizers (FUZZ_ARGS="--count 200000 --seed 2", "--help")
+	@$(call compile,asan)
+	@tools/run_tests.sh asan fuzz
+
+.PHONY: fuzz-short
+fuzz-short: ## the same for 40 seconds each
+	@$(MAKE) --no-print-directory fuzz FUZZ_ARGS="--count 1000000 --seconds 40"
 
 .PHONY: test-torch
 test-torch: build ## values and gradients of every op against PyTorch (after `make bench-peers`)

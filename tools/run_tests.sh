@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs test suites of one build and ends with each runner's closing line.
 #
-#   tools/run_tests.sh <preset> <suite>...     suites: cpp, package, python, avx2
+#   tools/run_tests.sh <preset> <suite>...     suites: cpp, package, python, avx2, fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -65,8 +65,16 @@ for suite in "$@"; do
         .venv/bin/python -m pytest -q -n "${OAR_TEST_JOBS:-2}" --dist worksteal \
         tests/python/test_registry_values.py tests/python/test_registry_derivatives.py tests/python/test_numerics.py
       ;;
+    fuzz)
+      # Random calls of every op and random programs. A huge request is an error there, not the end of the process.
+      read -ra fuzz_args <<< "${FUZZ_ARGS:-}"
+      export ASAN_OPTIONS="$ASAN_OPTIONS:allocator_may_return_null=1:max_allocation_size_mb=4096:detect_leaks=0"
+      for target in calls executor; do
+        run "fuzz-$target" 'cases, .* complaints' "$build/bin/oar_fuzz_$target" "${fuzz_args[@]}"
+      done
+      ;;
     *)
-      echo "run_tests.sh: '$suite' is none of cpp, package, python, avx2" >&2
+      echo "run_tests.sh: '$suite' is not one of cpp, package, python, avx2, fuzz" >&2
       exit 2
       ;;
   esac
@@ -74,5 +82,7 @@ done
 
 echo
 echo "== closing lines"
-printf '%s\n' "${summary[@]}" | tee "$logs/closing-lines"
+# The fuzzers follow the tests of the same build, whose lines stay.
+case " $* " in *" fuzz "*) lines=$logs/closing-lines-fuzz ;; *) lines=$logs/closing-lines ;; esac
+printf '%s\n' "${summary[@]}" | tee "$lines"
 exit "$failed"

@@ -62,8 +62,9 @@ def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) ->
     columns = num_rows if num_columns is None else num_columns
     if num_rows < 0 or columns < 0:
         raise ValueError(f"[eye] sizes must not be negative, not {num_rows} and {columns}.")
-    rows = ops.reshape(ops.range(0, num_rows, 1, "int64"), [num_rows, 1])
-    return ops.cast(ops.equal(rows, ops.range(0, columns, 1, "int64")), dtype or _C.get_default_dtype())
+    # The ones are one number, shown several times: no memory but the result's is asked for.
+    ones = ops.broadcast_to(ops.full([], 1, "float32"), [min(num_rows, columns)])
+    return ops.cast(ops.as_strided_grad(ones, [num_rows, columns], [columns + 1]), dtype or _C.get_default_dtype())
 
 
 def empty(shape, dtype=None, name=None) -> Tensor:

@@ -7,6 +7,7 @@ refuses every other name. So a file from a stranger can be wrong, but it cannot 
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import pickle
@@ -14,6 +15,7 @@ from collections import OrderedDict
 from typing import Any, BinaryIO
 
 from oar._lazy import np
+from oar.framework._pickle_limits import LimitError, check_limits
 
 __all__ = ["restricted_load"]
 
@@ -55,7 +57,7 @@ def _plain_dtype(dtype: Any) -> np.dtype:
 
 def _array(data: Any, dtype: Any, shape: Any, fortran: bool) -> np.ndarray:
     kind = _plain_dtype(dtype)
-    counts = isinstance(shape, tuple) and all(isinstance(n, int) and n >= 0 for n in shape)
+    counts = isinstance(shape, tuple) and all(isinstance(n, int) and 0 <= n < 1 << 63 for n in shape)
     if not counts or len(shape) > 64:
         raise UnsafePickleError(f"The file holds an array of shape {str(shape)[:80]}, which is none.")
     if isinstance(data, str):
@@ -93,6 +95,13 @@ def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     return text.encode(encoding)
 
 
+def _bytes(kind: type, *arguments: Any) -> Any:
+    """``bytes`` or ``bytearray`` of given content; a number would ask for that many zeros."""
+    if arguments and not isinstance(arguments[0], (bytes, bytearray, str, list)):
+        raise UnsafePickleError(f"The file makes {kind.__name__} of a {type(arguments[0]).__name__}.")
+    return kind(*arguments)
+
+
 class _Call:
     """A function that a pickle may call and cannot change: it has no attributes to set."""
 
@@ -123,8 +132,10 @@ for _core in ("numpy.core", "numpy._core"):
     _ALLOWED[(f"{_core}.multiarray", "scalar")] = _Call(_scalar)
     _ALLOWED[(f"{_core}.numeric", "_frombuffer")] = _Call(_from_buffer)
 for _module in ("builtins", "__builtin__"):
-    for _type in (tuple, list, dict, set, frozenset, complex, bytearray, bytes):
+    for _type in (tuple, list, dict, set, frozenset, complex):
         _ALLOWED[(_module, _type.__name__)] = _type
+    for _type in (bytearray, bytes):
+        _ALLOWED[(_module, _type.__name__)] = _Call(functools.partial(_bytes, _type))
 
 
 class _RestrictedUnpickler(pickle.Unpickler):
@@ -170,9 +181,12 @@ def _finished(value: Any, seen: dict[int, Any]) -> Any:
 def restricted_load(file: BinaryIO) -> Any:
     """Read one pickle of arrays, numbers, text and plain containers."""
     try:
+        if not file.seekable():
+            file = io.BytesIO(file.read())
+        check_limits(file)
         return _finished(_RestrictedUnpickler(file, encoding="latin1").load(), {})
-    except RecursionError:
-        raise UnsafePickleError("The file is nested too deeply.") from None
+    except LimitError as error:
+        raise UnsafePickleError(f"load() refuses the file: {error}.") from None
     except pickle.UnpicklingError:
         raise
     except MemoryError:

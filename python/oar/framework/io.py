@@ -7,18 +7,18 @@ never runs code from it. Files appear whole or not at all.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import pickle
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import oar
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import _pickle, safetensors
+from oar.framework._pickle_limits import MOST_LEVELS
+from oar.framework._replace import replace_files
 
 __all__ = ["load", "save"]
 
@@ -26,6 +26,8 @@ NAME_TABLE = "StructuredToParameterName@@"
 BIG_ARRAYS = "UnpackBigParamInfor@@"
 # Pickles of protocol 2 and 3 cannot hold more than this in one array.
 _BIG = (1 << 30) - 1
+# What load() reads again: an array has containers of its own inside.
+_MOST_LEVELS = MOST_LEVELS - 20
 _SAVE_OPTIONS = {"use_binary_format", "pickle_protocol"}
 _LOAD_OPTIONS = {"model_filename", "params_filename", "keep_name_table", "return_numpy"}
 
@@ -79,7 +81,8 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         path: a path or a binary file object.
         protocol: the pickle protocol, 2 to 4.
 
-    The file is written beside its place, flushed to the disk, and moved there in one step.
+    The file is written beside its place, flushed to the disk, and moved there in one step. A link stays a link: the
+    file that it points to is replaced. An existing file's permissions stay.
     """
     unknown = set(configs) - _SAVE_OPTIONS
     if unknown:
@@ -106,38 +109,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         writer = lambda file: safetensors.save_arrays(file, arrays)  # noqa: E731
     else:
         writer = lambda file: _write_pickle(obj, file, protocol)  # noqa: E731
-    with _replacing(path) as file:
-        writer(file)
-
-
-@contextlib.contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` when the block ends well, and leaves no trace when not."""
-    directory = os.path.dirname(os.path.abspath(path))
-    os.makedirs(directory, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=directory)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    directory_handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(directory_handle)
-    finally:
-        os.close(directory_handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    replace_files({path: writer})
 
 
 def _named_arrays(obj: Any) -> dict[str, tuple[np.ndarray, str]]:
@@ -177,17 +149,19 @@ def _write_pickle(obj: Any, file: BinaryIO, protocol: int) -> None:
     pickle.dump(plain, file, protocol=protocol)
 
 
-def _plain(value: Any, named: bool) -> Any:
+def _plain(value: Any, named: bool, level: int = 0) -> Any:
     """``value`` with tensors as arrays, or as ``(name, array)`` when ``named``."""
+    if level > _MOST_LEVELS:
+        raise ValueError(f"save() takes containers that are nested {_MOST_LEVELS} deep at most; this one is deeper.")
     if isinstance(value, Tensor):
         array = tensor_to_array(value)
         return (value.name, array) if named else array
     if isinstance(value, dict):
-        return {key: _plain(item, named) for key, item in value.items()}
+        return {key: _plain(item, named, level + 1) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return tuple(_plain(item, named) for item in value)
+        return tuple(_plain(item, named, level + 1) for item in value)
     if isinstance(value, (list, tuple, set, frozenset)):
-        return type(value)(_plain(item, named) for item in value)
+        return type(value)(_plain(item, named, level + 1) for item in value)
     if callable(value) and not isinstance(value, np.generic):
         raise TypeError(f"save() takes tensors, arrays, numbers, text and containers, but received {value!r}.")
     return value

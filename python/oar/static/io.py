@@ -15,7 +15,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
-from oar.framework.io import _replacing
+from oar.framework._replace import replace_files
 from oar.static.executor import CompiledProgram, _contents
 from oar.static.program import Program, _some, default_main_program, program_of, written_elsewhere
 from oar.static.scope import global_scope
@@ -151,8 +151,7 @@ def save_to_file(path: str, content: bytes) -> None:
     """Write bytes to a file, whole or not at all."""
     if not isinstance(content, bytes):
         raise ValueError(f"content should be bytes, but received {type(content).__name__}.")
-    with _replacing(os.fspath(path)) as file:
-        file.write(content)
+    replace_files({os.fspath(path): lambda file: file.write(content)})
 
 
 def load_from_file(path: str) -> bytes:
@@ -162,10 +161,17 @@ def load_from_file(path: str) -> bytes:
 
 
 def save_inference_model(path_prefix: str, feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> None:
-    """Write the program between these variables to ``path_prefix.pdmodel``, its states to ``.pdiparams``."""
+    """Write the program between these variables to ``path_prefix.pdmodel``, its states to ``.pdiparams``.
+
+    Both files are replaced, or, where something fails, neither is.
+    """
     prefix = _path_prefix(path_prefix)
-    save_to_file(prefix + ".pdmodel", serialize_program(feed_vars, fetch_vars, **kwargs))
-    save_to_file(prefix + ".pdiparams", serialize_persistables(feed_vars, fetch_vars, executor, **kwargs))
+    program = serialize_program(feed_vars, fetch_vars, **kwargs)
+    states = serialize_persistables(feed_vars, fetch_vars, executor, **kwargs) or b""
+    replace_files({
+        prefix + ".pdmodel": lambda file: file.write(program),
+        prefix + ".pdiparams": lambda file: file.write(states),
+    })
 
 
 def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) -> list[Any]:
@@ -197,14 +203,17 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
 
 
 def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -> None:
-    """Write parameters to ``.pdparams``, other states to ``.pdopt``, the program to ``.pdmodel``."""
+    """Write parameters to ``.pdparams``, other states to ``.pdopt``, the program to ``.pdmodel``: all or none."""
     prefix = _path_prefix(model_path)
     if not isinstance(program, Program):
         raise TypeError(f"program should be a Program, but received {type(program).__name__}.")
     with written_elsewhere():
-        oar.save(program.state_dict("param"), prefix + ".pdparams", protocol, **configs)
-        oar.save(program.state_dict("opt"), prefix + ".pdopt", protocol, **configs)
-    save_to_file(prefix + ".pdmodel", program.to_string().encode())
+        parameters, others, text = program.state_dict("param"), program.state_dict("opt"), program.to_string().encode()
+        replace_files({
+            prefix + ".pdparams": lambda file: oar.save(parameters, file, protocol, **configs),
+            prefix + ".pdopt": lambda file: oar.save(others, file, protocol, **configs),
+            prefix + ".pdmodel": lambda file: file.write(text),
+        })
 
 
 def load_program_state(model_path: str, var_list: Any = None) -> dict[str, Any]:

@@ -5,6 +5,7 @@
 #include "oar/autograd/transform.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/run.h"
 
 namespace oar {
 namespace {
@@ -114,7 +115,9 @@ std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, const
   const std::vector<Tensor> slots = tangent_slots(op, args, level);
   const bool any =
       std::any_of(slots.begin(), slots.end(), [](const Tensor& t) { return t.defined(); });
-  if (!any || op.has(Trait::NoGrad)) return std::vector<Tensor>(outputs.size());
+  const bool moves = std::any_of(outputs.begin(), outputs.end(),
+                                 [](const Tensor& t) { return is_differentiable(t.dtype()); });
+  if (!any || !moves || op.has(Trait::NoGrad)) return std::vector<Tensor>(outputs.size());
   const TensorList outs{outputs.data(), outputs.size()};
   if (rules.jvp) {
     const Frame tangents = tangent_frame(args, level, false);
@@ -161,7 +164,10 @@ Outputs dual_call(const Op& op, Args args, int level) {
   const OpDef& rules = rules_of(op);
   if (op.has(Trait::Inplace)) return write_dual(op, args, level);
   const bool expands = !rules.vjp && !rules.jvp && !op.has(Trait::NoGrad) && !op.has(Trait::Linear);
-  if (expands && rules.decompose) return rules.decompose(args);
+  if (expands && rules.decompose) {
+    check_arguments(op, args);
+    return rules.decompose(args);
+  }
   const Frame primals = unwrapped(args, level);
   const Outputs outputs = dispatch(op, primals.args());
   const std::vector<Tensor> tangents = output_tangents(op, args, primals.args(), outputs, level);

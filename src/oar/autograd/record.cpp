@@ -6,6 +6,7 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/strided.h"
 #include "oar/ops/operators.h"
+#include "oar/ops/run.h"
 
 namespace oar {
 namespace {
@@ -310,7 +311,7 @@ Outputs record_expanded(const Op& op, Args args) {
   user_check(rules.decompose || rules.vjp, ErrorKind::Unsupported, "{} has no derivative: {}.",
              op.name(), rules.vjp.is_unsupported() ? rules.vjp.why() : "its record gives none");
   OpScope scope(op.name().c_str());
-  if (rules.infer) infer_results(op, args);  // checks the arguments, whatever mode the call is in
+  check_arguments(op, args);
   if (!op.inplace_of()) return rules.decompose(args);
   const Tensor& x = args[0].as_tensor();
   check_leaf_write(x);

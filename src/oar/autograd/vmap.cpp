@@ -7,6 +7,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/program_args.h"
+#include "oar/ops/run.h"
 #include "oar/ops/shard_rule.h"
 
 namespace oar {
@@ -192,6 +193,7 @@ Outputs write_batched(const Op& op, Args args, int level) {
 Outputs batched_call(const Op& op, Args args, int level) {
   const OpDef& rules = rules_of(op);
   if (op.has(Trait::Inplace)) return write_batched(op, args, level);
+  check_arguments(op, args);
   if (rules.batch) return wrap_all(by_rule(op, args, level), level);
   if (Outputs outputs = by_shard_rule(op, args, level); !outputs.empty())
     return wrap_all(outputs, level);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <stdexcept>
 
 #include "oar/base/parallel.h"
 #include "oar/base/string_util.h"
@@ -102,6 +103,7 @@ int32_t report_exception(oar_kernel_call*) {
     t_error_text = error.text() + (error.hint().empty() ? "" : "\nhint: " + error.hint());
     switch (error.kind()) {
       case ErrorKind::InvalidArgument:
+      case ErrorKind::InvalidType:  // the interface has no word for it
         return OAR_INVALID_ARGUMENT;
       case ErrorKind::OutOfMemory:
         return OAR_OUT_OF_MEMORY;
@@ -114,6 +116,9 @@ int32_t report_exception(oar_kernel_call*) {
     }
   } catch (const std::bad_alloc&) {
     t_error_text = "the system has no memory left.";
+    return OAR_OUT_OF_MEMORY;
+  } catch (const std::length_error&) {
+    t_error_text = "the call needs more memory than can be addressed.";
     return OAR_OUT_OF_MEMORY;
   } catch (const std::exception& error) {
     t_error_text = error.what();

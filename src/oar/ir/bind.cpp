@@ -158,15 +158,18 @@ void InputBinder::bind_results(const Program& program, size_t instruction, Tenso
   const SymbolValues before = values;
   for (size_t i = 0; i < ids.size(); ++i) {
     const Shape& shape = program.type_of(ids[i]).shape;
-    internal_check(results[i].rank() == shape.rank(), "{} is {} at run time", program.label(ids[i]),
-                   results[i].describe());
+    // What a text claims of a size that data decide is only seen here.
+    const bool fits = results[i].rank() == shape.rank();
+    user_check(fits, ErrorKind::InvalidArgument, "{} of type {} is {} at run time.",
+               program.label(ids[i]), program.type_of(ids[i]).str(), results[i].describe());
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       const Dim d = shape[axis], given = results[i].dims()[axis];
       if (is_symbol(d) && !values.has(d))
         values.set(d, given);
       else
-        internal_check(same(values.evaluate(d), given), "{} of type {} is {} at run time",
-                       program.label(ids[i]), program.type_of(ids[i]).str(), results[i].describe());
+        user_check(same(values.evaluate(d), given), ErrorKind::InvalidArgument,
+                   "{} of type {} is {} at run time.", program.label(ids[i]),
+                   program.type_of(ids[i]).str(), results[i].describe());
     }
   }
   check_assumptions(program, values, &before);

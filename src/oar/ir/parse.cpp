@@ -8,6 +8,7 @@
 #include "oar/ir/text_reader.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar {
 namespace {
@@ -176,10 +177,7 @@ void ProgramParser::header() {
 
 Tensor ProgramParser::state_tensor(const std::string& name, const ValueType& type) {
   if (options_.tensor) return options_.tensor(name, type);
-  int64_t bytes = static_cast<int64_t>(size_of(type.dtype));
-  for (Dim d : type.shape)
-    if (__builtin_mul_overflow(bytes, d.word(), &bytes)) bytes = kLargestState + 1;
-  if (bytes > kLargestState)
+  if (bytes_of(type.shape, type.dtype).value() > kLargestState)
     in_.fail_here(
         format("the state %{} of type {} is too large to be made here", name, type.str()));
   return zeros(type.shape, type.dtype);
@@ -239,9 +237,8 @@ Tensor ProgramParser::constant_tensor(const std::string& name, const ValueType& 
     list("[", "]", item);
   else
     item();
-  int64_t wanted = 1;
-  for (Dim d : type.shape)
-    if (__builtin_mul_overflow(wanted, d.word(), &wanted)) wanted = -1;
+  const int64_t wanted =
+      bytes_of(type.shape, type.dtype).value() / static_cast<int64_t>(size_of(type.dtype));
   const auto given = static_cast<int64_t>(exact ? integers.size() : numbers.size());
   if (given != wanted) in_.fail_here(format("{} values are given for {}", given, type.str()));
   return exact ? Tensor::from_vector(integers, type.shape, type.dtype)

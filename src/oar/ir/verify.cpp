@@ -5,7 +5,7 @@
 #include "oar/base/string_util.h"
 #include "oar/ir/print.h"
 #include "oar/ir/region.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/run.h"
 
 namespace oar {
 namespace {
@@ -40,13 +40,23 @@ bool tag_fits(const Parameter& p, const Value& v) {
   return false;
 }
 
+std::string listed(Args args) {
+  std::vector<std::string> operands;
+  for_each_tensor(args, [&](const Tensor& t) { operands.push_back(t.describe()); });
+  return join(operands, " and ");
+}
+
 class Verifier {
  public:
-  explicit Verifier(const Program& program)
-      : program_(program), defined_(program.values.size(), false) {}
+  // `sizes`: the symbols of a program around this one.
+  explicit Verifier(const Program& program, std::vector<Dim> sizes = {})
+      : program_(program), defined_(program.values.size(), false), sizes_(std::move(sizes)) {}
 
   std::vector<std::string> run() {
-    for (ValueId id : program_.inputs) define(id, "input");
+    for (ValueId id : program_.inputs) {
+      define(id, "input");
+      if (exists(id)) learn_sizes(program_.type_of(id).shape);
+    }
     for (const State& s : program_.states) check_outside(s.value, s.tensor, "state");
     for (const Constant& c : program_.constants) check_outside(c.value, c.tensor, "constant");
     for (const Instruction& instruction : program_.body.instructions) check(instruction);
@@ -82,6 +92,18 @@ class Verifier {
     return true;
   }
 
+  // Symbols whose values a run has by now.
+  void learn_sizes(const Shape& shape) {
+    for (Dim d : shape)
+      for (Dim s : d.symbols())
+        if (!knows(s)) sizes_.push_back(s);
+  }
+  bool knows(Dim symbol) const {
+    return std::find(sizes_.begin(), sizes_.end(), symbol) != sizes_.end();
+  }
+  void check_sizes(Dims dims, const std::string& where);
+  void check_sizes(Args attributes, const std::string& where);
+
   void check_outside(ValueId id, const Tensor& t, std::string_view what);
   void check_written(const State& state);
   void check_symbols();
@@ -95,6 +117,7 @@ class Verifier {
 
   const Program& program_;
   std::vector<bool> defined_;
+  std::vector<Dim> sizes_;
   std::vector<std::string> problems_;
 };
 
@@ -122,6 +145,20 @@ void Verifier::check_symbols() {
     if (std::find(names.begin(), names.end(), symbol.str()) != names.end())
       problem("two sizes are called {}", symbol.str());
     names.push_back(symbol.str());
+  }
+}
+
+void Verifier::check_sizes(Dims dims, const std::string& where) {
+  for (Dim d : dims)
+    for (Dim s : d.symbols())
+      if (!knows(s)) problem("{}: no input tells the value of the size {}", where, s.str());
+}
+
+void Verifier::check_sizes(Args attributes, const std::string& where) {
+  for (const Value& v : attributes) {
+    if (v.tag == OAR_TAG_INTS) check_sizes(v.as_dim_list(), where);
+    const Dim number = v.tag == OAR_TAG_INT ? Dim::from_word(v.integer) : Dim(0);
+    check_sizes(Dims(&number, 1), where);
   }
 }
 
@@ -156,7 +193,7 @@ bool Verifier::check_regions(const Instruction& instruction, const std::string& 
   bool sound = true;
   for_each_program(instruction.attributes.args(), [&](const Closure& c) {
     const Program& inner = program_of(c);
-    for (std::string& text : verify(inner)) {
+    for (std::string& text : Verifier(inner, sizes_).run()) {
       problem("{}: in {}: {}", where, inner.name, text);
       sound = false;
     }
@@ -206,13 +243,18 @@ bool Verifier::is_assumed(const DimAssumption& a) const {
 }
 
 void Verifier::check_types(const Instruction& instruction, const std::string& where) {
+  check_sizes(instruction.attributes.args(), where);
   const Frame frame = meta_arguments(instruction);
   Metas metas;
   const DimAssumptions assumptions;
   try {
     // Inference alone: no layer of a capture around this call may see it.
     const LayersOff off(kDispatchMask);
-    metas = infer_results(*instruction.op, frame.args());
+    Frame other;
+    if (prepare(*instruction.op, frame.args(), other))
+      return problem("{}: the operands {} differ in shape or dtype from what the op computes with",
+                     where, listed(frame.args()));
+    metas = infer_types(*instruction.op, frame.args());
   } catch (const Error& error) {
     return problem("{}: inference fails: {}", where, error.what());
   }
@@ -229,6 +271,10 @@ void Verifier::check_types(const Instruction& instruction, const std::string& wh
   for (size_t i = 0; i < metas.size(); ++i) {
     if (!exists(instruction.results[i])) continue;
     const ValueType& type = program_.type_of(instruction.results[i]);
+    if (metas[i].data_dependent)
+      learn_sizes(type.shape);
+    else
+      check_sizes(type.shape, where);
     const bool same_shape = metas[i].data_dependent ? metas[i].shape.size() == type.shape.size()
                                                     : metas[i].shape == type.shape;
     if (metas[i].dtype != type.dtype || !same_shape)
@@ -240,11 +286,5 @@ void Verifier::check_types(const Instruction& instruction, const std::string& wh
 }  // namespace
 
 std::vector<std::string> verify(const Program& program) { return Verifier(program).run(); }
-
-void check_verified(const Program& program) {
-  const std::vector<std::string> problems = verify(program);
-  internal_check(problems.empty(), "the program {} is not well formed:\n{}\n{}", program.name,
-                 join(problems, "\n"), to_text(program));
-}
 
 }  // namespace oar

@@ -13,7 +13,4 @@ namespace oar {
 // that are written down, and that it takes nothing for granted that the program does not state.
 std::vector<std::string> verify(const Program& program);
 
-// Internal error with all problems.
-void check_verified(const Program& program);
-
 }  // namespace oar

@@ -200,7 +200,12 @@ const OpDef last_writes_along_op = {
     .schema = "last_writes_along(Tensor index, int axis, int size) -> Tensor",
     .brief =
         "Which elements of index name a place along the axis that no later one names: the writes that last.",
-    .infer = infer::bool_like_first,
+    .infer = [](const args::last_writes_along& a) -> Metas {
+      normalise_axis(a.axis, a.index.rank());
+      user_check(!known_less(Dim::from_word(a.size), 0), ErrorKind::InvalidArgument,
+                 "size is {}; it must not be negative.", a.size);
+      return TensorMeta{DType::Bool, a.index.shape()};
+    },
     .shard = "...a... -> ...a... ; a@axis whole",
     .traits = Trait::NoGrad,
     .dtypes = "int",

@@ -51,12 +51,16 @@ struct AttentionShape {
                "query of shape {}, key of shape {} and value of shape {} do not fit: batches must "
                "be equal, the widths of query and key, and the lengths and heads of key and value.",
                to_string(query.dims()), to_string(key.dims()), to_string(value.dims()));
+    infer::check_dtype(key, "key", query.dtype());
+    infer::check_dtype(value, "value", query.dtype());
     user_check(same(heads, key_heads) || same(floor_mod(heads, key_heads), Dim(0)),
                ErrorKind::InvalidArgument,
                "query has {} heads, which is no multiple of the {} heads of key and value.",
                heads.str(), key_heads.str());
   }
   Shape scores() const { return {batch, heads, queries, keys}; }
+  TensorMeta out(DType dtype) const { return {dtype, {batch, queries, heads, value_width}}; }
+  TensorMeta lse(DType dtype) const { return {wide_type(dtype), {batch, heads, queries}}; }
 
   void check_mask(const Tensor& mask, const char* name) const {
     if (!mask.defined()) return;
@@ -258,8 +262,7 @@ const OpDef attention_op = {
       const AttentionShape s(a.query, a.key, a.value);
       s.check_mask(a.mask, "mask");
       check_keep(s, a.keep, a.dropout);
-      return {{a.query.dtype(), {s.batch, s.queries, s.heads, s.value_width}},
-              {wide_type(a.query.dtype()), {s.batch, s.heads, s.queries}}};
+      return {s.out(a.query.dtype()), s.lse(a.query.dtype())};
     },
     .decompose = attention_parts,
     .vjp = [](const vjp::attention& v) -> Grads {
@@ -320,7 +323,12 @@ const OpDef attention_grad_op = {
       check_keep(s, a.keep, a.dropout);
       user_check(!a.mask_grad || (a.mask.defined() && a.mask.dtype() != DType::Bool),
                  ErrorKind::InvalidArgument, "mask_grad needs a mask of floats.");
-      const TensorMeta none{a.query.dtype(), Shape{0}};
+      const DType dtype = a.query.dtype();
+      infer::check_type(a.out, "out", s.out(dtype));
+      infer::check_type(a.grad, "grad", s.out(dtype));
+      infer::check_type(a.lse, "lse", s.lse(dtype));
+      infer::check_type(a.grad_lse, "grad_lse", s.lse(dtype));
+      const TensorMeta none{dtype, Shape{0}};
       return {infer::like(a.query), infer::like(a.key), infer::like(a.value),
               a.mask_grad ? infer::like(a.mask) : none};
     },

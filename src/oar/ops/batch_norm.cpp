@@ -113,6 +113,11 @@ const OpDef batch_norm_train_grad_op = {
       c.check(a.weight, "weight");
       c.check(a.bias, "bias");
       const TensorMeta parameter{wide_type(a.x.dtype()), Shape{c.size}};
+      infer::check_type(a.grad, "grad", infer::like(a.x));
+      infer::check_type(a.mean, "mean", parameter);
+      infer::check_type(a.var, "var", parameter);
+      infer::check_type(a.grad_mean, "grad_mean", parameter);
+      infer::check_type(a.grad_var, "grad_var", parameter);
       return {infer::like(a.x), parameter, parameter};
     },
     .decompose = [](const args::batch_norm_train_grad& a) -> Made {

@@ -82,6 +82,8 @@ const OpDef channel_affine_grad_op = {
     .brief = "The derivative of channel_affine.",
     .infer = [](const args::channel_affine_grad& a) -> Metas {
       const int64_t axis = normalise_axis(a.channel_axis, a.x.rank(), "channel_axis");
+      check_channels(a.scale, "scale", a.x.dim(axis));
+      infer::check_type(a.grad, "grad", infer::like(a.x));
       const TensorMeta parameter{wide_type(a.x.dtype()), Shape{a.x.dim(axis)}};
       return {infer::like(a.x), parameter, parameter};
     },
@@ -184,6 +186,12 @@ const OpDef group_norm_rows_grad_op = {
     .infer = [](const args::group_norm_rows_grad& a) -> Metas {
       const GroupShape shape(a.x, a.groups);
       check_channels(a.weight, "weight", a.x.dim(1));
+      const TensorMeta statistic{wide_type(a.x.dtype()), shape.statistics};
+      infer::check_type(a.grad, "grad", infer::like(a.x));
+      infer::check_type(a.mean, "mean", statistic);
+      infer::check_type(a.inv_std, "inv_std", statistic);
+      infer::check_type(a.grad_mean, "grad_mean", statistic);
+      infer::check_type(a.grad_inv_std, "grad_inv_std", statistic);
       const TensorMeta parameter{wide_type(a.x.dtype()), Shape{a.x.dim(1)}};
       return {infer::like(a.x), parameter, parameter};
     },

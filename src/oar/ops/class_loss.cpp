@@ -169,8 +169,9 @@ const OpDef hsigmoid_loss_op = {
         "The negative log-probability of a class that is reached by yes-or-no decisions from the "
         "root of a binary tree: a complete one, or paths given as nodes and codes, padded by -1.",
     .decompose = [](const args::hsigmoid_loss& a) -> Made {
-      user_check(a.num_classes >= 2, ErrorKind::InvalidArgument,
-                 "num_classes is {}; there must be 2 at least.", a.num_classes);
+      user_check(a.num_classes >= 2 && a.num_classes <= INT32_MAX, ErrorKind::InvalidArgument,
+                 "num_classes is {}; there must be 2 at least, and {} at most.", a.num_classes,
+                 INT32_MAX);
       user_check(
           a.input.rank() == 2 && a.weight.rank() == 2 && same(a.input.dim(1), a.weight.dim(1)),
           ErrorKind::InvalidArgument,

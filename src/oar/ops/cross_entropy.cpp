@@ -15,6 +15,7 @@
 #include "oar/ops/infer.h"
 #include "oar/ops/loss_rules.h"
 #include "oar/ops/masks.h"
+#include "oar/ops/norm_rules.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
 
@@ -211,6 +212,11 @@ const OpDef softmax_cross_entropy_grad_op = {
         "times the gradient.",
     .infer = [](const args::softmax_cross_entropy_grad& a) -> Metas {
       check_hard_label(a.logits, a.label, normalise_axis(a.axis, a.logits.rank()));
+      const TensorMeta loss{a.logits.dtype(), a.label.shape()};
+      const TensorMeta total{wide_type(a.logits.dtype()), a.label.shape()};
+      infer::check_type(a.log_total, "log_total", total);
+      infer::check_type(a.grad_loss, "grad_loss", loss);
+      infer::check_type(a.grad_log_total, "grad_log_total", total);
       return infer::like(a.logits);
     },
     .decompose = [](const args::softmax_cross_entropy_grad& a) -> Made {

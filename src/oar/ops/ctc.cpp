@@ -194,9 +194,7 @@ const OpDef ctc_grad_op = {
         "where a label is too long.",
     .infer = [](const args::ctc_grad& a) -> Metas {
       check_ctc(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
-      user_check(a.grad.rank() == 1 && same(a.grad.dim(0), a.log_probs.dim(1)),
-                 ErrorKind::InvalidArgument, "grad has shape {}; it must be [batch].",
-                 to_string(a.grad.dims()));
+      infer::check_type(a.grad, "grad", {a.log_probs.dtype(), Shape{a.log_probs.dim(1)}});
       return infer::like(a.log_probs);
     },
     .decompose = [](const args::ctc_grad& a) -> Made {

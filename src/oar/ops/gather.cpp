@@ -304,9 +304,9 @@ const OpDef shard_index_op = {
       return infer::like(a.input);
     },
     .decompose = [](const args::shard_index& a) -> Made {
-      const int64_t size = (a.index_num + a.nshards - 1) / a.nshards;
+      const int64_t size = (a.index_num - 1) / a.nshards + 1;
       const auto number = [&](int64_t n) { return full({}, Scalar(n), a.input.dtype()); };
-      const Tensor own = a.input - number(size * a.shard_id);
+      const Tensor own = a.input - number((Dim(size) * Dim(a.shard_id)).value());
       const Tensor here = logical_and(greater_equal(own, number(0)), less_than(own, number(size)));
       return where(here, own, number(a.ignore_value));
     },

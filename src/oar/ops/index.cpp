@@ -95,6 +95,10 @@ Resolved resolve_positions(Dims x, TensorList indices) {
   Shape index;
   for (size_t i = 0; i < indices.size(); ++i) {
     if (!indices[i].defined()) continue;
+    user_check(
+        is_integral(indices[i].dtype()), ErrorKind::InvalidType,
+        "an index has dtype {}; positions are integers.\nhint: Index with a mask by x[mask].",
+        name_of(indices[i].dtype()));
     taken.push_back(static_cast<int64_t>(i));
     index = broadcast_shapes(index, indices[i].shape());
   }

@@ -133,5 +133,27 @@ Metas real_like_first(const Args& args) {
   return TensorMeta{real_type_of(x.dtype()), x.shape(), false};
 }
 
+void check_shape(const Tensor& t, const char* argument, const Shape& wanted) {
+  user_check(!t.defined() || same(t.shape(), wanted), ErrorKind::InvalidArgument,
+             "{} has shape {}; it must be {}.", argument, to_string(t.dims()), wanted.str());
+}
+
+void check_dtype(const Tensor& t, const char* argument, DType wanted) {
+  user_check(!t.defined() || t.dtype() == wanted, ErrorKind::InvalidType,
+             "{} has dtype {}; it must be {}.\nhint: Cast it with {}.astype('{}').", argument,
+             name_of(t.dtype()), name_of(wanted), argument, name_of(wanted));
+}
+
+void check_type(const Tensor& t, const char* argument, const TensorMeta& wanted) {
+  check_shape(t, argument, wanted.shape);
+  check_dtype(t, argument, wanted.dtype);
+}
+
+void check_integers(const Tensor& t, const char* argument) {
+  user_check(!t.defined() || is_integral(t.dtype()), ErrorKind::InvalidType,
+             "{} has dtype {}; it must be an integer type.\nhint: Cast it with {}.astype('int64').",
+             argument, name_of(t.dtype()), argument);
+}
+
 }  // namespace infer
 }  // namespace oar

@@ -26,6 +26,14 @@ Metas bool_like_first(const Args& args);
 // Its shape, with the float type of a complex input.
 Metas real_like_first(const Args& args);
 inline TensorMeta like(const Tensor& t) { return {t.dtype(), t.shape(), false}; }
+
+// Checks of an operand that must fit others: a cotangent has the type of its result, a saved result
+// the type that inference gave it. An optional one that is None fits.
+void check_type(const Tensor& t, const char* argument, const TensorMeta& wanted);
+void check_shape(const Tensor& t, const char* argument, const Shape& wanted);
+void check_dtype(const Tensor& t, const char* argument, DType wanted);
+// An operand that holds indices, lengths or labels.
+void check_integers(const Tensor& t, const char* argument);
 }  // namespace infer
 
 }  // namespace oar

@@ -156,11 +156,17 @@ Made sections_of(const Tensor& x, const Shape& sizes, int64_t axis) {
   return parts;
 }
 
+constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; beyond it is a slip, not a wish
+
+void check_parts(int64_t count, const char* argument) {
+  user_check(count > 0 && count <= kMostParts, ErrorKind::InvalidArgument,
+             "{} must be from 1 to {}, not {}.", argument, kMostParts, count);
+}
+
 // `count` parts of one size.
 Made equal_parts(const Tensor& x, int64_t count, int64_t axis, const char* argument) {
   const Dim size = x.dim(axis);
-  user_check(count > 0, ErrorKind::InvalidArgument, "{} must be positive, not {}.", argument,
-             count);
+  check_parts(count, argument);
   user_check(
       same(floor_mod(size, count), 0), ErrorKind::InvalidArgument,
       "axis {} of x has size {}, which {} equal parts do not fill.\nhint: Give the sizes as a "
@@ -261,9 +267,7 @@ const OpDef tensor_split_op = {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       if (a.num_or_indices.size() != 1) return tensor_split_at(a.x, a.num_or_indices, axis);
       const int64_t count = Dim::from_word(a.num_or_indices[0]).value();
-      constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; beyond it is a slip, not a wish
-      user_check(count > 0 && count <= kMostParts, ErrorKind::InvalidArgument,
-                 "num_or_indices must be from 1 to {}, not {}.", kMostParts, count);
+      check_parts(count, "num_or_indices");
       // The first (size mod count) parts are one longer: part i is the i-th rounding up.
       Shape sizes;
       for (int64_t i = 0; i < count; ++i)
@@ -285,6 +289,10 @@ const OpDef tensor_split_op = {
 Made slices_along(const Tensor& x, int64_t axis) {
   Made parts;
   const int64_t count = specialised(x.dim(axis));
+  user_check(count <= kMostParts, ErrorKind::InvalidArgument,
+             "axis {} of a tensor of shape {} has more than {} slices.\nhint: Use split for longer "
+             "pieces.",
+             axis, to_string(x.dims()), kMostParts);
   for (int64_t i = 0; i < count; ++i) parts.push_back(slice_view(x, SliceIndex().skip(axis).at(i)));
   return parts;
 }

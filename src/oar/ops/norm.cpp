@@ -140,6 +140,12 @@ const OpDef layer_norm_rows_grad_op = {
     .infer = [](const args::layer_norm_rows_grad& a) -> Metas {
       const RowShape shape(a.x, a.begin_axis);
       check_affine(a.weight, "weight", shape.row.numel(), "elements of a row");
+      const TensorMeta statistic{wide_type(a.x.dtype()), shape.lead};
+      infer::check_type(a.grad, "grad", infer::like(a.x));
+      infer::check_type(a.mean, "mean", statistic);
+      infer::check_type(a.inv_std, "inv_std", statistic);
+      infer::check_type(a.grad_mean, "grad_mean", statistic);
+      infer::check_type(a.grad_inv_std, "grad_inv_std", statistic);
       const TensorMeta parameter{wide_type(a.x.dtype()), a.affine ? shape.row : Shape{0}};
       return {infer::like(a.x), parameter, parameter};
     },

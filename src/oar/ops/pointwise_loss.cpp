@@ -230,6 +230,7 @@ const OpDef pointwise_loss_grad_op = {
     .brief = "The derivative of pointwise_loss in its input, times the gradient of the loss.",
     .infer = [](const args::pointwise_loss_grad& a) -> Metas {
       loss_of(a.kind);
+      check_reduction(a.reduction);
       check_alike(a.input, a.label);
       const Shape expected = a.reduction == "none" ? a.input.shape() : Shape{};
       user_check(same(a.grad.shape(), expected), ErrorKind::InvalidArgument,

@@ -156,8 +156,8 @@ Shape unpooled_sizes(const A& a, const ImageAxes& axes) {
   check_windows(Ints(stride), axes.spatial, "stride");
   Shape sizes;
   for (size_t i = 0; i < axes.spatial; ++i)
-    sizes.push_back((axes.size(a.x.dims(), i) - Dim(1)) * Dim(stride[i]) +
-                    Dim(window[i] - 2 * padding[i]));
+    sizes.push_back((axes.size(a.x.dims(), i) - Dim(1)) * Dim(stride[i]) + Dim(window[i]) -
+                    Dim(2) * Dim(padding[i]));
   if (!a.output_size) return sizes;
   Dims given = *a.output_size;
   if (given.size() == axes.spatial + 2) given = given.subspan(2);

@@ -333,6 +333,10 @@ const OpDef recurrent_grad_op = {
         "of the bias.",
     .infer = [](const args::recurrent_grad& a) -> Metas {
       const RecurrentShape s(a);
+      infer::check_shape(a.states, "states", s.states());
+      infer::check_shape(a.grad_states, "grad_states", s.states());
+      infer::check_shape(a.cells, "cells", s.cells(a.mode == "lstm"));
+      infer::check_shape(a.grad_cells, "grad_cells", s.cells(a.mode == "lstm"));
       const TensorMeta none{a.gates.dtype(), Shape{0}};
       const auto of = [&](const Tensor& t) { return t.defined() ? infer::like(t) : none; };
       return {infer::like(a.gates),

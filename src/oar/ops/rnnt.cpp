@@ -186,9 +186,7 @@ const OpDef rnnt_grad_op = {
         "The derivative of rnnt: less the probability of each pause and emission, given the label.",
     .infer = [](const args::rnnt_grad& a) -> Metas {
       check_rnnt(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
-      user_check(a.grad.rank() == 1 && same(a.grad.dim(0), a.log_probs.dim(0)),
-                 ErrorKind::InvalidArgument, "grad has shape {}; it must be [batch].",
-                 to_string(a.grad.dims()));
+      infer::check_type(a.grad, "grad", {a.log_probs.dtype(), Shape{a.log_probs.dim(0)}});
       return infer::like(a.log_probs);
     },
     .decompose = [](const args::rnnt_grad& a) -> Made {

@@ -7,6 +7,7 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/launch_queue.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar {
 namespace {
@@ -223,6 +224,27 @@ Device device_of(const Op& op, Args args) {
   return device;
 }
 
+namespace {
+// Of the operands that share one: a kernel goes through all of them element by element.
+void check_one_dtype(const Op& op, Args args) {
+  const Tensor* first = nullptr;
+  size_t first_at = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!args[i].is_tensor() || !(op.promotes() >> i & 1)) continue;
+    const Tensor& t = args[i].as_tensor();
+    if (first)
+      user_check(
+          t.dtype() == first->dtype(), ErrorKind::InvalidType,
+          "{} has dtype {} and {} has dtype {}; they must be equal.\nhint: Cast one of them.",
+          op.schema().parameters[first_at].name, name_of(first->dtype()),
+          op.schema().parameters[i].name, name_of(t.dtype()));
+    else
+      first_at = i;
+    first = &t;
+  }
+}
+}  // namespace
+
 void check_dtypes(const Op& op, Args args) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i].is_tensor() || !(op.promotes() >> i & 1)) continue;
@@ -235,8 +257,9 @@ void check_dtypes(const Op& op, Args args) {
         op.accepts(DType::Float32) ? "float32"
         : op.accepts(DType::Int64) ? "int64"
                                    : "bool");
-    if (!op.has(Trait::Promote)) return;  // without promotion the list speaks of the first operand
+    if (!op.has(Trait::Promote)) break;  // without promotion the list speaks of the first operand
   }
+  if (op.has(Trait::Elementwise)) check_one_dtype(op, args);
 }
 
 bool overlaps_partially(const Tensor& written, const Tensor& read) {
@@ -284,6 +307,22 @@ Metas infer_results(const Op& op, Args args) {
   return metas;
 }
 
+void check_arguments(const Op& op, Args args) {
+  const OpScope scope(op.name().c_str());
+  const Op& rules = op.inplace_of() ? *op.inplace_of() : op;
+  if (rules.def().infer) infer_results(op, args);
+}
+
+Metas infer_types(const Op& op, Args args) {
+  Metas metas = infer_results(op, args);
+  for (const TensorMeta& m : metas) {
+    if (m.data_dependent || !m.shape.is_known()) continue;
+    // A view has no memory of its own, however often it shows an element.
+    bytes_of(m.shape, op.has(Trait::View) ? DType::Bool : m.dtype);
+  }
+  return metas;
+}
+
 namespace {
 // Is there a tensor without content, or a size without a number? Then the call asks about shapes. A
 // dense tensor can be among them: a literal that is stretched to an operand's shape.
@@ -308,7 +347,7 @@ Outputs run_meta(const Op& op, Args args) {
     internal_check(static_cast<bool>(op.def().infer), "the view {} needs an inference rule",
                    op.name());
   }
-  for (const TensorMeta& m : infer_results(op, args))
+  for (const TensorMeta& m : infer_types(op, args))
     outputs.push_back(Tensor::meta(m.shape, m.dtype, device));
   return outputs;
 }
@@ -327,7 +366,7 @@ Outputs run_op(const Op& op, Args args) {
   if (op.has(Trait::Inplace)) return run_written(op, args, device);
   if (op.kernels(device.type).empty()) {
     if (op.def().infer)
-      infer_results(op, args);  // checks the arguments, as for an op with a kernel
+      infer_types(op, args);  // checks the arguments, as for an op with a kernel
     else
       check_dtypes(op, args);
     return decomposed(op, args, device);

@@ -240,6 +240,7 @@ const OpDef grid_sample_grad_x_op = {
         "Adds each element of grad, with its weights, to the pixels that grid_sample read for it.",
     .infer = [](const args::grid_sample_grad_x& a) -> Metas {
       check_sampling(a.x_shape, a.grid, {a.mode, a.padding_mode, a.align_corners});
+      infer::check_shape(a.grad, "grad", sampled_shape(a.x_shape, a.grid));
       return TensorMeta{a.grad.dtype(), Shape(a.x_shape)};
     },
     .decompose = [](const args::grid_sample_grad_x& a) -> Made {
@@ -278,6 +279,7 @@ const OpDef grid_sample_grad_grid_op = {
         "The derivative of grid_sample by its grid: how fast the pixels change along each axis, by grad.",
     .infer = [](const args::grid_sample_grad_grid& a) -> Metas {
       check_sampling(a.x.dims(), a.grid, {a.mode, a.padding_mode, a.align_corners});
+      infer::check_shape(a.grad, "grad", sampled_shape(a.x.dims(), a.grid));
       return infer::like(a.grid);
     },
     .decompose = [](const args::grid_sample_grad_grid& a) -> Made {

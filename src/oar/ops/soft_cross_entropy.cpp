@@ -6,6 +6,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/statistics.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/norm_rules.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
 
@@ -18,6 +19,12 @@ void check_soft_label(const Tensor& logits, const Tensor& label) {
              to_string(label.dims()), to_string(logits.dims()));
 }
 
+Metas losses_of(const Tensor& logits, int64_t axis) {
+  Shape shape = logits.shape();
+  shape[static_cast<size_t>(normalise_axis(axis, logits.rank()))] = 1;
+  return {TensorMeta{logits.dtype(), shape}, TensorMeta{wide_type(logits.dtype()), shape}};
+}
+
 const OpDef soft_cross_entropy_op = {
     .schema =
         "soft_cross_entropy(Tensor logits, Tensor label, int axis = -1) -> (Tensor loss, Tensor "
@@ -27,11 +34,7 @@ const OpDef soft_cross_entropy_op = {
         "it.",
     .infer = [](const args::soft_cross_entropy& a) -> Metas {
       check_soft_label(a.logits, a.label);
-      const DType dtype = a.logits.dtype();
-      Shape shape = a.logits.shape();
-      shape[static_cast<size_t>(normalise_axis(a.axis, a.logits.rank()))] = 1;
-      return {TensorMeta{dtype, shape},
-              TensorMeta{size_of(dtype) < 4 ? DType::Float32 : dtype, shape}};
+      return losses_of(a.logits, a.axis);
     },
     .decompose = [](const args::soft_cross_entropy& a) -> Made {
       const Tensor logits = widened(a.logits);
@@ -73,6 +76,11 @@ const OpDef soft_cross_entropy_grad_op = {
         "the labels, times the gradient.",
     .infer = [](const args::soft_cross_entropy_grad& a) -> Metas {
       check_soft_label(a.logits, a.label);
+      infer::check_dtype(a.label, "label", a.logits.dtype());
+      const Metas results = losses_of(a.logits, a.axis);
+      infer::check_type(a.log_total, "log_total", results[1]);
+      infer::check_type(a.grad_loss, "grad_loss", results[0]);
+      infer::check_type(a.grad_log_total, "grad_log_total", results[1]);
       return infer::like(a.logits);
     },
     .decompose = [](const args::soft_cross_entropy_grad& a) -> Made {

@@ -74,7 +74,9 @@ const OpDef polygamma_op = {
     .schema = "polygamma(Tensor x, int n) -> Tensor",
     .brief = "The n-th derivative of digamma; n = 0 is digamma itself.",
     .infer = [](const args::polygamma& a) -> Metas {
-      user_check(a.n >= 0, ErrorKind::InvalidArgument, "n is {}; it must not be negative.", a.n);
+      constexpr int64_t kHighestOrder = 1000;  // from 171 on the values leave the range of float64
+      user_check(a.n >= 0 && a.n <= kHighestOrder, ErrorKind::InvalidArgument,
+                 "n is {}; it must be from 0 to {}.", a.n, kHighestOrder);
       return infer::like(a.x);
     },
     .vjp = [](const vjp::polygamma& v) -> Grads { return v.grad * polygamma(v.x, v.n + 1); },
@@ -102,7 +104,7 @@ const OpDef multigammaln_op = {
     .schema = "multigammaln(Tensor x, int p) -> Tensor",
     .brief = "The logarithm of the multivariate gamma function of dimension p.",
     .infer = [](const args::multigammaln& a) -> Metas {
-      constexpr int64_t kMostDimensions = 1 << 16;  // one term of the sum for each
+      constexpr int64_t kMostDimensions = 1 << 12;  // one term of the sum for each
       user_check(a.p >= 1 && a.p <= kMostDimensions, ErrorKind::InvalidArgument,
                  "p is {}; it must be from 1 to {}.", a.p, kMostDimensions);
       return infer::like(a.x);
@@ -199,7 +201,12 @@ const OpDef gammaincc_op = {
 const OpDef gammainc_order_op = {
     .schema = "gammainc_order(Tensor x, Tensor y, int order) -> Tensor",
     .brief = "The derivative of gammainc by its first operand, so many times.",
-    .infer = infer::same_as_first,
+    .infer = [](const args::gammainc_order& a) -> Metas {
+      constexpr int64_t kHighestOrder = 64;
+      user_check(a.order >= 0 && a.order <= kHighestOrder, ErrorKind::InvalidArgument,
+                 "order is {}; it must be from 0 to {}.", a.order, kHighestOrder);
+      return infer::like(a.x);
+    },
     .vjp = [](const vjp::gammainc_order& v) -> Grads {
       return {v.needs(0) ? v.grad * gammainc_order(v.x, v.y, v.order + 1) : Tensor(),
               v.needs(1) ? v.grad * density_derivative(v.x, v.y, v.order) : Tensor()};

@@ -8,6 +8,7 @@
 #include "oar/ops/registry.h"
 #include "oar/ops/shard_rules.h"
 #include "oar/ops/view.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar {
 namespace {
@@ -214,7 +215,7 @@ const OpDef unfold_op = {
       spec.shape[axis] = window_count(a.x, a.axis, a.size, a.step);
       spec.shape.push_back(a.size);
       spec.strides.push_back(spec.strides[axis]);
-      spec.strides[axis] *= a.step;
+      spec.strides[axis] = (Count(spec.strides[axis]) * a.step).value();
       return spec;
     },
     .vjp = [](const vjp::unfold& v) -> Grads {

@@ -107,7 +107,13 @@ void check_strided_bounds(Dims shape, Ints strides, int64_t offset, Dim numel) {
                "shape {} with stride {} reaches further than can be counted.", to_string(shape),
                to_string(strides));
   }
-  if (!known || empty) return;
+  if (!known) return;
+  if (empty) {  // nothing is read, but it starts somewhere
+    user_check(offset >= 0 && offset <= numel.word(), ErrorKind::OutOfRange,
+               "offset {} does not lie in the tensor, which has {} elements.", offset,
+               numel.word());
+    return;
+  }
   user_check(
       low >= 0 && high < numel.word(), ErrorKind::OutOfRange,
       "shape {} with stride {} and offset {} reaches from element {} to {}; the tensor has {} "

@@ -55,7 +55,8 @@ const OpDef pixel_shuffle_op = {
       const Image x(a.x, a.data_format);
       check_positive(a.upscale_factor, "upscale_factor");
       const int64_t f = a.upscale_factor;
-      const Dim c = divided(x.c, f * f, "the number of channels", "the square of upscale_factor:");
+      const Dim c = divided(x.c, (Dim(f) * Dim(f)).value(), "the number of channels",
+                            "the square of upscale_factor:");
       if (x.last)
         return reshape(transpose(reshape(a.x, {x.n, x.h, x.w, c, f, f}), {0, 1, 4, 2, 5, 3}),
                        {x.n, x.h * f, x.w * f, c});

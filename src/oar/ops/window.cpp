@@ -13,6 +13,9 @@ const char* axis_name(size_t i, size_t spatial) {
 struct Formats {
   const char *first, *last;
 };
+// A stride, a dilation, a window or a margin: kernels multiply them by places in an image.
+constexpr int64_t kFarthest = INT32_MAX;
+
 constexpr Formats kFormats[] = {{"NCL", "NLC"}, {"NCHW", "NHWC"}, {"NCDHW", "NDHWC"}};
 
 }  // namespace
@@ -43,19 +46,25 @@ void check_windows(Ints numbers, size_t spatial, const char* argument) {
   user_check(numbers.size() == spatial, ErrorKind::InvalidArgument,
              "{} {} has {} numbers; it needs one for each of {} spatial axes.", argument,
              to_string(numbers), numbers.size(), spatial);
-  for (int64_t n : numbers)
+  for (int64_t n : numbers) {
     user_check(n >= 1, ErrorKind::InvalidArgument, "{} must be at least 1, but is {}.", argument,
                to_string(numbers));
+    user_check(n <= kFarthest, ErrorKind::InvalidArgument, "{} must be at most {}, but is {}.",
+               argument, kFarthest, to_string(numbers));
+  }
 }
 
 void check_padding(Dims padding, size_t spatial) {
   user_check(padding.size() == 2 * spatial, ErrorKind::InvalidArgument,
              "padding {} has {} numbers; it needs two for each of {} spatial axes.",
              to_string(padding), padding.size(), spatial);
-  for (Dim d : padding)
+  for (Dim d : padding) {
     user_check(d.is_symbolic() || d.word() >= 0, ErrorKind::InvalidArgument,
                "padding must not be negative, but is {}.\nhint: To cut the image, slice it first.",
                to_string(padding));
+    user_check(d.is_symbolic() || d.word() <= kFarthest, ErrorKind::InvalidArgument,
+               "padding must be at most {}, but is {}.", kFarthest, to_string(padding));
+  }
 }
 
 Dim window_count(Dim size, Dim window, int64_t stride, Dim padding, int64_t dilation, bool ceil,

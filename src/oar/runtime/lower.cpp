@@ -6,8 +6,9 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/generator.h"
 #include "oar/ir/region.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/run.h"
 #include "oar/ops/work.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar {
 namespace {
@@ -52,7 +53,7 @@ class Lowering {
  private:
   using Ids = std::vector<int32_t>;  // a place per value of the program at hand
 
-  int32_t add_root(Root::Kind kind, int64_t index, const Tensor& like);
+  int32_t add_root(Root::Kind kind, int64_t index, const ValueType& like);
   int32_t add_place(int32_t root, int64_t offset, Tensor layout);
   int32_t fresh(const ValueType& type);
   const Tensor& layout(int32_t place) const {
@@ -87,9 +88,9 @@ class Lowering {
 
 // ---- places ------------------------------------------------------------------------------------
 
-int32_t Lowering::add_root(Root::Kind kind, int64_t index, const Tensor& like) {
-  out_.roots.push_back({kind, static_cast<int32_t>(index),
-                        like->numel * static_cast<int64_t>(size_of(like.dtype()))});
+int32_t Lowering::add_root(Root::Kind kind, int64_t index, const ValueType& like) {
+  out_.roots.push_back(
+      {kind, static_cast<int32_t>(index), bytes_of(like.shape, like.dtype).value()});
   return static_cast<int32_t>(out_.roots.size()) - 1;
 }
 
@@ -100,16 +101,14 @@ int32_t Lowering::add_place(int32_t root, int64_t offset, Tensor layout) {
 
 Tensor layout_of(const StoragePtr& nowhere, const ValueType& type) {
   if (!type.device.is_cpu() || !type.shape.is_known()) throw NotLowerable{};
-  SmallVector<int64_t, 6> strides;
-  for (size_t i = 0; i < type.shape.size(); ++i) strides.push_back(1);
-  for (size_t i = type.shape.size(); i-- > 1;) strides[i - 1] = strides[i] * type.shape[i].value();
+  const SmallVector<int64_t, 6> strides = contiguous_strides(type.shape);
   return Tensor::view_of(nowhere, type.shape, {strides.data(), strides.size()}, kSomewhere,
                          type.dtype);
 }
 
 int32_t Lowering::fresh(const ValueType& type) {
   Tensor layout = layout_of(nowhere_, type);
-  const int32_t root = add_root(Root::Arena, -1, layout);
+  const int32_t root = add_root(Root::Arena, -1, type);
   return add_place(root, 0, std::move(layout));
 }
 
@@ -254,8 +253,32 @@ void Lowering::emit_update(const Program& program, const Instruction& call, Ids&
   if (!launch(written, with_copies, results)) throw NotLowerable{};
 }
 
+// What inference could not decide while sizes were open is decided now; kernels do not ask again.
+void check_types(const Program& program, const Instruction& call) {
+  const Frame frame = with_operands(call.attributes.clone(), call, [&](size_t, ValueId id) {
+    const ValueType& type = program.type_of(id);
+    return Tensor::meta(type.shape, type.dtype, type.device);
+  });
+  const LayersOff off(kDispatchMask);
+  const Metas metas = infer_types(*call.op, frame.args());
+  if (is_update(*call.op)) return;  // their results are the operands
+  internal_check(metas.size() == call.results.size(), "{} results, not {}", metas.size(),
+                 call.results.size());
+  for (size_t i = 0; i < metas.size(); ++i) {
+    const ValueType& type = program.type_of(call.results[i]);
+    user_check(metas[i].dtype == type.dtype && metas[i].shape == type.shape,
+               ErrorKind::InvalidArgument,
+               "{} is {} at these sizes, but {} by the program {}.\nhint: Capture the function for "
+               "these sizes too.",
+               program.label(call.results[i]), ValueType{metas[i].dtype, metas[i].shape, {}}.str(),
+               type.str(), program.name);
+  }
+}
+
 void Lowering::emit(const Program& program, const Instruction& instruction, Ids& ids) {
+  const OpScope scope(instruction.op->name().c_str());
   if (instruction.op->has(Trait::DataDependent)) throw NotLowerable{};
+  check_types(program, instruction);
   if (instruction.op->def().view) return emit_view(instruction, ids);
   if (is_update(*instruction.op)) return emit_update(program, instruction, ids);
   std::vector<int32_t> results;
@@ -315,8 +338,8 @@ void Lowering::inline_parts(const Instruction& call, const Program& inner, Ids& 
 void Lowering::emit_all(const Program& program, Ids& ids) {
   for (const Constant& c : program.constants) {
     if (!c.tensor.is_dense() || !c.tensor.device().is_cpu()) throw NotLowerable{};
-    const int32_t root =
-        add_root(Root::Constant, static_cast<int64_t>(out_.constants.size()), c.tensor);
+    const int32_t root = add_root(Root::Constant, static_cast<int64_t>(out_.constants.size()),
+                                  {c.tensor.dtype(), c.tensor.shape(), Device{}});
     out_.constants.push_back(c.tensor);
     ids[static_cast<size_t>(c.value)] = add_place(root, 0, Tensor(c.tensor->alias()));
   }
@@ -404,15 +427,17 @@ void Lowering::finish_states(const Ids& ids) {
 Lowered Lowering::run() {
   Ids ids(program_.values.size(), -1);
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
-    Tensor layout = layout_of(nowhere_, program_.type_of(program_.inputs[i]));
-    const int32_t root = add_root(Root::Input, static_cast<int64_t>(i), layout);
+    const ValueType& type = program_.type_of(program_.inputs[i]);
+    Tensor layout = layout_of(nowhere_, type);
+    const int32_t root = add_root(Root::Input, static_cast<int64_t>(i), type);
     ids[static_cast<size_t>(program_.inputs[i])] = add_place(root, 0, std::move(layout));
   }
   for (size_t i = 0; i < program_.states.size(); ++i) {
     const State& s = program_.states[i];
     if (!s.tensor.is_dense() || !s.tensor.is_contiguous()) throw NotLowerable{};
-    Tensor layout = layout_of(nowhere_, program_.type_of(s.value));
-    const int32_t root = add_root(Root::State, static_cast<int64_t>(i), layout);
+    const ValueType& type = program_.type_of(s.value);
+    Tensor layout = layout_of(nowhere_, type);
+    const int32_t root = add_root(Root::State, static_cast<int64_t>(i), type);
     ids[static_cast<size_t>(s.value)] = add_place(root, 0, std::move(layout));
   }
   find_updates_in_place();

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "oar/tensor/byte_count.h"
+
 namespace oar {
 namespace {
 
 constexpr int64_t kAlignment = 64;
 
-int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t aligned(int64_t bytes) { return Count(bytes).aligned(kAlignment).value(); }
 
 bool meet(const Lifetime& a, const Lifetime& b, AtOnce at_once) {
   if (a.last < b.first) return at_once(a.last, b.first);
@@ -31,11 +33,11 @@ MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once) {
     int64_t at = 0;
     for (const size_t other : placed) {
       if (!meet(buffers[i], buffers[other], at_once)) continue;
-      if (at + bytes <= plan.offsets[other]) break;
+      if ((Count(at) + bytes).value() <= plan.offsets[other]) break;
       at = std::max(at, plan.offsets[other] + aligned(buffers[other].bytes));
     }
     plan.offsets[i] = at;
-    plan.bytes = std::max(plan.bytes, at + bytes);
+    plan.bytes = std::max(plan.bytes, (Count(at) + bytes).value());
     const auto behind = std::upper_bound(placed.begin(), placed.end(), at,
                                          [&](int64_t o, size_t p) { return o < plan.offsets[p]; });
     placed.insert(behind, i);

@@ -25,6 +25,7 @@ constexpr size_t kCachedFrom = size_t{64} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kStepsPerDoubling = 8;  // at most 12.5 % of a block is waste
 constexpr size_t kBins = 64 * kStepsPerDoubling;
+constexpr size_t kMostBytes = size_t{1} << 60;  // rounding up stays far from overflow
 
 struct Counters {
   std::atomic<int64_t> allocated{0}, peak{0}, reserved{0}, peak_reserved{0}, allocations{0};
@@ -151,16 +152,21 @@ Cache& cache() {
   return *instance;
 }
 
-// With the cache off each block is malloc's, so that checkers see every mistake.
+// A block of malloc's that is not rounded up, so that checkers see the first byte after it.
+void* exact_block(size_t bytes) {
+  void* data = nullptr;
+  return posix_memalign(&data, kAlignment, bytes) == 0 ? data : nullptr;
+}
+
+// With the cache off each block is malloc's.
 void* large_block(size_t bytes, bool from_cache) {
-  if (from_cache) return cache().take(bytes);
-  void* data = std::aligned_alloc(kAlignment, bytes);
-  if (data) reserve(static_cast<int64_t>(bytes));
+  if (from_cache) return cache().take(rounded(bytes));
+  void* data = exact_block(bytes);
+  if (data) reserve(static_cast<int64_t>(rounded(bytes)));
   return data;
 }
 
 [[noreturn]] void out_of_memory(size_t bytes, const char* why) {
-  g.allocated.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   fail(ErrorKind::OutOfMemory,
        "cannot allocate {} bytes: {} ({} bytes are in use).\nhint: Use smaller batches, drop "
        "tensors that are no longer needed, or raise the limit with "
@@ -171,20 +177,21 @@ void* large_block(size_t bytes, bool from_cache) {
 }  // namespace
 
 void* allocate(size_t bytes) {
+  if (bytes > kMostBytes) [[unlikely]]
+    out_of_memory(bytes, "no machine has that much");
   const int64_t now =
       g.allocated.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed) +
       static_cast<int64_t>(bytes);
+  const auto give_up = [bytes](const char* why) {
+    g.allocated.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    out_of_memory(bytes, why);
+  };
   if (const int64_t limit = g.limit.load(std::memory_order_relaxed); limit && now > limit)
-    out_of_memory(bytes, "the memory limit is reached");
+    give_up("the memory limit is reached");
   g.allocations.fetch_add(1, std::memory_order_relaxed);
-  void* data = nullptr;
   static const FlagHandle<bool> use_cache("cache_allocator");
-  if (bytes >= kCachedFrom) {
-    if (bytes < (size_t{1} << 62)) data = large_block(rounded(bytes), use_cache.get());
-  } else {
-    data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  }
-  if (!data) out_of_memory(bytes, "the system has none left");
+  void* data = bytes >= kCachedFrom ? large_block(bytes, use_cache.get()) : exact_block(bytes);
+  if (!data) give_up("the system has none left");
   raise_peak(g.peak, now);
   return data;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "oar/base/error.h"
+#include "oar/tensor/byte_count.h"
 #include "oar/tensor/element.h"
 #include "oar/tensor/read_hook.h"
 
@@ -22,26 +23,8 @@ bool is_contiguous_layout(const int64_t* shape, const int64_t* strides, int ndim
   return true;
 }
 
-size_t bytes_for(Dims shape, DType dtype) {
-  // A size of 0 counts as 1: strides are products of the others, and must not overflow either.
-  int64_t n = 1;
-  bool empty = false;
-  for (Dim d : shape) {
-    const int64_t size = d.value();
-    user_check(size >= 0, ErrorKind::InvalidArgument, "a size is negative in the shape {}.",
-               to_string(shape));
-    empty = empty || size == 0;
-    user_check(!__builtin_mul_overflow(n, std::max<int64_t>(size, 1), &n),
-               ErrorKind::InvalidArgument, "the shape {} has more elements than can be counted.",
-               to_string(shape));
-  }
-  int64_t bytes;
-  user_check(!__builtin_mul_overflow(n, static_cast<int64_t>(size_of(dtype)), &bytes),
-             ErrorKind::InvalidArgument,
-             "a tensor of shape {} and dtype {} is too large to address.", to_string(shape),
-             name_of(dtype));
-  return empty ? 0 : static_cast<size_t>(bytes);
-}
+// Of the sizes in front of an axis, or of all. A size of 0 counts as 1, as in bytes_of.
+Count step_over(Count step, int64_t size) { return step * std::max<int64_t>(size, 1); }
 
 }  // namespace
 
@@ -90,22 +73,28 @@ void TensorImpl::set_sizes(Dims dims) {
     std::fill_n(mutable_strides(), ndim, 0);
     return;
   }
+  Count step = 1;
+  bool empty = false;
   for (int i = ndim - 1; i >= 0; --i) {
-    mutable_strides()[i] = numel;
-    numel *= sizes_[i];
+    mutable_strides()[i] = step.value();
+    empty |= sizes_[i] == 0;
+    step = step_over(step, sizes_[i]);
   }
+  numel = empty ? 0 : step.value();
 }
 
 void TensorImpl::set_layout(Dims dims, Ints new_strides) {
   reserve_rank(static_cast<int>(dims.size()));
-  numel = 1;
+  // A broadcast view may show more elements than there is memory, but not more than can be counted.
+  Count elements = 1;
+  bool empty = false;
   for (int i = 0; i < ndim; ++i) {
     sizes_[i] = dims[static_cast<size_t>(i)].word();
     mutable_strides()[i] = new_strides[static_cast<size_t>(i)];
-    // A broadcast view may show more elements than there is memory, but not more than can be counted.
-    user_check(!__builtin_mul_overflow(numel, sizes_[i], &numel), ErrorKind::InvalidArgument,
-               "a tensor of shape {} has too many elements.", to_string(dims));
+    empty |= sizes_[i] == 0;
+    elements = step_over(elements, sizes_[i]);
   }
+  numel = empty ? 0 : elements.value();
   contiguous = is_contiguous_layout(shape, strides, ndim, numel);
 }
 
@@ -143,7 +132,7 @@ void TensorImpl::become(const TensorImpl& other) {
 }
 
 Tensor Tensor::empty(Dims shape, DType dtype, Device device) {
-  const size_t bytes = bytes_for(shape, dtype);
+  const size_t bytes = bytes_of(shape, dtype).size();
   Tensor t(make_intrusive<TensorImpl>(shape, dtype, device, Kind::Dense));
   t->storage = Storage::allocate(bytes, device);
   t->data = t->storage->data();
@@ -278,10 +267,10 @@ std::string Tensor::describe() const {
 SmallVector<int64_t, 6> contiguous_strides(Dims shape) {
   SmallVector<int64_t, 6> strides;
   strides.resize(shape.size());
-  int64_t step = 1;
+  Count step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= std::max<int64_t>(shape[i].value(), 1);
+    strides[i] = step.value();
+    step = step_over(step, shape[i].value());
   }
   return strides;
 }

@@ -228,12 +228,11 @@ void last_writes_along(KernelCall& call) {
   with_index(call.in(0), [&](const oar_tensor& index, auto kind) {
     using I = decltype(kind);
     each_line<2>(index, axis, {&out, &index}, [&](const std::array<int64_t, 2>& start) {
-      std::vector<bool> named(static_cast<size_t>(size), false);
+      NamedPlaces named(size, index.shape[axis]);
       for (int64_t j = index.shape[axis]; j-- > 0;) {
-        const auto at = static_cast<size_t>(
-            checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size));
-        element<bool>(out, start[0] + j * step_of(out, axis)) = !named[at];
-        named[at] = true;
+        const int64_t at =
+            checked(element<I>(index, start[1] + j * step_of(index, axis)), axis, size);
+        element<bool>(out, start[0] + j * step_of(out, axis)) = named.add(at);
       }
     });
   });

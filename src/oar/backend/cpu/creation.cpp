@@ -43,8 +43,14 @@ void copy_into(KernelCall& call) { copy_elements(call.out(), call.in(1)); }
 void bitcast(KernelCall& call) {
   const oar_tensor& x = call.in(0);
   const auto steps = contiguous_strides(dims_of(x));
-  copy_elements(LocalTensor(call.out().data, dtype_of(x), dims_of(x), {steps.data(), steps.size()}),
-                x);
+  const oar_tensor& out = call.out();
+  copy_elements(LocalTensor(out.data, dtype_of(x), dims_of(x), {steps.data(), steps.size()}), x);
+  if (dtype_of(out) != DType::Bool) return;
+  // A byte that is neither 0 nor 1 is no bool, and every reader may take it for either.
+  auto* bytes = static_cast<uint8_t*>(out.data);
+  parallel_for(0, out.numel, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) bytes[i] = bytes[i] != 0;
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "oar/backend/cpu/apply.h"
 #include "oar/backend/cpu/places.h"
 #include "oar/backend/cpu/simd/drive.h"
 #include "oar/ops/infer.h"
@@ -114,7 +115,9 @@ void in_order(const Offsets& to, int64_t work, Write&& write) {
 
 template <class T>
 struct Add {
-  static void one(T& to, const T& from) { to = static_cast<T>(to + from); }
+  static void one(T& to, const T& from) {
+    to = wrapping(to, from, [](auto a, auto b) { return a + b; });
+  }
   static void run(T* to, const T* from, int64_t n) {
     for (int64_t k = 0; k < n; ++k) one(to[k], from[k]);
   }
@@ -353,18 +356,15 @@ void last_writes(KernelCall& call) {
   const SmallVector<int64_t, 6> none(shape.size(), 0);
   const Places places(as_dims(shape), {none.data(), none.size()}, call.arg(0));
   SmallVector<int64_t, 6> steps(shape.size(), 0);
-  int64_t total = 1;
+  Count total = 1;
   for (int64_t axis : places.layout().taken) {
-    steps[static_cast<size_t>(axis)] = total;
-    total *= shape[static_cast<size_t>(axis)];
+    steps[static_cast<size_t>(axis)] = total.value();
+    total = total * shape[static_cast<size_t>(axis)];
   }
   const Offsets at = places.offsets({steps.data(), steps.size()});
-  std::vector<int64_t> writer(static_cast<size_t>(total), -1);
-  for (size_t i = 0; i < at.size(); ++i)
-    writer[static_cast<size_t>(at[i])] = static_cast<int64_t>(i);
+  NamedPlaces named(total.value(), static_cast<int64_t>(at.size()));
   auto* out = static_cast<bool*>(call.out().data);
-  for (size_t i = 0; i < at.size(); ++i)
-    out[i] = writer[static_cast<size_t>(at[i])] == static_cast<int64_t>(i);
+  for (size_t i = at.size(); i-- > 0;) out[i] = named.add(at[i]);
 }
 
 void nonzero(KernelCall& call) {

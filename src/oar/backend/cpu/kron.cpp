@@ -1,4 +1,5 @@
 // The Kronecker product.
+#include "oar/backend/cpu/apply.h"
 #include "oar/backend/cpu/axis.h"
 
 namespace oar::cpu {
@@ -32,7 +33,9 @@ void multiply_rows(const T* x, int64_t x_length, const T* y, int64_t y_length, T
   using C = compute_t<T>;
   for (int64_t j = 0; j < x_length; ++j, out += y_length) {
     const C factor = static_cast<C>(x[j]);
-    for (int64_t l = 0; l < y_length; ++l) out[l] = static_cast<T>(factor * static_cast<C>(y[l]));
+    for (int64_t l = 0; l < y_length; ++l)
+      out[l] = static_cast<T>(
+          wrapping(factor, static_cast<C>(y[l]), [](auto a, auto b) { return a * b; }));
   }
 }
 

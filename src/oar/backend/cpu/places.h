@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <unordered_set>
 #include <vector>
 
 #include "oar/backend/cpu/copy.h"
@@ -9,6 +10,7 @@
 #include "oar/base/function_ref.h"
 #include "oar/ops/index_layout.h"
 #include "oar/tensor/allocator.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar::cpu {
 
@@ -27,6 +29,27 @@ struct CachedMemory {
   void deallocate(T* data, size_t n) { cpu_allocator::free(data, n * sizeof(T)); }
   bool operator==(const CachedMemory&) const { return true; }
 };
+// Which of `size` places were named. Nobody need have memory for that many: the size is an attribute.
+class NamedPlaces {
+ public:
+  NamedPlaces(int64_t size, int64_t names) : few_(size > 64 * (names + 16)) {
+    if (!few_) bits_.resize(static_cast<size_t>(size), false);
+  }
+  // False where it was named before.
+  bool add(int64_t place) {
+    if (few_) return set_.insert(place).second;
+    const auto bit = bits_[static_cast<size_t>(place)];
+    const bool fresh = !bit;
+    bits_[static_cast<size_t>(place)] = true;
+    return fresh;
+  }
+
+ private:
+  bool few_;
+  std::vector<bool> bits_;
+  std::unordered_set<int64_t> set_;
+};
+
 using Offsets = std::vector<int64_t, CachedMemory<int64_t>>;
 
 template <int64_t kBytes, class Row>

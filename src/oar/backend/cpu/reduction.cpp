@@ -1,6 +1,7 @@
 // Sums and products. Small floats accumulate in float32, integers in 64 bits.
 #include "oar/backend/cpu/compact.h"
 #include "oar/backend/cpu/reduce.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar::cpu {
 namespace {
@@ -111,9 +112,9 @@ void nansum(KernelCall& call) {
 }
 
 void product_of(KernelCall& call) {
-  int64_t product = 1;
-  for (int64_t size : call.arg(0).as_ints()) product *= size;
-  store_integer(call.out().data, static_cast<DType>(call.out().dtype), product);
+  Count product = 1;
+  for (int64_t size : call.arg(0).as_ints()) product = product * size;
+  store_integer(call.out().data, static_cast<DType>(call.out().dtype), product.value());
 }
 
 }  // namespace

@@ -271,17 +271,19 @@ double gamma_lower_derivative(double a, double x, int64_t order) {
   slopes[0] = std::log(x) - digamma(a + 1);
   for (size_t i = 1; i < n; ++i) slopes[i] = -polygamma(static_cast<int64_t>(i), a + 1);
   double term = gamma_density(a, x) / a, sum = 0;
-  for (double k = a + 1; k < a + 2e6; ++k) {
+  constexpr int kMostTerms = 2'000'000;
+  for (int i = 0; i < kMostTerms; ++i) {
+    const double k = a + 1 + i;
     const double part = term * bell(slopes, work);
     sum += part;
     // Past the peak of the terms, and their derivatives too small to count.
     if (k > x && std::abs(part) <= kEpsilon * 0.01 * std::abs(sum) + 1e-300) break;
     if (k > x && term < 1e-30) break;
     double power = 1 / k, factor = 1;
-    for (size_t i = 0; i < n; ++i) {  // psi_i(k + 1) = psi_i(k) + (-1)^i i! / k^(i + 1)
-      slopes[i] -= factor * power;
+    for (size_t m = 0; m < n; ++m) {  // psi_m(k + 1) = psi_m(k) + (-1)^m m! / k^(m + 1)
+      slopes[m] -= factor * power;
       power /= k;
-      factor *= -static_cast<double>(i + 1);
+      factor *= -static_cast<double>(m + 1);
     }
     term *= x / k;
   }

@@ -165,7 +165,7 @@ Outputs Capture::record(const Op& op, Args args) {
   Metas metas;
   {
     const LayersOff off(kDispatchMask);
-    metas = infer_results(op, without_content(args).args());
+    metas = infer_types(op, without_content(args).args());
   }
   if (is_update(op)) {
     metas.clear();
