@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/base/parallel.h"
 #include "oar/base/string_util.h"
 #include "oar/device/added_kernels.h"
@@ -64,7 +65,7 @@ ErrorKind kind_of(int32_t status) {
 }
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<std::unique_ptr<DeviceType>> types;
   std::atomic<uint32_t> generation{0};
   // Never removed: kernels point into the texts.
