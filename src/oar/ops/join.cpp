@@ -156,11 +156,13 @@ Made sections_of(const Tensor& x, const Shape& sizes, int64_t axis) {
   return parts;
 }
 
+constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; beyond it is a slip, not a wish
+
 // `count` parts of one size.
 Made equal_parts(const Tensor& x, int64_t count, int64_t axis, const char* argument) {
   const Dim size = x.dim(axis);
-  user_check(count > 0, ErrorKind::InvalidArgument, "{} must be positive, not {}.", argument,
-             count);
+  user_check(count > 0 && count <= kMostParts, ErrorKind::InvalidArgument,
+             "{} must be from 1 to {}, not {}.", argument, kMostParts, count);
   user_check(
       same(floor_mod(size, count), 0), ErrorKind::InvalidArgument,
       "axis {} of x has size {}, which {} equal parts do not fill.\nhint: Give the sizes as a "
@@ -261,7 +263,6 @@ const OpDef tensor_split_op = {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       if (a.num_or_indices.size() != 1) return tensor_split_at(a.x, a.num_or_indices, axis);
       const int64_t count = Dim::from_word(a.num_or_indices[0]).value();
-      constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; beyond it is a slip, not a wish
       user_check(count > 0 && count <= kMostParts, ErrorKind::InvalidArgument,
                  "num_or_indices must be from 1 to {}, not {}.", kMostParts, count);
       // The first (size mod count) parts are one longer: part i is the i-th rounding up.
