@@ -1,20 +1,33 @@
 // backward, grad, PyLayer, jvp, vmap, and the switches.
 #include "common.h"
 #include "oar/autograd/engine.h"
+#include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/control_flow.h"
 
 namespace oar::python {
 namespace {
 
+// The switch of recording, and the transforms whose tangents are cut, as one number.
+long grad_state() { return tangents_cut_until() * 2L + (grad_enabled() ? 1 : 0); }
+
+// set_grad_enabled(switch) -> what it was. The switch is a bool, or what an earlier call gave.
 PyObject* set_grad_enabled(PyObject*, PyObject* flag) {
-  const bool before = grad_enabled();
-  if (PyObject_IsTrue(flag))
-    t_layers.off &= ~uint32_t{kRecording};
-  else
-    t_layers.off |= kRecording;
-  return PyBool_FromLong(before);
+  const long before = grad_state();
+  if (PyBool_Check(flag) || !PyLong_Check(flag)) {
+    const int on = PyObject_IsTrue(flag);
+    if (on < 0) return nullptr;
+    cut_tangents_until(on ? 0 : transform_depth());
+    t_layers.off = on ? t_layers.off & ~uint32_t{kRecording} : t_layers.off | kRecording;
+    return PyLong_FromLong(before);
+  }
+  const long state = PyLong_AsLong(flag);
+  if (state == -1 && PyErr_Occurred()) return nullptr;
+  cut_tangents_until(static_cast<int>(state / 2));
+  t_layers.off = state % 2 != 0 ? t_layers.off & ~uint32_t{kRecording} : t_layers.off | kRecording;
+  return PyLong_FromLong(before);
 }
+PyObject* get_grad_state(PyObject*, PyObject*) { return PyLong_FromLong(grad_state()); }
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(grad_enabled()); }
 
 PyObject* backward_function(PyObject*, PyObject* args) {
@@ -87,6 +100,14 @@ PyObject* custom(PyObject*, PyObject* args) {
   });
 }
 
+// as_result(alias, index): inside the backward of a custom function, which kept a result without its history.
+PyObject* as_result(PyObject*, PyObject* args) {
+  PyObject* alias;
+  unsigned index;
+  if (!PyArg_ParseTuple(args, "OI", &alias, &index)) return nullptr;
+  return guarded([&] { return wrap(result_of_custom(tensor_of(alias), index)); });
+}
+
 PyObject* jvp_function(PyObject*, PyObject* args) {
   PyObject *function, *primals, *tangents;
   if (!PyArg_ParseTuple(args, "OOO", &function, &primals, &tangents)) return nullptr;
@@ -119,7 +140,9 @@ PyObject* vmap_function(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_grad_enabled", set_grad_enabled, METH_O, "Switches recording; answers what it was."},
+    {"set_grad_enabled", set_grad_enabled, METH_O, "Switches recording; returns what it was."},
+    {"grad_state", get_grad_state, METH_NOARGS, "What set_grad_enabled restores."},
+    {"as_result", as_result, METH_VARARGS, "The alias of a result, on the tape again."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether calls are recorded."},
     {"backward", backward_function, METH_VARARGS, nullptr},
     {"grad", grad_function, METH_VARARGS, nullptr},

@@ -246,7 +246,8 @@ Tensor from_array(PyObject* array, bool copy) {
       reinterpret_cast<uintptr_t>(view.buf) % static_cast<uintptr_t>(view.itemsize) == 0;
   if (!even || !aligned) {
     PyBuffer_Release(&hold->view);
-    const Ref function(numpy_function("ascontiguousarray"));
+    // A copy: NumPy's fresh memory is aligned. (ascontiguousarray hands an unaligned array back.)
+    const Ref function(numpy_function("array"));
     const Ref fresh = checked(PyObject_CallOneArg(function.get(), array));
     return from_array(fresh.get(), copy);
   }

@@ -156,7 +156,11 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
   switch (p.type) {
     case ArgType::Bool:
       if (PyBool_Check(object)) return Value(object == Py_True);
-      if (PyLong_Check(object) || is_tensor(object)) return Value(PyObject_IsTrue(object) != 0);
+      if (PyLong_Check(object) || is_tensor(object)) {
+        const int truth = PyObject_IsTrue(object);
+        if (truth < 0) throw PythonError{};
+        return Value(truth != 0);
+      }
       refuse(p, object, "a bool");
     case ArgType::Int:
       if (!PyIndex_Check(object) && !is_tensor(object)) refuse(p, object, "an int");

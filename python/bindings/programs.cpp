@@ -151,6 +151,7 @@ PyObject* op_names(PyObject* self, void*) {
   });
 }
 
+// Rows (shape, dtype, name, stop_gradient[, the tensor of the call]).
 std::vector<InputSpec> specs_of(PyObject* rows) {
   std::vector<InputSpec> specs;
   const Ref list = checked(PySequence_Fast(rows, "a list of input specs is expected"));
@@ -158,10 +159,12 @@ std::vector<InputSpec> specs_of(PyObject* rows) {
     PyObject *shape, *dtype;
     const char* name;
     int stop;
-    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(list.get(), i), "OOsp", &shape, &dtype, &name,
-                          &stop))
+    PyObject* given = nullptr;
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(list.get(), i), "OOsp|O", &shape, &dtype, &name,
+                          &stop, &given))
       throw PythonError{};
     InputSpec spec;
+    if (given && is_tensor(given)) spec.given = tensor_of(given);
     if (!to_dtype(dtype, &spec.dtype)) throw PythonError{};
     const Ref sizes = checked(PySequence_Fast(shape, "a shape is a list"));
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(sizes.get()); ++k)

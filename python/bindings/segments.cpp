@@ -36,17 +36,22 @@ void finish(SegmentScope& scope, bool returned) {
   scope.finish(returned);
 }
 
-// The function has raised. What it called before is made; if that fails, it failed first.
+// The function has raised. What it called before is made; if that fails, it failed first. What ends a program, such as Ctrl-C,
+// comes before all else.
 [[noreturn]] void finish_after_error(SegmentScope& scope) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
+  const bool ends_all = PyErr_GivenExceptionMatches(type, PyExc_Exception) == 0;
   try {
     finish(scope, false);
   } catch (...) {
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    throw;
+    if (!ends_all) {
+      Py_XDECREF(type);
+      Py_XDECREF(value);
+      Py_XDECREF(trace);
+      throw;
+    }
+    PyErr_Clear();
   }
   PyErr_Restore(type, value, trace);
   throw PythonError{};

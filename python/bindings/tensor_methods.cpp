@@ -241,7 +241,7 @@ PyObject* add_hook(PyObject* self, PyObject* function) {
   return guarded([&] {
     // The region is differentiated by its program, which has no place for a hook.
     user_check(
-        !Capture::current() || !Capture::current()->flow(), ErrorKind::Unsupported,
+        !Capture::current() || !Capture::current()->around(), ErrorKind::Unsupported,
         "a hook that is set inside a branch or loop would never be called.\nhint: Set it on a "
         "tensor in front of the branch or loop, or on its result.");
     const uint64_t id = add_tensor_hook(tensor_of(self), PythonHook{Callable(function)});
@@ -282,6 +282,10 @@ PyObject* become(PyObject* self, PyObject* other) {
     const bool inner = history && history->node && grad_enabled() && !stop_gradient(source);
     const Intrusive<Node> node = inner ? history->node : Intrusive<Node>();
     const uint32_t index = inner ? history->index : 0;
+    Capture* const capture = Capture::current();
+    const bool plain = t.is_dense() && source.is_dense();
+    if (capture && !plain && (t.is_dense() || t.kind() == Kind::Symbolic))
+      capture->leave_to_views(t);
     t->become(*source.impl());
     if (inner) set_history(t, node, index);
     Py_RETURN_NONE;

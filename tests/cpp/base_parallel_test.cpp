@@ -233,5 +233,74 @@ TEST_F(Parallel, SurvivesAForkWhileOthersWork) {
   busy.join();
 }
 
+// Keeps every helper inside a task until it is let go.
+class Occupied {
+ public:
+  Occupied()
+      : thread_([this] {
+          parallel_chunks(num_threads(), [this](std::int64_t) {
+            inside_.fetch_add(1);
+            while (!ended_.load()) {
+              std::this_thread::yield();
+            }
+          });
+        }) {
+    while (inside_.load() < num_threads()) {
+      std::this_thread::yield();
+    }
+  }
+  ~Occupied() {
+    ended_.store(true);
+    thread_.join();
+  }
+
+ private:
+  std::atomic<int> inside_{0};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+TEST_F(Parallel, TheCallerDoesWhatNobodyElseBegins) {
+  const Occupied all_helpers;
+  const auto self = std::this_thread::get_id();
+  std::atomic<int> done{0};
+  for (int round = 0; round < 100; ++round) {
+    parallel_for(0, 1000, 1, [&](std::int64_t begin, std::int64_t end) {
+      EXPECT_EQ(std::this_thread::get_id(), self);
+      done.fetch_add(static_cast<int>(end - begin));
+    });
+    parallel_chunks(100, [&](std::int64_t) { done.fetch_add(1); });
+  }
+  EXPECT_EQ(done.load(), 100 * 1100);
+}
+
+TEST_F(Parallel, ManyTasksOfManyCallersRunOnce) {
+  for (const std::int64_t count : {2, 3, 63, 64, 65, 1000}) {
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 3; ++caller) {
+      callers.emplace_back([count] {
+        for (int round = 0; round < 50; ++round) {
+          std::vector<std::atomic<int>> visits(static_cast<std::size_t>(count));
+          parallel_chunks(
+              count, [&](std::int64_t i) { visits[static_cast<std::size_t>(i)].fetch_add(1); });
+          for (const auto& times : visits) {
+            ASSERT_EQ(times.load(), 1);
+          }
+        }
+      });
+    }
+    for (std::thread& caller : callers) {
+      caller.join();
+    }
+  }
+}
+
+TEST_F(Parallel, WorksAfterAllHelpersSleep) {
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_TRUE(covers(1000, 1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 }  // namespace
 }  // namespace oar

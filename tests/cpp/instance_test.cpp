@@ -1,8 +1,10 @@
 // Programs as launches on planned memory.
+#include <atomic>
 #include <cmath>
 #include <thread>
 
 #include "capture_util.h"
+#include "oar/base/interrupt.h"
 #include "oar/ir/parse.h"
 #include "oar/ops/gen/all.h"
 #include "oar/ops/operators.h"
@@ -160,6 +162,37 @@ TEST(Instance, SeveralThreadsRunOneProgram) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// A run that is interrupted between two launches writes no state.
+TEST(Instance, AnInterruptedRunChangesNothing) {
+  static std::atomic<bool> wanted{false};
+  const Tensor count = zeros({1});
+  const Program program = capture(
+      [&](const Tensors& in) {
+        Tensor y = in[0];
+        for (int i = 0; i < 300; ++i) y = matmul(y, in[0]);
+        add_(count, reshape(sum(y * 0.0), {1}) + 1.0);
+        return Tensors{y};
+      },
+      {{DType::Float32, {160, 160}, "x"}});
+  const Executor executor(program);
+  const Tensor x = full({160, 160}, Scalar(1.0 / 160), DType::Float32);
+  executor.run({{x}});
+  EXPECT_EQ(count.to_vector<double>()[0], 1);
+  set_interrupt_check([] { return wanted.load(); });
+  wanted = true;
+  const std::string error = error_of([&] {
+    for (int i = 0; i < 100; ++i) {  // a run may be faster than the first look
+      executor.run({{x}});
+      count.data<float>()[0] = 1;
+    }
+  });
+  set_interrupt_check(nullptr);
+  EXPECT_NE(error.find("interrupted"), std::string::npos);
+  EXPECT_EQ(count.to_vector<double>()[0], 1);
+  executor.run({{x}});
+  EXPECT_EQ(count.to_vector<double>()[0], 2);
 }
 
 }  // namespace

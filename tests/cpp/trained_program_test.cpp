@@ -3,6 +3,7 @@
 
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
+#include "oar/autograd/transform.h"
 #include "oar/ops/gen/all.h"
 #include "oar/ops/operators.h"
 
@@ -215,6 +216,61 @@ TEST(TrainedProgram, AGradientOfASparseEmbeddingHoldsTheRowsThatWereLookedUp) {
   ASSERT_EQ(got.kind(), Kind::SelectedRows);
   expect_same(selected_rows_rows(got), selected_rows_rows(wanted));
   expect_same(selected_rows_values(got), selected_rows_values(wanted));
+}
+
+TEST(TrainedProgram, KnowsWhereTheFunctionCutsTheTape) {
+  const auto cut = [](const Tensors& in) {
+    return Tensors{sum(detach(in[0]) * in[0] * in[0] * detach(sin(in[0])))};
+  };
+  const TrainedProgram p(capture_joint(cut, {{DType::Float32, {4}, "x", false}}, "cut"));
+  expect_sound(p.program());
+  EXPECT_EQ(to_text(p.program()).find("without_gradient"), std::string::npos);
+  EXPECT_EQ(to_text(p.backward()).find("without_gradient"), std::string::npos);
+  const Tensor x = numbers({4});
+  set_stop_gradient(x, false);
+  const auto second = [&](const Tensor& loss) {
+    const Tensor g = grad(Tensors{loss}, Tensors{x}, {}, {.create_graph = true})[0];
+    return grad(Tensors{sum(g * g)}, Tensors{x})[0];
+  };
+  expect_near(second(p.run({{x}})[0]), second(cut({x})[0]));
+  const auto tangent = [&](const TensorFunction& f) {
+    const Tensor one = ones_like(x);
+    return jvp(f, {&x, 1}, {&one, 1}).second[0];
+  };
+  expect_near(detach(tangent([&](const Tensors& in) { return p.run(in); })), detach(tangent(cut)));
+}
+
+TEST(TrainedProgram, AnArgumentInMemoryThatTheFunctionWritesIsRefused) {
+  const Tensor buffer = zeros({4});
+  const auto add_to_buffer = [&](const Tensors& in) {
+    add_(buffer, in[0]);
+    return Tensors{in[0] * buffer};
+  };
+  const InputSpec spec{DType::Float32, {2}, "x"};
+  const Tensor part = slice(buffer, {0}, {0}, {2}), apart = numbers({4}), beside = zeros({4});
+  const TrainedProgram p(
+      capture_joint(add_to_buffer, {{DType::Float32, {4}, "x"}}, "add_to_buffer"));
+  EXPECT_EQ(p.misfit({{apart}}), "");
+  EXPECT_EQ(p.misfit({{beside}}), "");
+  EXPECT_NE(p.misfit({{buffer}}).find("argument %x shares memory with"), std::string::npos);
+  EXPECT_NE(error_of([&] { p.run({{buffer}}); }).find("shares memory with"), std::string::npos);
+  EXPECT_EQ(buffer.to_vector<double>(), std::vector<double>(4, 0.0));
+  InputSpec given{DType::Float32, {4}, "x"};
+  given.given = buffer;
+  EXPECT_NE(
+      error_of([&] { capture_joint(add_to_buffer, {given}, "f"); }).find("is one of its arguments"),
+      std::string::npos);
+  given.given = apart;
+  capture_joint(add_to_buffer, {given}, "f");
+  const auto write_part = [&](const Tensors& in) {
+    add_(buffer, full({4}, Scalar(1.0), DType::Float32));
+    return Tensors{in[0] * 2.0};
+  };
+  InputSpec view = spec;
+  view.given = part;
+  EXPECT_NE(
+      error_of([&] { capture_joint(write_part, {view}, "f"); }).find("shares memory with one"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ class PyLayerContext:
 
     def __init__(self):
         self._saved: tuple = ()
+        self._results: dict[int, int] = {}  # by place among what is saved: the number of a result
         self._not_inplace: tuple = ()
         self._non_differentiable: set[int] = set()
         self.materialize_grads = True
@@ -21,7 +22,22 @@ class PyLayerContext:
 
     def saved_tensor(self) -> tuple:
         """What ``save_for_backward`` kept."""
-        return self._saved
+        if not self._results:
+            return self._saved
+        saved = list(self._saved)
+        for place, index in self._results.items():
+            saved[place] = _C.as_result(saved[place], index)
+        return tuple(saved)
+
+    def _let_go_of(self, results: list[Tensor], inputs: set[int]) -> None:
+        """Keeps results without their history: it leads to the step that holds this context, and neither would ever be freed."""
+        numbers = {id(tensor): index for index, tensor in enumerate(results) if id(tensor) not in inputs}
+        for place, tensor in enumerate(self._saved):
+            if id(tensor) in numbers and not tensor.is_leaf:
+                self._results[place] = numbers[id(tensor)]
+        self._saved = tuple(
+            tensor.detach() if place in self._results else tensor for place, tensor in enumerate(self._saved)
+        )
 
     def mark_not_inplace(self, *tensors) -> None:
         self._not_inplace = tensors
@@ -51,22 +67,38 @@ class PyLayer:
         """Runs forward, recorded as one step whose derivative is backward."""
         ctx = PyLayerContext()
         inputs = _tensors_in([*args, *kwargs.values()])
+        count = len(inputs)
         structure: list = []
+        handed_through: set[int] = set()
 
-        def forward(_inputs):
-            result = cls.forward(ctx, *args, **kwargs)
+        def forward(given):
+            # Under jvp these are the values that the inputs stand for.
+            own = iter(given)
+            result = cls.forward(ctx, *_replaced(args, own), **dict(zip(kwargs, _replaced(tuple(kwargs.values()), own))))
             structure.append(result)
+            handed_through.update(id(tensor) for tensor in given)
             return _tensors_in(result if isinstance(result, (list, tuple)) else [result])
 
         def backward(grads):
             given = cls.backward(ctx, *grads)
             listed = list(given) if isinstance(given, (list, tuple)) else [given]
-            if len(listed) != len(inputs):
-                raise ValueError(f"{cls.__name__}.backward gave {len(listed)} gradients for {len(inputs)} tensor inputs.")
+            if len(listed) != count:
+                raise ValueError(f"{cls.__name__}.backward gave {len(listed)} gradients for {count} tensor inputs.")
             return listed
 
-        outputs = iter(_C.custom_function(inputs, forward, backward, cls.__name__))
-        return _rebuilt(structure[0], outputs, ctx._non_differentiable)
+        outputs = _C.custom_function(inputs, forward, backward, cls.__name__)
+        ctx._let_go_of(_tensors_in(structure), handed_through)
+        return _rebuilt(structure[0], iter(outputs), ctx._non_differentiable)
+
+
+def _replaced(values, tensors):
+    """The values with other tensors in the places of theirs."""
+    if isinstance(values, Tensor):
+        return next(tensors)
+    if isinstance(values, (list, tuple)):
+        made = [_replaced(value, tensors) for value in values]
+        return type(values)(*made) if hasattr(values, "_fields") else type(values)(made)
+    return values
 
 
 def _tensors_in(values) -> list[Tensor]:

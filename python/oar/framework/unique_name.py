@@ -39,6 +39,13 @@ def generate(key: str) -> str:
     return _current(key)
 
 
+def generate_within(owner: dict[str, int], key: str) -> str:
+    """The next name for ``key``, counted by an owner whose own name, the beginning of the key, no other has."""
+    number = owner.get(key, 0)
+    owner[key] = number + 1
+    return f"{_current.prefix}{key}_{number}"
+
+
 def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
     """Install ``new_generator`` (a fresh one when None) and return the one it replaces."""
     global _current

@@ -19,7 +19,7 @@ def _marked(x: Tensor) -> Tensor:
     """A copy to differentiate by; recorded where x is, so that derivatives of the derivative reach the caller's x."""
     if not x.stop_gradient and _C.is_grad_enabled():
         return _C.ops.assign(x)
-    leaf = x.detach()
+    leaf = _C.ops.assign(x)  # not detach(): tangents of transforms around this go on
     leaf.stop_gradient = False
     return leaf
 
@@ -48,11 +48,17 @@ def jvp(func, xs, v=None):
     return call.restore(values), call.restore(derivatives)
 
 
+def _recording() -> int:
+    """Switches recording on, and leaves cut what ``no_grad`` around this cuts for other transforms. Returns what it was."""
+    before = _C.grad_state()
+    return _C.set_grad_enabled(before | 1)
+
+
 def vjp(func, xs, v=None):
     """(func(xs), gradient of xs for the cotangent v); v defaults to ones."""
     inputs = [_marked(x) for x in _listed(xs)]
     call = _Shape(func)
-    before = _C.set_grad_enabled(True)
+    before = _recording()
     try:
         outputs = call(inputs)
         cotangents = None if v is None else _listed(v)
@@ -72,7 +78,7 @@ def grad(func, argnums=0):
         args = list(args)
         for i in positions:
             args[i] = _marked(args[i])
-        with_grad = _C.set_grad_enabled(True)
+        before = _recording()
         try:
             out = func(*args)
             if out.ndim and out.size != 1:
@@ -80,7 +86,7 @@ def grad(func, argnums=0):
                                  "Sum its result, or use vjp.")
             found = _grad([out], [args[i] for i in positions], create_graph=True, allow_unused=True)
         finally:
-            _C.set_grad_enabled(with_grad)
+            _C.set_grad_enabled(before)
         found = [_C.ops.zeros_like(args[i]) if g is None else g for i, g in zip(positions, found)]
         return found[0] if isinstance(argnums, int) else tuple(found)
 

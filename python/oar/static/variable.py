@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import oar
@@ -65,10 +66,16 @@ def _same_input(there: Tensor, name: str, sizes: list[Any], dtype: Any) -> Tenso
     return there
 
 
+@functools.cache
+def _open_size(symbol: str) -> _C.Dim:
+    """One for all programs: a symbol is kept for ever. Each program says for itself what it is."""
+    return _C.Dim(symbol, _HINT)
+
+
 def _size(name: str, axis: int, size: Any) -> Any:
     if size is None or isinstance(size, int) and size == -1:
-        plain = "".join(c if c.isalnum() else "_" for c in name)
-        return _C.Dim(f"{plain}_{axis}", _HINT)
+        plain = "".join(c if c.isalnum() or c == "_" else f"__{ord(c):x}" for c in name)
+        return _open_size(f"{plain}_{axis}")
     if not isinstance(size, _C.Dim) and int(size) < 0:
         raise ValueError(f"[static.data] the size {size} of axis {axis} of {name!r} is negative; -1 leaves it open.")
     return size if isinstance(size, _C.Dim) else int(size)

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "oar/autograd/record.h"
+#include "oar/base/fork_mutex.h"
 #include "oar/base/interrupt.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
@@ -31,9 +32,10 @@ class KeepsGraph {
 };
 
 // Guards the gradient of a leaf; leaves share a few locks.
-std::mutex& lock_of(const Tensor& leaf) {
-  static std::mutex locks[64];
-  return locks[reinterpret_cast<uintptr_t>(leaf.impl()) / 64 % std::size(locks)];
+ForkMutex& lock_of(const Tensor& leaf) {
+  constexpr size_t kLocks = 64;
+  static auto* const locks = new ForkMutex[kLocks];
+  return locks[reinterpret_cast<uintptr_t>(leaf.impl()) / 64 % kLocks];
 }
 
 using Place = std::pair<const void*, uint32_t>;  // (node, result) or (leaf, 0)
@@ -73,7 +75,7 @@ class Run {
   void give_leaf(const Tensor& leaf, Tensor cotangent);
   void keep_leaf(const Tensor& leaf, Tensor cotangent);
   void run_leaf_hooks();
-  void run_tensor_hooks(Node::Extras& extras, uint32_t index, Tensor& g);
+  void run_tensor_hooks(Node::Extras& extras, uint32_t index, const Shape& shape, Tensor& g);
   void run_node(Pending& pending);
   bool add_to_base(const Node& node, const Tensor& cotangent);
   bool add_to_leaf(const OpNode& view, const Tensor& leaf, const Tensor& cotangent);
@@ -166,7 +168,7 @@ void Run::run_leaf_hooks() {
     const History& h = *maybe_history(leaf);
     for (size_t i = 0; i < h.leaf_hooks.size(); ++i)
       if (Tensor replaced = h.leaf_hooks[i].function(cotangent); replaced.defined())
-        cotangent = replaced;
+        cotangent = fitting_gradient(std::move(replaced), leaf.shape(), "a hook");
     keep_leaf(leaf, std::move(cotangent));
   }
 }
@@ -205,7 +207,7 @@ void Run::keep_leaf(const Tensor& leaf, Tensor cotangent) {
 
 // In the order in which hooks were added and gradients retained, so that a retained gradient is the
 // one that the hooks before it made.
-void Run::run_tensor_hooks(Node::Extras& extras, uint32_t index, Tensor& g) {
+void Run::run_tensor_hooks(Node::Extras& extras, uint32_t index, const Shape& shape, Tensor& g) {
   uint64_t kept = 0;
   const auto keep_until = [&](uint64_t id) {
     if (into_leaves_)
@@ -217,7 +219,8 @@ void Run::run_tensor_hooks(Node::Extras& extras, uint32_t index, Tensor& g) {
   for (size_t k = 0; k < extras.tensor_hooks.size(); ++k) {
     if (extras.tensor_hooks[k].index != index) continue;
     keep_until(extras.tensor_hooks[k].id);
-    if (Tensor replaced = extras.tensor_hooks[k].function(g); replaced.defined()) g = replaced;
+    if (Tensor replaced = extras.tensor_hooks[k].function(g); replaced.defined())
+      g = fitting_gradient(std::move(replaced), shape, "a hook");
   }
   keep_until(UINT64_MAX);
 }
@@ -272,7 +275,7 @@ void Run::run_node(Pending& pending) {
   Node::Extras* extras = node.maybe_extras();
   for (uint32_t i = 0; i < pending.cotangents.size(); ++i) {
     Tensor& g = pending.cotangents[i];
-    if (extras && g.defined()) run_tensor_hooks(*extras, i, g);
+    if (extras && g.defined()) run_tensor_hooks(*extras, i, node.results[i].shape, g);
     if (g.defined()) note_wanted({&node, i}, g);
   }
   if (restricted_ && !useful_.contains(&node)) return;
@@ -301,6 +304,10 @@ void Run::run_node(Pending& pending) {
   internal_check(grads.size() == node.edges.size(),
                  "the vjp of {} gave {} gradients for {} operands", node.name(), grads.size(),
                  node.edges.size());
+  if (extras && !extras->node_hooks.empty())
+    for (size_t i = 0; i < grads.size(); ++i)
+      grads[i] =
+          fitting_gradient(std::move(grads[i]), node.edges[i], format("a hook of {}", node.name()));
   pending.cotangents.clear();
   for (size_t i = 0; i < grads.size(); ++i)
     if (needed[i]) give(node.edges[i], std::move(grads[i]));
@@ -310,8 +317,9 @@ void Run::run_node(Pending& pending) {
 void Run::execute() {
   const GradMode mode(options_.create_graph);
   const KeepsGraph keeps(options_.retain_graph || options_.create_graph);
-  for (uint32_t count = 1; !ready_.empty(); ++count) {
-    if (count % 256 == 0) poll_interrupt();
+  Patience patience;
+  while (!ready_.empty()) {
+    patience.look();
     Node* node = ready_.top().second;
     ready_.pop();
     auto entry = pending_.extract(node);

@@ -24,7 +24,8 @@ Frame tangent_frame(Args args, int level, bool zeros_for_none) {
     Tensor d = tangent_of(t, level);
     if (d.defined() || !zeros_for_none || !t.defined()) return d;
     const Wrapped* w = wrapped_at(t, level);
-    return zeros_like(w ? w->value : t);
+    const Tensor& value = w ? w->value : t;
+    return is_differentiable(t.dtype()) ? zeros_like(value) : value;  // an index stays what it is
   };
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i].is_tensor()) {
@@ -115,9 +116,11 @@ std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, const
   const std::vector<Tensor> slots = tangent_slots(op, args, level);
   const bool any =
       std::any_of(slots.begin(), slots.end(), [](const Tensor& t) { return t.defined(); });
-  const bool moves = std::any_of(outputs.begin(), outputs.end(),
-                                 [](const Tensor& t) { return is_differentiable(t.dtype()); });
-  if (!any || !moves || op.has(Trait::NoGrad)) return std::vector<Tensor>(outputs.size());
+  const bool varies = std::any_of(outputs.begin(), outputs.end(), [](const Tensor& t) {
+    return t.defined() && is_differentiable(t.dtype());
+  });
+  if (!any || !varies || op.has(Trait::NoGrad) || level <= tangents_cut_until())
+    return std::vector<Tensor>(outputs.size());
   const TensorList outs{outputs.data(), outputs.size()};
   if (rules.jvp) {
     const Frame tangents = tangent_frame(args, level, false);
@@ -172,9 +175,68 @@ Outputs dual_call(const Op& op, Args args, int level) {
   const Outputs outputs = dispatch(op, primals.args());
   const std::vector<Tensor> tangents = output_tangents(op, args, primals.args(), outputs, level);
   Outputs wrapped;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    wrapped.push_back(make_dual(outputs[i], tangents[i], level));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const bool varies = outputs[i].defined() && is_differentiable(outputs[i].dtype());
+    wrapped.push_back(make_dual(outputs[i], varies ? tangents[i] : Tensor(), level));
+  }
   return wrapped;
+}
+
+int dual_level(TensorList tensors) {
+  int level = 0;
+  bool dual = false;
+  for (const Tensor& t : tensors) {
+    if (!t.defined() || (t.kind() != Kind::Dual && t.kind() != Kind::Batched)) continue;
+    const int own = static_cast<const Wrapped*>(t->payload.get())->level;
+    if (own <= level) continue;
+    level = own;
+    dual = t.kind() == Kind::Dual;
+  }
+  return dual ? level : 0;
+}
+
+// backward is linear in the cotangents u: u -> J^T u. Its own vjp at the tangents is J t.
+std::vector<Tensor> custom_dual(TensorList inputs, const CustomForward& forward,
+                                const CustomBackward& backward, const std::string& name,
+                                int level) {
+  std::vector<Tensor> values, tangents;
+  for (const Tensor& t : inputs) {
+    const Wrapped* w = t.defined() ? wrapped_at(t, level) : nullptr;
+    values.push_back(w ? w->value : t);
+    tangents.push_back(tangent_of(t, level));
+  }
+  const bool recording = grad_enabled();
+  std::vector<Tensor> outputs = custom_function(values, forward, backward, name), u, sources;
+  std::vector<Tensor> made(outputs.size());
+  if (level > tangents_cut_until()) {
+    const GradMode on(true);
+    for (const Tensor& out : outputs) {
+      const bool varies = out.defined() && is_differentiable(out.dtype());
+      u.push_back(varies ? zeros_like(out) : Tensor());
+      if (!varies) continue;
+      set_stop_gradient(u.back(), false);
+      sources.push_back(u.back());
+    }
+    const std::vector<Tensor> transposed = backward(u);
+    user_check(transposed.size() == inputs.size(), ErrorKind::InvalidArgument,
+               "the backward of {} gave {} gradients for {} tensor inputs.", name,
+               transposed.size(), inputs.size());
+    std::vector<Tensor> from, along;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!tangents[i].defined() || !transposed[i].defined()) continue;
+      from.push_back(
+          fitting_gradient(transposed[i], values[i].shape(), format("the backward of {}", name)));
+      along.push_back(tangents[i]);
+    }
+    const std::vector<Tensor> found =
+        grad(from, sources, along, {.retain_graph = true, .create_graph = recording}, true);
+    size_t next = 0;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (u[i].defined()) made[i] = found[next++];
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].defined()) outputs[i] = make_dual(outputs[i], made[i], level);
+  return outputs;
 }
 
 std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f, TensorList primals,
@@ -189,7 +251,9 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f,
         !d.defined() || (same(d.shape(), primals[i].shape()) && d.dtype() == primals[i].dtype()),
         ErrorKind::InvalidArgument, "tangent {} is {}, its value {}; they must be alike.", i,
         d.describe(), primals[i].describe());
-    inputs.push_back(make_dual(primals[i], d, transform.level()));
+    // Integers have no derivative: their tangent, whatever it is, moves nothing.
+    const bool varies = is_differentiable(primals[i].dtype());
+    inputs.push_back(make_dual(primals[i], varies ? d : Tensor(), transform.level()));
   }
   std::pair<std::vector<Tensor>, std::vector<Tensor>> result;
   for (const Tensor& out : f(inputs)) {

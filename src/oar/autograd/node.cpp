@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "oar/autograd/record.h"
+#include "oar/autograd/transform.h"
 
 namespace oar {
 namespace {
@@ -83,7 +84,10 @@ bool is_leaf(const Tensor& t) {
   return !t.has(kRecording) || !h || !h->node;
 }
 
-Tensor detach(const Tensor& t) { return Tensor(t->alias()); }
+Tensor detach(const Tensor& t) {
+  if (t.defined() && t.has(kWrapped)) return detach_wrapped(t);
+  return Tensor(t->alias());
+}
 
 uint64_t add_tensor_hook(const Tensor& t, TensorHook hook) {
   user_check(

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "oar/autograd/transform.h"
+#include "oar/base/scope_guard.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/strided.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/run.h"
@@ -193,11 +196,23 @@ Grads OpNode::apply(TensorList cotangents, std::span<const bool> needed) {
   VjpCall call{{}, outputs, cotangents, needed};
   if (!grad_enabled()) {
     call.args = args_.args();
-    return rules().vjp(call);
+    return fitting(rules().vjp(call));
   }
   const Frame args = restored_args();
   call.args = args.args();
-  return rules().vjp(call);
+  return fitting(rules().vjp(call));
+}
+
+// What a user's rule gives is looked at before it goes on; our own rules are tested.
+Grads OpNode::fitting(Grads grads) const {
+  if (op_.is_built_in()) [[likely]]
+    return grads;
+  user_check(grads.size() == edges.size(), ErrorKind::InvalidArgument,
+             "the vjp of {} gave {} gradients for {} tensor inputs.", op_.name(), grads.size(),
+             edges.size());
+  for (size_t i = 0; i < grads.size(); ++i)
+    grads[i] = fitting_gradient(std::move(grads[i]), edges[i], format("the vjp of {}", op_.name()));
+  return grads;
 }
 
 // Does the view show each element once? It does if each step is longer than all smaller ones reach.
@@ -395,20 +410,30 @@ void refresh_view_history(const Tensor& t) {
 
 namespace {
 
+class CustomNode;
+thread_local CustomNode* t_running = nullptr;
+
 class CustomNode final : public Node {
  public:
-  CustomNode(std::string name, CustomBackward backward, bool materialise)
-      : name_(std::move(name)), backward_(std::move(backward)), materialise_(materialise) {}
+  CustomNode(std::string name, CustomBackward backward)
+      : name_(std::move(name)), backward_(std::move(backward)) {}
   Grads apply(TensorList cotangents, std::span<const bool>) override {
     user_check(static_cast<bool>(backward_), ErrorKind::Runtime,
                "the graph behind {} has been freed by an earlier backward.\nhint: Pass "
                "retain_graph=True to that backward to run it again.",
                name_);
     Grads grads;
-    for (Tensor& t : backward_(cotangents)) grads.push_back(std::move(t));
+    {
+      CustomNode* const outer = std::exchange(t_running, this);
+      const ScopeGuard back([outer] { t_running = outer; });
+      for (Tensor& t : backward_(cotangents)) grads.push_back(std::move(t));
+    }
     user_check(grads.size() == edges.size(), ErrorKind::InvalidArgument,
                "the backward of {} gave {} gradients for {} tensor inputs.", name_, grads.size(),
                edges.size());
+    for (size_t i = 0; i < grads.size(); ++i)
+      grads[i] =
+          fitting_gradient(std::move(grads[i]), edges[i], format("the backward of {}", name_));
     return grads;
   }
   std::string name() const override { return name_; }
@@ -417,14 +442,40 @@ class CustomNode final : public Node {
  private:
   std::string name_;
   CustomBackward backward_;
-  bool materialise_;
 };
 
 }  // namespace
 
+Tensor result_of_custom(const Tensor& alias, uint32_t index) {
+  if (!t_running || !grad_enabled()) return alias;
+  Tensor t(alias->alias());
+  set_history(t, Intrusive<Node>(static_cast<Node*>(t_running)), index);
+  return t;
+}
+
+Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view source) {
+  if (!gradient.defined() || gradient.shape() == shape) return gradient;
+  // Paddle's scalars were of shape [1] once, and programs still give such gradients.
+  if (shape.empty() && gradient.rank() == 1 && gradient.dim(0) == Dim(1))
+    return reshape(gradient, {});
+  user_check(same(gradient.shape(), shape), ErrorKind::InvalidArgument,
+             "{} gave a gradient of shape {} for a tensor of shape {}.\nhint: A gradient has the "
+             "shape of the tensor that it is for; sum over axes that were broadcast.",
+             source, to_string(gradient.dims()), shape.str());
+  return gradient;
+}
+
+Tensor fitting_gradient(Tensor gradient, const Edge& edge, std::string_view source) {
+  if (!gradient.defined() || !edge.valid()) return gradient;
+  if (edge.node)
+    return fitting_gradient(std::move(gradient), edge.node->results[edge.index].shape, source);
+  return fitting_gradient(std::move(gradient), edge.leaf.shape(), source);
+}
+
 std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
-                                    CustomBackward backward, std::string name,
-                                    bool materialise_grads) {
+                                    CustomBackward backward, std::string name) {
+  if (const int level = dual_level(inputs); level > 0)
+    return custom_dual(inputs, forward, backward, name, level);
   bool recorded = false;
   for (const Tensor& t : inputs) recorded |= t.defined() && t.has(kRecording);
   recorded &= grad_enabled();
@@ -436,7 +487,7 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
   if (!recorded) return outputs;
   for (const Tensor& t : inputs)
     if (t.defined()) refresh_view_history(t);
-  auto node = make_intrusive<CustomNode>(std::move(name), std::move(backward), materialise_grads);
+  auto node = make_intrusive<CustomNode>(std::move(name), std::move(backward));
   for (const Tensor& t : inputs) node->edges.push_back(t.defined() ? edge_of(t) : Edge{});
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor& t = outputs[i];
@@ -446,7 +497,7 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
     // An input handed through is a result of its own, with its own history.
     for (const Tensor& input : inputs)
       if (t.is_same(input)) {
-        t = detach(t);
+        t = Tensor(t->alias());
         break;
       }
     set_history(t, node, static_cast<uint32_t>(i));

@@ -27,6 +27,7 @@ class OpNode final : public Node, public FreeListed<OpNode> {
   Tensor saved(const Tensor& t);
   Frame restored_args() const;
   std::vector<Tensor> restored_outputs();
+  Grads fitting(Grads grads) const;
 
   struct Version {
     const TensorImpl* tensor;  // an alias owned by this node
@@ -56,7 +57,14 @@ Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangent
 using CustomForward = std::function<std::vector<Tensor>(TensorList inputs)>;
 using CustomBackward = std::function<std::vector<Tensor>(TensorList cotangents)>;
 std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
-                                    CustomBackward backward, std::string name = "custom",
-                                    bool materialise_grads = true);
+                                    CustomBackward backward, std::string name = "custom");
+// Inside such a backward: the alias of a result, with its place on the tape. A backward that kept the result itself
+// would keep its own node alive for ever.
+Tensor result_of_custom(const Tensor& alias, uint32_t index);
+
+// A gradient that a user's function gave for the tensor at the end of the edge; an error where the shapes differ.
+// `source` names the function.
+Tensor fitting_gradient(Tensor gradient, const Edge& edge, std::string_view source);
+Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view source);
 
 }  // namespace oar

@@ -7,6 +7,7 @@
 namespace oar {
 namespace {
 thread_local int t_depth = 0;
+thread_local int t_cut_until = 0;
 
 const Wrapped* wrapped(const Tensor& t) {
   const bool is = t.defined() && (t.kind() == Kind::Dual || t.kind() == Kind::Batched);
@@ -16,6 +17,10 @@ const Wrapped* wrapped(const Tensor& t) {
 
 TransformLevel::TransformLevel() : level_(++t_depth) {}
 TransformLevel::~TransformLevel() { --t_depth; }
+
+int transform_depth() { return t_depth; }
+int tangents_cut_until() { return t_cut_until; }
+void cut_tangents_until(int level) { t_cut_until = level; }
 
 const Wrapped* wrapped_at(const Tensor& t, int level) {
   const Wrapped* w = wrapped(t);
@@ -30,6 +35,14 @@ Tensor make_dual(const Tensor& value, const Tensor& tangent, int level) {
 Tensor make_batched(const Tensor& value, int level) {
   return Tensor::with_payload(Kind::Batched, value.dims().subspan(1), value.dtype(), value.device(),
                               kWrapped, make_intrusive<Batched>(level, value));
+}
+
+Tensor detach_wrapped(const Tensor& t) {
+  const Wrapped* w = wrapped(t);
+  if (!w) return Tensor(t->alias());
+  const Tensor value = detach(w->value);
+  return t.kind() == Kind::Dual ? make_dual(value, Tensor(), w->level)
+                                : make_batched(value, w->level);
 }
 
 Frame unwrapped(Args args, int level) {

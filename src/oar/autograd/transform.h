@@ -34,6 +34,15 @@ class Batched final : public Wrapped {
 const Wrapped* wrapped_at(const Tensor& t, int level);
 Tensor make_dual(const Tensor& value, const Tensor& tangent, int level);
 Tensor make_batched(const Tensor& value, int level);
+// The same content, through which no derivative of any level leads.
+Tensor detach_wrapped(const Tensor& t);
+
+// How many transforms are running on this thread.
+int transform_depth();
+// Tangents of this level and of those around it are cut: the user has switched derivatives off inside of it. What
+// the tape does for itself with recording off is not meant.
+int tangents_cut_until();
+void cut_tangents_until(int level);
 
 // Numbers the transforms that are running on this thread; inner ones are larger.
 class TransformLevel {
@@ -62,6 +71,14 @@ Outputs transform_layer(const Op& op, Args args);
 // The two kinds of level.
 Outputs dual_call(const Op& op, Args args, int level);
 Outputs batched_call(const Op& op, Args args, int level);
+
+// The level of the transform that acts first on these tensors, if it is a jvp; else 0.
+int dual_level(TensorList tensors);
+// A function with a derivative of its own on duals of this level (record.h).
+std::vector<Tensor> custom_dual(TensorList inputs,
+                                const std::function<std::vector<Tensor>(TensorList)>& forward,
+                                const std::function<std::vector<Tensor>(TensorList)>& backward,
+                                const std::string& name, int level);
 
 // Arguments with this level's wrappers taken off.
 Frame unwrapped(Args args, int level);

@@ -16,6 +16,7 @@
 
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
+#include "oar/base/fork_mutex.h"
 
 namespace oar {
 
@@ -231,7 +232,7 @@ void set_crash_python_hook(void (*hook)(int fd)) {
 }
 
 void install_crash_handler() {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   const std::lock_guard lock(mutex);
   static const FlagHandle<bool> handle_of_flag("crash_handler");
   enabled.store(&handle_of_flag, std::memory_order_release);

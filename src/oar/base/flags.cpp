@@ -1,7 +1,5 @@
 #include "oar/base/flags.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "oar/base/error.h"
+#include "oar/base/fork_mutex.h"
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 
@@ -252,8 +251,8 @@ Registry::Registry() {
     }
   }
   // A fork while another thread sets a flag must not leave the child with locked mutexes.
-  pthread_atfork([] { instance().lock_for_fork(); }, [] { instance().unlock_after_fork(); },
-                 [] { instance().unlock_after_fork(); });
+  add_fork_step({[] { instance().lock_for_fork(); }, [] { instance().unlock_after_fork(); },
+                 [] { instance().unlock_after_fork(); }});
 }
 
 void Registry::store(Slot& slot, const Value& value) {

@@ -1,6 +1,8 @@
 // Lets a long native loop notice that the user wants it to stop.
 #pragma once
 
+#include <cstdint>
+
 namespace oar {
 
 // A language binding installs a check that answers true once the user has interrupted.
@@ -8,5 +10,32 @@ using InterruptCheck = bool (*)();
 void set_interrupt_check(InterruptCheck check);
 // Throws an Error of kind Interrupted if the user has. Cheap, but not free: every few hundred steps.
 void poll_interrupt();
+
+// While one lives, this thread is not interrupted: it holds a lock, and the check may wait for somebody who waits for that.
+class InterruptsOff {
+ public:
+  InterruptsOff();
+  ~InterruptsOff();
+  InterruptsOff(const InterruptsOff&) = delete;
+  InterruptsOff& operator=(const InterruptsOff&) = delete;
+};
+
+// Polls every few milliseconds, however often it is asked to. Asking costs a few nanoseconds.
+class Patience {
+ public:
+  Patience() : last_(now()) {}
+  void look() {
+    const int64_t time = now();
+    if (time - last_ < kMilliseconds) return;
+    last_ = time;
+    poll_interrupt();
+  }
+
+ private:
+  static constexpr int64_t kMilliseconds = 20;
+  static int64_t now();
+
+  int64_t last_;
+};
 
 }  // namespace oar

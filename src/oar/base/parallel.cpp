@@ -24,10 +24,7 @@ namespace {
 using detail::ParallelJob;
 using detail::ThreadPool;
 
-enum class Schedule { Fixed, FirstCome };
-
 constinit std::atomic<int> thread_count{0};  // 0: not decided yet
-constinit std::atomic<bool> forked{false};
 constinit std::atomic<ThreadPool*> pool{nullptr};
 
 // A container's processor quota, rounded up; without it a container of 2 processors on a machine of
@@ -55,34 +52,19 @@ int default_num_threads() {
       return wanted;
     }
   }
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  const int processors =
-      sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-  return std::max(1, std::min(processors, quota_of_container()));
+  return processors();
 }
 
 void apply_flag() {
   const int wanted = flag<int>("num_threads");
   thread_count.store(wanted > 0 ? wanted : default_num_threads(), std::memory_order_relaxed);
-  sync_openmp_threads();
 }
 
-bool use_openmp() {
-#if defined(OAR_USE_OPENMP)
-  return !forked.load(std::memory_order_relaxed);
-#else
-  return false;
-#endif
-}
-
-// The child has only the thread that forked. OpenMP's pool and ours still list threads that are not
-// there; waiting for them would hang.
+// The child has only the thread that forked. The pool still lists threads that are not there; waiting for them would
+// hang.
 void after_fork_in_child() {
-  forked.store(true, std::memory_order_relaxed);
   thread_count.store(1, std::memory_order_relaxed);
   pool.store(nullptr, std::memory_order_relaxed);  // abandoned: its mutex may be locked
-  sync_openmp_threads();
 }
 
 [[maybe_unused]] const bool prepared = [] {
@@ -104,28 +86,23 @@ ThreadPool& shared_pool() {
   return *current;
 }
 
-void run(std::int64_t count, int threads, Schedule schedule, FunctionRef<void(std::int64_t)> task) {
+void run(std::int64_t count, int threads, FunctionRef<void(std::int64_t)> task) {
   ParallelJob job(count, task);
-  if (use_openmp()) {
-#if defined(OAR_USE_OPENMP)
-    const int team = static_cast<int>(std::min<std::int64_t>(threads, count));
-#pragma omp parallel num_threads(team)
-    {
-      if (schedule == Schedule::Fixed) {
-        job.work(omp_get_thread_num(), omp_get_num_threads());  // may be fewer than asked for
-      } else {
-        job.work();
-      }
-    }
-#endif
-  } else {
-    static_cast<void>(schedule);
-    shared_pool().run(job, threads);
-  }
+  shared_pool().run(job, threads);
   job.rethrow();
 }
 
 }  // namespace
+
+int processors() {
+  static const int count = [] {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    const int seen = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return std::max(1, std::min(seen, quota_of_container()));
+  }();
+  return count;
+}
 
 int num_threads() {
   const int count = thread_count.load(std::memory_order_relaxed);
@@ -146,12 +123,6 @@ bool in_parallel() {
 #endif
 }
 
-void sync_openmp_threads() {
-#if defined(OAR_USE_OPENMP)
-  omp_set_num_threads(use_openmp() && !in_parallel() ? num_threads() : 1);
-#endif
-}
-
 namespace detail {
 
 void run_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
@@ -167,7 +138,7 @@ void run_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
     return;
   }
   const std::int64_t piece = (length + pieces - 1) / pieces;
-  run((length + piece - 1) / piece, threads, Schedule::Fixed, [&](std::int64_t i) {
+  run((length + piece - 1) / piece, threads, [&](std::int64_t i) {
     const std::int64_t first = begin + i * piece;
     body(first, std::min(end, first + piece));
   });
@@ -183,7 +154,7 @@ void parallel_chunks(std::int64_t n_chunks, FunctionRef<void(std::int64_t chunk)
     }
     return;
   }
-  run(n_chunks, threads, Schedule::FirstCome, body);
+  run(n_chunks, threads, body);
 }
 
 }  // namespace oar

@@ -1,9 +1,8 @@
 // Threads within an op: the only way kernels run on several cores.
 //
-// Two engines stand behind it. OpenMP, whose threads oneDNN shares, runs in the process that loaded
-// the library. A pool of std::threads runs where OpenMP was not compiled in, and in forked
-// children, since OpenMP's threads do not survive a fork. A child has one thread until it calls
-// set_num_threads.
+// The caller works too: it takes what nobody has begun, and waits only for what others have. On a busy machine, where a
+// thread may be without a processor for milliseconds, a call so takes no longer than it would alone. oneDNN is called from
+// here as well, piece by piece with one thread each. A forked child has one thread until it calls set_num_threads.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,13 @@
 namespace oar {
 
 int num_threads();
+// That this process may use: by its affinity and by the quota of its container.
+int processors();
 // Also sets the flag "num_threads". 0 chooses automatically.
 void set_num_threads(int count);
 
 // True inside a body that is running in parallel with others.
 bool in_parallel();
-
-// OpenMP keeps its thread count per thread. Makes OpenMP code of other libraries, called next by
-// this thread, use as many threads as we would here (one where we would be serial, as after a
-// fork).
-void sync_openmp_threads();
 
 namespace detail {
 void run_for(std::int64_t begin, std::int64_t end, std::int64_t grain,

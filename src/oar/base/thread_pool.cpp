@@ -1,8 +1,11 @@
 #include "oar/base/thread_pool.h"
 
+#include <immintrin.h>
 #include <pthread.h>
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <csignal>
 #include <system_error>
 #include <thread>
@@ -11,6 +14,7 @@
 #include "oar/base/crash_handler.h"
 #include "oar/base/error.h"
 #include "oar/base/log.h"
+#include "oar/base/parallel.h"
 #include "oar/base/scope_guard.h"
 
 namespace oar::detail {
@@ -27,6 +31,30 @@ sigset_t signals_for_others() {
   }
   return set;
 }
+
+// Looks again and again for a while, before it is worth a system call to sleep: an op follows the one before it within
+// microseconds. With more threads than processors it would only keep others from working.
+template <class F>
+bool spin_until(const F& done) {
+  constexpr auto kPatience = std::chrono::microseconds(200);
+  constexpr int kLooks = 64;  // between two looks at the clock
+  if (done()) {
+    return true;
+  }
+  if (num_threads() > processors()) {
+    return false;
+  }
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (done()) {
+        return true;
+      }
+      _mm_pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
 }  // namespace
 
 bool in_job() { return inside_job; }
@@ -34,18 +62,29 @@ bool in_job() { return inside_job; }
 ParallelJob::ParallelJob(std::int64_t count, FunctionRef<void(std::int64_t)> task)
     : count_(count), task_(task), op_(current_op()) {}
 
-void ParallelJob::work() {
-  for (;;) {
-    const std::int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+std::int64_t ParallelJob::claim(int thread) {
+  if (count_ > kMostBits) {
+    return std::min<std::int64_t>(
+        static_cast<std::int64_t>(begun_.fetch_add(1, std::memory_order_relaxed)), count_);
+  }
+  std::uint64_t begun = begun_.load(std::memory_order_relaxed);
+  for (std::int64_t i = thread;; i = std::countr_one(begun)) {
     if (i >= count_) {
-      return;
+      i = std::countr_one(begun);
     }
-    run(i);
+    if (i >= count_) {
+      return count_;
+    }
+    const std::uint64_t bit = std::uint64_t{1} << i;
+    begun = begun_.fetch_or(bit, std::memory_order_relaxed);
+    if ((begun & bit) == 0) {
+      return i;
+    }
   }
 }
 
-void ParallelJob::work(std::int64_t first, std::int64_t stride) {
-  for (std::int64_t i = first; i < count_; i += stride) {
+void ParallelJob::work(int thread) {
+  for (std::int64_t i = claim(thread); i < count_; i = claim(thread)) {
     run(i);
   }
 }
@@ -75,21 +114,37 @@ void ParallelJob::rethrow() {
 void ThreadPool::run(ParallelJob& job, int threads) {
   const int helpers = static_cast<int>(std::min<std::int64_t>(threads, job.count())) - 1;
   Entry entry{&job, helpers};
+  int asleep = 0;
   {
     const std::lock_guard lock(mutex_);
     if (workers_ < helpers) {
       start_workers(helpers);
     }
     entries_.push_back(&entry);
+    offered_.store(static_cast<int>(entries_.size()), std::memory_order_release);
+    asleep = std::min(helpers, sleeping_);
   }
-  for (int i = 0; i < helpers; ++i) {
+  for (int i = 0; i < asleep; ++i) {
     work_ready_.notify_one();
   }
-  job.work();
+  job.work(0);
   // The job lies on our stack: no worker may join from here on, and those inside must leave.
+  {
+    const std::lock_guard lock(mutex_);
+    remove(&entry);
+  }
+  wait_for(entry);
+}
+
+void ThreadPool::wait_for(const Entry& entry) {
+  const auto done = [&] { return entry.active.load(std::memory_order_acquire) == 0; };
+  if (spin_until(done)) {
+    return;
+  }
   std::unique_lock lock(mutex_);
-  remove(&entry);
-  work_done_.wait(lock, [&] { return entry.active == 0; });
+  waiting_.fetch_add(1);
+  work_done_.wait(lock, [&] { return entry.active.load() == 0; });
+  waiting_.fetch_sub(1);
 }
 
 void ThreadPool::start_workers(int count) {
@@ -99,33 +154,57 @@ void ThreadPool::start_workers(int count) {
   const ScopeGuard restore([&] { pthread_sigmask(SIG_SETMASK, &previous, nullptr); });
   try {
     for (; workers_ < count; ++workers_) {
-      std::thread([this] { serve(); }).detach();
+      std::thread([this, number = workers_ + 1] { serve(number); }).detach();
     }
   } catch (const std::system_error& error) {
     log_warning("Only {} of {} worker threads could be started: {}", workers_, count, error.what());
   }
 }
 
-void ThreadPool::serve() {
-  use_crash_stack();
+// Waits until there is a job, and joins it.
+ThreadPool::Entry* ThreadPool::next_entry() {
+  spin_until([&] { return offered_.load(std::memory_order_acquire) > 0; });
   std::unique_lock lock(mutex_);
-  for (;;) {
-    work_ready_.wait(lock, [&] { return !entries_.empty(); });
-    Entry* entry = entries_.front();
-    ++entry->active;
-    if (--entry->wanted == 0) {
-      remove(entry);
-    }
-    lock.unlock();
-    entry->job->work();
-    lock.lock();
+  while (entries_.empty()) {
+    ++sleeping_;
+    work_ready_.wait(lock);
+    --sleeping_;
+  }
+  Entry* entry = entries_.front();
+  entry->active.fetch_add(1, std::memory_order_relaxed);
+  if (--entry->wanted == 0) {
+    remove(entry);
+  }
+  return entry;
+}
+
+// Once nobody is active the entry may be gone.
+void ThreadPool::leave(Entry* entry) {
+  {
+    const std::lock_guard lock(mutex_);
     remove(entry);  // nothing is left to begin
-    if (--entry->active == 0) {
-      work_done_.notify_all();
-    }
+  }
+  entry->active.fetch_sub(1);
+  if (waiting_.load() > 0) {
+    {
+      const std::lock_guard lock(mutex_);
+    }  // whoever has seen us active sleeps by now
+    work_done_.notify_all();
   }
 }
 
-void ThreadPool::remove(const Entry* entry) { std::erase(entries_, entry); }
+void ThreadPool::serve(int number) {
+  use_crash_stack();
+  for (;;) {
+    Entry* const entry = next_entry();
+    entry->job->work(number);
+    leave(entry);
+  }
+}
+
+void ThreadPool::remove(const Entry* entry) {
+  std::erase(entries_, entry);
+  offered_.store(static_cast<int>(entries_.size()), std::memory_order_release);
+}
 
 }  // namespace oar::detail

@@ -1,4 +1,4 @@
-// The std::thread engine behind parallel.h; not for use elsewhere.
+// The threads behind parallel.h; not for use elsewhere.
 #pragma once
 
 #include <atomic>
@@ -18,29 +18,30 @@ class ParallelJob {
   ParallelJob(std::int64_t count, FunctionRef<void(std::int64_t)> task);
 
   std::int64_t count() const { return count_; }
-  // Runs tasks that nobody has begun until there are none.
-  void work();
-  // Runs every stride-th task from first on: the same thread gets the same piece each time, and
-  // finds it in its cache.
-  void work(std::int64_t first, std::int64_t stride);
+  // Runs tasks that nobody has begun until there are none. The task of the thread's own number comes first, where it is
+  // free: in the next call like this one the thread then finds the data in its cache.
+  void work(int thread);
   // To be called once all work is done.
   void rethrow();
 
  private:
+  // A task that nobody has begun; count_ if there is none.
+  std::int64_t claim(int thread);
   void run(std::int64_t i);
 
+  static constexpr std::int64_t kMostBits = 64;
   const std::int64_t count_;
   const FunctionRef<void(std::int64_t)> task_;
   const char* const op_;  // the caller's, so that errors and crashes in a worker name it
-  std::atomic<std::int64_t> next_{0};
+  std::atomic<std::uint64_t> begun_{0};  // a bit per task, or how many tasks where there are more
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
 };
 
 bool in_job();
 
-// Idle threads that help callers. Any number of callers may run jobs at once; each works on its own
-// job itself, so a job ends even if no worker is free.
+// Threads that help callers. Any number of callers may run jobs at once; each works on its own job itself and waits only
+// for tasks that others have begun. So a job ends even if no worker has a processor.
 class ThreadPool {
  public:
   // Runs the job with up to `threads` threads, the caller among them.
@@ -49,18 +50,23 @@ class ThreadPool {
  private:
   struct Entry {
     ParallelJob* job;
-    int wanted;      // workers that may still join
-    int active = 0;  // workers inside
+    int wanted;                  // workers that may still join
+    std::atomic<int> active{0};  // workers inside
   };
 
   void start_workers(int count);
-  void serve();
+  void serve(int number);
+  Entry* next_entry();
+  void leave(Entry* entry);
   void remove(const Entry* entry);
+  void wait_for(const Entry& entry);
 
   std::mutex mutex_;
-  std::condition_variable work_ready_;
-  std::condition_variable work_done_;
+  std::condition_variable work_ready_, work_done_;
   std::deque<Entry*> entries_;
+  std::atomic<int> offered_{0};  // entries, for those who look without the lock
+  int sleeping_ = 0;             // workers
+  std::atomic<int> waiting_{0};  // callers
   int workers_ = 0;
 };
 

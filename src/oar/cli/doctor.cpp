@@ -71,6 +71,22 @@ class Report {
   int failures_ = 0;
 };
 
+// Of what the processors were asked to do in the last minute, by all programs.
+void report_load(Report& report, const Machine& machine, int threads) {
+  if (machine.load < 0) return;
+  const std::string load =
+      format("{:.1f} programs wanted a processor in the last minute, {} {}", machine.load,
+             machine.processors, machine.processors == 1 ? "is there" : "are there");
+  if (machine.load > machine.processors + 0.5) {
+    report.note("load", load,
+                format("Others keep the processors busy, so an op on {} {} takes longer than on a "
+                       "quiet machine. Fewer threads (OAR_NUM_THREADS) leave more to others.",
+                       threads, threads == 1 ? "thread" : "threads"));
+  } else {
+    report.good("load", load);
+  }
+}
+
 void report_machine(Report& report) {
   const Machine machine = inspect_machine();
   report.good("system", machine.system);
@@ -98,6 +114,8 @@ void report_machine(Report& report) {
   } else {
     report.good("cores", cores);
   }
+
+  report_load(report, machine, threads);
 
   const std::string memory =
       format("{} free of {}{}", bytes_text(machine.memory_available), bytes_text(machine.memory),

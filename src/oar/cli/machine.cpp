@@ -67,6 +67,8 @@ void inspect_processors(Machine& machine) {
   machine.usable =
       sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : machine.processors;
   // "200000 100000": so many microseconds of every so many.
+  double load[1];
+  if (getloadavg(load, 1) == 1) machine.load = load[0];
   const std::string quota = read_if_there("/sys/fs/cgroup/cpu.max");
   const std::vector<std::string_view> parts = split(trim(quota), ' ');
   if (parts.size() == 2) {

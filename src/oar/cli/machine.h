@@ -14,7 +14,8 @@ struct Machine {
   int processors = 0;                 // that are there
   int usable = 0;                     // that this process may run on
   double quota = 0;                   // processors' worth of time its container may use; 0: any
-  int64_t memory = 0;                 // bytes
+  double load = -1;    // programs that ran or wanted to in the last minute; -1: not told
+  int64_t memory = 0;  // bytes
   int64_t memory_available = 0;
   int64_t memory_limit = 0;  // of the container; 0: none
   std::string system;        // kernel name, release and architecture

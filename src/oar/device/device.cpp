@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/base/parallel.h"
 #include "oar/base/string_util.h"
 #include "oar/device/added_kernels.h"
@@ -65,7 +66,7 @@ ErrorKind kind_of(int32_t status) {
 }
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<std::unique_ptr<DeviceType>> types;
   std::atomic<uint32_t> generation{0};
   // Never removed: kernels point into the texts.

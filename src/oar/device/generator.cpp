@@ -2,9 +2,11 @@
 
 #include <mutex>
 
+#include "oar/base/fork_mutex.h"
+
 namespace oar::generator {
 namespace {
-std::mutex g_mutex;
+ForkMutex& g_mutex = *new ForkMutex;  // outlives static destructors
 RandomState g_state{34342423252, 0};
 thread_local RandomState* t_detour = nullptr;
 

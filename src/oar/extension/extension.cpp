@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/device/added_kernels.h"
 #include "oar/extension/paddle_records.h"
 
@@ -13,8 +14,8 @@ namespace oar::extension {
 namespace {
 
 struct State {
-  std::mutex loading;
-  std::mutex mutex;  // initialisers of other libraries may run at any time
+  FreedByFork<std::mutex> loading;
+  ForkMutex mutex;  // initialisers of other libraries may run at any time
   std::vector<Addition (*)()> announced;
   std::map<std::string, std::vector<Function>> loaded;
 };

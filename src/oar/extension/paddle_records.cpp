@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <mutex>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/base/string_util.h"
 #include "oar/extension/paddle/op_builder.h"
 #include "oar/ops/dispatcher.h"
 
 namespace paddle::detail {
 namespace {
-std::mutex g_mutex;
+oar::ForkMutex& g_mutex = *new oar::ForkMutex;  // outlives static destructors
 std::vector<std::shared_ptr<OpRecord>>& announced() {
   static auto* list = new std::vector<std::shared_ptr<OpRecord>>;
   return *list;

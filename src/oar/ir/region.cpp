@@ -68,8 +68,9 @@ ClosurePtr Region::resized(const std::function<Dim(Dim)>& size_of_dim) const {
     same &= sizes.back() == symbol.word();
   }
   if (same) return ClosurePtr(this);
+  decltype(resized_) dropped;  // destroyed after the lock is free
   const std::lock_guard lock(mutex_);
-  if (resized_.size() == kMostSizes) resized_.clear();
+  if (resized_.size() == kMostSizes) std::swap(dropped, resized_);
   ClosurePtr& other = resized_[sizes];
   if (!other) other = make_intrusive<const Region>(with_sizes(program_, size_of_dim));
   return other;

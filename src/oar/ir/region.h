@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/ir/program.h"
 #include "oar/ops/program_args.h"
 
@@ -51,7 +52,7 @@ class Region final : public Closure {
 
   const Program program_;
   std::vector<Tensor> inputs_, outputs_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   mutable std::map<std::pair<char, std::vector<bool>>, ClosurePtr> derived_;
   static constexpr size_t kMostSizes = 16;
   mutable std::map<std::vector<int64_t>, ClosurePtr> resized_;

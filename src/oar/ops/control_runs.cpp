@@ -1,7 +1,5 @@
 #include "oar/ops/control_runs.h"
 
-#include <chrono>
-
 #include "oar/base/interrupt.h"
 #include "oar/device/generator.h"
 #include "oar/ops/gen/creation.h"
@@ -17,20 +15,6 @@ Shape stacked_shape(const Tensor& t, Dim rounds) {
 }
 
 namespace {
-
-// Lets the user stop a loop, and looks for that every few milliseconds only.
-class Patience {
- public:
-  void round() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::milliseconds(20)) return;
-    last_ = now;
-    poll_interrupt();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 // Results are tensors of their own: not an operand, nor one tensor twice.
 Made owned(std::vector<Tensor> results, TensorList operands) {
@@ -190,7 +174,7 @@ Made run_while(const args::while_loop& a) {
     notes.round(given, round);
     std::vector<Tensor> next = body(given);
     std::move(next.begin(), next.end(), given.begin());
-    patience.round();
+    patience.look();
   }
   given.resize(a.carried.size());
   Made results = owned(std::move(given), joined({a.carried, a.captured}));
@@ -218,7 +202,7 @@ Made run_scan(const args::scan& a) {
     std::vector<Tensor> made = body(given);
     for (size_t k = 0; k < stacked.size(); ++k) copy_into(row_of(stacked[k], i), made[carries + k]);
     std::move(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(carries), given.begin());
-    patience.round();
+    patience.look();
   }
   given.resize(carries);
   Made results = owned(std::move(given), joined({a.carried, a.sequences, a.captured}));

@@ -4,13 +4,15 @@
 #include <chrono>
 #include <mutex>
 
+#include "oar/base/fork_mutex.h"
+
 namespace oar {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
 struct Profile {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<ProfileEvent> events;
   Clock::time_point start;
   bool shapes = true;

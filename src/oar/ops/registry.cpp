@@ -1,5 +1,6 @@
 #include "oar/ops/registry.h"
 
+#include "oar/base/fork_mutex.h"
 #include "oar/base/string_util.h"
 #include "oar/ops/families.h"
 #include "oar/ops/program_args.h"
@@ -88,7 +89,7 @@ Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
 }
 
 const Op::KernelTable* Op::refresh_kernels() const {
-  static std::mutex mutex;
+  static auto& mutex = *new ForkMutex;
   std::lock_guard lock(mutex);
   auto table = std::make_unique<KernelTable>();
   table->generation = devices::generation();
@@ -104,6 +105,8 @@ Registry& Registry::get() {
   static Registry* instance = [] {
     auto* registry = new Registry;  // never destroyed: other threads may still call ops at exit
     register_families(*registry);
+    add_fork_step({[] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
+                   [] { get().mutex_.unlock(); }});
     return registry;
   }();
   return *instance;

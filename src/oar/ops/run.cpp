@@ -262,12 +262,9 @@ void check_dtypes(const Op& op, Args args) {
   if (op.has(Trait::Elementwise)) check_one_dtype(op, args);
 }
 
-bool overlaps_partially(const Tensor& written, const Tensor& read) {
-  if (!written.is_dense() || !read.is_dense() || written->storage != read->storage) return false;
-  if (written->data == read->data && written.dtype() == read.dtype() &&
-      written.shape() == read.shape() &&
-      std::equal(written.strides().begin(), written.strides().end(), read.strides().begin()))
-    return false;  // the same elements in the same order
+bool shares_elements(const Tensor& a, const Tensor& b) {
+  if (!a.is_dense() || !b.is_dense() || a->storage != b->storage) return false;
+  if (a->numel == 0 || b->numel == 0) return false;
   const auto extent = [](const Tensor& t) {
     int64_t low = 0, high = 1;
     for (int i = 0; i < t.rank(); ++i) {
@@ -278,9 +275,18 @@ bool overlaps_partially(const Tensor& written, const Tensor& read) {
     auto* data = static_cast<char*>(t->data);
     return std::pair{data + low * size, data + high * size};
   };
-  const auto [a_low, a_high] = extent(written);
-  const auto [b_low, b_high] = extent(read);
+  const auto [a_low, a_high] = extent(a);
+  const auto [b_low, b_high] = extent(b);
   return a_low < b_high && b_low < a_high;
+}
+
+bool overlaps_partially(const Tensor& written, const Tensor& read) {
+  if (!written.is_dense() || !read.is_dense() || written->storage != read->storage) return false;
+  const bool same_elements =
+      written->data == read->data && written.dtype() == read.dtype() &&
+      written.shape() == read.shape() &&
+      std::equal(written.strides().begin(), written.strides().end(), read.strides().begin());
+  return !same_elements && shares_elements(written, read);
 }
 
 Metas infer_results(const Op& op, Args args) {

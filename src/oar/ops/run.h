@@ -19,6 +19,8 @@ Metas infer_types(const Op& op, Args args);
 // in. Nothing where the op has no inference of its own, since its parts are calls that are checked.
 void check_arguments(const Op& op, Args args);
 
+// Do they lie in the same memory, in part at least?
+bool shares_elements(const Tensor& a, const Tensor& b);
 // Is one of the arguments' memories written while another argument still reads it?
 bool overlaps_partially(const Tensor& written, const Tensor& read);
 

@@ -1,12 +1,15 @@
 // The gamma function and its kin, Bessel functions, the inverse of erf.
 #include "oar/ops/gen/special.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/reduction.h"
+#include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/trigonometry.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/masks.h"
@@ -74,9 +77,9 @@ const OpDef polygamma_op = {
     .schema = "polygamma(Tensor x, int n) -> Tensor",
     .brief = "The n-th derivative of digamma; n = 0 is digamma itself.",
     .infer = [](const args::polygamma& a) -> Metas {
-      constexpr int64_t kHighestOrder = 1000;  // from 171 on the values leave the range of float64
-      user_check(a.n >= 0 && a.n <= kHighestOrder, ErrorKind::InvalidArgument,
-                 "n is {}; it must be from 0 to {}.", a.n, kHighestOrder);
+      constexpr int64_t kLargest = int64_t{1} << 53;  // up to here a double counts without a gap
+      user_check(a.n >= 0 && a.n <= kLargest, ErrorKind::InvalidArgument,
+                 "n is {}; it must not be negative, nor larger than {}.", a.n, kLargest);
       return infer::like(a.x);
     },
     .vjp = [](const vjp::polygamma& v) -> Grads { return v.grad * polygamma(v.x, v.n + 1); },
@@ -110,9 +113,18 @@ const OpDef multigammaln_op = {
       return infer::like(a.x);
     },
     .decompose = [](const args::multigammaln& a) -> Made {
+      constexpr int64_t kAtOnce = 64;
       const auto p = static_cast<double>(a.p);
       Tensor total = lgamma(a.x);
-      for (int64_t i = 1; i < a.p; ++i) total = total + lgamma(a.x - 0.5 * static_cast<double>(i));
+      for (int64_t i = 1; i < std::min(a.p, kAtOnce); ++i)
+        total = total + lgamma(a.x - 0.5 * static_cast<double>(i));
+      // Of more terms, many at a time: a call for each would be a program of as many calls.
+      for (int64_t i = kAtOnce; i < a.p; i += kAtOnce) {
+        const Tensor steps =
+            range(0.5 * static_cast<double>(i),
+                  0.5 * static_cast<double>(std::min(a.p, i + kAtOnce)), 0.5, a.x.dtype());
+        total = total + sum(lgamma(unsqueeze(a.x, IntVector{-1}) - steps), IntVector{-1});
+      }
       return total + p * (p - 1) / 4 * std::log(std::numbers::pi);
     },
     .shard = "... -> ...",
@@ -202,9 +214,11 @@ const OpDef gammainc_order_op = {
     .schema = "gammainc_order(Tensor x, Tensor y, int order) -> Tensor",
     .brief = "The derivative of gammainc by its first operand, so many times.",
     .infer = [](const args::gammainc_order& a) -> Metas {
-      constexpr int64_t kHighestOrder = 64;
-      user_check(a.order >= 0 && a.order <= kHighestOrder, ErrorKind::InvalidArgument,
-                 "order is {}; it must be from 0 to {}.", a.order, kHighestOrder);
+      constexpr int64_t kMostOrders = 64;  // the work grows with the square
+      user_check(a.order >= 0 && a.order <= kMostOrders, ErrorKind::Unsupported,
+                 "the derivative of gammainc by its first operand is there up to order {}, not for "
+                 "order {}.",
+                 kMostOrders, a.order);
       return infer::like(a.x);
     },
     .vjp = [](const vjp::gammainc_order& v) -> Grads {

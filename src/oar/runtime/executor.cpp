@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oar/base/interrupt.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
@@ -24,7 +25,11 @@ class Executor::Run {
   }
 
   std::vector<Tensor> execute() {
-    for (size_t i = 0; i < program_.body.instructions.size(); ++i) step(i);
+    Patience patience;
+    for (size_t i = 0; i < program_.body.instructions.size(); ++i) {
+      patience.look();
+      step(i);
+    }
     std::vector<Tensor> outputs;
     for (ValueId id : program_.outputs) outputs.push_back(result(id));
     write_states(outputs);
@@ -207,9 +212,13 @@ std::shared_ptr<const Instance> Executor::instance_for(SymbolValues& sizes) cons
   // Made while runs at other sizes go on. Of two threads that make the same one, the first is heard.
   std::shared_ptr<const Instance> made =
       Instance::make(specialised(program_, [&](Dim d) { return sizes.evaluate(d); }));
+  std::shared_ptr<const Instance> dropped;  // destroyed after the lock is free
   const std::lock_guard lock(mutex_);
   if (const Cached* ready = find()) return ready->instance;
-  if (instances_.size() == kMostInstances) instances_.erase(instances_.begin());
+  if (instances_.size() == kMostInstances) {
+    dropped = std::move(instances_.front().instance);
+    instances_.erase(instances_.begin());
+  }
   instances_.push_back({std::move(key), made});
   return made;
 }

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/ir/bind.h"
 #include "oar/ir/program.h"
 #include "oar/runtime/instance.h"
@@ -53,7 +54,7 @@ class Executor {
   InputBinder binder_;
   std::vector<bool> symbolic_;                   // per instruction: attributes to evaluate
   std::vector<std::vector<ValueId>> last_uses_;  // per instruction: values that end there
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   mutable std::vector<Cached> instances_;  // the most recently used last
 };
 

@@ -136,12 +136,31 @@ void Instance::plan() {
   arena_offsets_.assign(lives.size(), 0);
   for (size_t i = 0; i < roots.size(); ++i) arena_offsets_[roots[i]] = memory_.offsets[i];
   plan_turns(lives);
+  find_first_write();
   places_of_root_.resize(lives.size());
   for (size_t i = 0; i < lowered_.places.size(); ++i) {
     const auto root = static_cast<size_t>(lowered_.places[i].root);
     if (lowered_.roots[root].kind != Root::Arena)
       places_of_root_[root].push_back(static_cast<int32_t>(i));
   }
+}
+
+void Instance::find_first_write() {
+  const auto is_state = [&](int32_t place) {
+    if (place == kNoValue) return false;
+    const auto root = static_cast<size_t>(lowered_.places[static_cast<size_t>(place)].root);
+    return lowered_.roots[root].kind == Root::State;
+  };
+  const auto writes = [&](const Launch& launch) {
+    const std::vector<Parameter>& parameters = launch.op->schema().parameters;
+    bool found = std::any_of(launch.results.begin(), launch.results.end(), is_state);
+    for (size_t i = 0; i < launch.operands.size(); ++i)
+      if (parameters[i].written)
+        for (int32_t place : launch.operands[i].ids) found |= is_state(place);
+    return found;
+  };
+  const std::vector<Launch>& all = lowered_.launches;
+  first_write_ = static_cast<size_t>(std::find_if(all.begin(), all.end(), writes) - all.begin());
 }
 
 void Instance::plan_turns(const std::vector<Lifetime>& lives) {

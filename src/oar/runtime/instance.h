@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/runtime/lower.h"
 #include "oar/runtime/memory_plan.h"
 #include "oar/runtime/schedule.h"
@@ -48,6 +49,7 @@ class Instance {
   Tensor readable(const Tensor& input) const;
   void share_buffers();
   void plan();
+  void find_first_write();
   void plan_turns(const std::vector<Lifetime>& lives);
   std::unique_ptr<WorkingSet> make_working_set() const;
   void bind(WorkingSet& set, int32_t root, void* data) const;
@@ -66,9 +68,11 @@ class Instance {
     int32_t launch, root;
   };
   std::vector<Turn> begins_, ends_;
+  size_t first_write_ =
+      0;  // the launch that writes a state first: from there on a run goes to its end
   std::vector<Tensor> lasting_;  // constants and states that launches read and no run writes
   // Working sets that no run is using: each thread that runs at the same time has one of its own.
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   mutable std::vector<std::unique_ptr<WorkingSet>> idle_;
 };
 

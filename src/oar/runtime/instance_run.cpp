@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "oar/base/interrupt.h"
 #include "oar/base/parallel.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
@@ -234,7 +235,9 @@ class Instance::Held {
 };
 
 void Instance::run_launches(WorkingSet& set, Held& held) const {
+  Patience patience;
   const auto one = [&](size_t index) {
+    if (index < first_write_) patience.look();
     held.begin_until(index);
     launch(index, set);
     held.end_until(index);
@@ -250,6 +253,7 @@ void Instance::run_launches(WorkingSet& set, Held& held) const {
   for (const Fork& fork : schedule_.forks()) {
     for (; next < static_cast<size_t>(fork.begin); ++next) one(next);
     next = static_cast<size_t>(fork.end);
+    if (static_cast<size_t>(fork.begin) < first_write_) patience.look();
     held.begin_until(next - 1);
     run_lanes(fork, set);
     held.end_until(next - 1);

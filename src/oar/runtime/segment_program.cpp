@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/base/hash.h"
 #include "oar/runtime/instance.h"
 #include "oar/runtime/segment.h"
@@ -160,27 +161,14 @@ struct Met {
 class Programs {
  public:
   std::shared_ptr<const SegmentProgram> find(const Segment& segment) {
-    const std::vector<int64_t>& words = segment.words;
-    const size_t hash = hash_range(words);
-    const std::lock_guard lock(mutex_);
-    const auto found = by_hash_.find(hash);
-    if (found == by_hash_.end()) {
-      remember({hash, segment.calls.size(), words});
-      return nullptr;
+    const size_t hash = hash_range(segment.words);
+    {
+      std::list<Met> dropped;  // destroyed after the lock is free
+      const std::lock_guard lock(mutex_);
+      Met* const met = meet(segment, hash, dropped);
+      if (!met || std::exchange(met->tried, true)) return met ? met->program : nullptr;
     }
-    met_.splice(met_.begin(), met_, found->second);
-    Met& met = met_.front();
-    if (met.words != words) {
-      forget(found->second);
-      remember({hash, segment.calls.size(), words});
-      return nullptr;
-    }
-    if (!std::exchange(met.tried, true)) {
-      met.program = made_of(segment);
-      if (met.program) arena_bytes_ += met.program->arena_bytes();
-      while (arena_bytes_ > kMostArenaBytes && met_.size() > 1) forget(std::prev(met_.end()));
-    }
-    return met_.front().program;
+    return keep(segment, hash, made_of(segment));
   }
 
  private:
@@ -193,21 +181,45 @@ class Programs {
     }
   }
 
-  void remember(Met met) {
-    calls_ += met.calls;
+  // The segment, if it was met before.
+  Met* meet(const Segment& segment, size_t hash, std::list<Met>& dropped) {
+    const auto found = by_hash_.find(hash);
+    if (found != by_hash_.end() && found->second->words == segment.words) {
+      met_.splice(met_.begin(), met_, found->second);
+      return &met_.front();
+    }
+    if (found != by_hash_.end()) forget(found->second, dropped);
+    calls_ += segment.calls.size();
     while (!met_.empty() && (met_.size() >= kMostPrograms || calls_ > kMostCallsKept))
-      forget(std::prev(met_.end()));
-    met_.push_front(std::move(met));
-    by_hash_[met_.front().hash] = met_.begin();
+      forget(std::prev(met_.end()), dropped);
+    met_.push_front({hash, segment.calls.size(), segment.words});
+    by_hash_[hash] = met_.begin();
+    return nullptr;
   }
-  void forget(std::list<Met>::iterator met) {
+
+  std::shared_ptr<const SegmentProgram> keep(const Segment& segment, size_t hash,
+                                             std::shared_ptr<const SegmentProgram> program) {
+    std::list<Met> dropped;
+    const std::lock_guard lock(mutex_);
+    const auto found = by_hash_.find(hash);
+    if (!program || found == by_hash_.end() || found->second->words != segment.words)
+      return program;
+    met_.splice(met_.begin(), met_, found->second);
+    met_.front().program = program;
+    arena_bytes_ += program->arena_bytes();
+    while (arena_bytes_ > kMostArenaBytes && met_.size() > 1)
+      forget(std::prev(met_.end()), dropped);
+    return program;
+  }
+
+  void forget(std::list<Met>::iterator met, std::list<Met>& dropped) {
     if (met->program) arena_bytes_ -= met->program->arena_bytes();
     calls_ -= met->calls;
     by_hash_.erase(met->hash);
-    met_.erase(met);
+    dropped.splice(dropped.begin(), met_, met);
   }
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::list<Met> met_;  // the most recently met first
   std::unordered_map<size_t, std::list<Met>::iterator> by_hash_;
   size_t arena_bytes_ = 0;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdio>
 
+#include "oar/base/fork_mutex.h"
+#include "oar/base/interrupt.h"
 #include "oar/base/scope_guard.h"
 #include "oar/device/generator.h"
 #include "oar/ops/run.h"
@@ -58,6 +60,16 @@ class Queues {
     std::erase(list_, queue);
     note_count();
   }
+  // In a forked child: the other threads are not there, nor will what waits in their queues ever run.
+  void forget_others() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(list_, [this](const auto& queue) {
+      if (queue.get() == t_queue) return false;
+      abandoned_.push_back(queue);  // its thread may have been in the middle of a change
+      return true;
+    });
+    note_count();
+  }
   // Those of other threads.
   std::vector<std::shared_ptr<SegmentQueue>> others() {
     std::vector<std::shared_ptr<SegmentQueue>> found;
@@ -71,13 +83,16 @@ class Queues {
  private:
   void note_count();
 
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<SegmentQueue>> list_;
+  ForkMutex mutex_;
+  std::vector<std::shared_ptr<SegmentQueue>> list_, abandoned_;
   std::atomic<size_t> count_{0};
 };
 
 Queues& queues() {
-  static auto* const all = new Queues();  // threads may end after main
+  static auto* const all = [] {
+    add_fork_step({[] {}, [] {}, [] { queues().forget_others(); }});
+    return new Queues();  // threads may end after main
+  }();
   return *all;
 }
 
@@ -196,6 +211,7 @@ void SegmentQueue::settle_for(const Tensor& t, bool written, const char* why) {
 // ---- running -----------------------------------------------------------------------------------
 
 void SegmentQueue::settle(const char* why) {
+  const InterruptsOff undisturbed;
   const std::lock_guard busy(busy_);
   if (segment_.calls.empty()) return;
   {
@@ -222,11 +238,7 @@ void SegmentQueue::run(Segment& segment, const char* why) {
   try {
     program->run(segment);
     g_programs.fetch_add(1, std::memory_order_relaxed);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::Interrupted) {
-      lose(segment, 0, std::current_exception());
-      throw;
-    }
+  } catch (const Error&) {
     // One by one: what stands before the call that fails is made, and that call is named.
     if (segment.random) generator::set_state(before);
     make_one_by_one(segment);

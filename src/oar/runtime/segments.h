@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/runtime/segment.h"
 
 namespace oar {
@@ -61,8 +62,9 @@ class SegmentQueue final : public LaunchQueue {
     StoragePtr storage;
     std::exception_ptr error;
   };
-  std::recursive_mutex busy_;  // held while calls are added or made
-  std::mutex names_;  // … only while what the segments know changes, so that others may ask
+  FreedByFork<std::recursive_mutex> busy_;  // held while calls are added or made
+  FreedByFork<std::mutex>
+      names_;  // … only while what the segments know changes, so that others may ask
   Segment segment_;
   Segment running_;
   std::vector<Lost> lost_;

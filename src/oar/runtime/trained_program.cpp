@@ -10,9 +10,15 @@
 #include "oar/ir/region.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/run.h"
 
 namespace oar {
 namespace {
+
+std::string shown_name(const Tensor& t) {
+  const History* h = maybe_history(t);
+  return h && !h->name.empty() ? h->name : t.describe();
+}
 
 // The function without what is kept for its derivative.
 Program alone(const Program& forward, size_t outputs) {
@@ -57,6 +63,7 @@ Tensor selected(const Tensor& values, const Tensor& numbers, const Shape& full) 
 
 // Tuned before it is cut, so that what one half hands to the other is what both work on.
 Halves halves_of(JointProgram joint) {
+  remove_stops(joint.program);
   tune(joint.program);
   return cut(joint);
 }
@@ -67,6 +74,7 @@ TrainedProgram::Parts::Parts(const JointProgram& j) : Parts(j, halves_of(j)) {}
 
 TrainedProgram::Parts::Parts(JointProgram j, Halves halves)
     : joint(std::move(j)),
+      with_stops(function_with_stops(joint)),
       rows(give_back_rows(halves.backward)),
       whole(alone(halves.forward, joint.outputs)),
       forward(optimised(halves.forward)),
@@ -185,35 +193,50 @@ bool TrainedProgram::writes() const {
                      [](const State& s) { return s.written != kNoValue; });
 }
 
+std::string TrainedProgram::shared_memory(TensorList inputs) const {
+  const Program& program = parts_->joint.program;
+  for (const State& s : program.states) {
+    if (s.written == kNoValue) continue;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].is_dense() && inputs[i]->storage == s.tensor->storage &&
+          shares_elements(inputs[i], s.tensor))
+        return format("argument {} shares memory with {}, which the function {} writes",
+                      program.label(program.inputs[i]), shown_name(s.tensor), program.name);
+  }
+  return {};
+}
+
 std::string TrainedProgram::misfit(TensorList inputs) const {
   const JointProgram& joint = parts_->joint;
-  const auto name = [](const Tensor& t) {
-    const History* h = maybe_history(t);
-    return h && !h->name.empty() ? h->name : t.describe();
-  };
+  if (std::string shared = shared_memory(inputs); !shared.empty()) return shared;
   for (const auto& [tensor, asked] : joint.asked)
     if (tensor.has(kRecording) != asked)
-      return format("stop_gradient of {} is {} now", name(tensor), asked ? "True" : "False");
+      return format("stop_gradient of {} is {} now", shown_name(tensor), asked ? "True" : "False");
   for (const ContentRead& r : joint.reads)
     if (r.tensor->storage->version() != r.version)
-      return format("the content of {}, which the function looks at, has changed", name(r.tensor));
+      return format("the content of {}, which the function looks at, has changed",
+                    shown_name(r.tensor));
   for (const OutsideGradient& g : joint.gradients) {
     const History* h = maybe_history(g.leaf);
     const bool has = h && h->grad.defined();
-    if (has != g.had) return format("{} has {} gradient now", name(g.leaf), has ? "a" : "no");
+    if (has != g.had) return format("{} has {} gradient now", shown_name(g.leaf), has ? "a" : "no");
   }
   return parts_->whole.misfit(with_gradients(inputs));
 }
 
 std::vector<Tensor> TrainedProgram::run(TensorList inputs) const {
   const JointProgram& joint = parts_->joint;
+  if (const std::string shared = shared_memory(inputs); !shared.empty())
+    fail(ErrorKind::Unsupported, "{}.\nhint: Pass a copy, x.clone(), or call the function itself.",
+         shared);
   if (!joint.gradients.empty()) return run_and_set_gradients(inputs);
   uint32_t layers = t_layers.on;
   std::vector<Tensor> sources;
   for (const Tensor& t : inputs)
     if (t.defined()) layers |= t->flags;
   constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
-  if (layers & ~t_layers.off & kInvolved) return replay(parts_->whole.program(), inputs);
+  if (layers & ~t_layers.off & kInvolved)
+    return replay(parts_->with_stops ? *parts_->with_stops : parts_->whole.program(), inputs);
   for (size_t i : joint.of_inputs) sources.push_back(inputs[i]);
   for (const Tensor& t : joint.of_states) sources.push_back(t);
   const bool recorded =

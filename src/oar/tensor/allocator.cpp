@@ -14,6 +14,7 @@
 
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
+#include "oar/base/fork_mutex.h"
 #include "oar/tensor/free_ranges.h"
 
 namespace oar::cpu_allocator {
@@ -141,7 +142,7 @@ class Cache {
     return data - begin < bytes;
   }
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::array<std::vector<void*>, kBins> bins_;
   size_t waiting_ = 0;       // bytes in bins
   FreeRanges used_, clean_;  // with pages behind them, and without

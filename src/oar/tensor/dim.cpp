@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "oar/base/error.h"
+#include "oar/base/fork_mutex.h"
 #include "oar/tensor/dim_assume.h"
 
 namespace oar {
@@ -38,7 +39,7 @@ struct DimTable {
     return *table;
   }
 
-  std::recursive_mutex mutex;
+  ForkRecursiveMutex mutex;
   std::deque<Atom> atoms;
   std::deque<Node> nodes;
   std::unordered_map<std::string, int64_t> interned;

@@ -3,11 +3,13 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "oar/base/fork_mutex.h"
+
 namespace oar {
 namespace {
 
-std::mutex g_mutex;
-std::atomic<size_t> g_count{0};  // how many are exposed: the usual answer needs no lock
+ForkMutex& g_mutex = *new ForkMutex;  // outlives static destructors
+std::atomic<size_t> g_count{0};       // how many are exposed: the usual answer needs no lock
 
 std::unordered_map<const void*, uint32_t>& exposed() {
   static auto* const map = new std::unordered_map<const void*, uint32_t>();  // outlives all tensors

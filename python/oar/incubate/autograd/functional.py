@@ -39,7 +39,7 @@ def _recorded(x: Tensor) -> Tensor:
     """x as something to differentiate by, still connected to what the caller's x comes from."""
     if not x.stop_gradient:
         return x
-    leaf = x.detach()
+    leaf = ops.assign(x)  # not detach(): tangents of transforms around this go on
     leaf.stop_gradient = False
     return leaf
 

@@ -70,6 +70,7 @@ class Layer(LayerStateMixin):
         own = self.__dict__
         own["training"] = True
         own["_full_name"] = unique_name.generate(name_scope or _convert_camel_to_snake(type(self).__name__))
+        own["_name_counts"] = {}  # how often each of its parts was named; it dies with the layer
         own["_dtype"] = dtype
         own["_parameters"] = Registry(self)
         own["_buffers"] = Registry(self)
@@ -159,7 +160,7 @@ class Layer(LayerStateMixin):
         if attr is False:
             return None
         if attr.name is None:
-            attr.name = unique_name.generate(f"{self._full_name}.{'b' if is_bias else 'w'}")
+            attr.name = unique_name.generate_within(self._name_counts, f"{self._full_name}.{'b' if is_bias else 'w'}")
         dtype = dtype or oar.get_default_dtype()
         return make_parameter(shape, dtype, attr, default_initializer, is_bias)
 
@@ -169,7 +170,7 @@ class Layer(LayerStateMixin):
         """Create an empty tensor named after this layer."""
         tensor = oar.zeros([0], dtype=dtype or self._dtype)
         full = f"{self._full_name}.{name or '_generated_var'}"
-        tensor.name = full if name is not None else unique_name.generate(full)
+        tensor.name = full if name is not None else unique_name.generate_within(self._name_counts, full)
         tensor.persistable = bool(persistable)
         return tensor
 

@@ -31,6 +31,7 @@ class LayerMaker:
     def __init__(self, kind: str, name: str | None, dtype: Any) -> None:
         static_only(kind)
         self.name = name or unique_name.generate(kind)
+        self._names: dict[str, int] | None = None if name else {}  # a name that the user gave may come again
         self.dtype = dtype
 
     def parameter(self, shape: list[int], attr: Any, is_bias: bool = False, default: Any = None,
@@ -41,10 +42,13 @@ class LayerMaker:
         if attr is False:
             return None
         attr = copy.copy(attr)
-        attr.name = attr.name or unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
+        attr.name = attr.name or self._named(f"{self.name}.{'b' if is_bias else 'w'}")
         if isinstance(attr, WeightNormParamAttr):
             return normalised_weight(shape, dtype, attr, default)
         return make_parameter(shape, dtype, attr, default, is_bias)
+
+    def _named(self, key: str) -> str:
+        return unique_name.generate(key) if self._names is None else unique_name.generate_within(self._names, key)
 
     def statistic(self, shape: list[int], value: float, name: str | None) -> Parameter:
         """A tensor that the program keeps but does not train."""

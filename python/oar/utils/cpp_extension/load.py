@@ -16,6 +16,15 @@ from oar.utils.cpp_extension.build import CachedBuild, compile_command, get_buil
 _threads = threading.Lock()
 
 
+def _free_in_child() -> None:
+    """A child has only the thread that forked; another may have been building."""
+    global _threads
+    _threads = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_free_in_child)
+
+
 @contextlib.contextmanager
 def _only_one(folder: Path):
     """Among threads and processes: a build writes files that another one reads."""

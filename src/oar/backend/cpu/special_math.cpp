@@ -46,6 +46,18 @@ double cotangent_derivative(int64_t n, double x) {
   return value;
 }
 
+// log(1 + d) - d, by its series where it cancels.
+double log1p_minus(double d) {
+  if (std::abs(d) >= 0.1) return std::log1p(d) - d;
+  double power = d, sum = 0;
+  for (int k = 2; k < 40; ++k) {
+    power *= -d;
+    sum += power / k;
+    if (std::abs(power) < kEpsilon * std::abs(sum)) break;
+  }
+  return sum;
+}
+
 // x^a exp(-x) / gamma(a): near x = a by the distance of the two, since a * log(x) - x cancels.
 double gamma_density(double a, double x) {
   if (a < 10) return std::exp(a * std::log(x) - x - log_gamma(a));
@@ -53,20 +65,26 @@ double gamma_density(double a, double x) {
   const double stirling =
       r * (1.0 / 12 - q * (1.0 / 360 - q * (1.0 / 1260 - q * (1.0 / 1680 - q / 1188))));
   const double d = (x - a) / a;
-  // log(1 + d) - d by its series where it cancels.
-  double away;
-  if (std::abs(d) < 0.1) {
-    double power = d;
-    away = 0;
-    for (int k = 2; k < 40; ++k) {
-      power *= -d;
-      away += power / k;
-      if (std::abs(power) < kEpsilon * std::abs(away)) break;
-    }
-  } else {
-    away = std::log(x / a) - d;
-  }
+  const double away = d > -0.5 ? log1p_minus(d) : std::log(x / a) - d;
   return std::sqrt(a / (2 * std::numbers::pi)) * std::exp(a * away - stirling);
+}
+
+// Temme's expansion of the upper part for large a and x near it, where series need about sqrt(a) terms.
+bool is_large_and_near(double a, double x) { return a > 1e6 && std::abs(x - a) < 0.1 * a; }
+double upper_near(double a, double x) {
+  const double d = (x - a) / a;
+  const double eta = std::copysign(std::sqrt(-2 * log1p_minus(d)), d);
+  const double first = -1.0 / 3 + eta * (1.0 / 12 + eta * (-2.0 / 135 + eta / 864));
+  const double second = -1.0 / 540 - eta / 288;
+  const double rest = std::exp(-0.5 * a * eta * eta) / std::sqrt(2 * std::numbers::pi * a);
+  return 0.5 * std::erfc(eta * std::sqrt(0.5 * a)) + rest * (first + second / a);
+}
+double lower_near(double a, double x) {
+  const double d = (x - a) / a;
+  const double eta = std::copysign(std::sqrt(-2 * log1p_minus(d)), d);
+  return d < 0 ? 0.5 * std::erfc(-eta * std::sqrt(0.5 * a)) -
+                     (upper_near(a, x) - 0.5 * std::erfc(eta * std::sqrt(0.5 * a)))
+               : 1 - upper_near(a, x);
 }
 
 // For x below about a + 1: sum of x^k / ((a + 1) … (a + k)).
@@ -170,16 +188,65 @@ double hurwitz_zeta(double s, double q) {
   return sum;
 }
 
+// q^s times the zeta function, which stays near 1 where both factors leave the range of a double.
+static double scaled_zeta(double s, double q) {
+  const double start = q;
+  double sum = 0;
+  for (int k = 0; k < 12; ++k, ++q) {
+    const double term = std::pow(start / q, s);
+    sum += term;
+    if (term < kEpsilon * 1e-3 * sum) return sum;
+  }
+  const double power = std::pow(start / q, s);
+  sum += q * power / (s - 1) + 0.5 * power;
+  double rising = s, factor = power / q;
+  for (size_t k = 0; k < std::size(kBernoulliOverFactorial); ++k) {
+    const double term = kBernoulliOverFactorial[k] * rising * factor;
+    sum += term;
+    if (std::abs(term) < kEpsilon * 0.1 * sum) break;
+    const double n = 2 * static_cast<double>(k) + 1;
+    rising *= (s + n) * (s + n + 1);
+    factor /= q * q;
+  }
+  return sum;
+}
+
+// The sum of (x + k)^-s over k = 0, 1, … for x below zero and a large s, which is odd or not: only the poles beside x count. Its
+// scale is the nearest one's distance to the power -s.
+static double sum_over_poles(double x, double s, bool odd, double& nearest) {
+  constexpr double kReach = 8;
+  const double middle = std::rint(-x);
+  nearest = std::abs(x + middle);
+  double sum = 0;
+  for (double k = std::max(0.0, middle - kReach); k <= middle + kReach; ++k) {
+    const double d = x + k;
+    const double term = std::pow(nearest / std::abs(d), s);
+    sum += odd && d < 0 ? -term : term;
+  }
+  return sum;
+}
+
 double polygamma(int64_t n, double x) {
+  constexpr int64_t kHighOrder =
+      20;  // n! and powers of x leave the range of a double sooner or later
   if (n == 0) return digamma(x);
   if (x != x) return x;
-  const double sign = n % 2 == 0 ? -1 : 1;
+  const double sign = n % 2 == 0 ? -1 : 1, s = static_cast<double>(n) + 1;
   const auto at_positive = [&](double y) {
-    return sign * std::tgamma(static_cast<double>(n) + 1) *
-           hurwitz_zeta(static_cast<double>(n) + 1, y);
+    if (n < kHighOrder) return sign * std::tgamma(s) * hurwitz_zeta(s, y);
+    if (y == kInfinity) return sign * 0.0;
+    return sign * std::exp(std::lgamma(s) - s * std::log(y) + std::log(scaled_zeta(s, y)));
   };
   if (x > 0) return at_positive(x);
   if (x == std::floor(x)) return n % 2 == 0 ? kNaN : kInfinity;
+  if (n >= kHighOrder) {
+    double nearest = 0;
+    const double sum = sum_over_poles(x, s, n % 2 == 0, nearest);
+    // Halfway between poles the terms of both sides may cancel; what is left lies beyond the first one above zero.
+    if (sum == 0) return at_positive(1 - x);
+    return std::copysign(std::exp(std::lgamma(s) - s * std::log(nearest) + std::log(std::abs(sum))),
+                         sign * sum);
+  }
   // Reflection: psi_n(1 - x) + (-1)^(n + 1) psi_n(x) = (-1)^n d^n/dx^n of pi cot(pi x).
   return sign * (cotangent_derivative(n, x) - at_positive(1 - x));
 }
@@ -247,6 +314,7 @@ double gamma_lower(double a, double x) {
   if (a == 0) return x > 0 ? 1 : kNaN;
   if (x == 0 || a == kInfinity) return 0;
   if (x == kInfinity) return 1;
+  if (is_large_and_near(a, x)) return lower_near(a, x);
   return use_series(a, x) ? lower_series(a, x) : 1 - upper_fraction(a, x);
 }
 
@@ -255,9 +323,36 @@ double gamma_upper(double a, double x) {
   if (a == 0) return x > 0 ? 0 : kNaN;
   if (x == 0 || a == kInfinity) return 1;
   if (x == kInfinity) return 0;
+  if (is_large_and_near(a, x)) return upper_near(a, x);
   // Where the lower part is nearly all, 1 less it would have no digits left.
   return x < 0.7 || x < a ? 1 - lower_series(a, x) : upper_fraction(a, x);
 }
+
+namespace {
+
+// For large a: differences of the function itself, which changes over a length of sqrt(a). Eight points, exact to the eighth
+// order. Beyond a few orders the derivative is smaller than the error that is promised.
+double derivative_at_large(double a, double x, int64_t order) {
+  constexpr int64_t kMostOrders = 4;
+  if (order == 0) return gamma_lower(a, x);
+  if (order > kMostOrders) return 0;
+  constexpr double kWeights[] = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
+  const double h = 0.02 * static_cast<double>(order) * std::sqrt(a);
+  double sum = 0;
+  for (int k = 1; k <= 4; ++k)
+    sum += kWeights[k - 1] * (derivative_at_large(a + k * h, x, order - 1) -
+                              derivative_at_large(a - k * h, x, order - 1));
+  return sum / h;
+}
+
+// So far above a that what is left of the integral does not count.
+bool is_far_above(double a, double x, int64_t order) {
+  const double slope = std::abs(std::log(x) - digamma(a)) + static_cast<double>(order);
+  return x > a + 1 &&
+         std::log(gamma_density(a, x)) + static_cast<double>(order) * std::log(slope) < -80;
+}
+
+}  // namespace
 
 // The series sum of x^(a + k) exp(-x) / gamma(a + k + 1) holds for every x; each of its terms is
 // exp(f(a)) with f' = log(x) - digamma(a + k + 1) and higher derivatives -polygamma. The error is
@@ -265,7 +360,8 @@ double gamma_upper(double a, double x) {
 double gamma_lower_derivative(double a, double x, int64_t order) {
   if (order == 0) return gamma_lower(a, x);
   if (outside(a, x) || a == 0) return kNaN;
-  if (x == 0 || x == kInfinity || a == kInfinity) return 0;
+  if (x == 0 || x == kInfinity || a == kInfinity || is_far_above(a, x, order)) return 0;
+  if (a > 1e6) return is_large_and_near(a, x) ? derivative_at_large(a, x, order) : 0;
   const auto n = static_cast<size_t>(order);
   std::vector<double> slopes(n), work;
   slopes[0] = std::log(x) - digamma(a + 1);

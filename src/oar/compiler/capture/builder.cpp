@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "oar/base/fork_mutex.h"
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
@@ -84,7 +85,7 @@ void drop_idle_inputs(Program& program, const std::vector<int>& uses) {
 namespace {
 
 struct Living {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::unordered_map<uint64_t, Builder*> by_serial;
 };
 Living& living() {

@@ -124,13 +124,14 @@ Tensor Capture::input(const InputSpec& spec) {
   program_.inputs.push_back(id);
   Tensor t = make_tensor(id);
   if (!spec.stop_gradient) set_stop_gradient(t, false);
-  if (flow_) flow_->add_source(id, t);
+  if (spec.given.defined()) given_.push_back(Tensor(spec.given->alias()));
+  if (flow()) flow_->add_source(id, t);
   return t;
 }
 
 ValueId Capture::add_source(const Tensor& t) {
   const ValueId id = add_value({t.dtype(), t.shape(), t.device()});
-  if (flow_) flow_->add_source(id, t);
+  if (flow()) flow_->add_source(id, t);
   return id;
 }
 
@@ -161,7 +162,7 @@ Outputs Capture::record(const Op& op, Args args) {
     else if (!p.list)
       operand.ids.push_back(id_of(args[i].as_tensor()));
   }
-  if (flow_) stop_flow(instruction);
+  if (flow()) stop_flow(instruction);
   Metas metas;
   {
     const LayersOff off(kDispatchMask);
@@ -184,7 +185,7 @@ Outputs Capture::record(const Op& op, Args args) {
     outputs.push_back(make_tensor(id));
   }
   if (const SourceLocator locator = g_locator) instruction.location = locator();
-  if (flow_) go_on_flowing(instruction);
+  if (flow()) go_on_flowing(instruction);
   program_.body.instructions.push_back(std::move(instruction));
   return outputs;
 }
@@ -240,7 +241,7 @@ void Capture::rederive(Cell& cell, const Tensor* handle) {
   if (cell.seen == base->version && !tape) return;
   Frame frame = cell.args.clone();
   frame.set_tensor(0, cell.base);
-  const OnTape taped(flow_.get(), true);  // it is the same memory, whoever looks at it
+  const OnTape taped(flow(), true);  // it is the same memory, whoever looks at it
   const Outputs made = call_below_casts(*cell.op, frame.args());
   if (cell.seen != base->version) {
     cell.value = value_of(made[0]);
@@ -297,6 +298,36 @@ void Capture::link_view(const Tensor& view, const Op& op, Args args) {
   cell.seen = cell.tape_seen = base_cell->version;
 }
 
+void Capture::leave_to_views(const Tensor& t) {
+  user_check(t.is_dense() || symbolic_payload(t).capture == serial_, ErrorKind::Unsupported,
+             "a tensor from outside of a branch or loop ({}) changes its shape in place inside of "
+             "it.\nhint: Use the op without the underscore.",
+             t.describe());
+  Tensor old(t->alias());
+  if (const History* h = maybe_history(t); h && t.has(kRecording)) {
+    if (h->node)
+      set_history(old, h->node, h->index);
+    else
+      set_stop_gradient(old, false);
+  }
+  for (const auto& [impl, handle] : followers_) {
+    if (handle.kind() != Kind::Symbolic || symbolic_payload(handle).capture != serial_) continue;
+    Cell& cell = *symbolic_payload(handle).cell;
+    if (cell.base.defined() && cell.base.is_same(t)) cell.base = old;
+  }
+  if (!old.is_dense()) follow(old);
+}
+
+// Tensors outside that the function has made another tensor of, of another shape or in other memory.
+std::vector<Tensor> Capture::replaced_outside() {
+  std::vector<Tensor> list;
+  for (const PlainTensors::Entry& entry : plain_.entries())
+    if (entry.tensor.kind() == Kind::Symbolic && entry.original.is_dense() &&
+        symbolic_payload(entry.tensor).cell != entry.cell)
+      list.push_back(entry.tensor);
+  return list;
+}
+
 std::vector<Tensor> Capture::trained() {
   std::vector<Tensor> list;
   for (const PlainTensors::Entry& entry : plain_.entries())
@@ -349,6 +380,18 @@ void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
   for (ValueId id : left) program_.outputs.push_back(id);
 }
 
+void Capture::refuse_writes_to_given() {
+  for (const PlainTensors::Entry& entry : plain_.entries()) {
+    if (!entry.cell->was_written() || !entry.original->storage) continue;
+    for (const Tensor& t : given_)
+      user_check(t->storage != entry.original->storage || !shares_elements(t, entry.original),
+                 ErrorKind::Unsupported,
+                 "the captured function writes a tensor outside ({}) that is one of its arguments "
+                 "too, or shares memory with one.\nhint: Pass a copy, x.clone().",
+                 entry.original.describe());
+  }
+}
+
 Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients) {
   {
     const Scope scope(*this);  // views may have to be derived anew
@@ -359,9 +402,17 @@ Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradie
     }
     outputs.clear();
     if (gradients) collect_gradients(*gradients);
+    refuse_writes_to_given();
   }
+  const std::vector<Tensor> replaced = open_ ? std::vector<Tensor>() : replaced_outside();
   const std::vector<std::string> leaking = plain_.restore();
   followers_.clear();
+  if (flow_) forget_stops(keeps_stops_);
+  for (const Tensor& t : replaced)  // held here, and by this list
+    user_check(t->reference_count() <= 2, ErrorKind::Unsupported,
+               "the captured function changes the shape or the memory of a tensor outside ({}) in "
+               "place.\nhint: Use the op without the underscore, or call the function uncaptured.",
+               t.describe());
   user_check(leaking.empty() || gradients, ErrorKind::Unsupported,
              "the captured function leaves gradients behind in {}.\nhint: Call clear_grad() inside "
              "the captured step, after the optimiser's update.",

@@ -29,6 +29,9 @@ struct InputSpec {
   Shape shape;  // sizes may be symbols
   std::string name = {};
   bool stop_gradient = true;
+  // The tensor that the capture is made for, where there is one: a function that writes its memory from outside, while it
+  // is an argument, is not captured.
+  Tensor given = {};
 };
 
 using CapturedFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
@@ -100,11 +103,14 @@ class Capture {
   RegionParts finish_region(std::vector<Tensor>&& outputs);
   Capture* around() const { return around_; }
   // The arguments of a call that the tape will see, where it is cut off (detach, no_grad) spelled out:
-  // a region is differentiated by its program. Only regions keep track of that.
-  Frame with_flow(Args args);
+  // a region is differentiated by its program. Regions keep track of that, and whoever asks for it.
+  Frame with_flow(const Op& op, Args args);
   Tensor with_flow(const Tensor& t);
   struct Flow;
-  Flow* flow() const { return flow_.get(); }
+  Flow* flow() const { return flow_ended_ ? nullptr : flow_.get(); }
+  void follow_flow();
+  // What comes now is not cut off. The marks of what was stay in the program if they are to be kept.
+  void end_flow(bool keep_stops);
   // Does the handle see later writes to its cell?
   bool is_follower(const Tensor& t) const {
     return followers_.contains(t.impl()) || (around_ && around_->is_follower(t));
@@ -148,6 +154,9 @@ class Capture {
   void write(const Tensor& x, const Tensor& value);
   // `view` is what `op` made of args[0].
   void link_view(const Tensor& view, const Op& op, Args args);
+  // The handle is about to become another tensor, perhaps a view of what it is now. Views of it go on with a handle of
+  // its own.
+  void leave_to_views(const Tensor& t);
   // The handle sees later writes to its cell.
   void follow(const Tensor& t) { followers_.emplace(t.impl(), t); }
 
@@ -167,8 +176,10 @@ class Capture {
   void stop_flow(Instruction& instruction);
   ValueId stopped(ValueId value);
   void go_on_flowing(const Instruction& instruction);
-  void forget_idle_stops();
+  void forget_stops(bool idle_only);
   void collect_lifted(RegionParts& parts);
+  std::vector<Tensor> replaced_outside();
+  void refuse_writes_to_given();
   void refuse_changed_gradients();
   void collect_tensors();
   void collect_gradients(std::vector<OutsideGradient>& gradients);
@@ -177,12 +188,14 @@ class Capture {
   const uint64_t serial_;
   Capture* const around_ = nullptr;
   std::unique_ptr<Flow> flow_;
+  bool flow_ended_ = false, keeps_stops_ = true;
   // Shared with the regions inside: their names must differ.
   std::shared_ptr<uint32_t> unknown_sizes_ =
       around_ ? around_->unknown_sizes_ : std::make_shared<uint32_t>(0);
   bool follow_outside_ = false;
   bool value_asked_ = false;
   std::vector<ContentRead> reads_;
+  std::vector<Tensor> given_;  // behind inputs
   PayloadCount payloads_;
 };
 

@@ -352,8 +352,14 @@ std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carrie
 std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forward,
                                     const CustomBackward& backward, const std::string& name) {
   const Capture* region = is_capturing() ? Capture::current() : nullptr;
-  if (!region || !region->flow() || !grad_enabled())
-    return custom_function(inputs, forward, backward, name);
+  if (!region || !region->around() || !grad_enabled()) {
+    // The derivative's own calls are in the program too, so what they read of the forward's is not cut off.
+    const auto forward_on_tape = [&](TensorList given) {
+      const OnTape taped(region ? region->flow() : nullptr, true);
+      return forward(given);
+    };
+    return custom_function(inputs, forward_on_tape, backward, name);
+  }
   std::vector<Tensor> results;
   {
     const GradMode off(false);

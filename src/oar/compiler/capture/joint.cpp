@@ -40,27 +40,35 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
   joint.inputs = inputs.size();
   Capture under_way(name);
   under_way.follow_outside();
+  under_way.follow_flow();
   const uint64_t calls = backward_calls();
   std::vector<Tensor> results;
   {
     const Capture::Scope scope(under_way);
     std::vector<Tensor> symbolic, sources;
-    for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
+    std::vector<ValueId> values;
+    for (const InputSpec& spec : inputs) {
+      symbolic.push_back(under_way.input(spec));
+      values.push_back(under_way.value_of(symbolic.back()));
+    }
     results = function(symbolic);
     joint.outputs = joint.results = results.size();
     user_check(!under_way.value_asked(), ErrorKind::Unsupported,
                "the captured function asks for the value of a tensor and catches the error.");
     // Its graph is gone, and the gradients are where the function wanted them.
     const bool own_backward = backward_calls() != calls;
-    for (const Tensor& t : symbolic) {
+    for (size_t i = 0; i < symbolic.size(); ++i) {
+      const Tensor& t = symbolic[i];
       const History* h = maybe_history(t);
       user_check(!h || !h->grad.defined(), ErrorKind::Unsupported,
                  "the captured function leaves a gradient behind in one of its inputs.");
-      user_check(!under_way.cell_of(t)->was_written(), ErrorKind::Unsupported,
+      user_check(under_way.value_of(t) == values[i] && !under_way.cell_of(t)->was_written(),
+                 ErrorKind::Unsupported,
                  "the captured function writes to one of its inputs.\nhint: Write to a copy, x = "
                  "x.clone(), and return it.");
     }
     std::vector<Tensor> roots, cotangents;
+    under_way.end_flow(!own_backward && grad_enabled());
     for (size_t i = 0; i < results.size(); ++i) {
       user_check(results[i].defined(), ErrorKind::InvalidType,
                  "the captured function returned an undefined tensor.");
@@ -104,6 +112,22 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
   for (const State& s : joint.program.states)
     joint.asked.emplace_back(s.tensor, s.tensor.has(kRecording));
   return joint;
+}
+
+namespace {
+bool is_stop(const Instruction& call) { return call.op->name() == "without_gradient"; }
+}  // namespace
+
+void remove_stops(Program& program) {
+  if (std::none_of(program.body.instructions.begin(), program.body.instructions.end(), is_stop))
+    return;
+  Aliases same(program);
+  for (Instruction& call : program.body.instructions) {
+    same.apply(call);
+    if (is_stop(call)) same.set(call.results[0], operand(call, 0));
+  }
+  same.apply_to_results(program);
+  std::erase_if(program.body.instructions, is_stop);
 }
 
 namespace {
@@ -276,5 +300,17 @@ class Cutting {
 }  // namespace
 
 Halves cut(const JointProgram& joint) { return Cutting(joint).run(); }
+
+std::optional<Program> function_with_stops(const JointProgram& joint) {
+  const auto& calls = joint.program.body.instructions;
+  if (std::none_of(calls.begin(), calls.end(), is_stop)) return std::nullopt;
+  Program program = joint.program;
+  program.inputs.resize(joint.inputs);
+  program.outputs.resize(joint.outputs);
+  remove_dead(program);
+  program.renumber();
+  program.collect_symbols();
+  return program;
+}
 
 }  // namespace oar

@@ -2,6 +2,8 @@
 // needs: what runs forwards, and what runs when cotangents arrive.
 #pragma once
 
+#include <optional>
+
 #include "oar/compiler/capture/capture.h"
 
 namespace oar {
@@ -40,5 +42,12 @@ struct Halves {
 // Whatever does not need a cotangent runs forwards. What both halves can make from the function's
 // inputs and states by views alone is not handed over but made again. So is what the pass `recompute` chooses.
 Halves cut(const JointProgram& joint);
+
+// The halves are not differentiated again: to them a value through which no gradient flows is the value itself.
+void remove_stops(Program& program);
+
+// The function alone, for those who differentiate it once more: where it cuts the tape off (detach, no_grad), its program
+// says so. None where it does not, and the halves say as much.
+std::optional<Program> function_with_stops(const JointProgram& joint);
 
 }  // namespace oar

@@ -70,7 +70,7 @@ Outputs recording_layer(const Op& op, Args args) {
   for_each_tensor(args, [&](const Tensor& t) { capture->refresh(t); });
   if (!writes_here(op, args) || op.has(Trait::NoGrad)) {
     if (!capture->flow()) return autograd_layer(op, args);
-    const Frame frame = capture->with_flow(args);
+    const Frame frame = capture->with_flow(op, args);
     // Where the op is expanded instead, its parts come here one by one.
     const bool recorded = static_cast<bool>((op.inplace_of() ? *op.inplace_of() : op).def().vjp);
     const OnTape taped(capture->flow(), recorded);

@@ -33,16 +33,21 @@ void Capture::Flow::add_source(ValueId id, const Tensor& t) {
 // handle, or one that has become a leaf.
 Tensor Capture::with_flow(const Tensor& t) {
   const bool ours = t.defined() && (t.is_dense() || t.kind() == Kind::Symbolic);
-  if (!ours || !is_differentiable(t.dtype())) return t;
+  if (!ours || !is_differentiable(t.dtype()) || t.has(kWeakScalar)) return t;
   const ValueId value = value_of(t);
   const History* h = maybe_history(t);
   const bool recorded = t.has(kRecording), node = h && h->node;
   if (flow_->is_active(value)) {
-    if (!recorded || !(node || flow_->handles.contains(t.impl())))
-      return make_tensor(stopped(value));
+    const bool source = flow_->handles.contains(t.impl()) || (!around_ && t.is_dense());
+    if (!recorded || !(node || source)) return make_tensor(stopped(value));
     if (const auto source = flow_->sources.find(value);
         source != flow_->sources.end() && !source->second.defined())
       source->second = t;
+    return t;
+  }
+  if (!around_) {
+    // A function's own derivative, or a leaf that it has made: the tape leads on from here.
+    if (recorded) flow_->activate(value);
     return t;
   }
   const bool made_here = t.kind() == Kind::Symbolic && symbolic_payload(t).capture == serial_;
@@ -58,9 +63,10 @@ Tensor Capture::with_flow(const Tensor& t) {
   return t;
 }
 
-Frame Capture::with_flow(Args args) {
+Frame Capture::with_flow(const Op& op, Args args) {
   Frame frame(args);
   for (size_t i = 0; i < args.size(); ++i) {
+    if (op.schema().parameters[i].written) continue;
     if (args[i].is_tensor()) frame.set_tensor(i, with_flow(args[i].as_tensor()));
     if (!args[i].is_tensors()) continue;
     std::vector<Tensor> list;
@@ -99,12 +105,21 @@ void Capture::go_on_flowing(const Instruction& instruction) {
     if (flows && is_differentiable(program_.type_of(id).dtype)) flow_->activate(id);
 }
 
+void Capture::follow_flow() { flow_ = std::make_unique<Flow>(); }
+
+void Capture::end_flow(bool keep_stops) {
+  flow_ended_ = true;
+  keeps_stops_ = keep_stops;
+}
+
 // A source through which nothing flowed needs no stop.
-void Capture::forget_idle_stops() {
+void Capture::forget_stops(bool idle_only) {
   Aliases aliases(program_);
-  for (const auto& [value, handle] : flow_->sources)
-    if (const auto it = flow_->stopped.find(value); it != flow_->stopped.end() && !handle.defined())
-      aliases.set(it->second, value);
+  for (const auto& [value, result] : flow_->stopped) {
+    const auto source = flow_->sources.find(value);
+    const bool idle = source != flow_->sources.end() && !source->second.defined();
+    if (idle || !idle_only) aliases.set(result, value);
+  }
   if (!aliases.any()) return;
   std::erase_if(program_.body.instructions, [&](const Instruction& call) {
     return call.results.size() == 1 && aliases(call.results[0]) != call.results[0];
@@ -163,7 +178,7 @@ RegionParts Capture::finish_region(std::vector<Tensor>&& outputs) {
   refuse_changed_gradients();
   plain_.restore();
   followers_.clear();
-  if (flow_) forget_idle_stops();
+  if (flow_) forget_stops(true);
   RegionParts parts;
   parts.program = std::move(program_);
   collect_lifted(parts);

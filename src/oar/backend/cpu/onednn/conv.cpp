@@ -4,12 +4,14 @@
 #include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "oar/backend/cpu/channels.h"
 #include "oar/backend/cpu/conv_tiles.h"
 #include "oar/backend/cpu/onednn/dtype.h"
 #include "oar/backend/cpu/onednn/epilogue.h"
 #include "oar/backend/cpu/onednn/plan.h"
+#include "oar/base/parallel.h"
 #include "oar/device/device.h"
 #include "oar/device/launch.h"
 
@@ -74,14 +76,18 @@ bool is_disjoint(const oar_tensor& t) {
   return true;
 }
 
-Operand image(const oar_tensor& t) {
-  Operand o{Sizes(t.shape, t.shape + t.ndim), Sizes(t.strides, t.strides + t.ndim),
-            static_cast<DType>(t.dtype)};
+void name_layout(Operand& o) {
   for (const Sizes& known : {channels_innermost(o.shape), dense(o.shape)})
     if (same_places(o.shape, o.strides, known)) {
       o.strides = known;
       break;
     }
+}
+
+Operand image(const oar_tensor& t) {
+  Operand o{Sizes(t.shape, t.shape + t.ndim), Sizes(t.strides, t.strides + t.ndim),
+            static_cast<DType>(t.dtype)};
+  name_layout(o);
   return o;
 }
 
@@ -159,10 +165,10 @@ struct Problem {
     return static_cast<double>(product_of(r.shape)) * static_cast<double>(product_of(w.shape)) /
            static_cast<double>(r.shape[1]);
   }
-  onednn::PlanKey key(int threads) const {
+  onednn::PlanKey key(int64_t pieces) const {
     onednn::PlanKey k{'c',
                       static_cast<int64_t>(pass),
-                      threads,
+                      pieces,
                       groups,
                       bias.has_value(),
                       static_cast<int64_t>(stride.size()),
@@ -212,6 +218,10 @@ dnnl_primitive_desc_t describe(const Problem& p, dnnl_data_type_t dtype, const D
   };
   const Desc x = picture(p.image_of()), y = picture(p.result());
   const Desc w = onednn::any_layout(p.weight().shape, dtype);
+  // A sum that others are added to is not rounded before.
+  const Desc sum = onednn::any_layout(
+      p.weight().shape,
+      p.pass == Pass::WeightGrad && p.out.dtype == DType::Float32 ? dnnl_f32 : dtype);
   dnnl_primitive_desc_t made = nullptr;
   const auto forward = [&](dnnl_prop_kind_t kind) {
     return lib.dnnl_convolution_forward_primitive_desc_create(
@@ -223,7 +233,7 @@ dnnl_primitive_desc_t describe(const Problem& p, dnnl_data_type_t dtype, const D
   if (forward(dnnl_forward_training) != dnnl_success) return nullptr;
   const onednn::PrimitiveDesc hint(std::exchange(made, nullptr));
   const auto create = [&](auto function, auto... no_bias) {
-    return function(&made, lib.engine, dnnl_convolution_direct, x.get(), w.get(), no_bias...,
+    return function(&made, lib.engine, dnnl_convolution_direct, x.get(), sum.get(), no_bias...,
                     y.get(), p.stride.data(), p.dilation.data(), p.before.data(), p.after.data(),
                     hint.get(), lib.attributes) == dnnl_success
                ? made
@@ -307,11 +317,172 @@ std::shared_ptr<const ConvPlan> make_plan(const Problem& p) {
 
 using Buffer = Scratch<char, 64>;
 
-// What a program's launch keeps: the plan, and the weight in the plan's layout once it has not changed for a run.
-struct Prepared {
-  int threads = 0;
+// 0 pieces: the plan for the whole, which says whether oneDNN can do it.
+std::shared_ptr<const ConvPlan> find_plan(const Problem& p) {
+  return onednn::plan_for<ConvPlan>(p.key(0), [&] { return make_plan(p); });
+}
+
+// ---- Pieces
+
+// A part of a convolution that one thread does, and where its operands begin, in elements.
+struct Piece {
   std::shared_ptr<const ConvPlan> plan;
-  std::unique_ptr<Buffer> weight;
+  int64_t first = 0, second = 0, out = 0, channel = 0;
+};
+
+struct Pieces {
+  std::vector<Piece> list;
+  bool sums = false;  // the results of the pieces, dense float32, are to be added
+};
+
+// Sizes of an axis in `parts` parts that differ by one at most.
+int64_t begin_of_part(int64_t size, int64_t parts, int64_t i) { return size * i / parts; }
+
+void narrow(Operand& o, size_t axis, int64_t begin, int64_t end, int64_t& offset) {
+  offset += begin * o.strides[axis];
+  o.shape[axis] = end - begin;
+}
+
+void narrow_image(Operand& o, size_t axis, int64_t begin, int64_t end, int64_t& offset) {
+  narrow(o, axis, begin, end, offset);
+  name_layout(o);
+}
+
+// A few images. The gradient of the weight is a sum over images.
+Piece some_images(const Problem& whole, int64_t begin, int64_t end) {
+  Problem p = whole;
+  Piece piece;
+  if (p.pass != Pass::InputGrad) narrow_image(p.first, 0, begin, end, piece.first);
+  if (p.pass != Pass::Forward) narrow_image(p.second, 0, begin, end, piece.second);
+  if (p.pass != Pass::WeightGrad)
+    narrow_image(p.out, 0, begin, end, piece.out);
+  else
+    p.out = {p.out.shape, dense(p.out.shape), DType::Float32};
+  piece.plan = find_plan(p);
+  return piece;
+}
+
+// A few channels of the result, or groups of them: [n, o, …] or [o, c, …] of all that has them.
+Piece some_channels(const Problem& whole, int64_t begin, int64_t end) {
+  Problem p = whole;
+  Piece piece;
+  const bool grouped = p.groups > 1;
+  const Operand& weight = whole.weight();
+  const int64_t in_group = weight.shape[grouped ? 2 : 1], out_group = weight.shape[grouped ? 1 : 0];
+  const int64_t of_image = grouped ? in_group : 1, of_result = grouped ? out_group : 1;
+  Operand& w = p.pass == Pass::Forward ? p.second : p.pass == Pass::InputGrad ? p.first : p.out;
+  int64_t& w_offset = p.pass == Pass::Forward     ? piece.second
+                      : p.pass == Pass::InputGrad ? piece.first
+                                                  : piece.out;
+  const bool cuts_image = grouped || p.pass == Pass::InputGrad;
+  const bool cuts_result = grouped || p.pass != Pass::InputGrad;
+  narrow(w, cuts_result || grouped ? 0 : 1, begin, end, w_offset);
+  if (cuts_image) {
+    const bool is_out = p.pass == Pass::InputGrad;
+    narrow_image(is_out ? p.out : p.first, 1, begin * of_image, end * of_image,
+                 is_out ? piece.out : piece.first);
+  }
+  if (cuts_result) {
+    const bool is_out = p.pass == Pass::Forward;
+    narrow_image(is_out ? p.out : p.second, 1, begin * of_result, end * of_result,
+                 is_out ? piece.out : piece.second);
+    piece.channel = begin * of_result;
+    if (p.bias) p.bias->shape[0] = (end - begin) * of_result;
+  }
+  if (grouped) p.groups = end - begin;
+  piece.plan = find_plan(p);
+  return piece;
+}
+
+// A few rows (of images; of three spatial axes, planes) of the result of the forward pass, and the rows that they read.
+Piece some_rows(const Problem& whole, int64_t begin, int64_t end) {
+  Problem p = whole;
+  Piece piece;
+  const int64_t rows = whole.first.shape[2], step = whole.stride[0];
+  const int64_t kernel = whole.second.shape[whole.groups > 1 ? 3 : 2];
+  const int64_t reach = (kernel - 1) * (whole.dilation[0] + 1) + 1;
+  const int64_t from = begin * step - whole.before[0];
+  const int64_t to = (end - 1) * step - whole.before[0] + reach;
+  narrow_image(p.first, 2, std::clamp<int64_t>(from, 0, rows), std::clamp<int64_t>(to, 0, rows),
+               piece.first);
+  if (p.first.shape[2] == 0) return piece;  // nothing but padding
+  p.before[0] = std::max<int64_t>(0, -from);
+  p.after[0] = std::max<int64_t>(0, to - rows);
+  narrow_image(p.out, 2, begin, end, piece.out);
+  piece.plan = find_plan(p);
+  return piece;
+}
+
+using CutPart = Piece (*)(const Problem&, int64_t, int64_t);
+
+// Empty where oneDNN does not take a part as it takes the whole.
+std::vector<Piece> cut(const Problem& p, int64_t size, int64_t parts, CutPart part) {
+  std::vector<Piece> pieces;
+  for (int64_t i = 0; i < parts; ++i) {
+    pieces.push_back(part(p, begin_of_part(size, parts, i), begin_of_part(size, parts, i + 1)));
+    if (pieces.back().plan == nullptr) return {};
+  }
+  return pieces;
+}
+
+constexpr double kLeastWorkOfPiece = 1 << 18;
+
+// Into how many sums over images the gradient of the weight is cut. The number of threads has no say in it: another number
+// of sums gives other last bits.
+int64_t sums_of(const Problem& p) {
+  constexpr int64_t kMostSums = 8, kMostNumbers = 1 << 22;
+  const int64_t sums = std::min({kMostSums, p.image_of().shape[0],
+                                 static_cast<int64_t>(p.work() / kLeastWorkOfPiece),
+                                 kMostNumbers / product_of(p.weight().shape)});
+  return p.pass == Pass::WeightGrad ? std::max<int64_t>(1, sums) : 1;
+}
+
+Pieces cut(const Problem& p, int64_t wanted) {
+  if (const int64_t sums = sums_of(p); sums > 1) {
+    Pieces pieces{cut(p, p.image_of().shape[0], sums, some_images), true};
+    if (!pieces.list.empty()) return pieces;
+  }
+  wanted =
+      std::min(wanted, std::max<int64_t>(1, static_cast<int64_t>(p.work() / kLeastWorkOfPiece)));
+  const int64_t images = p.image_of().shape[0];
+  Pieces pieces;
+  if (wanted == 1) return pieces;
+  if (images >= wanted && p.pass != Pass::WeightGrad) {
+    pieces.list = cut(p, images, wanted, some_images);
+    if (!pieces.list.empty()) return pieces;
+  }
+  // A fused sum reads whole images, and rows of one image only lie together.
+  const bool by_rows = p.pass == Pass::Forward && images == 1 && p.out.shape[2] >= 4 * wanted &&
+                       !p.is_pointwise() && p.out.shape.size() > 3;
+  if (by_rows) {
+    pieces.list = cut(p, p.out.shape[2], wanted, some_rows);
+    if (!pieces.list.empty()) return pieces;
+  }
+  const int64_t channels = p.groups > 1                ? p.groups
+                           : p.pass == Pass::InputGrad ? p.out.shape[1]
+                                                       : p.weight().shape[0];
+  constexpr int64_t kFewestChannels = 16;
+  const int64_t parts =
+      p.groups > 1 ? std::min(wanted, p.groups) : std::min(wanted, channels / kFewestChannels);
+  if (parts > 1 && !(p.epilogue.adds && !p.epilogue.is_empty()))
+    pieces.list = cut(p, channels, parts, some_channels);
+  return pieces;
+}
+
+std::shared_ptr<const Pieces> find_pieces(const Problem& p, int64_t wanted) {
+  return onednn::plan_for<Pieces>(p.key(wanted), [&]() -> std::shared_ptr<const Pieces> {
+    Pieces pieces = cut(p, wanted);
+    if (pieces.list.empty()) pieces.list.push_back({find_plan(p)});
+    internal_check(pieces.list[0].plan != nullptr, "a convolution is not accepted");
+    return std::make_shared<const Pieces>(std::move(pieces));
+  });
+}
+
+// What a program's launch keeps: the plans, and the weight in the layout of each once it has not changed for a run.
+struct Prepared {
+  int64_t wanted = 0;
+  std::shared_ptr<const Pieces> pieces;
+  std::vector<std::shared_ptr<Buffer>> weights;
 };
 
 // The operands' memory, in the order of the op; more is what stands behind the bias in the plan.
@@ -406,12 +577,6 @@ Problem problem_of(const KernelCall& call, Pass pass, bool fused) {
   return p;
 }
 
-struct Accepted {
-  const oar_kernel_call* call = nullptr;
-  std::shared_ptr<const ConvPlan> plan;
-};
-thread_local Accepted t_accepted;
-
 const char* objection_to_shape(const Problem& p) {
   if (p.is_pointwise() && p.work() < kLeastPointwiseWork) return "the product is small";
   if (p.pixels() < 16) return "so few pixels are bound by the weight's memory";
@@ -471,70 +636,112 @@ const char* objection(const oar_kernel_call* raw) {
   if (!onednn::is_fast(call.dtype()) && refused_by_tiles<kPass>(raw) == nullptr)
     return "tiles are faster";
   if (const char* shape = objection_to_shape(p)) return shape;
-  auto plan =
-      onednn::plan_for<ConvPlan>(p.key(onednn::use_our_threads()), [&] { return make_plan(p); });
-  if (plan == nullptr) return "oneDNN has no kernel for this convolution";
-  t_accepted = {raw, std::move(plan)};
-  return nullptr;
-}
-
-template <Pass kPass, bool kFused>
-std::shared_ptr<const ConvPlan> plan_of(const KernelCall& call) {
-  const bool accepted = t_accepted.call == &call || !objection<kPass, kFused>(&call);
-  internal_check(accepted, "a convolution is not accepted");
-  return std::exchange(t_accepted, {}).plan;
+  return find_plan(p) ? nullptr : "oneDNN has no kernel for this convolution";
 }
 
 // What the launch keeps; made anew where the number of threads has changed.
 template <Pass kPass, bool kFused>
-Prepared& prepared(const KernelCall& call, LaunchMemory& memory, int threads) {
+Prepared& prepared(const KernelCall& call, LaunchMemory& memory, int64_t wanted) {
   auto* kept = static_cast<Prepared*>(memory.kept.get());
-  if (kept == nullptr || kept->threads != threads) {
+  if (kept == nullptr || kept->wanted != wanted) {
     auto made = std::make_shared<Prepared>();
-    made->threads = threads;
-    made->plan = plan_of<kPass, kFused>(call);
+    made->wanted = wanted;
+    made->pieces = find_pieces(problem_of(call, kPass, kFused), wanted);
     kept = made.get();
     memory.kept = std::move(made);
   }
   return *kept;
 }
 
-// The weight as the plan wants it, kept while it does not change; null where it is to be brought there again.
-const void* packed_weight(Prepared& kept, const LaunchMemory& memory, void* weight) {
+char* moved(void* data, int64_t elements, DType dtype) {
+  return static_cast<char*>(data) + elements * static_cast<int64_t>(size_of(dtype));
+}
+
+// The weight as each plan wants it, kept while it does not change; none where it is to be brought there again.
+std::span<const std::shared_ptr<Buffer>> packed_weights(Prepared& kept, const LaunchMemory& memory,
+                                                        void* weight, DType dtype) {
   constexpr int kWeight = 1;
-  if (!kept.plan->to_second || !memory.is_unchanged(kWeight)) {
-    kept.weight.reset();
-    return nullptr;
+  const std::vector<Piece>& pieces = kept.pieces->list;
+  if (!memory.is_unchanged(kWeight)) {
+    kept.weights.clear();
+    return {};
   }
-  if (!kept.weight) {
-    kept.weight = std::make_unique<Buffer>(static_cast<int64_t>(kept.plan->second_bytes));
-    kept.plan->to_second->run({weight, kept.weight->data()});
+  for (size_t i = kept.weights.size(); i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    const auto alike = std::find_if(
+        pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(i), [&](const Piece& other) {
+          return other.plan == piece.plan && other.second == piece.second;
+        });
+    const auto place = static_cast<size_t>(alike - pieces.begin());
+    std::shared_ptr<Buffer> room = place < i ? kept.weights[place] : nullptr;
+    if (!room && piece.plan->to_second) {
+      room = std::make_shared<Buffer>(static_cast<int64_t>(piece.plan->second_bytes));
+      piece.plan->to_second->run({moved(weight, piece.second, dtype), room->data()});
+    }
+    kept.weights.push_back(std::move(room));
   }
-  return kept.weight->data();
+  return kept.weights;
+}
+
+// The sum of what the pieces have made, one dense result after another.
+void add_up(const float* parts, int64_t count, int64_t each, const oar_tensor& out) {
+  const auto dtype = static_cast<DType>(out.dtype);
+  const bool in_place = dtype == DType::Float32 && is_contiguous(out);
+  const Scratch<float, 64> sum(in_place ? 0 : each);
+  auto* const total = in_place ? static_cast<float*>(out.data) : sum.data();
+  parallel_for(0, each, 1 << 14, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float value = parts[i];
+      for (int64_t k = 1; k < count; ++k) value += parts[k * each + i];
+      total[i] = value;
+    }
+  });
+  if (in_place) return;
+  const FlatTensor from(out, total, DType::Float32);
+  visit<kFloats>(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    convert_elements<T, float>(out, from.get());
+  });
 }
 
 template <Pass kPass, bool kFused = false>
 void convolve(KernelCall& call) {
-  const int threads = onednn::use_our_threads();
+  const int64_t wanted = onednn::wanted_pieces();
   LaunchMemory* const memory = launch_memory(call);
   Prepared once;
-  if (memory == nullptr) once.plan = plan_of<kPass, kFused>(call);
-  Prepared& kept = memory == nullptr ? once : prepared<kPass, kFused>(call, *memory, threads);
-  const bool biased = kPass == Pass::Forward && call.has(2);
+  if (memory == nullptr) once.pieces = find_pieces(problem_of(call, kPass, kFused), wanted);
+  Prepared& kept = memory == nullptr ? once : prepared<kPass, kFused>(call, *memory, wanted);
   const Spread first(call.in(0)), second(call.in(1));
   const Buffer first_room(first.bytes()), second_room(second.bytes());
-  Data data{first.fill(first_room.data()), second.fill(second_room.data()), call.out().data};
-  if (biased) {
-    data.bias = call.in(2).data;
-    data.bias_count = call.in(2).numel;
-  }
-  if constexpr (kFused)
-    for (int i : {static_cast<int>(kScale), static_cast<int>(kShift), static_cast<int>(kResidual)})
-      if (call.has(i)) data.more.push_back(call.in(i).data);
-  const void* packed = kPass == Pass::Forward && memory != nullptr
-                           ? packed_weight(kept, *memory, data.second)
-                           : nullptr;
-  run(*kept.plan, data, packed);
+  Data whole{first.fill(first_room.data()), second.fill(second_room.data()), call.out().data};
+  const DType dtype = call.dtype();
+  std::span<const std::shared_ptr<Buffer>> packed;
+  if (kPass == Pass::Forward && memory != nullptr)
+    packed = packed_weights(kept, *memory, whole.second, dtype);
+  const Pieces& pieces = *kept.pieces;
+  const auto count = static_cast<int64_t>(pieces.list.size());
+  const int64_t each = pieces.sums ? call.out().numel : 0;
+  const Scratch<float, 64> parts(each * count);
+  parallel_chunks(count, [&](int64_t i) {
+    const Piece& piece = pieces.list[static_cast<size_t>(i)];
+    Data data{moved(whole.first, piece.first, dtype), moved(whole.second, piece.second, dtype),
+              pieces.sums ? static_cast<void*>(parts.data() + i * each)
+                          : moved(whole.out, piece.out, dtype)};
+    if (kPass == Pass::Forward && call.has(2)) {
+      data.bias = moved(call.in(2).data, piece.channel * call.in(2).strides[0], call.dtype(2));
+      data.bias_count = call.in(2).numel;
+    }
+    if constexpr (kFused) {
+      for (int k : {static_cast<int>(kScale), static_cast<int>(kShift)})
+        if (call.has(k)) data.more.push_back(moved(call.in(k).data, piece.channel, call.dtype(k)));
+      if (call.has(kResidual))
+        data.more.push_back(moved(call.in(kResidual).data, piece.out, dtype));
+    }
+    const std::shared_ptr<Buffer>* room =
+        packed.empty() ? nullptr : &packed[static_cast<size_t>(i)];
+    run(*piece.plan, data, room && *room ? (*room)->data() : nullptr);
+  });
+  if (pieces.sums) add_up(parts.data(), count, each, call.out());
 }
 
 }  // namespace

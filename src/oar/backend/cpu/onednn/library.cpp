@@ -85,9 +85,9 @@ void check(dnnl_status_t status, const char* what) {
   fail(ErrorKind::Runtime, "oneDNN failed in {} with status {}.", what, static_cast<int>(status));
 }
 
-int use_our_threads() {
-  sync_openmp_threads();
-  return omp_get_max_threads();
-}
+int wanted_pieces() { return in_parallel() ? 1 : num_threads(); }
+
+OneThread::OneThread() : outer_(omp_get_max_threads()) { omp_set_num_threads(1); }
+OneThread::~OneThread() { omp_set_num_threads(outer_); }
 
 }  // namespace oar::cpu::onednn

@@ -58,7 +58,20 @@ const Library& api();
 
 void check(dnnl_status_t status, const char* what);
 
-// Makes the next call of oneDNN in this thread use as many threads as we would; answers how many.
-int use_our_threads();
+// Into how many pieces a call is cut: one per thread that it may use. Our threads run them, and oneDNN uses one thread
+// for each: a team of its own would wait for threads that have no processor.
+int wanted_pieces();
+
+// While alive, oneDNN uses one thread when this thread calls it. Other users of OpenMP here find their number again.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const int outer_;
+};
 
 }  // namespace oar::cpu::onednn

@@ -1,6 +1,8 @@
 // Matrix products by oneDNN, with what is done to each sum before it is written.
+#include <algorithm>
 #include <bit>
 #include <utility>
+#include <vector>
 
 #include "oar/backend/cpu/batched.h"
 #include "oar/backend/cpu/compact.h"
@@ -9,6 +11,7 @@
 #include "oar/backend/cpu/onednn/epilogue.h"
 #include "oar/backend/cpu/onednn/plan.h"
 #include "oar/backend/cpu/scratch.h"
+#include "oar/base/parallel.h"
 #include "oar/device/device.h"
 #include "oar/device/launch.h"
 
@@ -120,7 +123,6 @@ struct Problem {
 
   onednn::PlanKey key() const {
     return {'m',
-            onednn::use_our_threads(),
             static_cast<int64_t>(dtype),
             biased,
             adds,
@@ -170,16 +172,6 @@ std::shared_ptr<const Plan> find_plan(const Problem& of) {
   return onednn::plan_for<Plan>(of.key(), [&] { return make_plan(of); });
 }
 
-// A call that was accepted: in eager mode its run follows at once in the same thread and finds it here.
-// A program's calls are accepted once and run often, so their launches keep it.
-struct Accepted {
-  const oar_kernel_call* call = nullptr;
-  Problem problem;  // the innermost axis of a batch and all behind it; the others are a loop
-  std::shared_ptr<const Plan> plan;
-  int64_t threads = 0;
-};
-thread_local Accepted t_accepted;
-
 // The rows of a bias and what is added are read as oneDNN writes the result: dense.
 const char* objection_to_epilogue(const KernelCall& call, const Product& of) {
   if (of.bias != nullptr && (of.bias->numel != call.out().shape[call.out().ndim - 1] ||
@@ -191,6 +183,17 @@ const char* objection_to_epilogue(const KernelCall& call, const Product& of) {
     return "oneDNN does not have the activation";
   return of.residual == nullptr || is_contiguous(*of.residual) ? nullptr
                                                                : "what is added is not dense";
+}
+
+Problem problem_of(const KernelCall& call, const Product& of) {
+  Problem problem;
+  problem.p = without_core(call_shape(call, of), problem.core);
+  problem.dtype = call.dtype();
+  problem.biased = of.bias != nullptr;
+  problem.adds = of.residual != nullptr;
+  problem.scale = of.scale;
+  problem.activation = onednn::eltwise_of(of.activation);
+  return problem;
 }
 
 const char* objection(const oar_kernel_call* raw, const Product& of) {
@@ -207,91 +210,201 @@ const char* objection(const oar_kernel_call* raw, const Product& of) {
   if (const char* shape = objection_to_shape(p)) return shape;
   if (!is_plain(p.m, p.k, p.a_row, p.a_column) || !is_plain(p.k, p.n, p.b_row, p.b_column))
     return "an operand has no dense axis";
-  Problem problem;
-  problem.p = without_core(p, problem.core);
-  problem.dtype = call.dtype();
-  problem.biased = of.bias != nullptr;
-  problem.adds = of.residual != nullptr;
-  problem.scale = of.scale;
-  problem.activation = onednn::eltwise_of(of.activation);
-  auto plan = find_plan(problem);
-  if (plan == nullptr) return "oneDNN has no kernel for this layout";
-  t_accepted = {raw, std::move(problem), std::move(plan), onednn::use_our_threads()};
-  return nullptr;
+  return find_plan(problem_of(call, of)) ? nullptr : "oneDNN has no kernel for this layout";
 }
 
-Accepted accepted_call(const KernelCall& call, const Product& of) {
-  internal_check(t_accepted.call == &call || !objection(&call, of), "a product is not accepted");
-  return std::exchange(t_accepted, {});
+// ---- Pieces
+
+// A part of a product that one thread does, and where its operands begin, in elements.
+struct Piece {
+  Problem problem;
+  std::shared_ptr<const Plan> plan;
+  int64_t a = 0, b = 0, c = 0, bias = 0;
+};
+using Pieces = std::vector<Piece>;
+
+struct Grid {
+  int64_t rows = 1, columns = 1;
+};
+
+// Cuts a matrix into about as many parts as are wanted, of which none is slim: those read least.
+Grid grid_of(const Problem& whole, int64_t wanted) {
+  constexpr int64_t kLeastRows = 4, kLeastColumns = 16;
+  const Batched& p = whole.p;
+  Grid best;
+  double least = 0;
+  for (int64_t rows = 1; rows <= wanted; ++rows) {
+    // What is added is read by whole rows.
+    const int64_t columns = whole.adds ? 1 : wanted / rows;
+    if ((rows > 1 && p.m / rows < kLeastRows) || (columns > 1 && p.n / columns < kLeastColumns))
+      continue;
+    const double reads = static_cast<double>(p.m) / static_cast<double>(rows) +
+                         static_cast<double>(p.n) / static_cast<double>(columns);
+    const double cost = reads / static_cast<double>(rows * columns);
+    if (least != 0 && cost >= least) continue;
+    least = cost;
+    best = {rows, columns};
+  }
+  return best;
+}
+
+// The length of each of so many parts; the last may be shorter, the others end at multiples of `unit`.
+int64_t part_of(int64_t size, int64_t parts, int64_t unit) {
+  const int64_t each = (size + parts - 1) / parts;
+  return std::min(size, (each + unit - 1) / unit * unit);
+}
+
+Piece piece_of(const Problem& whole, Problem part, int64_t row, int64_t column, int64_t batch) {
+  const Batched& p = whole.p;
+  std::shared_ptr<const Plan> plan = find_plan(part);
+  return {std::move(part),
+          std::move(plan),
+          row * p.a_row + batch * whole.core.a,
+          column * p.b_column + batch * whole.core.b,
+          row * p.c_row + column + batch * whole.core.c,
+          column};
+}
+
+// Empty where oneDNN does not take a part as it takes the whole.
+Pieces cut(const Problem& whole, int64_t wanted) {
+  constexpr double kLeastWorkOfPiece = 1 << 18;
+  const Batched& p = whole.p;
+  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) *
+                      static_cast<double>(p.k) * static_cast<double>(whole.core.count);
+  wanted = std::min((wanted + p.count - 1) / p.count,
+                    std::max<int64_t>(1, static_cast<int64_t>(work / kLeastWorkOfPiece)));
+  Pieces pieces;
+  if (whole.core.count >= wanted) {
+    const int64_t step = part_of(whole.core.count, wanted, 1);
+    for (int64_t at = 0; at < whole.core.count; at += step) {
+      Problem part = whole;
+      part.core.count = std::min(step, whole.core.count - at);
+      pieces.push_back(piece_of(whole, std::move(part), 0, 0, at));
+    }
+  } else {
+    const Grid grid = grid_of(whole, wanted);
+    const int64_t rows = part_of(p.m, grid.rows, 8), columns = part_of(p.n, grid.columns, 16);
+    for (int64_t row = 0; row < p.m; row += rows)
+      for (int64_t column = 0; column < p.n; column += columns) {
+        Problem part = whole;
+        part.p.m = std::min(rows, p.m - row);
+        part.p.n = std::min(columns, p.n - column);
+        pieces.push_back(piece_of(whole, std::move(part), row, column, 0));
+      }
+  }
+  const bool all = std::all_of(pieces.begin(), pieces.end(),
+                               [](const Piece& piece) { return piece.plan != nullptr; });
+  return all ? pieces : Pieces();
+}
+
+std::shared_ptr<const Pieces> find_pieces(const Problem& of, int64_t wanted) {
+  onednn::PlanKey key = of.key();
+  key.push_back(wanted);
+  key.push_back(of.p.count);
+  return onednn::plan_for<Pieces>(key, [&]() -> std::shared_ptr<const Pieces> {
+    Pieces pieces = cut(of, wanted);
+    if (pieces.empty()) pieces.push_back(piece_of(of, of, 0, 0, 0));
+    internal_check(pieces[0].plan != nullptr, "a product is not accepted");
+    return std::make_shared<const Pieces>(std::move(pieces));
+  });
 }
 
 // What a program's launch keeps; made anew where the number of threads has changed.
 class Kept {
  public:
-  Kept(const KernelCall& call, const Product& of) : accepted_(accepted_call(call, of)) {}
-  const Accepted& accepted() const { return accepted_; }
+  Kept(const KernelCall& call, const Product& of, int64_t wanted)
+      : problem(problem_of(call, of)), wanted(wanted), pieces(find_pieces(problem, wanted)) {}
 
-  // The right factor as `packed_plan` wants it, kept while it does not change; null where it is to be read as it is.
-  void* packed(void* right, bool unchanged) {
+  const Problem problem;
+  const int64_t wanted;
+  const std::shared_ptr<const Pieces> pieces;
+
+  // Part of the right factor in the layout that a piece's plan likes best.
+  struct Packed {
+    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<Scratch<char, 64>> right;
+  };
+
+  // Per piece, kept while the right factor does not change; none where it is to be read as it is.
+  std::span<const Packed> packed(const oar_tensor& right, bool unchanged) {
     if (!unchanged || !packs()) {
-      right_.reset();
-      return nullptr;
+      packed_.clear();
+      return {};
     }
-    if (!right_) {
-      right_ =
-          std::make_unique<Scratch<char, 64>>(static_cast<int64_t>(plan_->bytes(DNNL_ARG_WEIGHTS)));
-      onednn::reorder(accepted_.problem.right(), plan_->layout(DNNL_ARG_WEIGHTS))
-          ->run({right, right_->data()});
-    }
-    return right_->data();
+    if (packed_.empty())
+      for (size_t i = 0; i < pieces->size(); ++i) packed_.push_back(pack(i, right));
+    return packed_;
   }
-  const Plan& packed_plan() const { return *plan_; }
 
  private:
   // Is there another layout that oneDNN likes better?
   bool packs() {
-    if (asked_) return plan_ != nullptr;
+    if (asked_) return !plans_.empty();
     asked_ = true;
-    Problem packed = accepted_.problem;
-    if (packed.p.count != 1 || (packed.core.count != 1 && packed.core.b != 0)) return false;
-    packed.packs = true;
-    plan_ = find_plan(packed);
-    if (plan_ && onednn::same_layout(packed.right(), plan_->layout(DNNL_ARG_WEIGHTS)))
-      plan_.reset();
-    return plan_ != nullptr;
+    if (problem.p.count != 1 || (problem.core.count != 1 && problem.core.b != 0)) return false;
+    for (const Piece& piece : *pieces) {
+      Problem packed = piece.problem;
+      packed.packs = true;
+      plans_.push_back(find_plan(packed));
+      if (plans_.back() &&
+          !onednn::same_layout(packed.right(), plans_.back()->layout(DNNL_ARG_WEIGHTS)))
+        continue;
+      plans_.clear();
+      return false;
+    }
+    return true;
   }
 
-  Accepted accepted_;
+  // Rows that differ read the same columns.
+  Packed pack(size_t i, const oar_tensor& right) const {
+    for (size_t k = 0; k < i; ++k)
+      if (plans_[k] == plans_[i] && (*pieces)[k].b == (*pieces)[i].b) return packed_[k];
+    const onednn::OneThread one;
+    const Piece& piece = (*pieces)[i];
+    auto room = std::make_shared<Scratch<char, 64>>(
+        static_cast<int64_t>(plans_[i]->bytes(DNNL_ARG_WEIGHTS)));
+    auto* const from =
+        static_cast<char*>(right.data) + piece.b * static_cast<int64_t>(size_of(problem.dtype));
+    onednn::reorder(piece.problem.right(), plans_[i]->layout(DNNL_ARG_WEIGHTS))
+        ->run({from, room->data()});
+    return {plans_[i], std::move(room)};
+  }
+
   bool asked_ = false;
-  std::shared_ptr<const Plan> plan_;
-  std::unique_ptr<Scratch<char, 64>> right_;
+  std::vector<std::shared_ptr<const Plan>> plans_;
+  std::vector<Packed> packed_;
 };
 
 Kept& kept_of(const KernelCall& call, const Product& of, LaunchMemory& memory) {
   auto* kept = static_cast<Kept*>(memory.kept.get());
-  if (kept == nullptr || kept->accepted().threads != onednn::use_our_threads()) {
-    memory.kept = std::make_shared<Kept>(call, of);
+  const int64_t wanted = onednn::wanted_pieces();
+  if (kept == nullptr || kept->wanted != wanted) {
+    memory.kept = std::make_shared<Kept>(call, of, wanted);
     kept = static_cast<Kept*>(memory.kept.get());
   }
   return *kept;
 }
 
-void run(const KernelCall& call, const Product& of, const Problem& problem, const Plan& plan,
-         void* packed) {
+void run(const KernelCall& call, const Product& of, const Problem& problem, const Pieces& pieces,
+         std::span<const Kept::Packed> packed) {
   const auto size = static_cast<int64_t>(size_of(call.dtype()));
   const auto place = [size](const oar_tensor& t, int64_t offset) {
     return static_cast<void*>(static_cast<char*>(t.data) + offset * size);
   };
-  onednn::use_our_threads();
-  for (int64_t i = 0; i < problem.p.count; ++i) {
-    const Batched::Offsets at = problem.p.at(i);
-    SmallVector<void*, 5> data{place(call.in(0), at.a),
-                               packed != nullptr ? packed : place(call.in(1), at.b),
-                               place(call.out(), at.c)};
-    if (of.bias != nullptr) data.push_back(of.bias->data);
-    if (of.residual != nullptr) data.push_back(place(*of.residual, at.c));
+  const auto count = static_cast<int64_t>(pieces.size());
+  parallel_chunks(problem.p.count * count, [&](int64_t i) {
+    const auto number = static_cast<size_t>(i % count);
+    const Piece& piece = pieces[number];
+    const Batched::Offsets at = problem.p.at(i / count);
+    SmallVector<void*, 5> data{
+        place(call.in(0), at.a + piece.a),
+        packed.empty() ? place(call.in(1), at.b + piece.b) : packed[number].right->data(),
+        place(call.out(), at.c + piece.c)};
+    if (of.bias != nullptr) data.push_back(place(*of.bias, piece.bias));
+    if (of.residual != nullptr) data.push_back(place(*of.residual, at.c + piece.c));
+    const Plan& plan = packed.empty() ? *piece.plan : *packed[number].plan;
     plan.run({data.data(), data.size()});
-  }
+  });
 }
 
 template <Product (*kRead)(const KernelCall&)>
@@ -300,13 +413,12 @@ void product(KernelCall& call) {
   const Product of = kRead(call);
   LaunchMemory* const memory = launch_memory(call);
   if (memory == nullptr) {
-    const Accepted once = accepted_call(call, of);
-    return run(call, of, once.problem, *once.plan, nullptr);
+    const Problem problem = problem_of(call, of);
+    return run(call, of, problem, *find_pieces(problem, onednn::wanted_pieces()), {});
   }
   Kept& kept = kept_of(call, of, *memory);
-  void* const packed = kept.packed(call.in(kRight).data, memory->is_unchanged(kRight));
-  run(call, of, kept.accepted().problem,
-      packed != nullptr ? kept.packed_plan() : *kept.accepted().plan, packed);
+  run(call, of, kept.problem, *kept.pieces,
+      kept.packed(call.in(kRight), memory->is_unchanged(kRight)));
 }
 template <Product (*kRead)(const KernelCall&)>
 const char* accepts(const oar_kernel_call* raw) {

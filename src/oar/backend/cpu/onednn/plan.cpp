@@ -1,13 +1,12 @@
 #include "oar/backend/cpu/onednn/plan.h"
 
-#include <pthread.h>
-
 #include <cstring>
 #include <list>
 #include <string_view>
 #include <unordered_map>
 
 #include "oar/backend/cpu/scratch.h"
+#include "oar/base/fork_mutex.h"
 #include "oar/base/hash.h"
 
 namespace oar::cpu::onednn {
@@ -36,11 +35,23 @@ Desc copy_of(const_dnnl_memory_desc_t desc) {
 
 Plan::Plan(PrimitiveDesc desc, std::span<const int> arguments)
     : desc_(std::move(desc)), arguments_(arguments.begin(), arguments.end()) {
-  dnnl_primitive_t made = nullptr;
-  check(api().dnnl_primitive_create(&made, desc_.get()), "a primitive");
-  primitive_.reset(made);
   arguments_.push_back(DNNL_ARG_SCRATCHPAD);
   scratch_bytes_ = bytes(DNNL_ARG_SCRATCHPAD);
+}
+
+// Making it writes machine code, for a fraction of a millisecond: not under the lock, which a fork waits for. Of two threads
+// that make it, the second's is thrown away.
+dnnl_primitive_t Plan::primitive() const {
+  if (const dnnl_primitive_t ready = made_.load(std::memory_order_acquire)) return ready;
+  dnnl_primitive_t made = nullptr;
+  check(api().dnnl_primitive_create(&made, desc_.get()), "a primitive");
+  Primitive own(made);
+  const std::lock_guard lock(mutex_);
+  if (!primitive_) {
+    primitive_ = std::move(own);
+    made_.store(primitive_.get(), std::memory_order_release);
+  }
+  return primitive_.get();
 }
 
 const_dnnl_memory_desc_t Plan::layout(int argument) const {
@@ -86,13 +97,15 @@ Plan::Handles Plan::take() const {
 }
 
 void Plan::run(std::span<void* const> data) const {
+  const OneThread one;
+  const dnnl_primitive_t primitive = this->primitive();
   Handles handles = take();
   const Scratch<char, 64> scratch(static_cast<int64_t>(scratch_bytes_));
   for (size_t i = 0; i < handles.memory.size(); ++i)
     check(api().dnnl_memory_set_data_handle(handles.memory[i].get(),
                                             i < data.size() ? data[i] : scratch.data()),
           "a memory handle");
-  check(api().dnnl_primitive_execute(primitive_.get(), handles.stream.get(),
+  check(api().dnnl_primitive_execute(primitive, handles.stream.get(),
                                      static_cast<int>(handles.arguments.size()),
                                      handles.arguments.data()),
         implementation());
@@ -148,27 +161,20 @@ class PlanCache {
     const std::lock_guard lock(mutex_);
     return order_.size();
   }
-  std::mutex& mutex() { return mutex_; }
 
  private:
   struct Entry {
     PlanKey key;
     std::shared_ptr<const void> plan;
   };
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::list<Entry> order_;
   std::unordered_map<PlanKey, std::list<Entry>::iterator, KeyHash> places_;
 };
 
-// Never destroyed: a thread may still compute while the process ends. The lock is held over a fork, so
-// that a child never finds it taken by a thread that is not there.
+// Never destroyed: a thread may still compute while the process ends.
 PlanCache& cache() {
-  static PlanCache* const made = [] {
-    static PlanCache* one = new PlanCache;
-    pthread_atfork([] { one->mutex().lock(); }, [] { one->mutex().unlock(); },
-                   [] { one->mutex().unlock(); });
-    return one;
-  }();
+  static auto* const made = new PlanCache;
   return *made;
 }
 
@@ -177,6 +183,7 @@ PlanCache& cache() {
 std::shared_ptr<const void> find_or_make(const PlanKey& key, PlanMaker make) {
   std::shared_ptr<const void> plan;
   if (cache().find(key, plan)) return plan;
+  const OneThread one;  // what oneDNN chooses depends on it
   plan = make();
   cache().put(key, plan);
   return plan;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "oar/backend/cpu/onednn/library.h"
+#include "oar/base/fork_mutex.h"
 #include "oar/base/function_ref.h"
 #include "oar/base/small_vector.h"
 
@@ -37,7 +39,8 @@ Desc strided(const Sizes& shape, dnnl_data_type_t dtype, const Sizes& strides);
 Desc any_layout(const Sizes& shape, dnnl_data_type_t dtype);
 Desc copy_of(const_dnnl_memory_desc_t desc);
 
-// A primitive. Calls may run at the same time: each takes a set of memory handles of its own.
+// A primitive, made at its first run: until then only oneDNN's promise that it can be had, which is cheap. Calls may run
+// at the same time: each takes a set of memory handles of its own.
 class Plan {
  public:
   // `arguments` are the numbers (DNNL_ARG_…) of what `run` is given, in that order.
@@ -63,11 +66,14 @@ class Plan {
   };
   Handles take() const;
 
+  dnnl_primitive_t primitive() const;
+
   PrimitiveDesc desc_;
-  Primitive primitive_;
+  mutable std::atomic<dnnl_primitive_t> made_{nullptr};
+  mutable Primitive primitive_;
   SmallVector<int, 4> arguments_;
   size_t scratch_bytes_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   mutable std::vector<Handles> free_;
 };
 

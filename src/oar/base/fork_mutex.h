@@ -1,0 +1,80 @@
+// Mutexes that survive fork(). A child has only the thread that forked: a lock that another thread held at that
+// moment would stay locked in it for ever. All mutexes of the library are of these types.
+#pragma once
+
+#include <mutex>
+#include <new>
+
+namespace oar {
+
+namespace detail {
+
+class ForkLock {
+ public:
+  ForkLock(const ForkLock&) = delete;
+  ForkLock& operator=(const ForkLock&) = delete;
+
+  virtual bool try_before_fork() = 0;
+  virtual void after_fork_in_parent() = 0;
+  virtual void after_fork_in_child() = 0;
+
+  ForkLock *next = nullptr, *previous = nullptr;
+
+ protected:
+  ForkLock() = default;
+  ~ForkLock() = default;
+  // From then on a fork calls the functions above: at the end of a constructor, and first in a destructor.
+  void enroll();
+  void withdraw();
+};
+
+}  // namespace detail
+
+// A fork waits until it can hold the lock itself, so the child finds what it guards whole. For short sections: whoever
+// holds it must wait neither for the interpreter's lock nor for the thread that forks.
+template <class M>
+class HeldOverFork final : detail::ForkLock {
+ public:
+  HeldOverFork() { enroll(); }
+  ~HeldOverFork() { withdraw(); }
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  bool try_lock() { return mutex_.try_lock(); }
+
+ private:
+  bool try_before_fork() override { return mutex_.try_lock(); }
+  void after_fork_in_parent() override { mutex_.unlock(); }
+  void after_fork_in_child() override { new (&mutex_) M; }  // its owner has another number there
+
+  M mutex_;
+};
+using ForkMutex = HeldOverFork<std::mutex>;
+using ForkRecursiveMutex = HeldOverFork<std::recursive_mutex>;
+
+// A lock that may be held for long, while user code runs: a fork does not wait for it, and it is free in the child.
+template <class M>
+class FreedByFork final : detail::ForkLock {
+ public:
+  FreedByFork() { enroll(); }
+  ~FreedByFork() { withdraw(); }
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  bool try_lock() { return mutex_.try_lock(); }
+
+ private:
+  bool try_before_fork() override { return true; }
+  void after_fork_in_parent() override {}
+  void after_fork_in_child() override { new (&mutex_) M; }
+
+  M mutex_;
+};
+
+// Runs before all locks are taken, and after they are free again, in parent and child.
+struct ForkStep {
+  void (*before)();
+  void (*after_in_parent)();
+  void (*after_in_child)();
+};
+void add_fork_step(const ForkStep& step);
+
+}  // namespace oar

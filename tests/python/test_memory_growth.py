@@ -1,0 +1,114 @@
+"""What goes out of use is freed: steps of PyLayers, layers, programs."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import oar
+from oar.autograd import PyLayer
+
+
+class Exp(PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        y = oar.exp(x)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        _, y = ctx.saved_tensor()
+        return grad * y
+
+
+def leaf(values):
+    return oar.to_tensor(np.asarray(values, "float32"), stop_gradient=False)
+
+
+def test_a_pylayer_that_saves_its_result_is_freed():
+    class Marked:
+        pass
+
+    marks = []
+
+    class Keeping(Exp):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark = Marked()
+            marks.append(weakref.ref(ctx.mark))
+            return Exp.forward(ctx, x)
+
+    x = leaf([1.0])
+    y = Keeping.apply(x)
+    assert marks[0]() is not None
+    del y
+    gc.collect()
+    assert marks[0]() is None
+
+
+def test_derivatives_of_a_pylayer_that_saves_its_result():
+    x = leaf([0.5, 1.5])
+    y = Exp.apply(x)
+    (first,) = oar.grad(y.sum(), x, create_graph=True)
+    (second,) = oar.grad(first.sum(), x, create_graph=True)
+    (third,) = oar.grad(second.sum(), x)
+    for derivative in (first, second, third):
+        np.testing.assert_allclose(derivative.numpy(), np.exp(x.numpy()), rtol=1e-6)
+    _, derivative = oar.func.jvp(Exp.apply, [x.detach()], [oar.ones([2])])
+    np.testing.assert_allclose(derivative.numpy(), np.exp(x.numpy()), rtol=1e-6)
+
+
+def test_a_pylayer_that_hands_its_operand_through_and_saves_it():
+    class Through(PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensor()
+            return grad * x
+
+    x = leaf([3.0])
+    (first,) = oar.grad(Through.apply(x * x), x, create_graph=True)
+    assert first.item() == 9 * 6
+    (second,) = oar.grad(first, x)
+    assert second.item() == 9 * 2 + 6 * 6  # of x^2 * 2x
+
+
+def test_names_of_layers_are_not_kept():
+    oar.nn.Linear(2, 2)
+    counts = oar.utils.unique_name.switch()
+    oar.utils.unique_name.switch(counts)
+    before = len(counts.ids)
+    names = [oar.nn.Linear(2, 2).weight.name for _ in range(20)]
+    assert len(counts.ids) == before
+    assert len(set(names)) == 20
+    layer = oar.nn.Layer(name_scope="naming")
+    assert [layer.create_parameter([1]).name[-4:] for _ in range(2)] == [".w_0", ".w_1"]
+
+
+@pytest.mark.parametrize("fetch", [False, True])
+def test_static_programs_do_not_pile_up(fetch):
+    from oar.static import variable
+
+    oar.enable_static()
+    try:
+        def write():
+            program = oar.static.Program()
+            with oar.static.program_guard(program):
+                y = oar.static.data("grown", [None, 2]) * 2 + 1
+                if fetch:
+                    feed = {"grown": np.ones((3, 2), "float32")}
+                    (made,) = oar.static.Executor().run(program, feed=feed, fetch_list=[y])
+                    assert made.shape == (3, 2) and (made == 3).all()
+            return y.shape[0]
+
+        assert hash(write()) == hash(write())  # the same symbol, which the library keeps for ever
+        dotted, plain = (variable._size(name, 0, None) for name in ("a.b", "a_b"))
+        assert hash(dotted) != hash(plain)
+    finally:
+        oar.disable_static()
