@@ -92,9 +92,14 @@ bench-peers: setup ## install the newest PyTorch and PaddlePaddle for the benchm
 	@tools/bench_peers.sh build/bench
 
 .PHONY: check
-check: build ## formatting, layering, headers, file lengths, clang-tidy
+check: build ## formatting, layering, file lengths, Python, types, headers, clang-tidy
 	@tools/setup.sh check
 	@tools/check.sh
+
+.PHONY: check-quick
+check-quick: build ## the same without headers and clang-tidy, which take long
+	@tools/setup.sh check
+	@tools/check.sh quick
 
 .PHONY: format
 format: ## format the C++ sources

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -18,10 +19,11 @@ from check_common import ROOT, finish, project_files, run_all, up_to_date
 def inputs_of(depfile: Path) -> list[Path]:
     """The files that a dependency file of the compiler lists."""
     try:
-        words = depfile.read_text().replace("\\\n", " ").split()
+        text = depfile.read_text().replace("\\\n", " ")
     except FileNotFoundError:
         return [Path("/missing")]
-    return [Path(word) for word in words if not word.endswith(":")]
+    words = re.findall(r"(?:\\ |\S)+", text)  # a space within a path has a backslash
+    return [Path(word.replace("\\ ", " ")) for word in words if not word.endswith(":")]
 
 
 def main() -> None:

@@ -145,6 +145,7 @@ PyObject* wrap_dtype(DType t);                // new reference
 bool to_dtype(PyObject* object, DType* out);  // dtype, name, NumPy dtype or Python type
 void init_errors(PyObject* module);
 void init_dtype_type(PyObject* module);
+const std::string& library_name();  // as the user imported it: oar or paddle
 
 // ---- convert.cpp
 bool is_number(PyObject* object);
@@ -176,6 +177,7 @@ int tensor_setitem(PyObject* self, PyObject* key, PyObject* value);
 // ---- others
 void init_autograd(PyObject* module);
 void init_framework(PyObject* module);
+void init_frames(PyObject* module);
 void init_programs(PyObject* module);
 void init_segments(PyObject* module);
 void init_static(PyObject* module);

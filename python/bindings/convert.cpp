@@ -92,21 +92,32 @@ void drop_buffer(void* context, void* data, size_t) {
   delete hold;
 }
 
+[[noreturn]] void refuse_uneven(const std::vector<int64_t>& shape, size_t depth, int64_t length) {
+  const auto told = [](int64_t n) {
+    return n < 0 ? std::string("a number") : oar::format("a list of {}", n);
+  };
+  fail(
+      ErrorKind::InvalidArgument,
+      "the rows have different lengths: at depth {} the first is {}, another is {}.\nhint: A tensor "
+      "is a full box of numbers; pad the rows to one length first.",
+      depth, told(depth < shape.size() ? shape[depth] : -1), told(length));
+}
+
 // Shape of nested lists; checks that they are even.
-void measure(PyObject* object, std::vector<int64_t>& shape, size_t depth) {
+void measure(PyObject* object, std::vector<int64_t>& shape, size_t depth, bool& number_met) {
   const bool nested = PyList_Check(object) || PyTuple_Check(object);
   const int64_t length = nested ? PySequence_Fast_GET_SIZE(object) : -1;
-  if (shape.size() == depth && nested)
+  if (shape.size() == depth && nested && !number_met)
     shape.push_back(length);
-  else
-    user_check(nested ? shape.size() > depth && shape[depth] == length : shape.size() == depth,
-               ErrorKind::InvalidArgument, "the nested lists are uneven at depth {}.", depth);
+  else if (nested ? shape.size() == depth || shape[depth] != length : shape.size() != depth)
+    refuse_uneven(shape, depth, length);
+  number_met |= !nested;
   if (!nested || (length > 0 && !PyList_Check(PySequence_Fast_GET_ITEM(object, 0)) &&
                   !PyTuple_Check(PySequence_Fast_GET_ITEM(object, 0)) &&
                   depth + 1 == shape.size() && depth > 8))
     return;
   for (int64_t i = 0; i < length; ++i)
-    measure(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1);
+    measure(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1, number_met);
 }
 
 enum class NumberKind { Bool, Int, Float, Complex };
@@ -143,7 +154,8 @@ bool holds_arrays(PyObject* object) {
 
 Tensor from_lists(PyObject* object, std::optional<DType> dtype) {
   std::vector<int64_t> shape;
-  measure(object, shape, 0);
+  bool number_met = false;
+  measure(object, shape, 0, number_met);
   Leaves leaves;
   collect(object, leaves);
   DType natural = default_dtype();
@@ -209,6 +221,54 @@ Tensor weak_scalar(PyObject* object) {
   return t;
 }
 
+namespace {
+
+// Objects, text, dates and records in an array; kinds are NumPy's letters.
+[[noreturn]] void refuse_array(PyObject* array) {
+  const Ref dtype = checked(PyObject_GetAttrString(array, "dtype"));
+  const Ref name = checked(PyObject_Str(dtype.get()));
+  const Ref kind = checked(PyObject_GetAttrString(dtype.get(), "kind"));
+  const char* text = PyUnicode_AsUTF8(name.get());
+  const char* letter = PyUnicode_AsUTF8(kind.get());
+  if (!text || !letter) throw PythonError{};
+  const char* way_out = "Convert it first, for example with array.astype('float32').";
+  if (*letter == 'O')
+    way_out =
+        "Such an array comes from None, text or rows of different lengths; give numbers in rows of "
+        "one length, or convert it with array.astype('float32').";
+  else if (*letter == 'U' || *letter == 'S')
+    way_out = "A tensor holds numbers; turn text into numbers first.";
+  else if (*letter == 'u')
+    way_out = "Convert it first, for example with array.astype('int64').";
+  fail(ErrorKind::InvalidType, "an array of dtype {} cannot become a tensor.\nhint: {}", text,
+       way_out);
+}
+
+// What NumPy makes an array of: containers of elements, and whatever says that it is an array.
+bool has_elements(PyObject* object) {
+  if (PyUnicode_Check(object) || PyBytes_Check(object)) return false;
+  if (PyNumber_Check(object) || PySequence_Check(object) || PyObject_CheckBuffer(object))
+    return true;
+  return PyObject_HasAttrString(object, "__array__") ||
+         PyObject_HasAttrString(object, "__array_interface__");
+}
+
+// What NumPy makes of it. Rows that do not fit together are told of in our words.
+Ref as_array(PyObject* object) {
+  const Ref function(numpy_function("asarray"));
+  Ref array(PyObject_CallOneArg(function.get(), object));
+  if (array) return array;
+  const bool listed = PyList_Check(object) || PyTuple_Check(object);
+  if (!listed || !PyErr_ExceptionMatches(PyExc_ValueError)) throw PythonError{};
+  PyErr_Clear();
+  fail(
+      ErrorKind::InvalidArgument,
+      "the elements of the list have different shapes, or some are no numbers.\nhint: A tensor is a "
+      "full box of numbers; give elements of one shape, or pad them first.");
+}
+
+}  // namespace
+
 Tensor from_array(PyObject* array, bool copy) {
   auto hold = std::make_unique<BufferHold>();
   Ref exporter = Ref::borrow(array);
@@ -218,8 +278,7 @@ Tensor from_array(PyObject* array, bool copy) {
     const Ref dtype = checked(PyObject_GetAttrString(array, "dtype"));
     const Ref name = checked(PyObject_GetAttrString(dtype.get(), "name"));
     const auto type = dtype_from_name(PyUnicode_AsUTF8(name.get()));
-    user_check(type.has_value(), ErrorKind::InvalidType,
-               "an array of dtype {} has no counterpart here.", PyUnicode_AsUTF8(name.get()));
+    if (!type) refuse_array(array);
     const Ref bits =
         checked(PyObject_CallMethod(array, "view", "s", size_of(*type) == 2 ? "uint16" : "uint8"));
     Tensor raw = from_array(bits.get(), true);
@@ -228,12 +287,8 @@ Tensor from_array(PyObject* array, bool copy) {
   const Py_buffer& view = hold->view;
   const auto type = dtype_of_format(view.format ? view.format : "B", view.itemsize);
   if (!type) {
-    const std::string text = view.format ? view.format : "B";
     PyBuffer_Release(&hold->view);
-    fail(ErrorKind::InvalidType,
-         "an array with element format '{}' has no counterpart here.\nhint: Convert it with "
-         "array.astype('float32') or another plain type.",
-         text);
+    refuse_array(array);
   }
   std::vector<int64_t> shape, strides;
   bool even = true;
@@ -271,8 +326,13 @@ Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
                        !PyObject_HasAttrString(object, "dtype"));
   if (number || ((PyList_Check(object) || PyTuple_Check(object)) && !holds_arrays(object)))
     return from_lists(object, dtype);
-  const Ref function(numpy_function("asarray"));
-  const Ref array = checked(PyObject_CallOneArg(function.get(), object));
+  if (!has_elements(object))
+    fail(
+        ErrorKind::InvalidType,
+        "{} cannot become a tensor.\nhint: Give numbers, nested lists of numbers, a NumPy array or "
+        "a tensor.",
+        object == Py_None ? "None" : Py_TYPE(object)->tp_name);
+  const Ref array = as_array(object);
   Tensor t = from_array(array.get(), true);
   // Python floats inside lists of arrays come as float64; literals are of the default type.
   if (!dtype && (PyList_Check(object) || PyTuple_Check(object)) && t.dtype() == DType::Float64)
@@ -357,7 +417,9 @@ PyObject* item(const Tensor& given) {
         "single value; keep the computation in tensors.",
         t.describe());
     user_check(t->numel == 1, ErrorKind::InvalidArgument,
-               "only a tensor with one element becomes a number; this one is {}.", t.describe());
+               "only a tensor with one element becomes a number; this one is {}.\nhint: Use "
+               "x.tolist() or x.numpy() for all of them, or reduce it first, e.g. x.mean().",
+               t.describe());
     if (is_bool(t.dtype())) return PyBool_FromLong(t.item_int() != 0);
     if (is_integral(t.dtype())) return PyLong_FromLongLong(t.item_int());
     const std::complex<double> value = load_element(t->data, t.dtype());

@@ -13,7 +13,12 @@ PyObject* g_dtypes[kDTypeCount];
 
 DType code_of(PyObject* self) { return static_cast<DType>(reinterpret_cast<PyDType*>(self)->code); }
 
-PyObject* repr(PyObject* self) { return PyUnicode_FromFormat("oar.%s", name_of(code_of(self))); }
+// The name under which the user imported the library.
+std::string g_library = "oar";
+
+PyObject* repr(PyObject* self) {
+  return PyUnicode_FromFormat("%s.%s", g_library.c_str(), name_of(code_of(self)));
+}
 PyObject* str(PyObject* self) { return repr(self); }
 Py_hash_t hash(PyObject* self) { return reinterpret_cast<PyDType*>(self)->code + 1000003; }
 
@@ -60,7 +65,20 @@ PyType_Slot kSlots[] = {{Py_tp_repr, reinterpret_cast<void*>(repr)},
                         {0, nullptr}};
 PyType_Spec kSpec = {"oar.dtype", sizeof(PyDType), 0, Py_TPFLAGS_DEFAULT, kSlots};
 
+PyObject* set_library_name(PyObject*, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text) return nullptr;
+  g_library = text;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kFunctions[] = {{"set_library_name", set_library_name, METH_O,
+                             "What messages and dtypes call the library: oar or paddle."},
+                            {}};
+
 }  // namespace
+
+const std::string& library_name() { return g_library; }
 
 PyObject* wrap_dtype(DType t) {
   PyObject* object = g_dtypes[static_cast<int>(t)];
@@ -95,14 +113,15 @@ bool to_dtype(PyObject* object, DType* out) {
     return true;
   }
   PyErr_Clear();
-  PyErr_Format(PyExc_TypeError, "%R is not a dtype. Use one such as 'float32' or oar.int64.",
-               object);
+  PyErr_Format(PyExc_TypeError, "%R is not a dtype. Use one such as 'float32' or %s.int64.", object,
+               g_library.c_str());
   return false;
 }
 
 void init_dtype_type(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
   check(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(g_type)));
+  check(PyModule_AddFunctions(module, kFunctions));
   for (int i = 0; i < kDTypeCount; ++i) {
     auto* object = PyObject_New(PyDType, g_type);
     object->code = i;

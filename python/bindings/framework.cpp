@@ -1,9 +1,11 @@
 // Flags, threads, memory, random state, devices, the registry.
 #include "common.h"
+#include "frames.h"
 #include "oar/base/crash_handler.h"
 #include "oar/base/flags.h"
 #include "oar/base/interrupt.h"
 #include "oar/base/parallel.h"
+#include "oar/base/string_util.h"
 #include "oar/base/version.h"
 #include "oar/device/device.h"
 #include "oar/device/generator.h"
@@ -159,7 +161,12 @@ PyObject* make_tensor(PyObject*, PyObject* args) {
       if (!to_dtype(dtype, &t)) throw PythonError{};
       wanted = t;
     }
-    return wrap(to_tensor(data, wanted));
+    try {
+      return wrap(to_tensor(data, wanted));
+    } catch (Error& error) {
+      error.with_op(called_function("to_tensor"));
+      throw;
+    }
   });
 }
 PyObject* from_numpy(PyObject*, PyObject* array) {
@@ -289,7 +296,24 @@ bool user_interrupted() {
   return PyErr_CheckSignals() < 0;
 }
 
-PyMethodDef kFunctions[] = {{"get_flag", get_flag, METH_O, nullptr},
+// nearest_name(name, candidates): the one that a typing error turns into the name; "" if none is near.
+PyObject* nearest(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject* candidates;
+  if (!PyArg_ParseTuple(args, "sO!", &name, &PyList_Type, &candidates)) return nullptr;
+  return guarded([&] {
+    std::vector<std::string> known;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(candidates); ++i) {
+      const char* candidate = PyUnicode_AsUTF8(PyList_GET_ITEM(candidates, i));
+      if (!candidate) throw PythonError{};
+      known.emplace_back(candidate);
+    }
+    return text(nearest_name(name, known));
+  });
+}
+
+PyMethodDef kFunctions[] = {{"nearest_name", nearest, METH_VARARGS, nullptr},
+                            {"get_flag", get_flag, METH_O, nullptr},
                             {"set_flag", put_flag, METH_VARARGS, nullptr},
                             {"list_flags", all_flags, METH_NOARGS, nullptr},
                             {"seed", seed, METH_O, nullptr},

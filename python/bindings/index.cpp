@@ -8,6 +8,7 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/ops/launch_queue.h"
 #include "oar/ops/view.h"
 
 namespace oar::python {
@@ -71,6 +72,10 @@ bool is_integer(PyObject* object) {
 }
 
 Tensor index_tensor(PyObject* object) {
+  user_check(!PyUnicode_Check(object) && !PyDict_Check(object), ErrorKind::InvalidType,
+             "an index of type {} does not fit a tensor.\nhint: Index with ints, slices, None, "
+             "..., and lists or tensors of ints or bools.",
+             Py_TYPE(object)->tp_name);
   Tensor t = is_tensor(object) ? tensor_of(object) : to_tensor(object, std::nullopt);
   // An empty list is an index that takes nothing.
   if (!is_tensor(object) && t.numel() == Dim(0) && is_floating(t.dtype()))
@@ -197,12 +202,26 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
   return to_tensor(value, x.dtype());
 }
 
+// The user wrote brackets, whatever ops they became.
+template <class F>
+PyObject* guarded_as_indexing(F&& body) noexcept {
+  return guarded([&]() -> PyObject* {
+    try {
+      return body();
+    } catch (const LateError&) {
+      throw;
+    } catch (Error& error) {
+      error.with_op("indexing");
+      throw;
+    }
+  });
+}
+
 }  // namespace
 
 PyObject* tensor_getitem(PyObject* self, PyObject* key) {
-  return guarded([&] {
+  return guarded_as_indexing([&] {
     const Tensor& x = tensor_of(self);
-    OpScope scope("getitem");
     Index basic;
     if (parse_basic(basic, key)) return wrap(slice_view(x, words(basic)));
     Index index = parse(x, key);
@@ -213,25 +232,25 @@ PyObject* tensor_getitem(PyObject* self, PyObject* key) {
 }
 
 int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
-  return guarded_int([&] {
+  const auto put = [&]() -> PyObject* {
     const Tensor& x = tensor_of(self);
-    OpScope scope("setitem");
     user_check(value != nullptr, ErrorKind::InvalidType, "elements of a tensor cannot be deleted.");
     const Tensor v = value_tensor(value, x);
     Index basic;
     if (parse_basic(basic, key)) {
       slice_put_(x, v, words(basic));
-      return 0;
+      return self;
     }
     Index index = parse(x, key);
     if (!index.has_advanced) {
       slice_put_(x, v, words(index));
-      return 0;
+      return self;
     }
     const Tensor base = advanced_base(x, index);
     index_put_(base, index.advanced, v, false);
-    return 0;
-  });
+    return self;
+  };
+  return guarded_as_indexing(put) ? 0 : -1;
 }
 
 }  // namespace oar::python

@@ -20,6 +20,7 @@ PyMODINIT_FUNC PyInit__C() {
   return guarded([]() -> PyObject* {
     Ref module = checked(PyModule_Create(&kModule));
     init_errors(module.get());
+    init_frames(module.get());
     init_dtype_type(module.get());
     init_dim_type(module.get());
     init_op_type(module.get());

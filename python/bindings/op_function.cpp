@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "common.h"
+#include "frames.h"
 #include "oar/base/flags.h"
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
@@ -23,6 +24,55 @@ struct PyOp {
 PyTypeObject* g_type = nullptr;
 PyObject* g_name_keyword = nullptr;
 
+// Refuses a call, in terms of what the user called.
+template <class... A>
+[[noreturn]] void refuse_call(const Op& op, fmt::format_string<A...> text, A&&... args) {
+  const CalledOp called = called_as(op);
+  const OpScope scope(called.name.c_str());
+  fail(ErrorKind::InvalidType, "{}\nhint: The signature is {}.",
+       oar::format(text, std::forward<A>(args)...), called.signature);
+}
+
+// What an argument has to be, in words.
+const char* expected_of(const Op& op, const Parameter& p) {
+  const bool counts = p.type == ArgType::Int, tensor = p.is_tensor();
+  if (p.type == kProgramType) return "a captured program (see oar.static.nn.cond and while_loop)";
+  if (p.list)
+    return tensor ? "a list of tensors" : counts ? "an int or a list of ints" : "a list of numbers";
+  if (tensor) return !p.written && op.has(Trait::Broadcast) ? "a tensor or a number" : "a tensor";
+  switch (p.type) {
+    case ArgType::Bool:
+      return "a bool";
+    case ArgType::Int:
+      return "an int";
+    case ArgType::String:
+      return "a str";
+    case ArgType::DType:
+      return "a dtype such as 'float32'";
+    case ArgType::Shape:
+      return "a shape (a list of ints)";
+    default:
+      return "a number";
+  }
+}
+
+// The object in words: a short value with its type, or the type alone.
+std::string shown(PyObject* object) {
+  if (object == Py_None) return "None";
+  const char* type = Py_TYPE(object)->tp_name;
+  if (!PyUnicode_Check(object) && !PyLong_Check(object) && !PyFloat_Check(object)) return type;
+  const Ref text = checked(PyObject_Repr(object));
+  const char* value = PyUnicode_AsUTF8(text.get());
+  if (!value) PyErr_Clear();
+  return value && std::string_view(value).size() <= 40 ? oar::format("{} ({})", value, type) : type;
+}
+
+// What becomes a tensor, had the user asked for one.
+bool could_be_tensor(PyObject* object) {
+  return is_number(object) || PyList_Check(object) || PyTuple_Check(object) ||
+         PyObject_HasAttrString(object, "__array__");
+}
+
 // A call's arguments with what was made on the way: lists, literals.
 class CallFrame {
  public:
@@ -34,7 +84,8 @@ class CallFrame {
   Args args() const { return {values_, count_}; }
 
  private:
-  [[noreturn]] void refuse(const Parameter& p, PyObject* object, const char* expected) const;
+  [[noreturn]] void refuse(const Parameter& p, PyObject* object) const;
+  [[noreturn]] void refuse_element(const Parameter& p, PyObject* element) const;
   Value tensor(const Parameter& p, PyObject* object);
   Value tensors(const Parameter& p, PyObject* object);
   Value integers(const Parameter& p, PyObject* object);
@@ -62,11 +113,16 @@ class CallFrame {
   }
 };
 
-void CallFrame::refuse(const Parameter& p, PyObject* object, const char* expected) const {
-  const std::string type = object == Py_None ? "None" : Py_TYPE(object)->tp_name;
-  OpScope scope(op_.name().c_str());
-  fail(ErrorKind::InvalidType, "argument '{}' must be {}, not {}.\nhint: The signature is {}.",
-       p.name, expected, type, op_.schema().str());
+void CallFrame::refuse(const Parameter& p, PyObject* object) const {
+  const bool nearly = p.is_tensor() && !p.list && could_be_tensor(object);
+  refuse_call(op_, "argument '{}' must be {}, not {}.{}", p.name, expected_of(op_, p),
+              shown(object),
+              nearly ? oar::format(" Use {}.to_tensor to make one of it.", library_name()) : "");
+}
+
+void CallFrame::refuse_element(const Parameter& p, PyObject* element) const {
+  refuse_call(op_, "argument '{}' must be {}, but it holds {}.", p.name, expected_of(op_, p),
+              shown(element));
 }
 
 Value CallFrame::tensor(const Parameter& p, PyObject* object) {
@@ -78,14 +134,14 @@ Value CallFrame::tensor(const Parameter& p, PyObject* object) {
     else if (PyObject_HasAttrString(object, "__array__"))
       made_.push_back(to_tensor(object, std::nullopt));
     else
-      refuse(p, object, "a tensor or a number");
+      refuse(p, object);
     return Value(made_.back());
   }
-  refuse(p, object, "a tensor");
+  refuse(p, object);
 }
 
 Value CallFrame::tensors(const Parameter& p, PyObject* object) {
-  if (!PyList_Check(object) && !PyTuple_Check(object)) refuse(p, object, "a list of tensors");
+  if (!PyList_Check(object) && !PyTuple_Check(object)) refuse(p, object);
   std::vector<Tensor> list;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     PyObject* element = PySequence_Fast_GET_ITEM(object, i);
@@ -94,7 +150,7 @@ Value CallFrame::tensors(const Parameter& p, PyObject* object) {
     else if (element == Py_None && p.optional_elements)
       list.emplace_back();
     else
-      refuse(p, element, "a list of tensors");
+      refuse_element(p, element);
   }
   lists_.push_back(std::move(list));
   return Value(TensorList(lists_.back()));
@@ -124,14 +180,13 @@ Value CallFrame::integers(const Parameter& p, PyObject* object) {
       PySequence_Check(object) && !PyUnicode_Check(object) ? PySequence_Fast(object, "") : nullptr);
   if (!fast) {
     PyErr_Clear();
-    refuse(p, object,
-           p.type == ArgType::Shape ? "a shape (a list of ints)" : "an int or a list of ints");
+    refuse(p, object);
   }
   const auto n = static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.get()));
   int64_t* list = words(n);
   for (size_t i = 0; i < n; ++i) {
     PyObject* element = PySequence_Fast_GET_ITEM(fast.get(), static_cast<Py_ssize_t>(i));
-    if (!PyIndex_Check(element) && !is_tensor(element)) refuse(p, element, "made of ints");
+    if (!PyIndex_Check(element) && !is_tensor(element)) refuse_element(p, element);
     list[i] = to_dim(element).word();
   }
   return Value(Ints(list, n));
@@ -141,12 +196,14 @@ Value CallFrame::doubles(const Parameter& p, PyObject* object) {
   const Ref fast(PySequence_Fast(object, ""));
   if (!fast) {
     PyErr_Clear();
-    refuse(p, object, "a list of numbers");
+    refuse(p, object);
   }
   const auto n = static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.get()));
   auto* list = reinterpret_cast<double*>(words(n));
   for (size_t i = 0; i < n; ++i) {
-    list[i] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(fast.get(), static_cast<Py_ssize_t>(i)));
+    PyObject* element = PySequence_Fast_GET_ITEM(fast.get(), static_cast<Py_ssize_t>(i));
+    if (!is_number(element) && !is_tensor(element)) refuse_element(p, element);
+    list[i] = PyFloat_AsDouble(element);
     if (PyErr_Occurred()) throw PythonError{};
   }
   return Value(std::span<const double>(list, n));
@@ -161,12 +218,12 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
         if (truth < 0) throw PythonError{};
         return Value(truth != 0);
       }
-      refuse(p, object, "a bool");
+      refuse(p, object);
     case ArgType::Int:
-      if (!PyIndex_Check(object) && !is_tensor(object)) refuse(p, object, "an int");
+      if (!PyIndex_Check(object) && !is_tensor(object)) refuse(p, object);
       return Value(to_dim(object).word());
     case ArgType::Float: {
-      if (!is_number(object) && !is_tensor(object)) refuse(p, object, "a number");
+      if (!is_number(object) && !is_tensor(object)) refuse(p, object);
       const double value = PyFloat_AsDouble(object);
       if (value == -1.0 && PyErr_Occurred()) throw PythonError{};
       return Value(value);
@@ -177,7 +234,7 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
         if (!number) throw PythonError{};
         return single(p, number.get());
       }
-      if (!is_number(object)) refuse(p, object, "a number");
+      if (!is_number(object)) refuse(p, object);
       const Scalar scalar = to_scalar(object);
       if (scalar.kind() != Scalar::Complex) return Value(scalar);
       auto* parts = reinterpret_cast<double*>(words(2));
@@ -190,7 +247,7 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
       return v;
     }
     case ArgType::String: {
-      if (!PyUnicode_Check(object)) refuse(p, object, "a str");
+      if (!PyUnicode_Check(object)) refuse(p, object);
       Py_ssize_t size;
       const char* text = PyUnicode_AsUTF8AndSize(object, &size);
       if (!text) throw PythonError{};
@@ -200,11 +257,7 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
       DType dtype;
       if (to_dtype(object, &dtype)) return Value(dtype);
       PyErr_Clear();
-      const Ref shown = checked(PyObject_Repr(object));
-      OpScope scope(op_.name().c_str());
-      fail(ErrorKind::InvalidType,
-           "argument '{}': {} is not a dtype.\nhint: Use one such as 'float32' or oar.int64.",
-           p.name, PyUnicode_AsUTF8(shown.get()));
+      refuse(p, object);
     }
     default:
       fail(ErrorKind::Internal, "unexpected parameter type");
@@ -214,10 +267,10 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
 void CallFrame::set(size_t i, PyObject* object) {
   const Parameter& p = op_.schema().parameters[i];
   if (object == Py_None) {
-    if (!p.optional) refuse(p, object, p.is_tensor() ? "a tensor" : p.type_text().c_str());
+    if (!p.optional) refuse(p, object);
     values_[i] = Value();
   } else if (p.type == kProgramType) {
-    refuse(p, object, "a captured program (see oar.static.nn.cond and while_loop)");
+    refuse(p, object);
   } else if (p.is_tensor()) {
     values_[i] = p.list ? tensors(p, object) : tensor(p, object);
   } else if (p.type == ArgType::Shape || (p.list && p.type == ArgType::Int)) {
@@ -234,11 +287,7 @@ void CallFrame::fill_defaults(uint32_t given) {
   for (size_t i = 0; i < count_; ++i) {
     if (given >> i & 1) continue;
     const Parameter& p = op_.schema().parameters[i];
-    if (!p.has_default) {
-      OpScope scope(op_.name().c_str());
-      fail(ErrorKind::InvalidType, "argument '{}' is missing.\nhint: The signature is {}.", p.name,
-           op_.schema().str());
-    }
+    if (!p.has_default) refuse_call(op_, "argument '{}' is missing.", p.name);
     values_[i] = defaults[i];
   }
 }
@@ -252,12 +301,24 @@ size_t parameter_named(const PyOp* self, PyObject* name) {
   if (PyUnicode_Compare(name, g_name_keyword) == 0) return SIZE_MAX;
   std::vector<std::string> known;
   for (const Parameter& p : parameters) known.push_back(p.name);
-  OpScope scope(self->op->name().c_str());
   const char* text = PyUnicode_AsUTF8(name);
+  if (!text) throw PythonError{};
   const std::string nearest = nearest_name(text, known);
-  fail(ErrorKind::InvalidType, "there is no argument '{}'{}.\nhint: The signature is {}.", text,
-       nearest.empty() ? "" : oar::format("; did you mean '{}'?", nearest),
-       self->op->schema().str());
+  refuse_call(*self->op, "there is no argument '{}'{}", text,
+              nearest.empty() ? "." : oar::format("; did you mean '{}'?", nearest));
+}
+
+// More arguments than there are. Sizes or axes one by one, x.reshape(2, 3), are the usual reason.
+[[noreturn]] void refuse_count(const Op& op, PyObject* const* args, size_t count) {
+  const std::vector<Parameter>& parameters = op.schema().parameters;
+  size_t list = 0;
+  while (list < parameters.size() && parameters[list].type != ArgType::Shape &&
+         !(parameters[list].list && parameters[list].type == ArgType::Int))
+    ++list;
+  bool loose = list < parameters.size();
+  for (size_t i = list; i < count; ++i) loose &= PyLong_Check(args[i]) != 0;
+  refuse_call(op, "it takes {} arguments, but {} are given.{}", parameters.size(), count,
+              loose ? oar::format(" Pass '{}' as one list.", parameters[list].name) : "");
 }
 
 int64_t total_elements(Args args) {
@@ -330,7 +391,7 @@ Outputs run(const Op& op, Args args) {
   } catch (const LateError&) {
     throw;
   } catch (Error& error) {  // a part may have failed; the user called the whole
-    error.with_op(op.name());
+    error.with_op(called_as(op).name);
     throw;
   }
 }
@@ -349,12 +410,8 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
     auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
     if (count > parameters.size() &&
         !(count == parameters.size() + 1 &&
-          (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1])))) {
-      OpScope scope(op.name().c_str());
-      fail(ErrorKind::InvalidType,
-           "{} positional arguments are given, {} are taken.\nhint: The signature is {}.", count,
-           parameters.size(), op.schema().str());
-    }
+          (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1]))))
+      refuse_count(op, args, count);
     const size_t positional = std::min(count, parameters.size());
     CallFrame frame(op);
     uint32_t given = 0;
@@ -366,10 +423,7 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); ++k) {
         const size_t i = parameter_named(self, PyTuple_GET_ITEM(keywords, k));
         if (i == SIZE_MAX) continue;  // name=…, which every function of Paddle takes
-        if (given >> i & 1) {
-          OpScope scope(op.name().c_str());
-          fail(ErrorKind::InvalidType, "argument '{}' is given twice.", parameters[i].name);
-        }
+        if (given >> i & 1) refuse_call(op, "argument '{}' is given twice.", parameters[i].name);
         frame.set(i, args[count + static_cast<size_t>(k)]);
         given |= 1u << i;
       }
@@ -408,6 +462,18 @@ PyObject* get_op_name(PyObject* self, void*) {
 PyObject* get_schema(PyObject* self, void*) {
   return PyUnicode_FromString(reinterpret_cast<PyOp*>(self)->op->schema().str().c_str());
 }
+// (type, name, default or None) of every parameter.
+Ref parameter_list(const Op& op) {
+  const std::vector<Parameter>& parameters = op.schema().parameters;
+  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(parameters.size())));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& p = parameters[i];
+    Ref item = checked(Py_BuildValue("(ssz)", p.type_text().c_str(), p.name.c_str(),
+                                     p.has_default ? p.default_text.c_str() : nullptr));
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item.release());
+  }
+  return list;
+}
 PyObject* get_doc(PyObject* self, void*) {
   const Op& op = *reinterpret_cast<PyOp*>(self)->op;
   return PyUnicode_FromFormat("%s\n\nSchema: %s", op.def().brief ? op.def().brief : "",
@@ -415,17 +481,12 @@ PyObject* get_doc(PyObject* self, void*) {
 }
 PyObject* get_signature(PyObject* self, void*) {
   return guarded([&] {
-    const std::vector<Parameter>& parameters =
-        reinterpret_cast<PyOp*>(self)->op->schema().parameters;
-    const Ref list = checked(PyList_New(static_cast<Py_ssize_t>(parameters.size())));
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const Parameter& p = parameters[i];
-      Ref item = checked(Py_BuildValue("(ssz)", p.type_text().c_str(), p.name.c_str(),
-                                       p.has_default ? p.default_text.c_str() : nullptr));
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item.release());
-    }
+    const Op& op = *reinterpret_cast<PyOp*>(self)->op;
+    const Ref parameters = parameter_list(op);
     const Ref module = checked(PyImport_ImportModule("oar._signature"));
-    return PyObject_CallMethod(module.get(), "signature_of", "O", list.get());
+    return PyObject_CallMethod(
+        module.get(), "signature_of", "Oini", parameters.get(), op.has(Trait::Broadcast) ? 1 : 0,
+        static_cast<Py_ssize_t>(op.schema().results.size()), op.schema().returns_list() ? 1 : 0);
   });
 }
 PyObject* op_reduce(PyObject* self, PyObject*) {

@@ -1,6 +1,7 @@
 // Programs: capture, print, verify, differentiate, run.
 #include "programs.h"
 
+#include "frames.h"
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/replay.h"
@@ -318,21 +319,9 @@ PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_t
 PyType_Spec kTrainedSpec = {"oar._C.TrainedProgram", sizeof(PyTrained), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kTrainedSlots};
 
-// The innermost Python line outside of the package.
 std::string python_line() {
-  if (!Py_IsInitialized() || !PyGILState_Check()) return {};
-  PyFrameObject* frame = PyEval_GetFrame();
-  Ref current = Ref::borrow(reinterpret_cast<PyObject*>(frame));
-  while (current) {
-    auto* f = reinterpret_cast<PyFrameObject*>(current.get());
-    const Ref code(reinterpret_cast<PyObject*>(PyFrame_GetCode(f)));
-    const Ref file(PyObject_GetAttrString(code.get(), "co_filename"));
-    const char* path = file ? PyUnicode_AsUTF8(file.get()) : nullptr;
-    if (path && std::string_view(path).find("/oar/") == std::string_view::npos)
-      return format("{}:{}", path, PyFrame_GetLineNumber(f));
-    current = Ref(reinterpret_cast<PyObject*>(PyFrame_GetBack(f)));
-  }
-  return {};
+  const SourceLine line = users_line();
+  return line.file ? format("{}:{}", line.file, line.line) : std::string();
 }
 
 // ---- mixed precision and profiles ------------------------------------------------------------

@@ -1,34 +1,10 @@
 // Functions whose calls wait: see oar/runtime/segments.h.
 #include "oar/runtime/segments.h"
 
-#include <string>
-#include <unordered_set>
-
-#include "common.h"
+#include "frames.h"
 
 namespace oar::python {
 namespace {
-
-// Names of source files are few, so they are kept.
-const char* kept_name(const char* path) {
-  static auto* const names = new std::unordered_set<std::string>();
-  return names->emplace(path).first->c_str();
-}
-
-// The innermost Python line outside of the package; none where the interpreter is let go of.
-SourceLine users_line() {
-  if (!Py_IsInitialized() || !PyGILState_Check()) return {};
-  Ref current = Ref::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  while (current) {
-    auto* frame = reinterpret_cast<PyFrameObject*>(current.get());
-    const Ref code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-    const char* path = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
-    if (path && std::string_view(path).find("/oar/") == std::string_view::npos)
-      return {kept_name(path), PyFrame_GetLineNumber(frame)};
-    current = Ref(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
-  }
-  return {};
-}
 
 // What still waits is made without the interpreter's lock.
 void finish(SegmentScope& scope, bool returned) {

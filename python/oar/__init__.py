@@ -43,6 +43,10 @@ from oar.autograd import ir_backward  # noqa: E402,F401
 from oar import _C_ops, _legacy_C_ops  # noqa: E402,F401
 from oar.nn.initializer import LazyGuard  # noqa: E402,F401
 
+from oar.framework.missing import explain_missing_names_everywhere as _explain_missing_names  # noqa: E402
+
 nn.functional.attach(_registry.functions_of("oar.nn.functional"))
 
 __version__ = _C.version
+
+_explain_missing_names("oar")

@@ -70,6 +70,8 @@ def place_of(device: str):
 
 def seed(seed: int) -> Generator:
     """Starts the random stream anew; the same seed gives the same numbers, whatever the threads."""
+    if isinstance(seed, str):
+        raise TypeError(f"[seed] the seed should be an int, not {seed!r}.")
     _C.seed(int(seed))
     return Generator()
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 from oar import _C
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Mode:
@@ -13,24 +17,24 @@ class _Mode:
 
     _enabled = False
 
-    def __init__(self, func=None):
+    def __init__(self, func: Any = None) -> None:
         self._func = func
         self._before: list[bool] = []
 
-    def __new__(cls, func=None):
+    def __new__(cls, func: Any = None) -> Any:
         if func is not None and callable(func):  # used as a decorator without brackets
             return cls()(func)
         return super().__new__(cls)
 
-    def __enter__(self):
+    def __enter__(self) -> _Mode:
         self._before.append(_C.set_grad_enabled(self._enabled))
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> Literal[False]:
         _C.set_grad_enabled(self._before.pop())
         return False
 
-    def __call__(self, func):
+    def __call__(self, func: _Function) -> _Function:
         make = type(self)
         if inspect.isgeneratorfunction(func):
             @functools.wraps(func)
@@ -65,17 +69,17 @@ class enable_grad(_Mode):  # noqa: N801
 class set_grad_enabled(_Mode):  # noqa: N801
     """Records or not from here on, or for the extent of a ``with``."""
 
-    def __new__(cls, mode: bool):
+    def __new__(cls, mode: bool) -> Any:
         return object.__new__(cls)
 
-    def __init__(self, mode: bool):
+    def __init__(self, mode: bool) -> None:
         self._enabled = bool(mode)
         self._before = [_C.set_grad_enabled(self._enabled)]
 
-    def __enter__(self):
+    def __enter__(self) -> set_grad_enabled:
         return self
 
-    def __call__(self, func):
+    def __call__(self, func: _Function) -> _Function:
         _C.set_grad_enabled(self._before.pop())
         mode = self._enabled
 

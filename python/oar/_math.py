@@ -6,9 +6,9 @@ from oar import _C
 from oar._C import Tensor, ops
 
 __all__ = ["add_n", "bitwise_left_shift", "bitwise_left_shift_", "bitwise_right_shift", "bitwise_right_shift_",
-           "broadcast_shape", "cartesian_prod", "cast_", "combinations", "increment", "pdist", "tensordot", "tolist"]
+           "broadcast_shape", "cast_", "increment", "pdist", "tensordot", "tolist"]
 TENSOR_METHODS = ["add_n", "bitwise_left_shift", "bitwise_left_shift_", "bitwise_right_shift", "bitwise_right_shift_",
-                  "cast_", "combinations", "increment", "tensordot"]
+                  "cast_", "increment", "tensordot"]
 
 
 def _into(out: Tensor | None, result: Tensor) -> Tensor:
@@ -113,33 +113,3 @@ def pdist(x: Tensor, p: float = 2.0, name: str | None = None) -> Tensor:
     first, second = _pair_places(x.shape[0])
     difference = ops.index_select(x, first, 0) - ops.index_select(x, second, 0)
     return ops.p_norm(difference, float(p), [-1])
-
-
-def combinations(x: Tensor, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Tensor:
-    """The combinations of r elements of a vector, one per row."""
-    import itertools
-    if x.ndim != 1:
-        raise ValueError(f"[combinations] x of shape {list(x.shape)} must be a vector.")
-    if r < 0:
-        raise ValueError(f"[combinations] r is {r}; it must not be negative.")
-    if r == 0:
-        return ops.zeros([0], x.dtype)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = [i for row in choose(range(x.shape[0]), r) for i in row]
-    index = _C.make_tensor(places, "int64") if places else ops.zeros([0], "int64")
-    return ops.reshape(ops.index_select(x, index, 0), [-1, r] if places else [0, r])
-
-
-def cartesian_prod(x, name: str | None = None) -> Tensor:
-    """Every choice of one element from each vector, one per row; of a single vector, itself."""
-    vectors = list(x)
-    for v in vectors:
-        if v.ndim > 1:
-            raise ValueError(f"[cartesian_prod] a tensor of shape {list(v.shape)} is no vector.")
-    if len(vectors) == 1:
-        return vectors[0]
-    vectors = [ops.reshape(v, [-1]) for v in vectors]
-    sizes = [v.shape[0] for v in vectors]
-    columns = [ops.reshape(ops.expand(ops.reshape(v, [-1 if k == i else 1 for k in range(len(sizes))]), sizes), [-1])
-               for i, v in enumerate(vectors)]
-    return ops.stack(columns, 1)

@@ -1,29 +1,116 @@
-"""Readable signatures of ops, made from their schemas when somebody asks."""
+"""Readable signatures of ops, made from their schemas when somebody asks, and what the user called."""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import sys
+import types
+from typing import Any
+
+from oar._C import Tensor, is_users_file
+from oar._schema_types import python_type, result_type
+
+_EMPTY = inspect.Parameter.empty
 
 
-def _default(text: str | None):
+def _default(text: str | None) -> Any:
     if text is None:
-        return inspect.Parameter.empty
+        return _EMPTY
     try:
         return eval(text, {"__builtins__": {}}, {})  # a literal of our own records
     except NameError:
         return text  # a dtype's name
 
 
-def signature_of(schema: list[tuple[str, str, str | None]]) -> inspect.Signature:
+def signature_of(
+    schema: list[tuple[str, str, str | None]], broadcasts: bool, results: int, returns_list: bool
+) -> inspect.Signature:
     """From the type, the name and the text of the default of each parameter."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters, optional = [], False
     for type_text, name, default_text in schema:
         default = _default(default_text)
-        # Python wants defaults from the first one on; a required argument behind one is still required.
-        if default is inspect.Parameter.empty and optional:
+        # Python wants defaults from the first one on; a required argument after one is still required.
+        if default is _EMPTY and optional:
             default = ...
-        optional |= default is not inspect.Parameter.empty
-        parameters.append(inspect.Parameter(name, kind, default=default, annotation=type_text))
-    parameters.append(inspect.Parameter("name", kind, default=None))
-    return inspect.Signature(parameters)
+        optional |= default is not _EMPTY
+        annotation = python_type(type_text, broadcasts)
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+    parameters.append(inspect.Parameter("name", kind, default=None, annotation="str | None"))
+    return inspect.Signature(parameters, return_annotation=result_type(results, returns_list))
+
+
+def signature_text(name: str, signature: inspect.Signature) -> str:
+    """``sum(x: Tensor, axis: int | None = None) -> Tensor``."""
+    text = str(signature.replace(
+        parameters=[p.replace(annotation=_Bare(p.annotation)) for p in signature.parameters.values()],
+        return_annotation=_Bare(signature.return_annotation)))
+    return name + text
+
+
+class _Bare:
+    """An annotation that is printed without quotes."""
+
+    def __new__(cls, annotation: Any) -> Any:
+        return super().__new__(cls) if isinstance(annotation, str) else annotation
+
+    def __init__(self, annotation: str) -> None:
+        self.text = annotation
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@functools.lru_cache(maxsize=None)
+def _attached_name(function: types.FunctionType) -> str:
+    """The name under which a function is a method or property of Tensor; its own where it is none."""
+    if vars(Tensor).get(function.__name__) is function:
+        return function.__name__
+    for name, value in vars(Tensor).items():
+        if value is function or (isinstance(value, property) and value.fget is function):
+            return name
+    return function.__name__
+
+
+def _is_public(function: types.FunctionType, names: dict[str, Any]) -> bool:
+    """Whether users know it: a module lists it, or it is a name of the package itself or of a tensor."""
+    name = function.__name__
+    listed = name in names.get("__all__", ()) or getattr(sys.modules["oar"], name, None) is function
+    return listed or getattr(Tensor, _attached_name(function), None) is function or _is_property(function)
+
+
+def _is_property(function: types.FunctionType) -> bool:
+    value = vars(Tensor).get(_attached_name(function))
+    return isinstance(value, property) and value.fget is function
+
+
+def _public_function(frame: types.FrameType | None) -> types.FunctionType | None:
+    """The outermost function of the package on the way from the user's code to this frame.
+
+    It ends at methods: whoever calls a layer gets to know which function inside of it failed.
+    """
+    found = None
+    while frame is not None and not is_users_file(frame.f_code.co_filename):
+        code = frame.f_code
+        function = inspect.unwrap(frame.f_globals.get(code.co_name))
+        if getattr(function, "__code__", None) is code:
+            if _is_public(function, frame.f_globals):
+                found = function
+        elif code.co_varnames[:1] in (("self",), ("cls",)):
+            break
+        frame = frame.f_back
+    return found
+
+
+def called_as(op: Any) -> tuple[str, str]:
+    """The name of the function through which the user called an op, and its signature."""
+    function = _public_function(sys._getframe(1))
+    name = op.__name__ if function is None else _attached_name(function)
+    return name, signature_text(name, inspect.signature(op if function is None else function))
+
+
+def called_function(_: None) -> tuple[str, str]:
+    """The name of the function of the package that the user called; empty where there is none."""
+    function = _public_function(sys._getframe(1))
+    return ("", "") if function is None else (_attached_name(function), "")

@@ -179,7 +179,13 @@ def array(self, dtype=None, copy=None):
 
 
 def format_value(self, spec: str) -> str:
-    return format(self.item(), spec) if self.size == 1 and spec else repr(self)
+    """The number of a 0-d tensor; of others what ``repr`` says."""
+    if self.ndim == 0 or (spec and self.size == 1):
+        return format(self.item(), spec)
+    if spec:
+        raise TypeError(f"the format {spec!r} is for one number; this tensor has shape {list(self.shape)}. "
+                        "Format x.item() of one element, or x.numpy().")
+    return repr(self)
 
 
 def copy_shallow(self) -> Tensor:

@@ -70,6 +70,22 @@ TEST(IrParse, ReadsEveryKindOfAttribute) {
   EXPECT_NE(once.find("[(1.5, -2.0j), (nan, infj)]"), std::string::npos) << once;
 }
 
+TEST(IrParse, NamesOfAnyKindAreReadBack) {
+  const std::string text =
+      "program \"<lambda>\"(%\"größe 1\": float32[2], state %\"a \\\"b\\\"\": float32[2]) -> "
+      "(%\"3x\": float32[2]) {\n"
+      "  %\"3x\" = add(%\"größe 1\", %\"a \\\"b\\\"\") : float32[2]\n"
+      "  write %\"a \\\"b\\\"\" = %\"3x\"\n"
+      "}\n";
+  const Program program = parse_program(text);
+  EXPECT_EQ(program.name, "<lambda>");
+  EXPECT_NE(program.find("größe 1"), kNoValue);
+  EXPECT_NE(program.find("a \"b\""), kNoValue);
+  EXPECT_EQ(to_text(program), text);
+  EXPECT_NE(error_of([] { parse_program("program <lambda>() -> () {}"); }).find("a name"),
+            std::string::npos);
+}
+
 struct Mistake {
   const char *from, *to, *message;
 };

@@ -36,7 +36,7 @@ def test_modules_are_the_same_objects():
         print(paddle.__version__, oar.__version__)
         """
     )
-    assert out.split() == ["3.0.0", oar.__version__]
+    assert out.split() == ["3.3.1", oar.__version__]
 
 
 def test_inner_paths_of_functions():
@@ -66,17 +66,55 @@ def test_writing_to_paddle_is_seen_in_oar():
 @pytest.mark.parametrize(
     ("code", "error", "name"),
     [
-        ("import paddle.foo.bar", "ModuleNotFoundError", "paddle.foo"),
-        ("import paddle.nn.bar", "ModuleNotFoundError", "paddle.nn.bar"),
-        ("from paddle.nn import Foo", "ImportError", "paddle.nn.Foo"),
-        ("from paddle import foo", "ImportError", "paddle.foo"),
-        ("import paddle; paddle.foo", "AttributeError", "paddle.foo"),
-        ("import paddle; paddle.nn.Foo", "AttributeError", "paddle.nn.Foo"),
+        ("import paddle.audio.features", "ModuleNotFoundError", "paddle.audio"),
+        ("import paddle.nn.quant", "ModuleNotFoundError", "paddle.nn.quant"),
+        ("from paddle.distributed import fleet", "ImportError", "paddle.distributed.fleet"),
+        ("from paddle import Model", "ImportError", "paddle.Model"),
+        ("import paddle; paddle.Model", "AttributeError", "paddle.Model"),
+        ("import paddle; paddle.vision.models", "AttributeError", "paddle.vision.models"),
     ],
 )
 def test_missing_names_are_named(code, error, name):
     text = run("-c", code, code=1)
     assert f"{error}: Oar does not have {name} yet" in text
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import paddle.nnn", "ModuleNotFoundError: there is no paddle.nnn; did you mean paddle.nn?"),
+        ("from paddle.nn import Liner", "ImportError: there is no paddle.nn.Liner; did you mean paddle.nn.Linear?"),
+        ("import paddle; paddle.zeroes", "AttributeError: there is no paddle.zeroes; did you mean paddle.zeros?"),
+        ("import paddle; paddle.optimizer.SDG", "AttributeError: there is no paddle.optimizer.SDG; did you mean "
+                                                "paddle.optimizer.SGD?"),
+        ("import paddle; paddle.gelu", "AttributeError: there is no paddle.gelu; did you mean "
+                                       "paddle.nn.functional.gelu?"),
+        ("import paddle; paddle.qwertyuiop", "AttributeError: there is no paddle.qwertyuiop\n"),
+    ],
+)
+def test_typing_errors_are_told_from_missing_names(code, message):
+    text = run("-c", code, code=1)
+    assert message in text and text.count("id you mean") <= 1
+
+
+def test_typing_errors_without_the_command():
+    done = subprocess.run([sys.executable, "-c", "import oar; oar.nn.Liner"], capture_output=True, text=True)
+    assert done.stderr.endswith("AttributeError: there is no oar.nn.Liner; did you mean oar.nn.Linear?\n")
+
+
+def test_what_is_printed_speaks_of_paddle():
+    out = run_code(
+        """
+        import paddle
+        print(paddle.float32, repr(paddle.ones([1], "int64").dtype), paddle.version.full_version, paddle.version.major)
+        try:
+            paddle.matmul([[1.0]], [[1.0]])
+        except TypeError as error:
+            print(error)
+        """
+    )
+    assert out.startswith("paddle.float32 paddle.int64 3.3.1 3\n") and "paddle.to_tensor" in out
+    assert repr(oar.float32) == "oar.float32"
 
 
 def test_hasattr_still_works():
@@ -116,6 +154,31 @@ def test_tracebacks_show_the_program(tmp_path):
     script.write_text("import paddle\n\nraise ValueError('here')\n")
     text = run(script, code=1)
     assert f'File "{script}", line 3' in text and "ValueError: here" in text
+    assert text.startswith(f'Traceback (most recent call last):\n  File "{script}", line 3, in <module>\n')
+
+
+def test_tracebacks_begin_at_the_program(tmp_path):
+    (tmp_path / "failing.py").write_text("import paddle\n\ndef f():\n    paddle.ones([2]).reshape([3])\n\nf()\n")
+    for arguments in (("failing.py",), ("-m", "failing"), ("-c", "import failing")):
+        text = run(*arguments, cwd=tmp_path, code=1)
+        first, where = text.splitlines()[:2]
+        assert first == "Traceback (most recent call last):" and "runpy" not in text and "__main__.py" not in text
+        assert ("failing.py" if arguments[0] != "-c" else "<string>") in where
+        assert "[reshape]" in text.splitlines()[-1]
+
+
+def test_tracebacks_of_broken_syntax(tmp_path):
+    (tmp_path / "broken.py").write_text("import paddle\nx = = 3\n")
+    text = run("broken.py", cwd=tmp_path, code=1)
+    assert text.lstrip().startswith('File "broken.py", line 2') and "SyntaxError" in text
+
+
+def test_hooks_of_the_program_for_errors_still_run(tmp_path):
+    (tmp_path / "hooked.py").write_text(
+        "import sys\nsys.excepthook = lambda kind, error, trace: print('hooked', error)\nraise ValueError('x')\n")
+    process = subprocess.run([sys.executable, "-m", "oar.as_paddle", "hooked.py"], cwd=tmp_path, capture_output=True,
+                             text=True)
+    assert process.returncode == 1 and process.stdout == "hooked x\n"
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -151,7 +214,7 @@ def test_subprocesses_find_paddle():
         print(subprocess.check_output([sys.executable, "-c", code], text=True, cwd="/").strip())
         """
     )
-    assert out == "True 3.0.0\n"
+    assert out == "True 3.3.1\n"
 
 
 def test_pickles_agree(tmp_path):

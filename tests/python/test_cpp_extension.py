@@ -199,7 +199,10 @@ def test_cached_by_content(ops, folder):
     np.testing.assert_allclose(again.ext_cube(oar.to_tensor([2.0])).numpy(), [8.0])
 
 
-def test_a_header_of_any_source_counts(tmp_path):
+@pytest.mark.parametrize("name", ["plain", "with a space, é and #"])
+def test_a_header_of_any_source_counts(tmp_path, name):
+    tmp_path = tmp_path / name
+    tmp_path.mkdir()
     (tmp_path / "one.h").write_text("// first")
     sources = []
     for name in ("one", "two"):

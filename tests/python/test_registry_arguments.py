@@ -7,7 +7,8 @@ import re
 import pytest
 
 import oar
-from registry.records import DTYPES, RECORDS, each
+from oar._schema_types import python_type
+from registry.records import DTYPES, RECORDS, Trait, each
 
 CLASSES = (TypeError, ValueError, IndexError)
 
@@ -89,6 +90,7 @@ def test_signature(record):
     assert tuple(signature.parameters)[-1] == "name"
     for name, kind in zip(record.parameters, record.types):
         assert re.search(rf"{re.escape(kind)} {name}\b", record.schema), (kind, name)
+        assert signature.parameters[name].annotation == python_type(kind, record.has(Trait.BROADCAST)), (kind, name)
         assert not (kind.endswith("?") and signature.parameters[name].default is inspect.Parameter.empty
                     and re.search(rf"\b{name} =", record.schema))
     assert record.function.__name__ == record.name

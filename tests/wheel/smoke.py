@@ -1,5 +1,6 @@
 """What must work wherever the wheel is installed: import, compute, differentiate, report an error."""
 
+import pathlib
 import sys
 
 import numpy as np
@@ -22,5 +23,9 @@ except (ValueError, RuntimeError) as error:
     assert "matmul" in str(error), error
 else:
     raise AssertionError("matmul of shapes [2, 3] and [2, 3] was not refused")
+
+folder = pathlib.Path(oar.__file__).parent
+for name in ("py.typed", "__init__.pyi", "_C.pyi", "_ops.pyi", "_methods.pyi", "nn/functional/__init__.pyi"):
+    assert (folder / name).is_file(), f"{name} is not in the wheel"
 
 print("oar", oar.__version__, "works with Python", sys.version.split()[0])

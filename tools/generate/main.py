@@ -1,4 +1,4 @@
-"""Generates C++ functions, Python stubs and reference pages from the op records.
+"""Generates C++ functions and reference pages from the op records.
 
 Writes into the build tree only, and only files whose content changed.
 """
@@ -15,7 +15,6 @@ import cpp  # noqa: E402
 import docs  # noqa: E402
 import kernels  # noqa: E402
 import schema  # noqa: E402
-import stubs  # noqa: E402
 
 
 def write(path: Path, text: str) -> None:
@@ -44,9 +43,6 @@ def main() -> None:
         if stem not in families and stem not in ("all", "families"):
             stale.unlink()
     write(options.out / "oar/backend/cpu/gen/kernel_lists.h", kernels.header(options.kernels))
-    every = [op for ops in families.values() for op in ops]
-    for name, text in stubs.files(every).items():
-        write(options.out / "python" / name, text)
     for name, text in docs.pages(families).items():
         write(options.out / "docs/reference" / name, text)
 

@@ -117,7 +117,7 @@ def inplace_variant(op: Op) -> Op:
     return Op(op.name + "_", op.family, [written, *rest], [Result("out", written=True)],
               brief=f"In place: {op.brief[0].lower()}{op.brief[1:]}" if op.brief else "",
               python=places, dtypes=op.dtypes, version=op.version, inplace_of=op.name,
-              schema=op.schema)
+              traits=op.traits - {"HasInplace"}, schema=op.schema)
 
 
 def read_family(path: Path) -> list[Op]:

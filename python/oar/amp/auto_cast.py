@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Literal
 
 from oar import _C
 
@@ -29,7 +30,7 @@ class auto_cast:  # noqa: N801
         self._before.append(_C.set_autocast(*self._state))
         return self
 
-    def __exit__(self, *exc) -> bool:
+    def __exit__(self, *exc: object) -> Literal[False]:
         _C.set_autocast(*self._before.pop())
         return False
 

@@ -20,11 +20,13 @@ import types
 from pathlib import Path
 from typing import Any
 
-from oar.as_paddle._missing import explain_missing_names, missing_error, missing_text
+from oar import _C
+from oar.framework.missing import (
+    explain_missing_names, explain_missing_names_everywhere, missing_error, missing_text)
 
 __all__ = ["PADDLE_VERSION", "install"]
 
-PADDLE_VERSION = "3.0.0"
+PADDLE_VERSION = "3.3.1"  # whose names and meaning Oar mirrors
 _SHIM = str(Path(__file__).parent / "shim")
 _PACKAGE_ROOT = str(Path(__file__).parent.parent.parent)
 
@@ -65,7 +67,7 @@ class _AliasLoader(importlib.abc.Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         name = module.__name__
         real = importlib.import_module("oar" + name.removeprefix("paddle"))
-        explain_missing_names(real)
+        explain_missing_names(real, "paddle")
         sys.modules[name] = real
 
 
@@ -81,8 +83,15 @@ class _AliasFinder(importlib.abc.MetaPathFinder):
         except ModuleNotFoundError:
             found = False
         if not found:
-            raise ModuleNotFoundError(missing_text(fullname), name=fullname)
+            parent = sys.modules.get(real.rpartition(".")[0])
+            raise ModuleNotFoundError(missing_text(fullname, parent), name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _AliasLoader())
+
+
+def _version() -> types.SimpleNamespace:
+    major, minor, patch = PADDLE_VERSION.split(".")
+    return types.SimpleNamespace(full_version=PADDLE_VERSION, major=major, minor=minor, patch=patch, rc="0",
+                                 show=lambda: print("full_version:", PADDLE_VERSION))
 
 
 def _make_facade() -> _Facade:
@@ -94,6 +103,7 @@ def _make_facade() -> _Facade:
     own["__file__"] = oar.__file__
     own["__package__"] = "paddle"
     own["__version__"] = PADDLE_VERSION
+    own["version"] = _version()
     own["__spec__"] = importlib.machinery.ModuleSpec("paddle", None, is_package=True)
     if "__all__" in vars(oar):
         own["__all__"] = oar.__all__
@@ -117,12 +127,12 @@ def install() -> types.ModuleType:
     _prepend_to_python_path(_SHIM, _PACKAGE_ROOT)
     if _SHIM not in sys.path:  # Spawned processes are given this list, whatever PYTHONPATH says.
         sys.path.insert(1, _SHIM)
+    _C.set_library_name("paddle")
     facade = _make_facade()
     sys.modules["paddle"] = facade
     sys.meta_path.insert(0, _AliasFinder())
+    explain_missing_names_everywhere("paddle")
     for name, module in list(sys.modules.items()):
-        if (name == "oar" or name.startswith("oar.")) and isinstance(module, types.ModuleType):
-            explain_missing_names(module)
-            if name != "oar":
-                sys.modules["paddle" + name.removeprefix("oar")] = module
+        if name.startswith("oar.") and isinstance(module, types.ModuleType):
+            sys.modules["paddle" + name.removeprefix("oar")] = module
     return facade

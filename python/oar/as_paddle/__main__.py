@@ -18,6 +18,26 @@ and in the processes it starts.
 """
 
 
+def _without_launcher(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback from the program's own first frame on."""
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        if path != __file__ and not path.startswith("<frozen runpy") and path != runpy.__file__:
+            break
+        trace = trace.tb_next
+    return trace
+
+
+def _show_only_the_program() -> None:
+    shown = sys.excepthook
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
+        trace = _without_launcher(trace)
+        shown(kind, error.with_traceback(trace), trace)
+
+    sys.excepthook = excepthook
+
+
 def _fresh_main(file: str | None) -> types.ModuleType:
     main = types.ModuleType("__main__")
     main.__dict__["__builtins__"] = __builtins__
@@ -53,6 +73,7 @@ def main() -> None:
         print(USAGE, end="")
         sys.exit(0 if arguments else 2)
     as_paddle.install()
+    _show_only_the_program()
     kind, rest = arguments[0], arguments[1:]
     if kind in ("-m", "-c") and not rest:
         sys.exit(f"python -m oar.as_paddle: {kind} needs an argument\n{USAGE}")

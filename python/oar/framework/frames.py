@@ -1,19 +1,16 @@
-"""Whose code a file holds: the user's, or this package's."""
+"""Which Python frames are the user's: messages and tracebacks speak of those."""
 
 from __future__ import annotations
 
-import functools
-import os
+import traceback
+import types
 
-__all__ = ["is_users_file"]
+from oar._C import is_users_file
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_PYTHON = os.path.dirname(os.__file__) + os.sep
+__all__ = ["is_users_file", "last_users_frame"]
 
 
-@functools.lru_cache(maxsize=4096)
-def is_users_file(path: str) -> bool:
-    """Whether code in this file is the user's: not of this package, not of Python."""
-    if path.startswith((_PACKAGE, "<frozen")):
-        return False
-    return not path.startswith(_PYTHON) or "site-packages" in path
+def last_users_frame(trace: types.TracebackType | None) -> traceback.FrameSummary | None:
+    """The innermost line of the user's code that an error passed through."""
+    frames = [frame for frame in traceback.extract_tb(trace) if is_users_file(frame.filename)]
+    return frames[-1] if frames else None

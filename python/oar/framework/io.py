@@ -19,6 +19,7 @@ from oar._lazy import np
 from oar.framework import _pickle, safetensors
 from oar.framework._pickle_limits import MOST_LEVELS
 from oar.framework._replace import replace_files
+from oar.framework._strange_files import explained
 
 __all__ = ["load", "save"]
 
@@ -204,16 +205,21 @@ def load(path: Any, **configs: Any) -> Any:
     as_numpy = bool(configs.get("return_numpy", False))
     keep_names = bool(configs.get("keep_name_table", False))
     if hasattr(path, "read"):
-        return _from_pickle(_pickle.restricted_load(path), as_numpy, keep_names)
+        with explained(path):
+            return _from_pickle(_pickle.restricted_load(path), as_numpy, keep_names)
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"load() takes a path or a file that is open for reading, not {type(path).__name__}.")
     path = os.fspath(path)
     if not os.path.isfile(path):
-        raise ValueError(f"The path '{path}' given to load() is no file.")
+        problem = "is a folder" if os.path.isdir(path) else "does not exist"
+        start = "" if os.path.isabs(path) else f" in {os.getcwd()}"
+        raise ValueError(f"The path '{path}' given to load() is no file: it {problem}{start}.")
     if path.endswith(".safetensors"):
         arrays, _ = safetensors.load_arrays(path)
         if as_numpy:
             return {name: array for name, (array, _) in arrays.items()}
         return {name: array_to_tensor(array, dtype) for name, (array, dtype) in arrays.items()}
-    with open(path, "rb") as file:
+    with open(path, "rb") as file, explained(file):
         return _from_pickle(_pickle.restricted_load(file), as_numpy, keep_names)
 
 

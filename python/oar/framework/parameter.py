@@ -130,6 +130,16 @@ def _rebuild(cls: type, array: Any, dtype: str, name: str, settings: dict[str, A
     return cls(data=array_to_tensor(array, dtype), name=name, **settings)
 
 
+def _check_sizes(shape: Sequence[int]) -> None:
+    """An error in terms of the parameter, not of the op that fills it."""
+    for size in shape:
+        if isinstance(size, str):
+            raise TypeError(f"The shape {list(shape)} of a parameter should hold ints, not {size!r}.")
+        if isinstance(size, int) and size < 0:
+            raise ValueError(f"The shape {list(shape)} of a parameter has a negative size; the layer's sizes, such as "
+                             "in_features or out_channels, should be positive.")
+
+
 def make_parameter(
     shape: Sequence[int],
     dtype: Any,
@@ -140,6 +150,7 @@ def make_parameter(
     """Create and initialise a parameter as ``attr`` says. ``attr.name`` must be set."""
     from oar.nn import initializer as init
 
+    _check_sizes(shape)
     fallback = init._global_initializer(is_bias) or default_initializer
     chosen = attr.initializer or fallback
     if chosen is None:

@@ -13,6 +13,9 @@ from oar._lazy import np
 __all__ = ["default_collate_fn", "default_convert_fn", "tensors_from"]
 
 
+_WAY_OUT = "Pad them in the dataset, or give the DataLoader a collate_fn that does."
+
+
 def default_collate_fn(batch: Sequence[Any]) -> Any:
     """Stack samples field by field.
 
@@ -20,25 +23,38 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
     dictionaries and lists are followed inwards.
     """
     sample = batch[0]
-    if isinstance(sample, Tensor):
-        return np.stack([item.numpy() for item in batch], axis=0)
-    if isinstance(sample, np.ndarray):
-        return np.stack(batch, axis=0)
+    if isinstance(sample, (Tensor, np.ndarray)):
+        return _stacked(batch)
     if isinstance(sample, (numbers.Number, np.number, np.bool_)):
         return np.array(batch)
     if isinstance(sample, (str, bytes)):
         return list(batch)
     if isinstance(sample, Mapping):
-        return {key: default_collate_fn([item[key] for item in batch]) for key in sample}
+        return {key: default_collate_fn([_entry(item, key) for item in batch]) for key in sample}
     if isinstance(sample, Sequence):
         if any(len(item) != len(sample) for item in batch):
             lengths = sorted({len(item) for item in batch})
-            raise RuntimeError(f"Samples of one batch must have as many fields each, but have {lengths}.")
+            raise RuntimeError(f"Samples of one batch must have as many fields each, but have {lengths}. "
+                               f"{_WAY_OUT}")
         return [default_collate_fn(list(fields)) for fields in zip(*batch)]
     raise TypeError(
         "A sample should hold tensors, arrays, numbers, strings, or dictionaries or lists of them, but holds a "
         f"{type(sample).__name__}. Give the DataLoader a collate_fn for it."
     )
+
+
+def _stacked(batch: Sequence[Any]) -> np.ndarray:
+    shapes = sorted({tuple(np.shape(item)) for item in batch})
+    if len(shapes) > 1:
+        raise ValueError(f"Samples of one batch must have the same shape, but have {', '.join(map(str, shapes))}. "
+                         f"{_WAY_OUT}")
+    return np.stack([item.numpy() if isinstance(item, Tensor) else item for item in batch], axis=0)
+
+
+def _entry(sample: Mapping, key: Any) -> Any:
+    if key not in sample:
+        raise KeyError(f"Samples of one batch must have the same keys, but one has no {key!r}: {list(sample)}.")
+    return sample[key]
 
 
 def default_convert_fn(batch: Any) -> Any:

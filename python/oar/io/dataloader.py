@@ -63,6 +63,9 @@ class DataLoader:
         persistent_workers: bool = False,
     ) -> None:
         _check_numbers(num_workers, prefetch_factor, timeout)
+        if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
+            raise TypeError(f"dataset should be a Dataset, with __getitem__ and __len__, or an IterableDataset, not "
+                            f"{type(dataset).__name__}.")
         if not return_list:
             warnings.warn("DataLoader returns batches as lists only; return_list=False has no effect.", stacklevel=2)
         self.dataset = dataset

@@ -5,11 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import traceback
 from typing import Any
 
 from oar import _C
-from oar.framework.frames import is_users_file
+from oar.framework.frames import last_users_frame
 
 __all__ = ["Counts", "must_capture", "options", "reason_of", "say", "telling", "total"]
 
@@ -50,8 +49,8 @@ def say(text: str) -> None:
 def reason_of(error: BaseException) -> str:
     """An error in one line, with the user's line that led to it."""
     first = (str(error).strip().splitlines() or [""])[0]
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users_file(f.filename)]
-    where = f" ({frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line})" if frames else ""
+    frame = last_users_frame(error.__traceback__)
+    where = f" ({frame.filename}:{frame.lineno}: {frame.line})" if frame else ""
     return f"{type(error).__name__}: {first}{where}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import oar
@@ -47,6 +47,8 @@ class Optimizer:
         **options: Any,
     ) -> None:
         _check_arguments(learning_rate, parameters, grad_clip)
+        if isinstance(weight_decay, str):
+            raise TypeError(f"weight_decay should be a float, L1Decay or L2Decay, not {weight_decay!r}.")
         if isinstance(weight_decay, (int, float)) and not isinstance(self, _DecoupledDecay):
             weight_decay = L2Decay(float(weight_decay))
         self._name = name
@@ -352,6 +354,9 @@ class Optimizer:
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state. What belongs to state not made yet is kept for when it is."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() gives, not "
+                            f"{type(state_dict).__name__}.")
         state = dict(state_dict)
         schedule = state.pop("LR_Scheduler", None)
         if isinstance(self._learning_rate, LRScheduler):
@@ -397,14 +402,18 @@ def _take_over(tensor: Tensor, value: Any) -> None:
 
 
 def _check_arguments(learning_rate: Any, parameters: Any, grad_clip: Any) -> None:
+    if not isinstance(learning_rate, (float, LRScheduler)):
+        swapped = isinstance(learning_rate, (list, tuple))
+        raise TypeError(f"learning rate should be float or LRScheduler, got {type(learning_rate)} here."
+                        + (" It comes first: SGD(0.1, parameters=net.parameters())." if swapped else ""))
     if parameters is None and oar.in_dynamic_mode():
-        raise AttributeError("parameters argument given to the Optimizer should not be None in dygraph mode.")
-    if isinstance(parameters, (Tensor, dict)):
+        raise AttributeError("parameters argument given to the Optimizer should not be None in dygraph mode. "
+                             "Pass those of your network: parameters=net.parameters().")
+    if isinstance(parameters, (Tensor, dict)) or (parameters is not None and not isinstance(parameters, Iterable)):
+        own = hasattr(parameters, "parameters")
         raise TypeError(
             f"parameters should be an iterable of Tensors or a list of parameter groups, but received a "
-            f"{type(parameters).__name__}."
+            f"{type(parameters).__name__}." + (" Pass its parameters()." if own else "")
         )
-    if not isinstance(learning_rate, (float, LRScheduler)):
-        raise TypeError(f"learning rate should be float or LRScheduler, got {type(learning_rate)} here")
     if grad_clip is not None and not isinstance(grad_clip, ClipGradBase):
         raise TypeError(f"grad_clip should be a gradient clip from oar.nn, but received {type(grad_clip).__name__}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 import oar
@@ -40,3 +42,18 @@ from oar.tensor import (  # noqa: E402,F401
     search,
     stat,
 )
+
+
+class _Module(types.ModuleType):
+    """Both this module and a function, as in Paddle: ``oar.tensor([1.0])``."""
+
+    def __call__(
+        self, data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    ) -> Tensor:
+        """A tensor from numbers, nested lists, a NumPy array or a tensor. The data is copied."""
+        if pin_memory:
+            raise NotImplementedError("[tensor] pin_memory is for GPUs, which Oar does not have yet; leave it out.")
+        return oar.to_tensor(data, dtype, device, stop_gradient=not requires_grad)
+
+
+sys.modules[__name__].__class__ = _Module

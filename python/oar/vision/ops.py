@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oar._C import Tensor, ops
 from oar._registry import functions_of
@@ -10,8 +10,10 @@ from oar.nn.layer.conv import _ConvNd, _per_axis
 
 _FUNCTIONS = functions_of("oar.vision.ops")
 globals().update(_FUNCTIONS)
+if TYPE_CHECKING:
+    from oar._ops import deform_conv2d
 
-__all__ = ["DeformConv2D", *_FUNCTIONS]
+__all__ = ["DeformConv2D", "deform_conv2d"]
 
 
 class DeformConv2D(_ConvNd):

@@ -27,6 +27,7 @@ class Report {
   void good(std::string_view what, const std::string& text) { line("✓", Style::Green, what, text); }
   // Worth knowing, but nothing is broken.
   void note(std::string_view what, const std::string& text, const std::string& way_out) {
+    notes_.emplace_back(what);
     line("•", Style::Yellow, what, text);
     advise(way_out);
   }
@@ -46,6 +47,7 @@ class Report {
     }
   }
   int failures() const { return failures_; }
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   static constexpr std::size_t kIndent = 16;
@@ -69,6 +71,7 @@ class Report {
   std::ostream& out_;
   bool color_;
   int failures_ = 0;
+  std::vector<std::string> notes_;  // what they are about
 };
 
 // Of what the processors were asked to do in the last minute, by all programs.
@@ -291,7 +294,12 @@ int doctor(std::ostream& out, bool color) {
   report.attempt("python", [&] { report_python(report); });
   out << '\n';
   if (report.failures() == 0) {
-    out << styled("Everything is fine.", Style::Green, color) << '\n';
+    const std::string text =
+        report.notes().empty()
+            ? "Everything is fine."
+            : format("Nothing is wrong; see the {} on {} above.",
+                     report.notes().size() == 1 ? "note" : "notes", join(report.notes(), ", "));
+    out << styled(text, report.notes().empty() ? Style::Green : Style::Yellow, color) << '\n';
     return 0;
   }
   out << styled(format("{} {} wrong.", report.failures(),

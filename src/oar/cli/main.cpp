@@ -1,10 +1,11 @@
 // The `oar` command.
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
 #include "oar/base/error.h"
+#include "oar/base/string_util.h"
 #include "oar/base/version.h"
 #include "oar/cli/commands.h"
 #include "oar/cli/terminal.h"
@@ -13,8 +14,51 @@ namespace {
 
 namespace cli = oar::cli;
 
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  const std::string nearest = oar::nearest_name(word, known);
+  return nearest.empty() ? "." : oar::format("; did you mean '{}'?", nearest);
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) known.push_back("-" + name);
+  }
+  return known;
+}
+
+bool is_among(const std::string& word, const std::vector<std::string>& known) {
+  return std::find(known.begin(), known.end(), word) != known.end();
+}
+
+// A first word that is no command. CLI11 would only say that one is required.
+void check_first_word(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  const bool option = word.starts_with('-');
+  const std::vector<std::string> known = option ? options_of(app) : commands;
+  if (is_among(word, known)) return;
+  oar::fail(oar::ErrorKind::NotFound,
+            "there is no {} '{}'{}\nhint: The commands are {}; `oar --help` describes them.",
+            option ? "option" : "command", word, suggestion(word, known),
+            oar::join(commands, ", "));
+}
+
+// Words that the command does not take, an option with a typing error above all.
+[[noreturn]] void refuse_extras(const CLI::App& app) {
+  const CLI::App& command = *app.get_subcommands().front();
+  const std::string word = app.remaining(true).front();
+  oar::fail(oar::ErrorKind::InvalidArgument,
+            "{} does not take '{}'{}\nhint: `oar {} --help` lists what it takes.",
+            command.get_name(), word,
+            word.starts_with('-') ? suggestion(word, options_of(command)) : std::string("."),
+            command.get_name());
+}
+
 int run(int argc, char** argv) {
-  CLI::App app{"Oar: train, compile, distribute, deploy and serve.", "oar"};
+  CLI::App app{"Looks at this machine, the flags, the ops and captured programs of Oar.", "oar"};
+  app.footer("`oar COMMAND --help` describes one command. Start with `oar doctor`.");
   app.set_version_flag("--version,-V", std::string("oar ") + oar::version());
   app.require_subcommand(1);
 
@@ -22,16 +66,24 @@ int run(int argc, char** argv) {
   const bool color = cli::wants_color();
   CLI::App* doctor_command =
       app.add_subcommand("doctor", "Check this machine and this installation.");
+  doctor_command->footer(
+      "Ends with status 0 if nothing is wrong. OAR_PYTHON names the Python to check.");
   doctor_command->callback([&] { status = cli::doctor(std::cout, color); });
 
   CLI::App* flags_command =
       app.add_subcommand("flags", "List the flags, their values and how to set them.");
+  flags_command->footer(
+      "Example: OAR_LOG=info oar flags    shows a flag that the environment sets");
   flags_command->callback([&] { status = cli::show_flags(std::cout, color); });
 
   cli::OpsQuery query;
   CLI::App* ops_command = app.add_subcommand("ops", "List the ops, or show one in full.");
   ops_command->add_option("name", query.name, "The op to show");
   ops_command->add_option("--family", query.family, "List this family only");
+  ops_command->footer(
+      "Examples:\n"
+      "  oar ops softmax          one op in full\n"
+      "  oar ops --family loss    the ops of a family");
   ops_command->callback([&] { status = cli::show_ops(std::cout, color, query); });
 
   cli::InspectQuery program;
@@ -41,16 +93,26 @@ int run(int argc, char** argv) {
       ->required();
   inspect_command->add_option("--svg", program.svg, "Draw it into this file instead");
   inspect_command->add_flag("--optimise", program.optimise, "Run the compiler's passes first");
+  inspect_command->footer(
+      "Examples:\n"
+      "  python -c 'import oar; print(oar.jit.capture(lambda x: x.exp(), [oar.ones([2])]))' > f.txt\n"
+      "  oar inspect f.txt --optimise\n"
+      "  oar inspect f.txt --svg f.svg");
   inspect_command->callback([&] { status = cli::inspect(std::cout, color, program); });
 
   if (argc == 1) {
     std::cout << app.help();
     return 0;
   }
+  check_first_word(app, argv[1]);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {  // --help and --version come this way too
-    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const CLI::ExtrasError&) {
+    refuse_extras(app);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+    oar::fail(oar::ErrorKind::InvalidArgument, "{}: {}.\nhint: `oar {} --help` shows how.", argv[1],
+              error.what(), argv[1]);
   }
   return status;
 }

@@ -104,9 +104,10 @@ int show_ops(std::ostream& out, bool color, const OpsQuery& query) {
   if (!query.family.empty()) {
     std::vector<std::string> names;
     for (const auto& [name, ops] : families) names.push_back(name);
+    const std::string near = nearest_name(query.family, names);
     user_check(families.contains(query.family), ErrorKind::NotFound,
-               "there is no family of ops called '{}'.\nhint: The families are {}.", query.family,
-               join(names, ", "));
+               "there is no family of ops called '{}'{}\nhint: The families are {}.", query.family,
+               near.empty() ? "." : format("; did you mean '{}'?", near), join(names, ", "));
   }
   std::size_t count = 0;
   for (const auto& [family, ops] : families) {

@@ -63,12 +63,22 @@ bool capture(const std::vector<std::string>& command, std::string& output) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+// The one the user names, that of the checkout whose build this is, or the first on the path.
+std::string python_to_check() {
+  namespace fs = std::filesystem;
+  const char* chosen = std::getenv("OAR_PYTHON");
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  const std::string staged = staged_package();
+  const fs::path own = fs::path(staged).parent_path().parent_path() / ".venv/bin/python";
+  std::error_code error;
+  return !staged.empty() && fs::exists(own, error) ? own.string() : "python3";
+}
+
 }  // namespace
 
 PythonCheck check_python() {
   PythonCheck result;
-  const char* chosen = std::getenv("OAR_PYTHON");
-  const std::string python = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
+  const std::string python = python_to_check();
   std::string output;
   if (!capture({python, "-c", kScript}, output)) {
     result.detail = python;

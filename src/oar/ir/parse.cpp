@@ -83,10 +83,14 @@ class ProgramParser {
 
 // ---- values and types --------------------------------------------------------------------------
 
+std::string without_quote(const std::string& label) {
+  return label.starts_with('"') ? label.substr(1) : label;
+}
+
 ValueId ProgramParser::define(const std::string& label, ValueType type) {
   if (ids_.contains(label)) in_.fail_here(format("%{} is defined twice", label));
   const bool numbered = std::isdigit(static_cast<unsigned char>(label[0])) != 0;
-  const ValueId id = program_.add_value(std::move(type), numbered ? "" : label);
+  const ValueId id = program_.add_value(std::move(type), numbered ? "" : without_quote(label));
   ids_.emplace(label, id);
   return id;
 }
@@ -157,7 +161,7 @@ void ProgramParser::sizes() {
 
 void ProgramParser::header() {
   in_.expect("program");
-  program_.name = in_.name();
+  program_.name = in_.any_name();
   if (depth_ == 0 && in_.peek() == '<') list("<", ">", [&] { sizes(); });
   list("(", ")", [&] {
     const bool state = in_.accept("state");
@@ -166,7 +170,8 @@ void ProgramParser::header() {
     if (depth_ > 0) in_.fail_here(format("the region {} has a state, %{}", program_.name, label));
     if (!program_.type_of(id).shape.is_known())
       in_.fail_here(format("the state %{} has an open size", label));
-    program_.states.push_back({id, state_tensor(label, program_.type_of(id)), kNoValue});
+    program_.states.push_back(
+        {id, state_tensor(without_quote(label), program_.type_of(id)), kNoValue});
   });
   in_.expect("->");
   list("(", ")", [&] {
@@ -214,7 +219,7 @@ void ProgramParser::assumption() {
 
 void ProgramParser::constant() {
   const auto [id, label] = typed_value();
-  program_.constants.push_back({id, constant_tensor(label, program_.type_of(id))});
+  program_.constants.push_back({id, constant_tensor(without_quote(label), program_.type_of(id))});
 }
 
 // One number for one element, a list for several, in row-major order.

@@ -5,6 +5,7 @@
 #include "oar/base/string_util.h"
 #include "oar/ir/bind.h"
 #include "oar/ir/region.h"
+#include "oar/ir/text_reader.h"
 
 namespace oar {
 namespace {
@@ -29,6 +30,15 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+// Functions of users may be called <lambda>, and their values anything.
+std::string name_text(const std::string& name) { return is_plain_name(name) ? name : quoted(name); }
+
+std::string label_text(const Program& program, ValueId id) {
+  const std::string label = program.label(id);
+  const bool named = id >= 0 && !program.values[static_cast<size_t>(id)].name.empty();
+  return named ? "%" + name_text(label.substr(1)) : label;
+}
+
 std::string attribute_text(const Value& v) {
   switch (v.tag) {
     case OAR_TAG_DOUBLE:
@@ -49,9 +59,9 @@ std::string attribute_text(const Value& v) {
 
 std::string operand_text(const Program& program, const Operand& operand) {
   if (operand.kind == Operand::One)
-    return operand.ids.empty() ? "None" : program.label(operand.ids[0]);
+    return operand.ids.empty() ? "None" : label_text(program, operand.ids[0]);
   std::vector<std::string> items;
-  for (ValueId id : operand.ids) items.push_back(program.label(id));
+  for (ValueId id : operand.ids) items.push_back(label_text(program, id));
   return "[" + join(items, ", ") + "]";
 }
 
@@ -78,7 +88,7 @@ std::string constant_text(const Tensor& t, int64_t largest) {
 }
 
 std::string typed(const Program& program, ValueId id) {
-  return program.label(id) + ": " + program.type_of(id).str();
+  return label_text(program, id) + ": " + program.type_of(id).str();
 }
 
 std::string sizes_text(const Program& program) {
@@ -97,7 +107,7 @@ std::string header(const Program& program, bool region) {
   for (ValueId id : program.inputs) parameters.push_back(typed(program, id));
   for (const State& s : program.states) parameters.push_back("state " + typed(program, s.value));
   for (ValueId id : program.outputs) results.push_back(typed(program, id));
-  return format("program {}{}({}) -> ({}) {{\n", program.name,
+  return format("program {}{}({}) -> ({}) {{\n", name_text(program.name),
                 region ? std::string() : sizes_text(program), join(parameters, ", "),
                 join(results, ", "));
 }
@@ -135,7 +145,7 @@ std::string instruction_text(const Program& program, const Instruction& instruct
                              const PrintOptions& options, const std::string& indent) {
   std::vector<std::string> results, types, arguments;
   for (ValueId id : instruction.results) {
-    results.push_back(program.label(id));
+    results.push_back(label_text(program, id));
     types.push_back(program.type_of(id).str());
   }
   for (const Operand& operand : instruction.operands)
@@ -165,7 +175,8 @@ std::string program_text(const Program& program, const PrintOptions& options,
   }
   for (const State& s : program.states)
     if (s.written != kNoValue)
-      text += format("{}write {} = {}\n", inside, program.label(s.value), program.label(s.written));
+      text += format("{}write {} = {}\n", inside, label_text(program, s.value),
+                     label_text(program, s.written));
   return text + indent + "}";
 }
 

@@ -59,6 +59,10 @@ void TextReader::expect(std::string_view word) {
   if (!accept(word)) expected(format("'{}'", word));
 }
 
+bool is_plain_name(std::string_view text) {
+  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_word_part);
+}
+
 std::string TextReader::name() {
   if (!is_letter(peek())) expected("a name");
   const size_t start = at_;
@@ -66,8 +70,14 @@ std::string TextReader::name() {
   return std::string(text_.substr(start, at_ - start));
 }
 
+std::string TextReader::any_name() { return peek() == '"' ? string() : name(); }
+
 std::string TextReader::label() {
   expect("%");
+  if (peek() == '"') {
+    const std::string quoted = string();
+    return is_plain_name(quoted) ? quoted : '"' + quoted;
+  }
   const size_t start = at_;
   while (at_ < text_.size() && is_word_part(text_[at_])) ++at_;
   if (at_ == start) expected("the name of a value");

@@ -9,6 +9,9 @@
 
 namespace oar {
 
+// A letter or _, then letters, digits, _ and . Other names stand in quotes.
+bool is_plain_name(std::string_view text);
+
 class TextReader {
  public:
   explicit TextReader(std::string_view text) : text_(text) {}
@@ -25,8 +28,9 @@ class TextReader {
   void expect(std::string_view word);
   bool at_word(std::string_view word);
 
-  std::string name();         // a letter or _, then letters, digits, _ and .
-  std::string label();        // %name or %12, without the sign
+  std::string name();         // a plain one
+  std::string any_name();     // a plain one, or any in quotes
+  std::string label();        // %name, %12 or %"any name", without % and the last quote
   int64_t integer();          // with an optional minus
   std::string number_word();  // the characters of a number: sign, digits, ., e, inf, nan
   std::string string();       // "…" with \" \\ and \n

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -71,8 +72,8 @@ class Record:
     @functools.cached_property
     def types(self) -> tuple[str, ...]:
         """The schema's types, such as "Tensor", "Tensor(a!)", "int[]?"."""
-        parameters = inspect.signature(self.function).parameters
-        return tuple(parameters[name].annotation for name in self.parameters)
+        inside = self.schema[self.schema.index("("):self.schema.rindex("->")]
+        return tuple(re.search(rf"[(,] ?([^ ,]+) {name}(?= =|,|\))", inside)[1].lstrip("(") for name in self.parameters)
 
     @functools.cached_property
     def written(self) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
 
 import oar
@@ -96,6 +97,9 @@ class LayerStateMixin:
             The keys that are missing or do not fit in shape, and the keys that nothing wanted. A value
             that is skipped is also warned of.
         """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"set_state_dict() takes a dictionary of tensors by name, as state_dict() gives, not "
+                            f"{type(state_dict).__name__}.")
         missing: list[str] = []
         matched: set[str] = set()
         pairs = []

@@ -39,6 +39,9 @@ class Sequential(Layer):
             layers = tuple(layers[0].items())
         for number, entry in enumerate(layers):
             if isinstance(entry, (tuple, list)):
+                if len(entry) != 2 or isinstance(entry[0], Layer):
+                    raise ValueError("Sequential takes layers or (name, layer) pairs, each as an argument of its own. "
+                                     "For a list of layers write Sequential(*layers).")
                 name, entry = entry
                 self.add_sublayer(str(name), entry)
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -70,8 +71,10 @@ def compile_library(command: list[str], verbose: bool = False, dependencies: str
     """Runs the compiler; an error shows what it said. The files that it read are appended to ``dependencies``."""
     if verbose:
         print(shlex.join(command))
-    environment = {**os.environ, "DEPENDENCIES_OUTPUT": dependencies} if dependencies else None
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    with open(dependencies or os.devnull, "ab") as rules:
+        # The compiler cuts this variable's value at a space, so it gets the open file.
+        environment = {**os.environ, "DEPENDENCIES_OUTPUT": f"/dev/fd/{rules.fileno()}"} if dependencies else None
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, pass_fds=[rules.fileno()])
     said = (done.stdout + done.stderr).strip()
     if done.returncode:
         raise RuntimeError(f"The extension does not compile (status {done.returncode}):\n{said}\n"
@@ -90,8 +93,9 @@ def _digest(path: str) -> str | None:
 
 def _read_dependencies(path: Path) -> list[str]:
     """The files that make rules name, one rule for each source; headers of the system are not among them."""
-    text = path.read_text().replace("\\\n", " ")
-    return sorted({word for line in text.splitlines() for word in line.partition(": ")[2].split()})
+    lines = path.read_text().replace("\\\n", " ").splitlines()
+    words = {word for line in lines for word in re.findall(r"(?:\\[ #]|\S)+", line.partition(": ")[2])}
+    return sorted(re.sub(r"\\([ #])", r"\1", word).replace("$$", "$") for word in words)
 
 
 class CachedBuild:

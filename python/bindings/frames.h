@@ -1,0 +1,27 @@
+// Python frames: which of them are the user's, and under which name the user called an op.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common.h"
+#include "oar/runtime/segment.h"
+
+namespace oar::python {
+
+// Whether code of this file is the user's: not of the package, not of Python.
+bool is_users_file(std::string_view path);
+
+// The innermost Python line of the user; none where the interpreter's lock is not held.
+SourceLine users_line();
+
+// An op as the user called it: functions of the package call other ops than their names say.
+struct CalledOp {
+  std::string name;
+  std::string signature;
+};
+CalledOp called_as(const Op& op);
+// The same where no op has been called yet; `otherwise` where the user's own code called in.
+std::string called_function(const char* otherwise);
+
+}  // namespace oar::python

@@ -1,0 +1,53 @@
+"""What to tell someone who loads a file that is no checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from oar.framework._pickle import UnsafePickleError
+
+__all__ = ["explained"]
+
+_KINDS = {
+    b"PK\x03\x04": "it is a zip archive, as torch.save writes. Load it with PyTorch, and save its state_dict() as "
+                   "safetensors, which load() reads",
+    b"\x93NUMPY": "it is a NumPy array. Use numpy.load, and to_tensor on what that gives",
+    b"\x89HDF": "it is an HDF5 file. Read it with h5py, and use to_tensor on its arrays",
+    b"\x1f\x8b": "it is compressed with gzip. Unpack it first",
+    b"version https://git-lfs": "it is a pointer of Git LFS. Get the file itself with `git lfs pull`",
+    b"<": "it is a web page or XML; the download may have failed",
+}
+
+
+def _reason(start: bytes) -> str:
+    if not start:
+        return "it is empty"
+    for mark, text in _KINDS.items():
+        if start.startswith(mark):
+            return text
+    if len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 30:
+        return "it looks like safetensors. Give it a name that ends in .safetensors"
+    if start[0] == 0x80:
+        return "it is a pickle that is damaged or cut off. Copy or download it again"
+    return f"it begins with {start[:16]!r}. load() reads what save() wrote, here or in Paddle, and .safetensors"
+
+
+@contextlib.contextmanager
+def explained(file: BinaryIO) -> Iterator[None]:
+    """Within it, a file that cannot be read is told of by its name and by what it is instead."""
+    begin = file.tell() if file.seekable() else None
+    try:
+        yield
+    except UnsafePickleError:
+        raise
+    except pickle.UnpicklingError as error:
+        if begin is None:
+            raise
+        file.seek(begin)
+        name = getattr(file, "name", None)
+        told = f"'{os.fsdecode(name)}'" if isinstance(name, (str, bytes)) else "The file"
+        raise pickle.UnpicklingError(f"{told} is not a checkpoint: {_reason(file.read(32))}.") from error
