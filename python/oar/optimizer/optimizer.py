@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -57,6 +58,10 @@ class Optimizer:
         self._default_dict = {"weight_decay": weight_decay, "grad_clip": grad_clip, **options}
         self._accumulators: dict[str, dict[str, Tensor]] = defaultdict(dict)
         self._accumulators_holder: dict[str, Any] = {}
+        self._state_loaded = False  # a state that has been loaded still waits for the first step
+        self._strangers = False  # it has states that fit no parameter
+        self._without_state: list[str] = []
+        self._rows: dict[int, Tensor] = {}
         self._master_weights: dict[str, Tensor] = {}
         self._lr_tensors: dict[float, Tensor] = {}
         self._lr_value = float("nan")
@@ -244,11 +249,16 @@ class Optimizer:
                 _C.outside_capture(lambda: self._make_buckets(signature))
             else:
                 self._make_buckets(signature)
+        grads, self._rows = self._split_rows(grads)
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
         for bucket in self._buckets:
             chosen = [grads[position] for position in bucket.positions]
             self._run(bucket, self._prepared(bucket, chosen))
+
+    def _split_rows(self, grads: list[Any]) -> tuple[list[Any], dict[int, Tensor]]:
+        """The gradients, and for those that stand for some rows of their parameter, by position, which rows."""
+        return grads, {}
 
     def _clipped(self, grads: list[Any]) -> list[Any]:
         grads = list(grads)
@@ -305,6 +315,8 @@ class Optimizer:
             for name in self._state_names:
                 bucket.state[name] = [self._state_tensor(name, param) for param in bucket.params]
         self._signature = signature
+        self._state_loaded = False
+        self._warn_of_new_states()
 
     def _master_weight(self, param: Tensor) -> Tensor:
         master = self._master_weights.get(param.name)
@@ -315,16 +327,47 @@ class Optimizer:
             self._master_weights[param.name] = master
         return master
 
+    def _state_name(self, name: str, param: Tensor) -> str:
+        """A new name for the state ``name`` of a parameter: what it has in state dicts."""
+        own = "" if self._name is None else f"{self._name}_"
+        return unique_name.generate(f"{param.name}_{own}{name}")
+
     def _state_tensor(self, name: str, param: Tensor) -> Tensor:
         """The state ``name`` of a parameter, made when asked for first."""
         made = self._accumulators[name].get(param.name)
         if made is None:
-            full = unique_name.generate(f"{param.name}_{name}")
+            full = self._state_name(name, param)
             made = persistent(lambda: self._initial_state(name, param), full)
-            if made.name in self._accumulators_holder:
-                _take_over(made, self._accumulators_holder.pop(made.name))
+            held = self._claim(full)
+            if held is not None:
+                _take_over(made, held)
             self._accumulators[name][param.name] = made
         return made
+
+    def _claim(self, name: str) -> Any:
+        """The loaded value of a state that is made now. None where no state has been loaded, or not for it."""
+        held = self._accumulators_holder
+        if not held and not self._state_loaded:
+            return None
+        key = _matching(name, held)
+        if key is not None:
+            return held.pop(key)
+        if self._strangers:
+            raise AssertionError(
+                f"The state dict given to {type(self).__name__}.set_state_dict() does not have {name}; it still has "
+                f"{_few(held)}. States go by the names of parameters: build the network as it was built when the "
+                "state was saved, before other layers, or set the names with ParamAttr(name=...)."
+            )
+        self._without_state.append(name)
+        return None
+
+    def _warn_of_new_states(self) -> None:
+        if self._without_state:
+            warnings.warn(
+                f"The state dict given to {type(self).__name__}.set_state_dict() does not have "
+                f"{_few(self._without_state)}: these begin anew.", stacklevel=2,
+            )  # fmt: skip
+            self._without_state = []
 
     def _option(self, param: Tensor, name: str) -> Any:
         """An option of the group that a parameter belongs to."""
@@ -346,26 +389,58 @@ class Optimizer:
         return state
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. What belongs to state not made yet is kept for when it is."""
+        """Take over a state. What belongs to state not made yet is kept for when it is.
+
+        States go by their names, which begin with those of the parameters. The number at the end may differ: a
+        second optimizer of the same parameters can go on where the first one stopped. A state that is missing is an
+        error, here or at the first step; one that fits no parameter is warned of.
+        """
         state = dict(state_dict)
-        schedule = state.pop("LR_Scheduler", None)
-        if isinstance(self._learning_rate, LRScheduler):
-            if schedule is None:
-                raise KeyError("'LR_Scheduler' is not in the state dict of an optimizer with a scheduler.")
-            self._learning_rate.set_state_dict(schedule)
-            self._refresh_lr()
-        for name, value in (state.pop("master_weights", None) or {}).items():
+        self._load_schedule(state.pop("LR_Scheduler", None))
+        masters = state.pop("master_weights", None) or {}
+        self._warn_of_strangers(state, masters)
+        for name, value in masters.items():
             if name in self._master_weights:
                 self._master_weights[name].set_value(value)
             else:
                 self._master_weights[name] = value if isinstance(value, Tensor) else oar.to_tensor(value)
         for tensors in self._accumulators.values():
             for tensor in tensors.values():
-                if tensor.name not in state:
-                    raise AssertionError(f"optimizer Tensor {tensor.name} not found")
-                _take_over(tensor, state.pop(tensor.name))
+                key = _matching(tensor.name, state)
+                if key is None:
+                    raise AssertionError(f"optimizer Tensor {tensor.name} not found in the state dict: {_few(state)}")
+                _take_over(tensor, state.pop(key))
         self._accumulators_holder = state
+        self._state_loaded = bool(state)
         self._signature = None
+
+    def _load_schedule(self, schedule: dict[str, Any] | None) -> None:
+        scheduler = self._learning_rate
+        if isinstance(scheduler, LRScheduler):
+            if schedule is None:
+                raise KeyError("'LR_Scheduler' is not in the state dict of an optimizer with a scheduler.")
+            scheduler.set_state_dict(schedule)
+            self._refresh_lr()
+        elif schedule is not None:
+            warnings.warn(
+                "The state dict has the state of an LRScheduler, but this optimizer's learning rate is a number: it "
+                f"stays {self.get_lr()}.", stacklevel=3,
+            )  # fmt: skip
+
+    def _warn_of_strangers(self, state: dict[str, Any], masters: dict[str, Any]) -> None:
+        """Warn of states that fit none of the parameters, which nothing will ever use."""
+        names = [param.name for param in self._flat]
+        if not names:
+            return
+        known, starts = set(names), tuple(f"{name}_" for name in names)
+        strangers = [key for key in state if not key.startswith(starts)]
+        strangers += [key for key in masters if key not in known]
+        self._strangers = bool(strangers)
+        if strangers:
+            warnings.warn(
+                f"{len(strangers)} states of the state dict belong to no parameter of this {type(self).__name__} and "
+                f"are not used: {_few(strangers)}. Its parameters are {_few(names)}.", stacklevel=4,
+            )  # fmt: skip
 
     set_dict = set_state_dict
     load_state_dict = set_state_dict
@@ -378,6 +453,21 @@ class Optimizer:
 def _is_variable(tensor: Any) -> bool:
     """Whether it is a variable of a program, which has no value now."""
     return isinstance(tensor, Tensor) and oar.static.program.program_of(tensor) is not None
+
+
+def _matching(name: str, state: dict[str, Any]) -> str | None:
+    """The key of a state in a state dict: its name, or the only one that differs in the number at the end alone."""
+    if name in state:
+        return name
+    stem = name.rpartition("_")[0]
+    alike = [key for key in state if key.rpartition("_")[0] == stem and key.rpartition("_")[2].isdigit()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _few(names: Any) -> str:
+    """The first of some names, for a message."""
+    names = list(names)
+    return (", ".join(names[:4]) or "nothing") + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 class _DecoupledDecay:
