@@ -42,7 +42,8 @@ def _number(value: Any) -> float:
 class _Clock:
     """The steps of parameters that are updated together, and the powers of the betas that state dicts show.
 
-    The tensors of a state dict are views of the powers, so that they follow.
+    The tensors of a state dict are views of the powers, so that they follow: from the first state dict on, and in
+    programs always.
     """
 
     def __init__(self, steps: float, betas: tuple[float, float], name: str) -> None:
@@ -51,11 +52,11 @@ class _Clock:
         if oar.in_dynamic_mode():
             self._betas = oar.to_tensor(np.array(betas, dtype="float64"))
             self._powers = oar.zeros([2], dtype="float32")
-            self.moved()
+        self.seen = False
 
     def moved(self) -> None:
         """The op has counted a step."""
-        if self._powers is not None:
+        if self._powers is not None and (self.seen or _C.is_capturing()):
             _C.ops.copy_into(self._powers, _C.ops.pow(self._betas, self.steps + 1.0))
 
     def set(self, steps: int) -> None:
@@ -65,6 +66,12 @@ class _Clock:
     def show(self, which: int, tensor: Tensor) -> None:
         """Let ``tensor`` be the power of beta 1 or 2 from now on."""
         tensor._share_data_with(self._powers[which : which + 1])
+
+    def look(self) -> None:
+        """Somebody looks at the powers."""
+        if not self.seen:
+            self.seen = True
+            self.moved()
 
 
 def _steps_from_powers(powers: dict[float, float]) -> int:
@@ -160,10 +167,13 @@ class Adam(Optimizer):
         return clock is not None and {name for name, held in self._clocks.items() if held is clock} == set(names)
 
     def _start_clock(self, names: list[str], clock: _Clock) -> None:
+        before = [self._clocks[name] for name in names if name in self._clocks]
         for name in names:
             self._clocks[name] = clock
             for which, power in enumerate(self._powers.get(name, ())):
                 clock.show(which, power)
+        if any(old.seen for old in before):
+            clock.look()
 
     def _split_rows(self, grads: list[Any]) -> tuple[list[Any], dict[int, Tensor]]:
         lazy = [bucket for bucket in self._buckets if bucket.options["lazy_mode"] and bucket.regularizer is None]
@@ -211,6 +221,8 @@ class Adam(Optimizer):
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
         rest = {key: state.pop(key) for key in ("master_weights", "LR_Scheduler") if key in state}
+        for clock in self._clocks.values():
+            clock.look()
         for which in (0, 1):
             state.update({powers[which].name: powers[which] for powers in self._powers.values()})
         return {**state, **rest}

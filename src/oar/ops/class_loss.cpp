@@ -10,7 +10,6 @@
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/along.h"
 #include "oar/ops/gen/compare.h"
-#include "oar/ops/gen/control.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/cross_entropy.h"
 #include "oar/ops/gen/embedding.h"
@@ -246,7 +245,7 @@ const OpDef label_smooth_op = {
       const Dim classes = a.label.dim(-1);
       const Tensor many = count_of(Dims(&classes, 1), kept.dtype());
       return narrowed(a.prior_dist.defined()
-                          ? kept + widened(without_gradient(a.prior_dist)) * a.epsilon
+                          ? kept + widened(without_tape(a.prior_dist)) * a.epsilon
                           : (kept * many + a.epsilon) / many,
                       a.label.dtype());
     },

@@ -5,7 +5,6 @@
 #include "oar/ops/count.h"
 #include "oar/ops/gen/along.h"
 #include "oar/ops/gen/compare.h"
-#include "oar/ops/gen/control.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/gather.h"
 #include "oar/ops/gen/reduction.h"
@@ -291,7 +290,7 @@ Weighted with_soft_label(const Tensor& input, const Tensor& label, const Tensor&
   const Dim classes = input.dim(o.axis);
   if (o.smoothing > 0)
     share = (1 - o.smoothing) * share + o.smoothing / count_of(Dims(&classes, 1), input.dtype());
-  const Tensor given = without_gradient(share);
+  const Tensor given = without_tape(share);
   Weighted w;
   if (o.use_softmax)
     w.loss = std::get<0>(soft_cross_entropy(input, given, o.axis));
@@ -439,7 +438,7 @@ const OpDef nll_loss_op = {
       const HardLabel hard(label, a.ignore_index);
       Weighted w{.loss = -picked, .valid = hard.valid};
       if (a.weight.defined())
-        w.weight = zero_unless(hard.valid, take(without_gradient(a.weight), hard.safe));
+        w.weight = zero_unless(hard.valid, take(without_tape(a.weight), hard.safe));
       const Tensor loss = reduce_weighted(w, a.reduction, true);
       return a.reduction == "none" ? squeeze(loss, IntArgs{1}) : loss;
     },

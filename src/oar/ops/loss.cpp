@@ -5,7 +5,6 @@
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/along.h"
 #include "oar/ops/gen/compare.h"
-#include "oar/ops/gen/control.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/pointwise_loss.h"
 #include "oar/ops/gen/reduction.h"
@@ -106,7 +105,7 @@ const OpDef binary_cross_entropy_op = {
         "The cross entropy of probabilities and labels in [0, 1], times a weight if one is "
         "given.",
     .decompose = [](const args::binary_cross_entropy& a) -> Made {
-      const Tensor label = without_gradient(a.label);
+      const Tensor label = without_tape(a.label);
       if (!a.weight.defined())
         return pointwise_loss(a.input, label, "bernoulli", 0, 0, a.reduction);
       const Tensor loss = pointwise_loss(a.input, label, "bernoulli", 0, 0, "none");
@@ -137,12 +136,12 @@ const OpDef binary_cross_entropy_with_logits_op = {
         "The cross entropy of sigmoid(logit) and labels in [0, 1], without overflow; "
         "pos_weight weighs the positive labels.",
     .decompose = [](const args::binary_cross_entropy_with_logits& a) -> Made {
-      const Tensor label = without_gradient(a.label);
+      const Tensor label = without_tape(a.label);
       if (!a.weight.defined() && !a.pos_weight.defined())
         return pointwise_loss(a.logit, label, "binary_entropy", 0, 0, a.reduction);
       // log_sigmoid is exact for large arguments of either sign.
       Tensor logs = -log_sigmoid(a.logit);
-      if (a.pos_weight.defined()) logs = logs * (label * (without_gradient(a.pos_weight) - 1) + 1);
+      if (a.pos_weight.defined()) logs = logs * (label * (without_tape(a.pos_weight) - 1) + 1);
       const Tensor loss = (1 - label) * a.logit + logs;
       return reduce_loss(a.weight.defined() ? loss * a.weight : loss, a.reduction);
     },
@@ -172,7 +171,7 @@ const OpDef kl_div_op = {
         "label holds logarithms already. 'batchmean' divides the sum by the first size.",
     .decompose = [](const args::kl_div& a) -> Made {
       const char* kind = a.log_target ? "divergence_of_log" : "divergence";
-      const Tensor label = without_gradient(a.label);
+      const Tensor label = without_tape(a.label);
       if (a.reduction != "batchmean")
         return pointwise_loss(a.input, label, kind, 0, 0, a.reduction);
       const Tensor total = pointwise_loss(a.input, label, kind, 0, 0, "sum");
@@ -200,7 +199,7 @@ const OpDef log_loss_op = {
     .schema = "log_loss(Tensor input, Tensor label, float epsilon = 0.0001) -> Tensor",
     .brief = "-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon).",
     .decompose = [](const args::log_loss& a) -> Made {
-      const Tensor label = without_gradient(a.label);
+      const Tensor label = without_tape(a.label);
       return -(label * log(a.input + a.epsilon)) - (1 - label) * log(1 - a.input + a.epsilon);
     },
     .dtypes = "float",

@@ -7,7 +7,6 @@
 #include "oar/ops/count.h"
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/along.h"
-#include "oar/ops/gen/control.h"
 #include "oar/ops/gen/cross_entropy.h"
 #include "oar/ops/gen/gather.h"
 #include "oar/ops/gen/pointwise_loss.h"
@@ -34,7 +33,7 @@ const OpDef hinge_embedding_loss_op = {
         "'mean') -> Tensor",
     .brief = "input where label is 1, max(0, margin - input) where it is -1.",
     .decompose = [](const args::hinge_embedding_loss& a) -> Made {
-      return pointwise_loss(a.input, without_gradient(a.label), "hinge_embedding", a.margin, 0,
+      return pointwise_loss(a.input, without_tape(a.label), "hinge_embedding", a.margin, 0,
                             a.reduction);
     },
     .dtypes = "float",
@@ -225,7 +224,7 @@ const OpDef gaussian_nll_loss_op = {
                    to_string(a.variance.dims()), to_string(a.input.dims()));
       }
       // As in Paddle, the variance is not trained by this loss.
-      const Tensor spread = clip(widened(without_gradient(variance)), Scalar(a.epsilon));
+      const Tensor spread = clip(widened(without_tape(variance)), Scalar(a.epsilon));
       Tensor loss = 0.5 * (log(spread) + square(widened(a.input) - widened(a.label)) / spread);
       if (a.full) loss = loss + 0.5 * std::log(2 * std::numbers::pi);
       return narrowed(reduce_loss(loss, a.reduction), a.input.dtype());
