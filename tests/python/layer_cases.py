@@ -1,8 +1,8 @@
 """Calls of layers and functions, with what Paddle 3.3 gives for them in ``data/layer_cases.json``.
 
-A call is a text in which the operands have names. Every operand of floats asks for its gradient. A layer runs in training,
-then in evaluation; its state is looked at after each. An array is kept as two numbers: its sum with fixed weights and the
-sum of its magnitudes. ``python layer_cases.py``, with a Python that has Paddle, writes the file anew.
+A call is a text in which the operands have names. Every operand of floats asks for its gradient. A layer runs in
+training, then in evaluation; its state is looked at after each. An array is kept as two numbers: its sum with fixed
+weights and the sum of its magnitudes. ``python layer_cases.py``, with a Python that has Paddle, writes the file anew.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def norms() -> Iterator[Case]:
         for shape in ((4, 3), (4, 3, 5), (2, 3, 4, 4), (2, 3, 2, 2, 2)):
             yield f"nn.BatchNorm(3{more})", {"x": f(*shape)}
     yield "nn.BatchNorm(3, data_layout='NHWC')", {"x": f(2, 4, 4, 3)}
-    for layout, shape in (("NCHW", (2, 4, 3, 3)), ("NHWC", (2, 3, 3, 4)), ("NCL", (2, 4, 3)), ("NDHWC", (2, 2, 2, 2, 4))):
+    for layout, shape in (("NCHW", (2, 4, 3, 3)), ("NHWC", (2, 3, 3, 4)), ("NCL", (2, 4, 3)),
+                          ("NDHWC", (2, 2, 2, 2, 4))):
         for more in ("", ", bias_attr=False"):
             yield f"nn.GroupNorm(2, 4, data_format='{layout}'{more})", {"x": f(*shape)}
     for rank, shape in (("1D", (2, 3)), ("1D", (2, 3, 5)), ("2D", (2, 3, 4, 4)), ("3D", (2, 3, 2, 2, 2))):
@@ -89,7 +90,8 @@ def norms() -> Iterator[Case]:
             yield f"nn.InstanceNorm{rank}(3{more})", {"x": f(*shape)}
     for more in ("", ", weight_attr=False", ", bias_attr=False"):
         yield f"nn.LayerNorm([3, 5]{more})", {"x": f(2, 3, 5)}
-    for layout, shape in (("NCHW", (2, 5, 3, 3)), ("NHWC", (2, 3, 3, 5)), ("NCL", (2, 5, 3)), ("NDHWC", (2, 2, 2, 2, 5))):
+    for layout, shape in (("NCHW", (2, 5, 3, 3)), ("NHWC", (2, 3, 3, 5)), ("NCL", (2, 5, 3)),
+                          ("NDHWC", (2, 2, 2, 2, 5))):
         yield f"nn.LocalResponseNorm(3, alpha=0.1, beta=0.6, k=2.0, data_format='{layout}')", {"x": f(*shape)}
 
 
@@ -102,7 +104,8 @@ def windows() -> Iterator[Case]:
         for more in ("", ", stride=2, padding=1, output_padding=1", ", stride=2, padding='SAME'", ", groups=2"):
             yield f"nn.Conv{n}DTranspose(4, 6, 3{more})", {"x": f(*shape)}
             yield f"nn.Conv{n}DTranspose(4, 6, 3{more}, data_format='{layout}')", {"x": f(*_last(shape))}
-        for more in ("2", "3, stride=2, padding=1", "3, stride=2, padding=1, ceil_mode=True", "3, stride=2, padding='SAME'"):
+        for more in ("2", "3, stride=2, padding=1", "3, stride=2, padding=1, ceil_mode=True",
+                     "3, stride=2, padding='SAME'"):
             for kind in (f"MaxPool{n}D({more}", f"AvgPool{n}D({more}"):
                 yield f"nn.{kind})", {"x": f(*shape)}
                 if n > 1:
@@ -156,9 +159,11 @@ def losses() -> Iterator[Case]:
         yield f"F.margin_ranking_loss(x, o, y, 0.3, {by})", {**signs, "o": f(4)}
         yield f"F.soft_margin_loss(x, y, {by})", signs
         yield f"F.hinge_embedding_loss(x, y, 0.8, {by})", signs
-        yield f"F.multi_label_soft_margin_loss(x, y, w, {by})", {"x": f(4, 3), "y": given(np.eye(4, 3)), "w": u(0.5, 1.5, 3)}
+        yield (f"F.multi_label_soft_margin_loss(x, y, w, {by})",
+               {"x": f(4, 3), "y": given(np.eye(4, 3)), "w": u(0.5, 1.5, 3)})
         yield f"F.multi_margin_loss(x, y, 2, 0.7, w, {by})", {"x": f(4, 3), "y": i(0, 3, 4), "w": u(0.5, 1.5, 3)}
-        yield f"F.cosine_embedding_loss(x, z, y, 0.1, {by})", {"x": f(4, 3), "z": f(4, 3), "y": given([1.0, -1.0, 1.0, -1.0])}
+        yield (f"F.cosine_embedding_loss(x, z, y, 0.1, {by})",
+               {"x": f(4, 3), "z": f(4, 3), "y": given([1.0, -1.0, 1.0, -1.0])})
         yield f"F.triplet_margin_loss(x, p, n, swap=True, {by})", {"x": f(4, 3), "p": f(4, 3), "n": f(4, 3)}
         yield f"F.poisson_nll_loss(x, y, False, True, {by})", {"x": u(0.2, 2, 4, 3), "y": u(0.2, 5, 4, 3)}
         yield f"F.gaussian_nll_loss(x, y, v, True, {by})", {"x": f(4, 3), "y": f(4, 3), "v": u(0.2, 2, 4, 1)}
@@ -175,7 +180,8 @@ def losses() -> Iterator[Case]:
     yield "F.softmax_with_cross_entropy(x, y, soft_label=True)", {"x": f(4, 5), "y": shares(4, 5)}
     yield "F.hsigmoid_loss(x, y, 6, w, b)", {"x": f(4, 3), "y": i(0, 6, 4), "w": f(5, 3), "b": f(5)}
     paths = {"t": given([[0, 2, -1], [0, -1, 3], [0, 1, -1]]), "c": given([[0, 1, 0], [1, 0, 1], [1, 1, 1]])}
-    yield "F.hsigmoid_loss(x, y, 5, w, b, t, c)", {"x": f(3, 3), "y": i(0, 5, 3, 1), "w": f(5, 3), "b": f(5, 1), **paths}
+    tree = {"x": f(3, 3), "y": i(0, 5, 3, 1), "w": f(5, 3), "b": f(5, 1)}
+    yield "F.hsigmoid_loss(x, y, 5, w, b, t, c)", {**tree, **paths}
 
 
 def sequences() -> Iterator[Case]:
@@ -191,7 +197,8 @@ def sequences() -> Iterator[Case]:
         yield f"nn.BiRNN({cell}, {cell})", {"x": f(2, 5, 3), "sequence_length": given([2, 5])}
     half_hidden = [[True] * 5] * 2 + [[False] * 5] * 3
     masks = {"bool": given(half_hidden), "int": given(half_hidden, "int64"), "float": fixed(f(2, 1, 5, 5)),
-             "far": fixed(given(np.where(half_hidden, 0.0, -1e9))), "later": fixed(given(np.triu(np.full((5, 5), -np.inf), 1)))}
+             "far": fixed(given(np.where(half_hidden, 0.0, -1e9))),
+             "later": fixed(given(np.triu(np.full((5, 5), -np.inf), 1)))}
     for weights in (False, True):
         yield f"nn.MultiHeadAttention(8, 2, kdim=6, vdim=4, need_weights={weights})", {
             "query": f(2, 3, 8), "key": f(2, 5, 6), "value": f(2, 5, 4)}
@@ -199,7 +206,8 @@ def sequences() -> Iterator[Case]:
             yield f"nn.MultiHeadAttention(8, 2, need_weights={weights})", {"query": f(2, 5, 8), "attn_mask": mask}
     for first in (False, True):
         yield f"nn.TransformerEncoderLayer(8, 2, 16, 0.0, normalize_before={first})", {"x": f(2, 5, 8)}
-        yield f"nn.TransformerDecoderLayer(8, 2, 16, 0.0, normalize_before={first})", {"x": f(2, 5, 8), "memory": f(2, 4, 8)}
+        yield (f"nn.TransformerDecoderLayer(8, 2, 16, 0.0, normalize_before={first})",
+               {"x": f(2, 5, 8), "memory": f(2, 4, 8)})
     yield "F.scaled_dot_product_attention(q, k, v, m)", {"q": f(2, 5, 2, 4), "k": f(2, 5, 2, 4), "v": f(2, 5, 2, 4),
                                                          "m": fixed(f(2, 1, 5, 5))}
     yield "nn.Embedding(6, 3, padding_idx=2)", {"x": given([0, 2, 5, 2])}
@@ -207,8 +215,8 @@ def sequences() -> Iterator[Case]:
     for dropout in ("Dropout(0.3)", "Dropout(0.3, mode='downscale_in_infer')", "Dropout2D(0.3)", "AlphaDropout(0.3)",
                     "RReLU(0.2, 0.4)"):
         yield f"EVAL nn.{dropout}", {"x": f(2, 3, 4, 4)}
-    for kind in ("PReLU(4)", "PReLU(4, data_format='NHWC')", "GLU(1)", "Maxout(2)", "Softmax2D()", "Hardsigmoid()", "GELU(True)",
-                 "ThresholdedReLU(0.3, 0.7)", "Softplus(2, 1)"):
+    for kind in ("PReLU(4)", "PReLU(4, data_format='NHWC')", "GLU(1)", "Maxout(2)", "Softmax2D()", "Hardsigmoid()",
+                 "GELU(True)", "ThresholdedReLU(0.3, 0.7)", "Softplus(2, 1)"):
         yield f"nn.{kind}", {"x": f(2, 4, 4, 4)}
 
 

@@ -298,7 +298,8 @@ def _with_padding(cell: Layer, inputs: Tensor, states: Any, outputs: Tensor, len
     steps, batch = inputs.shape[0], inputs.shape[1]
 
     def for_all_steps(state: Tensor) -> Tensor:
-        return ops.reshape(ops.expand(ops.unsqueeze(state, [0]), [steps, *state.shape]), [steps * batch, state.shape[1]])
+        spread = ops.expand(ops.unsqueeze(state, [0]), [steps, *state.shape])
+        return ops.reshape(spread, [steps * batch, state.shape[1]])
 
     made, _ = cell(ops.reshape(inputs, [steps * batch, inputs.shape[2]]), _mapped(for_all_steps, states))
     step = ops.reshape(oar.arange(steps, dtype=length.dtype), [steps, 1, 1])
