@@ -248,6 +248,13 @@ PyObject* from_value(const Value& v) {
 
 namespace {
 
+// An operand that its op gives no gradient to says so.
+void mark_fixed(PyObject* argument, const Sample& sample, size_t position) {
+  const auto* spec =
+      position < sample.args.size() ? std::get_if<TensorSpec>(&sample.args[position]) : nullptr;
+  if (spec && !spec->differentiable) check(PyObject_SetAttrString(argument, "fixed", Py_True));
+}
+
 // The op's samples as lists of arguments in the given dtype.
 PyObject* op_samples(PyObject*, PyObject* args) {
   const char* name;
@@ -263,8 +270,10 @@ PyObject* op_samples(PyObject*, PyObject* args) {
       for (const Sample& sample : op.def().samples()) {
         const Frame frame = sample.make(op.schema(), type, number++);
         Ref row = checked(PyList_New(0));
+        size_t position = 0;
         for (const Value& v : frame.args()) {
           const Ref argument(from_value(v));
+          mark_fixed(argument.get(), sample, position++);
           check(PyList_Append(row.get(), argument.get()));
         }
         check(PyList_Append(list.get(), row.get()));

@@ -10,8 +10,10 @@ from oar._framework import in_dynamic_mode
 
 
 def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True) -> Tensor:
-    """A tensor from numbers, nested lists, a NumPy array or a tensor. The data is copied."""
+    """A tensor from numbers, nested lists, a NumPy array or a tensor. The data is copied; no gradient follows it."""
     t = _C.make_tensor(data, dtype)
+    if not t.stop_gradient:
+        t = t.detach()
     if place is not None and not _is_cpu(place):
         t = t.to(place)
     if not in_dynamic_mode():

@@ -9,7 +9,7 @@ from oar.nn import functional as F
 
 
 def reference(query, key, value, mask=None, causal=False, scale=None):
-    """Attention in float64 with a whole matrix of scores; rows that see nothing are 0."""
+    """Attention in float64 with a whole matrix of scores; in rows that see nothing all keys weigh alike."""
     sharers = query.shape[2] // key.shape[2]
     key, value = np.repeat(key, sharers, 2), np.repeat(value, sharers, 2)
     scores = np.einsum("bqhd,bkhd->bhqk", query, key) * (scale or query.shape[-1] ** -0.5)
@@ -17,10 +17,10 @@ def reference(query, key, value, mask=None, causal=False, scale=None):
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
     if causal:
         scores = np.where(np.tri(*scores.shape[2:], dtype=bool), scores, -np.inf)
+    allowed = np.tri(*scores.shape[2:]) if causal else np.ones(scores.shape[2:])
     high = np.max(scores, -1, keepdims=True, initial=-1e300)
-    weights = np.exp(scores - high)
-    total = weights.sum(-1, keepdims=True)
-    return np.einsum("bhqk,bkhe->bqhe", weights / np.where(total == 0, 1, total), value)
+    weights = np.where(high == -1e300, allowed, np.exp(scores - high))
+    return np.einsum("bhqk,bkhe->bqhe", weights / np.maximum(weights.sum(-1, keepdims=True), 1e-300), value)
 
 
 def numbers(*shape, seed=0):
@@ -81,16 +81,53 @@ def test_masks_broadcast_and_hide():
     np.testing.assert_allclose(out.numpy(), reference(*arrays, mask=mask[:, None]), atol=1e-12)
 
 
-def test_a_query_that_sees_nothing_is_zero_to_second_order():
+def test_a_query_that_sees_nothing_is_the_mean_of_the_values_to_second_order():
     query, key, value = (oar.to_tensor(a, stop_gradient=False) for a in qkv(1, 2, 1, 3, 1, 4))
     mask = oar.to_tensor([[True, False, True], [False, False, False]])
     out = F.scaled_dot_product_attention(query, key, value, mask)
-    assert np.all(out.numpy()[0, 1] == 0)
+    np.testing.assert_allclose(out.numpy()[0, 1], value.numpy()[0].mean(0), atol=1e-12)
     grads = oar.grad((out * out).sum(), [query, key, value], create_graph=True)
     second = oar.grad(sum((g * g).sum() for g in grads), [query, key, value])
     for g in [*grads, *second]:
         assert np.isfinite(g.numpy()).all()
     assert np.all(grads[0].numpy()[0, 1] == 0)
+
+
+@pytest.mark.parametrize("sizes", [(2, 5, 2, 5, 2, 4), (1, 70, 2, 500, 1, 8), (2, 1, 4, 9, 2, 8)])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", ["bool", "-inf", "-1e38"])
+def test_rows_that_are_hidden_altogether(kind, causal, sizes):
+    """Values, and gradients by difference quotients, where every other query sees nothing."""
+    arrays = qkv(*sizes)
+    seen = np.ones((sizes[1], sizes[3]), bool)
+    seen[::2] = False
+    mask = seen if kind == "bool" else np.where(seen, 0.0, float(kind))
+    tensors = [oar.to_tensor(a, stop_gradient=False) for a in arrays]
+    out = F.scaled_dot_product_attention(*tensors, attn_mask=oar.to_tensor(mask), is_causal=causal)
+    wanted = reference(*arrays, mask=seen, causal=causal)
+    np.testing.assert_allclose(out.numpy(), wanted, atol=1e-12)
+    weight = numbers(*wanted.shape, seed=7)
+    (out * oar.to_tensor(weight)).sum().backward()
+    for which, (array, tensor) in enumerate(zip(arrays, tensors)):
+        place, step = tuple(n // 2 for n in array.shape), 1e-5
+        moved = []
+        for sign in (1, -1):
+            changed = [a.copy() for a in arrays]
+            changed[which][place] += sign * step
+            moved.append((reference(*changed, mask=seen, causal=causal) * weight).sum())
+        assert tensor.grad.numpy()[place] == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-4, abs=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_gradients_under_a_mask_of_large_numbers(dtype):
+    """A row whose scores all lie near -1e9: the weights still sum to 1 in the derivative."""
+    query, key, value = (oar.to_tensor(a).astype(dtype) for a in qkv(1, 40, 2, 40, 2, 16))
+    value.stop_gradient = False
+    mask = np.zeros((40, 40), "float32")
+    mask[::2] = -1e9
+    F.scaled_dot_product_attention(query, key, value, attn_mask=oar.to_tensor(mask)).sum().backward()
+    total = value.grad.astype("float64").numpy().sum(1)
+    np.testing.assert_allclose(total, 40, rtol=2e-2 if dtype == "bfloat16" else 1e-4)
 
 
 def test_no_keys():
@@ -146,6 +183,42 @@ def test_errors():
         F.scaled_dot_product_attention(x, x[:, :, :1], x[:, :, :1], enable_gqa=False)
     with pytest.raises(ValueError, match="divisible"):
         nn.MultiHeadAttention(10, 3)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_subclass_prepares_queries_and_keys(need_weights):
+    """Rotary embeddings are put in by overriding ``_prepare_qkv``."""
+
+    def rotated(x):
+        angle = np.arange(x.shape[2])[:, None] / 10.0 ** np.arange(x.shape[3] // 2)
+        even, odd = x[..., 0::2], x[..., 1::2]
+        turned = [even * np.cos(angle) - odd * np.sin(angle), even * np.sin(angle) + odd * np.cos(angle)]
+        return np.stack(turned, -1).reshape(x.shape).astype("float32")
+
+    class Rotary(nn.MultiHeadAttention):
+        def _prepare_qkv(self, query, key, value, cache=None):
+            q, k, v = super()._prepare_qkv(query, key, value, cache)
+            assert list(q.shape) == [2, 2, 5, 4] and cache is None
+            return oar.to_tensor(rotated(q.numpy())), oar.to_tensor(rotated(k.numpy())), v
+
+    layer, x = Rotary(8, 2, need_weights=need_weights), numbers(2, 5, 8).astype("float32")
+    q, k, v = (p(oar.to_tensor(x)).numpy().reshape(2, 5, 2, 4) for p in (layer.q_proj, layer.k_proj, layer.v_proj))
+    q, k = (rotated(part.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for part in (q, k))
+    out = layer(oar.to_tensor(x))
+    wanted = layer.out_proj(oar.to_tensor(reference(q, k, v).reshape(2, 5, 8).astype("float32")))
+    np.testing.assert_allclose((out[0] if need_weights else out).numpy(), wanted.numpy(), atol=1e-5)
+
+
+def test_a_subclass_may_change_the_width_of_queries():
+    class Wide(nn.MultiHeadAttention):
+        def _prepare_qkv(self, query, key, value, cache=None):
+            q, k, v = super()._prepare_qkv(query, key, value, cache)
+            return oar.concat([q, q], -1), oar.concat([k, k], -1), v
+
+    layer, x = Wide(8, 2), oar.to_tensor(numbers(2, 5, 8).astype("float32"))
+    q, k, v = (p(x).numpy().reshape(2, 5, 2, 4) for p in (layer.q_proj, layer.k_proj, layer.v_proj))
+    wanted = layer.out_proj(oar.to_tensor(reference(q, k, v, scale=1.0).reshape(2, 5, 8).astype("float32")))
+    np.testing.assert_allclose(layer(x).numpy(), wanted.numpy(), atol=1e-5)
 
 
 def test_multi_head_attention_weights_and_cache():

@@ -319,3 +319,20 @@ def test_accuracy():
     meter.update(meter.compute(pred, oar.to_tensor([[1], [2]])))
     assert meter.accumulate() == [0.5, 1.0] and meter.name() == ["acc_top1", "acc_top2"]
     assert float(oar.metric.accuracy(pred, oar.to_tensor([[1], [2]]))) == 0.5
+
+
+def test_collate_fn_is_what_was_given_and_may_be_set_later():
+    data = [np.float32(n) for n in range(4)]
+
+    class Numbers(oar.io.Dataset):
+        def __getitem__(self, index):
+            return data[index]
+
+        def __len__(self):
+            return len(data)
+
+    loader = oar.io.DataLoader(Numbers(), batch_size=2)
+    assert loader.collate_fn is None and oar.io.DataLoader(Numbers(), batch_size=None).collate_fn is None
+    assert [batch[0].tolist() if isinstance(batch, list) else batch.tolist() for batch in loader] == [[0, 1], [2, 3]]
+    loader.collate_fn = lambda samples: np.array([sum(samples)], "float32")
+    assert [batch.tolist() for batch in loader] == [[1], [5]]

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import warnings
 import weakref
 
 import numpy as np
@@ -368,3 +369,19 @@ def test_gradient_clips(clip, expected):
     clipped = clip([(parameter, grad), (spared, grad)])
     np.testing.assert_allclose(clipped[0][1].numpy(), expected, rtol=1e-5)
     np.testing.assert_array_equal(clipped[1][1].numpy(), [3.0, 4.0])
+
+
+@pytest.mark.parametrize("value", [np.array(3.0, "float32"), 3.0, oar.full([], 3.0)])
+def test_assign_of_one_number_keeps_its_shape(value):
+    class Scale(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.scale = self.create_parameter([], default_initializer=nn.initializer.Assign(value))
+
+    net, other = Scale(), Scale()
+    assert list(net.scale.shape) == [] and float(net.scale) == 3
+    net.scale.set_value(np.array(5.0, "float32"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert other.set_state_dict(net.state_dict()) == ([], [])
+    assert float(other.scale) == 5

@@ -42,15 +42,24 @@ class TestCTC:
         x = np.repeat(self.scores(4, 1, 3), 31, axis=1)
         labels = [label for n in range(5) for label in itertools.product([1, 2], repeat=n)]
         padded = np.array([[*label, 0, 0, 0, 0][:4] for label in labels])
-        loss = self.call(tensor(x), padded, [4] * 31, [len(label) for label in labels], reduction="none")
-        assert np.exp(-loss.numpy()).sum() == pytest.approx(1.0, rel=1e-5)
+        loss = self.call(tensor(x), padded, [4] * 31, [len(label) for label in labels], reduction="none").numpy()
+        fits = np.array([len(label) + sum(a == b for a, b in itertools.pairwise(label)) <= 4 for label in labels])
+        assert np.exp(-loss[fits]).sum() == pytest.approx(1.0, rel=1e-5)
+        assert not loss[~fits].any()
 
-    def test_a_label_that_does_not_fit_costs_infinitely_much_and_has_no_gradient(self):
-        x = tensor(self.scores(3, 1), stop_gradient=False)
-        loss = self.call(x, [[1, 1, 1]], [3], [3], reduction="sum")
-        assert np.isinf(float(loss))
-        loss.backward()
-        assert np.isfinite(x.grad.numpy()).all()
+    @pytest.mark.parametrize("label, steps", [([1, 1, 1], 4), ([1, 2, 3], 2), ([2, 2, 1], 3), ([1, 0, 0], 0)])
+    def test_a_label_that_does_not_fit_costs_nothing_and_has_no_gradient(self, label, steps):
+        x = tensor(self.scores(4, 2), stop_gradient=False)
+        length = 3 if label[1] else 1
+        loss = self.call(x, [label, [1, 2, 0]], [steps, 4], [length, 2], reduction="none")
+        assert float(loss[0]) == 0 and float(loss[1]) > 0
+        loss.sum().backward()
+        assert not x.grad.numpy()[:, 0].any() and x.grad.numpy()[:, 1].any()
+
+    def test_a_label_of_no_probability_still_costs_infinitely_much(self):
+        x = self.scores(3, 1)
+        x[:, :, 1] = -np.inf
+        assert np.isinf(float(self.call(tensor(x), [[1]], [3], [1], reduction="sum")))
 
     def test_mean_divides_by_label_lengths(self):
         x, args = tensor(self.scores()), ([[1, 2], [3, 4], [5, 0]], [30, 20, 10], [2, 2, 1])
@@ -169,7 +178,10 @@ def test_hierarchical_probabilities_sum_to_one():
     x = oar.expand(oar.randn([1, 5]), [7, 5])
     loss = layer(x, oar.arange(7)).numpy()
     assert loss.shape == (7, 1)
-    assert np.exp(-loss).sum() == pytest.approx(1.0, rel=1e-5)
+    # One of seven leaves lies a step higher in the tree, and costs log 2 for that step.
+    steps = np.array([int(7 + label).bit_length() - 1 for label in range(7)])
+    lacking = (3 - steps)[:, None] * np.log(2)
+    assert lacking.any() and np.exp(lacking - loss).sum() == pytest.approx(1.0, rel=1e-5)
 
 
 def test_margins_of_zero_are_plain_cross_entropy():

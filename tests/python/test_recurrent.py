@@ -47,8 +47,9 @@ def run(kind, weights, x, state, reverse, lengths):
 
 
 def weights_of(layer, number, suffix):
-    names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_ho"]
-    return [getattr(layer, f"{n}_l{number}{suffix}").numpy() for n in names if hasattr(layer, f"{n}_l{number}{suffix}")]
+    found = [getattr(layer, f"{n}_l{number}{suffix}").numpy() for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+    cell = getattr(layer[number], "cell_bw" if suffix else "cell_fw", None) or layer[number].cell
+    return found + ([cell.weight_ho.numpy()] if hasattr(cell, "weight_ho") else [])
 
 
 @pytest.fixture(autouse=True)

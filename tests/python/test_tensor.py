@@ -319,3 +319,14 @@ def test_threads_give_the_same():
         results.append([(x * 2).exp().numpy(), x.sum().numpy(), x.sum(axis=0).numpy(), oar.tanh(x).mean().numpy()])
     for a, b in zip(*results):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_to_tensor_of_a_tensor_leaves_the_graph(nested):
+    x = oar.to_tensor([1.0, 2.0], stop_gradient=False)
+    given = [x[0] * 2, x[1] * 2] if nested else x * 2
+    plain, leaf = oar.to_tensor(given), oar.to_tensor(given, stop_gradient=False)
+    assert plain.stop_gradient and not leaf.stop_gradient and leaf.is_leaf
+    (leaf * leaf).sum().backward()
+    assert x.grad is None and leaf.grad.tolist() == [4.0, 8.0]
+    assert not oar.to_tensor(x) is x and not x.stop_gradient

@@ -136,11 +136,11 @@ def test_grid_sample_of_the_identity_is_the_image():
         np.testing.assert_allclose(F.grid_sample(x, grid, align_corners=align).numpy(), x.numpy(), atol=1e-12)
 
 
-def test_grid_sample_beyond_the_image_and_nan():
+def test_grid_sample_beyond_the_image():
     x = oar.to_tensor(np.full((1, 1, 2, 2), np.inf))
-    far = oar.to_tensor(np.array([[[[1e30, 0.0], [np.nan, 0.0], [-9.0, 9.0]]]]))
-    np.testing.assert_array_equal(F.grid_sample(x, far).numpy(), np.zeros((1, 1, 1, 3)))
-    assert np.isinf(F.grid_sample(x, far[:, :, 2:], padding_mode="border").numpy()).all()
+    far = oar.to_tensor(np.array([[[[1e30, 0.0], [-9.0, 9.0]]]]))
+    np.testing.assert_array_equal(F.grid_sample(x, far).numpy(), np.zeros((1, 1, 1, 2)))
+    assert np.isinf(F.grid_sample(x, far[:, :, 1:], padding_mode="border").numpy()).all()
 
 
 def test_grid_sample_errors():
@@ -187,3 +187,26 @@ def test_upsampling_layers_show_what_they_were_given():
     assert repr(nn.Upsample(size=[4, 6])) == f"Upsample(size=[4, 6], {rest})"
     assert repr(nn.Upsample(scale_factor=2, name="up")) == f"Upsample(scale_factor=2, {rest}, name=up)"
     assert repr(nn.UpsamplingBilinear2D(size=[4, 6])) == "UpsamplingBilinear2D(size=[4, 6], data_format=NCHW)"
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_places_that_are_no_numbers(padding):
+    """Between pixels a place that is no number reads none; the nearest pixel of such a place is none, which is 0."""
+    x = oar.to_tensor(np.arange(9, dtype="float32").reshape(1, 1, 3, 3) + 1, stop_gradient=False)
+    places = np.array([[[[np.nan, 0], [0, np.nan], [0, 0]]]], "float32")
+    grid = oar.to_tensor(places, stop_gradient=False)
+    out = F.grid_sample(x, grid, padding_mode=padding)
+    np.testing.assert_array_equal(out.numpy().ravel(), [np.nan, np.nan, 5])
+    out[0, 0, 0, 2].backward()
+    np.testing.assert_array_equal(x.grad.numpy().ravel(), np.arange(9) == 4)
+    nearest = F.grid_sample(x, grid, mode="nearest", padding_mode=padding)
+    np.testing.assert_array_equal(nearest.numpy().ravel(), [0, 0, 5])
+
+
+@pytest.mark.parametrize("size", [3, 5, 9])
+def test_the_nearest_pixel_of_a_place_between_two_is_the_even_one(size):
+    x = np.arange(size, dtype="float32").reshape(1, 1, 1, size)
+    at = np.arange(size - 1) + 0.5
+    grid = np.stack([2 * at / (size - 1) - 1, np.zeros(size - 1)], -1).astype("float32")[None, None]
+    out = F.grid_sample(oar.to_tensor(x), oar.to_tensor(grid), mode="nearest")
+    np.testing.assert_array_equal(out.numpy().ravel(), np.round(at))

@@ -86,7 +86,7 @@ class DataLoader:
         self.batch_size = batch_size if batch_sampler is None else getattr(batch_sampler, "batch_size", None)
         batched = self.batch_sampler is not None or (self._iterable and batch_size is not None)
         self.auto_collate_batch = batched
-        self.collate_fn = collate_fn or (default_collate_fn if batched else default_convert_fn)
+        self.collate_fn = collate_fn
 
     def _choose_sampler(self, given: Any, batch_size: int | None, shuffle: bool, drop_last: bool) -> Any:
         if self._iterable:
@@ -122,7 +122,8 @@ class DataLoader:
         return (list(job) if isinstance(job, (list, tuple)) else job for job in source)
 
     def _fetcher(self) -> Fetcher:
-        return Fetcher(self.dataset, self.collate_fn, self.batch_size, self.drop_last)
+        collate = self.collate_fn or (default_collate_fn if self.auto_collate_batch else default_convert_fn)
+        return Fetcher(self.dataset, collate, self.batch_size, self.drop_last)
 
     def _here(self) -> Iterator[Any]:
         fetcher = self._fetcher()

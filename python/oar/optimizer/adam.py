@@ -13,6 +13,7 @@ from oar._lazy import np
 from oar.framework import unique_name
 from oar.framework.persistent import persistent
 from oar.optimizer._plan import Bucket
+from oar.optimizer._rows import RowUpdate, has_sparse_gradient, merged_rows
 from oar.optimizer.lr import LRScheduler
 from oar.optimizer.optimizer import Optimizer, _DecoupledDecay, _is_variable
 
@@ -28,6 +29,49 @@ def _check_betas(beta1: Any, beta2: Any, epsilon: Any) -> None:
             raise ValueError(f"Invalid value of {name}, expect {name} in [0,1), but received {value}.")
     if not 0 <= float(epsilon):
         raise ValueError(f"Invalid value of epsilon, expect epsilon >= 0, but received {epsilon}.")
+
+
+# The names of the powers of both betas, as they appear in state dicts.
+_POWERS = ("beta1_pow_acc", "beta2_pow_acc")
+
+
+def _number(value: Any) -> float:
+    return float(np.ravel(value.numpy() if isinstance(value, Tensor) else value)[0])
+
+
+class _Clock:
+    """The steps of parameters that are updated together, and the powers of the betas that state dicts show.
+
+    The tensors of a state dict are views of the powers, so that they follow: from the first state dict on, and in
+    programs always.
+    """
+
+    def __init__(self, steps: float, betas: tuple[float, float], name: str) -> None:
+        self.steps = persistent(lambda: oar.full([], steps, dtype="float32"), name)
+        self._powers: Tensor | None = None
+        if oar.in_dynamic_mode():
+            self._betas = oar.to_tensor(np.array(betas, dtype="float64"))
+            self._powers = oar.zeros([2], dtype="float32")
+        self.seen = False
+
+    def moved(self) -> None:
+        """The op has counted a step."""
+        if self._powers is not None and (self.seen or _C.is_capturing()):
+            _C.ops.copy_into(self._powers, _C.ops.pow(self._betas, self.steps + 1.0))
+
+    def set(self, steps: int) -> None:
+        self.steps.set_value(np.array(steps, dtype="float32"))
+        self.moved()
+
+    def show(self, which: int, tensor: Tensor) -> None:
+        """Let ``tensor`` be the power of beta 1 or 2 from now on."""
+        tensor._share_data_with(self._powers[which : which + 1])
+
+    def look(self) -> None:
+        """Somebody looks at the powers."""
+        if not self.seen:
+            self.seen = True
+            self.moved()
 
 
 def _steps_from_powers(powers: dict[float, float]) -> int:
@@ -54,7 +98,8 @@ class Adam(Optimizer):
         parameters: parameters or parameter groups.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``; it enters the gradient.
         grad_clip: a gradient clip from ``oar.nn``.
-        lazy_mode: accepted for compatibility; gradients of single rows are made dense.
+        lazy_mode: where a gradient holds some rows only, as of an ``Embedding`` with ``sparse=True``, leave the other
+            rows and their moments as they are. Otherwise those decay as with a gradient of zeros.
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
         use_multi_tensor: accepted for compatibility; updates are always multi-tensor.
     """
@@ -78,28 +123,30 @@ class Adam(Optimizer):
     ) -> None:
         _check_betas(beta1, beta2, epsilon)
         self._beta1, self._beta2, self._epsilon = float(beta1), float(beta2), float(epsilon)
-        self._steps: dict[str, Tensor] = {}
-        self._power_names: dict[str, tuple[str, str]] = {}
+        self._clocks: dict[str, _Clock] = {}
+        self._powers: dict[str, tuple[Tensor, Tensor]] = {}
         super().__init__(
             learning_rate, parameters, weight_decay, grad_clip, name,
             multi_precision=multi_precision, beta1=self._beta1, beta2=self._beta2, epsilon=self._epsilon,
             lazy_mode=lazy_mode,
         )  # fmt: skip
 
-    # counting steps: one counter per bucket, because the op that uses it also moves it on ----------
+    # counting steps: one clock per bucket, because the op that uses it also moves it on ----------
 
     def _count(self, param: Tensor) -> int:
         """How often a parameter has been updated."""
-        if param.name not in self._power_names:
-            stems = (f"{param.name}_beta1_pow_acc", f"{param.name}_beta2_pow_acc")
-            self._power_names[param.name] = tuple(unique_name.generate(stem) for stem in stems)
-            held = self._held_count(param.name)
-            if held is not None:
-                return held
-        counter = self._steps.get(param.name)
-        if counter is None or _is_variable(counter):  # A program is given its update once.
+        if param.name not in self._powers and oar.in_dynamic_mode():
+            self._powers[param.name] = tuple(self._power_tensor(stem, param) for stem in _POWERS)
+            held = [self._claim(power.name) for power in self._powers[param.name]]
+            if None not in held:
+                return self._steps_behind(param.name, held)
+        clock = self._clocks.get(param.name)
+        if clock is None or _is_variable(clock.steps):  # A program is given its update once.
             return 0
-        return int(float(counter))
+        return int(float(clock.steps))
+
+    def _power_tensor(self, stem: str, param: Tensor) -> Tensor:
+        return persistent(lambda: oar.ones([1], dtype="float32"), self._state_name(stem, param))
 
     def _describe(self, param: Tensor, options: dict[str, Any]) -> tuple[float, Any, Hashable]:
         decay, regularizer, _ = super()._describe(param, options)
@@ -109,26 +156,58 @@ class Adam(Optimizer):
         super()._make_buckets(signature)
         for bucket in self._buckets:
             names = [param.name for param in bucket.params]
-            counter = self._own_counter(names)
-            if counter is None:
-                steps = float(bucket.extra[1])
+            if not self._share_a_clock(names):
                 name = unique_name.generate(f"{names[0]}_steps")
-                counter = persistent(lambda: oar.full([], steps, dtype="float32"), name)  # noqa: B023
-            self._steps.update(dict.fromkeys(names, counter))
+                betas = (bucket.options["beta1"], bucket.options["beta2"])
+                self._start_clock(names, _Clock(float(bucket.extra[1]), betas, name))
 
-    def _own_counter(self, names: list[str]) -> Tensor | None:
-        """The counter of these parameters, if they share one and nobody else does."""
-        counter = self._steps.get(names[0])
-        holders = {name for name, held in self._steps.items() if held is counter}
-        return counter if counter is not None and holders == set(names) else None
+    def _share_a_clock(self, names: list[str]) -> bool:
+        """Whether these parameters have one clock, and nobody else has it."""
+        clock = self._clocks.get(names[0])
+        return clock is not None and {name for name, held in self._clocks.items() if held is clock} == set(names)
+
+    def _start_clock(self, names: list[str], clock: _Clock) -> None:
+        before = [self._clocks[name] for name in names if name in self._clocks]
+        for name in names:
+            self._clocks[name] = clock
+            for which, power in enumerate(self._powers.get(name, ())):
+                clock.show(which, power)
+        if any(old.seen for old in before):
+            clock.look()
+
+    def _split_rows(self, grads: list[Any]) -> tuple[list[Any], dict[int, Tensor]]:
+        lazy = [bucket for bucket in self._buckets if bucket.options["lazy_mode"] and bucket.regularizer is None]
+        if not lazy:
+            return grads, {}
+        if _C.is_capturing() and any(has_sparse_gradient(param) for bucket in lazy for param in bucket.params):
+            raise NotImplementedError(
+                f"{type(self).__name__}(lazy_mode=True) updates the rows that a gradient holds, which only the run of "
+                "a step tells: such a step cannot be captured. Capture the network without optimizer.step(), or "
+                "leave lazy_mode out."
+            )
+        grads, rows = list(grads), {}
+        for position in (position for bucket in lazy for position in bucket.positions):
+            if grads[position].is_selected_rows():
+                rows[position], grads[position] = merged_rows(grads[position])
+        return grads, rows
 
     def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
-        options = bucket.options
-        decay, counter = bucket.extra[0], self._steps[bucket.params[0].name]
+        lists = [params, bucket.state["moment1"], bucket.state["moment2"]]
+        rows = [self._rows.get(position) for position in bucket.positions] if self._rows else []
+        if any(some is not None for some in rows):
+            update = RowUpdate(rows, *lists)
+            self._step(bucket, grads, *update.lists)
+            update.write_back()
+        else:
+            self._step(bucket, grads, *lists)
+
+    def _step(self, bucket: Bucket, grads: list[Any], params: list[Tensor], *moments: list[Tensor]) -> None:
+        options, clock = bucket.options, self._clocks[bucket.params[0].name]
         _C.ops.adamw_(
-            params, grads, bucket.state["moment1"], bucket.state["moment2"],
-            self._lr_tensor(bucket.factor), counter, options["beta1"], options["beta2"], options["epsilon"], decay,
+            params, grads, *moments, self._lr_tensor(bucket.factor), clock.steps, options["beta1"], options["beta2"],
+            options["epsilon"], bucket.extra[0],
         )  # fmt: skip
+        clock.moved()
 
     # state dicts carry beta ** (steps + 1) per parameter -----------------------------------------
 
@@ -136,44 +215,36 @@ class Adam(Optimizer):
         pairs = zip(self._flat, self._owner)
         return {param.name: (float(owner["beta1"]), float(owner["beta2"])) for param, owner in pairs}
 
-    def _held_count(self, name: str) -> int | None:
-        keys = self._power_names[name]
-        held = [self._accumulators_holder.pop(key, None) for key in keys]
-        if all(value is None for value in held):
-            return None
-        values = [v.numpy() if isinstance(v, Tensor) else v for v in held]
-        powers = {b: float(np.ravel(v)[0]) for b, v in zip(self._betas()[name], values) if v is not None}
-        return _steps_from_powers(powers)
+    def _steps_behind(self, name: str, powers: list[Any]) -> int:
+        return _steps_from_powers(dict(zip(self._betas()[name], map(_number, powers))))
 
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
         rest = {key: state.pop(key) for key in ("master_weights", "LR_Scheduler") if key in state}
-        betas = self._betas()
+        for clock in self._clocks.values():
+            clock.look()
         for which in (0, 1):
-            for name, counter in self._steps.items():
-                power = betas[name][which] ** (float(counter) + 1.0)
-                tensor = oar.to_tensor(np.array([power], dtype="float32"))
-                tensor.name = self._power_names[name][which]
-                state[tensor.name] = tensor
+            state.update({powers[which].name: powers[which] for powers in self._powers.values()})
         return {**state, **rest}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().set_state_dict(state_dict)
-        counts = {name: self._held_count(name) for name in self._power_names}
-        for name, count in counts.items():
-            if count is None:
-                raise AssertionError(f"optimizer Tensor {self._power_names[name][0]} not found")
-        sharing: dict[int, dict[str, int]] = {}
-        for name, count in counts.items():
-            sharing.setdefault(id(self._steps[name]), {})[name] = count
-        for group in sharing.values():
-            agreed = len(set(group.values())) == 1
-            for name, count in group.items():
-                # In place where that is right: captured programs hold on to the counter.
-                if agreed:
-                    self._steps[name].set_value(np.array(count, dtype="float32"))
-                else:
-                    self._steps[name] = oar.full([], float(count), dtype="float32")
+        betas, counts = self._betas(), {}
+        for name, powers in self._powers.items():
+            held = [self._claim(power.name) for power in powers]
+            if None in held:
+                raise AssertionError(f"optimizer Tensor {powers[held.index(None)].name} not found in the state dict")
+            counts[name] = self._steps_behind(name, held)
+        sharing: dict[int, list[str]] = {}
+        for name in counts:
+            sharing.setdefault(id(self._clocks[name]), []).append(name)
+        for names in sharing.values():
+            # In place where that is right: captured programs hold on to the clock.
+            if len({counts[name] for name in names}) == 1:
+                self._clocks[names[0]].set(counts[names[0]])
+            else:
+                for name in names:
+                    self._start_clock([name], _Clock(float(counts[name]), betas[name], f"{name}_steps"))
 
     set_dict = set_state_dict
     load_state_dict = set_state_dict

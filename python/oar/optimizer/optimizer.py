@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import oar
@@ -14,13 +14,14 @@ from oar.framework import unique_name
 from oar.framework.persistent import persistent
 from oar.nn.clip import ClipGradBase
 from oar.optimizer import _plan
+from oar.optimizer._state import OptimizerState
 from oar.optimizer.lr import LRScheduler
 from oar.regularizer import L2Decay, WeightDecayRegularizer
 
 __all__ = ["Optimizer"]
 
 
-class Optimizer:
+class Optimizer(OptimizerState):
     """Base class of optimizers.
 
     Args:
@@ -59,6 +60,10 @@ class Optimizer:
         self._default_dict = {"weight_decay": weight_decay, "grad_clip": grad_clip, **options}
         self._accumulators: dict[str, dict[str, Tensor]] = defaultdict(dict)
         self._accumulators_holder: dict[str, Any] = {}
+        self._state_loaded = False  # a state that has been loaded still waits for the first step
+        self._strangers = False  # it has states that fit no parameter
+        self._without_state: list[str] = []
+        self._rows: dict[int, Tensor] = {}
         self._master_weights: dict[str, Tensor] = {}
         self._lr_tensors: dict[float, Tensor] = {}
         self._lr_value = float("nan")
@@ -251,11 +256,16 @@ class Optimizer:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
             self._make_lasting(lambda: self._make_buckets(signature))
+        grads, self._rows = self._split_rows(grads)
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
         for bucket in self._buckets:
             chosen = [grads[position] for position in bucket.positions]
             self._run(bucket, self._prepared(bucket, chosen))
+
+    def _split_rows(self, grads: list[Any]) -> tuple[list[Any], dict[int, Tensor]]:
+        """The gradients, and for those that stand for some rows of their parameter, by position, which rows."""
+        return grads, {}
 
     def _clipped(self, grads: list[Any]) -> list[Any]:
         grads = list(grads)
@@ -312,6 +322,8 @@ class Optimizer:
             for name in self._state_names:
                 bucket.state[name] = [self._state_tensor(name, param) for param in bucket.params]
         self._signature = signature
+        self._state_loaded = False
+        self._warn_of_new_states()
 
     def _master_weight(self, param: Tensor) -> Tensor:
         master = self._master_weights.get(param.name)
@@ -322,17 +334,6 @@ class Optimizer:
             self._master_weights[param.name] = master
         return master
 
-    def _state_tensor(self, name: str, param: Tensor) -> Tensor:
-        """The state ``name`` of a parameter, made when asked for first."""
-        made = self._accumulators[name].get(param.name)
-        if made is None:
-            full = unique_name.generate(f"{param.name}_{name}")
-            made = persistent(lambda: self._initial_state(name, param), full)
-            if made.name in self._accumulators_holder:
-                _take_over(made, self._accumulators_holder.pop(made.name))
-            self._accumulators[name][param.name] = made
-        return made
-
     def _option(self, param: Tensor, name: str) -> Any:
         """An option of the group that a parameter belongs to."""
         return next(owner[name] for listed, owner in zip(self._flat, self._owner) if listed is param)
@@ -340,49 +341,6 @@ class Optimizer:
     def _initial_state(self, name: str, param: Tensor) -> Tensor:
         """What the state ``name`` of a parameter begins with: zeros in its shape."""
         return oar.zeros(list(param.shape), dtype="float32" if _plan.is_half(param) else param.dtype)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The optimizer's state by name, with the scheduler's under ``'LR_Scheduler'``."""
-        state: dict[str, Any] = dict(self._accumulators_holder)
-        for tensors in self._accumulators.values():
-            state.update({tensor.name: tensor for tensor in tensors.values()})
-        if self._master_weights:
-            state["master_weights"] = self._master_weights
-        if isinstance(self._learning_rate, LRScheduler):
-            state["LR_Scheduler"] = self._learning_rate.state_dict()
-        return state
-
-    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. What belongs to state not made yet is kept for when it is."""
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() gives, not "
-                            f"{type(state_dict).__name__}.")
-        state = dict(state_dict)
-        schedule = state.pop("LR_Scheduler", None)
-        if isinstance(self._learning_rate, LRScheduler):
-            if schedule is None:
-                raise KeyError("'LR_Scheduler' is not in the state dict of an optimizer with a scheduler.")
-            self._learning_rate.set_state_dict(schedule)
-            self._refresh_lr()
-        for name, value in (state.pop("master_weights", None) or {}).items():
-            if name in self._master_weights:
-                self._master_weights[name].set_value(value)
-            else:
-                self._master_weights[name] = value if isinstance(value, Tensor) else oar.to_tensor(value)
-        for tensors in self._accumulators.values():
-            for tensor in tensors.values():
-                if tensor.name not in state:
-                    raise AssertionError(f"optimizer Tensor {tensor.name} not found")
-                _take_over(tensor, state.pop(tensor.name))
-        self._accumulators_holder = state
-        self._signature = None
-
-    set_dict = set_state_dict
-    load_state_dict = set_state_dict
-
-    def get_opti_var_name_list(self) -> list[str]:
-        """Names of the state made so far."""
-        return [tensor.name for tensors in self._accumulators.values() for tensor in tensors.values()]
 
 
 def _is_variable(tensor: Any) -> bool:
@@ -392,13 +350,6 @@ def _is_variable(tensor: Any) -> bool:
 
 class _DecoupledDecay:
     """Marks optimizers whose weight decay is a number that never enters the gradient."""
-
-
-def _take_over(tensor: Tensor, value: Any) -> None:
-    """Write a loaded state. Where this is one number, it may come repeated for every element."""
-    if tensor.size == 1 and list(tensor.shape) != list(value.shape):
-        value = np.ravel(value.numpy() if isinstance(value, Tensor) else value)[:1].reshape(tensor.shape)
-    tensor.set_value(value)
 
 
 def _check_arguments(learning_rate: Any, parameters: Any, grad_clip: Any) -> None:

@@ -16,6 +16,7 @@
 #include "oar/ops/gen/rearrange.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/softmax.h"
 #include "oar/ops/gen/statistics.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/masks.h"
@@ -27,6 +28,7 @@ namespace oar {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kHidden = -1e30;
 
 // The sizes of a call; every mistake is found here.
 struct AttentionShape {
@@ -105,8 +107,9 @@ Tensor gather_heads(const Tensor& grad, const AttentionShape& s) {
   return sum(reshape(grad, {s.batch, s.key_heads, group, length, width}), IntArgs{2});
 }
 
-// Scores with what may not be seen far below the rest, and where that is (undefined: nowhere).
-// Infinities would leave NaN in the derivatives of rows that see nothing.
+// Scores with what a mask hides far below the rest, and where that is (undefined: nowhere). In a row that is
+// hidden altogether the keys weigh alike; what causality hides is below that and weighs nothing there either.
+// Infinities would make NaN of such rows.
 struct Scores {
   Tensor values, hidden;
 };
@@ -114,21 +117,20 @@ Scores scores_of(const Tensor& query, const Tensor& key, const Tensor& mask, dou
                  bool causal) {
   Tensor scores = matmul(query * scale, key, false, true);
   Tensor hidden;
-  const auto hide = [&](const Tensor& more) {
-    hidden = hidden.defined() ? logical_or(hidden, more) : more;
+  const auto hide = [&](const Tensor& more, double score) {
+    const Tensor all = broadcast_to(more, scores.dims());
+    hidden = hidden.defined() ? logical_or(hidden, all) : all;
+    scores = where(all, literal(score), scores);
   };
   if (mask.defined() && mask.dtype() == DType::Bool) {
-    hide(logical_not(mask));
+    hide(logical_not(mask), kHidden);
   } else if (mask.defined()) {
     scores = scores + cast(mask, scores.dtype());
-    hide(equal(cast(mask, scores.dtype()), literal(-kInfinity)));
+    hide(less_equal(scores, literal(kHidden)), kHidden);
   }
   if (causal)
-    hide(logical_not(cast(tril(ones({query.dim(2), key.dim(2)}, DType::Float32)), DType::Bool)));
-  if (hidden.defined()) {
-    hidden = broadcast_to(hidden, scores.dims());
-    scores = where(hidden, literal(-1e30), scores);
-  }
+    hide(logical_not(cast(tril(ones({query.dim(2), key.dim(2)}, DType::Float32)), DType::Bool)),
+         2 * kHidden);
   return {scores, hidden};
 }
 
@@ -143,13 +145,9 @@ Made attention_parts(const args::attention& a) {
   const Tensor key = spread_heads(heads_first(widened(a.key)), s);
   const Tensor value = spread_heads(heads_first(widened(a.value)), s);
   const auto [scores, hidden] = scores_of(query, key, a.mask, a.scale, a.causal);
-  const Tensor total = logsumexp(scores, IntArgs{-1}, true);
-  Tensor weights = exp(scores - total), lse = reshape(total, {s.batch, s.heads, s.queries});
-  if (hidden.defined()) {
-    weights = zero_where(hidden, weights);
-    lse = where(all(hidden, IntArgs{-1}), literal(-kInfinity), lse);
-  }
-  const Tensor out = matmul(kept(weights, a.keep, a.dropout), value);
+  Tensor lse = reshape(logsumexp(scores, IntArgs{-1}, true), {s.batch, s.heads, s.queries});
+  if (hidden.defined()) lse = where(all(hidden, IntArgs{-1}), literal(-kInfinity), lse);
+  const Tensor out = matmul(kept(softmax(scores, -1), a.keep, a.dropout), value);
   return {narrowed(heads_first(out), a.query.dtype()), lse};
 }
 
@@ -160,13 +158,16 @@ Made attention_grad_parts(const args::attention_grad& a) {
   const Tensor key = spread_heads(heads_first(widened(a.key)), s);
   const Tensor value = spread_heads(heads_first(widened(a.value)), s);
   const auto [scores, hidden] = scores_of(query, key, a.mask, a.scale, a.causal);
-  const Tensor lse = where(equal(a.lse, literal(-kInfinity)), literal(0.0), a.lse);
-  Tensor weights = exp(scores - reshape(lse, column));
-  if (hidden.defined()) weights = zero_where(hidden, weights);
+  // A logarithm that is so large that its rounding shows, or infinite, does not say what to divide by.
+  const Tensor known = less_than(abs(a.lse), literal(1024.0));
+  const Tensor lse = zero_unless(known, a.lse);
+  const Tensor weights =
+      where(reshape(known, column), exp(scores - reshape(lse, column)), softmax(scores, -1));
   const Tensor level = sum(grad * heads_first(widened(a.out)), IntArgs{-1}, std::nullopt, true) -
                        reshape(a.grad_lse, column);
   const Tensor of_weights = kept(matmul(grad, value, false, true), a.keep, a.dropout);
-  const Tensor of_scores = weights * (of_weights - level);
+  Tensor of_scores = weights * (of_weights - level);
+  if (hidden.defined()) of_scores = zero_where(hidden, of_scores);
   const auto back = [&](const Tensor& t, const Tensor& like) {
     return narrowed(heads_first(t), like.dtype());
   };
@@ -257,7 +258,7 @@ const OpDef attention_op = {
     .brief =
         "softmax(scale * query keyᵀ + mask) value for each head, and the logarithm of what the "
         "softmax divides by. Weights are dropped where `keep` is False, the others divided by 1 - "
-        "dropout. Rows that see no key are 0.",
+        "dropout. A row whose keys are all hidden by the mask is their even mean.",
     .infer = [](const args::attention& a) -> Metas {
       const AttentionShape s(a.query, a.key, a.value);
       s.check_mask(a.mask, "mask");
@@ -288,8 +289,10 @@ const OpDef attention_op = {
     .amp = Amp::Low,
     .numpy =
         "(lambda g, inf: (lambda s: (lambda s: (lambda m: (lambda e: (lambda l: "
-        "(np.einsum('bhqk,bkhe->bqhe', e / np.where(l == 0, 1, l) * (1 if keep is None else keep "
-        "/ (1 - dropout)), np.repeat(value, g, 2)), (np.log(l) + m)[..., 0].astype('float64')))("
+        "(np.einsum('bhqk,bkhe->bqhe', np.where(l == 0, (lambda c: c / c.sum(-1, keepdims=True))("
+        "np.tri(*s.shape[2:]) if causal else np.ones(s.shape[2:])), e / np.where(l == 0, 1, l)) * (1 if "
+        "keep is None else keep / (1 - dropout)), np.repeat(value, g, 2)), (np.log(l) + m)[..., "
+        "0].astype('float64')))("
         "e.sum(-1, keepdims=True)))(np.exp(s - m)))(np.where(np.isinf(s).all(-1), 0, np.max(s, "
         "-1, initial=-inf))[..., None]))(np.where(np.tri(*s.shape[2:], dtype=bool) if causal else "
         "True, s, -inf)))((lambda s: s if mask is None else np.where(mask, s, -inf) if mask.dtype "

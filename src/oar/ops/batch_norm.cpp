@@ -5,11 +5,14 @@
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/channels.h"
+#include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/statistics.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/layer_dtypes.h"
+#include "oar/ops/masks.h"
 #include "oar/ops/norm_rules.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
@@ -20,7 +23,7 @@ namespace {
 // The axis of channels, the others, and a shape that broadcasts one number per channel over x.
 struct Channels {
   Channels(const Tensor& x, int64_t channel_axis)
-      : axis(normalise_axis(channel_axis, x.rank(), "channel_axis")), size(x.dim(axis)) {
+      : axis(normalise_axis(channel_axis, x.rank(), "channel_axis")), size(x.dim(axis)), image(x) {
     user_check(x.rank() >= 2, ErrorKind::InvalidArgument,
                "x has shape {}; it needs a batch and an axis of channels.", to_string(x.dims()));
     for (int64_t i = 0; i < x.rank(); ++i) {
@@ -33,6 +36,7 @@ struct Channels {
   Tensor spread(const Tensor& t) const { return reshape(widened(t), kept); }
   void check(const Tensor& t, const char* name) const {
     if (!t.defined()) return;
+    check_norm_parameter(image, t, name);
     user_check(t.rank() == 1 && same(t.dim(0), size), ErrorKind::InvalidArgument,
                "{} has shape {}; it must hold one number for each of the {} channels.", name,
                to_string(t.dims()), size.str());
@@ -42,6 +46,7 @@ struct Channels {
 
   int64_t axis;
   Dim size;
+  const Tensor& image;
   SmallVector<int64_t, 6> others;
   Shape kept, rest;
 };
@@ -170,6 +175,17 @@ Tensor by_running(const args::batch_norm& a, const Channels& c) {
   return channel_affine(a.x, scale, shift, c.axis);
 }
 
+// One value for each channel has no variance: it passes as it is, and leaves no trace in the running statistics.
+// Scale and shift do nothing, so their gradients are zeros.
+Tensor passed(const args::batch_norm& a, const Channels& c) {
+  Tensor out = a.x;
+  for (const Tensor& unused : {a.weight, a.bias})
+    if (unused.defined())
+      out = out + reshape(narrowed(zero_where(ones_like(unused, DType::Bool), unused), a.x.dtype()),
+                          c.kept);
+  return out;
+}
+
 // running = momentum * running + (1 - momentum) * batch, which no gradient follows.
 void move_on(const Tensor& running, const Tensor& batch, double momentum) {
   const LayersOff quiet(kRecording);
@@ -196,8 +212,7 @@ const OpDef batch_norm_op = {
       c.check(a.weight, "weight");
       c.check(a.bias, "bias");
       if (a.use_global_stats.value_or(!a.training)) return by_running(a, c);
-      // One element has no variance; as in Paddle it passes, and leaves no trace.
-      if (c.rest.numel() == Dim(1)) return a.x;
+      if (c.rest.numel() == Dim(1)) return passed(a, c);
       const auto [out, centre, variance] =
           batch_norm_train(a.x, a.weight, a.bias, a.epsilon, c.axis);
       move_on(a.running_mean, centre, a.momentum);

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "oar/ops/count.h"
 #include "oar/ops/gen/activation.h"
@@ -16,10 +17,12 @@
 #include "oar/ops/gen/join.h"
 #include "oar/ops/gen/linalg.h"
 #include "oar/ops/gen/reduction.h"
+#include "oar/ops/gen/scan.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/softmax.h"
 #include "oar/ops/gen/trigonometry.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/loss_rules.h"
 #include "oar/ops/masks.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
@@ -167,7 +170,8 @@ const OpDef hsigmoid_loss_op = {
         "Tensor",
     .brief =
         "The negative log-probability of a class that is reached by yes-or-no decisions from the "
-        "root of a binary tree: a complete one, or paths given as nodes and codes, padded by -1.",
+        "root of a binary tree: a complete one, or paths given as nodes and codes, padded by -1. A path "
+        "that is shorter than the longest possible one costs log 2 for each step that it lacks.",
     .decompose = [](const args::hsigmoid_loss& a) -> Made {
       user_check(a.num_classes >= 2 && a.num_classes <= INT32_MAX, ErrorKind::InvalidArgument,
                  "num_classes is {}; there must be 2 at least, and {} at most.", a.num_classes,
@@ -182,7 +186,9 @@ const OpDef hsigmoid_loss_op = {
       Path path;
       if (a.path_table.defined()) {
         const Tensor table = cast(a.path_table, DType::Int64);
-        path = {table, cast(a.path_code, DType::Int64), greater_equal(table, literal(0))};
+        // A path ends at its first negative node.
+        const Tensor ended = cumsum(cast(less_than(table, literal(0)), DType::Int64), 1);
+        path = {table, cast(a.path_code, DType::Int64), equal(ended, literal(0))};
       } else {
         path = heap_path(reshape(cast(a.label, DType::Int64), {a.input.dim(0), Dim(1)}),
                          a.num_classes);
@@ -193,17 +199,21 @@ const OpDef hsigmoid_loss_op = {
       Tensor score = sum(rows * unsqueeze(input, {1}), IntArgs{2});
       if (a.bias.defined()) score = score + take(reshape(widened(a.bias), {Dim(-1)}), node);
       const Tensor side = cast(path.side, score.dtype());
-      const Tensor loss = zero_unless(path.valid, -log_sigmoid(-score) - side * score);
+      // What lies after the end of a path is decided by a score of 0, as in Paddle: it costs log 2.
+      const Tensor loss =
+          where(path.valid, -log_sigmoid(-score) - side * score, literal(std::numbers::ln2));
       return narrowed(sum(loss, IntArgs{1}, std::nullopt, true), a.input.dtype());
     },
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy =
         "np.array([[sum(np.logaddexp(0, s) - c * s for n, c in path for s in [input[i] @ weight[n] + "
-        "(0 if bias is None else bias.reshape(-1)[n])])] for i in range(len(input)) for path in "
-        "[[(int(n), int(c)) for n, c in zip(path_table[i], path_code[i]) if n >= 0] if path_table is "
-        "not None else [((k >> (j + 1)) - 1, (k >> j) & 1) for k in [int(label.reshape(-1)[i]) + "
-        "num_classes] for j in range(k.bit_length() - 1)]]])",
+        "(0 if bias is None else bias.reshape(-1)[n])]) + (((2 * num_classes - 1).bit_length() - 1 if "
+        "path_table is None else path_table.shape[1]) - len(path)) * np.log(2)] for i in "
+        "range(len(input)) for path in [[(int(n), int(c)) for n, c in "
+        "__import__('itertools').takewhile(lambda q: q[0] >= 0, zip(path_table[i], path_code[i]))] if "
+        "path_table is not None else [((k >> (j + 1)) - 1, (k >> j) & 1) for k in "
+        "[int(label.reshape(-1)[i]) + num_classes] for j in range(k.bit_length() - 1)]]])",
     .samples =
         [] {
           const auto given = [](std::vector<double> values, Shape shape) {
@@ -235,8 +245,9 @@ const OpDef label_smooth_op = {
       const Tensor kept = widened(a.label) * (1 - a.epsilon);
       const Dim classes = a.label.dim(-1);
       const Tensor many = count_of(Dims(&classes, 1), kept.dtype());
-      return narrowed(a.prior_dist.defined() ? kept + widened(a.prior_dist) * a.epsilon
-                                             : (kept * many + a.epsilon) / many,
+      return narrowed(a.prior_dist.defined()
+                          ? kept + widened(without_tape(a.prior_dist)) * a.epsilon
+                          : (kept * many + a.epsilon) / many,
                       a.label.dtype());
     },
     .dtypes = "float",
@@ -244,7 +255,11 @@ const OpDef label_smooth_op = {
         "(1 - epsilon) * label + epsilon * (1 / label.shape[-1] if prior_dist is None else "
         "prior_dist)",
     .samples =
-        [] { return Samples().add(positive({4, 3})).add(positive({4, 3}), positive({1, 3}), 0.3); },
+        [] {
+          return Samples()
+              .add(positive({4, 3}))
+              .add(positive({4, 3}), fixed(positive({1, 3})), 0.3);
+        },
     .python = "oar.nn.functional",
 };
 

@@ -8,6 +8,7 @@
 #include "oar/ops/gen/pad.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/layer_dtypes.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
 #include "oar/ops/window.h"
@@ -23,6 +24,8 @@ struct Resolved {
 
   template <class A>
   Resolved(const A& a, size_t spatial) : axes(axes_of(a.data_format, spatial)) {
+    check_parameter(a.x, a.weight, "weight");
+    check_parameter(a.x, a.bias, "bias");
     const auto rank = static_cast<int>(spatial) + 2;
     user_check(a.x.rank() == rank && a.weight.rank() == rank, ErrorKind::InvalidArgument,
                "x and weight must have {} axes, but their shapes are {} and {}.\nhint: x is {}; "
@@ -175,7 +178,6 @@ const OpDef conv1d_op = {
         "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
     .decompose = [](const args::conv1d& a) -> Made { return convolve(a, 1); },
     .localise = local_groups,
-    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = kConvReference,
@@ -203,7 +205,6 @@ const OpDef conv2d_op = {
         "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
     .decompose = [](const args::conv2d& a) -> Made { return convolve(a, 2); },
     .localise = local_groups,
-    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = kConvReference,
@@ -236,7 +237,6 @@ const OpDef conv3d_op = {
         "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
     .decompose = [](const args::conv3d& a) -> Made { return convolve(a, 3); },
     .localise = local_groups,
-    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = kConvReference,
@@ -262,7 +262,6 @@ const OpDef conv1d_transpose_op = {
         "length].",
     .decompose = [](const args::conv1d_transpose& a) -> Made { return convolve_transposed(a, 1); },
     .localise = local_groups,
-    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = kTransposedReference,
@@ -289,7 +288,6 @@ const OpDef conv2d_transpose_op = {
         "height, width].",
     .decompose = [](const args::conv2d_transpose& a) -> Made { return convolve_transposed(a, 2); },
     .localise = local_groups,
-    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = kTransposedReference,
@@ -317,7 +315,6 @@ const OpDef conv3d_transpose_op = {
         "depth, height, width].",
     .decompose = [](const args::conv3d_transpose& a) -> Made { return convolve_transposed(a, 3); },
     .localise = local_groups,
-    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = kTransposedReference,

@@ -296,11 +296,12 @@ Weighted with_soft_label(const Tensor& input, const Tensor& label, const Tensor&
   const Dim classes = input.dim(o.axis);
   if (o.smoothing > 0)
     share = (1 - o.smoothing) * share + o.smoothing / count_of(Dims(&classes, 1), input.dtype());
+  const Tensor given = without_tape(share);
   Weighted w;
   if (o.use_softmax)
-    w.loss = std::get<0>(soft_cross_entropy(input, share, o.axis));
+    w.loss = std::get<0>(soft_cross_entropy(input, given, o.axis));
   else
-    w.loss = -sum(share * log_probabilities(input, o), IntArgs{o.axis}, std::nullopt, true);
+    w.loss = -sum(given * log_probabilities(input, o), IntArgs{o.axis}, std::nullopt, true);
   if (weight.defined()) {
     Shape along(static_cast<size_t>(input.rank()), 1);
     along[static_cast<size_t>(o.axis)] = classes;
@@ -396,8 +397,8 @@ const OpDef cross_entropy_op = {
               .add(t({4, 3}), ints(0, 3, {4, 1}), positive({3}), 1)
               .add(t({4, 3}), ints(0, 3, {4}), none, 2, "none")
               .add(t({2, 3, 2}), ints(0, 3, {2, 2}), positive({3}), -100, "mean", false, 1)
-              .add(t({4, 3}), positive({4, 3}), positive({3}), -100, "mean", true)
-              .add(t({4, 3}), positive({4, 3}), none, -100, "none", true)
+              .add(t({4, 3}), fixed(positive({4, 3})), positive({3}), -100, "mean", true)
+              .add(t({4, 3}), fixed(positive({4, 3})), none, -100, "none", true)
               .add(positive({4, 3}), ints(0, 3, {4}), none, -100, "sum", false, -1, false)
               .add(t({4, 3}), ints(0, 3, {4}), positive({3}), -100, "mean", false, -1, true, 0.1)
               .add(t({4, 3}), ints(0, 3, {4}), none, -100, "none", false, -1, true, 0.1);
@@ -442,7 +443,8 @@ const OpDef nll_loss_op = {
       const Tensor picked = pick_class(a.input, label, 1, a.ignore_index);
       const HardLabel hard(label, a.ignore_index);
       Weighted w{.loss = -picked, .valid = hard.valid};
-      if (a.weight.defined()) w.weight = zero_unless(hard.valid, take(a.weight, hard.safe));
+      if (a.weight.defined())
+        w.weight = zero_unless(hard.valid, take(without_tape(a.weight), hard.safe));
       const Tensor loss = reduce_weighted(w, a.reduction, true);
       return a.reduction == "none" ? squeeze(loss, IntArgs{1}) : loss;
     },
@@ -458,9 +460,9 @@ const OpDef nll_loss_op = {
         [] {
           return Samples()
               .add(t({4, 3}), ints(0, 3, {4}))
-              .add(t({4, 3}), ints(0, 3, {4}), positive({3}), 1)
+              .add(t({4, 3}), ints(0, 3, {4}), fixed(positive({3})), 1)
               .add(t({2, 3, 4}), ints(0, 3, {2, 4}), std::nullopt, -100, "none")
-              .add(t({2, 3, 2, 2}), ints(0, 3, {2, 2, 2}), positive({3}), -100, "sum");
+              .add(t({2, 3, 2, 2}), ints(0, 3, {2, 2, 2}), fixed(positive({3})), -100, "sum");
         },
     .python = "oar.nn.functional",
 };

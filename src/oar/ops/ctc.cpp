@@ -75,6 +75,7 @@ struct Lattice {
   Tensor log_likelihood(const Tensor& last) const;
 
   Tensor classes, place, skips, ends, input_length;
+  Tensor too_long;           // [batch, 1]: no alignment of the label has so few steps
   std::vector<Tensor> logs;  // of the probabilities of each step
 };
 
@@ -96,6 +97,11 @@ Lattice::Lattice(const Tensor& log_probs, const Tensor& labels, const Tensor& in
   // From a label to the next without a blank between them, unless they are alike.
   skips = logical_and(not_equal(classes, class_number(blank)),
                       not_equal(classes, shifted(classes, 2, static_cast<double>(blank))));
+  // Between two labels alike stands a blank.
+  const Tensor follows = logical_and(less_than(counted(longest), length),
+                                     equal(used, shifted(used, 1, static_cast<double>(blank))));
+  const Tensor blanks_between = sum(cast(follows, DType::Int64), IntArgs{1}, std::nullopt, true);
+  too_long = greater_than(length + blanks_between, input_length);
   for (int64_t t = 0; t < steps; ++t) {
     const Tensor step = squeeze(slice(log_probs, {0}, {t}, {t + 1}), IntArgs{0});
     logs.push_back(maximum(take_along(step, classes, 1), literal(kNever)));
@@ -133,10 +139,10 @@ Tensor Lattice::log_likelihood(const Tensor& last) const {
 }
 
 constexpr const char* kBruteForce =
-    "np.array([-np.log(sum(np.exp(sum(log_probs[k, b, c] for k, c in enumerate(p))) for p in "
+    "np.array([-np.log(sum((np.exp(sum(log_probs[k, b, c] for k, c in enumerate(p))) for p in "
     "__import__('itertools').product(range(log_probs.shape[2]), repeat=int(input_lengths[b])) if [c "
     "for k, c in enumerate(p) if c != blank and (k == 0 or p[k - 1] != c)] == [int(v) for v in "
-    "labels[b, :int(label_lengths[b])]])) for b in range(labels.shape[0])])";
+    "labels[b, :int(label_lengths[b])]]), 0.0) or 1.0) for b in range(labels.shape[0])])";
 
 TensorSpec given(std::vector<double> values, Shape shape, DType dtype = DType::Int64) {
   return {.shape = std::move(shape),
@@ -152,7 +158,7 @@ const OpDef ctc_op = {
         "blank = 0) -> Tensor",
     .brief =
         "The negative logarithm of the probability of each label sequence, of all alignments with "
-        "[steps, batch, classes] of log-probabilities. Infinite where a label is too long.",
+        "[steps, batch, classes] of log-probabilities. 0 where a label is too long for its steps.",
     .infer = [](const args::ctc& a) -> Metas {
       check_ctc(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
       return TensorMeta{a.log_probs.dtype(), Shape{a.log_probs.dim(1)}};
@@ -163,7 +169,7 @@ const OpDef ctc_op = {
       const Tensor ways = lattice.log_likelihood(lattice.forward().back());
       const Tensor loss = where(less_than(ways, literal(kNever / 10)),
                                 literal(std::numeric_limits<double>::infinity()), -ways);
-      return narrowed(squeeze(loss, IntArgs{1}), a.log_probs.dtype());
+      return narrowed(squeeze(zero_where(lattice.too_long, loss), IntArgs{1}), a.log_probs.dtype());
     },
     .vjp = [](const vjp::ctc& v) -> Grads {
       return {ctc_grad(v.log_probs, v.labels, v.input_lengths, v.label_lengths, v.grad, v.blank),
@@ -181,7 +187,9 @@ const OpDef ctc_op = {
                    given({2, 2}, {2}))
               .add(t({4, 3, 3}), given({0, 1, 1, 0, 0, 1}, {3, 2}, DType::Int32),
                    given({4, 3, 2}, {3}), given({2, 1, 0}, {3}), 2)
-              .add(t({1, 1, 2}), given({1}, {1, 1}), given({1}, {1}), given({1}, {1}));
+              .add(t({1, 1, 2}), given({1}, {1, 1}), given({1}, {1}), given({1}, {1}))
+              .add(t({3, 2, 3}), given({1, 1, 1, 2}, {2, 2}), given({2, 3}, {2}),
+                   given({2, 2}, {2}));
         },
 };
 

@@ -9,6 +9,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/layer_dtypes.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
 
@@ -233,6 +234,8 @@ Tensor last_axis_rows(const Tensor& x) {
 }
 
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_parameter(x, weight, "weight");
+  check_parameter(x, bias, "bias");
   user_check(weight.rank() == 2, ErrorKind::InvalidArgument,
              "weight must be [in_features, out_features], but its shape is {}.",
              to_string(weight.dims()));
@@ -276,7 +279,7 @@ const OpDef linear_op = {
               piece.plan.operands[1].axes[0].factor == static_cast<int>(piece.factor);
           if (partial && !(piece.start == Dim(0))) piece.frame.set(2, Value());
         },
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = "np.matmul(x, weight) + (0 if bias is None else bias)",

@@ -105,9 +105,10 @@ const OpDef binary_cross_entropy_op = {
         "The cross entropy of probabilities and labels in [0, 1], times a weight if one is "
         "given.",
     .decompose = [](const args::binary_cross_entropy& a) -> Made {
+      const Tensor label = without_tape(a.label);
       if (!a.weight.defined())
-        return pointwise_loss(a.input, a.label, "bernoulli", 0, 0, a.reduction);
-      const Tensor loss = pointwise_loss(a.input, a.label, "bernoulli", 0, 0, "none");
+        return pointwise_loss(a.input, label, "bernoulli", 0, 0, a.reduction);
+      const Tensor loss = pointwise_loss(a.input, label, "bernoulli", 0, 0, "none");
       return reduce_loss(loss * a.weight, a.reduction);
     },
     .dtypes = "float",
@@ -120,9 +121,9 @@ const OpDef binary_cross_entropy_op = {
         [] {
           const auto p = [](const Shape& shape) { return uniform_in(0.1, 0.9, shape); };
           return Samples()
-              .add(p({4, 3}), p({4, 3}))
-              .add(p({4, 3}), p({4, 3}), p({3}), "none")
-              .add(p({3}), p({3}), p({3}), "sum");
+              .add(p({4, 3}), fixed(p({4, 3})))
+              .add(p({4, 3}), fixed(p({4, 3})), p({3}), "none")
+              .add(p({3}), fixed(p({3})), p({3}), "sum");
         },
     .python = "oar.nn.functional",
 };
@@ -135,12 +136,13 @@ const OpDef binary_cross_entropy_with_logits_op = {
         "The cross entropy of sigmoid(logit) and labels in [0, 1], without overflow; "
         "pos_weight weighs the positive labels.",
     .decompose = [](const args::binary_cross_entropy_with_logits& a) -> Made {
+      const Tensor label = without_tape(a.label);
       if (!a.weight.defined() && !a.pos_weight.defined())
-        return pointwise_loss(a.logit, a.label, "binary_entropy", 0, 0, a.reduction);
+        return pointwise_loss(a.logit, label, "binary_entropy", 0, 0, a.reduction);
       // log_sigmoid is exact for large arguments of either sign.
       Tensor logs = -log_sigmoid(a.logit);
-      if (a.pos_weight.defined()) logs = logs * (a.label * (a.pos_weight - 1) + 1);
-      const Tensor loss = (1 - a.label) * a.logit + logs;
+      if (a.pos_weight.defined()) logs = logs * (label * (without_tape(a.pos_weight) - 1) + 1);
+      const Tensor loss = (1 - label) * a.logit + logs;
       return reduce_loss(a.weight.defined() ? loss * a.weight : loss, a.reduction);
     },
     .dtypes = "float",
@@ -153,9 +155,9 @@ const OpDef binary_cross_entropy_with_logits_op = {
     .samples =
         [] {
           return Samples()
-              .add(t({4, 3}), uniform_in(0, 1, {4, 3}))
-              .add(t({4, 3}), uniform_in(0, 1, {4, 3}), positive({3}), "none")
-              .add(t({3}), uniform_in(0, 1, {3}), std::nullopt, "sum", positive({3}));
+              .add(t({4, 3}), fixed(uniform_in(0, 1, {4, 3})))
+              .add(t({4, 3}), fixed(uniform_in(0, 1, {4, 3})), positive({3}), "none")
+              .add(t({3}), fixed(uniform_in(0, 1, {3})), std::nullopt, "sum", fixed(positive({3})));
         },
     .python = "oar.nn.functional",
 };
@@ -169,9 +171,10 @@ const OpDef kl_div_op = {
         "label holds logarithms already. 'batchmean' divides the sum by the first size.",
     .decompose = [](const args::kl_div& a) -> Made {
       const char* kind = a.log_target ? "divergence_of_log" : "divergence";
+      const Tensor label = without_tape(a.label);
       if (a.reduction != "batchmean")
-        return pointwise_loss(a.input, a.label, kind, 0, 0, a.reduction);
-      const Tensor total = pointwise_loss(a.input, a.label, kind, 0, 0, "sum");
+        return pointwise_loss(a.input, label, kind, 0, 0, a.reduction);
+      const Tensor total = pointwise_loss(a.input, label, kind, 0, 0, "sum");
       return a.input.rank() == 0 ? total : total / count_of(a.input.dims().first(1), total.dtype());
     },
     .dtypes = "float",
@@ -184,10 +187,10 @@ const OpDef kl_div_op = {
     .samples =
         [] {
           return Samples()
-              .add(t({4, 3}), positive({4, 3}))
-              .add(t({4, 3}), t({4, 3}), "sum", true)
-              .add(t({4, 3}), positive({4, 3}), "batchmean")
-              .add(t({2, 2}), t({2, 2}), "none");
+              .add(t({4, 3}), fixed(positive({4, 3})))
+              .add(t({4, 3}), fixed(t({4, 3})), "sum", true)
+              .add(t({4, 3}), fixed(positive({4, 3})), "batchmean")
+              .add(t({2, 2}), fixed(t({2, 2})), "none");
         },
     .python = "oar.nn.functional",
 };
@@ -196,12 +199,14 @@ const OpDef log_loss_op = {
     .schema = "log_loss(Tensor input, Tensor label, float epsilon = 0.0001) -> Tensor",
     .brief = "-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon).",
     .decompose = [](const args::log_loss& a) -> Made {
-      return -(a.label * log(a.input + a.epsilon)) - (1 - a.label) * log(1 - a.input + a.epsilon);
+      const Tensor label = without_tape(a.label);
+      return -(label * log(a.input + a.epsilon)) - (1 - label) * log(1 - a.input + a.epsilon);
     },
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy = "-label * np.log(input + epsilon) - (1 - label) * np.log(1 - input + epsilon)",
-    .samples = [] { return Samples().add(uniform_in(0.1, 0.9, {4, 1}), uniform_in(0, 1, {4, 1})); },
+    .samples =
+        [] { return Samples().add(uniform_in(0.1, 0.9, {4, 1}), fixed(uniform_in(0, 1, {4, 1}))); },
     .python = "oar.nn.functional",
 };
 

@@ -3,6 +3,9 @@
 
 #include <string_view>
 
+#include "oar/ops/dispatcher.h"
+#include "oar/ops/gen/control.h"
+#include "oar/ops/samples.h"
 #include "oar/tensor/tensor.h"
 
 namespace oar {
@@ -10,5 +13,17 @@ namespace oar {
 void check_reduction(std::string_view reduction);
 // The loss of each element, averaged, summed or as it is.
 Tensor reduce_loss(const Tensor& loss, std::string_view reduction);
+
+// An operand that the loss gives no gradient to. A plain tensor has none that would have to be kept away.
+inline Tensor without_tape(const Tensor& t) {
+  const bool plain = !(t->flags & kDispatchMask) && !(t_layers.on & ~t_layers.off);
+  return plain ? t : without_gradient(t);
+}
+
+// … as a sample.
+inline TensorSpec fixed(TensorSpec spec) {
+  spec.differentiable = false;
+  return spec;
+}
 
 }  // namespace oar

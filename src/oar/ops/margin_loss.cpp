@@ -33,7 +33,8 @@ const OpDef hinge_embedding_loss_op = {
         "'mean') -> Tensor",
     .brief = "input where label is 1, max(0, margin - input) where it is -1.",
     .decompose = [](const args::hinge_embedding_loss& a) -> Made {
-      return pointwise_loss(a.input, a.label, "hinge_embedding", a.margin, 0, a.reduction);
+      return pointwise_loss(a.input, without_tape(a.label), "hinge_embedding", a.margin, 0,
+                            a.reduction);
     },
     .dtypes = "float",
     .amp = Amp::Full,
@@ -160,9 +161,9 @@ const OpDef sigmoid_focal_loss_op = {
         [] {
           const auto y = [](const Shape& shape) { return uniform_in(0, 1, shape); };
           return Samples()
-              .add(t({4, 3}), y({4, 3}))
-              .add(t({4, 3}), y({4, 3}), positive({1}), 0.4, 1.5, "mean")
-              .add(t({3}), y({3}), positive({}), 0.25, 2.0, "none");
+              .add(t({4, 3}), fixed(y({4, 3})))
+              .add(t({4, 3}), fixed(y({4, 3})), positive({1}), 0.4, 1.5, "mean")
+              .add(t({3}), fixed(y({3})), positive({}), 0.25, 2.0, "none");
         },
     .python = "oar.nn.functional",
 };
@@ -222,7 +223,8 @@ const OpDef gaussian_nll_loss_op = {
                    "place of the last axis, or lack it.",
                    to_string(a.variance.dims()), to_string(a.input.dims()));
       }
-      const Tensor spread = clip(widened(variance), Scalar(a.epsilon));
+      // As in Paddle, the variance is not trained by this loss.
+      const Tensor spread = clip(widened(without_tape(variance)), Scalar(a.epsilon));
       Tensor loss = 0.5 * (log(spread) + square(widened(a.input) - widened(a.label)) / spread);
       if (a.full) loss = loss + 0.5 * std::log(2 * std::numbers::pi);
       return narrowed(reduce_loss(loss, a.reduction), a.input.dtype());
@@ -237,9 +239,9 @@ const OpDef gaussian_nll_loss_op = {
     .samples =
         [] {
           return Samples()
-              .add(t({4, 3}), t({4, 3}), positive({4, 3}))
-              .add(t({4, 3}), t({4, 3}), positive({4, 1}), true, 1e-6, "none")
-              .add(t({4, 3}), t({4, 3}), positive({4}), false, 1e-6, "sum");
+              .add(t({4, 3}), t({4, 3}), fixed(positive({4, 3})))
+              .add(t({4, 3}), t({4, 3}), fixed(positive({4, 1})), true, 1e-6, "none")
+              .add(t({4, 3}), t({4, 3}), fixed(positive({4})), false, 1e-6, "sum");
         },
     .python = "oar.nn.functional",
 };

@@ -8,6 +8,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/statistics.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/layer_dtypes.h"
 #include "oar/ops/norm_rules.h"
 #include "oar/ops/operators.h"
 #include "oar/ops/registry.h"
@@ -43,8 +44,9 @@ Shape part(Dims dims, size_t begin, size_t end) { return Shape(dims.subspan(begi
 // Sums over axes; over none the tensor stays as it is.
 Tensor sum_over(const Tensor& x, const Axes& axes) { return axes.empty() ? x : sum(x, axes); }
 
-void check_affine(const Tensor& t, const char* name, Dim size, const char* what) {
+void check_affine(const Tensor& x, const Tensor& t, const char* name, Dim size, const char* what) {
   if (!t.defined()) return;
+  check_norm_parameter(x, t, name);
   user_check(same(t.numel(), size), ErrorKind::InvalidArgument,
              "{} has shape {}; it must hold one number for each of the {} {}.", name,
              to_string(t.dims()), size.str(), what);
@@ -85,8 +87,8 @@ const OpDef layer_norm_rows_op = {
         "weight plus bias; with the statistics that it used.",
     .infer = [](const args::layer_norm_rows& a) -> Metas {
       const RowShape shape(a.x, a.begin_axis);
-      check_affine(a.weight, "weight", shape.row.numel(), "elements of a row");
-      check_affine(a.bias, "bias", shape.row.numel(), "elements of a row");
+      check_affine(a.x, a.weight, "weight", shape.row.numel(), "elements of a row");
+      check_affine(a.x, a.bias, "bias", shape.row.numel(), "elements of a row");
       const TensorMeta statistic{wide_type(a.x.dtype()), shape.lead};
       return {infer::like(a.x), statistic, statistic};
     },
@@ -139,7 +141,7 @@ const OpDef layer_norm_rows_grad_op = {
     .brief = "The derivative of layer_norm_rows. Without `affine` the last two results are empty.",
     .infer = [](const args::layer_norm_rows_grad& a) -> Metas {
       const RowShape shape(a.x, a.begin_axis);
-      check_affine(a.weight, "weight", shape.row.numel(), "elements of a row");
+      check_affine(a.x, a.weight, "weight", shape.row.numel(), "elements of a row");
       const TensorMeta statistic{wide_type(a.x.dtype()), shape.lead};
       infer::check_type(a.grad, "grad", infer::like(a.x));
       infer::check_type(a.mean, "mean", statistic);
@@ -237,7 +239,7 @@ const OpDef rms_norm_op = {
       user_check(same(shape.row, Shape(a.normalized_shape)), ErrorKind::InvalidArgument,
                  "normalized_shape is {}, but x has shape {}.\nhint: Pass the last sizes of x.",
                  to_string(a.normalized_shape), to_string(a.x.dims()));
-      check_affine(a.weight, "weight", shape.row.numel(), "elements of a row");
+      check_affine(a.x, a.weight, "weight", shape.row.numel(), "elements of a row");
       const Tensor x = widened(a.x);
       const Tensor out = x * rsqrt(mean(square(x), shape.row_axes, true) + a.epsilon);
       return narrowed(a.weight.defined() ? out * reshape(a.weight, shape.row) : out, a.x.dtype());
@@ -277,8 +279,8 @@ Tensor scaled(Tensor out, const Tensor& weight, const Tensor& bias, int64_t chan
 Tensor group_normalised(const Tensor& x, int64_t groups, double epsilon, const Tensor& weight,
                         const Tensor& bias, int64_t channel_axis) {
   const Dim channels = x.dim(channel_axis);
-  check_affine(weight, "weight", channels, "channels");
-  check_affine(bias, "bias", channels, "channels");
+  check_affine(x, weight, "weight", channels, "channels");
+  check_affine(x, bias, "bias", channels, "channels");
   const bool last = channel_axis != 1;
   const Tensor front = last ? moveaxis(x, {channel_axis}, {1}) : x;
   const Tensor made = std::get<0>(group_norm_rows(front, weight, bias, groups, epsilon));

@@ -50,10 +50,10 @@ Tensor focal_x_slope(const Pair& p) {
                       binary_entropy(p);
   return focal_weight(p) * made;
 }
+// Labels get the gradient of the two factors before the entropy and none of the entropy, as in Paddle.
 Tensor focal_y_slope(const Pair& p) {
   const Tensor chance = sigmoid(p.x), miss = focal_miss(p, chance), entropy = binary_entropy(p);
-  const Tensor faded = pow(miss, literal(p.b));
-  Tensor made = (2 * p.a - 1) * faded * entropy - focal_weight(p) * faded * p.x;
+  Tensor made = (2 * p.a - 1) * pow(miss, literal(p.b)) * entropy;
   if (p.b != 0)
     made = made + focal_weight(p) * p.b * pow(miss, literal(p.b - 1)) * (1 - 2 * chance) * entropy;
   return made;
@@ -212,8 +212,8 @@ const OpDef pointwise_loss_op = {
               .add(t({4, 3}), label({4, 3}), "binary_entropy")
               .add(label({4, 3}), label({4, 3}), "bernoulli")
               .add(label({0, 3}), label({3}), "bernoulli", 0.0, 0.0, "none")
-              .add(t({4, 3}), label({4, 3}), "focal", 0.25, 2.0, "sum")
-              .add(t({4}), label({4}), "focal", 0.4, 0.0, "none")
+              .add(t({4, 3}), fixed(label({4, 3})), "focal", 0.25, 2.0, "sum")
+              .add(t({4}), fixed(label({4})), "focal", 0.4, 0.0, "none")
               .add(t({6}), ints(-1, 2, {6}), "hinge_embedding", 0.8)
               .add(t({4, 3}), uniform_in(0.2, 5, {4, 3}), "poisson_of_log", 1.0)
               .add(p({4, 3}), uniform_in(0.2, 5, {4, 3}), "poisson", 1.0, 1e-3, "none")

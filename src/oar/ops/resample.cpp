@@ -55,10 +55,10 @@ Dims sizes_from(const Tensor& x, int64_t axis, size_t count) {
   "(1.25 * a - 2.25) * a * a + 1 if a <= 1 else ((-.75 * a + 3.75) * a - 6) * a + 3)(abs(s - "        \
   "math.floor(s) - d))) for d in (-1, 0, 1, 2)])(r * j if align_corners else r * (j + .5) - "         \
   ".5), 'area': lambda j: [(i, 1 / (-(-(j + 1) * n // o) - j * n // o)) for i in range(j * n // "     \
-  "o, -(-(j + 1) * n // o))]}[mode](j)) for j in range(o)]))(0 if o == 1 else (n - 1) / (o - 1) "     \
-  "if align_corners else 1 / scale[k] if scale else n / o))(" IN ", " OUT                             \
-  "), ([axis % y.ndim + k], [" CONTRACTED "])), -1, axis % y.ndim + k), range(len(size)), " FROM      \
-  ")"
+  "o, -(-(j + 1) * n // o))]}[mode](j)) for j in range(o)]))(0 if o == 1 and (mode "                  \
+  "!= 'linear' or len(size) == 2 or align_corners) else (n - 1) / (o - 1) if align_corners else 1 / " \
+  "scale[k] if scale else n / o))(" IN ", " OUT "), ([axis % y.ndim + k], [" CONTRACTED               \
+  "])), -1, axis % y.ndim + k), range(len(size)), " FROM ")"
 
 void axes_beside_resized(const PlanCall& c) {
   const int64_t first = normalise_axis(c.args[1].as_int(), c.plan.operands[0].shape.rank());
@@ -106,6 +106,7 @@ const OpDef resample_op = {
               .add(t({1, 3, 5, 2}), 1, IntVector{6, 9}, std::nullopt, "cubic", true)
               .add(t({2, 5, 7}), 1, IntVector{3, 9}, std::nullopt, "area")
               .add(t({1, 2, 3, 3}), 2, IntVector{1, 1}, std::nullopt, "linear")
+              .add(t({1, 1, 3, 4, 3}), 2, IntVector{1, 2, 1}, std::nullopt, "linear")
               .add(t({0, 2, 3}), 2, IntVector{4});
         },
 };

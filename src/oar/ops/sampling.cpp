@@ -78,12 +78,14 @@ Place in_pixels(const Tensor& g, const Tensor& size, const Reading& how) {
     const Tensor distance = abs(p.at - low), turns = floor(distance / span);
     const Tensor rest = distance - turns * span;
     const Tensor forward = equal(remainder(turns, full_like(turns, Scalar(2))), literal(0));
-    const Tensor direction = where(forward, ones_like(rest), full_like(rest, Scalar(-1)));
-    p.slope = zero_where(flat, p.slope * sign(p.at - low) * direction);
+    // A place right on the mirror still goes forward.
+    const Tensor mirrored =
+        logical_xor(less_than(p.at, literal(low)),
+                    logical_and(logical_not(forward), not_equal(rest, literal(0))));
+    p.slope = zero_where(flat, where(mirrored, -p.slope, p.slope));
     p.at = zero_where(flat, where(forward, rest, span - rest) + low);
   }
-  p.slope =
-      zero_unless(logical_and(greater_than(p.at, literal(0)), less_than(p.at, last)), p.slope);
+  p.slope = zero_where(logical_or(less_than(p.at, literal(0)), greater_than(p.at, last)), p.slope);
   p.at = minimum(maximum(p.at, literal(0)), last);
   return p;
 }
@@ -95,8 +97,11 @@ std::vector<Neighbour> neighbours(const Place& p, const Tensor& size, const Read
                      std::move(slope)};
   };
   if (how.mode == "nearest") {
-    const Tensor rounded = where(less_than(p.at, literal(0)), ceil(p.at - 0.5), floor(p.at + 0.5));
-    return {make(rounded, ones_like(p.at), Tensor())};
+    // Half to even.
+    const Tensor up = floor(p.at + 0.5);
+    const Tensor odd_tie = logical_and(
+        equal(up, p.at + 0.5), not_equal(remainder(up, full_like(up, Scalar(2))), literal(0)));
+    return {make(where(odd_tie, up - 1, up), ones_like(p.at), Tensor())};
   }
   const Tensor below = floor(p.at), part = p.at - below;
   return {make(below, 1 - part, -p.slope), make(below + 1, part, p.slope)};
@@ -144,7 +149,8 @@ std::vector<Corner> corners_of(Dims x, const Tensor& given, const Reading& how, 
         const Tensor& factor = k == slope_of ? p.by_axis[k].slope : p.by_axis[k].weight;
         all = all.defined() ? all * factor : factor;
       }
-      return zero_unless(p.exists, all);
+      // Times 0 rather than 0: a place that is no number reads no number.
+      return how.mode == "nearest" ? zero_unless(p.exists, all) : all * cast(p.exists, all.dtype());
     };
     Corner c{p.index, product(axes), {}};
     if (slopes && how.mode != "nearest")

@@ -5,6 +5,7 @@
 #include "oar/ops/gen/random.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/infer.h"
+#include "oar/ops/layer_dtypes.h"
 #include "oar/ops/masks.h"
 #include "oar/ops/registry.h"
 
@@ -186,6 +187,7 @@ const OpDef prelu_op = {
     .brief = "x where x > 0, else weight * x. The weight is one number, or one for each channel.",
     .infer = [](const args::prelu& a) -> Metas {
       const int64_t axis = channel_axis(a.data_format, a.x.rank());
+      check_parameter(a.x, a.weight, "weight");
       user_check(a.weight.rank() == 1, ErrorKind::InvalidArgument,
                  "weight has shape {}; it must have one axis.", to_string(a.weight.dims()));
       const Dim many = a.weight.dim(0);

@@ -9,7 +9,7 @@ from registry.records import Record, replaced, tensors_of
 
 
 def is_differentiable(t: oar.Tensor) -> bool:
-    return t.dtype.name in ("float64", "complex128")
+    return t.dtype.name in ("float64", "complex128") and not getattr(t, "fixed", False)
 
 
 def direction(rng: np.random.Generator, like: oar.Tensor) -> oar.Tensor:

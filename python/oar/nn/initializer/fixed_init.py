@@ -41,8 +41,7 @@ class Assign(Initializer):
                 f"Assign holds a value of shape {list(value.shape)}, which does not fit a parameter of shape "
                 f"{list(shape)}."
             )
-        made = oar.to_tensor(np.ascontiguousarray(value.reshape(tuple(shape))))
-        return made if dtype_name(made.dtype) == dtype_name(dtype) else made.astype(dtype)
+        return _from_array(value.reshape(tuple(shape)), dtype)
 
 
 def _from_array(array: np.ndarray, dtype: Any) -> Tensor:
@@ -102,4 +101,4 @@ class Orthogonal(Initializer):
         q, r = np.linalg.qr(drawn)
         q = q * np.where(np.diag(r) < 0, -1.0, 1.0)
         q = q.T if rows < columns else q
-        return _from_array(np.ascontiguousarray(q.reshape(tuple(shape)) * self._gain), dtype)
+        return _from_array(q.reshape(tuple(shape)) * self._gain, dtype)

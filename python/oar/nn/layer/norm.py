@@ -121,7 +121,7 @@ class _BatchNormBase(Layer):
         self._epsilon = epsilon
         self._use_global_stats = use_global_stats
         self._name = name
-        self._data_format = self._layout(data_format)
+        self._data_format = self._check_data_format(data_format) or data_format
         statistics = (f"{name}_mean", f"{name}_variance") if name else (None, None)
         self._make_parameters(num_features, weight_attr, bias_attr, statistics)
 
@@ -136,14 +136,15 @@ class _BatchNormBase(Layer):
         self._mean = self.create_parameter([size], mean, dtype)
         self._variance = self.create_parameter([size], variance, dtype)
 
-    def _layout(self, data_format: str) -> str:
-        return data_format
+    # Subclasses override these two, in programs of users as here.
+    def _check_data_format(self, input: str) -> str | None:
+        """The format of an image with the channels at the same place; raises for one that the layer does not take."""
 
-    def _check_rank(self, input: Tensor) -> None:
-        """Refuse an input with a number of axes that this layer does not take."""
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Raises for an input with a number of axes that the layer does not take."""
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check_rank(input)
+        self._check_input_dim(input)
         return F.batch_norm(
             input, self._mean, self._variance, self.weight, self.bias, self.training, self._momentum,
             self._epsilon, self._data_format, self._use_global_stats,
@@ -184,13 +185,13 @@ class BatchNorm1D(_BatchNormBase):
             num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
         )
 
-    def _layout(self, data_format: str) -> str:
+    def _check_data_format(self, input: str) -> str:
         layouts = {"NCHW": "NCHW", "NC": "NCHW", "NCL": "NCHW", "NHWC": "NHWC", "NLC": "NHWC"}
-        if data_format not in layouts:
-            raise ValueError(f"BatchNorm1D expects data_format 'NC', 'NCL' or 'NLC', but got '{data_format}'.")
-        return layouts[data_format]
+        if input not in layouts:
+            raise ValueError(f"BatchNorm1D expects data_format 'NC', 'NCL' or 'NLC', but got '{input}'.")
+        return layouts[input]
 
-    def _check_rank(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in (2, 3):
             raise ValueError(f"BatchNorm1D expects a 2-D or 3-D input, but got {input.ndim}-D {list(input.shape)}.")
 
@@ -201,12 +202,12 @@ class BatchNorm2D(_BatchNormBase):
     The arguments are those of ``BatchNorm1D``.
     """
 
-    def _layout(self, data_format: str) -> str:
-        if data_format not in ("NCHW", "NHWC"):
-            raise ValueError(f"BatchNorm2D expects data_format 'NCHW' or 'NHWC', but got '{data_format}'.")
-        return data_format
+    def _check_data_format(self, input: str) -> str:
+        if input not in ("NCHW", "NHWC"):
+            raise ValueError(f"BatchNorm2D expects data_format 'NCHW' or 'NHWC', but got '{input}'.")
+        return input
 
-    def _check_rank(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim != 4:
             raise ValueError(f"BatchNorm2D expects a 4-D input, but got {input.ndim}-D {list(input.shape)}.")
 
@@ -232,13 +233,13 @@ class BatchNorm3D(_BatchNormBase):
             num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
         )
 
-    def _layout(self, data_format: str) -> str:
+    def _check_data_format(self, input: str) -> str:
         layouts = {"NCHW": "NCHW", "NCDHW": "NCHW", "NHWC": "NHWC", "NDHWC": "NHWC"}
-        if data_format not in layouts:
-            raise ValueError(f"BatchNorm3D expects data_format 'NCDHW' or 'NDHWC', but got '{data_format}'.")
-        return layouts[data_format]
+        if input not in layouts:
+            raise ValueError(f"BatchNorm3D expects data_format 'NCDHW' or 'NDHWC', but got '{input}'.")
+        return layouts[input]
 
-    def _check_rank(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim != 5:
             raise ValueError(f"BatchNorm3D expects a 5-D input, but got {input.ndim}-D {list(input.shape)}.")
 
@@ -278,10 +279,11 @@ class BatchNorm(_BatchNormBase):
         self.training = not is_test
 
     def forward(self, input: Tensor) -> Tensor:
-        training = self.training or self._trainable_statistics
+        # Here use_global_stats=False, the default, is no wish for the batch's statistics, unlike in F.batch_norm.
+        of_batch = (self.training or self._trainable_statistics) and not self._use_global_stats
         result = F.batch_norm(
-            input, self._mean, self._variance, self.weight, self.bias, training, self._momentum, self._epsilon,
-            self._data_format, self._use_global_stats,
+            input, self._mean, self._variance, self.weight, self.bias, of_batch, self._momentum, self._epsilon,
+            self._data_format,
         )  # fmt: skip
         return result if self._act is None else getattr(F, self._act)(result)
 
@@ -304,12 +306,12 @@ class SyncBatchNorm(_BatchNormBase):
     ) -> None:
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
 
-    def _layout(self, data_format: str) -> str:
-        if data_format in ("NC", "NCL", "NCHW", "NCDHW"):
+    def _check_data_format(self, input: str) -> str:
+        if input in ("NC", "NCL", "NCHW", "NCDHW"):
             return "NCHW"
-        if data_format in ("NLC", "NHWC", "NDHWC"):
+        if input in ("NLC", "NHWC", "NDHWC"):
             return "NHWC"
-        raise ValueError(f"SyncBatchNorm expects channels second or last, as in 'NCHW', but got '{data_format}'.")
+        raise ValueError(f"SyncBatchNorm expects channels second or last, as in 'NCHW', but got '{input}'.")
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x)
@@ -339,13 +341,13 @@ class GroupNorm(Layer):
         num_groups: the number of groups; it divides the number of channels.
         num_channels: the number of channels.
         epsilon: added to the variance.
-        weight_attr: attributes of the scale; False for a constant 1.
-        bias_attr: attributes of the shift; False for a constant 0.
+        weight_attr: attributes of the scale; False for none.
+        bias_attr: attributes of the shift; False for none.
         data_format: the order of the axes, with the channels second or last.
     """
 
-    weight: Parameter
-    bias: Parameter
+    weight: Parameter | None
+    bias: Parameter | None
 
     def __init__(
         self,
@@ -362,16 +364,8 @@ class GroupNorm(Layer):
         self._num_channels = num_channels
         self._epsilon = epsilon
         self._data_format = data_format
-        self.weight = self._constant_or_learned(weight_attr, 1.0)
-        self.bias = self._constant_or_learned(bias_attr, 0.0)
-
-    def _constant_or_learned(self, attr: Any, value: float) -> Parameter:
-        learned = attr is not False
-        parameter = self.create_parameter(
-            [self._num_channels], attr if learned else None, is_bias=value == 0.0, default_initializer=Constant(value)
-        )
-        parameter.stop_gradient = parameter.stop_gradient if learned else True
-        return parameter
+        self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)
@@ -407,12 +401,16 @@ class _InstanceNormBase(Layer):
         self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
-    def forward(self, input: Tensor) -> Tensor:
+    def _check_input_dim(self, input: Tensor) -> None:
+        """Raises for an input with a number of axes that the layer does not take."""
         if input.ndim not in self._ranks:
             expected = " or ".join(f"{rank}-D" for rank in self._ranks)
             raise ValueError(
                 f"{type(self).__name__} expects a {expected} input, but got {input.ndim}-D {list(input.shape)}."
             )
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
         return F.instance_norm(
             input, weight=self.scale, bias=self.bias, momentum=self._momentum, eps=self._epsilon,
             data_format=self._data_format,

@@ -286,12 +286,24 @@ def _stepwise(cell: Layer, inputs: Any, states: Any, length: Tensor | None, reve
                 return ops.where(ops.reshape(running, [-1] + [1] * (fresh.ndim - 1)), fresh, old)
 
             new = _mapped(kept, states, new)
-            outputs = _mapped(lambda x: kept(oar.zeros_like(x), x), outputs)
         states = new
         made.append(outputs)
     if reverse:
         made.reverse()
     return _mapped(lambda *all_steps: ops.stack(list(all_steps), 0), *made), states
+
+
+def _with_padding(cell: Layer, inputs: Tensor, states: Any, outputs: Tensor, length: Tensor) -> Tensor:
+    """The outputs of whole sequences, with those of the padding: what the cell makes of it and of fixed states."""
+    steps, batch = inputs.shape[0], inputs.shape[1]
+
+    def for_all_steps(state: Tensor) -> Tensor:
+        spread = ops.expand(ops.unsqueeze(state, [0]), [steps, *state.shape])
+        return ops.reshape(spread, [steps * batch, state.shape[1]])
+
+    made, _ = cell(ops.reshape(inputs, [steps * batch, inputs.shape[2]]), _mapped(for_all_steps, states))
+    step = ops.reshape(oar.arange(steps, dtype=length.dtype), [steps, 1, 1])
+    return ops.where(ops.less_than(step, ops.reshape(length, [1, batch, 1])), outputs, ops.reshape(made, outputs.shape))
 
 
 def _run(
@@ -302,7 +314,10 @@ def _run(
     if not time_major:
         inputs = _mapped(_swapped, inputs)
     if type(cell) in _FUSED and not kwargs:
-        outputs, states = cell._sequence(inputs, states, length, reverse)
+        first = states
+        outputs, states = cell._sequence(inputs, first, length, reverse)
+        if length is not None:
+            outputs = _with_padding(cell, inputs, first if reverse else states, outputs, length)
     else:
         outputs, states = _stepwise(cell, inputs, states, length, reverse, kwargs)
     if not time_major:
@@ -415,7 +430,7 @@ class RNNBase(LayerList):
     def _expose(self, number: int, cells: list[Layer], attributes: dict[str, Any]) -> None:
         """Show a layer's parameters under names such as ``weight_ih_l0`` and ``bias_hh_l1_reverse``."""
         for cell, suffix in zip(cells, ("", "_reverse")):
-            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_ho"):
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
                 left_out = name.startswith("bias") and attributes[f"{name}_attr"] is False
                 if hasattr(cell, name) and not left_out:
                     setattr(self, f"{name}_l{number}{suffix}", getattr(cell, name))

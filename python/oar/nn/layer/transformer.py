@@ -47,10 +47,13 @@ def _attributes(attr: Any, count: int) -> list[Any]:
     return copies
 
 
-def _visible(mask: Tensor | None) -> Tensor | None:
-    """Integers are read as truth values, like bools: nonzero may be seen."""
+def _added(mask: Tensor | None, dtype: Any) -> Tensor | None:
+    """A mask of bools or integers, 1 for what may be seen, as numbers that are added to the scores.
+
+    They are finite: in a row that is hidden altogether all keys weigh alike.
+    """
     if mask is not None and not oar.is_floating_point(mask):
-        return mask.astype("bool")
+        return (mask.astype(dtype) - 1.0) * 1e9
     return mask
 
 
@@ -120,21 +123,24 @@ class MultiHeadAttention(Layer):
         shape = [key.shape[0], self.num_heads, 0, self.head_dim]
         return self.Cache(oar.zeros(shape, dtype=key.dtype), oar.zeros(shape, dtype=key.dtype))
 
-    def _keys(self, key: Tensor, value: Tensor, cache: Any) -> tuple[Tensor, Tensor, Any]:
+    def _prepare_qkv(self, query: Tensor, key: Tensor, value: Tensor, cache: Any = None) -> tuple[Any, ...]:
+        """Queries, keys and values of each head, [batch, heads, length, width], and the grown cache if there is one.
+
+        Subclasses override this, for example to rotate queries and keys.
+        """
+        q = ops.transpose(self._heads(self.q_proj(query)), [0, 2, 1, 3])
         if isinstance(cache, self.StaticCache):
-            return cache.k, cache.v, cache
+            return q, cache.k, cache.v, cache
         k, v = self.compute_kv(key, value)
         if isinstance(cache, self.Cache):
             k, v = ops.concat([cache.k, k], 2), ops.concat([cache.v, v], 2)
             cache = self.Cache(k, v)
-        return k, v, cache
+        return (q, k, v) if cache is None else (q, k, v, cache)
 
     def _weighted(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """The same as the fused op, with the weights as a matrix."""
-        scores = ops.matmul(ops.transpose(q, [0, 2, 1, 3]) * self.head_dim**-0.5, k, False, True)
-        if mask is not None and mask.dtype == oar.bool:
-            scores = ops.where(mask, scores, oar.full([], float("-inf"), dtype=scores.dtype))
-        elif mask is not None:
+        scores = ops.matmul(q * self.head_dim**-0.5, k, False, True)
+        if mask is not None:
             scores = scores + mask.astype(scores.dtype)
         weights = F.dropout(F.softmax(scores), self.dropout, training=self.training)
         return ops.transpose(ops.matmul(weights, v), [0, 2, 1, 3]), weights
@@ -149,20 +155,20 @@ class MultiHeadAttention(Layer):
     ) -> Any:
         key = query if key is None else key
         value = query if value is None else value
-        q = self._heads(self.q_proj(query))
-        k, v, cache = self._keys(key, value, cache)
-        mask, weights = _visible(attn_mask), None
-        if self.need_weights:
+        q, k, v, *grown = self._prepare_qkv(query, key, value, cache)
+        cache = grown[0] if grown else None
+        mask, weights = _added(attn_mask, q.dtype), None
+        # The fused op scales by the width of the queries, which a subclass may have changed.
+        if self.need_weights or q.shape[-1] != self.head_dim:
             out, weights = self._weighted(q, k, v, mask)
         else:
             if mask is not None and mask.ndim == 3:  # by the rules of broadcasting: [heads, queries, keys]
                 mask = ops.unsqueeze(mask, [0])
-            out = ops.scaled_dot_product_attention(
-                q, ops.transpose(k, [0, 2, 1, 3]), ops.transpose(v, [0, 2, 1, 3]), mask, self.dropout, False,
-                self.training,
-            )  # fmt: skip
-        out = self.out_proj(ops.reshape(out, [0, 0, self.embed_dim]))
-        results = [out] + [extra for extra in (weights, cache) if extra is not None]
+            q, k, v = (ops.transpose(part, [0, 2, 1, 3]) for part in (q, k, v))
+            out = ops.scaled_dot_product_attention(q, k, v, mask, self.dropout, False, self.training)
+        out = self.out_proj(ops.flatten(out, 2))
+        results = [out, weights] if self.need_weights else [out]
+        results += [] if cache is None else [cache]
         return results[0] if len(results) == 1 else tuple(results)
 
 

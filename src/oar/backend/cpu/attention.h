@@ -14,6 +14,11 @@ namespace oar::cpu {
 
 inline constexpr int64_t kQueryRows = 64;  // queries that meet a block of keys together
 
+// The score of a key that a mask hides: next to any other its weight is 0, but where all are hidden they weigh
+// alike. An infinity would make that NaN.
+template <class C>
+inline constexpr C kHidden = C(-1e30);
+
 // A mask as [batch, heads, queries, keys], with stride 0 where it is broadcast.
 struct ScoreMask {
   explicit ScoreMask(const oar_tensor* t) {
@@ -95,21 +100,21 @@ struct Attention {
     const char* from = mask.row(b, head(key_head, row), row % queries, first_key);
     const int64_t step = mask.stride[3];
     if (mask.dtype == DType::Bool) {
-      for (int64_t i = 0; i < n; ++i)
-        s[i] = from[i * step] ? s[i] : -std::numeric_limits<C>::infinity();
+      for (int64_t i = 0; i < n; ++i) s[i] = from[i * step] ? s[i] : kHidden<C>;
       return;
     }
     visit<kFloats>(mask.dtype, [&](auto tag) {
       using M = typename decltype(tag)::type;
       if (step == sizeof(M)) {
         const auto* m = reinterpret_cast<const M*>(from);
-        fill_groups(s, n, [=](int64_t i) { return s[i] + static_cast<C>(m[i]); });
+        fill_groups(s, n, [=](int64_t i) { return seen_score(s[i] + static_cast<C>(m[i])); });
       } else {
         for (int64_t i = 0; i < n; ++i)
-          s[i] += static_cast<C>(*reinterpret_cast<const M*>(from + i * step));
+          s[i] = seen_score(s[i] + static_cast<C>(*reinterpret_cast<const M*>(from + i * step)));
       }
     });
   }
+  static C seen_score(C s) { return s < kHidden<C> ? kHidden<C> : s; }
   void drop(int64_t b, int64_t key_head, int64_t row, int64_t first_key, C* s, int64_t n) const {
     if (!keep.data) return;
     const char* from = keep.row(b, head(key_head, row), row % queries, first_key);
@@ -168,13 +173,13 @@ class RunningSums {
     high_[r] = high;
   }
 
-  // The weighted mean; answers the logarithm of the sum of all weights.
+  // The weighted mean; returns the logarithm of the sum of all weights, -inf where all keys are hidden.
   template <class T>
   C finish(int64_t r, T* out) const {
     const C factor = total_[r] == 0 ? C(0) : 1 / total_[r];
     const C* from = row(r);
     fill_groups(out, width_, [=](int64_t j) { return from[j] * factor; });
-    return high_[r] + std::log(total_[r]);
+    return high_[r] <= kHidden<C> ? kNothing : high_[r] + std::log(total_[r]);
   }
 
  private:
@@ -183,6 +188,29 @@ class RunningSums {
   int64_t width_, pitch_;
   Scratch<C, 64> sums_, high_, total_;
 };
+
+// What the derivative divides the weights of one row by: exp(score - shift) / total.
+template <class C>
+struct RowWeights {
+  C shift, share = 1;  // 1 / total
+  bool all_hidden = false;
+};
+
+// Most rows have their logarithm. Where it is so large that its rounding shows, as with a mask of -1e9 all along
+// the row, the row is summed again.
+template <class T, class C>
+RowWeights<C> row_weights(const Attention<T>& of, int64_t b, int64_t key_head, int64_t row, C lse) {
+  const int64_t n = of.seen(row, 0, of.keys);
+  if (std::abs(lse) < C(1024) || n == 0) return {lse};
+  const Scratch<C> query(of.width), key(of.width * n), scores(n);
+  of.gather_rows(*of.query, b, key_head, row, 1, of.scale, query.data());
+  pack_turned(of.key_matrix(*of.key, b, key_head, 0), n, of.width, key.data());
+  gemm<C>(1, n, of.width, {query.data(), of.width, 1}, {key.data(), n, 1}, {scores.data(), n, 1});
+  of.add_mask(b, key_head, row, 0, scores.data(), n);
+  const RowTable<C>& table = row_table<C>();
+  const C high = table.max(scores.data(), n);
+  return {high, 1 / table.exp_sum(scores.data(), scores.data(), n, high), high <= kHidden<C>};
+}
 
 // Rows that one task takes: enough that packing the keys is worth it, few enough that all threads
 // have some.

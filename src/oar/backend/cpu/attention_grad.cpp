@@ -26,7 +26,7 @@ class BackwardTask {
         query_(of.rows() * of.width),
         grad_(of.rows() * of.value_width),
         to_query_(of.rows() * of.width),
-        lse_(of.rows()),
+        rows_(static_cast<size_t>(of.rows())),
         level_(of.rows()),
         weights_(kQueryRows * of.block),
         slopes_(kQueryRows * of.block),
@@ -69,7 +69,7 @@ class BackwardTask {
       C dot = 0;
       for (int64_t i = 0; i < width; ++i) dot += grad_[r * width + i] * out[i];
       level_[r] = dot - with_.grad_lse[at];
-      lse_[r] = with_.lse[at];
+      rows_[static_cast<size_t>(r)] = row_weights(of_, b_, key_head_, r, with_.lse[at]);
     }
     std::fill_n(to_query_.data(), rows * of_.width, C(0));
   }
@@ -93,11 +93,15 @@ class BackwardTask {
 
   // From scores and the weights' gradients to weights and the scores' gradients.
   void weigh(int64_t row, int64_t k, C* s, C* slopes, int64_t keys) {
-    const bool blind = lse_[row] == -std::numeric_limits<C>::infinity();
-    const int64_t n = blind ? 0 : of_.seen(row, k, keys);
+    const RowWeights<C>& of_row = rows_[static_cast<size_t>(row)];
+    const int64_t n = of_.seen(row, k, keys);
     of_.add_mask(b_, key_head_, row, k, s, n);
     of_.drop(b_, key_head_, row, k, slopes, n);
-    table_.attention_grad(s, slopes, n, lse_[row], level_[row]);
+    table_.attention_grad(s, slopes, n, of_row.shift, level_[row]);
+    if (of_row.share != 1) {
+      table_.scale(s, n, of_row.share);
+      table_.scale(slopes, n, of_row.all_hidden ? C(0) : of_row.share);
+    }
     of_.drop(b_, key_head_, row, k, s, n);
     std::fill(s + n, s + keys, C(0));
     std::fill(slopes + n, slopes + keys, C(0));
@@ -124,8 +128,9 @@ class BackwardTask {
   const GradOperands<T>& with_;
   const RowTable<C>& table_ = row_table<C>();
   int64_t b_, key_head_;
-  Scratch<C, 64> query_, grad_, to_query_, lse_, level_, weights_, slopes_, key_, key_turned_,
-      value_turned_, to_key_, to_value_;
+  Scratch<C, 64> query_, grad_, to_query_;
+  std::vector<RowWeights<C>> rows_;
+  Scratch<C, 64> level_, weights_, slopes_, key_, key_turned_, value_turned_, to_key_, to_value_;
 };
 
 }  // namespace

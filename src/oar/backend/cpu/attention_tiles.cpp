@@ -148,7 +148,7 @@ class BackwardTask {
         slope_rows_(kQueryRows * pitch_),
         slope_pairs_(kQueryRows * pitch_),
         weight_pairs_(kQueryRows * pitch_),
-        lse_(of.rows()),
+        of_rows_(static_cast<size_t>(of.rows())),
         level_(of.rows()),
         weights_(kQueryRows * pitch_),
         slopes_(kQueryRows * pitch_),
@@ -193,7 +193,7 @@ class BackwardTask {
       float dot = 0;
       for (int64_t i = 0; i < width; ++i) dot += out[width + i] * out[i];
       level_[r] = dot - with_.grad_lse[at];
-      lse_[r] = with_.lse[at];
+      of_rows_[static_cast<size_t>(r)] = row_weights(of_, b_, key_head_, r, with_.lse[at]);
     }
     std::fill_n(to_query_.data(), whole_tiles(rows) * whole_tiles(of_.width), 0.0F);
   }
@@ -234,13 +234,17 @@ class BackwardTask {
   void weigh(int64_t r, int64_t i, int64_t rows, int64_t k, int64_t keys) {
     float *s = weights_.data() + i * pitch_, *slopes = slopes_.data() + i * pitch_;
     const int64_t row = r + i, wide = whole_steps(keys);
-    const bool blind = i >= rows || lse_[row] == -std::numeric_limits<float>::infinity();
-    const int64_t n = blind ? 0 : of_.seen(row, k, keys);
+    const int64_t n = i >= rows ? 0 : of_.seen(row, k, keys);
     if (n > 0) {
       rows_.scale(s, n, of_.scale);
       of_.add_mask(b_, key_head_, row, k, s, n);
       of_.drop(b_, key_head_, row, k, slopes, n);
-      rows_.attention_grad(s, slopes, n, lse_[row], level_[row]);
+      const RowWeights<float>& of_row = of_rows_[static_cast<size_t>(row)];
+      rows_.attention_grad(s, slopes, n, of_row.shift, level_[row]);
+      if (of_row.share != 1) {
+        rows_.scale(s, n, of_row.share);
+        rows_.scale(slopes, n, of_row.all_hidden ? 0.0F : of_row.share);
+      }
       of_.drop(b_, key_head_, row, k, s, n);
     }
     std::fill(s + n, s + wide, 0.0F);
@@ -276,7 +280,8 @@ class BackwardTask {
   HalfRows query_, grad_;
   Buffer query_turned_, grad_turned_, key_, key_turned_, value_turned_, slope_rows_, slope_pairs_,
       weight_pairs_;
-  Floats lse_, level_, weights_, slopes_, to_query_, to_key_, to_value_;
+  std::vector<RowWeights<float>> of_rows_;
+  Floats level_, weights_, slopes_, to_query_, to_key_, to_value_;
 };
 
 // Null where tiles are not for this call: it is small, or its rows are not dense.

@@ -44,6 +44,12 @@ class Alignment {
 
   int64_t row() const { return width_ + 4; }
   int64_t steps() const { return steps_; }
+  // Whether no alignment has so few steps: every label takes one, and a blank between two alike.
+  bool too_long() const {
+    int64_t least = states_ / 2;
+    for (int64_t s = 3; s < states_; s += 2) least += classes_[s] == classes_[s - 2];
+    return least > steps_;
+  }
   int64_t states() const { return states_; }
   int64_t class_of(int64_t state) const { return classes_[state]; }
   // A row's first state.
@@ -171,6 +177,10 @@ void ctc(KernelCall& call) {
     using C = compute_t<T>;
     auto* out = static_cast<T*>(call.out().data);
     Sequences<C>(call).each(call.arg(4).as_int(), [&](int64_t b, const Alignment<C>& a) {
+      if (a.too_long()) {
+        out[b] = static_cast<T>(C(0));
+        return;
+      }
       const Scratch<C> rows(2 * a.row());
       const C ways = log_likelihood(a, rows.data(), false);
       out[b] = static_cast<T>(ways < kNever<C> / 10 ? std::numeric_limits<C>::infinity() : -ways);

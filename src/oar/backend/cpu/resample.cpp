@@ -60,6 +60,12 @@ double cubic_weight(double distance) {
 struct Mapping {
   std::string_view mode;
   bool align_corners, half_pixels;
+  int64_t axes = 0;
+
+  // As in Paddle: an axis of one result shows its beginning, but where lines and volumes are linear; those show the middle.
+  bool from_beginning(int64_t out) const {
+    return out == 1 && (align_corners || axes == 2 || mode != "linear");
+  }
 };
 
 void add_taps(Taps& taps, const Mapping& map, double ratio, int64_t i) {
@@ -85,7 +91,7 @@ void add_taps(Taps& taps, const Mapping& map, double ratio, int64_t i) {
 }
 
 Taps make_taps(const Mapping& map, int64_t in, int64_t out, double scale) {
-  const double ratio = out == 1 ? 0
+  const double ratio = map.from_beginning(out) ? 0
                        : map.align_corners
                            ? static_cast<double>(in - 1) / static_cast<double>(out - 1)
                        : scale > 0 ? 1 / scale
@@ -411,7 +417,8 @@ void resample(KernelCall& call) {
   if (call.out().numel == 0) return;
   const bool align_corners = call.arg(5).as_bool();
   const Mapping map{call.arg(4).as_string(), align_corners,
-                    !align_corners && call.arg(6).as_int() == 0};
+                    !align_corners && call.arg(6).as_int() == 0,
+                    static_cast<int64_t>(call.arg(2).as_ints().size())};
   const Around around(call);
   visit<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -58,17 +58,18 @@ C in_pixels(C g, int64_t size, const Reading& r, C& slope) {
     const C distance = std::abs(at - low), turns = std::floor(distance / span);
     const C rest = distance - turns * span;
     const bool forward = std::fmod(turns, C(2)) == 0;
-    slope *= (at < low ? C(-1) : C(1)) * (forward ? C(1) : C(-1));
+    // A place right on the mirror still goes forward.
+    slope *= (at < low ? C(-1) : C(1)) * (forward || rest == 0 ? C(1) : C(-1));
     at = (forward ? rest : span - rest) + low;
   }
-  if (!(at > 0 && at < last)) slope = 0;
+  if (at < 0 || at > last) slope = 0;
   return at > last ? last : at > 0 ? at : at != at ? at : C(0);
 }
 
-// Half away from zero, without a branch.
+// Half to even.
 template <class C>
 C rounded(C v) {
-  return std::copysign(std::floor(std::abs(v) + C(0.5)), v);
+  return std::nearbyint(v);
 }
 
 // Up to kBlock places: for corner k of place p the pixel's number and weight. A pixel that is not there
@@ -127,7 +128,8 @@ struct Block {
       }
       there[k][p] = exists;
       pixel[k][p] = exists ? number : 0;
-      weight[k][p] = exists ? w : C(0);
+      // Times 0 rather than 0: a place that is no number reads no number.
+      weight[k][p] = w * static_cast<C>(exists);
     }
   }
 };
@@ -298,8 +300,7 @@ void grid_gradient(const Block<C, kAxes, false>& block, const Reading& r, const 
   for (int axis = 0; axis < kAxes; ++axis)
     for (int64_t p = 0; p < block.count; ++p) {
       C sum = 0;
-      for (int k = 0; k < block.kCorners; ++k)
-        sum += block.there[k][p] ? sums[k][p] * weight_beside(block, k, axis, p) : C(0);
+      for (int k = 0; k < block.kCorners; ++k) sum += sums[k][p] * weight_beside(block, k, axis, p);
       out[p * kAxes + (kAxes - 1 - axis)] = sum * block.slope[axis][p];
     }
 }

@@ -11,7 +11,7 @@ TORCH = {
                      "label_smoothing)",
     "nll_loss": "F.nll_loss(input, label, weight, ignore_index=ignore_index, reduction=reduction)",
     # ctc
-    "ctc": "F.ctc_loss(log_probs, labels.long(), input_lengths, label_lengths, blank, 'none')",
+    "ctc": "F.ctc_loss(log_probs, labels.long(), input_lengths, label_lengths, blank, 'none', True)",
     # distance
     "pairwise_distance": "F.pairwise_distance(x, y, p, epsilon, keepdim)",
     "cosine_similarity": "F.cosine_similarity(x1, x2, axis, eps)",
