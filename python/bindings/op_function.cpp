@@ -404,24 +404,35 @@ PyObject* get_op_name(PyObject* self, void*) {
 PyObject* get_schema(PyObject* self, void*) {
   return PyUnicode_FromString(reinterpret_cast<PyOp*>(self)->op->schema().str().c_str());
 }
+// (type, name, default or None) of every parameter.
+Ref parameter_list(const Op& op) {
+  const std::vector<Parameter>& parameters = op.schema().parameters;
+  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(parameters.size())));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& p = parameters[i];
+    Ref item = checked(Py_BuildValue("(ssz)", p.type_text().c_str(), p.name.c_str(),
+                                     p.has_default ? p.default_text.c_str() : nullptr));
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item.release());
+  }
+  return list;
+}
 PyObject* get_doc(PyObject* self, void*) {
-  const Op& op = *reinterpret_cast<PyOp*>(self)->op;
-  return PyUnicode_FromFormat("%s\n\nSchema: %s", op.def().brief ? op.def().brief : "",
-                              op.schema().str().c_str());
+  return guarded([&] {
+    const Op& op = *reinterpret_cast<PyOp*>(self)->op;
+    const Op* base = op.inplace_of();
+    const Ref module = checked(PyImport_ImportModule("oar._docs"));
+    const Ref parameters = parameter_list(op);
+    return PyObject_CallMethod(module.get(), "op_doc", "ssssssO", op.name().c_str(),
+                               (base ? base : &op)->name().c_str(), op.family().c_str(),
+                               op.def().brief ? op.def().brief : "", op.schema().str().c_str(),
+                               op.def().dtypes, parameters.get());
+  });
 }
 PyObject* get_signature(PyObject* self, void*) {
   return guarded([&] {
-    const std::vector<Parameter>& parameters =
-        reinterpret_cast<PyOp*>(self)->op->schema().parameters;
-    const Ref list = checked(PyList_New(static_cast<Py_ssize_t>(parameters.size())));
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const Parameter& p = parameters[i];
-      Ref item = checked(Py_BuildValue("(ssz)", p.type_text().c_str(), p.name.c_str(),
-                                       p.has_default ? p.default_text.c_str() : nullptr));
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item.release());
-    }
+    const Ref parameters = parameter_list(*reinterpret_cast<PyOp*>(self)->op);
     const Ref module = checked(PyImport_ImportModule("oar._signature"));
-    return PyObject_CallMethod(module.get(), "signature_of", "O", list.get());
+    return PyObject_CallMethod(module.get(), "signature_of", "O", parameters.get());
   });
 }
 PyObject* op_reduce(PyObject* self, PyObject*) {

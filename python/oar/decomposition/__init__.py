@@ -19,6 +19,14 @@ def decompose(program: Program, src_vars: Sequence[Tensor], blacklist: Collectio
         src_vars: variables of it.
         blacklist: ops that are to stay whole; kept whole they are all.
         whitelist: ops that are to be expanded.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> len(oar.decomposition.decompose(oar.static.Program(), []))
+        0
     """
     if not isinstance(program, Program):
         raise TypeError(f"[decompose] program should be a Program, but received {type(program).__name__}.")

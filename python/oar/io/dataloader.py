@@ -41,6 +41,13 @@ class DataLoader:
         persistent_workers: keep the workers from one pass to the next.
 
     Workers are forked. They should touch arrays only: the tensors are made in this process.
+
+    Examples:
+        >>> import oar
+        >>> data = oar.io.TensorDataset([oar.arange(10).reshape([10, 1]), oar.arange(10)])
+        >>> loader = oar.io.DataLoader(data, batch_size=4, drop_last=True)
+        >>> [labels.tolist() for rows, labels in loader]
+        [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
 
     def __init__(

@@ -29,6 +29,21 @@ class Optimizer:
             own, such as ``'weight_decay'`` or ``'learning_rate'`` (a factor on the optimizer's).
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> class SignDescent(oar.optimizer.SGD):
+        ...     def step(self):
+        ...         for parameter in self._parameter_list:
+        ...             parameter.grad.set_value(oar.sign(parameter.grad))
+        ...         super().step()
+        ...
+        >>> w = oar.create_parameter([1], 'float32', default_initializer=nn.initializer.Constant(2.0))
+        >>> (w * 5).sum().backward()
+        >>> SignDescent(0.5, parameters=[w]).step()
+        >>> w.tolist()
+        [1.5]
     """
 
     # Names of the per-parameter state, as they appear in state dicts.

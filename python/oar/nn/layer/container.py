@@ -31,6 +31,18 @@ class Sequential(Layer):
     """Layers called one after the other, each on what the one before returned.
 
     Takes layers, ``(name, layer)`` pairs, or one ordered dictionary of named layers.
+
+    Args:
+        layers: the layers, or ``(name, layer)`` pairs.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        >>> net(oar.ones([3, 4])).shape
+        [3, 2]
+        >>> len(net.parameters())
+        4
     """
 
     def __init__(self, *layers: Any) -> None:
@@ -96,7 +108,22 @@ class Sequential(Layer):
 
 
 class LayerList(Layer):
-    """A list of layers whose parameters are registered. It has no ``forward``."""
+    """A list of layers whose parameters are registered. It has no ``forward``.
+
+    Args:
+        sublayers: the layers to start with, or None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layers = nn.LayerList([nn.Linear(2, 2) for _ in range(3)])
+        >>> x = oar.ones([1, 2])
+        >>> for layer in layers:
+        ...     x = layer(x)
+        ...
+        >>> x.shape, len(layers.parameters())
+        ([1, 2], 6)
+    """
 
     def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
         super().__init__()
@@ -145,7 +172,18 @@ class LayerList(Layer):
 
 
 class LayerDict(Layer):
-    """A dictionary of layers whose parameters are registered. It has no ``forward``."""
+    """A dictionary of layers whose parameters are registered. It has no ``forward``.
+
+    Args:
+        sublayers: the layers to start with, or None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layers = nn.LayerDict({'first': nn.Linear(2, 3), 'second': nn.Linear(3, 1)})
+        >>> layers['second'](layers['first'](oar.ones([1, 2]))).shape
+        [1, 1]
+    """
 
     def __init__(self, sublayers: Any = None) -> None:
         super().__init__()
@@ -205,7 +243,18 @@ class LayerDict(Layer):
 
 
 class ParameterDict(Layer):
-    """A dictionary of parameters that are registered with the layer under their keys."""
+    """A dictionary of parameters that are registered with the layer under their keys.
+
+    Args:
+        parameters: the parameters.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> parameters = nn.ParameterDict({'scale': oar.create_parameter([2], 'float32')})
+        >>> parameters['scale'].shape
+        [2]
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -233,7 +282,18 @@ class ParameterDict(Layer):
 
 
 class ParameterList(Layer):
-    """A list of parameters that are registered with the layer."""
+    """A list of parameters that are registered with the layer.
+
+    Args:
+        parameters: the parameters.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> parameters = nn.ParameterList([oar.create_parameter([2], 'float32') for _ in range(3)])
+        >>> len(parameters)
+        3
+    """
 
     def __init__(self, parameters: Iterable[Parameter] | None = None) -> None:
         super().__init__()

@@ -137,6 +137,12 @@ class Conv1D(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCL'`` or ``'NLC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv1D(3, 8, 5, padding=2)(oar.ones([2, 3, 20])).shape
+        [2, 8, 20]
     """
 
     def __init__(
@@ -175,6 +181,15 @@ class Conv2D(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCHW'`` or ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.Conv2D(3, 8, 3, stride=2, padding=1)
+        >>> layer(oar.ones([2, 3, 32, 32])).shape
+        [2, 8, 16, 16]
+        >>> layer.weight.shape
+        [8, 3, 3, 3]
     """
 
     def __init__(
@@ -213,6 +228,12 @@ class Conv3D(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv3D(1, 2, 3)(oar.ones([1, 1, 5, 5, 5])).shape
+        [1, 2, 3, 3, 3]
     """
 
     def __init__(
@@ -251,6 +272,12 @@ class Conv1DTranspose(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCL'`` or ``'NLC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv1DTranspose(3, 8, 2, stride=2)(oar.ones([2, 3, 10])).shape
+        [2, 8, 20]
     """
 
     def __init__(
@@ -289,6 +316,12 @@ class Conv2DTranspose(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCHW'`` or ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv2DTranspose(3, 8, 2, stride=2)(oar.ones([2, 3, 4, 4])).shape
+        [2, 8, 8, 8]
     """
 
     def __init__(
@@ -327,6 +360,12 @@ class Conv3DTranspose(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv3DTranspose(1, 2, 2, stride=2)(oar.ones([1, 1, 3, 3, 3])).shape
+        [1, 2, 6, 6, 6]
     """
 
     def __init__(

@@ -25,6 +25,15 @@ class ReduceOnPlateau(LRScheduler):
         min_lr: the rate does not fall below this.
         epsilon: a smaller change is not made.
         verbose: print reductions.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.ReduceOnPlateau(0.5, factor=0.1, patience=1)
+        >>> for loss in [1.0, 1.0, 1.0, 1.0]:
+        ...     schedule.step(loss)
+        ...
+        >>> round(schedule(), 4)
+        0.05
     """
 
     def __init__(

@@ -60,9 +60,28 @@ def nce(input: Tensor, label: Tensor, num_total_classes: int, sample_weight: Ten
         sampler: 'uniform', 'log_uniform' or 'custom_dist'.
         custom_dist: the probability of each class.
         seed: kept; random numbers come from the stream of all.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        is_sparse: accepted for compatibility.
 
     Returns:
         The loss of each row, ``[rows, 1]``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     label = oar.static.data('label', [None, 1], 'int64')
+        ...     y = oar.static.nn.nce(x, label, num_total_classes=10, num_neg_samples=2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32'), 'label': [[1], [2]]}, fetch_list=[y])[0].shape
+        (2, 1)
+        >>> oar.disable_static()
     """
     maker = LayerMaker("nce", name, input.dtype)
     if sampler not in _SAMPLERS:
