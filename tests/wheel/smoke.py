@@ -23,4 +23,6 @@ except (ValueError, RuntimeError) as error:
 else:
     raise AssertionError("matmul of shapes [2, 3] and [2, 3] was not refused")
 
+assert ">>> oar.abs(" in oar.abs.__doc__, "the wheel lacks the examples of docstrings"
+
 print("oar", oar.__version__, "works with Python", sys.version.split()[0])
