@@ -9,7 +9,7 @@ __all__ = ["assign", "clone", "create_tensor", "einsum", "index_fill", "index_fi
 
 
 def assign(x, output: Tensor | None = None) -> Tensor:
-    """A copy of x (a tensor, array, list or number), or its values written into ``output``, which takes on its shape.
+    """A copy of x (a tensor, array, list or number), or its values written into ``output``, which gets its shape.
 
     Args:
         x: the input.

@@ -46,7 +46,7 @@ def split(x: Tensor, num_or_sections, axis: int = 0, name: str | None = None) ->
 
 
 def tensor_split(x: Tensor, num_or_indices, axis: int = 0, name: str | None = None) -> list[Tensor]:
-    """Nearly equal parts along an axis, given their number; x cut in front of each index, given a list. Views.
+    """Nearly equal parts along an axis, given their number; x cut before each index, given a list. Views.
 
     Args:
         x: the input.
@@ -241,7 +241,7 @@ def combinations(x: Tensor, r: int = 2, with_replacement: builtins.bool = False,
 
 
 def t(input: Tensor, name: str | None = None) -> Tensor:
-    """A matrix transposed; vectors and numbers as they are. A view.
+    """A matrix transposed; vectors and numbers are returned unchanged. A view.
 
     Args:
         input: the input.

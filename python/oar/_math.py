@@ -39,7 +39,7 @@ def bitwise_left_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Te
 
 def bitwise_right_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
                         name: str | None = None) -> Tensor:
-    """The bits of x moved down by y places, behind copies of the sign, or behind zeros where not arithmetic.
+    """The bits of x moved down by y places; copies of the sign bit move in, or zeros if not arithmetic.
 
     Args:
         x: the input.

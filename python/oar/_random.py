@@ -226,7 +226,7 @@ def bernoulli_(x: Tensor, p: Any = 0.5, name: str | None = None) -> Tensor:
 
 
 def set_cuda_rng_state(state_list: Any) -> None:
-    """For programs that also run on a GPU: there is no such state here, so only an empty list is right.
+    """For programs that also run on a GPU. There is no such state here, so only an empty list is accepted.
 
     Args:
         state_list: what ``get_rng_state`` returned.

@@ -27,7 +27,7 @@ def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, 
 
     Args:
         x: the input.
-        return_index: whether to return where each first stands in x.
+        return_index: whether to return where each first occurs in x.
         return_inverse: whether to return which result each element of x is.
         return_counts: whether to return how often each occurs.
         axis: the axis to work along; a negative one counts from the end.
@@ -85,7 +85,7 @@ def _different_slices(x: Tensor, axis: int, consecutive: bool):
 
 
 def mode(x: Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None):
-    """The most frequent element along an axis, and where it stands.
+    """The most frequent element along an axis, and its index.
 
     Args:
         x: the input.

@@ -12,7 +12,7 @@ __all__ = ["decompose"]
 
 def decompose(program: Program, src_vars: Sequence[Tensor], blacklist: Collection[str] = frozenset(),
               whitelist: Collection[str] = frozenset()) -> list[Tensor]:
-    """The variables as they are: a program keeps its ops whole until it runs, and their values are the same.
+    """Returns the variables unchanged: a program keeps its ops whole until it runs, and the values are the same.
 
     Args:
         program: where the variables are.

@@ -79,7 +79,7 @@ def is_compiled_with_custom_device(device_type: str) -> bool:
 
 
 def get_cudnn_version() -> None:
-    """None: there is no cuDNN.
+    """None: cuDNN is not used.
 
     Examples:
         >>> import oar

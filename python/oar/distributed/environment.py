@@ -34,7 +34,7 @@ class ParallelEnv:
 
     @property
     def world_size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
 
     @property
@@ -75,7 +75,7 @@ def is_available() -> bool:
 
 
 def init_parallel_env() -> Any:
-    """Joins the other processes; alone, there is nothing to do.
+    """Joins the other processes; does nothing if there is only one.
 
     Examples:
         >>> import oar
@@ -122,7 +122,7 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes there are.
+    """The number of processes.
 
     Args:
         group: accepted for compatibility.

@@ -6,7 +6,7 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """One way to lie on processes.
+    """How a tensor is distributed over processes.
 
     Examples:
         >>> import oar

@@ -111,7 +111,7 @@ def _devices() -> dict[str, int]:
 
 
 def get_all_device_type() -> list[str]:
-    """The kinds of devices there are: the CPU and those of plug-ins.
+    """The available kinds of devices: the CPU and those of plug-ins.
 
     Examples:
         >>> import oar
@@ -133,7 +133,7 @@ def get_all_custom_device_type() -> list[str]:
 
 
 def get_available_device() -> list[str]:
-    """The devices there are, by the names that ``set_device`` takes.
+    """The available devices, by the names that ``set_device`` takes.
 
     Examples:
         >>> import oar

@@ -80,7 +80,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         protocol: the pickle protocol, 2 to 4.
         configs: accepted for compatibility.
 
-    The file is written beside its place, flushed to the disk, and moved there in one step.
+    The file is written under a temporary name, flushed to disk, and moved into place in one step.
 
     Examples:
         >>> import oar

@@ -199,7 +199,7 @@ def create_parameter(
         shape: its shape.
         dtype: its dtype.
         name: its name, when ``attr`` does not give one.
-        attr: a ``ParamAttr`` or what may stand for one.
+        attr: a ``ParamAttr``, or something that is converted to one.
         is_bias: initialise with zeros rather than Xavier's uniform distribution.
         default_initializer: used when ``attr`` names no initializer.
 

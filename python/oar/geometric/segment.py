@@ -8,7 +8,7 @@ __all__ = ["reduce_rows", "segment_max", "segment_mean", "segment_min", "segment
 
 
 def reduce_rows(rows: Tensor, places: Tensor, size: int, how: str) -> Tensor:
-    """``size`` rows; row i is the sum, mean, max or min of the rows whose place is i, and zero where there is none."""
+    """``size`` rows; row i is the sum, mean, max or min of the rows whose place is i, and zero if there is none."""
     made = ops.zeros([size, *rows.shape[1:]], rows.dtype)
     if how == "sum":
         return ops.index_add(made, places, 0, rows)
@@ -53,7 +53,7 @@ def segment_sum(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
 
 
 def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
-    """Row i is the mean of the rows of ``data`` whose number in ``segment_ids`` is i; zero where there is none.
+    """Row i is the mean of the rows of ``data`` whose number in ``segment_ids`` is i; zero if there is none.
 
     Args:
         data: the rows.
@@ -73,7 +73,7 @@ def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> 
 
 
 def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
-    """Row i is the minimum of the rows of ``data`` whose number in ``segment_ids`` is i; zero where there is none.
+    """Row i is the minimum of the rows of ``data`` whose number in ``segment_ids`` is i; zero if there is none.
 
     Args:
         data: the rows.
@@ -93,7 +93,7 @@ def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
 
 
 def segment_max(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
-    """Row i is the maximum of the rows of ``data`` whose number in ``segment_ids`` is i; zero where there is none.
+    """Row i is the maximum of the rows of ``data`` whose number in ``segment_ids`` is i; zero if there is none.
 
     Args:
         data: the rows.

@@ -86,7 +86,7 @@ def softmax_mask_fuse_upper_triangle(x: Tensor) -> Tensor:
 
 
 def identity_loss(x: Tensor, reduction: str | int = "none") -> Tensor:
-    """x itself, its sum or its mean: the loss of a model that makes its own. Reductions have numbers too: 0 is sum,
+    """x itself, its sum or its mean: the loss of a model that computes its own. Reductions have numbers too: 0 is sum,
     1 mean, 2 none.
 
     Args:

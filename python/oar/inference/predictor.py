@@ -80,7 +80,7 @@ class Tensor:
 
 
 class Predictor:
-    """Runs a model; ``create_predictor`` makes it.
+    """Runs a model; created by ``create_predictor``.
 
     Args:
         config: the ``Config`` of the model.

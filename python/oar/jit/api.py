@@ -134,7 +134,7 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
 
 
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
-    """Above 0: says for every capture why it was made, and for every function that is not captured why not.
+    """Above 0: prints why each capture was done, and why a function is not captured.
 
     Args:
         level: 0 is silent.
@@ -163,7 +163,7 @@ def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:
 
 
 def capture_counts(function: Any = None) -> dict[str, int]:
-    """Captures made, and calls by how they ran (``whole``, ``segments``, ``eager``), of a function or of all.
+    """The number of captures, and of calls by how they ran (``whole``, ``segments``, ``eager``), for one function or all.
 
     Args:
         function: a static function; None counts all.

@@ -54,7 +54,7 @@ class Adam(Optimizer):
         parameters: parameters or parameter groups.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``; it enters the gradient.
         grad_clip: a gradient clip from ``oar.nn``.
-        lazy_mode: accepted for compatibility; gradients of single rows are made dense.
+        lazy_mode: accepted for compatibility; gradients of single rows become dense.
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
         use_multi_tensor: accepted for compatibility; updates are always multi-tensor.
 

@@ -20,7 +20,7 @@ def _copied(state: dict[str, Any]) -> dict[str, Any]:
 
 
 class LBFGS(Optimizer):
-    """Minimises by Newton's method with an approximate inverse Hessian, made from the last steps.
+    """Minimises by Newton's method with an approximate inverse Hessian from the last steps.
 
     ``step`` takes a closure that clears the gradients, computes the loss, calls ``backward`` and returns the loss.
     It may be called several times in a step.

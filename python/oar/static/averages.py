@@ -22,7 +22,7 @@ class ExponentialMovingAverage:
     Args:
         decay: how much of the average is kept.
         thres_steps: a variable that counts steps; the decay is then at most ``(steps + 1) / (steps + 10)``.
-        name: in front of the names of the averages.
+        name: the first part of the names of the averages.
 
     Examples:
         >>> import numpy as np

@@ -78,8 +78,8 @@ def append_backward(
         parameter_list: the parameters, or their names; when None all that are trained, and other persistable
             variables that ask for their gradient.
         no_grad_set: variables that no gradient passes.
-        callbacks: not called; gradients have no ops of their own to tell of.
-        checkpoints: accepted; what is computed again is decided when the program is run.
+        callbacks: not called; gradients are not separate ops.
+        checkpoints: accepted; what is recomputed is decided when the program runs.
         distop_context: accepted for compatibility.
 
     Returns:
@@ -117,7 +117,7 @@ def append_backward(
 def gradients(
     targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None
 ) -> list[Tensor | None]:
-    """Append the gradients of targets with respect to inputs; None where there is no way from one to the other.
+    """Append the gradients of targets with respect to inputs; None if a target does not depend on an input.
 
     Args:
         targets: variables, or one.

@@ -29,7 +29,7 @@ class _Options:
 
 
 class BuildStrategy(_Options):
-    """Wishes about how a program is optimised. Oar's passes keep results as they are and always run.
+    """Accepted for compatibility. Oar's passes do not change results and always run.
 
     Examples:
         >>> import oar
@@ -56,7 +56,7 @@ class BuildStrategy(_Options):
 
 
 class ExecutionStrategy(_Options):
-    """Wishes about how a program is run.
+    """Accepted for compatibility.
 
     Examples:
         >>> import oar

@@ -13,7 +13,7 @@ __all__ = ["cpu_places", "cuda_places", "device_guard", "name_scope", "xpu_place
 
 @contextlib.contextmanager
 def name_scope(prefix: str | None = None) -> Iterator[None]:
-    """Names made within begin with the prefix.
+    """Names created inside begin with the prefix.
 
     Args:
         prefix: the prefix.
@@ -46,7 +46,7 @@ def name_scope(prefix: str | None = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def device_guard(device: str | None = None) -> Iterator[None]:
-    """Calls within are for a device: ``'cpu'``, the only one there is without plug-ins.
+    """The device of the calls inside: ``'cpu'``, the only one without plug-ins.
 
     Args:
         device: the device, for example ``'cpu'``.
@@ -88,7 +88,7 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
 
 
 def cuda_places(device_ids: Sequence[int] | None = None) -> list:
-    """An error: devices other than the CPU come as plug-ins.
+    """Raises an error: devices other than the CPU come as plug-ins.
 
     Args:
         device_ids: accepted for compatibility.
@@ -109,7 +109,7 @@ def cuda_places(device_ids: Sequence[int] | None = None) -> list:
 
 
 def xpu_places(device_ids: Sequence[int] | None = None) -> list:
-    """An error: devices other than the CPU come as plug-ins.
+    """Raises an error: devices other than the CPU come as plug-ins.
 
     Args:
         device_ids: accepted for compatibility.

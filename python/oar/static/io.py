@@ -127,7 +127,7 @@ def _input_order(executable: Any, feeds: list[str]) -> list[str]:
 
 
 def deserialize_program(data: bytes) -> Program:
-    """The program that ``serialize_program`` made bytes of.
+    """The program that ``serialize_program`` wrote.
 
     Args:
         data: the bytes.
@@ -196,7 +196,7 @@ def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Any, **kwa
 
 
 def deserialize_persistables(program: Program, data: bytes, executor: Any) -> None:
-    """Put contents that ``serialize_persistables`` made bytes of into the global scope.
+    """Puts the contents that ``serialize_persistables`` wrote into the global scope.
 
     Args:
         program: the program.

@@ -16,7 +16,7 @@ def _no_ipu(name: str, way_out: str) -> str:
 
 
 class IpuStrategy:
-    """An error: settings for IPUs, of which there are none.
+    """Raises an error: there are no IPUs to configure.
 
     Examples:
         >>> import oar
@@ -33,7 +33,7 @@ class IpuStrategy:
 
 
 class IpuCompiledProgram:
-    """An error: a program for IPUs, of which there are none.
+    """Raises an error: there are no IPUs to compile a program for.
 
     Args:
         program: the program.
@@ -56,7 +56,7 @@ class IpuCompiledProgram:
 
 @contextlib.contextmanager
 def ipu_shard_guard(index: int = -1, stage: int = -1) -> Iterator[None]:
-    """An error: calls within are for one of several IPUs, of which there are none.
+    """Raises an error: there are no IPUs to divide calls between.
 
     Args:
         index: accepted for compatibility.
@@ -77,7 +77,7 @@ def ipu_shard_guard(index: int = -1, stage: int = -1) -> Iterator[None]:
 
 
 def set_ipu_shard(call_func: Any, index: int = -1, stage: int = -1) -> Any:
-    """An error: the calls of a function are for one of several IPUs, of which there are none.
+    """Raises an error: there are no IPUs to divide calls between.
 
     Args:
         call_func: accepted for compatibility.

@@ -38,7 +38,7 @@ class Variable(metaclass=_SymbolicTensors):
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor:
     """An input of the default main program. A size of None or -1 is open.
 
-    Asked for again with the same sizes and dtype, it is the variable that is there.
+    A second call with the same name, sizes and dtype returns the existing variable.
 
     Args:
         name: the name to feed it by.

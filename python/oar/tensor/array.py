@@ -93,7 +93,7 @@ def array_read(array: list[Tensor], i: Any) -> Tensor:
 
 
 def array_length(array: list[Tensor]) -> Tensor:
-    """How many there are, as a tensor.
+    """The number of tensors in the list, as a tensor.
 
     Args:
         array: the list.

@@ -35,7 +35,7 @@ def try_import(module_name: str, err_msg: str | None = None) -> types.ModuleType
 
 
 def deprecated(update_to: str = "", since: str = "", reason: str = "", level: int = 0) -> Callable:
-    """Marks a function that goes out of use. Level 0 only says so in its documentation, 1 warns at each call, 2 is an
+    """Marks a function as deprecated. Level 0 only changes its docstring, 1 warns at each call, 2 is an
     error.
 
     Args:
@@ -84,7 +84,7 @@ def _numbers(version: str, what: str) -> tuple[int, ...]:
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Raises unless Oar's version lies from min_version to max_version.
+    """Raises unless Oar's version is between min_version and max_version.
 
     Args:
         min_version: the oldest version that will do.

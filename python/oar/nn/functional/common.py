@@ -33,7 +33,7 @@ def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None,
 
 
 def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Tensor:
-    """1 where a position lies within a sequence and 0 behind its end, in a new last axis.
+    """1 for positions within a sequence and 0 after its end, along a new last axis.
 
     Args:
         x: the lengths of the sequences.

@@ -120,7 +120,7 @@ def flash_attn_unpadded(query: Tensor, key: Tensor, value: Tensor, cu_seqlens_q:
                         max_seqlen_q: int, max_seqlen_k: int, scale: float, dropout: float = 0.0,
                         causal: bool = False, return_softmax: bool = False, fixed_seed_offset: Tensor | None = None,
                         rng_name: str = "", training: bool = True, name: str | None = None):
-    """Attention of sequences that stand one behind the other in [total length, heads, width].
+    """Attention of sequences that are concatenated in [total length, heads, width].
 
     ``cu_seqlens_q`` and ``cu_seqlens_k`` say where each begins, and where the last one ends.
 

@@ -117,7 +117,7 @@ def margin_cross_entropy(
     return_softmax: bool = False,
     reduction: str | None = "mean",
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Cross entropy of cosines with margins (ArcFace and kin).
+    """Cross entropy of cosines with margins (ArcFace and similar).
 
     The labelled class's cosine becomes ``cos(margin1 * angle + margin2) - margin3``; all are multiplied by
     ``scale``. Classes are on this device only, so ``group`` is None or False.

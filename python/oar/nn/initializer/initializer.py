@@ -60,7 +60,7 @@ def compute_fans(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which initial weights should grow in front of a nonlinearity.
+    """The factor for initial weights before a nonlinearity.
 
     ``param`` is the negative slope of ``leaky_relu``, 0.01 when None.
 
@@ -130,7 +130,7 @@ def lazy_init_active() -> bool:
 
 
 class LazyGuard:
-    """Put off initialisation: parameters made inside are filled by their ``initialize()``.
+    """Delays initialisation: parameters created inside are filled by their ``initialize()``.
 
     Examples:
         >>> import oar

@@ -267,7 +267,7 @@ class Conv1DTranspose(_ConvNd):
         out_channels: channels of the result.
         kernel_size: an integer; so are ``stride`` and ``dilation``.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
         groups: input and output channels are split into this many independent parts.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
@@ -311,7 +311,7 @@ class Conv2DTranspose(_ConvNd):
         out_channels: channels of the result.
         kernel_size: an integer or ``(height, width)``; so are ``stride`` and ``dilation``.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
         groups: input and output channels are split into this many independent parts.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
@@ -355,7 +355,7 @@ class Conv3DTranspose(_ConvNd):
         out_channels: channels of the result.
         kernel_size: an integer or ``(depth, height, width)``; so are ``stride`` and ``dilation``.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
         groups: input and output channels are split into this many independent parts.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.

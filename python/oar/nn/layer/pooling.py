@@ -47,7 +47,7 @@ class MaxPool1D(_Pool):
         kernel_size: an integer or one for each spatial axis.
         stride: the same; ``kernel_size`` when None.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
         ceil_mode: keep windows that reach over the edge.
 
     Examples:
@@ -88,7 +88,7 @@ class MaxPool2D(_Pool):
         kernel_size: an integer or one for each spatial axis.
         stride: the same; ``kernel_size`` when None.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
         ceil_mode: keep windows that reach over the edge.
         data_format: ``'NCHW'`` or ``'NHWC'``.
 
@@ -131,7 +131,7 @@ class MaxPool3D(_Pool):
         kernel_size: an integer or one for each spatial axis.
         stride: the same; ``kernel_size`` when None.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
         ceil_mode: keep windows that reach over the edge.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
 
@@ -471,7 +471,7 @@ class AdaptiveMaxPool1D(_Pool):
 
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
 
     Examples:
         >>> import oar
@@ -498,7 +498,7 @@ class AdaptiveMaxPool2D(_Pool):
 
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
 
     Examples:
         >>> import oar
@@ -524,7 +524,7 @@ class AdaptiveMaxPool3D(_Pool):
 
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
 
     Examples:
         >>> import oar
@@ -551,8 +551,8 @@ class FractionalMaxPool2D(_Pool):
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
         kernel_size: an integer or one for each spatial axis.
-        random_u: decides where windows lie, in (0, 1); drawn at each call when None.
-        return_mask: also return where the largest values stood.
+        random_u: decides where windows lie, in (0, 1); random at each call if None.
+        return_mask: also return the places of the largest values.
 
     Examples:
         >>> import oar
@@ -588,8 +588,8 @@ class FractionalMaxPool3D(_Pool):
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
         kernel_size: an integer or one for each spatial axis.
-        random_u: decides where windows lie, in (0, 1); drawn at each call when None.
-        return_mask: also return where the largest values stood.
+        random_u: decides where windows lie, in (0, 1); random at each call if None.
+        return_mask: also return the places of the largest values.
 
     Examples:
         >>> import oar

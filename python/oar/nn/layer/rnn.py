@@ -42,7 +42,7 @@ def _first(structure: Any) -> Tensor:
 
 
 class RNNCellBase(Layer):
-    """A cell: ``forward(inputs, states)`` answers an output and new states.
+    """A cell: ``forward(inputs, states)`` returns an output and new states.
 
     Examples:
         >>> import oar
@@ -367,7 +367,7 @@ class RNN(Layer):
 
 
 class BiRNN(Layer):
-    """Two cells over a sequence, one from each end; their outputs stand side by side.
+    """Two cells over a sequence, one from each end; their outputs are concatenated.
 
     Args:
         cell_fw: the cell that begins with the first step.

@@ -205,11 +205,11 @@ class TransformerEncoderLayer(_FeedForwardLayer):
         d_model: width of input and result.
         nhead: number of heads.
         dim_feedforward: width inside the feed-forward network.
-        dropout: dropout behind both parts.
+        dropout: dropout after both parts.
         activation: name of the function inside the feed-forward network.
         attn_dropout: dropout of the attention's weights; ``dropout`` when None.
-        act_dropout: dropout behind the activation; ``dropout`` when None.
-        normalize_before: normalise the input of each part, not the sum behind it.
+        act_dropout: dropout after the activation; ``dropout`` if None.
+        normalize_before: normalise the input of each part, not the sum after it.
         weight_attr: attributes of weights, one for all or [attention, feed-forward].
         bias_attr: attributes of biases in the same way; False for none.
         layer_norm_eps: added to variances.
@@ -273,9 +273,9 @@ class TransformerEncoder(Layer):
     """A stack of encoder layers.
 
     Args:
-        encoder_layer: the first of them; the others are made with its arguments.
+        encoder_layer: the first of them; the others are created with its arguments.
         num_layers: how many.
-        norm: a normalisation behind the last.
+        norm: a normalisation after the last.
 
     Examples:
         >>> import oar

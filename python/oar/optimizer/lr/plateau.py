@@ -23,7 +23,7 @@ class ReduceOnPlateau(LRScheduler):
         threshold_mode: ``'rel'``: as a share of the best; ``'abs'``: as a difference.
         cooldown: epochs after a reduction in which nothing is counted.
         min_lr: the rate does not fall below this.
-        epsilon: a smaller change is not made.
+        epsilon: smaller changes are ignored.
         verbose: print reductions.
 
     Examples:

@@ -26,7 +26,7 @@ def _deferred(step: Any) -> Any:
 
 
 class LRScheduler:
-    """A learning rate that changes as training goes on.
+    """A learning rate that changes during training.
 
     A subclass writes ``get_lr()``, the rate for ``self.last_epoch``. ``step()`` goes on to the next epoch (or
     batch: the unit is whatever ``step`` is called after) and tells the optimizers that use the schedule.

@@ -126,7 +126,7 @@ def cond(
     name: str | None = None,
     return_names: Sequence[str] | None = None,
 ) -> Any:
-    """What ``true_fn()`` gives where ``pred`` is true, else what ``false_fn()`` gives.
+    """The result of ``true_fn()`` if ``pred`` is true, otherwise that of ``false_fn()``.
 
     In a capture both become part of the program; they must give back the same structure of tensors, alike in dtype
     and number of axes. Tensors outside that one of them writes are written by the run that takes it.
@@ -156,7 +156,7 @@ def cond(
 
 
 def case(pred_fn_pairs: Sequence[tuple[Tensor, Callable]], default: Callable | None = None, name: str | None = None):
-    """What the function of the first true predicate gives; ``default()``, or the last function, where none is true.
+    """The result of the function of the first true predicate; of ``default()`` or of the last function if none is true.
 
     Args:
         pred_fn_pairs: ``(predicate, function)`` pairs.
@@ -191,7 +191,7 @@ def _either(pred: Tensor, function: Callable, otherwise: Callable) -> Callable[[
 
 
 def switch_case(branch_index: Tensor, branch_fns: Any, default: Callable | None = None, name: str | None = None) -> Any:
-    """What the function under ``branch_index`` gives; ``default()`` where there is none.
+    """The result of the function with the number ``branch_index``, or of ``default()`` if there is none.
 
     ``branch_fns`` is a dictionary, a list of pairs or a list of functions. Without ``default`` the function with the
     largest index takes its place.

@@ -66,7 +66,7 @@ def py_func(func: Callable, x: Any, out: Any, backward_func: Callable | None = N
     Args:
         func: takes the values of ``x``, gives those of ``out``: arrays or tensors.
         x: a variable or several.
-        out: variables made for the results, by ``create_var`` for example; they tell shapes and dtypes.
+        out: variables for the results, for example from ``create_var``; they give shapes and dtypes.
         backward_func: takes the values of ``x``, of ``out`` and the gradients of ``out``; gives the gradients of ``x``.
         skip_vars_in_backward_input: variables that ``backward_func`` does not take.
 
@@ -115,7 +115,7 @@ def py_func(func: Callable, x: Any, out: Any, backward_func: Callable | None = N
 
 def static_pylayer(forward_fn: Callable, inputs: Sequence[Tensor], backward_fn: Callable | None = None,
                    name: str | None = None) -> Any:
-    """The results of ``forward_fn``, whose gradients ``backward_fn`` makes from those of the results.
+    """The results of ``forward_fn``; ``backward_fn`` computes the gradients of the inputs from those of the results.
 
     Args:
         forward_fn: the function.

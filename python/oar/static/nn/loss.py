@@ -49,12 +49,12 @@ _SAMPLERS = {"uniform": _uniform, "log_uniform": _log_uniform, "custom_dist": _b
 def nce(input: Tensor, label: Tensor, num_total_classes: int, sample_weight: Tensor | None = None,
         param_attr: Any = None, bias_attr: Any = None, num_neg_samples: int | None = None, name: str | None = None,
         sampler: str = "uniform", custom_dist: Any = None, seed: int = 0, is_sparse: bool = False) -> Tensor:
-    """Noise-contrastive estimation: tells true classes from drawn ones instead of normalising over all.
+    """Noise-contrastive estimation: separates true classes from sampled ones instead of normalising over all.
 
     Args:
         input: ``[rows, width]``.
         label: ``[rows, true classes]``.
-        num_total_classes: how many classes there are.
+        num_total_classes: the number of classes.
         sample_weight: ``[rows, 1]``, a factor for each row.
         num_neg_samples: how many classes are drawn for each row; 10 when None.
         sampler: 'uniform', 'log_uniform' or 'custom_dist'.

@@ -250,7 +250,7 @@ def sequence_conv(input: Tensor, num_filters: int, filter_size: int = 3, filter_
         num_filters: the width of the result.
         filter_size: how many rows a filter sees.
         filter_stride: 1.
-        padding: kept; beyond its ends a sequence always goes on as zeros.
+        padding: accepted for compatibility; sequences are always padded with zeros.
         padding_start: where the first of these rows is, seen from the current one; ``-(filter_size // 2)`` when None.
         param_attr: a ``ParamAttr`` or an initialiser for the weight.
         bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
