@@ -32,9 +32,11 @@ class CPUPlace:
         return hash("cpu")
 
     def is_cpu_place(self) -> builtins.bool:
+        """True."""
         return True
 
     def is_gpu_place(self) -> builtins.bool:
+        """False."""
         return False
 
     def _equals(self, other) -> builtins.bool:

@@ -88,6 +88,24 @@ def test_every_member_of_tensor_is_described():
     assert [name for name, member in _tensor_members().items() if not (member.__doc__ or "").strip()] == []
 
 
+def _members(value: type) -> dict[str, object]:
+    """The public methods and properties that a class itself defines."""
+    kinds = (types.FunctionType, staticmethod, classmethod, property)
+    return {name: member for name, member in vars(value).items()
+            if not name.startswith("_") and isinstance(member, kinds)}  # fmt: skip
+
+
+def test_methods_of_classes_are_described():
+    """By their own docstring, or by that of the method they override."""
+    silent = []
+    for path, value in OBJECTS.items():
+        for name, member in _members(value).items() if isinstance(value, type) else ():
+            bound = member if isinstance(member, property) else getattr(value, name)
+            if not inspect.getdoc(bound):
+                silent.append(f"{path}.{name}")
+    assert not silent
+
+
 def _arguments(value) -> list[str]:
     try:
         parameters = inspect.signature(value).parameters.values()

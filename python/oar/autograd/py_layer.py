@@ -42,6 +42,7 @@ class PyLayerContext:
         return self._saved
 
     def mark_not_inplace(self, *tensors) -> None:
+        """Accepted for compatibility; it has no effect."""
         self._not_inplace = tensors
 
     def mark_non_differentiable(self, *tensors) -> None:
@@ -78,10 +79,12 @@ class PyLayer:
 
     @staticmethod
     def forward(ctx, *args, **kwargs):
+        """The results for the arguments of ``apply``. What ``backward`` needs is kept in ``ctx``."""
         raise NotImplementedError("a PyLayer needs a static method forward(ctx, ...).")
 
     @staticmethod
     def backward(ctx, *grads):
+        """The gradients of the tensor inputs, from those of the results."""
         raise NotImplementedError("a PyLayer needs a static method backward(ctx, *grads).")
 
     @classmethod

@@ -30,9 +30,11 @@ class Profiler:
         self.events: list[tuple] = []
 
     def start(self) -> None:
+        """Starts recording."""
         _C.profile_start(self.record_shapes)
 
     def stop(self) -> None:
+        """Stops recording; ``events`` then holds the calls."""
         self.events = _C.profile_stop()
 
     def __enter__(self) -> Profiler:

@@ -124,6 +124,7 @@ class Layer(LayerStateMixin):
         raise NotImplementedError(f"{type(self).__name__} does not define forward().")
 
     def backward(self, *inputs: Any) -> Any:
+        """Raises an error: gradients come from ``Tensor.backward()``."""
         raise ValueError("A Layer has no backward(): gradients come from Tensor.backward().")
 
     def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> HookRemoveHelper:

@@ -80,10 +80,12 @@ class RNNCellBase(Layer):
 
     @property
     def state_shape(self) -> Any:
+        """The shapes of the states, without the batch."""
         raise NotImplementedError("Please add implementation for `state_shape` in the used cell.")
 
     @property
     def state_dtype(self) -> Any:
+        """The dtypes of the states; the default one if not given."""
         raise NotImplementedError("Please add implementation for `state_dtype` in the used cell.")
 
 
@@ -253,6 +255,7 @@ class LSTMCell(_GatedCell):
 
     @property
     def state_shape(self) -> Any:
+        """The shapes of the output and of the memory, without the batch."""
         return ((self.proj_size or self.hidden_size,), (self.hidden_size,))
 
 

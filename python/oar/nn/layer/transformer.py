@@ -261,6 +261,7 @@ class TransformerEncoderLayer(_FeedForwardLayer):
         return src if cache is None else (src, cache)
 
     def gen_cache(self, src: Tensor) -> MultiHeadAttention.Cache:
+        """An empty cache for the batch of ``src``."""
         return self.self_attn.gen_cache(src, type=MultiHeadAttention.Cache)
 
 
@@ -304,6 +305,7 @@ class TransformerEncoder(Layer):
         return src if cache is None else (src, caches)
 
     def gen_cache(self, src: Tensor) -> list[MultiHeadAttention.Cache]:
+        """An empty cache per layer for the batch of ``src``."""
         return [layer.gen_cache(src) for layer in self.layers]
 
 
