@@ -20,7 +20,7 @@ def signature_of(schema: list[tuple[str, str, str | None]]) -> inspect.Signature
     parameters, optional = [], False
     for type_text, name, default_text in schema:
         default = _default(default_text)
-        # Python wants defaults from the first one on; a required argument behind one is still required.
+        # Python wants defaults from the first one on; a required argument after one is still required.
         if default is inspect.Parameter.empty and optional:
             default = ...
         optional |= default is not inspect.Parameter.empty

@@ -34,7 +34,7 @@ def missing_error(name: str, module: types.ModuleType, depth: int) -> Exception:
 
 
 def explain_missing_names(module: types.ModuleType) -> None:
-    """Let ``module`` answer for names it lacks, by the name a Paddle program knows it by."""
+    """Lets ``module`` explain missing names, by the name that a Paddle program uses."""
     if vars(module).get(_MARK) or not module.__name__.startswith("oar"):
         return
     before = vars(module).get("__getattr__")

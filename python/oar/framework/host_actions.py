@@ -24,7 +24,7 @@ class collecting:  # noqa: N801
 
 
 def defer(action: Callable[[], Any]) -> bool:
-    """Takes note of the action while a capture is under way; False if the caller is to go on by itself."""
+    """Records the action while a capture is running; False if the caller has to do it itself."""
     actions = getattr(_local, "actions", None)
     if actions is None:
         return False

@@ -112,6 +112,6 @@ def send_uv(
 
 
 def _same_rank(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """With axes of size 1 behind the first one, so that the edges line up whatever else each edge has."""
+    """With axes of size 1 after the first one, so that the edges line up whatever else each edge has."""
     rank = max(x.ndim, y.ndim)
     return tuple(ops.reshape(t, [t.shape[0]] + [1] * (rank - t.ndim) + list(t.shape[1:])) for t in (x, y))

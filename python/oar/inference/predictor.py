@@ -169,7 +169,7 @@ class Predictor:
         return Predictor(self._config)
 
     def try_shrink_memory(self) -> int:
-        """Gives memory that is kept for later runs back to the system; answers how many bytes."""
+        """Returns cached memory to the system; returns the number of bytes."""
         return _C.release_cached_memory()
 
     def clear_intermediate_tensor(self) -> None:

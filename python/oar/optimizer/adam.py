@@ -31,7 +31,7 @@ def _check_betas(beta1: Any, beta2: Any, epsilon: Any) -> None:
 
 
 def _steps_from_powers(powers: dict[float, float]) -> int:
-    """How many steps lie behind when ``beta ** (steps + 1)`` is known for each beta.
+    """How many steps were done when ``beta ** (steps + 1)`` is known for each beta.
 
     The power of the larger beta is the more precise; where both have run into zero, or say nothing, the
     moments' bias is long gone.

@@ -193,7 +193,7 @@ class Optimizer:
         return params_grads
 
     def _static_update(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
-        """Appends the update of parameters to their program; answers its ops."""
+        """Appends the update of parameters to their program; returns its ops."""
         program = oar.static.default_main_program()
         known = {id(param) for param in self._flat}
         new = [param for param, _ in params_grads if id(param) not in known]

@@ -19,7 +19,7 @@ __all__ = ["create_global_var", "create_parameter", "empty_variable", "make_stat
 
 
 def _initialise(name: str, make: Callable[[], Tensor]) -> tuple[list[int], Any]:
-    """Lets the startup program write what ``make`` gives; answers shape and dtype."""
+    """Lets the startup program compute what ``make`` returns; returns shape and dtype."""
     startup = default_startup_program()
     there = startup._builder.find(name)
     if there is not None:

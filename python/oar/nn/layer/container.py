@@ -90,7 +90,7 @@ class Sequential(Layer):
         return self
 
     def insert(self, index: int, module: Layer) -> Sequential:
-        """Put a layer in front of position ``index``; returns self."""
+        """Inserts a layer before position ``index``; returns self."""
         if not isinstance(module, Layer):
             raise AssertionError(f"module should be a Layer, but received {type(module).__name__}.")
         if not -len(self) <= index <= len(self):
@@ -155,7 +155,7 @@ class LayerList(Layer):
         return self
 
     def insert(self, index: int, sublayer: Layer) -> None:
-        """Put a layer in front of position ``index``."""
+        """Inserts a layer before position ``index``."""
         if not isinstance(sublayer, Layer) or not -len(self) <= index <= len(self):
             raise AssertionError(
                 f"insert({index}, {type(sublayer).__name__}) needs a Layer and an index within {len(self)}."

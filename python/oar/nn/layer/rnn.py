@@ -91,7 +91,7 @@ class RNNCellBase(Layer):
 
 def over_steps(mode: str, x: Tensor, states: Any, weights: Sequence[Tensor], length: Tensor | None, reverse: bool,
                projection: Tensor | None = None) -> tuple[Tensor, Any]:
-    """Outputs and final states of inputs [steps, batch, size]. Outputs behind a sequence's end are 0.
+    """Outputs and final states of inputs [steps, batch, size]. Outputs after the end of a sequence are 0.
 
     Args:
         mode: ``'lstm'``, ``'gru'``, ``'rnn_tanh'`` or ``'rnn_relu'``.

@@ -174,7 +174,7 @@ class MultiHeadAttention(Layer):
 
 
 class _FeedForwardLayer(Layer):
-    """What the layers of encoder and decoder share: the network behind attention, and residual steps."""
+    """What the layers of encoder and decoder share: the network after attention, and residual steps."""
 
     def _make_feed_forward(
         self, d_model: int, dim_feedforward: int, act_dropout: float, activation: str, weight_attr: Any, bias_attr: Any
