@@ -74,12 +74,12 @@ class Block:
     idx = 0
 
     def __init__(self, program: Program) -> None:
-        self._program = weakref.ref(program)
+        self._program = program
 
     @property
     def program(self) -> Program:
         """The program it belongs to."""
-        return self._program()
+        return self._program
 
     @property
     def ops(self) -> list[Operator]:
@@ -189,10 +189,19 @@ class Program:
         self._fetch_names: list[str] = []
         self._lengths: dict[str, Tensor] = {}  # of sequences, by the open size that they divide
         self._seed = Program._seed_to_come
-        self._block = Block(self)
+        # A block keeps its program alive, not the other way round: a cycle would keep both until a collection.
+        self._kept_block: weakref.ref[Block] | None = None
         _by_serial[self._builder.serial] = self
 
     # reading -----------------------------------------------------------------------------------
+
+    @property
+    def _block(self) -> Block:
+        block = self._kept_block() if self._kept_block else None
+        if block is None:
+            block = Block(self)
+            self._kept_block = weakref.ref(block)
+        return block
 
     def global_block(self) -> Block:
         """The block of all instructions."""
