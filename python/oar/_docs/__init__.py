@@ -53,12 +53,13 @@ def _type_text(kind: str) -> str:
     return words + (" or None" if optional else "")
 
 
-def _argument_lines(op: str, base: str, schema: str, parameters: list) -> list[str]:
+def _argument_lines(op: str, base: str, family: str, schema: str, parameters: list) -> list[str]:
     lines = []
     in_place = "!" in schema.rsplit("->", 1)[1]
+    explain = _meaning if family != "user" else lambda *_: ""  # names of users may mean anything
     for kind, name, default in parameters:
         type_text = _type_text(kind) + ("" if default is None else f", default {default}")
-        meaning = "the tensor to change." if "!" in kind and in_place else _meaning(op, base, name, "[]" in kind)
+        meaning = "the tensor to change." if "!" in kind and in_place else explain(op, base, name, "[]" in kind)
         lines += _wrapped(f"{name} ({type_text}): {meaning}".removesuffix(": "), "    ", "        ")
     return lines
 
@@ -83,9 +84,9 @@ def op_doc(op: str, base: str, family: str, brief: str, schema: str, dtypes: str
     if dtypes:
         lines += ["", f"Takes {_listed(dtypes.split())} tensors."]
     if parameters:
-        lines += ["", "Args:", *_argument_lines(op, base, schema, parameters)]
+        lines += ["", "Args:", *_argument_lines(op, base, family, schema, parameters)]
     lines += ["", "Returns:", f"    {_returns(schema)}"]
     example = examples_of(family).get(op)
     if example:
         lines += ["", "Examples:", *(f"    {line}".rstrip() for line in example.splitlines())]
-    return "\n".join([*lines, "", f"Schema: {schema}"])
+    return "\n".join([*lines, "", f"Schema: {schema}"]).lstrip()
