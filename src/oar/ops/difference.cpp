@@ -206,7 +206,7 @@ Tensor trapezoids(const Tensor& y, const Tensor& x, std::optional<double> dx, in
   const int64_t axis = normalise_axis(given_axis, y.rank());
   const Tensor heights = (without_first(y, axis) + without_last(y, axis)) * 0.5;
   if (!x.defined()) return dx.value_or(1.0) == 1.0 ? heights : heights * *dx;
-  if (x.rank() == 1) {  // along the axis, whatever stands behind it
+  if (x.rank() == 1) {  // along the axis, whatever stands after it
     Shape shape;
     for (int i = 0; i < y.rank(); ++i) shape.push_back(i == axis ? x.dim(0) : Dim(1));
     const Tensor places = reshape(x, shape);

@@ -1,4 +1,4 @@
-// Joining tensors and taking them apart: concat, stack, split and their kin.
+// Joining tensors and taking them apart: concat, stack, split and related ops.
 #include "oar/ops/gen/join.h"
 
 #include "oar/ops/batching.h"
