@@ -113,7 +113,8 @@ wheel: setup ## build dist/*.whl and try it in a clean environment
 	@tests/wheel/test_wheel.sh dist/*.whl
 
 .PHONY: docs
-docs: build ## put the pages and the generated reference together in build/docs
+docs: build ## bring generated pages up to date, put all pages and the reference together in build/docs
+	@$(PYTHON) tools/missing_names.py
 	@$(PYTHON) tools/build_docs.py --source . --build build
 
 .PHONY: clean

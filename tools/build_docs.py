@@ -7,6 +7,7 @@ A link to a page or a file that does not exist is an error.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import re
 import shutil
 import sys
@@ -26,6 +27,23 @@ def dead_links(page: Path, text: str) -> list[str]:
     return dead
 
 
+def examples_by_family(folder: Path) -> dict[str, dict[str, str]]:
+    """The examples of the ops, read as the package reads them; it need not be importable."""
+    spec = importlib.util.spec_from_file_location("_docs", folder / "__init__.py")
+    docs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(docs)
+    return {file.stem: docs.examples_of(file.stem) for file in sorted((folder / "examples").glob("*.txt"))}
+
+
+def with_examples(page: str, examples: dict[str, str]) -> str:
+    """A page of the reference with an example at the end of each op's section."""
+    for op, example in examples.items():
+        section = rf"(^## {re.escape(op)}\n.*?)(?=^## |\Z)"
+        block = f"```pycon\n{example}\n```\n\n"
+        page = re.sub(section, lambda found: found[1].rstrip() + "\n\n" + block, page, flags=re.MULTILINE | re.DOTALL)
+    return page
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", type=Path, required=True)
@@ -38,6 +56,9 @@ def main() -> None:
     for root in (args.source / "docs", args.build / "generated" / "docs"):
         if root.is_dir():
             shutil.copytree(root, out, dirs_exist_ok=True)
+    for family, examples in examples_by_family(args.source / "python" / "oar" / "_docs").items():
+        page = out / "reference" / f"{family}.md"
+        page.write_text(with_examples(page.read_text(), examples))
 
     # A page of docs/ may point at sources, so its links are followed where it was written; a
     # generated one may point at any page, so its links are followed where all pages are.

@@ -16,7 +16,7 @@ from pathlib import Path
 from check_common import ROOT, finish, run_all, up_to_date
 
 # clang-tidy brings no omp.h, so it reads most code as it is without OpenMP. The one file that needs the header
-# finds the compiler's, behind clang's own.
+# finds the compiler's, after clang's own.
 EXTRA = ["-fno-openmp", "-UOAR_USE_OPENMP", "-Wno-unknown-pragmas"]
 GCC_ONLY = ("-fvect-cost-model",)
 

@@ -1,5 +1,6 @@
 // `oar.Dim`: a symbolic size as Python sees it while capturing. Known sizes are plain ints.
 #include "common.h"
+#include "native_docs.h"
 
 namespace oar::python {
 namespace {
@@ -94,7 +95,7 @@ PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                         {Py_nb_negative, reinterpret_cast<void*>(negative)},
                         {Py_nb_index, reinterpret_cast<void*>(index)},
                         {Py_nb_int, reinterpret_cast<void*>(index)},
-                        {Py_tp_doc, const_cast<char*>("A symbolic size.")},
+                        {Py_tp_doc, const_cast<char*>(docs::kDim)},
                         {0, nullptr}};
 PyType_Spec kSpec = {"oar.Dim", sizeof(PyDim), 0, Py_TPFLAGS_DEFAULT, kSlots};
 

@@ -1,5 +1,6 @@
 // `oar.dtype`: one immortal object per element type.
 #include "common.h"
+#include "native_docs.h"
 
 namespace oar::python {
 namespace {
@@ -61,7 +62,7 @@ PyType_Slot kSlots[] = {{Py_tp_repr, reinterpret_cast<void*>(repr)},
                         {Py_tp_new, reinterpret_cast<void*>(make)},
                         {Py_tp_getset, kGetters},
                         {Py_tp_methods, kMethods},
-                        {Py_tp_doc, const_cast<char*>("An element type.")},
+                        {Py_tp_doc, const_cast<char*>(docs::kDType)},
                         {0, nullptr}};
 PyType_Spec kSpec = {"oar.dtype", sizeof(PyDType), 0, Py_TPFLAGS_DEFAULT, kSlots};
 

@@ -2,6 +2,7 @@
 #include <new>
 
 #include "common.h"
+#include "native_docs.h"
 
 namespace oar::python {
 namespace {
@@ -63,7 +64,8 @@ class CarriedError : public std::exception {
 // they are written down. Here it is both.
 void init_errors(PyObject* module) {
   const Ref bases = checked(PyTuple_Pack(2, PyExc_TypeError, PyExc_ValueError));
-  Ref error = checked(PyErr_NewException("oar.ArgumentTypeError", bases.get(), nullptr));
+  Ref error = checked(PyErr_NewExceptionWithDoc("oar.ArgumentTypeError", docs::kArgumentTypeError,
+                                                bases.get(), nullptr));
   g_argument_type_error = error.get();
   if (PyModule_AddObjectRef(module, "ArgumentTypeError", error.release()) < 0) throw PythonError();
 }

@@ -475,9 +475,16 @@ Ref parameter_list(const Op& op) {
   return list;
 }
 PyObject* get_doc(PyObject* self, void*) {
-  const Op& op = *reinterpret_cast<PyOp*>(self)->op;
-  return PyUnicode_FromFormat("%s\n\nSchema: %s", op.def().brief ? op.def().brief : "",
-                              op.schema().str().c_str());
+  return guarded([&] {
+    const Op& op = *reinterpret_cast<PyOp*>(self)->op;
+    const Op* base = op.inplace_of();
+    const Ref module = checked(PyImport_ImportModule("oar._docs"));
+    const Ref parameters = parameter_list(op);
+    return PyObject_CallMethod(module.get(), "op_doc", "ssssssO", op.name().c_str(),
+                               (base ? base : &op)->name().c_str(), op.family().c_str(),
+                               op.def().brief ? op.def().brief : "", op.schema().str().c_str(),
+                               op.def().dtypes, parameters.get());
+  });
 }
 PyObject* get_signature(PyObject* self, void*) {
   return guarded([&] {

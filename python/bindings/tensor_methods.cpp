@@ -1,5 +1,6 @@
 #include "tensor_methods.h"
 
+#include "native_docs.h"
 #include "oar/autograd/engine.h"
 #include "oar/autograd/node.h"
 #include "oar/compiler/capture/builder.h"
@@ -354,23 +355,20 @@ PyGetSetDef tensor_getters[] = {
     {}};
 
 PyMethodDef tensor_methods[] = {
-    {"numpy", numpy, METH_NOARGS, "A copy as a NumPy array."},
+    {"numpy", numpy, METH_NOARGS, docs::kNumpy},
     {"_numpy_view", numpy_view, METH_NOARGS, "A NumPy array on the same memory."},
-    {"item", item_method, METH_VARARGS,
-     "The element at an index, or the only one, as a Python number."},
-    {"tolist", tolist, METH_NOARGS, "The values as nested lists."},
-    {"detach", detach_method, METH_NOARGS, "The same memory without history."},
-    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
-    {"is_contiguous", is_contiguous, METH_NOARGS, "Whether elements lie in row-major order."},
-    {"contiguous", contiguous, METH_NOARGS, "Itself, or a row-major copy."},
-    {"backward", with_keywords(backward_method), METH_VARARGS | METH_KEYWORDS,
-     "Adds the gradient of this tensor into the leaves it came from."},
+    {"item", item_method, METH_VARARGS, docs::kItem},
+    {"tolist", tolist, METH_NOARGS, docs::kToList},
+    {"detach", detach_method, METH_NOARGS, docs::kDetach},
+    {"data_ptr", data_ptr, METH_NOARGS, docs::kDataPtr},
+    {"is_contiguous", is_contiguous, METH_NOARGS, docs::kIsContiguous},
+    {"contiguous", contiguous, METH_NOARGS, docs::kContiguous},
+    {"backward", with_keywords(backward_method), METH_VARARGS | METH_KEYWORDS, docs::kBackward},
     {"clear_gradient", with_keywords(clear_gradient), METH_VARARGS | METH_KEYWORDS,
-     "Sets the gradient to zero, or drops it."},
+     docs::kClearGradient},
     {"_add_hook", add_hook, METH_O, nullptr},
     {"_remove_hook", remove_hook, METH_O, nullptr},
-    {"retain_grads", retain_grads, METH_NOARGS,
-     "Keeps the gradient of a tensor that is not a leaf."},
+    {"retain_grads", retain_grads, METH_NOARGS, docs::kRetainGrads},
     {"_become", become, METH_O, nullptr},
     {"__dlpack__", with_keywords(dlpack), METH_VARARGS | METH_KEYWORDS,
      "Exports the memory as a DLPack capsule."},

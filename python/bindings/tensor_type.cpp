@@ -4,6 +4,7 @@
 // code still holds the tensor, and the object has something to lose (attributes, a subclass, weak
 // references), ownership turns round: the native tensor keeps the object until it is asked for again.
 #include "common.h"
+#include "native_docs.h"
 #include "oar/autograd/node.h"
 #include "oar/base/flags.h"
 #include "oar/device/device.h"
@@ -281,8 +282,9 @@ PyType_Slot kSlots[] = {
     {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
     {Py_tp_getset, tensor_getters},
     {Py_tp_methods, tensor_methods},
-    {Py_tp_doc, const_cast<char*>("An n-dimensional array that can record how it came about.")},
-    {0, nullptr}};
+    {Py_tp_doc, const_cast<char*>(docs::kTensor)},
+    {0, nullptr},
+};
 PyMemberDef kMembers[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weakrefs), READONLY, nullptr},

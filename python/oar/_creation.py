@@ -10,7 +10,27 @@ from oar._framework import in_dynamic_mode
 
 
 def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True) -> Tensor:
-    """A tensor from numbers, nested lists, a NumPy array or a tensor. The data is copied; no gradient follows it."""
+    """A tensor from numbers, nested lists, a NumPy array or a tensor. The data is copied; no gradient follows it.
+
+    Args:
+        data: numbers, nested lists, an array or a tensor.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        place: the device, for example ``'cpu'``; the current one if None.
+        stop_gradient: whether no gradient is computed for the tensor.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([[1, 2], [3, 4]])
+        Tensor(shape=[2, 2], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[1, 2],
+                [3, 4]])
+        >>> oar.to_tensor(1.5, dtype='float64', stop_gradient=False)
+        Tensor(shape=[], dtype=float64, place=Place(cpu), stop_gradient=False,
+               1.50000000)
+    """
     t = _C.make_tensor(data, dtype)
     if not t.stop_gradient:
         t = t.detach()
@@ -28,7 +48,26 @@ def _is_cpu(place) -> builtins.bool:
 
 
 def arange(start=0, end=None, step=1, dtype=None, name=None) -> Tensor:
-    """start, start + step, … below end; ``arange(n)`` counts from 0."""
+    """start, start + step, … below end; ``arange(n)`` counts from 0.
+
+    Args:
+        start: the first number.
+        end: the end, which is not included.
+        step: the distance of neighbours.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.arange(3)
+        Tensor(shape=[3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [0, 1, 2])
+        >>> oar.arange(1, 2, 0.25)
+        Tensor(shape=[4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1.        , 1.25000000, 1.50000000, 1.75000000])
+    """
     if end is None:
         start, end = 0, start
     values = [v.item() if isinstance(v, Tensor) else v for v in (start, end, step)]
@@ -40,7 +79,23 @@ def arange(start=0, end=None, step=1, dtype=None, name=None) -> Tensor:
 
 
 def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
-    """num numbers from start to stop, both included, evenly spaced."""
+    """num numbers from start to stop, both included, evenly spaced.
+
+    Args:
+        start: the first number.
+        stop: the last number.
+        num: how many numbers.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linspace(0, 1, 5)
+        Tensor(shape=[5], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.        , 0.25000000, 0.50000000, 0.75000000, 1.        ])
+    """
     start, stop, num = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, num))
     if num < 1:
         raise ValueError(f"[linspace] num must be at least 1, not {num}.")
@@ -51,7 +106,24 @@ def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
 
 
 def logspace(start, stop, num, base=10.0, dtype=None, name=None) -> Tensor:
-    """num powers of base, whose exponents go evenly from start to stop, both included."""
+    """num powers of base, whose exponents go evenly from start to stop, both included.
+
+    Args:
+        start: the first number.
+        stop: the last number.
+        num: how many numbers.
+        base: the base of the powers.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.logspace(0, 2, 3)
+        Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1.  , 10. , 100.])
+    """
     start, stop, num, base = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, num, base))
     if num < 1:
         raise ValueError(f"[logspace] num must be at least 1, not {num}.")
@@ -60,7 +132,23 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None) -> Tensor:
 
 
 def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere."""
+    """Ones on the diagonal, zeros elsewhere.
+
+    Args:
+        num_rows: the number of rows.
+        num_columns: the number of columns; as many as rows if None.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.eye(2, 3)
+        Tensor(shape=[2, 3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     columns = num_rows if num_columns is None else num_columns
     if num_rows < 0 or columns < 0:
         raise ValueError(f"[eye] sizes must not be negative, not {num_rows} and {columns}.")
@@ -70,24 +158,81 @@ def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) ->
 
 
 def empty(shape, dtype=None, name=None) -> Tensor:
-    """A tensor whose values are up to you; they start as zeros."""
+    """A tensor whose values are up to you; they start as zeros.
+
+    Args:
+        shape: the shape of the result.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.empty([2, 3]).shape
+        [2, 3]
+    """
     return ops.zeros(shape, dtype)
 
 
 def empty_like(x: Tensor, dtype=None, name=None) -> Tensor:
-    """As ``empty``, with the shape and dtype of x."""
+    """As ``empty``, with the shape and dtype of x.
+
+    Args:
+        x: the input.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.empty_like(oar.to_tensor([1, 2, 3])).dtype
+        oar.int64
+    """
     return ops.zeros(list(x.shape), x.dtype if dtype is None else dtype)
 
 
 def randint(low=0, high=None, shape=(1,), dtype=None, name=None) -> Tensor:
-    """Integers from low up to but without high."""
+    """Integers from low up to but without high.
+
+    Args:
+        low: the smallest value.
+        high: the end of the range, which is not included.
+        shape: the shape of the result.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.randint(0, 10, [100])
+        >>> x.dtype, bool((x >= 0).all()), bool((x < 10).all())
+        (oar.int64, True, True)
+    """
     if high is None:
         low, high = 0, low
     return ops.randint(low, high, list(shape) if not isinstance(shape, Tensor) else shape, dtype or "int64")
 
 
 def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
-    """Normally distributed numbers; mean and std may be tensors."""
+    """Normally distributed numbers; mean and std may be tensors.
+
+    Args:
+        mean: the mean.
+        std: the standard deviation.
+        shape: the shape of the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.normal(mean=10.0, std=0.0, shape=[2])
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [10., 10.])
+    """
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         like = mean if isinstance(mean, Tensor) else std
         other = std if isinstance(mean, Tensor) else mean
@@ -99,12 +244,40 @@ def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
 
 
 def to_dlpack(x: Tensor):
-    """A DLPack capsule on the memory of x."""
+    """A DLPack capsule on the memory of x.
+
+    Args:
+        x: the input.
+
+    Examples:
+        >>> import oar
+        >>> capsule = oar.to_dlpack(oar.to_tensor([1.0, 2.0]))
+        >>> oar.from_dlpack(capsule)
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 2.])
+    """
     return x.__dlpack__()
 
 
 def from_dlpack(dlpack) -> Tensor:
-    """A tensor on the memory of a DLPack capsule, or of an object that exports one."""
+    """A tensor on the memory of a DLPack capsule, or of an object that exports one.
+
+    Args:
+        dlpack: a capsule, or an object with ``__dlpack__``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import numpy as np
+        >>> array = np.arange(3)
+        >>> x = oar.from_dlpack(array)  # the same memory
+        >>> array[0] = 7
+        >>> x
+        Tensor(shape=[3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [7, 1, 2])
+    """
     if hasattr(dlpack, "__dlpack__"):
         try:
             dlpack = dlpack.__dlpack__(max_version=(1, 0))

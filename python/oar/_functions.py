@@ -9,7 +9,26 @@ __all__ = ["assign", "clone", "create_tensor", "einsum", "index_fill", "index_fi
 
 
 def assign(x, output: Tensor | None = None) -> Tensor:
-    """A copy of x (a tensor, array, list or number), or its values written into ``output``, which takes on its shape."""
+    """A copy of x (a tensor, array, list or number), or its values written into ``output``, which gets its shape.
+
+    Args:
+        x: the input.
+        output: a tensor to write to, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.assign([1.0, 2.0])
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 2.])
+        >>> y = oar.zeros([2])
+        >>> _ = oar.assign(oar.to_tensor([5.0, 6.0]), y)
+        >>> y
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [5., 6.])
+    """
     source = x if isinstance(x, Tensor) else _C.make_tensor(x, None)
     if output is None:
         return ops.assign(source)
@@ -20,19 +39,60 @@ def assign(x, output: Tensor | None = None) -> Tensor:
 
 
 def clone(x: Tensor, name: str | None = None) -> Tensor:
-    """A copy that gradients pass through."""
+    """A copy that gradients pass through.
+
+    Args:
+        x: the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([2.0], stop_gradient=False)
+        >>> oar.clone(x).backward()
+        >>> x.grad
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1.])
+    """
     return ops.assign(x)
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
-    """Sums of products by index notation: ``einsum('ij,jk->ik', a, b)``."""
+    """Sums of products by index notation: ``einsum('ij,jk->ik', a, b)``.
+
+    Args:
+        equation: the letters of the operands' axes, then the result's.
+        operands: the tensors.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.einsum('ij,jk->ik', oar.to_tensor([[1.0, 2.0]]), oar.to_tensor([[3.0], [4.0]]))
+        Tensor(shape=[1, 1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[11.]])
+    """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return ops.einsum(equation, list(operands))
 
 
 def nonzero(x: Tensor, as_tuple: bool = False):
-    """Where x is not zero: [n, rank] indices, or one tensor per axis."""
+    """Where x is not zero: [n, rank] indices, or one tensor per axis.
+
+    Args:
+        x: the input.
+        as_tuple: whether to return one tensor per axis.
+
+    Examples:
+        >>> import oar
+        >>> oar.nonzero(oar.to_tensor([0, 3, 0, 4]))
+        Tensor(shape=[2, 1], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[1],
+                [3]])
+    """
     places = ops.nonzero(x)
     if not as_tuple:
         return places
@@ -40,12 +100,37 @@ def nonzero(x: Tensor, as_tuple: bool = False):
 
 
 def is_empty(x: Tensor, name: str | None = None) -> Tensor:
-    """Whether x has no elements."""
+    """Whether x has no elements.
+
+    Args:
+        x: the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.is_empty(oar.zeros([0, 3])).item()
+        True
+    """
     return _C.make_tensor(x.size == 0, "bool")
 
 
 def create_tensor(dtype, name: str | None = None, persistable: bool = False) -> Tensor:
-    """An empty tensor of a dtype."""
+    """An empty tensor of a dtype.
+
+    Args:
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        persistable: whether the variable lives on between runs.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.create_tensor('float32').shape
+        [0]
+    """
     return ops.zeros([0], dtype)
 
 
@@ -56,7 +141,22 @@ def _filling(op):
         return op(x, index, axis, value)
 
     fill.__name__ = fill.__qualname__ = op.__name__
-    fill.__doc__ = "x with one value, a number or a tensor that holds one, at the places ``index`` along an axis."
+    fill.__doc__ = f"""x with one value at the places ``index`` along an axis.
+
+    Args:
+        x: the input; ``index_fill_`` changes it.
+        index: the places, a vector of integers.
+        axis: the axis.
+        value: a number, or a tensor that holds one.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.{op.__name__}(oar.zeros([3, 2]), oar.to_tensor([0, 2]), 0, 5.0).tolist()
+        [[5.0, 5.0], [0.0, 0.0], [5.0, 5.0]]
+    """
     return fill
 
 

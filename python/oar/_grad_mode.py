@@ -57,17 +57,50 @@ class _Mode:
 
 
 class no_grad(_Mode):  # noqa: N801
-    """Within it, nothing is recorded."""
+    """Within it, nothing is recorded.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0], stop_gradient=False)
+        >>> with oar.no_grad():
+        ...     y = x * 2
+        ...
+        >>> y.stop_gradient
+        True
+    """
 
 
 class enable_grad(_Mode):  # noqa: N801
-    """Within it, calls are recorded, even inside ``no_grad``."""
+    """Within it, calls are recorded, even inside ``no_grad``.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0], stop_gradient=False)
+        >>> with oar.no_grad(), oar.enable_grad():
+        ...     y = x * 2
+        ...
+        >>> y.stop_gradient
+        False
+    """
 
     _enabled = True
 
 
 class set_grad_enabled(_Mode):  # noqa: N801
-    """Records or not from here on, or for the extent of a ``with``."""
+    """Records or not from here on, or for the extent of a ``with``.
+
+    Args:
+        mode: whether to record.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0], stop_gradient=False)
+        >>> with oar.set_grad_enabled(False):
+        ...     y = x * 2
+        ...
+        >>> y.stop_gradient
+        True
+    """
 
     def __new__(cls, mode: bool) -> Any:
         return object.__new__(cls)
@@ -91,5 +124,18 @@ class set_grad_enabled(_Mode):  # noqa: N801
 
 
 def is_grad_enabled() -> bool:
-    """Whether calls are recorded."""
+    """Whether calls are recorded.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.is_grad_enabled()
+        True
+        >>> with oar.no_grad():
+        ...     print(oar.is_grad_enabled())
+        ...
+        False
+    """
     return _C.is_grad_enabled()

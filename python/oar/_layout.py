@@ -23,14 +23,46 @@ def _numbers(given) -> list:
 
 
 def split(x: Tensor, num_or_sections, axis: int = 0, name: str | None = None) -> list[Tensor]:
-    """Equal parts along an axis, given their number; pieces of the given sizes, given a list. Views."""
+    """Equal parts along an axis, given their number; pieces of the given sizes, given a list. Views.
+
+    Args:
+        x: the input.
+        num_or_sections: the number of equal parts, or a list of sizes (one may be -1).
+        axis: the axis to work along; a negative one counts from the end.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> [part.tolist() for part in oar.split(oar.to_tensor([1, 2, 3, 4]), 2)]
+        [[1, 2], [3, 4]]
+        >>> [part.tolist() for part in oar.split(oar.to_tensor([1, 2, 3, 4]), [1, 3])]
+        [[1], [2, 3, 4]]
+    """
     if isinstance(num_or_sections, (list, tuple)) or (isinstance(num_or_sections, Tensor) and num_or_sections.ndim):
         return ops.split_sections(x, _numbers(num_or_sections), axis)
     return ops.split(x, [num_or_sections], axis)
 
 
 def tensor_split(x: Tensor, num_or_indices, axis: int = 0, name: str | None = None) -> list[Tensor]:
-    """Nearly equal parts along an axis, given their number; x cut in front of each index, given a list. Views."""
+    """Nearly equal parts along an axis, given their number; x cut before each index, given a list. Views.
+
+    Args:
+        x: the input.
+        num_or_indices: the number of parts, or a list of the indices to cut at.
+        axis: the axis to work along; a negative one counts from the end.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> [part.tolist() for part in oar.tensor_split(oar.to_tensor([1, 2, 3, 4, 5]), 2)]
+        [[1, 2, 3], [4, 5]]
+        >>> [part.tolist() for part in oar.tensor_split(oar.to_tensor([1, 2, 3, 4, 5]), [1, 3])]
+        [[1], [2, 3], [4, 5]]
+    """
     if isinstance(num_or_indices, (list, tuple)) or (isinstance(num_or_indices, Tensor) and num_or_indices.ndim):
         return ops.tensor_split_at(x, _numbers(num_or_indices), axis)
     return ops.tensor_split(x, [num_or_indices], axis)
@@ -43,43 +75,134 @@ def _split_along(name: str, x: Tensor, num_or_indices, axis: int, rank: int) -> 
 
 
 def hsplit(x: Tensor, num_or_indices, name: str | None = None) -> list[Tensor]:
-    """``tensor_split`` along axis 1; a vector along its only axis."""
+    """``tensor_split`` along axis 1; a vector along its only axis.
+
+    Args:
+        x: the input.
+        num_or_indices: the number of parts, or a list of the indices to cut at.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> [part.tolist() for part in oar.hsplit(oar.to_tensor([[1, 2], [3, 4]]), 2)]
+        [[[1], [3]], [[2], [4]]]
+    """
     return _split_along("hsplit", x, num_or_indices, 1 if x.ndim > 1 else 0, 1)
 
 
 def vsplit(x: Tensor, num_or_indices, name: str | None = None) -> list[Tensor]:
-    """``tensor_split`` along axis 0."""
+    """``tensor_split`` along axis 0.
+
+    Args:
+        x: the input.
+        num_or_indices: the number of parts, or a list of the indices to cut at.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> [part.tolist() for part in oar.vsplit(oar.to_tensor([[1, 2], [3, 4]]), 2)]
+        [[[1, 2]], [[3, 4]]]
+    """
     return _split_along("vsplit", x, num_or_indices, 0, 2)
 
 
 def dsplit(x: Tensor, num_or_indices, name: str | None = None) -> list[Tensor]:
-    """``tensor_split`` along axis 2."""
+    """``tensor_split`` along axis 2.
+
+    Args:
+        x: the input.
+        num_or_indices: the number of parts, or a list of the indices to cut at.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> [part.shape for part in oar.dsplit(oar.zeros([2, 3, 4]), 2)]
+        [[2, 3, 2], [2, 3, 2]]
+    """
     return _split_along("dsplit", x, num_or_indices, 2, 3)
 
 
 def repeat_interleave(x: Tensor, repeats, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Each slice along an axis several times in a row; ``repeats`` is one number or one per slice."""
+    """Each slice along an axis several times in a row; ``repeats`` is one number or one per slice.
+
+    Args:
+        x: the input.
+        repeats: how often: one number, or one per slice.
+        axis: the axis to work along; a negative one counts from the end.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.repeat_interleave(oar.to_tensor([1, 2]), 2)
+        Tensor(shape=[4], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [1, 1, 2, 2])
+        >>> oar.repeat_interleave(oar.to_tensor([1, 2]), oar.to_tensor([1, 3]))
+        Tensor(shape=[4], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [1, 2, 2, 2])
+    """
     if isinstance(repeats, Tensor):
         return ops.repeat_interleave_by(x, repeats if repeats.ndim else repeats.reshape([1]), axis)
     return ops.repeat_interleave(x, repeats, axis)
 
 
-def _at_least(op):
+def _at_least(op, shape: str):
+    """The function around an op that takes a list; ``shape`` is that of a number, for the example."""
+
     def function(*inputs, name: str | None = None):
         tensors = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)) else inputs
         results = op([x if isinstance(x, Tensor) else _C.make_tensor(x, None) for x in tensors])
         return results[0] if len(tensors) == 1 else results
 
     function.__name__ = function.__qualname__ = op.__name__
-    function.__doc__ = "One tensor, or a list of several, with axes added up to that rank."
+    function.__doc__ = f"""One tensor, or a list of several, with axes added up to that rank.
+
+    Args:
+        inputs: tensors, arrays or numbers.
+
+    Returns:
+        a tensor where one is given, else a list.
+
+    Examples:
+        >>> import oar
+        >>> oar.{op.__name__}(oar.to_tensor(5.0)).shape
+        {shape}
+    """
     return function
 
 
-atleast_1d, atleast_2d, atleast_3d = map(_at_least, (ops.atleast_1d, ops.atleast_2d, ops.atleast_3d))
+atleast_1d = _at_least(ops.atleast_1d, "[1]")
+atleast_2d = _at_least(ops.atleast_2d, "[1, 1]")
+atleast_3d = _at_least(ops.atleast_3d, "[1, 1, 1]")
 
 
 def meshgrid(*args, **kwargs) -> list[Tensor]:
-    """The coordinates of a grid: vector i spread along axis i. Takes vectors, or one list of them."""
+    """The coordinates of a grid: vector i spread along axis i. Takes vectors, or one list of them.
+
+    Args:
+        args: vectors, or one list of them.
+        kwargs: accepted for compatibility.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> x, y = oar.meshgrid(oar.to_tensor([1, 2]), oar.to_tensor([10, 20, 30]))
+        >>> x
+        Tensor(shape=[2, 3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[1, 1, 1],
+                [2, 2, 2]])
+        >>> y.shape
+        [2, 3]
+    """
     kwargs.pop("name", None)
     if kwargs:
         raise TypeError(f"meshgrid() got an unexpected keyword argument {next(iter(kwargs))!r}.")
@@ -87,7 +210,24 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
 
 
 def combinations(x: Tensor, r: int = 2, with_replacement: builtins.bool = False, name: str | None = None) -> Tensor:
-    """Every choice of r elements of a vector, in order, as rows."""
+    """Every choice of r elements of a vector, in order, as rows.
+
+    Args:
+        x: the input.
+        r: how many elements per choice.
+        with_replacement: whether an element may be chosen more than once.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.combinations(oar.to_tensor([1, 2, 3]))
+        Tensor(shape=[3, 2], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[1, 2],
+                [1, 3],
+                [2, 3]])
+    """
     if x.ndim != 1:
         raise ValueError(f"[combinations] x must be a vector, but its shape is {list(x.shape)}.")
     if not isinstance(r, int) or r < 0:
@@ -101,7 +241,21 @@ def combinations(x: Tensor, r: int = 2, with_replacement: builtins.bool = False,
 
 
 def t(input: Tensor, name: str | None = None) -> Tensor:
-    """A matrix transposed; vectors and numbers as they are. A view."""
+    """A matrix transposed; vectors and numbers are returned unchanged. A view.
+
+    Args:
+        input: the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.t(oar.to_tensor([[1, 2], [3, 4]]))
+        Tensor(shape=[2, 2], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[1, 3],
+                [2, 4]])
+    """
     if input.ndim > 2:
         raise ValueError(f"[t] input has shape {list(input.shape)}; t takes matrices, vectors and numbers.\n"
                          "hint: Use transpose, which is told the order of the axes.")
@@ -109,12 +263,44 @@ def t(input: Tensor, name: str | None = None) -> Tensor:
 
 
 def reverse(x: Tensor, axis, name: str | None = None) -> Tensor:
-    """``flip`` under its old name."""
+    """``flip`` under its old name.
+
+    Args:
+        x: the input.
+        axis: the axis to work along; a negative one counts from the end.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.reverse(oar.to_tensor([1, 2, 3]), axis=0)
+        Tensor(shape=[3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [3, 2, 1])
+    """
     return ops.flip(x, axis)
 
 
 def view(x: Tensor, shape_or_dtype, name: str | None = None) -> Tensor:
-    """The same elements under another shape; or, given a dtype, the same bytes as elements of that dtype (a copy)."""
+    """The same elements under another shape; or, given a dtype, the same bytes as elements of that dtype (a copy).
+
+    Args:
+        x: the input.
+        shape_or_dtype: a shape, or a dtype.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.view(oar.to_tensor([1.0, 2.0, 3.0, 4.0]), [2, 2])
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[1., 2.],
+                [3., 4.]])
+        >>> oar.view(oar.to_tensor([1.0]), 'int32')
+        Tensor(shape=[1], dtype=int32, place=Place(cpu), stop_gradient=True,
+               [1065353216])
+    """
     if isinstance(shape_or_dtype, (list, tuple)):
         return ops.reshape(x, shape_or_dtype)
     return ops.bitcast(x, shape_or_dtype)
@@ -129,17 +315,65 @@ def _triangle_indices(rows: int, columns: int, keeps, dtype) -> Tensor:
 
 
 def tril_indices(row: int, col: int | None = None, offset: int = 0, dtype="int64") -> Tensor:
-    """[2, n] positions on and below a diagonal of a matrix."""
+    """[2, n] positions on and below a diagonal of a matrix.
+
+    Args:
+        row: the number of rows.
+        col: the number of columns; as many as rows if None.
+        offset: which diagonal: 0 is the main one, positive ones are above it.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.tril_indices(2)
+        Tensor(shape=[2, 3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[0, 1, 1],
+                [0, 0, 1]])
+    """
     return _triangle_indices(row, row if col is None else col, lambda d: d <= offset, dtype)
 
 
 def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype="int64") -> Tensor:
-    """[2, n] positions on and above a diagonal of a matrix."""
+    """[2, n] positions on and above a diagonal of a matrix.
+
+    Args:
+        row: the number of rows.
+        col: the number of columns; as many as rows if None.
+        offset: which diagonal: 0 is the main one, positive ones are above it.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.triu_indices(2)
+        Tensor(shape=[2, 3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[0, 0, 1],
+                [0, 1, 1]])
+    """
     return _triangle_indices(row, row if col is None else col, lambda d: d >= offset, dtype)
 
 
 def where(condition: Tensor, x=None, y=None, name: str | None = None):
-    """x where the condition holds, else y; without them, one tensor of positions per axis where it holds."""
+    """x where the condition holds, else y; without them, one tensor of positions per axis where it holds.
+
+    Args:
+        condition: a bool tensor.
+        x: what is taken where the condition holds.
+        y: what is taken where the condition does not hold.
+
+    Examples:
+        >>> import oar
+        >>> oar.where(oar.to_tensor([True, False]), oar.to_tensor([1, 2]), oar.to_tensor([10, 20]))
+        Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [1 , 20])
+        >>> oar.where(oar.to_tensor([True, False, True]))[0].tolist()
+        [0, 2]
+    """
     if x is None and y is None:
         places = ops.nonzero(condition)
         return tuple(places[:, i] for i in range(condition.ndim))
@@ -149,7 +383,24 @@ def where(condition: Tensor, x=None, y=None, name: str | None = None):
 
 
 def where_(condition: Tensor, x=None, y=None, name: str | None = None) -> Tensor:
-    """Writes y into x where the condition does not hold."""
+    """Writes y into x where the condition does not hold.
+
+    Args:
+        condition: a bool tensor.
+        x: the tensor to change.
+        y: what is written where the condition does not hold.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1, 2])
+        >>> _ = oar.where_(oar.to_tensor([True, False]), x, oar.to_tensor([10, 20]))
+        >>> x
+        Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [1 , 20])
+    """
     return ops.copy_into(x, ops.where(condition, x, y))
 
 
@@ -161,21 +412,52 @@ def _bounded(x: Tensor, low, high) -> Tensor:
 
 
 def clip(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
-    """x limited to [min, max]; None leaves a side open. Bounds may be tensors, which broadcast."""
+    """x limited to [min, max]; None leaves a side open. Bounds may be tensors, which broadcast.
+
+    Args:
+        x: the input.
+        min: the lower bound, or None.
+        max: the upper bound, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.clip(oar.to_tensor([-2.0, 0.5, 9.0]), 0.0, 1.0)
+        Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.        , 0.50000000, 1.        ])
+    """
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return _bounded(x, min, max)
     return ops.clip(x, min, max)
 
 
 def clip_(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
-    """``clip`` in place."""
+    """``clip`` in place.
+
+    Args:
+        x: the input.
+        min: the lower bound, or None.
+        max: the upper bound, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([-2.0, 0.5, 9.0])
+        >>> oar.clip_(x, 0.0, 1.0)
+        Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.        , 0.50000000, 1.        ])
+    """
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return ops.copy_into(x, _bounded(x, min, max))
     return ops.clip_(x, min, max)
 
 
-def _in_place(op):
-    """``op_``: the tensor itself takes the view's shape."""
+def _in_place(op, arguments: str, shape: str):
+    """``op_``: the tensor itself takes the view's shape. The last two are a call on [2, 1, 3] and its result."""
 
     def function(x: Tensor, *args, **kwargs) -> Tensor:
         if _C.is_grad_enabled() and not x.stop_gradient and x.is_leaf:
@@ -185,18 +467,38 @@ def _in_place(op):
         return x
 
     function.__name__ = function.__qualname__ = f"{op.__name__}_"
-    function.__doc__ = f"``{op.__name__}`` in place."
+    function.__doc__ = f"""``{op.__name__}`` in place: the tensor itself gets the new shape.
+
+    Args:
+        x: the tensor to change.
+        args, kwargs: the other arguments of ``{op.__name__}``.
+
+    Returns:
+        x.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.zeros([2, 1, 3]){".squeeze()" if op is t else ""}
+        >>> _ = x.{op.__name__}_({arguments})
+        >>> x.shape
+        {shape}
+    """
     return function
 
 
-flatten_, reshape_, squeeze_, t_, transpose_, unsqueeze_ = map(
-    _in_place, (ops.flatten, ops.reshape, ops.squeeze, t, ops.transpose, ops.unsqueeze))
+flatten_ = _in_place(ops.flatten, "", "[6]")
+reshape_ = _in_place(ops.reshape, "[3, 2]", "[3, 2]")
+squeeze_ = _in_place(ops.squeeze, "1", "[2, 3]")
+t_ = _in_place(t, "", "[3, 2]")
+transpose_ = _in_place(ops.transpose, "[2, 0, 1]", "[3, 2, 1]")
+unsqueeze_ = _in_place(ops.unsqueeze, "0", "[1, 2, 1, 3]")
 
 _METHODS = set(__all__) - {"meshgrid", "tril_indices", "triu_indices", "where", "where_"}
 for _name in _METHODS:
     setattr(Tensor, _name, globals()[_name])
 Tensor.where = lambda self, x=None, y=None, name=None: where(self, x, y)
 Tensor.where_ = lambda self, x=None, y=None, name=None: where_(self, x, y)
+Tensor.where.__doc__, Tensor.where_.__doc__ = where.__doc__, where_.__doc__
 for _name in ("concat", "stack", "block_diag", "scatter_nd", "broadcast_tensors", "nonzero"):
     if _name not in Tensor.__dict__:
         setattr(Tensor, _name, getattr(ops, _name))

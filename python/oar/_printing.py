@@ -69,5 +69,5 @@ class _Layout:
 
 
 def body(values, indent: int) -> str:
-    """The elements of an array in brackets, aligned, each line behind ``indent`` spaces."""
+    """The elements of an array in brackets, aligned, each line after ``indent`` spaces."""
     return _Layout(values, print_options).body(values, indent)

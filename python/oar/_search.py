@@ -23,7 +23,26 @@ def _places(t: Tensor, dtype) -> Tensor:
 def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: int | None = None, dtype="int64", name: str | None = None):
     """The different elements of x (with an axis: the different slices along it) in order; and on request where each
-    first stood, which of them every element is, and how often each occurs."""
+    first stood, which of them every element is, and how often each occurs.
+
+    Args:
+        x: the input.
+        return_index: whether to return where each first occurs in x.
+        return_inverse: whether to return which result each element of x is.
+        return_counts: whether to return how often each occurs.
+        axis: the axis to work along; a negative one counts from the end.
+        dtype: the dtype of the returned places: 'int32' or 'int64'.
+
+    Examples:
+        >>> import oar
+        >>> oar.unique(oar.to_tensor([3, 1, 3, 2]))
+        Tensor(shape=[3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [1, 2, 3])
+        >>> values, counts = oar.unique(oar.to_tensor([3, 1, 3, 2]), return_counts=True)
+        >>> counts
+        Tensor(shape=[3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [1, 1, 2])
+    """
     if axis is None:
         out, index, inverse, counts = ops.unique_flat(x, return_index, return_inverse, return_counts)
     else:
@@ -36,7 +55,21 @@ def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, 
 def unique_consecutive(x: Tensor, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
                        dtype="int64", name: str | None = None):
     """x without the elements (with an axis: slices) that equal the one before; and on request which of the remaining
-    ones every element is, and how long each run was."""
+    ones every element is, and how long each run was.
+
+    Args:
+        x: the input.
+        return_inverse: whether to return which result each element of x is.
+        return_counts: whether to return how often each occurs.
+        axis: the axis to work along; a negative one counts from the end.
+        dtype: the dtype of the returned places: 'int32' or 'int64'.
+
+    Examples:
+        >>> import oar
+        >>> oar.unique_consecutive(oar.to_tensor([1, 1, 2, 1]))
+        Tensor(shape=[3], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [1, 2, 1])
+    """
     line, along = (ops.reshape(x, [-1]), 0) if axis is None else (x, axis)
     index, inverse, counts = _different_slices(line, along, consecutive=True)
     extra = [t for t, wanted in ((inverse, return_inverse), (counts, return_counts)) if wanted]
@@ -52,7 +85,19 @@ def _different_slices(x: Tensor, axis: int, consecutive: bool):
 
 
 def mode(x: Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None):
-    """The most frequent element along an axis, and where it stands."""
+    """The most frequent element along an axis, and its index.
+
+    Args:
+        x: the input.
+        axis: the axis to work along; a negative one counts from the end.
+        keepdim: whether reduced axes stay, with size 1.
+
+    Examples:
+        >>> import oar
+        >>> values, indices = oar.mode(oar.to_tensor([1, 2, 2, 3]))
+        >>> values.item(), indices.item()
+        (2, 2)
+    """
     values, indices = ops.mode_along(x, axis)
     if keepdim and x.ndim:
         values, indices = ops.unsqueeze(values, [axis]), ops.unsqueeze(indices, [axis])
@@ -106,14 +151,40 @@ def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool
 
 def median(x: Tensor, axis: int | None = None, keepdim: bool = False, mode: str = "avg", name: str | None = None):
     """The middle element along an axis (of all, without one). Of two middle ones the average, or with mode 'min' the
-    lower one, then with its place if an axis is given. NaN where there is one."""
+    lower one, then with its place if an axis is given. NaN where there is one.
+
+    Args:
+        x: the input.
+        axis: the axis to work along; a negative one counts from the end.
+        keepdim: whether reduced axes stay, with size 1.
+        mode: 'avg' for the mean of two middle elements, 'min' for the smaller.
+
+    Examples:
+        >>> import oar
+        >>> oar.median(oar.to_tensor([1.0, 5.0, 2.0, 4.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               3.)
+    """
     if isinstance(axis, (list, tuple)):
         raise ValueError(f"[median] axis is {axis!r}; it must be None or an integer.")
     return _median("median", x, axis, keepdim, mode, ignore_nan=False)
 
 
 def nanmedian(x: Tensor, axis=None, keepdim: bool = False, mode: str = "avg", name: str | None = None):
-    """median of the elements that are not NaN; over several axes too."""
+    """median of the elements that are not NaN; over several axes too.
+
+    Args:
+        x: the input.
+        axis: the axis to work along; a negative one counts from the end.
+        keepdim: whether reduced axes stay, with size 1.
+        mode: 'avg' for the mean of two middle elements, 'min' for the smaller.
+
+    Examples:
+        >>> import oar
+        >>> oar.nanmedian(oar.to_tensor([1.0, float('nan'), 2.0, 9.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               2.)
+    """
     return _median("nanmedian", x, axis, keepdim, mode, ignore_nan=True)
 
 
@@ -134,19 +205,71 @@ def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ig
 
 
 def quantile(x: Tensor, q, axis=None, keepdim: bool = False, interpolation: str = "linear") -> Tensor:
-    """The quantiles of x at the shares q along axes (of all, without one). NaN where there is one."""
+    """The quantiles of x at the shares q along axes (of all, without one). NaN where there is one.
+
+    Args:
+        x: the input.
+        q: the shares, between 0 and 1: a number, a list or a tensor.
+        axis: the axis to work along; a negative one counts from the end.
+        keepdim: whether reduced axes stay, with size 1.
+        interpolation: between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.quantile(oar.to_tensor([1.0, 2.0, 3.0, 4.0, 5.0]), 0.25)
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               2.)
+    """
     return _quantile("quantile", x, q, axis, keepdim, interpolation, ignore_nan=False)
 
 
 def nanquantile(x: Tensor, q, axis=None, keepdim: bool = False, interpolation: str = "linear") -> Tensor:
-    """quantile of the elements that are not NaN."""
+    """quantile of the elements that are not NaN.
+
+    Args:
+        x: the input.
+        q: the shares, between 0 and 1: a number, a list or a tensor.
+        axis: the axis to work along; a negative one counts from the end.
+        keepdim: whether reduced axes stay, with size 1.
+        interpolation: between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.nanquantile(oar.to_tensor([1.0, float('nan'), 3.0]), 0.5)
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               2.)
+    """
     return _quantile("nanquantile", x, q, axis, keepdim, interpolation, ignore_nan=True)
 
 
 def histogram(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, weight: Tensor | None = None,
               density: bool = False, name: str | None = None) -> Tensor:
     """How many elements fall into each of ``bins`` equal parts of [min, max] (of the elements' own range where both
-    are 0); with a weight, the sums of it. As a density the bins' areas sum to 1."""
+    are 0); with a weight, the sums of it. As a density the bins' areas sum to 1.
+
+    Args:
+        input: the input.
+        bins: the number of bins.
+        min: the lower end; the smallest element if both ends are 0.
+        max: the upper end; the largest element if both ends are 0.
+        weight: a weight per element, or None.
+        density: whether to return a density instead of counts.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.histogram(oar.to_tensor([1.0, 2.0, 2.5]), bins=2, min=1, max=3)
+        Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [1, 2])
+    """
     counts = ops.histogram_counts(input, weight, bins, float(min), float(max))
     if not density:
         return counts
@@ -158,7 +281,23 @@ def histogram(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, we
 
 def histogram_bin_edges(input: Tensor, bins: int = 100, min: float = 0, max: float = 0,
                         name: str | None = None) -> Tensor:
-    """The bounds of the bins that histogram counts in."""
+    """The bounds of the bins that histogram counts in.
+
+    Args:
+        input: the input.
+        bins: the number of bins.
+        min: the lower end; the smallest element if both ends are 0.
+        max: the upper end; the largest element if both ends are 0.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.histogram_bin_edges(oar.to_tensor([1.0, 3.0]), bins=2)
+        Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 2., 3.])
+    """
     if max < min:
         raise ValueError(f"[histogram_bin_edges] min is {min} and max {max}; max must not be the smaller one.")
     from oar._creation import linspace
@@ -198,7 +337,23 @@ def _edges_of(x: Tensor, bins, ranges) -> list[Tensor]:
 
 def histogramdd(x: Tensor, bins=10, ranges=None, density: bool = False, weights: Tensor | None = None,
                 name: str | None = None):
-    """How many rows of x [..., d] fall into each cell of a grid in d dimensions, and the grid's bounds."""
+    """How many rows of x [..., d] fall into each cell of a grid in d dimensions, and the grid's bounds.
+
+    Args:
+        x: the input.
+        bins: the number of bins.
+        ranges: the lower and upper bound of each dimension.
+        density: whether to return a density instead of counts.
+        weights: a weight per row, or None.
+
+    Examples:
+        >>> import oar
+        >>> counts, edges = oar.histogramdd(oar.to_tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]]), bins=[2, 2])
+        >>> counts
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[1., 0.],
+                [0., 2.]])
+    """
     if not isinstance(density, bool):
         raise TypeError(f"[histogramdd] density must be a bool, not {type(density).__name__}.")
     if x.ndim < 2:

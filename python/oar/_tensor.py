@@ -20,27 +20,87 @@ class TensorHookRemoveHelper:
 
 
 def register_hook(self, hook) -> TensorHookRemoveHelper:
-    """Calls ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces it."""
+    """Calls ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces it.
+
+    Args:
+        hook: a function of the gradient.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0], stop_gradient=False)
+        >>> handle = x.register_hook(lambda gradient: gradient * 10)
+        >>> (x * 2).backward()
+        >>> x.grad.tolist()
+        [20.0]
+        >>> handle.remove()
+        True
+    """
     return TensorHookRemoveHelper(self, self._add_hook(hook))
 
 
 def clone(self) -> Tensor:
-    """A copy that gradients pass through."""
+    """A copy that gradients pass through.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([2.0], stop_gradient=False)
+        >>> x.clone().backward()
+        >>> x.grad.tolist()
+        [1.0]
+    """
     return ops.assign(self)
 
 
 def astype(self, dtype) -> Tensor:
-    """The values in another dtype."""
+    """The values in another dtype.
+
+    Args:
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([1.7, -1.7]).astype('int64')
+        Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [ 1, -1])
+    """
     return ops.cast(self, dtype)
 
 
 def cpu(self) -> Tensor:
-    """Itself on the CPU, or a copy there."""
+    """Itself on the CPU, or a copy there.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([1.0]).cpu().place
+        Place(cpu)
+    """
     return self if self._device == "cpu" else ops.copy_to_device(self, "cpu")
 
 
 def to(self, *args, **kwargs) -> Tensor:
-    """To a device, a dtype, or both: ``x.to('float64')``, ``x.to('cpu')``, ``x.to(other)``."""
+    """To a device, a dtype, or both: ``x.to('float64')``, ``x.to('cpu')``, ``x.to(other)``.
+
+    Args:
+        args: a dtype, a device, or a tensor that has both.
+        kwargs: ``device``, ``dtype``, ``blocking``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([1.0]).to('float64').dtype
+        oar.float64
+    """
     kwargs.pop("blocking", None)
     device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
     other = kwargs.pop("other", None)
@@ -74,7 +134,18 @@ def _is_dtype(name: str) -> builtins.bool:
 
 
 def set_value(self, value) -> None:
-    """Writes other values of the same shape into the tensor, whatever gradients say."""
+    """Writes other values of the same shape into the tensor, whatever gradients say.
+
+    Args:
+        value: a tensor, an array or a list of the same shape.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.zeros([2])
+        >>> x.set_value([5.0, 6.0])
+        >>> x.tolist()
+        [5.0, 6.0]
+    """
     source = value if isinstance(value, Tensor) else _C.make_tensor(value, self.dtype)
     if list(source.shape) != list(self.shape):
         raise ValueError(f"[set_value] a tensor of shape {self.shape} cannot take values of shape {source.shape}.")
@@ -86,59 +157,196 @@ def set_value(self, value) -> None:
 
 
 def copy_(self, other, blocking: builtins.bool = True) -> Tensor:
-    """Writes the values of another tensor into this one."""
+    """Writes the values of another tensor into this one.
+
+    Args:
+        other: the other tensor.
+        blocking: accepted for compatibility.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.zeros([2])
+        >>> _ = x.copy_(oar.to_tensor([5.0, 6.0]))
+        >>> x.tolist()
+        [5.0, 6.0]
+    """
     return ops.copy_into(self, other)
 
 
 def dim(self) -> int:
+    """The number of axes.
+
+    Returns:
+        an integer.
+
+    Examples:
+        >>> import oar
+        >>> oar.zeros([2, 3]).dim()
+        2
+    """
     return self.ndim
 
 
 def element_size(self) -> int:
-    """Bytes of one element."""
+    """Bytes of one element.
+
+    Returns:
+        an integer.
+
+    Examples:
+        >>> import oar
+        >>> oar.zeros([2], dtype='float16').element_size()
+        2
+    """
     return self.dtype.itemsize
 
 
 def rank(self) -> Tensor:
-    """The number of axes, as a 0-d tensor."""
+    """The number of axes, as a 0-d tensor.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.zeros([2, 3]).rank().item()
+        2
+    """
     return _C.make_tensor(self.ndim, "int32")
 
 
 def numel(self) -> Tensor:
-    """The number of elements, as a 0-d tensor."""
+    """The number of elements, as a 0-d tensor.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.zeros([2, 3]).numel().item()
+        6
+    """
     return sizes_tensor(self.size, "int64")
 
 
 def gradient(self):
-    """The gradient as a NumPy array, or None."""
+    """The gradient as a NumPy array, or None.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([2.0], stop_gradient=False)
+        >>> (x * 3).backward()
+        >>> x.gradient().tolist()
+        [3.0]
+    """
     return None if self.grad is None else self.grad.numpy()
 
 
 def clear_grad(self) -> None:
-    """Sets the gradient to zero."""
+    """Sets the gradient to zero.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([2.0], stop_gradient=False)
+        >>> (x * 3).backward()
+        >>> x.clear_grad()
+        >>> x.grad.tolist()
+        [0.0]
+    """
     self.clear_gradient()
 
 
 def zero_(self) -> Tensor:
-    """Writes zeros."""
+    """Writes zeros.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([1.0, 2.0]).zero_().tolist()
+        [0.0, 0.0]
+    """
     return ops.copy_into(self, ops.zeros([], self.dtype))
 
 
 def fill_(self, value) -> Tensor:
-    """Writes one value everywhere."""
+    """Writes one value everywhere.
+
+    Args:
+        value: the value.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([1.0, 2.0]).fill_(7.0).tolist()
+        [7.0, 7.0]
+    """
     return ops.copy_into(self, value if isinstance(value, Tensor) else ops.full([], value, self.dtype))
 
 
 def is_selected_rows(self) -> builtins.bool:
+    """Whether it is a gradient that holds some rows only.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([1.0]).is_selected_rows()
+        False
+    """
     return self._kind == "selected_rows"
 
 
 def is_dense(self) -> builtins.bool:
+    """Whether it is an ordinary tensor with memory for every element.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([1.0]).is_dense()
+        True
+    """
     return self._kind == "dense"
 
 
 def to_dense(self) -> Tensor:
+    """The tensor itself if it is dense; of a gradient that holds some rows only, one with all rows.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> table = nn.Embedding(4, 1, sparse=True)
+        >>> table(oar.to_tensor([1])).sum().backward()
+        >>> table.weight.grad.is_dense(), table.weight.grad.to_dense().flatten().tolist()
+        (False, [0.0, 1.0, 0.0, 0.0])
+    """
     return ops.selected_rows_to_dense(self) if self._kind == "selected_rows" else self
+
+
+def is_tensor(self) -> builtins.bool:
+    """True.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.to_tensor([1.0]).is_tensor()
+        True
+    """
+    return True
 
 
 def transposed(self) -> Tensor:
@@ -280,7 +488,8 @@ _METHODS = {
     "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
     "copy_": copy_, "dim": dim, "rank": rank, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
-    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense, "__iter__": iterate,
+    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense,
+    "is_tensor": is_tensor, "__iter__": iterate,
     "__pos__": lambda self: self, "__complex__": as_complex_number, "__contains__": contains, "__array__": array,
     "__format__": format_value, "__copy__": copy_shallow,
     "__deepcopy__": copy_deep, "__reduce_ex__": reduce, "__repr__": show, "__str__": show,
@@ -291,9 +500,9 @@ for _name, _method in _METHODS.items():
 Tensor.__array_priority__ = 1000.0  # array * tensor is the tensor's business, and a tensor
 Tensor.T = property(transposed)
 Tensor.mT = property(matrix_transposed)
-Tensor.place = property(lambda self: place_of(self._device))
-Tensor.data = property(lambda self: self, lambda self, value: self._become(value))
-Tensor.grad_fn = property(lambda self: self._grad_node)
+Tensor.place = property(lambda self: place_of(self._device), doc="The device that holds the elements.")
+Tensor.data = property(lambda self: self, lambda self, value: self._become(value),
+                       doc="The tensor itself; assigning replaces its content.")
+Tensor.grad_fn = property(lambda self: self._grad_node, doc="The name of the op that computed it, or None for a leaf.")
 Tensor.itemsize = property(element_size)
-Tensor.is_tensor = lambda self: True
 Tensor._is_initialized = lambda self: True

@@ -123,16 +123,37 @@ def test_cpp_project(tmp_path):
     assert "float32[points, 1]" in run("./spirals", cwd=tmp_path)
 
 
-# ---- docs/architecture.md, docs/adding-an-op.md, docs/to-static.md --------------------------------
+# ---- Pages of docs/ ------------------------------------------------------------------------------
+
+# These have tests of their own.
+OWN_TEST = [ROOT / "README.md", ROOT / "docs" / "custom-ops.md", ROOT / "docs" / "tutorial.md"]
+WITH_PYTHON = [page for page in PAGES if fences(str(page), "python") and page not in OWN_TEST]
 
 
-@pytest.mark.parametrize("page", ["docs/adding-an-op.md", "docs/architecture.md", "docs/to-static.md"])
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: str(page.relative_to(ROOT)))
 def test_python_of_a_page(page, tmp_path):
     """The blocks continue each other, as they do for a reader."""
-    blocks = fences(page, "python")
-    assert blocks
-    (tmp_path / "page.py").write_text("\n".join(blocks))
+    (tmp_path / "page.py").write_text("\n".join(fences(str(page), "python")))
     run(sys.executable, "page.py", cwd=tmp_path)
+
+
+def test_the_tutorial_shows_what_its_code_draws(tmp_path):
+    (tmp_path / "page.py").write_text("\n".join(fences("docs/tutorial.md", "python")))
+    run(sys.executable, "page.py", cwd=tmp_path)
+    drawn, shown = ((folder / "learning_curve.svg").read_text() for folder in (tmp_path, ROOT / "docs" / "images"))
+    shapes = [re.sub(r"-?\d+\.\d+", "", text) for text in (drawn, shown)]  # batches are shuffled, so heights differ
+    assert shapes[0] == shapes[1], "copy learning_curve.svg, which the tutorial writes, to docs/images"
+
+
+def test_the_list_of_missing_names_is_current(tmp_path):
+    """`make docs` writes it."""
+    run(sys.executable, ROOT / "tools" / "missing_names.py", "--check", cwd=tmp_path)
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "README.md").read_text()
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md" and f"({page.name})" not in index] == []
+    assert "(docs/README.md)" in (ROOT / "README.md").read_text()
 
 
 REGISTRAR = """

@@ -97,3 +97,16 @@ def test_randperm_is_a_permutation(n):
     assert sorted(p.tolist()) == list(range(n))
     oar.seed(n)
     np.testing.assert_array_equal(oar.randperm(n, dtype="int32").numpy(), p.numpy())
+
+
+def test_masked_scatter_in_place_takes_as_many_values_as_places():
+    """The number of places is not known while sizes are inferred; that must not count as too many."""
+    x, mask = oar.to_tensor([1.0, 2.0, 3.0]), oar.to_tensor([True, False, True])
+    oar.masked_scatter_(x, mask, oar.to_tensor([8.0, 9.0]))
+    assert x.tolist() == [8.0, 2.0, 9.0]
+    for scatter in (oar.masked_scatter, oar.masked_scatter_):
+        with pytest.raises(ValueError, match="value has 1 elements for the 2 places"):
+            scatter(x, mask, oar.to_tensor([8.0]))
+    assert x.tolist() == [8.0, 2.0, 9.0]
+    program = oar.jit.to_static(lambda x, mask, value: oar.masked_scatter(x, mask, value) * 2)
+    assert program(x, mask, oar.to_tensor([1.0, 5.0])).tolist() == [2.0, 4.0, 10.0]

@@ -1,5 +1,7 @@
 """Programs written call by call: what they compute, what they keep, what they refuse."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -465,3 +467,16 @@ def test_an_input_without_axes(programs):
     x = static.data("x", [], "float32")
     (found,) = run(programs[0], {"x": np.float32(3)}, [x * 2])
     assert found.shape == () and found == 6
+
+
+def test_a_block_keeps_its_program():
+    """A program that only its block refers to still exists; one that nothing refers to is freed at once."""
+    main = static.Program()
+    with static.program_guard(main):
+        x = static.data("x", [2])
+        y = x * 2
+    block = static.normalize_program(main, [x], [y]).global_block()
+    assert [op.type for op in block.ops] and block.program.global_block() is block
+    freed = weakref.ref(block.program)
+    del block
+    assert freed() is None

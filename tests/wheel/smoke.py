@@ -27,5 +27,6 @@ else:
 folder = pathlib.Path(oar.__file__).parent
 for name in ("py.typed", "__init__.pyi", "_C.pyi", "_ops.pyi", "_methods.pyi", "nn/functional/__init__.pyi"):
     assert (folder / name).is_file(), f"{name} is not in the wheel"
+assert ">>> oar.abs(" in oar.abs.__doc__, "the wheel lacks the examples of docstrings"
 
 print("oar", oar.__version__, "works with Python", sys.version.split()[0])

@@ -124,7 +124,7 @@ def vjp_struct(op: Op) -> str:
 
 def signature(op: Op, with_defaults: bool) -> str:
     parts, seen_default = [], False
-    # C++ wants defaults at the end; a schema may have a required parameter behind an optional one.
+    # C++ wants defaults at the end; a schema may have a required parameter after an optional one.
     last_required = max([i for i, p in enumerate(op.parameters) if p.default is None], default=-1)
     for i, p in enumerate(op.parameters):
         default = default_text(p) if with_defaults and i > last_required else ""

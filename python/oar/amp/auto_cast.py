@@ -11,7 +11,25 @@ _LEVELS = ("O0", "OD", "O1", "O2")
 
 
 class auto_cast:  # noqa: N801
-    """Within it, each op's operands are cast as its record says. A context manager and decorator."""
+    """Within it, each op's operands are cast as its record says. A context manager and decorator.
+
+    Args:
+        enable: whether autocast is on.
+        custom_white_list: names of ops that compute in 16 bits as well.
+        custom_black_list: names of ops that stay in float32.
+        level: 'O1' casts the ops that gain from it; 'O2' casts all but those that need float32.
+        dtype: 'float16' or 'bfloat16'.
+        use_promote: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.ones([2, 2])
+        >>> with oar.amp.auto_cast(dtype='bfloat16'):
+        ...     y = x @ x
+        ...
+        >>> y.dtype
+        oar.bfloat16
+    """
 
     def __init__(self, enable: bool = True, custom_white_list=None, custom_black_list=None, level: str = "O1",
                  dtype: str = "float16", use_promote: bool = True):

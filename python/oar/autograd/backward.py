@@ -21,7 +21,21 @@ def _check_tensors(what: str, values) -> None:
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
-    """Adds the gradients of the tensors into the leaves they came from."""
+    """Adds the gradients of the tensors into the leaves they came from.
+
+    Args:
+        tensors: the tensors to start from.
+        grad_tensors: their gradients; ones if None.
+        retain_graph: whether the recorded calls are kept for another backward.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0, 2.0], stop_gradient=False)
+        >>> oar.autograd.backward([(x * x).sum(), (3 * x).sum()])
+        >>> x.grad
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [5., 7.])
+    """
     _C.backward(_listed(tensors), _listed(grad_tensors), retain_graph)
 
 
@@ -31,6 +45,24 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     """Gradients of the outputs with respect to the inputs; ``.grad`` of the leaves stays as it is.
 
     With ``create_graph`` the result can be differentiated again, to any order.
+
+    Args:
+        outputs: the tensors to differentiate.
+        inputs: the tensors to differentiate by.
+        grad_outputs: the gradients of the outputs; ones if None.
+        retain_graph: whether the recorded calls are kept for another backward.
+        create_graph: whether the gradients can be differentiated again.
+        only_inputs: accepted for compatibility; must be True.
+        allow_unused: whether an input that the outputs do not depend on gives None instead of an error.
+        no_grad_vars: tensors through which no gradient passes.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor(3.0, stop_gradient=False)
+        >>> (slope,) = oar.grad(x ** 3, x, create_graph=True)
+        >>> (curvature,) = oar.grad(slope, x)
+        >>> slope.item(), curvature.item()
+        (27.0, 18.0)
     """
     if not only_inputs:
         raise NotImplementedError("[grad] only_inputs=False is not offered; use backward() to fill the leaves.")

@@ -16,7 +16,21 @@ def _rows(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
 
 
 def jacobian(ys, xs, batch_axis: int | None = None):
-    """dy/dx for recorded ys and xs: [size of y, size of x], or [batch, y, x] with ``batch_axis=0``."""
+    """dy/dx for recorded ys and xs: [size of y, size of x], or [batch, y, x] with ``batch_axis=0``.
+
+    Args:
+        ys: the recorded results.
+        xs: the inputs.
+        batch_axis: 0 where the first axis of both is a batch, else None.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0, 2.0], stop_gradient=False)
+        >>> oar.autograd.jacobian(x * x, x)[:]
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [[2., 0.],
+                [0., 4.]])
+    """
     if isinstance(ys, (list, tuple)):
         return tuple(jacobian(y, xs, batch_axis) for y in ys)
     if isinstance(xs, (list, tuple)):
@@ -35,7 +49,21 @@ def jacobian(ys, xs, batch_axis: int | None = None):
 
 
 def hessian(ys, xs, batch_axis: int | None = None):
-    """Second derivatives of a scalar ys (or of one scalar per slice of the batch)."""
+    """Second derivatives of a scalar ys (or of one scalar per slice of the batch).
+
+    Args:
+        ys: the recorded results.
+        xs: the inputs.
+        batch_axis: 0 where the first axis of both is a batch, else None.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0, 2.0], stop_gradient=False)
+        >>> oar.autograd.hessian((x ** 3).sum(), x)[:]
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [[6. , 0. ],
+                [0. , 12.]])
+    """
     if isinstance(xs, (list, tuple)):
         first = grad([ys if batch_axis is None else ops.sum(ys)], list(xs), create_graph=True)
         return tuple(tuple(jacobian(g, x, batch_axis) for x in xs) for g in first)

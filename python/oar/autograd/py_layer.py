@@ -7,7 +7,25 @@ from oar._C import Tensor
 
 
 class PyLayerContext:
-    """What forward hands to backward."""
+    """What forward hands to backward.
+
+    Examples:
+        >>> import oar
+        >>> class Double(oar.autograd.PyLayer):
+        ...     @staticmethod
+        ...     def forward(ctx, x, factor):
+        ...         ctx.factor = factor  # any attribute may be kept
+        ...         return x * factor
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * ctx.factor
+        ...
+        >>> x = oar.to_tensor([1.0], stop_gradient=False)
+        >>> Double.apply(x, 2.0).backward()
+        >>> x.grad
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [2.])
+    """
 
     def __init__(self):
         self._saved: tuple = ()
@@ -40,6 +58,7 @@ class PyLayerContext:
         )
 
     def mark_not_inplace(self, *tensors) -> None:
+        """Accepted for compatibility; it has no effect."""
         self._not_inplace = tensors
 
     def mark_non_differentiable(self, *tensors) -> None:
@@ -52,14 +71,36 @@ class PyLayerContext:
 
 
 class PyLayer:
-    """Subclass it with static ``forward(ctx, …)`` and ``backward(ctx, *grads)``; call ``apply``."""
+    """Subclass it with static ``forward(ctx, …)`` and ``backward(ctx, *grads)``; call ``apply``.
+
+    Examples:
+        >>> import oar
+        >>> class Exp(oar.autograd.PyLayer):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         y = oar.exp(x)
+        ...         ctx.save_for_backward(y)
+        ...         return y
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (y,) = ctx.saved_tensor()
+        ...         return grad * y
+        ...
+        >>> x = oar.to_tensor([0.0, 1.0], stop_gradient=False)
+        >>> Exp.apply(x).sum().backward()
+        >>> x.grad
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1.        , 2.71828175])
+    """
 
     @staticmethod
     def forward(ctx, *args, **kwargs):
+        """The results for the arguments of ``apply``. What ``backward`` needs is kept in ``ctx``."""
         raise NotImplementedError("a PyLayer needs a static method forward(ctx, ...).")
 
     @staticmethod
     def backward(ctx, *grads):
+        """The gradients of the tensor inputs, from those of the results."""
         raise NotImplementedError("a PyLayer needs a static method backward(ctx, *grads).")
 
     @classmethod

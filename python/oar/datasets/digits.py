@@ -28,6 +28,14 @@ class Digits(Dataset):
         transform: called on each image, a float32 array of shape ``[1, 8, 8]`` with values from 0 to 1.
 
     A sample is ``(image, label)``; labels are int64. ``images`` and ``labels`` hold all samples at once.
+
+    Examples:
+        >>> import oar
+        >>> from oar.datasets import Digits
+        >>> digits = Digits('train')
+        >>> image, label = digits[0]
+        >>> image.shape, len(digits)
+        ((1, 8, 8), 1438)
     """
 
     def __init__(self, mode: str = "train", transform: Callable[[np.ndarray], Any] | None = None) -> None:

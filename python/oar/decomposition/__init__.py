@@ -12,13 +12,21 @@ __all__ = ["decompose"]
 
 def decompose(program: Program, src_vars: Sequence[Tensor], blacklist: Collection[str] = frozenset(),
               whitelist: Collection[str] = frozenset()) -> list[Tensor]:
-    """The variables as they are: a program keeps its ops whole until it runs, and their values are the same.
+    """Returns the variables unchanged: a program keeps its ops whole until it runs, and the values are the same.
 
     Args:
         program: where the variables are.
         src_vars: variables of it.
         blacklist: ops that are to stay whole; kept whole they are all.
         whitelist: ops that are to be expanded.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> len(oar.decomposition.decompose(oar.static.Program(), []))
+        0
     """
     if not isinstance(program, Program):
         raise TypeError(f"[decompose] program should be a Program, but received {type(program).__name__}.")

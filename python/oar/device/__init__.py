@@ -34,20 +34,56 @@ __all__ = [
 
 
 def is_compiled_with_ipu() -> bool:
-    """False: devices other than the CPU come as plug-ins."""
+    """False: devices other than the CPU come as plug-ins.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.device.is_compiled_with_ipu()
+        False
+    """
     return False
 
 
 def is_compiled_with_distribute() -> bool:
-    """False: there is one process."""
+    """False: there is one process.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.device.is_compiled_with_distribute()
+        False
+    """
     return False
 
 
 def is_compiled_with_custom_device(device_type: str) -> bool:
-    """Whether a plug-in brought devices of that kind."""
+    """Whether a plug-in brought devices of that kind.
+
+    Args:
+        device_type: the kind of device.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.device.is_compiled_with_custom_device('npu')
+        False
+    """
     return device_type in get_all_custom_device_type()
 
 
 def get_cudnn_version() -> None:
-    """None: there is no cuDNN."""
+    """None: cuDNN is not used.
+
+    Examples:
+        >>> import oar
+        >>> oar.device.get_cudnn_version() is None
+        True
+    """
     return None

@@ -19,7 +19,13 @@ _started: list[bool] = []
 
 
 class ParallelEnv:
-    """What a launcher told this process, by environment variables."""
+    """What a launcher told this process, by environment variables.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.ParallelEnv().rank
+        0
+    """
 
     @property
     def rank(self) -> int:
@@ -28,7 +34,7 @@ class ParallelEnv:
 
     @property
     def world_size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
 
     @property
@@ -55,12 +61,28 @@ class ParallelEnv:
 
 
 def is_available() -> bool:
-    """False: processes cannot talk to each other yet."""
+    """False: processes cannot talk to each other yet.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.is_available()
+        False
+    """
     return False
 
 
 def init_parallel_env() -> Any:
-    """Joins the other processes; alone, there is nothing to do."""
+    """Joins the other processes; does nothing if there is only one.
+
+    Examples:
+        >>> import oar
+        >>> _ = oar.distributed.init_parallel_env()
+        >>> oar.distributed.is_initialized()
+        True
+    """
     env = ParallelEnv()
     if env.world_size > 1:
         raise NotImplementedError(f"[init_parallel_env] {env.world_size} processes were started, and Oar does not "
@@ -69,20 +91,65 @@ def init_parallel_env() -> Any:
 
 
 def is_initialized() -> bool:
-    """Whether ``init_parallel_env`` was called."""
+    """Whether ``init_parallel_env`` was called.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> isinstance(oar.distributed.is_initialized(), bool)
+        True
+    """
     return bool(_started)
 
 
 def get_rank(group: Any = None) -> int:
-    """The number of this process."""
+    """The number of this process.
+
+    Args:
+        group: accepted for compatibility.
+
+    Returns:
+        an integer.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.get_rank()
+        0
+    """
     return ParallelEnv().rank
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes there are."""
+    """The number of processes.
+
+    Args:
+        group: accepted for compatibility.
+
+    Returns:
+        an integer.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.get_world_size()
+        1
+    """
     return ParallelEnv().world_size
 
 
 def get_backend(group: Any = None) -> str:
-    """The library that processes talk through: none."""
+    """The library that processes talk through: none.
+
+    Args:
+        group: accepted for compatibility.
+
+    Returns:
+        a string.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.get_backend()
+        'UNDEFINED'
+    """
     return "UNDEFINED"

@@ -6,7 +6,13 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """One way to lie on processes."""
+    """How a tensor is distributed over processes.
+
+    Examples:
+        >>> import oar
+        >>> isinstance(oar.distributed.Shard(0), oar.distributed.Placement)
+        True
+    """
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether the tensor is cut, along ``dim`` if that is given."""
@@ -28,7 +34,17 @@ class Placement:
 
 
 class Shard(Placement):
-    """Each process has a piece along the axis ``dim``."""
+    """Each process has a piece along the axis ``dim``.
+
+    Args:
+        dim: the axis.
+
+    Examples:
+        >>> import oar
+        >>> placement = oar.distributed.Shard(1)
+        >>> placement.get_dim(), placement.is_shard()
+        (1, True)
+    """
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
@@ -45,7 +61,13 @@ class Shard(Placement):
 
 
 class Replicate(Placement):
-    """Each process has the whole tensor."""
+    """Each process has the whole tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.Replicate().is_replicated()
+        True
+    """
 
     def is_replicated(self) -> bool:
         return True
@@ -55,7 +77,16 @@ class Replicate(Placement):
 
 
 class Partial(Placement):
-    """Each process has a part; the tensor is their reduction."""
+    """Each process has a part; the tensor is their reduction.
+
+    Args:
+        reduce_type: how the parts are combined.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.Partial().is_partial()
+        True
+    """
 
     def __init__(self, reduce_type: str = "sum") -> None:
         self._reduce_type = reduce_type

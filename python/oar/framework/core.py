@@ -111,22 +111,46 @@ def _devices() -> dict[str, int]:
 
 
 def get_all_device_type() -> list[str]:
-    """The kinds of devices there are: the CPU and those of plug-ins."""
+    """The available kinds of devices: the CPU and those of plug-ins.
+
+    Examples:
+        >>> import oar
+        >>> 'cpu' in oar.device.get_all_device_type()
+        True
+    """
     return list(_devices())
 
 
 def get_all_custom_device_type() -> list[str]:
-    """The kinds of devices that plug-ins brought."""
+    """The kinds of devices that plug-ins brought.
+
+    Examples:
+        >>> import oar
+        >>> isinstance(oar.device.get_all_custom_device_type(), list)
+        True
+    """
     return [kind for kind in _devices() if kind != "cpu"]
 
 
 def get_available_device() -> list[str]:
-    """The devices there are, by the names that ``set_device`` takes."""
+    """The available devices, by the names that ``set_device`` takes.
+
+    Examples:
+        >>> import oar
+        >>> 'cpu' in oar.device.get_available_device()
+        True
+    """
     return ["cpu", *get_available_custom_device()]
 
 
 def get_available_custom_device() -> list[str]:
-    """The devices that plug-ins brought, by the names that ``set_device`` takes."""
+    """The devices that plug-ins brought, by the names that ``set_device`` takes.
+
+    Examples:
+        >>> import oar
+        >>> isinstance(oar.device.get_available_custom_device(), list)
+        True
+    """
     return [f"{kind}:{i}" for kind in get_all_custom_device_type() for i in range(_devices()[kind])]
 
 

@@ -81,9 +81,19 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         obj: what to save. With a path ending in ``.safetensors``: a dictionary of tensors.
         path: a path or a binary file object.
         protocol: the pickle protocol, 2 to 4.
+        configs: accepted for compatibility.
 
     The file is written beside its place, flushed to the disk, and moved there in one step. A link stays a link: the
     file that it points to is replaced. An existing file's permissions stay.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model.pdparams')
+        >>> oar.save(nn.Linear(2, 1).state_dict(), path)
+        >>> sorted(oar.load(path))
+        ['bias', 'weight']
     """
     unknown = set(configs) - _SAVE_OPTIONS
     if unknown:
@@ -196,8 +206,18 @@ def load(path: Any, **configs: Any) -> Any:
         path: a path or a binary file object.
         return_numpy: arrays instead of tensors.
         keep_name_table: keep Paddle's table of parameter names in a state dict.
+        configs: accepted for compatibility.
 
     Loading reads values only. A file that asks for code to be run is refused.
+
+    Examples:
+        >>> import oar
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'values.pdparams')
+        >>> oar.save({'x': oar.to_tensor([1.0, 2.0])}, path)
+        >>> oar.load(path)['x']
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 2.])
     """
     unknown = set(configs) - _LOAD_OPTIONS
     if unknown:

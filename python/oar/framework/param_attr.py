@@ -26,6 +26,13 @@ class ParamAttr:
         trainable: whether gradients are computed for it.
         do_model_average: kept for model averaging.
         need_clip: whether gradient clipping touches it.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> attr = oar.ParamAttr(initializer=nn.initializer.Constant(0.5), learning_rate=0.1)
+        >>> nn.Linear(2, 1, weight_attr=attr).weight.tolist()
+        [[0.5], [0.5]]
     """
 
     def __init__(

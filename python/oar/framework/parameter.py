@@ -33,6 +33,18 @@ class Parameter(Tensor):
     and in what it tells the optimizer: ``optimize_attr['learning_rate']`` is a factor on the learning
     rate, ``regularizer`` replaces the optimizer's weight decay, ``need_clip`` lets gradient clipping
     pass it by, ``trainable`` is the opposite of ``stop_gradient``.
+
+    Args:
+        shape: the shape of the result.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        kwargs: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> parameter = oar.create_parameter([2], 'float32', default_initializer=nn.initializer.Constant(1.0))
+        >>> isinstance(parameter, oar.Parameter), parameter.stop_gradient
+        (True, False)
     """
 
     def __new__(cls, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Parameter:
@@ -198,9 +210,16 @@ def create_parameter(
         shape: its shape.
         dtype: its dtype.
         name: its name, when ``attr`` does not give one.
-        attr: a ``ParamAttr`` or what may stand for one.
+        attr: a ``ParamAttr``, or something that is converted to one.
         is_bias: initialise with zeros rather than Xavier's uniform distribution.
         default_initializer: used when ``attr`` names no initializer.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> w = oar.create_parameter([2, 2], 'float32', default_initializer=nn.initializer.Constant(1.0))
+        >>> w.tolist(), w.trainable
+        ([[1.0, 1.0], [1.0, 1.0]], True)
     """
     attr = copy.copy(ParamAttr._to_attr(attr))
     if attr is False:

@@ -15,7 +15,17 @@ __all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
 
 
 class UniqueNameGenerator:
-    """Counts keys and hands out ``prefix + key_n``."""
+    """Counts keys and hands out ``prefix + key_n``.
+
+    Args:
+        prefix: put before every name.
+
+    Examples:
+        >>> import oar
+        >>> generator = oar.utils.unique_name.UniqueNameGenerator('net_')
+        >>> generator('linear'), generator('linear')
+        ('net_linear_0', 'net_linear_1')
+    """
 
     def __init__(self, prefix: str | None = None) -> None:
         self.ids: dict[str, int] = {}
@@ -35,7 +45,21 @@ _current = UniqueNameGenerator()
 
 
 def generate(key: str) -> str:
-    """The next name for ``key``."""
+    """The next name for ``key``.
+
+    Args:
+        key: the first part of the name.
+
+    Returns:
+        a string.
+
+    Examples:
+        >>> import oar
+        >>> with oar.utils.unique_name.guard():
+        ...     print(oar.utils.unique_name.generate('linear'), oar.utils.unique_name.generate('linear'))
+        ...
+        linear_0 linear_1
+    """
     return _current(key)
 
 
@@ -47,7 +71,18 @@ def generate_within(owner: dict[str, int], key: str) -> str:
 
 
 def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
-    """Install ``new_generator`` (a fresh one when None) and return the one it replaces."""
+    """Install ``new_generator`` (a fresh one when None) and return the one it replaces.
+
+    Args:
+        new_generator: a generator, a prefix, or None for a fresh one.
+
+    Examples:
+        >>> import oar
+        >>> before = oar.utils.unique_name.switch()
+        >>> oar.utils.unique_name.generate('linear')
+        'linear_0'
+        >>> _ = oar.utils.unique_name.switch(before)
+    """
     global _current
     old = _current
     _current = UniqueNameGenerator() if new_generator is None else new_generator
@@ -71,7 +106,18 @@ def same_names(function: Callable) -> Callable:
 
 @contextlib.contextmanager
 def guard(new_generator: str | bytes | UniqueNameGenerator | None = None) -> Iterator[None]:
-    """Use another generator inside the block; a string is the prefix of a fresh one."""
+    """Use another generator inside the block; a string is the prefix of a fresh one.
+
+    Args:
+        new_generator: a generator, a prefix, or None for a fresh one.
+
+    Examples:
+        >>> import oar
+        >>> with oar.utils.unique_name.guard('net_'):
+        ...     print(oar.utils.unique_name.generate('linear'))
+        ...
+        net_linear_0
+    """
     if isinstance(new_generator, bytes):
         new_generator = new_generator.decode()
     if isinstance(new_generator, str):

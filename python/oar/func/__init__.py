@@ -40,7 +40,19 @@ class _Shape:
 
 
 def jvp(func, xs, v=None):
-    """(func(xs), directional derivative along v); v defaults to ones."""
+    """(func(xs), directional derivative along v); v defaults to ones.
+
+    Args:
+        func: the function.
+        xs: the inputs.
+        v: the direction or cotangent; ones if None.
+
+    Examples:
+        >>> import oar
+        >>> y, tangent = oar.func.jvp(lambda x: x * x, oar.to_tensor([3.0]), oar.to_tensor([1.0]))
+        >>> y.item(), tangent.item()
+        (9.0, 6.0)
+    """
     primals = _listed(xs)
     tangents = [_C.ops.ones_like(x) for x in primals] if v is None else _listed(v)
     call = _Shape(func)
@@ -55,7 +67,21 @@ def _recording() -> int:
 
 
 def vjp(func, xs, v=None):
-    """(func(xs), gradient of xs for the cotangent v); v defaults to ones."""
+    """(func(xs), gradient of xs for the cotangent v); v defaults to ones.
+
+    Args:
+        func: the function.
+        xs: the inputs.
+        v: the direction or cotangent; ones if None.
+
+    Examples:
+        >>> import oar
+        >>> y, gradient = oar.func.vjp(lambda x: x * x, oar.to_tensor([3.0, 4.0]))
+        >>> y, gradient
+        (Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [9. , 16.]), Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [6., 8.]))
+    """
     inputs = [_marked(x) for x in _listed(xs)]
     call = _Shape(func)
     before = _recording()
@@ -70,7 +96,22 @@ def vjp(func, xs, v=None):
 
 
 def grad(func, argnums=0):
-    """The function whose value is the gradient of a scalar func in the given arguments."""
+    """The function whose value is the gradient of a scalar func in the given arguments.
+
+    Args:
+        func: the function.
+        argnums: the positions of the arguments to differentiate by.
+
+    Examples:
+        >>> import oar
+        >>> slope = oar.func.grad(lambda x: (x ** 3).sum())
+        >>> slope(oar.to_tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [3. , 12.])
+        >>> oar.func.grad(lambda x: slope(x).sum())(oar.to_tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [6. , 12.])
+    """
     positions = [argnums] if isinstance(argnums, int) else list(argnums)
 
     @functools.wraps(func)
@@ -94,7 +135,20 @@ def grad(func, argnums=0):
 
 
 def vmap(func, in_axes=0, out_axes=0):
-    """func over slices of its inputs, in one go. An axis of None leaves an input whole."""
+    """func over slices of its inputs, in one go. An axis of None leaves an input whole.
+
+    Args:
+        func: the function.
+        in_axes: the axis of each input that is mapped; None for inputs that are used whole.
+        out_axes: the axis of the results that the map puts its slices along.
+
+    Examples:
+        >>> import oar
+        >>> oar.func.vmap(lambda row: row / row.sum())(oar.to_tensor([[1.0, 3.0], [2.0, 2.0]]))
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[0.25000000, 0.75000000],
+                [0.50000000, 0.50000000]])
+    """
 
     @functools.wraps(func)
     def batched(*args):

@@ -20,17 +20,38 @@ __all__ = [
 
 
 def get_version() -> str:
-    """The version of Oar."""
+    """The version of Oar.
+
+    Returns:
+        a string.
+
+    Examples:
+        >>> import oar
+        >>> isinstance(oar.inference.get_version(), str)
+        True
+    """
     import oar
 
     return f"version: {oar.__version__}"
 
 
 def get_trt_compile_version() -> tuple[int, int, int]:
-    """Zeros: Oar is built without TensorRT."""
+    """Zeros: Oar is built without TensorRT.
+
+    Examples:
+        >>> import oar
+        >>> oar.inference.get_trt_compile_version()
+        (0, 0, 0)
+    """
     return 0, 0, 0
 
 
 def get_trt_runtime_version() -> tuple[int, int, int]:
-    """Zeros: Oar is built without TensorRT."""
+    """Zeros: Oar is built without TensorRT.
+
+    Examples:
+        >>> import oar
+        >>> oar.inference.get_trt_runtime_version()
+        (0, 0, 0)
+    """
     return 0, 0, 0

@@ -10,7 +10,13 @@ __all__ = ["Config", "DataType", "PlaceType", "PrecisionType"]
 
 
 class DataType(enum.Enum):
-    """Dtypes of inputs and outputs."""
+    """Dtypes of inputs and outputs.
+
+    Examples:
+        >>> import oar
+        >>> oar.inference.DataType.FLOAT32.name
+        'FLOAT32'
+    """
 
     FLOAT32 = "float32"
     FLOAT64 = "float64"
@@ -24,7 +30,13 @@ class DataType(enum.Enum):
 
 
 class PlaceType(enum.Enum):
-    """Kinds of devices."""
+    """Kinds of devices.
+
+    Examples:
+        >>> import oar
+        >>> oar.inference.PlaceType.CPU.name
+        'CPU'
+    """
 
     UNK = -1
     CPU = 0
@@ -34,7 +46,13 @@ class PlaceType(enum.Enum):
 
 
 class PrecisionType(enum.Enum):
-    """Precisions that a predictor may be asked for."""
+    """Precisions that a predictor may be asked for.
+
+    Examples:
+        >>> import oar
+        >>> oar.inference.PrecisionType.Half.name
+        'Half'
+    """
 
     Float32 = 0
     Int8 = 1
@@ -57,6 +75,20 @@ class Config:
     Args:
         prog_file: the program, ``model.pdmodel``; or, alone, a folder with one, or the prefix of both files.
         params_file: the contents of its parameters, ``model.pdiparams``.
+
+    Examples:
+        >>> import oar
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.enable_static()
+        >>> with oar.static.program_guard(oar.static.Program()):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     oar.static.save_inference_model(path, [x], [x * 2], oar.static.Executor())
+        ...
+        >>> oar.disable_static()
+        >>> config = oar.inference.Config(path + '.pdmodel', path + '.pdiparams')
+        >>> oar.inference.create_predictor(config).get_input_names()
+        ['x']
     """
 
     def __init__(self, prog_file: str | None = None, params_file: str | None = None) -> None:

@@ -17,7 +17,30 @@ __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor", "get_num_
 
 
 class Tensor:
-    """An input or an output of a predictor."""
+    """An input or an output of a predictor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> oar.static.save_inference_model(path, [x], [y], executor, program=main)
+        >>> oar.disable_static()
+        >>> config = oar.inference.Config(path + '.pdmodel', path + '.pdiparams')
+        >>> predictor = oar.inference.create_predictor(config)
+        >>> predictor.get_input_handle(predictor.get_input_names()[0]).copy_from_cpu(np.ones([1, 3], 'float32'))
+        >>> _ = predictor.run()
+        >>> predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu().tolist()
+        [[2.0, 2.0, 2.0]]
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -57,7 +80,33 @@ class Tensor:
 
 
 class Predictor:
-    """Runs a model; ``create_predictor`` makes it."""
+    """Runs a model; created by ``create_predictor``.
+
+    Args:
+        config: the ``Config`` of the model.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> oar.static.save_inference_model(path, [x], [y], executor, program=main)
+        >>> oar.disable_static()
+        >>> config = oar.inference.Config(path + '.pdmodel', path + '.pdiparams')
+        >>> predictor = oar.inference.create_predictor(config)
+        >>> predictor.get_input_handle(predictor.get_input_names()[0]).copy_from_cpu(np.ones([1, 3], 'float32'))
+        >>> _ = predictor.run()
+        >>> predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu().tolist()
+        [[2.0, 2.0, 2.0]]
+    """
 
     def __init__(self, config: Config) -> None:
         if config.prog_file() is None:
@@ -120,7 +169,7 @@ class Predictor:
         return Predictor(self._config)
 
     def try_shrink_memory(self) -> int:
-        """Gives memory that is kept for later runs back to the system; answers how many bytes."""
+        """Returns cached memory to the system; returns the number of bytes."""
         return _C.release_cached_memory()
 
     def clear_intermediate_tensor(self) -> None:
@@ -128,7 +177,31 @@ class Predictor:
 
 
 class PredictorPool:
-    """Several predictors of one model, for threads."""
+    """Several predictors of one model, for threads.
+
+    Args:
+        config: the ``Config`` of the model.
+        size: the number of predictors.
+
+    Examples:
+        >>> import oar
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> oar.static.save_inference_model(path, [x], [y], executor, program=main)
+        >>> oar.disable_static()
+        >>> config = oar.inference.Config(path + '.pdmodel', path + '.pdiparams')
+        >>> pool = oar.inference.PredictorPool(config, 2)
+        >>> pool.retrieve(1).get_input_names()
+        ['x']
+    """
 
     def __init__(self, config: Config, size: int = 1) -> None:
         self._predictors = [Predictor(config) for _ in range(size)]
@@ -141,10 +214,48 @@ class PredictorPool:
 
 
 def create_predictor(config: Config) -> Predictor:
-    """The predictor of a model."""
+    """The predictor of a model.
+
+    Args:
+        config: the ``Config`` of the model.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> oar.static.save_inference_model(path, [x], [y], executor, program=main)
+        >>> oar.disable_static()
+        >>> config = oar.inference.Config(path + '.pdmodel', path + '.pdiparams')
+        >>> predictor = oar.inference.create_predictor(config)
+        >>> predictor.get_input_handle(predictor.get_input_names()[0]).copy_from_cpu(np.ones([1, 3], 'float32'))
+        >>> _ = predictor.run()
+        >>> predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu().tolist()
+        [[2.0, 2.0, 2.0]]
+    """
     return Predictor(config)
 
 
 def get_num_bytes_of_data_type(dtype: DataType) -> int:
-    """How many bytes an element has."""
+    """How many bytes an element has.
+
+    Args:
+        dtype: a ``DataType``.
+
+    Returns:
+        an integer.
+
+    Examples:
+        >>> import oar
+        >>> oar.inference.get_num_bytes_of_data_type(oar.inference.DataType.FLOAT32)
+        4
+    """
     return oar.zeros([], _C.dtype(dtype.value)).element_size()

@@ -36,7 +36,13 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker of a ``DataLoader``: who it is. Elsewhere None."""
+    """In a worker of a ``DataLoader``: who it is. Elsewhere None.
+
+    Examples:
+        >>> import oar
+        >>> oar.io.get_worker_info() is None  # the process of the program itself
+        True
+    """
     return _info
 
 

@@ -21,6 +21,16 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
 
     Arrays, tensors and numbers become one array with a batch axis in front; strings stay a list;
     dictionaries and lists are followed inwards.
+
+    Args:
+        batch: the samples.
+
+    Examples:
+        >>> import oar
+        >>> from oar.io.dataloader import default_collate_fn
+        >>> batch = default_collate_fn([(oar.to_tensor([1.0]), 0), (oar.to_tensor([2.0]), 1)])
+        >>> [field.shape for field in batch]
+        [(2, 1), (2,)]
     """
     sample = batch[0]
     if isinstance(sample, (Tensor, np.ndarray)):

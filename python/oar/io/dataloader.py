@@ -25,13 +25,13 @@ class DataLoader:
         dataset: a ``Dataset`` or an ``IterableDataset``.
         feed_list: accepted for compatibility.
         places: accepted for compatibility.
-        return_list: batches are lists; there is no other way.
+        return_list: accepted for compatibility; batches are lists.
         batch_sampler: gives the sample numbers of each batch; then ``batch_size``, ``shuffle`` and
             ``drop_last`` are left at their defaults.
-        batch_size: samples in a batch; None: samples come as they are.
+        batch_size: the number of samples in a batch; None returns single samples.
         shuffle: random order.
         drop_last: leave out a last batch that is not full.
-        collate_fn: makes a batch of arrays from a list of samples; ``default_collate_fn`` when None.
+        collate_fn: builds a batch of arrays from a list of samples; ``default_collate_fn`` when None.
         num_workers: processes that fetch ahead; 0: fetch here, when asked.
         use_buffer_reader: accepted for compatibility; workers always fetch ahead.
         prefetch_factor: batches that each worker fetches ahead.
@@ -40,7 +40,14 @@ class DataLoader:
         worker_init_fn: called in each worker with its number.
         persistent_workers: keep the workers from one pass to the next.
 
-    Workers are forked. They should touch arrays only: the tensors are made in this process.
+    Workers are forked. They should use arrays only: the tensors are created in this process.
+
+    Examples:
+        >>> import oar
+        >>> data = oar.io.TensorDataset([oar.arange(10).reshape([10, 1]), oar.arange(10)])
+        >>> loader = oar.io.DataLoader(data, batch_size=4, drop_last=True)
+        >>> [labels.tolist() for rows, labels in loader]
+        [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
 
     def __init__(

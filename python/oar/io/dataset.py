@@ -25,7 +25,19 @@ __all__ = [
 
 
 class Dataset:
-    """A dataset whose samples are numbered: write ``__getitem__`` and ``__len__``."""
+    """A dataset whose samples are numbered: write ``__getitem__`` and ``__len__``.
+
+    Examples:
+        >>> import oar
+        >>> class Squares(oar.io.Dataset):
+        ...     def __getitem__(self, i):
+        ...         return i * i
+        ...     def __len__(self):
+        ...         return 5
+        ...
+        >>> Squares()[3], len(Squares())
+        (9, 5)
+    """
 
     def __init__(self) -> None:
         pass
@@ -46,6 +58,15 @@ class IterableDataset(Dataset):
 
     Each worker of a ``DataLoader`` iterates over the dataset by itself; ``get_worker_info()`` tells a worker
     which part to take.
+
+    Examples:
+        >>> import oar
+        >>> class Lines(oar.io.IterableDataset):
+        ...     def __iter__(self):
+        ...         yield from ('first', 'second')
+        ...
+        >>> list(Lines())
+        ['first', 'second']
     """
 
     def __iter__(self) -> Iterator[Any]:
@@ -59,7 +80,18 @@ class IterableDataset(Dataset):
 
 
 class TensorDataset(Dataset):
-    """Samples are the rows of tensors: sample ``i`` is ``(tensors[0][i], tensors[1][i], …)``."""
+    """Samples are the rows of tensors: sample ``i`` is ``(tensors[0][i], tensors[1][i], …)``.
+
+    Args:
+        tensors: the tensors, equally long.
+
+    Examples:
+        >>> import oar
+        >>> data = oar.io.TensorDataset([oar.to_tensor([[1.0], [2.0]]), oar.to_tensor([0, 1])])
+        >>> row, label = data[1]
+        >>> row.tolist(), label.item()
+        ([2.0], 1)
+    """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         if any(tensor.shape[0] != tensors[0].shape[0] for tensor in tensors):
@@ -86,7 +118,17 @@ def _all_numbered(datasets: Iterable[Dataset], what: str) -> list[Dataset]:
 
 
 class ComposeDataset(Dataset):
-    """Datasets side by side: a sample holds the fields of the samples of all of them."""
+    """Datasets side by side: a sample holds the fields of the samples of all of them.
+
+    Args:
+        datasets: the datasets.
+
+    Examples:
+        >>> import oar
+        >>> x, y = oar.io.TensorDataset([oar.to_tensor([1, 2])]), oar.io.TensorDataset([oar.to_tensor([10, 20])])
+        >>> [field.item() for field in oar.io.ComposeDataset([x, y])[1]]
+        [2, 20]
+    """
 
     def __init__(self, datasets: Sequence[Dataset]) -> None:
         self.datasets = _all_numbered(datasets, "ComposeDataset")
@@ -106,7 +148,22 @@ class ComposeDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Iterable datasets one after the other."""
+    """Iterable datasets one after the other.
+
+    Args:
+        datasets: the datasets.
+
+    Examples:
+        >>> import oar
+        >>> class Count(oar.io.IterableDataset):
+        ...     def __init__(self, n):
+        ...         self.n = n
+        ...     def __iter__(self):
+        ...         return iter(range(self.n))
+        ...
+        >>> list(oar.io.ChainDataset([Count(2), Count(3)]))
+        [0, 1, 0, 1, 2]
+    """
 
     def __init__(self, datasets: Sequence[IterableDataset]) -> None:
         self.datasets = list(datasets)
@@ -121,7 +178,18 @@ class ChainDataset(IterableDataset):
 
 
 class ConcatDataset(Dataset):
-    """Numbered datasets one after the other."""
+    """Numbered datasets one after the other.
+
+    Args:
+        datasets: the datasets.
+
+    Examples:
+        >>> import oar
+        >>> first, second = oar.io.TensorDataset([oar.to_tensor([1, 2])]), oar.io.TensorDataset([oar.to_tensor([3])])
+        >>> both = oar.io.ConcatDataset([first, second])
+        >>> len(both), both[2][0].item()
+        (3, 3)
+    """
 
     @staticmethod
     def cumsum(sequence: Iterable[Dataset]) -> list[int]:
@@ -144,7 +212,18 @@ class ConcatDataset(Dataset):
 
 
 class Subset(Dataset):
-    """Some samples of a dataset."""
+    """Some samples of a dataset.
+
+    Args:
+        dataset: the dataset.
+        indices: the numbers of the samples to take.
+
+    Examples:
+        >>> import oar
+        >>> data = oar.io.TensorDataset([oar.to_tensor([10, 20, 30])])
+        >>> [row[0].item() for row in oar.io.Subset(data, [2, 0])]
+        [30, 10]
+    """
 
     def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
         self.dataset = dataset
@@ -164,6 +243,12 @@ def random_split(dataset: Dataset, lengths: Sequence[float], generator: Any = No
         dataset: the dataset.
         lengths: the length of each piece, or fractions that add up to 1.
         generator: accepted for compatibility; the split follows ``oar.seed``.
+
+    Examples:
+        >>> import oar
+        >>> data = oar.io.TensorDataset([oar.arange(10)])
+        >>> [len(part) for part in oar.io.random_split(data, [7, 3])]
+        [7, 3]
     """
     lengths = list(lengths)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:

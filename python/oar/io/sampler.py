@@ -23,7 +23,22 @@ __all__ = [
 
 
 class Sampler:
-    """Base class: an iterable of sample numbers."""
+    """Base class: an iterable of sample numbers.
+
+    Args:
+        data_source: the dataset.
+
+    Examples:
+        >>> import oar
+        >>> class Even(oar.io.Sampler):
+        ...     def __iter__(self):
+        ...         return iter(range(0, len(self.data_source), 2))
+        ...     def __len__(self):
+        ...         return (len(self.data_source) + 1) // 2
+        ...
+        >>> list(Even([5, 6, 7, 8]))
+        [0, 2]
+    """
 
     def __init__(self, data_source: Sized | None = None) -> None:
         self.data_source = data_source
@@ -33,7 +48,16 @@ class Sampler:
 
 
 class SequenceSampler(Sampler):
-    """0, 1, 2, …"""
+    """0, 1, 2, …
+
+    Args:
+        data_source: the dataset.
+
+    Examples:
+        >>> import oar
+        >>> list(oar.io.SequenceSampler([5, 6, 7]))
+        [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized) -> None:
         super().__init__(data_source)
@@ -53,6 +77,11 @@ class RandomSampler(Sampler):
         replacement: a sample may be drawn more than once.
         num_samples: how many are drawn; all when None.
         generator: an iterator that gives the numbers instead.
+
+    Examples:
+        >>> import oar
+        >>> sorted(oar.io.RandomSampler([5, 6, 7]))
+        [0, 1, 2]
     """
 
     def __init__(
@@ -100,7 +129,16 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given numbers in random order. Follows ``oar.seed``."""
+    """The given numbers in random order. Follows ``oar.seed``.
+
+    Args:
+        indices: the numbers of the samples to take.
+
+    Examples:
+        >>> import oar
+        >>> sorted(oar.io.SubsetRandomSampler([2, 5, 9]))
+        [2, 5, 9]
+    """
 
     def __init__(self, indices: Sequence[int]) -> None:
         if len(indices) == 0:
@@ -117,7 +155,18 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Numbers drawn with probabilities in proportion to ``weights``."""
+    """Numbers drawn with probabilities in proportion to ``weights``.
+
+    Args:
+        weights: a weight per sample.
+        num_samples: how many to draw.
+        replacement: whether a sample may be drawn again.
+
+    Examples:
+        >>> import oar
+        >>> list(oar.io.WeightedRandomSampler([0.0, 1.0], num_samples=3))
+        [1, 1, 1]
+    """
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True) -> None:
         if not isinstance(num_samples, int) or num_samples <= 0:
@@ -176,6 +225,11 @@ class BatchSampler(Sampler):
         shuffle: random order.
         batch_size: numbers in a batch.
         drop_last: leave out a last batch that is not full.
+
+    Examples:
+        >>> import oar
+        >>> list(oar.io.BatchSampler(oar.io.TensorDataset([oar.arange(5)]), batch_size=2))
+        [[0, 1], [2, 3], [4]]
     """
 
     def __init__(
@@ -221,6 +275,12 @@ class DistributedBatchSampler(BatchSampler):
         rank: the number of this process; from the environment when None.
         shuffle: random order.
         drop_last: leave out a last batch that is not full.
+
+    Examples:
+        >>> import oar
+        >>> data = oar.io.TensorDataset([oar.arange(8)])
+        >>> list(oar.io.DistributedBatchSampler(data, batch_size=2, num_replicas=2, rank=1))
+        [[2, 3], [6, 7]]
     """
 
     def __init__(

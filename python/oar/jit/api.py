@@ -38,6 +38,15 @@ def to_static(
         build_strategy: taken for compatibility; programs have one way of being built.
         backend: None or ``'CINN'``, which mean the same here.
         full_graph, property: taken for compatibility; what can be captured whole always is.
+
+    Examples:
+        >>> import oar
+        >>> @oar.jit.to_static
+        ... def f(x):
+        ...     return (x * x).sum()
+        ...
+        >>> f(oar.to_tensor([1.0, 2.0])).item()
+        5.0
     """
     if backend not in ("CINN", None):
         raise ValueError(f"The backend of to_static should be 'CINN' or None, but received {backend}.")
@@ -71,7 +80,20 @@ def _static_layer(layer: Layer, input_spec: Any) -> Layer:
 
 
 def not_to_static(func: Callable | None = None) -> Callable:
-    """Leaves a function as it is where ``to_static`` is applied to it."""
+    """Leaves a function as it is where ``to_static`` is applied to it.
+
+    Args:
+        func: the function.
+
+    Examples:
+        >>> import oar
+        >>> @oar.jit.not_to_static
+        ... def helper(x):
+        ...     return x + 1
+        ...
+        >>> helper(oar.to_tensor([1.0])).item()
+        2.0
+    """
     if func is None:
         return not_to_static
     func._oar_not_to_static = True  # type: ignore[attr-defined]
@@ -79,11 +101,29 @@ def not_to_static(func: Callable | None = None) -> Callable:
 
 
 def ignore_module(modules: list[Any]) -> None:
-    """Taken for compatibility: whatever a function reads is watched, in every module."""
+    """Taken for compatibility: whatever a function reads is watched, in every module.
+
+    Args:
+        modules: a list of modules.
+
+    Examples:
+        >>> import oar
+        >>> import json
+        >>> oar.jit.ignore_module([json])
+    """
 
 
 def enable_to_static(enable_to_static_bool: bool) -> None:
-    """Whether static functions run as programs; False: as they are written."""
+    """Whether static functions run as programs; False: as they are written.
+
+    Args:
+        enable_to_static_bool: whether static functions run as programs.
+
+    Examples:
+        >>> import oar
+        >>> oar.jit.enable_to_static(False)  # static functions run as plain Python: for debugging
+        >>> oar.jit.enable_to_static(True)
+    """
     if not isinstance(enable_to_static_bool, bool):
         raise TypeError(
             f"enable_to_static() takes a bool, but received {type(enable_to_static_bool).__name__}."
@@ -92,17 +132,49 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
 
 
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
-    """Above 0: says for every capture why it was made, and for every function that is not captured why not."""
+    """Above 0: prints why each capture was done, and why a function is not captured.
+
+    Args:
+        level: 0 is silent.
+        also_to_stdout: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> oar.jit.set_verbosity(1)  # tells on the error stream what is captured, and why
+        >>> oar.jit.set_verbosity(0)
+    """
     options.verbosity = level
 
 
 def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:
-    """Above 0: prints every program that is captured."""
+    """Above 0: prints every program that is captured.
+
+    Args:
+        level: 0 is silent.
+        also_to_stdout: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> oar.jit.set_code_level(0)
+    """
     options.code_level = level
 
 
 def capture_counts(function: Any = None) -> dict[str, int]:
-    """Captures made, and calls by how they ran (``whole``, ``segments``, ``eager``), of a function or of all."""
+    """The number of captures, and of calls by how they ran (``whole``, ``segments``, ``eager``), for one function or all.
+
+    Args:
+        function: a static function; None counts all.
+
+    Examples:
+        >>> import oar
+        >>> f = oar.jit.to_static(lambda x: x * 2)
+        >>> for _ in range(3):
+        ...     _ = f(oar.ones([2]))
+        ...
+        >>> oar.jit.capture_counts(f)
+        {'captures': 1, 'whole': 3, 'segments': 0, 'eager': 0}
+    """
     if isinstance(function, Layer):
         function = function.forward
     if function is None:

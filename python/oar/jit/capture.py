@@ -31,7 +31,22 @@ class Block:
 
 
 class Program:
-    """A captured function. Call it with tensors; ``str()`` shows it."""
+    """A captured function. Call it with tensors; ``str()`` shows it.
+
+    Args:
+        native: the program of the core.
+        single: whether the function returned one tensor.
+        outputs: the tensors to differentiate.
+
+    Examples:
+        >>> import oar
+        >>> program = oar.jit.capture(lambda x: x * 2, [oar.static.InputSpec([2])])
+        >>> isinstance(program, oar.jit.Program)
+        True
+        >>> program(oar.to_tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [2., 4.])
+    """
 
     def __init__(self, native, single: bool, outputs: int):
         self._native, self._single, self._outputs = native, single, outputs
@@ -77,6 +92,19 @@ def capture(function, input_spec, name: str | None = None) -> Program:
 
     Open sizes (None, -1 or a name) stay open: one program serves every batch size. Parameters and other tensors that
     the function changes in place become states of the program, so that a whole training step can be captured.
+
+    Args:
+        function: the function.
+        input_spec: an ``InputSpec`` per argument.
+
+    Returns:
+        a program.
+
+    Examples:
+        >>> import oar
+        >>> program = oar.jit.capture(lambda x: x * 2, [oar.static.InputSpec(['batch', 3])])
+        >>> program(oar.ones([4, 3])).shape
+        [4, 3]
     """
     symbols: dict[str, object] = {}
     rows = []

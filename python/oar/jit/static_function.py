@@ -63,6 +63,20 @@ class StaticFunction:
 
     ``function`` is called as it is inside another capture, under ``vmap`` and ``jvp``, and after
     ``enable_to_static(False)``.
+
+    Args:
+        function: the function.
+        input_spec: an ``InputSpec`` per argument.
+        instance: the object, where the function is a method.
+
+    Examples:
+        >>> import oar
+        >>> f = oar.jit.to_static(lambda x: x * 2)
+        >>> isinstance(f, oar.jit.StaticFunction)
+        True
+        >>> f(oar.to_tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [2., 4.])
     """
 
     def __init__(self, function: Callable, input_spec: Any = None, instance: Any = None) -> None:

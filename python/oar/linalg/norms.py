@@ -10,7 +10,23 @@ from oar._C import Tensor, ops
 
 def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = None, keepdim: bool = False,
                 name: str | None = None) -> Tensor:
-    """sum(|x|^p)^(1/p) over axes (over all, without one): p = 0 counts, infinity takes the largest magnitude."""
+    """sum(|x|^p)^(1/p) over axes (over all, without one): p = 0 counts, infinity takes the largest magnitude.
+
+    Args:
+        x: the input.
+        p: the p of the norm.
+        axis: the axis to work along; a negative one counts from the end.
+        keepdim: whether reduced axes stay, with size 1.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linalg.vector_norm(oar.to_tensor([3.0, 4.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               5.)
+    """
     if isinstance(p, bool) or not isinstance(p, (int, float)):
         raise ValueError(f"[vector_norm] p is {p!r}; it must be a number.")
     axes = axis if axis is None else [axis] if isinstance(axis, int) else list(axis)
@@ -20,7 +36,23 @@ def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = No
 def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1), keepdim: bool = False,
                 name: str | None = None) -> Tensor:
     """A norm of the matrices in two axes: 'fro' of all elements, 1 (inf) the largest sum of magnitudes in a column
-    (row), -1 (-inf) the smallest."""
+    (row), -1 (-inf) the smallest.
+
+    Args:
+        x: the input.
+        p: the p of the norm.
+        axis: the axis to work along; a negative one counts from the end.
+        keepdim: whether reduced axes stay, with size 1.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linalg.matrix_norm(oar.to_tensor([[1.0, 2.0], [3.0, 4.0]]), p=1)
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               6.)
+    """
     axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     if len(axes) != 2:
         raise ValueError(f"[matrix_norm] axis is {axis!r}; a matrix has two axes.")
@@ -44,7 +76,23 @@ def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1
 
 def norm(x: Tensor, p: float | str | None = None, axis: int | Sequence[int] | None = None, keepdim: bool = False,
          name: str | None = None) -> Tensor:
-    """vector_norm where axis is None or one axis, matrix_norm where it is two."""
+    """vector_norm where axis is None or one axis, matrix_norm where it is two.
+
+    Args:
+        x: the input.
+        p: the p of the norm.
+        axis: the axis to work along; a negative one counts from the end.
+        keepdim: whether reduced axes stay, with size 1.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linalg.norm(oar.to_tensor([[3.0, 4.0], [0.0, 5.0]]), axis=1)
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [5., 5.])
+    """
     if isinstance(axis, (list, tuple)) and len(axis) == 1:
         axis = axis[0]
     if axis is None or isinstance(axis, int):

@@ -6,7 +6,22 @@ from oar._C import Tensor, ops
 
 
 def matrix_power(x: Tensor, n: int, name: str | None = None) -> Tensor:
-    """The n-th power of square matrices in the last two axes, by repeated squaring."""
+    """The n-th power of square matrices in the last two axes, by repeated squaring.
+
+    Args:
+        x: the input.
+        n: the exponent.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linalg.matrix_power(oar.to_tensor([[1.0, 1.0], [0.0, 1.0]]), 5)
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[1., 5.],
+                [0., 1.]])
+    """
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"[matrix_power] x of shape {list(x.shape)} must hold square matrices.")
     if n < 0:
@@ -39,7 +54,19 @@ def _cheapest_order(sizes: list[int]) -> list[list[int]]:
 
 
 def multi_dot(x: list[Tensor], name: str | None = None) -> Tensor:
-    """The product of several matrices in the cheapest order; the first and last may be vectors."""
+    """The product of several matrices in the cheapest order; the first and last may be vectors.
+
+    Args:
+        x: the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linalg.multi_dot([oar.ones([2, 10]), oar.ones([10, 3]), oar.ones([3, 1])]).shape
+        [2, 1]
+    """
     tensors = list(x)
     if len(tensors) < 2:
         raise ValueError(f"[multi_dot] x holds {len(tensors)} tensors; at least two are needed.")
@@ -78,7 +105,25 @@ def _check_weights(op_argument: str, weights: Tensor, observations: int) -> None
 def cov(x: Tensor, rowvar: bool = True, ddof: bool = True, fweights: Tensor | None = None,
         aweights: Tensor | None = None, name: str | None = None) -> Tensor:
     """The covariance matrix of the rows of x (of its columns without rowvar), divided by n - 1, or by n without ddof.
-    fweights says how often an observation counts, aweights how much."""
+    fweights says how often an observation counts, aweights how much.
+
+    Args:
+        x: the input.
+        rowvar: whether each row is a variable; otherwise each column is.
+        ddof: whether to divide by n - 1.
+        fweights: how often each observation occurs, or None.
+        aweights: the weight of each observation, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linalg.cov(oar.to_tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[ 1., -1.],
+                [-1.,  1.]])
+    """
     if x.ndim > 2 or x.ndim < 1:
         raise ValueError(f"[cov] x of shape {list(x.shape)} must be a vector or a matrix.")
     data = ops.reshape(x, [1, -1]) if x.ndim == 1 else x
@@ -114,7 +159,22 @@ def cov(x: Tensor, rowvar: bool = True, ddof: bool = True, fweights: Tensor | No
 
 
 def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
-    """The correlation coefficients of the rows of x (of its columns without rowvar), within [-1, 1]."""
+    """The correlation coefficients of the rows of x (of its columns without rowvar), within [-1, 1].
+
+    Args:
+        x: the input.
+        rowvar: whether each row is a variable; otherwise each column is.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linalg.corrcoef(oar.to_tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[ 1., -1.],
+                [-1.,  1.]])
+    """
     if x.ndim > 2 or x.ndim < 1:
         raise ValueError(f"[corrcoef] x of shape {list(x.shape)} must be a vector or a matrix.")
     c = cov(x, rowvar)

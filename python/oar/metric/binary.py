@@ -34,6 +34,13 @@ class Precision(Metric):
 
     Args:
         name: the metric's name.
+
+    Examples:
+        >>> import oar
+        >>> metric = oar.metric.Precision()
+        >>> metric.update(oar.to_tensor([0.9, 0.8, 0.1]), oar.to_tensor([1, 0, 1]))
+        >>> float(metric.accumulate())
+        0.5
     """
 
     def __init__(self, name: str = "precision", *args: Any, **kwargs: Any) -> None:
@@ -66,6 +73,13 @@ class Recall(Metric):
 
     Args:
         name: the metric's name.
+
+    Examples:
+        >>> import oar
+        >>> metric = oar.metric.Recall()
+        >>> metric.update(oar.to_tensor([0.9, 0.8, 0.1]), oar.to_tensor([1, 0, 1]))
+        >>> float(metric.accumulate())
+        0.5
     """
 
     def __init__(self, name: str = "recall", *args: Any, **kwargs: Any) -> None:
@@ -100,6 +114,13 @@ class Auc(Metric):
         curve: the name of the curve. The area is always that of ROC.
         num_thresholds: how finely probabilities are told apart.
         name: the metric's name.
+
+    Examples:
+        >>> import oar
+        >>> metric = oar.metric.Auc()
+        >>> metric.update(oar.to_tensor([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]]), oar.to_tensor([[1], [0], [1]]))
+        >>> float(metric.accumulate())
+        1.0
     """
 
     def __init__(

@@ -16,6 +16,26 @@ class Metric:
 
     ``compute`` works on tensors of one batch, ``update`` takes what it returns, ``accumulate`` gives the
     metric of all batches since ``reset``.
+
+    Examples:
+        >>> import oar
+        >>> class Count(oar.metric.Metric):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.reset()
+        ...     def reset(self):
+        ...         self.total = 0
+        ...     def update(self, labels):
+        ...         self.total += len(labels)
+        ...     def accumulate(self):
+        ...         return self.total
+        ...     def name(self):
+        ...         return 'count'
+        ...
+        >>> count = Count()
+        >>> count.update([1, 2, 3])
+        >>> count.accumulate()
+        3
     """
 
     def __init__(self) -> None:
@@ -55,6 +75,14 @@ class Accuracy(Metric):
     Args:
         topk: the values of ``k``.
         name: the metric's name; ``acc`` when None.
+
+    Examples:
+        >>> import oar
+        >>> metric = oar.metric.Accuracy()
+        >>> scores, labels = oar.to_tensor([[0.1, 0.9], [0.8, 0.2]]), oar.to_tensor([[1], [1]])
+        >>> _ = metric.update(metric.compute(scores, labels))
+        >>> float(metric.accumulate())
+        0.5
     """
 
     def __init__(self, topk: Any = (1,), name: str | None = None, *args: Any, **kwargs: Any) -> None:
@@ -102,7 +130,23 @@ class Accuracy(Metric):
 def accuracy(
     input: Tensor, label: Tensor, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
 ) -> Tensor:
-    """The share of rows of ``input`` whose label is among the ``k`` largest entries, as a tensor."""
+    """The share of rows of ``input`` whose label is among the ``k`` largest entries, as a tensor.
+
+    Args:
+        input: the input.
+        label: the expected classes.
+        k: how many of the most likely classes count.
+        correct: accepted for compatibility.
+        total: accepted for compatibility.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.metric.accuracy(oar.to_tensor([[0.1, 0.9], [0.8, 0.2]]), oar.to_tensor([[1], [1]])).item()
+        0.5
+    """
     if not oar.in_dynamic_mode():
         return oar.static.accuracy(input, label, k, correct, total)
     meter = Accuracy(topk=(k,))

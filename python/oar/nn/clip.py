@@ -35,6 +35,12 @@ class ClipGradBase:
     """Base class: takes ``(parameter, gradient)`` pairs and returns clipped ones.
 
     Parameters whose ``need_clip`` is False pass unchanged.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> isinstance(nn.ClipGradByValue(1.0), nn.clip.ClipGradBase)
+        True
     """
 
     def __call__(self, params_grads: Sequence[Pair]) -> list[Pair]:
@@ -49,7 +55,22 @@ GradientClipBase = ClipGradBase
 
 
 class ClipGradByValue(ClipGradBase):
-    """Cuts every element to ``[min, max]``; ``min`` is ``-max`` when None."""
+    """Cuts every element to ``[min, max]``; ``min`` is ``-max`` when None.
+
+    Args:
+        max: the upper bound.
+        min: the lower bound; ``-max`` if None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> sgd = oar.optimizer.SGD(0.1, net.parameters(), grad_clip=nn.ClipGradByValue(0.5))
+        >>> clip = nn.ClipGradByValue(0.5)
+        >>> clip([(net.bias, oar.to_tensor([3.0]))])[0][1]
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.50000000])
+    """
 
     def __init__(self, max: float, min: float | None = None) -> None:
         if min is None:
@@ -69,7 +90,19 @@ class ClipGradByValue(ClipGradBase):
 
 
 class ClipGradByNorm(ClipGradBase):
-    """Shortens each gradient on its own to at most ``clip_norm``."""
+    """Shortens each gradient on its own to at most ``clip_norm``.
+
+    Args:
+        clip_norm: the largest norm.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> clip = nn.ClipGradByNorm(1.0)
+        >>> clip([(nn.Linear(1, 2).bias, oar.to_tensor([3.0, 4.0]))])[0][1]
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.60000002, 0.80000001])
+    """
 
     def __init__(self, clip_norm: float) -> None:
         self.clip_norm = float(clip_norm)
@@ -93,6 +126,15 @@ class ClipGradByGlobalNorm(ClipGradBase):
         clip_norm: the bound.
         group_name: a label for the group.
         auto_skip_clip: ask for the norm's value and leave gradients that are short enough untouched.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(1, 1)
+        >>> clip = nn.ClipGradByGlobalNorm(1.0)
+        >>> clipped = clip([(net.weight, oar.to_tensor([[3.0]])), (net.bias, oar.to_tensor([4.0]))])
+        >>> [gradient.tolist() for _, gradient in clipped]
+        [[[0.6000000238418579]], [0.800000011920929]]
     """
 
     def __init__(

@@ -75,7 +75,7 @@ class _Clock:
 
 
 def _steps_from_powers(powers: dict[float, float]) -> int:
-    """How many steps lie behind when ``beta ** (steps + 1)`` is known for each beta.
+    """How many steps were done when ``beta ** (steps + 1)`` is known for each beta.
 
     The power of the larger beta is the more precise; where both have run into zero, or say nothing, the
     moments' bias is long gone.
@@ -102,6 +102,18 @@ class Adam(Optimizer):
             rows and their moments as they are. Otherwise those decay as with a gradient of zeros.
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
         use_multi_tensor: accepted for compatibility; updates are always multi-tensor.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.Adam(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("moment1", "moment2")
@@ -261,6 +273,18 @@ class AdamW(_DecoupledDecay, Adam):
         weight_decay: the coefficient.
         lr_ratio: maps a parameter to a factor on its learning rate.
         apply_decay_param_fun: maps a parameter's name to whether it decays; all do when None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.AdamW(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     def __init__(

@@ -36,6 +36,18 @@ class Adagrad(Optimizer):
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
         initial_accumulator_value: what the moment begins with.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.Adagrad(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("moment",)
@@ -77,6 +89,18 @@ class Adadelta(Optimizer):
         parameters: parameters or parameter groups.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.Adadelta(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("_avg_squared_grad", "_avg_squared_update")
@@ -113,6 +137,18 @@ class Adamax(Optimizer):
         parameters: parameters or parameter groups.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.Adamax(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("moment", "inf_norm", "beta1_pow_acc")
@@ -161,6 +197,18 @@ class RMSProp(Optimizer):
         parameters: parameters or parameter groups.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.RMSProp(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("momentum", "mean_square", "mean_grad")

@@ -24,6 +24,18 @@ class ASGD(Optimizer):
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.ASGD(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("d", "y", "m")
@@ -70,6 +82,18 @@ class Rprop(Optimizer):
         etas: factors by which a rate shrinks and grows.
         grad_clip: a gradient clip from ``oar.nn``.
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.Rprop(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("prevs", "learning_rates")

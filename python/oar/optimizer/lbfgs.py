@@ -20,7 +20,7 @@ def _copied(state: dict[str, Any]) -> dict[str, Any]:
 
 
 class LBFGS(Optimizer):
-    """Minimises by Newton's method with an approximate inverse Hessian, made from the last steps.
+    """Minimises by Newton's method with an approximate inverse Hessian from the last steps.
 
     ``step`` takes a closure that clears the gradients, computes the loss, calls ``backward`` and returns the loss.
     It may be called several times in a step.
@@ -36,6 +36,21 @@ class LBFGS(Optimizer):
         parameters: parameters, in one group.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``; it enters the gradient.
         grad_clip: a gradient clip from ``oar.nn``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> w = oar.create_parameter([1], 'float32', default_initializer=nn.initializer.Constant(5.0))
+        >>> optimizer = oar.optimizer.LBFGS(parameters=[w], line_search_fn='strong_wolfe')
+        >>> def closure():
+        ...     optimizer.clear_grad()
+        ...     loss = ((w - 3) ** 2).sum()
+        ...     loss.backward()
+        ...     return loss
+        ...
+        >>> _ = optimizer.step(closure)
+        >>> round(w.item(), 3)
+        3.0
     """
 
     def __init__(

@@ -30,6 +30,21 @@ class Optimizer(OptimizerState):
             own, such as ``'weight_decay'`` or ``'learning_rate'`` (a factor on the optimizer's).
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> class SignDescent(oar.optimizer.SGD):
+        ...     def step(self):
+        ...         for parameter in self._parameter_list:
+        ...             parameter.grad.set_value(oar.sign(parameter.grad))
+        ...         super().step()
+        ...
+        >>> w = oar.create_parameter([1], 'float32', default_initializer=nn.initializer.Constant(2.0))
+        >>> (w * 5).sum().backward()
+        >>> SignDescent(0.5, parameters=[w]).step()
+        >>> w.tolist()
+        [1.5]
     """
 
     # Names of the per-parameter state, as they appear in state dicts.
@@ -193,7 +208,7 @@ class Optimizer(OptimizerState):
         return params_grads
 
     def _static_update(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
-        """Appends the update of parameters to their program; answers its ops."""
+        """Appends the update of parameters to their program; returns its ops."""
         program = oar.static.default_main_program()
         known = {id(param) for param in self._flat}
         new = [param for param, _ in params_grads if id(param) not in known]

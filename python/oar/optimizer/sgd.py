@@ -22,6 +22,18 @@ class SGD(Optimizer):
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.SGD(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _sparse = True
@@ -58,6 +70,18 @@ class Momentum(Optimizer):
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
         rescale_grad: factor on every gradient.
         use_multi_tensor: accepted for compatibility; updates are always multi-tensor.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.Momentum(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("velocity",)

@@ -28,6 +28,18 @@ class NAdam(Optimizer):
         parameters: parameters or parameter groups.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.NAdam(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("momentum_decay_pow", "beta2_pow", "mu_product", "moment1", "moment2")
@@ -76,6 +88,18 @@ class RAdam(Optimizer):
         parameters: parameters or parameter groups.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``.
         grad_clip: a gradient clip from ``oar.nn``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.RAdam(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("beta1_pow", "beta2_pow", "rho", "moment1", "moment2")
@@ -122,6 +146,18 @@ class Lamb(Optimizer):
         exclude_from_weight_decay_fn: maps a parameter to whether it does not decay.
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
         always_adapt: scale the step of parameters without decay, too.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.Lamb(learning_rate=0.1, parameters=net.parameters())
+        >>> before = net.weight.clone()
+        >>> net(oar.ones([4, 2])).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.clear_grad()
+        >>> bool((net.weight != before).all())
+        True
     """
 
     _state_names = ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")

@@ -12,16 +12,30 @@ __all__ = ["Profiler"]
 
 
 class Profiler:
-    """Records the calls of this thread between ``start`` and ``stop``, or inside a ``with``."""
+    """Records the calls of this thread between ``start`` and ``stop``, or inside a ``with``.
+
+    Args:
+        record_shapes: whether to note the shapes of operands.
+
+    Examples:
+        >>> import oar
+        >>> with oar.profiler.Profiler() as profiler:
+        ...     _ = oar.ones([2, 2]) @ oar.ones([2, 2])
+        ...
+        >>> any(event[0] == 'matmul' for event in profiler.events)
+        True
+    """
 
     def __init__(self, *, record_shapes: bool = True):
         self.record_shapes = record_shapes
         self.events: list[tuple] = []
 
     def start(self) -> None:
+        """Starts recording."""
         _C.profile_start(self.record_shapes)
 
     def stop(self) -> None:
+        """Stops recording; ``events`` then holds the calls."""
         self.events = _C.profile_stop()
 
     def __enter__(self) -> Profiler:

@@ -22,7 +22,27 @@ class ExponentialMovingAverage:
     Args:
         decay: how much of the average is kept.
         thres_steps: a variable that counts steps; the decay is then at most ``(steps + 1) / (steps + 10)``.
-        name: in front of the names of the averages.
+        name: the first part of the names of the averages.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     loss = oar.static.nn.fc(x, size=1).mean()
+        ...     _ = oar.optimizer.SGD(0.1).minimize(loss)
+        ...     average = oar.static.ExponentialMovingAverage(0.9)
+        ...     average.update()
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> _ = executor.run(main, feed={'x': np.ones([2, 3], 'float32')})
+        >>> with average.apply(executor):
+        ...     pass  # the parameters are the averages here
+        ...
+        >>> oar.disable_static()
     """
 
     def __init__(self, decay: float = 0.999, thres_steps: Tensor | None = None, name: str | None = None) -> None:

@@ -78,11 +78,28 @@ def append_backward(
         parameter_list: the parameters, or their names; when None all that are trained, and other persistable
             variables that ask for their gradient.
         no_grad_set: variables that no gradient passes.
-        callbacks: not called; gradients have no ops of their own to tell of.
-        checkpoints: accepted; what is computed again is decided when the program is run.
+        callbacks: not called; gradients are not separate ops.
+        checkpoints: accepted; what is recomputed is decided when the program runs.
+        distop_context: accepted for compatibility.
 
     Returns:
         Pairs of a parameter and its gradient.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     loss = oar.static.nn.fc(x, size=1).mean()
+        ...     pairs = oar.static.append_backward(loss)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> [executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[g])[0].shape for _, g in pairs]
+        [(3, 1), (1,)]
+        >>> oar.disable_static()
     """
     if not isinstance(loss, Tensor) or _C.capture_of(loss) is None:
         raise TypeError(f"[append_backward] loss should be a variable of a program, but received {type(loss).__name__}.")
@@ -100,13 +117,29 @@ def append_backward(
 def gradients(
     targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None
 ) -> list[Tensor | None]:
-    """Append the gradients of targets with respect to inputs; None where there is no way from one to the other.
+    """Append the gradients of targets with respect to inputs; None if a target does not depend on an input.
 
     Args:
         targets: variables, or one.
         inputs: variables, or one.
         target_gradients: what to start with for each target; ones when None.
         no_grad_set: variables that no gradient passes.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     x.stop_gradient = False
+        ...     (slope,) = oar.static.gradients((x * x).sum(), x)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([1, 3], 'float32')}, fetch_list=[slope])[0].tolist()
+        [[2.0, 2.0, 2.0]]
+        >>> oar.disable_static()
     """
     listed = [targets] if isinstance(targets, Tensor) else list(targets)
     for item in listed:

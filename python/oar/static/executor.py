@@ -29,7 +29,13 @@ class _Options:
 
 
 class BuildStrategy(_Options):
-    """Wishes about how a program is optimised. Oar's passes keep results as they are and always run."""
+    """Accepted for compatibility. Oar's passes do not change results and always run.
+
+    Examples:
+        >>> import oar
+        >>> strategy = oar.static.BuildStrategy()
+        >>> strategy.fuse_elewise_add_act_ops = True
+    """
 
     class ReduceStrategy:
         """How gradients are shared."""
@@ -50,7 +56,13 @@ class BuildStrategy(_Options):
 
 
 class ExecutionStrategy(_Options):
-    """Wishes about how a program is run."""
+    """Accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> strategy = oar.static.ExecutionStrategy()
+        >>> strategy.num_threads = 2
+    """
 
     def __init__(self) -> None:
         self.num_threads = 0
@@ -58,7 +70,28 @@ class ExecutionStrategy(_Options):
 
 
 class CompiledProgram:
-    """A program with a strategy. Programs are compiled at their first run with or without it."""
+    """A program with a strategy. Programs are compiled at their first run with or without it.
+
+    Args:
+        program_or_graph: the program.
+        build_strategy: accepted for compatibility.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> compiled = oar.static.CompiledProgram(main)
+        >>> executor.run(compiled, feed={'x': np.ones([1, 3], 'float32')}, fetch_list=[y])[0].tolist()
+        [[2.0, 2.0, 2.0]]
+        >>> oar.disable_static()
+    """
 
     def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
         if not isinstance(program_or_graph, Program):
@@ -84,6 +117,21 @@ class Executor:
 
     Args:
         place: where; the current device when None.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3)
+        >>> oar.disable_static()
     """
 
     def __init__(self, place: Any = None) -> None:

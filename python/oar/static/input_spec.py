@@ -7,7 +7,22 @@ from oar import _C
 
 class InputSpec:
     """Shape, dtype and name of an input. A size of None or -1 is open; a string names an open size, and equal
-    strings are equal sizes."""
+    strings are equal sizes.
+
+    Args:
+        shape: the shape of the result.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        stop_gradient: whether no gradient is computed for the tensor.
+
+    Examples:
+        >>> import oar
+        >>> spec = oar.static.InputSpec(['batch', 3], 'float32', name='x')
+        >>> spec.shape, spec.dtype, spec.name
+        (('batch', 3), oar.float32, 'x')
+        >>> program = oar.jit.capture(lambda x: x * 2, [spec])
+        >>> program(oar.ones([5, 3])).shape
+        [5, 3]
+    """
 
     def __init__(self, shape, dtype="float32", name: str | None = None, stop_gradient: bool = False):
         self.shape = tuple(None if d == -1 else d for d in shape)

@@ -93,7 +93,29 @@ def _serialized(executable: Any, feeds: list[str], fetches: list[str], order: li
 
 
 def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
-    """The program between these variables, as bytes."""
+    """The program between these variables, as bytes.
+
+    Args:
+        feed_vars: the inputs.
+        fetch_vars: the results.
+        kwargs: accepted for compatibility.
+
+    Returns:
+        bytes.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2
+        ...
+        >>> data = oar.static.serialize_program([x], [y])
+        >>> isinstance(data, bytes)
+        True
+        >>> oar.disable_static()
+    """
     executable, feeds, fetches = _pruned(kwargs.get("program"), feed_vars, fetch_vars)
     return _serialized(executable, feeds, fetches, _input_order(executable, feeds))
 
@@ -105,7 +127,27 @@ def _input_order(executable: Any, feeds: list[str]) -> list[str]:
 
 
 def deserialize_program(data: bytes) -> Program:
-    """The program that ``serialize_program`` made bytes of."""
+    """The program that ``serialize_program`` wrote.
+
+    Args:
+        data: the bytes.
+
+    Returns:
+        a program.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2
+        ...
+        >>> program = oar.static.deserialize_program(oar.static.serialize_program([x], [y]))
+        >>> isinstance(program, oar.static.Program)
+        True
+        >>> oar.disable_static()
+    """
     if not isinstance(data, bytes):
         raise ValueError(f"a program is read from bytes, not from {type(data).__name__}.")
     line, _, text = data.partition(b"\n")
@@ -124,7 +166,28 @@ def deserialize_program(data: bytes) -> Program:
 
 
 def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> bytes | None:
-    """The contents of the states that the program between these variables reads, as bytes."""
+    """The contents of the states that the program between these variables reads, as bytes.
+
+    Args:
+        feed_vars: the inputs.
+        fetch_vars: the results.
+        executor: the executor.
+        kwargs: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=1)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> isinstance(oar.static.serialize_persistables([x], [y], executor), bytes)
+        True
+        >>> oar.disable_static()
+    """
     executable, _, _ = _pruned(kwargs.get("program"), feed_vars, fetch_vars, _contents(global_scope()))
     file = io.BytesIO()
     with written_elsewhere():
@@ -133,14 +196,58 @@ def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Any, **kwa
 
 
 def deserialize_persistables(program: Program, data: bytes, executor: Any) -> None:
-    """Put contents that ``serialize_persistables`` made bytes of into the global scope."""
+    """Puts the contents that ``serialize_persistables`` wrote into the global scope.
+
+    Args:
+        program: the program.
+        data: the bytes.
+        executor: the executor.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=1)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> data = oar.static.serialize_persistables([x], [y], executor)
+        >>> program = oar.static.deserialize_program(oar.static.serialize_program([x], [y]))
+        >>> oar.static.deserialize_persistables(program, data, executor)
+        >>> oar.disable_static()
+    """
     with written_elsewhere():
         for name, tensor in oar.load(io.BytesIO(data)).items():
             global_scope()._set(name, tensor)
 
 
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
-    """The program for inference between these variables, without the rest."""
+    """The program for inference between these variables, without the rest.
+
+    Args:
+        program: the program.
+        feed_vars: the inputs.
+        fetch_vars: the results.
+        kwargs: accepted for compatibility.
+
+    Returns:
+        a program.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y, unused = x * 2, x * 3
+        ...
+        >>> normalized = oar.static.normalize_program(main, [x], [y])
+        >>> len(normalized.global_block().ops) < len(main.global_block().ops)
+        True
+        >>> oar.disable_static()
+    """
     if not isinstance(program, Program):
         raise TypeError(f"program should be a Program, but received {type(program).__name__}.")
     executable, feeds, fetches = _pruned(program, feed_vars, fetch_vars)
@@ -148,14 +255,42 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
 
 
 def save_to_file(path: str, content: bytes) -> None:
-    """Write bytes to a file, whole or not at all."""
+    """Write bytes to a file, whole or not at all.
+
+    Args:
+        path: the path of the file.
+        content: the bytes.
+
+    Examples:
+        >>> import oar
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'bytes')
+        >>> oar.static.save_to_file(path, b'abc')
+        >>> oar.static.load_from_file(path)
+        b'abc'
+    """
     if not isinstance(content, bytes):
         raise ValueError(f"content should be bytes, but received {type(content).__name__}.")
     replace_files({os.fspath(path): lambda file: file.write(content)})
 
 
 def load_from_file(path: str) -> bytes:
-    """The bytes of a file."""
+    """The bytes of a file.
+
+    Args:
+        path: the path of the file.
+
+    Returns:
+        bytes.
+
+    Examples:
+        >>> import oar
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), 'bytes')
+        >>> oar.static.save_to_file(path, b'abc')
+        >>> oar.static.load_from_file(path)
+        b'abc'
+    """
     with open(path, "rb") as file:
         return file.read()
 
@@ -164,6 +299,30 @@ def save_inference_model(path_prefix: str, feed_vars: Any, fetch_vars: Any, exec
     """Write the program between these variables to ``path_prefix.pdmodel``, its states to ``.pdiparams``.
 
     Both files are replaced, or, where something fails, neither is.
+
+    Args:
+        path_prefix: the path of the files without their extension.
+        feed_vars: the inputs.
+        fetch_vars: the results.
+        executor: the executor.
+        kwargs: accepted for compatibility.
+
+    Examples:
+        >>> import os, tempfile
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=1)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.static.save_inference_model(path, [x], [y], executor)
+        >>> sorted(os.listdir(os.path.dirname(path)))
+        ['model.pdiparams', 'model.pdmodel']
+        >>> oar.disable_static()
     """
     prefix = _path_prefix(path_prefix)
     program = serialize_program(feed_vars, fetch_vars, **kwargs)
@@ -178,6 +337,30 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
     """Read what ``save_inference_model`` wrote: the program, the names to feed, the variables to fetch.
 
     ``path_prefix`` may be None where ``model_filename`` and ``params_filename`` hold the bytes themselves.
+
+    Args:
+        path_prefix: the path of the files without their extension.
+        executor: the executor.
+        kwargs: accepted for compatibility.
+
+    Examples:
+        >>> import os, tempfile
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=1)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.static.save_inference_model(path, [x], [y], executor)
+        >>> program, names, results = oar.static.load_inference_model(path, executor)
+        >>> executor.run(program, feed={names[0]: np.ones([2, 3], 'float32')}, fetch_list=results)[0].shape
+        (2, 1)
+        >>> oar.disable_static()
     """
     if path_prefix is None:
         model, params = kwargs.get("model_filename"), kwargs.get("params_filename")
@@ -203,7 +386,31 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
 
 
 def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -> None:
-    """Write parameters to ``.pdparams``, other states to ``.pdopt``, the program to ``.pdmodel``: all or none."""
+    """Write parameters to ``.pdparams``, other states to ``.pdopt``, the program to ``.pdmodel``: all or none.
+
+    Args:
+        program: the program.
+        model_path: the path of the files without their extension.
+        protocol: accepted for compatibility.
+        configs: accepted for compatibility.
+
+    Examples:
+        >>> import os, tempfile
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=1)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.static.save(main, path)
+        >>> sorted(os.listdir(os.path.dirname(path)))
+        ['model.pdmodel', 'model.pdopt', 'model.pdparams']
+        >>> oar.disable_static()
+    """
     prefix = _path_prefix(model_path)
     if not isinstance(program, Program):
         raise TypeError(f"program should be a Program, but received {type(program).__name__}.")
@@ -217,7 +424,29 @@ def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -
 
 
 def load_program_state(model_path: str, var_list: Any = None) -> dict[str, Any]:
-    """The arrays that ``save`` wrote, by name."""
+    """The arrays that ``save`` wrote, by name.
+
+    Args:
+        model_path: the path of the files without their extension.
+        var_list: the variables to load; all if None.
+
+    Examples:
+        >>> import os, tempfile
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=1)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.static.save(main, path)
+        >>> sorted(array.shape for array in oar.static.load_program_state(path).values())
+        [(1,), (3, 1)]
+        >>> oar.disable_static()
+    """
     prefix = model_path
     for end in (".pdparams", ".pdopt", ".pdmodel"):
         prefix = prefix.removesuffix(end)
@@ -238,7 +467,28 @@ def load_program_state(model_path: str, var_list: Any = None) -> dict[str, Any]:
 
 
 def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
-    """Put arrays into the global scope, by the names of the program's states."""
+    """Put arrays into the global scope, by the names of the program's states.
+
+    Args:
+        program: the program.
+        state_dict: the arrays by name.
+
+    Examples:
+        >>> import os, tempfile
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=1)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.static.save(main, path)
+        >>> oar.static.set_program_state(main, oar.static.load_program_state(path))
+        >>> oar.disable_static()
+    """
     known = {name: program._find(name) for name in program._builder.state_names}
     for name, value in state_dict.items():
         variable = known.get(name)
@@ -251,7 +501,30 @@ def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
 
 
 def load(program: Program, model_path: str, executor: Any = None, var_list: Sequence[Any] | None = None) -> None:
-    """Put what ``save`` wrote into the global scope."""
+    """Put what ``save`` wrote into the global scope.
+
+    Args:
+        program: the program.
+        model_path: the path of the files without their extension.
+        executor: the executor.
+        var_list: the variables to load; all if None.
+
+    Examples:
+        >>> import os, tempfile
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=1)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> path = os.path.join(tempfile.mkdtemp(), 'model')
+        >>> oar.static.save(main, path)
+        >>> oar.static.load(main, path, executor)
+        >>> oar.disable_static()
+    """
     if isinstance(program, CompiledProgram):
         program = program._program
     state = load_program_state(model_path, var_list)

@@ -16,14 +16,39 @@ def _no_ipu(name: str, way_out: str) -> str:
 
 
 class IpuStrategy:
-    """An error: settings for IPUs, of which there are none."""
+    """Raises an error: there are no IPUs to configure.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     oar.static.IpuStrategy()
+        ... except Exception as error:
+        ...     print(type(error).__name__)
+        ...
+        RuntimeError
+    """
 
     def __init__(self) -> None:
         raise RuntimeError(_no_ipu("IpuStrategy", "run the program as it is, or with a BuildStrategy."))
 
 
 class IpuCompiledProgram:
-    """An error: a program for IPUs, of which there are none."""
+    """Raises an error: there are no IPUs to compile a program for.
+
+    Args:
+        program: the program.
+        scope: the scope.
+        ipu_strategy: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     oar.static.IpuCompiledProgram()
+        ... except Exception as error:
+        ...     print(type(error).__name__)
+        ...
+        ValueError
+    """
 
     def __init__(self, program: Program | None = None, scope: Any = None, ipu_strategy: Any = None) -> None:
         raise ValueError(_no_ipu("IpuCompiledProgram", "give the program itself to Executor.run, or a CompiledProgram."))
@@ -31,11 +56,41 @@ class IpuCompiledProgram:
 
 @contextlib.contextmanager
 def ipu_shard_guard(index: int = -1, stage: int = -1) -> Iterator[None]:
-    """An error: calls within are for one of several IPUs, of which there are none."""
+    """Raises an error: there are no IPUs to divide calls between.
+
+    Args:
+        index: accepted for compatibility.
+        stage: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     with oar.static.ipu_shard_guard():
+        ...         pass
+        ... except ValueError as error:
+        ...     print(type(error).__name__)
+        ...
+        ValueError
+    """
     raise ValueError(_no_ipu("ipu_shard_guard", "leave the guard out; all calls run on the CPU."))
     yield
 
 
 def set_ipu_shard(call_func: Any, index: int = -1, stage: int = -1) -> Any:
-    """An error: the calls of a function are for one of several IPUs, of which there are none."""
+    """Raises an error: there are no IPUs to divide calls between.
+
+    Args:
+        call_func: accepted for compatibility.
+        index: accepted for compatibility.
+        stage: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     oar.static.set_ipu_shard(None)
+        ... except Exception as error:
+        ...     print(type(error).__name__)
+        ...
+        ValueError
+    """
     raise ValueError(_no_ipu("set_ipu_shard", "call the function as it is; all calls run on the CPU."))

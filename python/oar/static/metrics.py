@@ -17,6 +17,33 @@ def accuracy(input: Tensor, label: Tensor, k: int = 1, correct: Tensor | None = 
     """The share of rows of ``input`` whose label is among the ``k`` largest entries.
 
     ``correct`` and ``total``, where they are given, are written: how many rows were right, and how many there were.
+
+    Args:
+        input: the input.
+        label: the expected classes.
+        k: how many of the most likely classes count.
+        correct: accepted for compatibility.
+        total: accepted for compatibility.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     label = oar.static.data('label', [None, 1], 'int64')
+        ...     y = oar.static.accuracy(x, label)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> feed = {'x': np.eye(3, dtype='float32'), 'label': [[0], [1], [0]]}
+        >>> executor.run(main, feed=feed, fetch_list=[y])[0].item()
+        0.6666666865348816
+        >>> oar.disable_static()
     """
     _, indices = oar.topk(input, k)
     hits = ops.any(ops.equal(indices, ops.cast(ops.reshape(label, [-1, 1]), "int64")), [-1])
@@ -51,6 +78,32 @@ def auc(input: Tensor, label: Tensor, curve: str = "ROC", num_thresholds: int = 
     Returns:
         The area over all runs, that over the last ``slide_steps`` of them, and the counts of both: of positives and
         negatives by score.
+
+    Args:
+        input: the input.
+        label: the expected classes.
+        curve: 'ROC'.
+        num_thresholds: the number of thresholds that the curve is made of.
+        topk: accepted for compatibility.
+        slide_steps: accepted for compatibility.
+        ins_tag_weight: a weight per sample, or None.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 2])
+        ...     label = oar.static.data('label', [None, 1], 'int64')
+        ...     y = oar.static.auc(x, label)[0]
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> feed = {'x': np.array([[0.1, 0.9], [0.8, 0.2]], 'float32'), 'label': [[1], [0]]}
+        >>> float(executor.run(main, feed=feed, fetch_list=[y])[0])
+        1.0
+        >>> oar.disable_static()
     """
     if curve != "ROC":
         raise ValueError(f"[auc] curve is {curve!r}; 'ROC' is the one there is.")
@@ -84,7 +137,33 @@ def _windowed(name: str, counts: Tensor, steps: int) -> Tensor:
 
 
 def ctr_metric_bundle(input: Tensor, label: Tensor, ins_tag_weight: Any = None) -> tuple[Tensor, ...]:
-    """Sums over all runs of: squared error, absolute error, probability, q, positives, rows."""
+    """Sums over all runs of: squared error, absolute error, probability, q, positives, rows.
+
+    Args:
+        input: the input.
+        label: the expected classes.
+        ins_tag_weight: a weight per sample, or None.
+
+    Returns:
+        a tuple of tensors.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 1])
+        ...     label = oar.static.data('label', [None, 1], 'int64')
+        ...     sums = oar.static.ctr_metric_bundle(x, label)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> feed = {'x': np.array([[0.9], [0.2]], 'float32'), 'label': [[1], [0]]}
+        >>> [v.item() for v in executor.run(main, feed=feed, fetch_list=list(sums))]
+        [0.05000000819563866, 0.30000001192092896, 1.100000023841858, 9.249998092651367, 1.0, 2.0]
+        >>> oar.disable_static()
+    """
     truth = ops.cast(ops.reshape(label, [-1, 1]), "float32")
     score = ops.reshape(input, [-1, 1]) if input.shape[-1] == 1 else input[:, -1:]
     ones = ops.ones_like(score) if ins_tag_weight is None else ops.cast(ops.reshape(ins_tag_weight, [-1, 1]), "float32")

@@ -74,12 +74,12 @@ class Block:
     idx = 0
 
     def __init__(self, program: Program) -> None:
-        self._program = weakref.ref(program)
+        self._program = program
 
     @property
     def program(self) -> Program:
         """The program it belongs to."""
-        return self._program()
+        return self._program
 
     @property
     def ops(self) -> list[Operator]:
@@ -161,7 +161,23 @@ def _some(names: Any, most: int = 12) -> str:
 
 
 class Program:
-    """What calls in static mode are written down in. Runs of it are the business of ``Executor``."""
+    """What calls in static mode are written down in. Runs of it are the business of ``Executor``.
+
+    Args:
+        builder: the program of the core; a new one if None.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = x * 2 + 1
+        ...
+        >>> len(main.global_block().ops)
+        4
+        >>> oar.disable_static()
+    """
 
     _seed_to_come = 0
 
@@ -173,10 +189,19 @@ class Program:
         self._fetch_names: list[str] = []
         self._lengths: dict[str, Tensor] = {}  # of sequences, by the open size that they divide
         self._seed = Program._seed_to_come
-        self._block = Block(self)
+        # A block keeps its program alive, not the other way round: a cycle would keep both until a collection.
+        self._kept_block: weakref.ref[Block] | None = None
         _by_serial[self._builder.serial] = self
 
     # reading -----------------------------------------------------------------------------------
+
+    @property
+    def _block(self) -> Block:
+        block = self._kept_block() if self._kept_block else None
+        if block is None:
+            block = Block(self)
+            self._kept_block = weakref.ref(block)
+        return block
 
     def global_block(self) -> Block:
         """The block of all instructions."""
@@ -348,12 +373,30 @@ def _defaults() -> tuple[Program, Program]:
 
 
 def default_main_program() -> Program:
-    """The program that calls go to in static mode."""
+    """The program that calls go to in static mode.
+
+    Returns:
+        a program.
+
+    Examples:
+        >>> import oar
+        >>> isinstance(oar.static.default_main_program(), oar.static.Program)
+        True
+    """
     return _mode.programs()[0]
 
 
 def default_startup_program() -> Program:
-    """The program that initialises parameters."""
+    """The program that initialises parameters.
+
+    Returns:
+        a program.
+
+    Examples:
+        >>> import oar
+        >>> isinstance(oar.static.default_startup_program(), oar.static.Program)
+        True
+    """
     return _mode.programs()[1]
 
 
@@ -363,14 +406,33 @@ def program_of(variable: Tensor) -> Program | None:
 
 
 def enable_static() -> None:
-    """From now on calls are written down in the default main program instead of being done."""
+    """From now on calls are written down in the default main program instead of being done.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> oar.in_dynamic_mode()
+        False
+        >>> oar.disable_static()
+    """
     if not _mode.static:
         _mode.static = True
         _mode.sync()
 
 
 def disable_static(place: Any = None) -> None:
-    """From now on calls run at once. New tensors are on ``place``, if one is given."""
+    """From now on calls run at once. New tensors are on ``place``, if one is given.
+
+    Args:
+        place: the device, for example ``'cpu'``; the current one if None.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> oar.disable_static()
+        >>> oar.in_dynamic_mode()
+        True
+    """
     if _mode.static:
         _mode.static = False
         _mode.sync()
@@ -409,7 +471,23 @@ def _check_program(value: Any, name: str) -> None:
 
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
-    """In static mode calls within the block go to these programs."""
+    """In static mode calls within the block go to these programs.
+
+    Args:
+        main_program: the program that calls go to.
+        startup_program: the program that initialises parameters.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...
+        >>> oar.static.default_main_program() is main
+        False
+        >>> oar.disable_static()
+    """
     _check_program(main_program, "main_program")
     if startup_program is not None:
         _check_program(startup_program, "startup_program")

@@ -16,7 +16,18 @@ __all__ = ["LoDTensor", "Scope", "ScopeVariable", "global_scope", "scope_guard"]
 
 
 class LoDTensor:
-    """A tensor as older programs handle it: ``set`` gives it a content, arrays are made of it."""
+    """A tensor as older programs handle it: ``set`` gives it a content, arrays are made of it.
+
+    Args:
+        scope: the scope.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> rows = oar.base.create_lod_tensor(np.ones([5, 1], 'float32'), [[2, 3]], oar.CPUPlace())
+        >>> rows.recursive_sequence_lengths()
+        [[2, 3]]
+    """
 
     def __init__(self, scope: Scope | None = None, name: str = "") -> None:
         self._scope = Scope() if scope is None else scope
@@ -104,7 +115,19 @@ class ScopeVariable:
 
 
 class Scope:
-    """Tensors by name, with a parent to look further in."""
+    """Tensors by name, with a parent to look further in.
+
+    Args:
+        parent: the scope to look further in, or None.
+
+    Examples:
+        >>> import oar
+        >>> scope = oar.static.Scope()
+        >>> with oar.static.scope_guard(scope):
+        ...     print(oar.static.global_scope() is scope)
+        ...
+        True
+    """
 
     def __init__(self, parent: Scope | None = None) -> None:
         self._tensors: dict[str, Tensor] = {}
@@ -187,13 +210,31 @@ _scopes = [_global_scope]
 
 
 def global_scope() -> Scope:
-    """The scope that runs use unless they are given one."""
+    """The scope that runs use unless they are given one.
+
+    Examples:
+        >>> import oar
+        >>> oar.static.global_scope() is oar.static.global_scope()
+        True
+    """
     return _scopes[-1]
 
 
 @contextlib.contextmanager
 def scope_guard(scope: Scope) -> Iterator[None]:
-    """Another global scope within the block."""
+    """Another global scope within the block.
+
+    Args:
+        scope: the scope.
+
+    Examples:
+        >>> import oar
+        >>> scope = oar.static.Scope()
+        >>> with oar.static.scope_guard(scope):
+        ...     print(oar.static.global_scope() is scope)
+        ...
+        True
+    """
     _scopes.append(scope)
     try:
         yield

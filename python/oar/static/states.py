@@ -19,7 +19,7 @@ __all__ = ["create_global_var", "create_parameter", "empty_variable", "make_stat
 
 
 def _initialise(name: str, make: Callable[[], Tensor]) -> tuple[list[int], Any]:
-    """Lets the startup program write what ``make`` gives; answers shape and dtype."""
+    """Lets the startup program compute what ``make`` returns; returns shape and dtype."""
     startup = default_startup_program()
     there = startup._builder.find(name)
     if there is not None:
@@ -67,7 +67,36 @@ def static_parameter(shape: Sequence[int], dtype: Any, initializer: Any, setting
 
 def create_global_var(shape: Sequence[int], value: float, dtype: Any, persistable: bool = False,
                       force_cpu: bool = False, name: str | None = None) -> Tensor:
-    """A variable that starts with one value everywhere and lives on between runs."""
+    """A variable that starts with one value everywhere and lives on between runs.
+
+    Args:
+        shape: the shape of the result.
+        value: the value.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        persistable: whether the variable lives on between runs.
+        force_cpu: accepted for compatibility.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     counter = oar.static.create_global_var([1], 0.0, 'float32', persistable=True)
+        ...     oar.increment(counter)
+        ...
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True, kind=symbolic)
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> for _ in range(3):
+        ...     _ = executor.run(main)
+        ...
+        >>> executor.run(main, fetch_list=[counter])[0].tolist()
+        [4.0]
+        >>> oar.disable_static()
+    """
     name = name or unique_name.generate("global_var")
     if oar.in_dynamic_mode():
         made = oar.full(list(shape), value, dtype)

@@ -21,13 +21,25 @@ class _SymbolicTensors(type):
 
 
 class Variable(metaclass=_SymbolicTensors):
-    """The class that every tensor of a program belongs to, and in dynamic mode every tensor. ``data`` and calls make them."""
+    """The class of every tensor of a program and, in dynamic mode, of every tensor. ``data`` and calls create them.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...
+        >>> isinstance(x, oar.static.Variable)
+        True
+        >>> oar.disable_static()
+    """
 
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor:
     """An input of the default main program. A size of None or -1 is open.
 
-    Asked for again with the same sizes and dtype, it is the variable that is there.
+    A second call with the same name, sizes and dtype returns the existing variable.
 
     Args:
         name: the name to feed it by.
@@ -35,6 +47,20 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor
         dtype: the default dtype when None.
         lod_level: how many levels of lengths divide the rows into sequences, and those into groups; see
             ``base.create_lod_tensor``. With one or more the number of rows is open, whatever ``shape`` says.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...
+        >>> x.shape, x.name
+        ([x_0, 3], 'x')
+        >>> oar.disable_static()
     """
     if oar.in_dynamic_mode():
         raise RuntimeError("static.data() is for static mode. Call enable_static() first.")
@@ -88,13 +114,13 @@ _HINT = 97
 # attributes of variables -------------------------------------------------------------------------
 
 
-def _of_variable(name: str, get: Any) -> property:
+def _of_variable(name: str, get: Any, doc: str) -> property:
     def read(self: Tensor) -> Any:
         if _C.capture_of(self) is None:
             raise AttributeError(f"a tensor of eager mode has no {name}; variables of programs do.")
         return get(self)
 
-    return property(read)
+    return property(read, doc=doc)
 
 
 def _block(self: Tensor) -> Block:
@@ -105,7 +131,27 @@ def _block(self: Tensor) -> Block:
 
 
 def _get_value(self: Tensor, scope: Any = None) -> Tensor:
-    """The content of a variable that lives on, in a scope."""
+    """The content of a variable that lives on, in a scope.
+
+    Args:
+        scope: the scope.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     w = oar.static.create_parameter([2], 'float32', default_initializer=nn.initializer.Constant(1.0))
+        ...
+        >>> _ = oar.static.Executor().run(startup)
+        >>> w.get_value().tolist()
+        [1.0, 1.0]
+        >>> oar.disable_static()
+    """
     from oar.static.scope import global_scope
 
     found = (scope or global_scope())._tensor(self.name)
@@ -124,14 +170,30 @@ def _set_content(self: Tensor, value: Any, scope: Any = None) -> None:
 
 
 def _is_same(self: Tensor, other: Tensor) -> bool:
-    """Whether both are one variable."""
+    """Whether both are one variable.
+
+    Args:
+        other: the other tensor.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0])
+        >>> x.is_same(x), x.is_same(oar.to_tensor([1.0]))
+        (True, False)
+    """
     return self is other
 
 
 Tensor.is_same = _is_same
-Tensor.block = _of_variable("block", _block)
-Tensor.grad_name = property(lambda self: f"{self.name}@GRAD")
-Tensor.lod_level = _of_variable("lod_level", lambda self: len(levels_of(self)))
-Tensor.is_data = _of_variable("is_data", lambda self: self.name in _block(self).program._builder.input_names)
-Tensor.is_parameter = _of_variable("is_parameter", lambda self: self.name in _block(self).program._parameters)
+Tensor.block = _of_variable("block", _block, "The block of the program that the variable belongs to.")
+Tensor.grad_name = property(lambda self: f"{self.name}@GRAD", doc="The name of the gradient in a program.")
+Tensor.lod_level = _of_variable("lod_level", lambda self: len(levels_of(self)),
+                                "How many levels of lengths divide the rows; 0 if none.")
+Tensor.is_data = _of_variable("is_data", lambda self: self.name in _block(self).program._builder.input_names,
+                              "Whether the variable is an input of its program.")
+Tensor.is_parameter = _of_variable("is_parameter", lambda self: self.name in _block(self).program._parameters,
+                                   "Whether the variable is a parameter of its program.")
 Tensor.get_value = _get_value

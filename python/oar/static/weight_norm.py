@@ -19,6 +19,21 @@ class WeightNormParamAttr(ParamAttr):
     Args:
         dim: the axis along which each slice has a length of its own; one length for all when None.
         name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip: as for ``ParamAttr``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=2, weight_attr=oar.static.WeightNormParamAttr(dim=0))
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 2)
+        >>> oar.disable_static()
     """
 
     def __init__(self, dim: int | None = None, name: str | None = None, initializer: Any = None,

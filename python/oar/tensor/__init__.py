@@ -18,7 +18,24 @@ __all__ = ["array_length", "array_read", "array_write", "create_array", "fill_co
 def fill_constant(
     shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: Tensor | None = None, name: str | None = None
 ) -> Tensor:
-    """One value everywhere; written to ``out``, if that is given."""
+    """One value everywhere; written to ``out``, if that is given.
+
+    Args:
+        shape: the shape of the result.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        value: the value.
+        force_cpu: accepted for compatibility.
+        out: a tensor to write to, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.tensor.fill_constant([2], 'float32', 3.0)
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [3., 3.])
+    """
     made = oar.full(shape, value, dtype)
     return made if out is None else ops.copy_into(out, made)
 

@@ -13,7 +13,22 @@ __all__ = ["array_length", "array_read", "array_write", "create_array", "tensor_
 
 
 def create_array(dtype: Any, initialized_list: Sequence[Tensor] | None = None) -> list[Tensor]:
-    """A list that holds these tensors at first."""
+    """A list that holds these tensors at first.
+
+    Args:
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        initialized_list: tensors to start with, or None.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> array = oar.tensor.create_array('float32')
+        >>> array = oar.tensor.array_write(oar.to_tensor([1.0]), oar.to_tensor([0]), array)
+        >>> len(array)
+        1
+    """
     made = list(initialized_list or ())
     for item in made:
         if not isinstance(item, Tensor):
@@ -30,7 +45,23 @@ def _index(op: str, i: Any) -> int:
 
 
 def array_write(x: Tensor, i: Any, array: list[Tensor] | None = None) -> list[Tensor]:
-    """Put a tensor in place ``i``, at the end at most; a new list when ``array`` is None."""
+    """Put a tensor in place ``i``, at the end at most; a new list when ``array`` is None.
+
+    Args:
+        x: the input.
+        i: the place, a tensor or an integer.
+        array: the list.
+
+    Returns:
+        a list of tensors.
+
+    Examples:
+        >>> import oar
+        >>> array = oar.tensor.array_write(oar.to_tensor([1.0]), oar.to_tensor([0]))
+        >>> oar.tensor.array_read(array, oar.to_tensor([0]))
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1.])
+    """
     array = [] if array is None else array
     place = _index("array_write", i)
     if not 0 <= place <= len(array):
@@ -40,14 +71,42 @@ def array_write(x: Tensor, i: Any, array: list[Tensor] | None = None) -> list[Te
 
 
 def array_read(array: list[Tensor], i: Any) -> Tensor:
-    """The tensor in place ``i``."""
+    """The tensor in place ``i``.
+
+    Args:
+        array: the list.
+        i: the place, a tensor or an integer.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> array = oar.tensor.array_write(oar.to_tensor([1.0]), oar.to_tensor([0]))
+        >>> oar.tensor.array_read(array, oar.to_tensor([0]))
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1.])
+    """
     if not isinstance(array, list):
         raise TypeError(f"[array_read] array should be a list, but received {type(array).__name__}.")
     return array[_index("array_read", i)]
 
 
 def array_length(array: list[Tensor]) -> Tensor:
-    """How many there are, as a tensor."""
+    """The number of tensors in the list, as a tensor.
+
+    Args:
+        array: the list.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> array = oar.tensor.array_write(oar.to_tensor([1.0]), oar.to_tensor([0]))
+        >>> oar.tensor.array_length(array).item()
+        1
+    """
     if not isinstance(array, list):
         raise TypeError(f"[array_length] array should be a list, but received {type(array).__name__}.")
     return oar.to_tensor([len(array)], "int64")
@@ -56,7 +115,22 @@ def array_length(array: list[Tensor]) -> Tensor:
 def tensor_array_to_tensor(
     input: list[Tensor], axis: int = 1, use_stack: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The tensors of a list joined along an axis, or stacked, and the size of each along it."""
+    """The tensors of a list joined along an axis, or stacked, and the size of each along it.
+
+    Args:
+        input: the input.
+        axis: the axis to work along; a negative one counts from the end.
+        use_stack: whether to stack instead of join.
+
+    Returns:
+        two tensors, as described above.
+
+    Examples:
+        >>> import oar
+        >>> joined, sizes = oar.tensor.tensor_array_to_tensor([oar.ones([2, 1]), oar.ones([2, 3])], axis=1)
+        >>> joined.shape, sizes.tolist()
+        ([2, 4], [1, 3])
+    """
     if not isinstance(input, (list, tuple)):
         raise TypeError(
             f"[tensor_array_to_tensor] input should be a list of tensors, but received {type(input).__name__}."

@@ -13,10 +13,44 @@ __all__ = ["gaussian", "gaussian_"]
 def gaussian(
     shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = None, name: str | None = None
 ) -> Tensor:
-    """Random numbers of the normal distribution with this mean and deviation."""
+    """Random numbers of the normal distribution with this mean and deviation.
+
+    Args:
+        shape: the shape of the result.
+        mean: the mean.
+        std: the standard deviation.
+        seed: a seed for this call; 0 uses the global stream.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> from oar.tensor.random import gaussian
+        >>> gaussian([2, 3]).shape
+        [2, 3]
+    """
     return ops.gaussian(shape, mean, std, seed, dtype)
 
 
 def gaussian_(x: Tensor, mean: float = 0.0, std: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
-    """Fills a tensor with random numbers of the normal distribution."""
+    """Fills a tensor with random numbers of the normal distribution.
+
+    Args:
+        x: the input.
+        mean: the mean.
+        std: the standard deviation.
+        seed: a seed for this call; 0 uses the global stream.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> from oar.tensor.random import gaussian_
+        >>> gaussian_(oar.zeros([2]), mean=1.0, std=0.0)
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 1.])
+    """
     return ops.copy_into(x, ops.gaussian(list(x.shape), mean, std, seed, x.dtype))

@@ -15,7 +15,17 @@ __all__ = ["deprecated", "require_version", "try_import"]
 
 
 def try_import(module_name: str, err_msg: str | None = None) -> types.ModuleType:
-    """The module of that name; where it is not installed, an ImportError that says how to get it."""
+    """The module of that name; where it is not installed, an ImportError that says how to get it.
+
+    Args:
+        module_name: the name of the module.
+        err_msg: the text of the error, or None.
+
+    Examples:
+        >>> import oar
+        >>> oar.utils.try_import('math').sqrt(4.0)
+        2.0
+    """
     try:
         return importlib.import_module(module_name)
     except ImportError as error:
@@ -25,8 +35,24 @@ def try_import(module_name: str, err_msg: str | None = None) -> types.ModuleType
 
 
 def deprecated(update_to: str = "", since: str = "", reason: str = "", level: int = 0) -> Callable:
-    """Marks a function that goes out of use. Level 0 only says so in its documentation, 1 warns at each call, 2 is an
-    error."""
+    """Marks a function as deprecated. Level 0 only changes its docstring, 1 warns at each call, 2 is an
+    error.
+
+    Args:
+        update_to: what to use instead.
+        since: the version that deprecated it.
+        reason: why.
+        level: 0 documents it, 1 warns at each call, 2 raises.
+
+    Examples:
+        >>> import oar
+        >>> @oar.utils.deprecated(update_to='new', since='1.0', level=0)
+        ... def old():
+        ...     return 1
+        ...
+        >>> old()
+        1
+    """
 
     def mark(function: Callable) -> Callable:
         text = f"{function.__module__}.{function.__name__} is deprecated"
@@ -58,7 +84,16 @@ def _numbers(version: str, what: str) -> tuple[int, ...]:
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Raises unless Oar's version lies from min_version to max_version."""
+    """Raises unless Oar's version is between min_version and max_version.
+
+    Args:
+        min_version: the oldest version that will do.
+        max_version: the newest version that will do, or None.
+
+    Examples:
+        >>> import oar
+        >>> oar.utils.require_version('0.0.1')
+    """
     least = _numbers(min_version, "min_version")
     most = None if max_version is None else _numbers(max_version, "max_version")
     here = _numbers(re.match(r"[\d.]*\d", _C.version).group(), "Oar's version")

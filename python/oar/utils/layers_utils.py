@@ -11,12 +11,33 @@ __all__ = ["assert_same_structure", "flatten", "is_sequence", "map_structure", "
 
 
 def is_sequence(seq: Any) -> bool:
-    """Whether it is a list, a tuple or a dict."""
+    """Whether it is a list, a tuple or a dict.
+
+    Args:
+        seq: anything.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.utils.is_sequence([1]), oar.utils.is_sequence(1)
+        (True, False)
+    """
     return isinstance(seq, (list, tuple, dict))
 
 
 def to_sequence(nest: Any) -> Any:
-    """A nest as it is, anything else as a list of one."""
+    """A nest as it is, anything else as a list of one.
+
+    Args:
+        nest: a nest of lists, tuples and dicts.
+
+    Examples:
+        >>> import oar
+        >>> oar.utils.to_sequence(1), oar.utils.to_sequence([1])
+        ([1], [1])
+    """
     return nest if is_sequence(nest) else [nest]
 
 
@@ -25,7 +46,16 @@ def _items(nest: Any) -> list[Any]:
 
 
 def flatten(nest: Any) -> list[Any]:
-    """The leaves in order; those of a dict in the order of its keys."""
+    """The leaves in order; those of a dict in the order of its keys.
+
+    Args:
+        nest: a nest of lists, tuples and dicts.
+
+    Examples:
+        >>> import oar
+        >>> oar.utils.flatten({'b': 1, 'a': [2, (3,)]})
+        [2, 3, 1]
+    """
     return [leaf for item in _items(nest) for leaf in flatten(item)] if is_sequence(nest) else [nest]
 
 
@@ -39,7 +69,17 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
-    """The leaves ``flat_sequence`` in the places of a structure's."""
+    """The leaves ``flat_sequence`` in the places of a structure's.
+
+    Args:
+        structure: the structure to follow.
+        flat_sequence: the leaves.
+
+    Examples:
+        >>> import oar
+        >>> oar.utils.pack_sequence_as([0, (0, 0)], [1, 2, 3])
+        [1, (2, 3)]
+    """
     if not isinstance(flat_sequence, (list, tuple)):
         raise TypeError(f"flat_sequence must be a list or a tuple, not {type(flat_sequence).__name__}.")
     count = len(flatten(structure))
@@ -49,12 +89,32 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
 
 
 def map_structure(func: Callable, *structure: Any) -> Any:
-    """A function of the leaves of structures that are alike, in such a structure."""
+    """A function of the leaves of structures that are alike, in such a structure.
+
+    Args:
+        func: the function.
+        structure: the structures, nested alike.
+
+    Examples:
+        >>> import oar
+        >>> oar.utils.map_structure(lambda a, b: a + b, [1, (2,)], [10, (20,)])
+        [11, (22,)]
+    """
     return pack_sequence_as(structure[0], [func(*leaves) for leaves in zip(*map(flatten, structure))])
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raises unless both are nested alike, of the same types where ``check_types``."""
+    """Raises unless both are nested alike, of the same types where ``check_types``.
+
+    Args:
+        nest1: the first nest.
+        nest2: the second nest.
+        check_types: whether the types must be the same.
+
+    Examples:
+        >>> import oar
+        >>> oar.utils.assert_same_structure([1, (2,)], [3, (4,)])
+    """
     if is_sequence(nest1) != is_sequence(nest2):
         raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}.")
     if not is_sequence(nest1):

@@ -27,6 +27,13 @@ class DeformConv2D(_ConvNd):
         groups: input and output channels are split into this many independent parts.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
+
+    Examples:
+        >>> import oar
+        >>> conv = oar.vision.ops.DeformConv2D(3, 4, 3)
+        >>> images, offsets = oar.ones([1, 3, 8, 8]), oar.zeros([1, 18, 6, 6])
+        >>> conv(images, offsets).shape
+        [1, 4, 6, 6]
     """
 
     def __init__(

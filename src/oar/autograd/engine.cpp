@@ -362,7 +362,7 @@ void backward(TensorList roots, TensorList cotangents, BackwardOptions options) 
   for (size_t i = 0; i < roots.size(); ++i) {
     user_check(roots[i].defined(), ErrorKind::InvalidType, "an output is None.");
     const Edge edge = edge_of(roots[i]);
-    // Paddle lets backward on a tensor without gradient pass in silence; so do scripts rely on.
+    // In Paddle, backward on a tensor without gradient does nothing, and scripts rely on it.
     if (edge.valid()) run.start(edge, first_cotangent(roots[i], cotangents, i));
   }
   run.execute();

@@ -52,7 +52,7 @@ void refresh_view_history(const Tensor& t);
 Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangents,
                std::span<const bool> needed = {});
 
-// A function with a derivative of its own. `backward` gets the results' cotangents and answers one
+// A function with a derivative of its own. `backward` gets the results' cotangents and returns one
 // gradient per input.
 using CustomForward = std::function<std::vector<Tensor>(TensorList inputs)>;
 using CustomBackward = std::function<std::vector<Tensor>(TensorList cotangents)>;

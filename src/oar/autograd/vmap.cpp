@@ -35,7 +35,7 @@ Outputs wrap_all(const Outputs& outputs, int level) {
   return wrapped;
 }
 
-// [B, rest] with ones between, so that `rank` axes stand behind the batch.
+// [B, rest] with ones between, so that `rank` axes stand after the batch.
 Tensor pad_rank(const Tensor& value, int rank) {
   const int missing = rank - (value.rank() - 1);
   if (missing <= 0) return value;

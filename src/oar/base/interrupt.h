@@ -5,7 +5,7 @@
 
 namespace oar {
 
-// A language binding installs a check that answers true once the user has interrupted.
+// A language binding installs a check that returns true once the user has interrupted.
 using InterruptCheck = bool (*)();
 void set_interrupt_check(InterruptCheck check);
 // Throws an Error of kind Interrupted if the user has. Cheap, but not free: every few hundred steps.

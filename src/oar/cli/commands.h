@@ -1,4 +1,4 @@
-// The subcommands of `oar`. Each prints to `out` and answers the exit status.
+// The subcommands of `oar`. Each prints to `out` and returns the exit status.
 #pragma once
 
 #include <iosfwd>

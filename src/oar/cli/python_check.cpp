@@ -33,7 +33,7 @@ else:
         print("broken " + type(error).__name__ + ": " + " ".join(str(error).split()))
 )";
 
-// Runs a program and answers what it printed; false where it could not be run or failed.
+// Runs a program and returns what it printed; false where it could not be run or failed.
 bool capture(const std::vector<std::string>& command, std::string& output) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return false;

@@ -14,7 +14,7 @@ struct AddedKernel {
   int32_t (*run)(oar_kernel_call* call);
 };
 
-// Adds a candidate for an op on the CPU, behind those that are there.
+// Adds a candidate for an op on the CPU, after those that are there.
 void add_kernel(AddedKernel kernel);
 
 }  // namespace oar::devices

@@ -17,7 +17,7 @@ namespace generator {
 void seed(uint64_t value);
 RandomState state();
 void set_state(RandomState state);
-// Takes the next blocks that hold `numbers` 32-bit numbers; answers where they start.
+// Takes the next blocks that hold `numbers` 32-bit numbers; returns where they start.
 RandomState reserve(uint64_t numbers);
 
 // While one lives, this thread has a stream of its own, and the one that all share stands still.

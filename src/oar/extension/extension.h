@@ -31,7 +31,7 @@ struct Function {
 };
 
 // Loads a library and adds the ops that it announced: all, or none and an error that says why. A
-// library that is loaded already answers the same again.
+// library that is loaded already returns the same again.
 const std::vector<Function>& load(const std::string& path);
 
 // Notes an op. Runs while the library is loaded, where an exception would end the program, so

@@ -15,7 +15,7 @@ void truncated_normal(const Tensor& t, double mean = 0, double std = 1, double a
 // After Glorot and Bengio: the variance is 2 / (fan_in + fan_out).
 void xavier_uniform(const Tensor& t, double gain = 1);
 void xavier_normal(const Tensor& t, double gain = 1);
-// After He et al., for layers in front of a ReLU: the variance is 2 / fan_in.
+// After He et al., for layers before a ReLU: the variance is 2 / fan_in.
 void kaiming_uniform(const Tensor& t);
 void kaiming_normal(const Tensor& t);
 

@@ -21,7 +21,7 @@ class JsonReader {
  public:
   explicit JsonReader(std::string_view text) : text_(text) {}
 
-  // Calls member(key) in front of each value, which it must read. A key that is there twice is an
+  // Calls member(key) before each value, which it must read. A key that is there twice is an
   // error: readers that disagree on which one counts can be made to see different things.
   void object(FunctionRef<void(const std::string& key)> member);
   void array(FunctionRef<void()> element);

@@ -58,7 +58,7 @@ class Module {
   void zero_grad();
 
  protected:
-  // Registers under a name and answers the same tensor, for a member to keep.
+  // Registers under a name and returns the same tensor, for a member to keep.
   Tensor register_parameter(std::string name, Tensor value);
   Tensor register_buffer(std::string name, Tensor value);
   // A member of this module …

@@ -104,7 +104,7 @@ const OpDef copysign_op = {
 
 const OpDef nextafter_op = {
     .schema = "nextafter(Tensor x, Tensor y) -> Tensor",
-    .brief = "The next number of the dtype behind x in the direction of y.",
+    .brief = "The next number of the dtype after x in the direction of y.",
     .infer = infer::same_as_first,
     .shard = "..., ... -> ...",
     .traits = kPair | Trait::NoGrad,

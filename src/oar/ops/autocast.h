@@ -30,7 +30,7 @@ class AutocastScope {
   AutocastState outer_;
 };
 
-// For front ends whose scopes are not C++ blocks; answers the state before.
+// For front ends whose scopes are not C++ blocks; returns the state before.
 AutocastState exchange_autocast(AutocastState state);
 
 }  // namespace oar

@@ -19,7 +19,7 @@ inline Tensor with_batch(const BatchCall& c, size_t i) {
   return c.batched[i] ? t : broadcast_to(t, behind_batch(c.size, t.dims()));
 }
 
-// … and with axes of size 1 behind the batch, so that `rank` axes stand there: what broadcasting
+// … and with axes of size 1 after the batch, so that `rank` axes stand there: what broadcasting
 // from the right needs.
 inline Tensor with_batch(const BatchCall& c, size_t i, int rank) {
   const Tensor t = with_batch(c, i);

@@ -51,7 +51,7 @@ std::vector<Tensor> rows_like(TensorList list) {
   return rows;
 }
 
-// Hands out the parts of a list one behind the other.
+// Hands out the parts of a list one after another.
 class Parts {
  public:
   explicit Parts(TensorList list) : rest_(list) {}
@@ -295,7 +295,7 @@ std::vector<Tensor> Backward::one_round(const Round& round, const Closure& backw
   const size_t behind = made.size() - round.sums.size();
   for (size_t i = 0; i < round.sums.size(); ++i)
     made[behind + i] = add(round.sums[i], made[behind + i]);
-  // What is carried stands in front of what is given row by row.
+  // What is carried stands before what is given row by row.
   std::rotate(made.begin() + static_cast<std::ptrdiff_t>(round.after.size()),
               made.begin() + static_cast<std::ptrdiff_t>(behind), made.end());
   return made;
@@ -388,7 +388,7 @@ class DualLoop {
       parts.take(captured_.size());
       const TensorList dp = parts.take(varying(captured_).size());
       std::vector<Tensor> made = (*dual)(joined({values_of(given), dc, dr, dp}));
-      // The tangents of what is carried stand behind it; of the results of a round only they count.
+      // The tangents of what is carried stand after it; of the results of a round only they count.
       const auto from = made.begin() + static_cast<std::ptrdiff_t>(carries);
       made.erase(from, made.begin() + static_cast<std::ptrdiff_t>(results));
       return made;

@@ -26,10 +26,10 @@ struct Loop {
 };
 
 // What every round began with. The values of a variable are stacked. Where its size changes along an axis
-// they stand one behind the other along it, and `rounds` has an entry for each variable of that kind:
+// they stand one after another along it, and `rounds` has an entry for each variable of that kind:
 // the round that every slice belongs to. Of a variable that changes along several axes there is nothing.
 struct Trace {
-  // Of what a loop that was called with `trace` gives behind its results.
+  // Of what a loop that was called with `trace` gives after its results.
   Trace(const Closure& body, TensorList behind_results, size_t carried);
   TensorList values, rounds;
   Tensor random;  // [round, 2]: the place in the random stream

@@ -35,7 +35,7 @@ IntVector axes_beside_channels(const Tensor& image, const Sliding& s) {
 
 // ---- Batching. Batched images are more images; with batched weights, more groups.
 
-// Axes first, first + 1, …, except `moved`, which goes in front of axis `before`.
+// Axes first, first + 1, …, except `moved`, which goes before axis `before`.
 IntVector moved_axis(int rank, int64_t moved, int64_t before) {
   IntVector order;
   for (int64_t i = 0; i < rank; ++i) {
@@ -145,7 +145,7 @@ std::vector<ConvSample> conv_samples() {
   };
 }
 
-// The rule speaks of channels first; channels_last moves c and o behind the spatial axes. Channels are
+// The rule speaks of channels first; channels_last moves c and o after the spatial axes. Channels are
 // cut together with groups, else not at all where there are several.
 // ---- Sharding: images are cut by batch, input channels (a sum) and output channels, or by groups.
 

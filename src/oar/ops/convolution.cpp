@@ -51,7 +51,7 @@ Made convolve(const A& a, size_t spatial) {
 
 // ---- Transposed: the image whose convolution has x's shape.
 
-// Elements behind the smallest result along axis i that output_padding or output_size ask for.
+// Elements after the smallest result along axis i that output_padding or output_size ask for.
 template <class A>
 Dim added_size(const A& a, const Resolved& r, size_t i, Dim least) {
   const Dim step(r.stride[i]);
@@ -113,7 +113,7 @@ Made convolve_transposed(const A& a, size_t spatial) {
     Dim added = added_size(a, r, i, least);
     Dim rest(0);
     if (added.is_known() && added.word() >= r.stride[i]) {
-      // More than the stride hides: what lies there is behind the last place of the window. It shows
+      // More than the stride hides: what lies there is after the last place of the window. It shows
       // instead of padding, and where there is no padding left it is zero.
       const Dim shown = min_of(added, r.padding[2 * i + 1]);
       r.padding[2 * i + 1] = r.padding[2 * i + 1] - shown;

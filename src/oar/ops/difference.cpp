@@ -124,7 +124,7 @@ Tensor without_last(const Tensor& x, int64_t axis) {
 const OpDef difference_along_op = {
     .schema = "difference_along(Tensor x, int axis, bool transposed = False) -> Tensor",
     .brief =
-        "x[i + 1] - x[i] along an axis; transposed, x[i - 1] - x[i] with zeros in front and behind.",
+        "x[i + 1] - x[i] along an axis; transposed, x[i - 1] - x[i] with zeros before and after.",
     .infer = [](const args::difference_along& a) -> Metas {
       const auto axis = static_cast<size_t>(normalise_axis(a.axis, a.x.rank()));
       Shape shape = a.x.shape();
@@ -165,8 +165,8 @@ const OpDef diff_op = {
     .schema =
         "diff(Tensor x, int n = 1, int axis = -1, Tensor? prepend = None, Tensor? append = None) -> Tensor",
     .brief =
-        "The n-th differences of neighbours along an axis, after putting other tensors in front and behind. Of "
-        "bools, whether neighbours differ.",
+        "The n-th differences of neighbours along an axis, after other tensors were joined on. Of bools, "
+        "whether neighbours differ.",
     .decompose = [](const args::diff& a) -> Made {
       user_check(a.n >= 0, ErrorKind::InvalidArgument, "n is {}; it must not be negative.", a.n);
       user_check(a.x.rank() >= 1, ErrorKind::InvalidArgument, "x is 0-d; it needs an axis.");
@@ -206,7 +206,7 @@ Tensor trapezoids(const Tensor& y, const Tensor& x, std::optional<double> dx, in
   const int64_t axis = normalise_axis(given_axis, y.rank());
   const Tensor heights = (without_first(y, axis) + without_last(y, axis)) * 0.5;
   if (!x.defined()) return dx.value_or(1.0) == 1.0 ? heights : heights * *dx;
-  if (x.rank() == 1) {  // along the axis, whatever stands behind it
+  if (x.rank() == 1) {  // along the axis, whatever stands after it
     Shape shape;
     for (int i = 0; i < y.rank(); ++i) shape.push_back(i == axis ? x.dim(0) : Dim(1));
     const Tensor places = reshape(x, shape);

@@ -161,7 +161,7 @@ Labels output_labels(const Equation& equation, int ellipsis, std::string_view te
       for (Label label : *part) ++uses[label];
   }
   Labels labels;
-  if (!equation.has_output) {  // what occurs once, in alphabetical order, behind the ellipsis
+  if (!equation.has_output) {  // what occurs once, in alphabetical order, after the ellipsis
     append_ellipsis(labels, ellipsis);
     for (const auto& [label, count] : uses)
       if (count == 1) labels.push_back(label);

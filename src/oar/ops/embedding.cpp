@@ -56,7 +56,7 @@ Tensor sparse_gradient(const Tensor& grad, const Tensor& x, const Tensor& weight
   return make_selected_rows(rows, reshape(grad, values), weight.dims());
 }
 
-// The number of its slice for every element behind a batch, to index a batched table with.
+// The number of its slice for every element after a batch, to index a batched table with.
 Tensor slice_numbers(Dim batch, int rank) {
   Shape shape{batch};
   for (int i = 1; i < rank; ++i) shape.push_back(1);

@@ -39,7 +39,8 @@ Tensor shared_gradient(const Vjp& v) {
 
 const OpDef max_op = {
     .schema = "max(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
-    .brief = "The largest element along axes; NaN if there is one. Ties share the gradient evenly.",
+    .brief =
+        "The largest element along axes; NaN if one of them is. Ties share the gradient evenly.",
     .infer = [](const args::max& a) { return infer_extreme(a.x, a.axis, a.keepdim); },
     .vjp = [](const vjp::max& v) -> Grads { return shared_gradient(v); },
     .saves = "x out",
@@ -55,7 +56,7 @@ const OpDef max_op = {
 const OpDef min_op = {
     .schema = "min(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
     .brief =
-        "The smallest element along axes; NaN if there is one. Ties share the gradient "
+        "The smallest element along axes; NaN if one of them is. Ties share the gradient "
         "evenly.",
     .infer = [](const args::min& a) { return infer_extreme(a.x, a.axis, a.keepdim); },
     .vjp = [](const vjp::min& v) -> Grads { return shared_gradient(v); },
@@ -115,8 +116,8 @@ const OpDef argmax_op = {
         "argmax(Tensor x, int? axis = None, bool keepdim = False, dtype dtype = int64) -> "
         "Tensor",
     .brief =
-        "Where the largest element stands: the first of equals, NaN above all. Without an "
-        "axis it is the place in the flattened tensor.",
+        "The index of the largest element: the first of equals, NaN counts as the largest. Without an "
+        "axis it is the index in the flattened tensor.",
     .infer = [](const args::argmax& a) { return infer_place(a.x, a.axis, a.keepdim, a.dtype); },
     .shard = "...a... -> ...... ; a@axis whole",
     .traits = Trait::Reduction | Trait::NoGrad,
@@ -132,8 +133,8 @@ const OpDef argmin_op = {
         "argmin(Tensor x, int? axis = None, bool keepdim = False, dtype dtype = int64) -> "
         "Tensor",
     .brief =
-        "Where the smallest element stands: the first of equals, NaN below all. Without an "
-        "axis it is the place in the flattened tensor.",
+        "The index of the smallest element: the first of equals, NaN counts as the smallest. Without an "
+        "axis it is the index in the flattened tensor.",
     .infer = [](const args::argmin& a) { return infer_place(a.x, a.axis, a.keepdim, a.dtype); },
     .shard = "...a... -> ...... ; a@axis whole",
     .traits = Trait::Reduction | Trait::NoGrad,

@@ -403,9 +403,10 @@ const OpDef masked_scatter_op = {
     .decompose = [](const args::masked_scatter& a) -> Made {
       const Tensor mask = broadcast_to(a.mask, a.x.dims());
       const Dim count = nonzero(mask).dim(0);
-      user_check(!known_less(a.value.numel(), count), ErrorKind::InvalidArgument,
-                 "value has {} elements for the {} places of the mask.", a.value.numel().str(),
-                 count.str());
+      // While sizes are inferred the mask has no content yet; the run then checks the count.
+      user_check(!count.is_known() || !known_less(a.value.numel(), count),
+                 ErrorKind::InvalidArgument, "value has {} elements for the {} places of the mask.",
+                 a.value.numel().str(), count.str());
       const Tensor flat = reshape(a.value, {a.value.numel()});
       return index_put(a.x, {mask}, slice_view(flat, SliceIndex().range(0, count)));
     },

@@ -1,4 +1,4 @@
-// Joining tensors and taking them apart: concat, stack, split and their kin.
+// Joining tensors and taking them apart: concat, stack, split and related ops.
 #include "oar/ops/gen/join.h"
 
 #include "oar/ops/batching.h"
@@ -49,7 +49,7 @@ Metas infer_concat(TensorList x, int64_t given_axis) {
 
 const OpDef concat_op = {
     .schema = "concat(Tensor[] x, int axis = 0) -> Tensor",
-    .brief = "The tensors one behind the other along an axis.",
+    .brief = "The tensors concatenated along an axis.",
     .infer = [](const args::concat& a) { return infer_concat(a.x, a.axis); },
     .vjp = [](const vjp::concat& v) -> Grads {
       const int64_t axis = normalise_axis(v.axis, v.grad.rank());
@@ -235,7 +235,7 @@ const OpDef chunk_op = {
 
 const OpDef tensor_split_at_op = {
     .schema = "tensor_split_at(Tensor(a) x, int[] indices, int axis = 0) -> Tensor(a)[]",
-    .brief = "x cut in front of each index: x[:i], x[i:j], …, x[k:]. Views.",
+    .brief = "x cut before each index: x[:i], x[i:j], …, x[k:]. Views.",
     .decompose = [](const args::tensor_split_at& a) -> Made {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
       Made parts;

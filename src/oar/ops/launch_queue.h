@@ -1,8 +1,8 @@
-// Kernel calls that wait.
+// A queue of kernel calls that run later.
 //
-// A call is checked, inferred, and given its memory and its views as ever; only the kernel does not
-// run yet. So a waiting call is to its caller what a call on a device's stream is: results are tensors
-// like others, writes happen in order, and whoever looks at a content has what is before it made first.
+// A call is checked and inferred and gets its memory and its views as usual; only its kernel runs later.
+// So a queued call is like a call on a device's stream: its results are ordinary tensors, writes keep
+// their order, and reading data flushes the queue first.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,14 @@ namespace oar {
 class LaunchQueue {
  public:
   virtual ~LaunchQueue() = default;
-  // Takes over a call that the kernel has accepted. False: it is to be made now, and what it reads is
-  // there.
+  // Queues a call that the kernel has accepted. False: the caller runs it now, and its operands have
+  // their content.
   virtual bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) = 0;
-  // Makes all calls that wait.
+  // Runs all queued calls.
   virtual void settle() = 0;
 };
 
-// The queue of this thread, if calls are to wait.
+// The queue of this thread, if calls are queued.
 // initial-exec, as for the layers: read on every call.
 inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initial-exec"))) =
     nullptr;
@@ -29,16 +29,16 @@ inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initia
 // … and the one whose scope this thread is in, in use or not: scopes need not end in order.
 inline thread_local LaunchQueue* t_scope_queue __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// The op that the user called, of which the call at hand may be a part.
+// The op that the user called; the current call may be a part of it.
 inline thread_local const Op* t_called_op __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// The error of a call that waited. It names the op that was called, and where; nobody else's business.
+// The error of a queued call. It names the op that the user called, and where.
 class LateError : public Error {
  public:
   using Error::Error;
 };
 
-// What waits on other threads is made as far as this call needs it. Null while nobody lets calls wait.
+// Flushes the queued calls of other threads that this call depends on. Null while no thread queues.
 using WaitForOthers = void (*)(const Op& op, Args args);
 inline std::atomic<WaitForOthers> g_wait_for_others{nullptr};
 

@@ -146,7 +146,7 @@ using LocaliseRule = Rule<void, PieceCall>;
 enum class Trait : uint32_t {
   None = 0,
   Elementwise = 1u << 0,  // out[i] depends on in[i] only; operands are broadcast in front
-  Broadcast = 1u << 1,    // tensor operands are broadcast to one shape in front of every rule
+  Broadcast = 1u << 1,    // tensor operands are broadcast to one shape before every rule
   Promote = 1u << 2,      // … and cast to one dtype
   FloatMath = 1u << 3,    // integers become the default float first (exp, divide)
   Linear = 1u << 4,       // in its tensor operands together: jvp applies the op to the tangents

@@ -89,7 +89,7 @@ const OpDef median_along_op = {
       const auto [sorted, places] = sort_with_indices(a.x, axis);
       const Tensor numbers = numbers_along(a.x, axis);
       Tensor low = middle(numbers, false), high = middle(numbers, true);
-      if (!a.ignore_nan) {  // the first NaN stands behind the last number
+      if (!a.ignore_nan) {  // the first NaN stands after the last number
         const Tensor spoilt = less_than(numbers, length_of(a.x, axis));
         low = where(spoilt, numbers, low);
         high = where(spoilt, numbers, high);

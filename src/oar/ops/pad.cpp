@@ -87,7 +87,7 @@ Tensor part(const Tensor& x, int64_t axis, Dim start, Dim stop) {
   return slice_view(x, SliceIndex().skip(axis).range(start, stop));
 }
 
-// The elements in front of (or behind) x along one axis.
+// The elements before (or after) x along one axis.
 Tensor border(const Tensor& x, int64_t axis, Dim size, bool before, std::string_view mode) {
   const Dim n = x.dim(axis);
   if (mode == "circular")

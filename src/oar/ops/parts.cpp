@@ -64,7 +64,7 @@ const OpDef sgn_op = {
 
 const OpDef signbit_op = {
     .schema = "signbit(Tensor x) -> Tensor",
-    .brief = "Whether x has a minus sign, be it in front of a 0.",
+    .brief = "Whether x has a minus sign; -0.0 has one too.",
     .infer = infer::bool_like_first,
     .shard = "... -> ...",
     .traits = kQuestion,

@@ -175,7 +175,7 @@ Shape unpooled_sizes(const A& a, const ImageAxes& axes) {
   return Shape(given);
 }
 
-// The channels of images that have them last, moved behind the batch, and back.
+// The channels of images that have them last, moved after the batch, and back.
 Tensor channels_first(const Tensor& x, const ImageAxes& axes) {
   if (!axes.channels_last) return x;
   IntVector order{0, static_cast<int64_t>(axes.channel())};

@@ -1,4 +1,4 @@
-// Broadcast and type promotion, once, in front of every rule: they become explicit calls of cast and
+// Broadcast and type promotion, once, before every rule: they become explicit calls of cast and
 // broadcast_to, so that no vjp, sharding rule or kernel has to know of them.
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"

@@ -45,7 +45,7 @@ Dims sizes_from(const Tensor& x, int64_t axis, size_t count) {
 }
 
 // The matrix of each axis in NumPy, applied one after the other to FROM. IN and OUT are an axis's
-// sizes in front of and behind a resampling; the gradient contracts with its results (axis 0).
+// sizes before and after a resampling; the gradient contracts with its results (axis 0).
 #define OAR_RESAMPLE_NUMPY(FROM, IN, OUT, CONTRACTED)                                                 \
   "__import__('functools').reduce(lambda y, k: np.moveaxis(np.tensordot(y, (lambda n, o: (lambda r: " \
   "np.array([sum(np.eye(n)[min(max(i, 0), n - 1)] * w for i, w in {'nearest': lambda j: "             \

@@ -52,8 +52,8 @@ const OpDef searchsorted_op = {
         "searchsorted(Tensor sorted_sequence, Tensor values, bool out_int32 = False, bool right = False) "
         "-> Tensor",
     .brief =
-        "Where each value would be inserted into a sorted row: in front of equal elements, or with `right` "
-        "behind them.",
+        "Where each value would be inserted into a sorted row: before equal elements, or with `right` "
+        "after them.",
     .infer =
         [](const args::searchsorted& a) {
           return infer_places(a.sorted_sequence, a.values, a.out_int32);
@@ -237,8 +237,8 @@ const OpDef unique_flat_op = {
         "unique_flat(Tensor x, bool return_index = False, bool return_inverse = False, bool return_counts = "
         "False) -> (Tensor out, Tensor index, Tensor inverse, Tensor counts)",
     .brief =
-        "The different elements in order; where each first stood, which of them every element is, and how "
-        "often it occurs. What is not asked for is empty.",
+        "The different elements in order; where each first occurs, which of them every element is, and how "
+        "often it occurs. What is not requested is empty.",
     .infer = [](const args::unique_flat& a) -> Metas {
       const Dim found = unknown_count(a.x, "unique");
       const auto places = [](Dim size) { return TensorMeta{DType::Int64, Shape{size}, true}; };
@@ -269,7 +269,7 @@ const OpDef unique_rows_op = {
     .schema =
         "unique_rows(Tensor x, bool consecutive = False) -> (Tensor index, Tensor inverse, Tensor counts)",
     .brief =
-        "Where the different rows of a matrix first stand, in the order of the rows; which of them every row "
+        "Where the different rows of a matrix first occur, in the order of the rows; which of them every row "
         "is, and how often each occurs. If consecutive, rows that differ from the one before.",
     .infer = [](const args::unique_rows& a) -> Metas {
       user_check(a.x.rank() == 2, ErrorKind::InvalidArgument, "x of shape {} is no matrix.",

@@ -104,7 +104,7 @@ class Binder {
     return is_bound(at) ? std::nullopt : std::optional(Key{'.', rank_ - at});
   }
 
-  // Letters at the end behind "...", or in front of it, or alone.
+  // Letters at the end after "...", or before it, or alone.
   void place_at_an_end(const ShardTerm& term, PlanTensor& t) {
     std::string letters = term.factors, back;
     for (char letter : last_)

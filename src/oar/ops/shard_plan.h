@@ -20,7 +20,7 @@ class Op;
 
 // How a result comes back from the pieces of a factor.
 enum class Join : uint8_t {
-  Concat,  // the result has the factor: one piece behind the other
+  Concat,  // the result has the factor: one piece after the other
   Same,    // every piece computes all of it
   Sum,
   Max,

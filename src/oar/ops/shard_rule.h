@@ -8,7 +8,7 @@
 //   "nc... -> nc... ; c@channels_last, ... whole"  pooling: what `...` stands for is not cut
 //   "whole: how many are kept depends on all of them"   nothing may be cut, and why
 //
-// A letter names a factor; `...` is any number of leading (or, behind a factor, trailing) axes that
+// A letter names a factor; `...` is any number of leading (or, after a factor, trailing) axes that
 // pass through. Behind the semicolon: the attribute a factor is bound to, and how results without it
 // come from the pieces: sum (which is what is meant where nothing is said), max, min, mean, again
 // (the op itself, over the pieces), same (each piece has all of it), masked sum by x (x holds positions
@@ -27,8 +27,8 @@ namespace oar {
 
 struct ShardTerm {
   bool leading = false;   // starts with ...
-  std::string factors;    // letters behind it
-  bool trailing = false;  // ... behind the factors
+  std::string factors;    // letters after it
+  bool trailing = false;  // ... after the factors
 };
 
 struct ShardFactor {

@@ -16,7 +16,7 @@
 namespace oar {
 namespace {
 
-// The same index behind a batch.
+// The same index after a batch.
 SliceIndex behind_batch(Ints index) {
   SliceIndex shifted;
   shifted.all();
@@ -184,7 +184,7 @@ SliceIndex index_of_axes(const Tensor& x, Ints axes, Ints starts, Ints ends,
                "axes {} names axis {} twice.", to_string(axes), axis);
     seen.push_back(axis);
     const int64_t step = strides ? (*strides)[i] : 1;
-    // Paddle has no None: -1 ends a backward slice behind the first element.
+    // Paddle has no None: -1 ends a backward slice after the first element.
     const int64_t end = step < 0 && ends[i] == -1 ? kOpenLow : ends[i];
     int64_t* item = index.data() + 4 * axis;
     item[1] = starts[i];

@@ -63,7 +63,7 @@ const OpDef sort_op = {
     .schema =
         "sort(Tensor x, int axis = -1, bool descending = False, bool stable = False) -> "
         "Tensor",
-    .brief = "The elements along an axis in order. It is stable whatever is asked.",
+    .brief = "The elements along an axis in order. The sort is always stable.",
     .decompose = [](const args::sort& a) -> Made {
       return std::get<0>(sort_with_indices(a.x, a.axis, a.descending));
     },
@@ -86,9 +86,7 @@ const OpDef argsort_op = {
     .schema =
         "argsort(Tensor x, int axis = -1, bool descending = False, bool stable = False) -> "
         "Tensor",
-    .brief =
-        "Where the elements along an axis stand, in the order of their values. It is stable "
-        "whatever is asked.",
+    .brief = "The indices that sort the elements along an axis. The sort is always stable.",
     .decompose = [](const args::argsort& a) -> Made {
       return std::get<1>(sort_with_indices(a.x, a.axis, a.descending));
     },
@@ -123,7 +121,7 @@ const OpDef topk_along_op = {
         "topk_along(Tensor x, int k, int axis, bool largest = True) -> (Tensor values, "
         "Tensor indices)",
     .brief =
-        "The k largest (or smallest) elements along an axis in order, and where they stand. "
+        "The k largest (or smallest) elements along an axis in order, and their indices. "
         "Of equals the first ones are taken.",
     .infer = [](const args::topk_along& a) -> Metas {
       const int64_t axis = axis_of(a.x, a.axis);
@@ -162,7 +160,7 @@ const OpDef topk_op = {
         "-> (Tensor values, Tensor indices)",
     .brief =
         "The k largest (or smallest) elements along an axis, the last one by default, and "
-        "where they stand. They come in order whatever `sorted` says.",
+        "their indices. They are always in order.",
     .decompose = [](const args::topk& a) -> Made {
       return topk_along(a.x, a.k, a.axis.value_or(-1), a.largest);
     },
@@ -188,8 +186,8 @@ const OpDef kthvalue_op = {
         "kthvalue(Tensor x, int k, int? axis = None, bool keepdim = False) -> (Tensor "
         "values, Tensor indices)",
     .brief =
-        "The k-th smallest element along an axis, the last one by default, and where it "
-        "stands.",
+        "The k-th smallest element along an axis, the last one by default, and its "
+        "index.",
     .infer = [](const args::kthvalue& a) -> Metas {
       const int64_t axis = axis_of(a.x, a.axis.value_or(-1));
       check_k(a.x, a.k, axis);

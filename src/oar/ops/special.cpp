@@ -1,4 +1,4 @@
-// The gamma function and its kin, Bessel functions, the inverse of erf.
+// The gamma function and related functions, Bessel functions, the inverse of erf.
 #include "oar/ops/gen/special.h"
 
 #include <algorithm>

@@ -100,7 +100,7 @@ const OpDef row_stack_op = {
 
 const OpDef dstack_op = {
     .schema = "dstack(Tensor[] x) -> Tensor",
-    .brief = "The tensors one behind the other along axis 2.",
+    .brief = "The tensors concatenated along axis 2.",
     .decompose = [](const args::dstack& a) -> Made { return concat(all_with_rank(a.x, 3), 2); },
     .traits = Trait::Linear,
     .numpy = "np.dstack(x)",

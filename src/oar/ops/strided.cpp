@@ -16,7 +16,7 @@ namespace {
 // The words of dims as an op's list of numbers.
 IntArgs words(const Shape& dims) { return IntArgs(as_words(dims)); }
 
-// Strides behind a batch of tensors with that many elements.
+// Strides after a batch of tensors with that many elements.
 Shape batch_strides(Dim numel, Ints stride) { return behind_batch(numel, as_dims(stride)); }
 
 const OpDef as_strided_op = {

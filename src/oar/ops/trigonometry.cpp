@@ -1,4 +1,4 @@
-// Elementwise ops on angles, and their hyperbolic kin.
+// Elementwise ops on angles, and their hyperbolic counterparts.
 #include "oar/ops/gen/trigonometry.h"
 
 #include "oar/ops/infer.h"

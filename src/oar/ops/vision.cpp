@@ -143,7 +143,7 @@ const OpDef temporal_shift_op = {
         "temporal_shift(Tensor x, int seg_num, float shift_ratio = 0.25, str data_format = 'NCHW') -> Tensor",
     .brief =
         "Images [n * seg_num, …] as sequences of seg_num: a first part of the channels comes from the image before, a "
-        "second from the one behind (zeros where there is none), the rest stay.",
+        "second from the next one (zeros if there is none), the rest stay.",
     .decompose = [](const args::temporal_shift& a) -> Made {
       const Image x(a.x, a.data_format);
       check_positive(a.seg_num, "seg_num");

@@ -1,4 +1,4 @@
-// Batches of images are more images: a batch in front of their own first axis, and taken apart again.
+// Batches of images are more images: a batch before their own first axis, and taken apart again.
 #pragma once
 
 #include "oar/ops/batching.h"

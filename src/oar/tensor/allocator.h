@@ -24,7 +24,7 @@ void free(void* data, size_t bytes);
 
 MemoryStats stats();
 void reset_peak();
-// Gives cached blocks back to the system; answers how many bytes.
+// Gives cached blocks back to the system; returns how many bytes.
 int64_t release_cached();
 // Live bytes beyond this make an allocation an OutOfMemory error; 0 lifts the limit.
 void set_limit(int64_t bytes);

@@ -10,7 +10,7 @@ namespace oar {
 
 using ReadHook = void (*)(const Tensor& t);
 extern thread_local ReadHook t_read_hook;
-// For all threads, behind the thread's own.
+// For all threads, after the thread's own.
 extern std::atomic<ReadHook> g_read_hook;
 
 inline void note_read(const Tensor& t) {

@@ -10,7 +10,7 @@
 namespace oar {
 namespace {
 
-// A small tensor's data stands behind its header in one block: one malloc, one cache miss less. The
+// A small tensor's data stands after its header in one block: one malloc, one cache miss less. The
 // size keeps blocks within what malloc's thread cache serves; aligned_alloc would go past it.
 constexpr size_t kInlineBytes = 512;
 constexpr size_t kHeader = (sizeof(Storage) + cpu_allocator::kAlignment - 1) /

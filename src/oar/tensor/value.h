@@ -34,7 +34,7 @@ class Scalar {
   Kind kind_ = Int;
   int64_t integer_ = 0;
   double real_ = 0;
-  double imag_ = 0;  // directly behind real_: `parts` hands out both
+  double imag_ = 0;  // right after real_: `parts` hands out both
 };
 
 // One argument, borrowed: whoever made it keeps what it points to alive for the call.

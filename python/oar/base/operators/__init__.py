@@ -165,7 +165,7 @@ def _table() -> tuple[dict[str, Form], dict[str, Form]]:
 
 
 def find(name: str) -> Callable | None:
-    """The op of this name; with ``_`` behind it, the one that writes its first argument."""
+    """The op of this name; with ``_`` at the end, the one that writes its first argument."""
     forms = _table()[0]
     if name in forms:
         return forms[name]

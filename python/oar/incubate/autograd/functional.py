@@ -17,14 +17,40 @@ def _check_direction(v, wanted) -> None:
 
 
 def jvp(func, xs, v=None):
-    """(func(xs), its derivative along v); v defaults to ones."""
+    """(func(xs), its derivative along v); v defaults to ones.
+
+    Args:
+        func: the function.
+        xs: the inputs.
+        v: the direction or cotangent; ones if None.
+
+    Examples:
+        >>> import oar
+        >>> y, tangent = oar.incubate.autograd.jvp(lambda x: x * x, oar.to_tensor([3.0]))
+        >>> tangent
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [6.])
+    """
     if v is not None:
         _check_direction(v, xs)
     return _jvp(func, xs, v)
 
 
 def vjp(func, xs, v=None):
-    """(func(xs), the gradient of xs for the cotangent v); v defaults to ones."""
+    """(func(xs), the gradient of xs for the cotangent v); v defaults to ones.
+
+    Args:
+        func: the function.
+        xs: the inputs.
+        v: the direction or cotangent; ones if None.
+
+    Examples:
+        >>> import oar
+        >>> y, gradient = oar.incubate.autograd.vjp(lambda x: x * x, oar.to_tensor([3.0]))
+        >>> gradient
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [6.])
+    """
 
     def checked(*inputs):
         outputs = func(*inputs)
@@ -56,6 +82,18 @@ class Jacobian:
 
     Tensors are flattened and put side by side: entry [i, j] is the derivative of output i by input j. With
     ``is_batched`` the first axis of all of them is a batch, and comes first: [b, i, j].
+
+    Args:
+        func: the function.
+        xs: the inputs.
+        is_batched: whether axis 0 is a batch.
+
+    Examples:
+        >>> import oar
+        >>> oar.incubate.autograd.Jacobian(lambda x: x * x, oar.to_tensor([1.0, 2.0]))[:]
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [[2., 0.],
+                [0., 4.]])
     """
 
     def __init__(self, func, xs, is_batched: bool = False) -> None:
@@ -91,7 +129,20 @@ class Jacobian:
 
 
 class Hessian:
-    """All second derivatives of a ``func`` with one value (one for each member of a batch), computed when indexed."""
+    """All second derivatives of a ``func`` with one value (one for each member of a batch), computed when indexed.
+
+    Args:
+        func: the function.
+        xs: the inputs.
+        is_batched: whether axis 0 is a batch.
+
+    Examples:
+        >>> import oar
+        >>> oar.incubate.autograd.Hessian(lambda x: (x ** 3).sum(), oar.to_tensor([1.0, 2.0]))[:]
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [[6. , 0. ],
+                [0. , 12.]])
+    """
 
     def __init__(self, func, xs, is_batched: bool = False) -> None:
         def gradient(*inputs):

@@ -13,15 +13,41 @@ def as_tensors(xs):
 
 
 def prim_enabled() -> bool:
-    """What was last asked for. Programs of Oar can always be taken apart into primitive ops."""
+    """What was last asked for. Programs of Oar can always be taken apart into primitive ops.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.incubate.autograd.prim_enabled()
+        False
+    """
     return _enabled
 
 
 def enable_prim() -> None:
+    """Asks for programs of primitive ops. Programs can always be taken apart into them, so nothing else changes.
+
+    Examples:
+        >>> import oar
+        >>> oar.incubate.autograd.enable_prim()
+        >>> oar.incubate.autograd.prim_enabled()
+        True
+        >>> oar.incubate.autograd.disable_prim()
+    """
     global _enabled
     _enabled = True
 
 
 def disable_prim() -> None:
+    """Takes back ``enable_prim``.
+
+    Examples:
+        >>> import oar
+        >>> oar.incubate.autograd.disable_prim()
+        >>> oar.incubate.autograd.prim_enabled()
+        False
+    """
     global _enabled
     _enabled = False

@@ -14,6 +14,14 @@ def shuffle_batch(x: Tensor, seed: int | Tensor | None = None) -> Tensor:
     Args:
         x: of rank 2 or more.
         seed: a number for the same order every time; the random stream's next when None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> sorted(oar.incubate.layers.shuffle_batch(oar.to_tensor([[1.0], [2.0], [3.0]])).flatten().tolist())
+        [1.0, 2.0, 3.0]
     """
     if x.ndim < 2:
         raise ValueError(f"[shuffle_batch] x must have 2 axes or more, not the shape {list(x.shape)}.")

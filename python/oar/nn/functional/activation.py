@@ -15,6 +15,21 @@ def gumbel_softmax(
 
     The softmax of ``(x + noise) / temperature``. With ``hard`` it is 1 for the largest class and 0 for the
     others, with the gradient of the softmax.
+
+    Args:
+        x: the input.
+        temperature: the lower, the closer to one-hot.
+        hard: whether the result is one-hot; the gradient is that of the soft one.
+        axis: the axis to work along; a negative one counts from the end.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.gumbel_softmax(oar.to_tensor([[1.0, 2.0, 3.0]]), hard=True).sum().item()
+        1.0
     """
     if temperature <= 0:
         raise ValueError(f"[gumbel_softmax] temperature is {temperature}; it must be positive.")
@@ -29,5 +44,22 @@ def gumbel_softmax(
 
 
 def softmax_(x: Tensor, axis: int = -1, dtype=None, name: str | None = None) -> Tensor:
-    """``softmax``, written into ``x``."""
+    """``softmax``, written into ``x``.
+
+    Args:
+        x: the input.
+        axis: the axis to work along; a negative one counts from the end.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> x = oar.to_tensor([[1.0, 1.0]])
+        >>> F.softmax_(x)
+        Tensor(shape=[1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[0.50000000, 0.50000000]])
+    """
     return ops.copy_into(x, ops.softmax(x, axis, dtype))

@@ -18,18 +18,38 @@ def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None,
         x2: ``[batch, in2]``.
         weight: ``[out, in1, in2]``.
         bias: ``[1, out]``, added to the result ``[batch, out]``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.bilinear(oar.ones([2, 3]), oar.ones([2, 4]), oar.ones([5, 3, 4])).shape
+        [2, 5]
     """
     result = oar.einsum("bi,kij,bj->bk", x1, weight, x2)
     return result if bias is None else result + bias
 
 
 def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Tensor:
-    """1 where a position lies within a sequence and 0 behind its end, in a new last axis.
+    """1 for positions within a sequence and 0 after its end, along a new last axis.
 
     Args:
         x: the lengths of the sequences.
         maxlen: the size of the new axis, a number or a Tensor; None for the greatest length.
-        dtype: the dtype of the mask.
+        dtype: the dtype of the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.sequence_mask(oar.to_tensor([1, 3]), maxlen=4)
+        Tensor(shape=[2, 4], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[1, 0, 0, 0],
+                [1, 1, 1, 0]])
     """
     longest = maxlen if maxlen is not None else x.max() if x.size else 0
     size = int(longest.item() if isinstance(longest, Tensor) else longest)

@@ -27,7 +27,28 @@ def _output_size(output_size: Any, output_padding: Any, dims: int) -> Any:
 
 def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
            data_format: str = "NCL", name: str | None = None) -> Tensor:
-    """Slides filters [out, in / groups, length] over sequences, 'NCL' or 'NLC'."""
+    """Slides filters [out, in / groups, length] over sequences, 'NCL' or 'NLC'.
+
+    Args:
+        x: the input.
+        weight: the filters.
+        bias: what is added to each channel, or None.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.conv1d(oar.to_tensor([[[1.0, 2.0, 3.0, 4.0]]]), oar.to_tensor([[[1.0, -1.0]]]))
+        Tensor(shape=[1, 1, 3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[-1., -1., -1.]]])
+    """
     if padding.__class__ is int:
         return ops.conv1d(x, weight, bias, stride, padding, dilation, groups, data_format)
     numbers, algorithm = resolve_padding(padding, 1, data_format)
@@ -36,7 +57,30 @@ def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padd
 
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
            data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """Slides filters [out, in / groups, height, width] over images, 'NCHW' or 'NHWC'."""
+    """Slides filters [out, in / groups, height, width] over images, 'NCHW' or 'NHWC'.
+
+    Args:
+        x: the input.
+        weight: the filters.
+        bias: what is added to each channel, or None.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> images, filters = oar.ones([1, 3, 5, 5]), oar.ones([2, 3, 3, 3])
+        >>> F.conv2d(images, filters, padding=1).shape
+        [1, 2, 5, 5]
+        >>> F.conv2d(images, filters)[0, 0, 0, 0].item()
+        27.0
+    """
     if padding.__class__ is int:
         return ops.conv2d(x, weight, bias, stride, padding, dilation, groups, data_format)
     numbers, algorithm = resolve_padding(padding, 2, data_format)
@@ -45,7 +89,27 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padd
 
 def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
            data_format: str = "NCDHW", name: str | None = None) -> Tensor:
-    """Slides filters [out, in / groups, depth, height, width] over volumes, 'NCDHW' or 'NDHWC'."""
+    """Slides filters [out, in / groups, depth, height, width] over volumes, 'NCDHW' or 'NDHWC'.
+
+    Args:
+        x: the input.
+        weight: the filters.
+        bias: what is added to each channel, or None.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.conv3d(oar.ones([1, 1, 4, 4, 4]), oar.ones([2, 1, 2, 2, 2])).shape
+        [1, 2, 3, 3, 3]
+    """
     if padding.__class__ is int:
         return ops.conv3d(x, weight, bias, stride, padding, dilation, groups, data_format)
     numbers, algorithm = resolve_padding(padding, 3, data_format)
@@ -59,6 +123,28 @@ def conv1d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stri
 
     Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
     names one.
+
+    Args:
+        x: the input.
+        weight: the filters.
+        bias: what is added to each channel, or None.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        output_padding: how many elements to add at one end of the result.
+        groups: the number of groups of channels.
+        dilation: the distance between the taps of a filter.
+        output_size: the sizes of the result.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.conv1d_transpose(oar.to_tensor([[[1.0, 2.0]]]), oar.to_tensor([[[1.0, 10.0]]]), stride=2)
+        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[1. , 10., 2. , 20.]]])
     """
     size = _output_size(output_size, output_padding, 1)
     numbers, algorithm = resolve_padding(padding, 1, data_format)
@@ -73,6 +159,27 @@ def conv2d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stri
 
     Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
     names one.
+
+    Args:
+        x: the input.
+        weight: the filters.
+        bias: what is added to each channel, or None.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        output_padding: how many elements to add at one end of the result.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        output_size: the sizes of the result.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.conv2d_transpose(oar.ones([1, 3, 4, 4]), oar.ones([3, 2, 2, 2]), stride=2).shape
+        [1, 2, 8, 8]
     """
     size = _output_size(output_size, output_padding, 2)
     numbers, algorithm = resolve_padding(padding, 2, data_format)
@@ -87,6 +194,27 @@ def conv3d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stri
 
     Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
     names one.
+
+    Args:
+        x: the input.
+        weight: the filters.
+        bias: what is added to each channel, or None.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        output_padding: how many elements to add at one end of the result.
+        groups: the number of groups of channels.
+        dilation: the distance between the taps of a filter.
+        output_size: the sizes of the result.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.conv3d_transpose(oar.ones([1, 1, 2, 2, 2]), oar.ones([1, 1, 2, 2, 2]), stride=2).shape
+        [1, 1, 4, 4, 4]
     """
     size = _output_size(output_size, output_padding, 3)
     numbers, algorithm = resolve_padding(padding, 3, data_format)

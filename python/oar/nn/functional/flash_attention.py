@@ -38,6 +38,26 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, dropout: float = 
 
     ``fixed_seed_offset`` is a tensor of two integers, a seed and an offset: weights are then dropped by that
     stream alone, the same in every call. ``rng_name`` names a generator in Paddle; there is one here.
+
+    Args:
+        query: the queries.
+        key: the keys.
+        value: the values.
+        dropout: the probability of dropping an attention weight in training.
+        causal: whether a position sees only itself and earlier ones.
+        return_softmax: whether to return the softmax as well.
+        fixed_seed_offset: accepted for compatibility.
+        rng_name: accepted for compatibility.
+        training: whether the call is part of training.
+        softmax_scale: the factor of the scores; 1 / sqrt(width) if None.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> x = oar.ones([1, 4, 2, 8])  # [batch, length, heads, width]
+        >>> result, weights = F.flash_attention.flash_attention(x, x, x, causal=True)
+        >>> result.shape, weights is None
+        ([1, 4, 2, 8], True)
     """
     with _stream(fixed_seed_offset if training and dropout else None):
         if not return_softmax:
@@ -73,7 +93,24 @@ class _stream:
 def flash_attn_qkvpacked(qkv: Tensor, dropout: float = 0.0, causal: bool = False, return_softmax: bool = False, *,
                          fixed_seed_offset: Tensor | None = None, rng_name: str = "", training: bool = True,
                          name: str | None = None):
-    """Attention of query, key and value packed as [batch, length, sharers + 2, key heads, width]."""
+    """Attention of query, key and value packed as [batch, length, sharers + 2, key heads, width].
+
+    Args:
+        qkv: queries, keys and values.
+        dropout: the probability of dropping an attention weight in training.
+        causal: whether a position sees only itself and earlier ones.
+        return_softmax: whether to return the softmax as well.
+        fixed_seed_offset: accepted for compatibility.
+        rng_name: accepted for compatibility.
+        training: whether the call is part of training.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> result, _ = F.flash_attn_qkvpacked(oar.ones([1, 4, 3, 2, 8]))
+        >>> result.shape
+        [1, 4, 2, 8]
+    """
     query = ops.reshape(qkv[:, :, :-2], [0, 0, -1, qkv.shape[-1]])
     return flash_attention(query, qkv[:, :, -2], qkv[:, :, -1], dropout, causal, return_softmax,
                            fixed_seed_offset=fixed_seed_offset, rng_name=rng_name, training=training)
@@ -83,9 +120,34 @@ def flash_attn_unpadded(query: Tensor, key: Tensor, value: Tensor, cu_seqlens_q:
                         max_seqlen_q: int, max_seqlen_k: int, scale: float, dropout: float = 0.0,
                         causal: bool = False, return_softmax: bool = False, fixed_seed_offset: Tensor | None = None,
                         rng_name: str = "", training: bool = True, name: str | None = None):
-    """Attention of sequences that stand one behind the other in [total length, heads, width].
+    """Attention of sequences that are concatenated in [total length, heads, width].
 
     ``cu_seqlens_q`` and ``cu_seqlens_k`` say where each begins, and where the last one ends.
+
+    Args:
+        query: the queries.
+        key: the keys.
+        value: the values.
+        cu_seqlens_q: where each query sequence begins, and the end of the last.
+        cu_seqlens_k: where each key sequence begins, and the end of the last.
+        max_seqlen_q: the length of the longest query sequence.
+        max_seqlen_k: the length of the longest key sequence.
+        scale: the factor of the scores.
+        dropout: the probability of dropping an attention weight in training.
+        causal: whether a position sees only itself and earlier ones.
+        return_softmax: whether to return the softmax as well.
+        fixed_seed_offset: accepted for compatibility.
+        rng_name: accepted for compatibility.
+        training: whether the call is part of training.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> x = oar.ones([5, 2, 8])  # sequences of 2 and 3 steps
+        >>> ends = oar.to_tensor([0, 2, 5], dtype='int32')
+        >>> result, _ = F.flash_attention.flash_attn_unpadded(x, x, x, ends, ends, 3, 3, 0.35)
+        >>> result.shape
+        [5, 2, 8]
     """
     if return_softmax:
         raise NotImplementedError("sequences of different lengths have no common matrix of weights; "
@@ -106,7 +168,31 @@ def flash_attn_varlen_qkvpacked(qkv: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k:
                                 return_softmax: bool = False, fixed_seed_offset: Tensor | None = None,
                                 rng_name: str = "", varlen_padded: bool = True, training: bool = True,
                                 name: str | None = None):
-    """``flash_attn_unpadded`` of query, key and value packed as [total length, sharers + 2, key heads, width]."""
+    """``flash_attn_unpadded`` of query, key and value packed as [total length, sharers + 2, key heads, width].
+
+    Args:
+        qkv: queries, keys and values.
+        cu_seqlens_q: where each query sequence begins, and the end of the last.
+        cu_seqlens_k: where each key sequence begins, and the end of the last.
+        max_seqlen_q: the length of the longest query sequence.
+        max_seqlen_k: the length of the longest key sequence.
+        scale: the factor of the scores.
+        dropout: the probability of dropping an attention weight in training.
+        causal: whether a position sees only itself and earlier ones.
+        return_softmax: whether to return the softmax as well.
+        fixed_seed_offset: accepted for compatibility.
+        rng_name: accepted for compatibility.
+        varlen_padded: whether the sequences are padded.
+        training: whether the call is part of training.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> qkv, ends = oar.ones([5, 3, 2, 8]), oar.to_tensor([0, 2, 5], dtype='int32')  # sequences of 2 and 3 steps
+        >>> result, _ = F.flash_attn_varlen_qkvpacked(qkv, ends, ends, 3, 3, 0.35, varlen_padded=False)
+        >>> result.shape
+        [5, 2, 8]
+    """
     query = ops.reshape(qkv[:, :-2], [0, -1, qkv.shape[-1]])
     return flash_attn_unpadded(query, qkv[:, -2], qkv[:, -1], cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
                                scale, dropout, causal, return_softmax, fixed_seed_offset, rng_name, training)

@@ -47,6 +47,17 @@ def ctc_loss(
         blank: the class that stands for no label.
         reduction: ``'mean'`` (of losses divided by label lengths), ``'sum'`` or ``'none'``.
         norm_by_times: divide each sequence's gradient by its number of steps.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> scores = oar.zeros([4, 1, 3])  # [steps, batch, classes]
+        >>> F.ctc_loss(scores, oar.to_tensor([[1, 2]], dtype='int32'), oar.to_tensor([4]), oar.to_tensor([2]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.84319949)
     """
     loss = ops.ctc(ops.log_softmax(log_probs, -1), labels, input_lengths, label_lengths, blank)
     if norm_by_times:
@@ -78,6 +89,18 @@ def rnnt_loss(
         blank: the class that stands for no label.
         fastemit_lambda: makes the gradient of emissions larger by this share (FastEmit).
         reduction: ``'mean'``, ``'sum'`` or ``'none'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> scores = oar.zeros([1, 3, 3, 4])  # [batch, steps, labels + 1, classes]
+        >>> labels, steps, length = (oar.to_tensor(v, dtype='int32') for v in ([[1, 2]], [3], [2]))
+        >>> F.rnnt_loss(scores, labels, steps, length)
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               -1.79175949)
     """
     loss = ops.rnnt(input, label, input_lengths, label_lengths, blank, fastemit_lambda)
     return _reduced("rnnt_loss", loss, reduction)
@@ -94,10 +117,28 @@ def margin_cross_entropy(
     return_softmax: bool = False,
     reduction: str | None = "mean",
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Cross entropy of cosines with margins (ArcFace and kin).
+    """Cross entropy of cosines with margins (ArcFace and similar).
 
     The labelled class's cosine becomes ``cos(margin1 * angle + margin2) - margin3``; all are multiplied by
     ``scale``. Classes are on this device only, so ``group`` is None or False.
+
+    Args:
+        logits: the scores, or the cosines.
+        label: the expected classes.
+        margin1: the factor of the angle.
+        margin2: what is added to the angle.
+        margin3: what is subtracted from the cosine.
+        scale: the factor of the cosines.
+        group: accepted for compatibility.
+        return_softmax: whether to return the softmax as well.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.margin_cross_entropy(oar.to_tensor([[0.9, 0.1], [0.2, 0.7]]), oar.to_tensor([0, 1]), scale=4.0)
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.34798729)
     """
     if group not in (None, False):
         raise NotImplementedError("[margin_cross_entropy] classes that are spread over a group are not supported.")
@@ -124,6 +165,22 @@ def softmax_with_cross_entropy(
     """The cross entropy of each sample, with the axis of the classes kept at size 1.
 
     ``numeric_stable_mode`` is accepted for compatibility: it is always stable.
+
+    Args:
+        logits: the scores, or the cosines.
+        label: the expected classes.
+        soft_label: whether labels are distributions over the classes.
+        ignore_index: a label that does not count.
+        numeric_stable_mode: accepted for compatibility.
+        return_softmax: whether to return the softmax as well.
+        axis: the axis to work along; a negative one counts from the end.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.softmax_with_cross_entropy(oar.to_tensor([[2.0, 0.5]]), oar.to_tensor([[0]]))
+        Tensor(shape=[1, 1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[0.20141339]])
     """
     if label.ndim not in (logits.ndim, logits.ndim - 1):
         raise ValueError(
@@ -148,6 +205,25 @@ def triplet_margin_with_distance_loss(
     """``max(0, distance(input, positive) - distance(input, negative) + margin)`` for any distance.
 
     With ``swap``, the negative's smaller distance to the input or the positive counts.
+
+    Args:
+        input: the input.
+        positive: the samples of the same class.
+        negative: the samples of another class.
+        distance_function: a function of two tensors; the Euclidean distance if None.
+        margin: the margin; see the description above.
+        swap: whether the distance of positive and negative counts if that is smaller.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.triplet_margin_with_distance_loss(oar.to_tensor([[0.0]]), oar.to_tensor([[1.0]]), oar.to_tensor([[1.5]]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.49999994)
     """
     if margin < 0:
         raise ValueError(f"[triplet_margin_with_distance_loss] margin is {margin}; it must not be negative.")
@@ -181,6 +257,19 @@ def adaptive_log_softmax_with_loss(
         tail_weights: for each cluster a projection and the scores of its classes.
         cutoffs: where clusters begin; the last is the number of classes.
         head_bias: added to the head's scores.
+
+    Returns:
+        two tensors, as described above.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> x, labels = oar.ones([2, 4]), oar.to_tensor([0, 5])
+        >>> head, tail = oar.zeros([4, 3]), [[oar.zeros([4, 2]), oar.zeros([2, 4])]]
+        >>> output, loss = F.adaptive_log_softmax_with_loss(x, labels, head, tail, cutoffs=[2, 6])
+        >>> loss
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               1.79175949)
     """
     if label.ndim > 1 or input.ndim != label.ndim + 1 or (label.ndim == 1 and input.shape[0] != label.shape[0]):
         raise ValueError(

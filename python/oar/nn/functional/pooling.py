@@ -77,32 +77,125 @@ def _fractional_max_pool(dims: int, x: Tensor, output_size, kernel_size, random_
 
 def max_pool1d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
                name: str | None = None):
-    """The largest element of each window; with ``return_mask`` also its place."""
+    """The largest element of each window; with ``return_mask`` also its place.
+
+    Args:
+        x: the input.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        return_mask: whether to return the places of the elements as well.
+        ceil_mode: whether windows that reach over the edge count.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.max_pool1d(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
+        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[3., 4.]]])
+    """
     return _max_pool(ops.max_pool1d, 1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
 def max_pool2d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
                data_format: str = "NCHW", name: str | None = None):
-    """The largest element of each window; with ``return_mask`` also its place."""
+    """The largest element of each window; with ``return_mask`` also its place.
+
+    Args:
+        x: the input.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        return_mask: whether to return the places of the elements as well.
+        ceil_mode: whether windows that reach over the edge count.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> x = oar.arange(16, dtype='float32').reshape([1, 1, 4, 4])
+        >>> F.max_pool2d(x, 2).reshape([2, 2])
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[5. , 7. ],
+                [13., 15.]])
+    """
     return _max_pool(ops.max_pool2d, 2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
 def max_pool3d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
                data_format: str = "NCDHW", name: str | None = None):
-    """The largest element of each window; with ``return_mask`` also its place."""
+    """The largest element of each window; with ``return_mask`` also its place.
+
+    Args:
+        x: the input.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        return_mask: whether to return the places of the elements as well.
+        ceil_mode: whether windows that reach over the edge count.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.max_pool3d(oar.ones([1, 1, 4, 4, 4]), 2).shape
+        [1, 1, 2, 2, 2]
+    """
     return _max_pool(ops.max_pool3d, 3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
 def avg_pool1d(x: Tensor, kernel_size, stride=None, padding=0, exclusive: bool = True, ceil_mode: bool = False,
                name: str | None = None) -> Tensor:
-    """The mean of each window; ``exclusive`` leaves the padding out of the count."""
+    """The mean of each window; ``exclusive`` leaves the padding out of the count.
+
+    Args:
+        x: the input.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        exclusive: whether the padding is left out of the mean.
+        ceil_mode: whether windows that reach over the edge count.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.avg_pool1d(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
+        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[2., 3.]]])
+    """
     numbers, algorithm = resolve_padding(padding, 1, "NCL")
     return ops.avg_pool1d(x, kernel_size, stride, numbers, ceil_mode, exclusive, None, "NCL", algorithm)
 
 
 def avg_pool2d(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, exclusive: bool = True,
                divisor_override=None, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """The mean of each window; ``exclusive`` leaves the padding out of the count."""
+    """The mean of each window; ``exclusive`` leaves the padding out of the count.
+
+    Args:
+        x: the input.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        ceil_mode: whether windows that reach over the edge count.
+        exclusive: whether the padding is left out of the mean.
+        divisor_override: what sums are divided by, or None.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> x = oar.arange(16, dtype='float32').reshape([1, 1, 4, 4])
+        >>> F.avg_pool2d(x, 2).reshape([2, 2])
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[2.50000000 , 4.50000000 ],
+                [10.50000000, 12.50000000]])
+    """
     numbers, algorithm = resolve_padding(padding, 2, data_format)
     return ops.avg_pool2d(x, kernel_size, stride, numbers, ceil_mode, exclusive, divisor_override, data_format,
                           algorithm)
@@ -110,7 +203,27 @@ def avg_pool2d(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool =
 
 def avg_pool3d(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, exclusive: bool = True,
                divisor_override=None, data_format: str = "NCDHW", name: str | None = None) -> Tensor:
-    """The mean of each window; ``exclusive`` leaves the padding out of the count."""
+    """The mean of each window; ``exclusive`` leaves the padding out of the count.
+
+    Args:
+        x: the input.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        ceil_mode: whether windows that reach over the edge count.
+        exclusive: whether the padding is left out of the mean.
+        divisor_override: what sums are divided by, or None.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.avg_pool3d(oar.ones([1, 1, 4, 4, 4]), 2).shape
+        [1, 1, 2, 2, 2]
+    """
     numbers, algorithm = resolve_padding(padding, 3, data_format)
     return ops.avg_pool3d(x, kernel_size, stride, numbers, ceil_mode, exclusive, divisor_override, data_format,
                           algorithm)
@@ -118,33 +231,132 @@ def avg_pool3d(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool =
 
 def lp_pool1d(x: Tensor, norm_type: float, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
               data_format: str = "NCL", name: str | None = None) -> Tensor:
-    """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``."""
+    """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``.
+
+    Args:
+        x: the input.
+        norm_type: the p of the norm.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        ceil_mode: whether windows that reach over the edge count.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.lp_pool1d(oar.to_tensor([[[3.0, 4.0]]]), 2.0, 2)
+        Tensor(shape=[1, 1, 1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[5.]]])
+    """
     return _lp_pool(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def lp_pool2d(x: Tensor, norm_type: float, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
               data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``."""
+    """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``.
+
+    Args:
+        x: the input.
+        norm_type: the p of the norm.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        ceil_mode: whether windows that reach over the edge count.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.lp_pool2d(oar.ones([1, 1, 4, 4]), 2.0, 2).reshape([2, 2])
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[2., 2.],
+                [2., 2.]])
+    """
     return _lp_pool(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
 def adaptive_avg_pool1d(x: Tensor, output_size, name: str | None = None) -> Tensor:
-    """Means over windows chosen so that the result has ``output_size``; None keeps a size."""
+    """Means over windows chosen so that the result has ``output_size``; None keeps a size.
+
+    Args:
+        x: the input.
+        output_size: the sizes of the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.adaptive_avg_pool1d(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
+        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[2., 3.]]])
+    """
     return ops.adaptive_avg_pool1d(x, keep_none(output_size))
 
 
 def adaptive_avg_pool2d(x: Tensor, output_size, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """Means over windows chosen so that the result has ``output_size``; None keeps a size."""
+    """Means over windows chosen so that the result has ``output_size``; None keeps a size.
+
+    Args:
+        x: the input.
+        output_size: the sizes of the result.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.adaptive_avg_pool2d(oar.ones([1, 3, 7, 5]), [2, None]).shape
+        [1, 3, 2, 5]
+    """
     return ops.adaptive_avg_pool2d(x, keep_none(output_size), data_format)
 
 
 def adaptive_avg_pool3d(x: Tensor, output_size, data_format: str = "NCDHW", name: str | None = None) -> Tensor:
-    """Means over windows chosen so that the result has ``output_size``; None keeps a size."""
+    """Means over windows chosen so that the result has ``output_size``; None keeps a size.
+
+    Args:
+        x: the input.
+        output_size: the sizes of the result.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.adaptive_avg_pool3d(oar.ones([1, 3, 4, 4, 4]), 2).shape
+        [1, 3, 2, 2, 2]
+    """
     return ops.adaptive_avg_pool3d(x, keep_none(output_size), data_format)
 
 
 def adaptive_max_pool1d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
-    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size."""
+    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size.
+
+    Args:
+        x: the input.
+        output_size: the sizes of the result.
+        return_mask: whether to return the places of the elements as well.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.adaptive_max_pool1d(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
+        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[3., 4.]]])
+    """
     if return_mask:
         _check_rank(x, 1)
         return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
@@ -152,7 +364,19 @@ def adaptive_max_pool1d(x: Tensor, output_size, return_mask: bool = False, name:
 
 
 def adaptive_max_pool2d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
-    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size."""
+    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size.
+
+    Args:
+        x: the input.
+        output_size: the sizes of the result.
+        return_mask: whether to return the places of the elements as well.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.adaptive_max_pool2d(oar.ones([1, 3, 7, 5]), 2).shape
+        [1, 3, 2, 2]
+    """
     if return_mask:
         _check_rank(x, 2)
         return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
@@ -160,7 +384,19 @@ def adaptive_max_pool2d(x: Tensor, output_size, return_mask: bool = False, name:
 
 
 def adaptive_max_pool3d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
-    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size."""
+    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size.
+
+    Args:
+        x: the input.
+        output_size: the sizes of the result.
+        return_mask: whether to return the places of the elements as well.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.adaptive_max_pool3d(oar.ones([1, 3, 4, 4, 4]), 2).shape
+        [1, 3, 2, 2, 2]
+    """
     if return_mask:
         _check_rank(x, 3)
         return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
@@ -169,29 +405,118 @@ def adaptive_max_pool3d(x: Tensor, output_size, return_mask: bool = False, name:
 
 def fractional_max_pool2d(x: Tensor, output_size, kernel_size=None, random_u: float | None = None,
                           return_mask: bool = False, name: str | None = None):
-    """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None."""
+    """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None.
+
+    Args:
+        x: the input.
+        output_size: the sizes of the result.
+        kernel_size: the size of the windows: a number, or one per axis.
+        random_u: where the windows lie, in (0, 1); random if None.
+        return_mask: whether to return the places of the elements as well.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.fractional_max_pool2d(oar.ones([1, 1, 7, 7]), 3, random_u=0.5).shape
+        [1, 1, 3, 3]
+    """
     return _fractional_max_pool(2, x, output_size, kernel_size, random_u, return_mask)
 
 
 def fractional_max_pool3d(x: Tensor, output_size, kernel_size=None, random_u: float | None = None,
                           return_mask: bool = False, name: str | None = None):
-    """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None."""
+    """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None.
+
+    Args:
+        x: the input.
+        output_size: the sizes of the result.
+        kernel_size: the size of the windows: a number, or one per axis.
+        random_u: where the windows lie, in (0, 1); random if None.
+        return_mask: whether to return the places of the elements as well.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.fractional_max_pool3d(oar.ones([1, 1, 7, 7, 7]), 3, random_u=0.5).shape
+        [1, 1, 3, 3, 3]
+    """
     return _fractional_max_pool(3, x, output_size, kernel_size, random_u, return_mask)
 
 
 def max_unpool1d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCL",
                  output_size=None, name: str | None = None) -> Tensor:
-    """Puts each element of x where the mask of a max pooling says; the rest is zero."""
+    """Puts each element of x where the mask of a max pooling says; the rest is zero.
+
+    Args:
+        x: the input.
+        indices: the mask of the pooling.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        output_size: the sizes of the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> pooled, places = F.max_pool1d(oar.to_tensor([[[1.0, 3.0, 4.0, 2.0]]]), 2, return_mask=True)
+        >>> F.max_unpool1d(pooled, places, 2)
+        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[0., 3., 4., 0.]]])
+    """
     return _max_unpool(1, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def max_unpool2d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCHW",
                  output_size=None, name: str | None = None) -> Tensor:
-    """Puts each element of x where the mask of a max pooling says; the rest is zero."""
+    """Puts each element of x where the mask of a max pooling says; the rest is zero.
+
+    Args:
+        x: the input.
+        indices: the mask of the pooling.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        output_size: the sizes of the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> pooled, places = F.max_pool2d(oar.rand([1, 1, 4, 4]), 2, return_mask=True)
+        >>> F.max_unpool2d(pooled, places, 2).shape
+        [1, 1, 4, 4]
+    """
     return _max_unpool(2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
 def max_unpool3d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCDHW",
                  output_size=None, name: str | None = None) -> Tensor:
-    """Puts each element of x where the mask of a max pooling says; the rest is zero."""
+    """Puts each element of x where the mask of a max pooling says; the rest is zero.
+
+    Args:
+        x: the input.
+        indices: the mask of the pooling.
+        kernel_size: the size of the windows: a number, or one per axis.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        output_size: the sizes of the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> pooled, places = F.max_pool3d(oar.rand([1, 1, 4, 4, 4]), 2, return_mask=True)
+        >>> F.max_unpool3d(pooled, places, 2).shape
+        [1, 1, 4, 4, 4]
+    """
     return _max_unpool(3, x, indices, kernel_size, stride, padding, data_format, output_size)

@@ -11,7 +11,24 @@ __all__ = ["class_center_sample", "gather_tree"]
 def gather_tree(ids: Tensor, parents: Tensor) -> Tensor:
     """The full sequences of a beam search, followed back from the last step: what stands in ``ids`` at each step of
     the path that leads to a beam. Both tensors are ``[steps, batch, beams]``; ``parents`` says which beam of the step
-    before each one came from."""
+    before each one came from.
+
+    Args:
+        ids: the chosen token of each beam at each step.
+        parents: the beam that each one continues.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> ids, parents = oar.to_tensor([[[1, 2]], [[3, 4]]]), oar.to_tensor([[[0, 0]], [[1, 0]]])
+        >>> F.gather_tree(ids, parents)[:, 0]
+        Tensor(shape=[2, 2], dtype=int64, place=Place(cpu), stop_gradient=True,
+               [[2, 1],
+                [3, 4]])
+    """
     if ids.ndim != 3:
         raise ValueError(f"[gather_tree] ids must have the shape [steps, batch, beams], not {list(ids.shape)}.")
     if list(ids.shape) != list(parents.shape):
@@ -32,7 +49,24 @@ def gather_tree(ids: Tensor, parents: Tensor) -> Tensor:
 
 def class_center_sample(label: Tensor, num_classes: int, num_samples: int, group=None) -> tuple[Tensor, Tensor]:
     """The labels as numbers of sampled classes, and those classes: all that occur in ``label``, in order, and as many
-    others at random as are missing to ``num_samples``. There are more if more occur."""
+    others at random as are missing to ``num_samples``. There are more if more occur.
+
+    Args:
+        label: the expected classes.
+        num_classes: the number of classes.
+        num_samples: how many classes to keep.
+        group: accepted for compatibility.
+
+    Returns:
+        two tensors, as described above.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> labels, classes = F.class_center_sample(oar.to_tensor([7, 3, 7]), num_classes=10, num_samples=2)
+        >>> labels.tolist(), classes.tolist()
+        ([1, 0, 1], [3, 7])
+    """
     if not (group is False or group is None):
         raise ValueError(f"[class_center_sample] group must be None or False, not {group!r}: there is one process.")
     if num_samples > num_classes:

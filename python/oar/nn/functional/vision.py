@@ -43,6 +43,26 @@ def pad(x: Tensor, pad, mode: str = "constant", value: float = 0.0, data_format:
     numbers of pairs (mode 'constant' only) go from the last axis forward.
 
     ``mode`` is 'constant' (elements of ``value``), 'reflect', 'replicate' or 'circular'.
+
+    Args:
+        x: the input.
+        pad: how much to add, from the last axis to the first, before and after each.
+        mode: 'constant', 'reflect', 'replicate' or 'circular'.
+        value: the value of the new elements.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        pad_from_left_axis: whether the first pair belongs to the first axis where every axis has one.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.pad(oar.to_tensor([[1.0, 2.0]]), [0, 0, 1, 2])
+        Tensor(shape=[1, 5], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[0., 1., 2., 0., 0.]])
+        >>> F.pad(oar.zeros([1, 3, 4, 4]), [1, 1, 2, 2]).shape
+        [1, 3, 8, 6]
     """
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise ValueError(f"[pad] mode is {mode!r}; it can be constant, reflect, replicate or circular.")
@@ -72,7 +92,25 @@ def pad(x: Tensor, pad, mode: str = "constant", value: float = 0.0, data_format:
 
 
 def zeropad2d(x: Tensor, padding, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """Images with zeros around them: ``padding`` is [left, right, top, bottom], or one number for all."""
+    """Images with zeros around them: ``padding`` is [left, right, top, bottom], or one number for all.
+
+    Args:
+        x: the input.
+        padding: how many elements to add on each side.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.zeropad2d(oar.ones([1, 1, 2, 2]), [1, 0, 1, 0]).reshape([3, 3])
+        Tensor(shape=[3, 3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[0., 0., 0.],
+                [0., 1., 1.],
+                [0., 1., 1.]])
+    """
     return pad(x, [padding] * 4 if isinstance(padding, int) else padding, "constant", 0, data_format)
 
 
@@ -113,6 +151,26 @@ def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", 
     ``size`` is one number per axis of the image, ``scale_factor`` a number or one per axis. ``mode`` is 'nearest',
     'linear', 'bilinear', 'trilinear', 'bicubic' or 'area'. With ``align_corners`` the outermost pixels keep their
     places; otherwise ``align_mode`` 0 compares the middles of pixels, 1 their first corners.
+
+    Args:
+        x: the input.
+        size: the sizes of the result, or None.
+        scale_factor: how much larger the result is, if size is None.
+        mode: 'nearest', 'bilinear', 'linear', 'trilinear', 'bicubic' or 'area'.
+        align_corners: whether the corner pixels are aligned at their centres.
+        align_mode: 1 measures pixels by their corners, 0 by their centres.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> x = oar.to_tensor([[[[0.0, 1.0]]]])
+        >>> F.interpolate(x, size=[1, 4], mode='bilinear').flatten()
+        Tensor(shape=[4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.        , 0.25000000, 0.75000000, 1.        ])
     """
     mode = mode.lower()
     _check_interpolate(x, size, scale_factor, mode, align_corners, align_mode)
@@ -137,7 +195,26 @@ def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", 
 
 def upsample(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool = False,
              align_mode: int = 0, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """``interpolate`` under its other name."""
+    """``interpolate`` under its other name.
+
+    Args:
+        x: the input.
+        size: the sizes of the result, or None.
+        scale_factor: how much larger the result is, if size is None.
+        mode: 'nearest', 'bilinear', 'linear', 'trilinear', 'bicubic' or 'area'.
+        align_corners: whether the corner pixels are aligned at their centres.
+        align_mode: 1 measures pixels by their corners, 0 by their centres.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.upsample(oar.zeros([1, 3, 4, 4]), scale_factor=2).shape
+        [1, 3, 8, 8]
+    """
     return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
 
 
@@ -157,10 +234,45 @@ def _windows(kernel_sizes, strides, paddings, dilations) -> list:
 
 
 def unfold(x: Tensor, kernel_sizes, strides=1, paddings=0, dilations=1, name: str | None = None) -> Tensor:
-    """Windows of images [n, c, h, w] as columns: [n, c * kernel height * kernel width, windows]."""
+    """Windows of images [n, c, h, w] as columns: [n, c * kernel height * kernel width, windows].
+
+    Args:
+        x: the input.
+        kernel_sizes: the size of the windows.
+        strides: the distance of neighbouring windows.
+        paddings: how many zeros to add on each side.
+        dilations: the distance between the taps of a window.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.unfold(oar.zeros([1, 3, 4, 4]), 2).shape
+        [1, 12, 9]
+    """
     return ops.im2col(x, *_windows(kernel_sizes, strides, paddings, dilations))
 
 
 def fold(x: Tensor, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name: str | None = None) -> Tensor:
-    """The reverse of ``unfold``: columns added up to images of ``output_sizes``."""
+    """The reverse of ``unfold``: columns added up to images of ``output_sizes``.
+
+    Args:
+        x: the input.
+        output_sizes: the sizes of the images.
+        kernel_sizes: the size of the windows.
+        strides: the distance of neighbouring windows.
+        paddings: how many zeros to add on each side.
+        dilations: the distance between the taps of a window.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.fold(oar.ones([1, 4, 4]), [4, 4], 2, strides=2).shape
+        [1, 1, 4, 4]
+    """
     return ops.col2im(x, _pair(output_sizes, "output_sizes"), *_windows(kernel_sizes, strides, paddings, dilations))

@@ -16,7 +16,17 @@ __all__ = ["Assign", "Bilinear", "Constant", "Dirac", "Orthogonal"]
 
 
 class Constant(Initializer):
-    """The same value everywhere."""
+    """The same value everywhere.
+
+    Args:
+        value: the value.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Linear(2, 1, weight_attr=nn.initializer.Constant(0.5)).weight.tolist()
+        [[0.5], [0.5]]
+    """
 
     def __init__(self, value: float = 0.0) -> None:
         self._value = value
@@ -26,7 +36,17 @@ class Constant(Initializer):
 
 
 class Assign(Initializer):
-    """Given values: an array, a list, a number or a tensor."""
+    """Given values: an array, a list, a number or a tensor.
+
+    Args:
+        value: an array, a list, a number or a tensor.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Linear(2, 1, weight_attr=nn.initializer.Assign([[1.0], [2.0]])).weight.tolist()
+        [[1.0], [2.0]]
+    """
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         if not isinstance(value, (np.ndarray, list, tuple, int, float, Tensor)):
@@ -50,7 +70,17 @@ def _from_array(array: np.ndarray, dtype: Any) -> Tensor:
 
 
 class Dirac(Initializer):
-    """A convolution that passes its input channels through: one at the kernel's centre, zeros elsewhere."""
+    """A convolution that passes its input channels through: one at the kernel's centre, zeros elsewhere.
+
+    Args:
+        groups: the number of groups of channels.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv1D(1, 1, 3, weight_attr=nn.initializer.Dirac()).weight.tolist()
+        [[[0.0, 1.0, 0.0]]]
+    """
 
     def __init__(self, groups: int = 1, name: str | None = None) -> None:
         if not isinstance(groups, int) or groups <= 0:
@@ -72,7 +102,15 @@ class Dirac(Initializer):
 
 
 class Bilinear(Initializer):
-    """The weights of a transposed convolution that upsamples bilinearly."""
+    """The weights of a transposed convolution that upsamples bilinearly.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.Conv2DTranspose(1, 1, 2, weight_attr=nn.initializer.Bilinear())
+        >>> layer.weight.flatten().tolist()
+        [1.0, 0.0, 0.0, 0.0]
+    """
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
         if len(shape) != 4 or shape[2] != shape[3]:
@@ -86,7 +124,18 @@ class Bilinear(Initializer):
 
 
 class Orthogonal(Initializer):
-    """A random matrix with orthonormal rows or columns, times ``gain``; drawn as ``oar.seed`` says."""
+    """A random matrix with orthonormal rows or columns, times ``gain``; drawn as ``oar.seed`` says.
+
+    Args:
+        gain: a factor.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> w = nn.Linear(3, 3, weight_attr=nn.initializer.Orthogonal()).weight
+        >>> oar.allclose(w @ w.T, oar.eye(3), atol=1e-5).item()
+        True
+    """
 
     def __init__(self, gain: float = 1.0, name: str | None = None) -> None:
         if gain is None:

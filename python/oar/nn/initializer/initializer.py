@@ -17,6 +17,16 @@ class Initializer:
 
     A subclass writes ``sample(shape, dtype)``, which makes the values, or ``forward(var, block)``, which
     puts them into ``var`` itself.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> class Ramp(nn.initializer.Initializer):
+        ...     def __call__(self, param, block=None):
+        ...         param.set_value(oar.arange(param.size, dtype='float32').reshape(param.shape))
+        ...
+        >>> nn.Linear(2, 1, weight_attr=Ramp()).weight.tolist()
+        [[0.0], [1.0]]
     """
 
     def __call__(self, param: Tensor, block: Any = None) -> Any:
@@ -50,9 +60,22 @@ def compute_fans(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which initial weights should grow in front of a nonlinearity.
+    """The factor for initial weights before a nonlinearity.
 
     ``param`` is the negative slope of ``leaky_relu``, 0.01 when None.
+
+    Args:
+        nonlinearity: its name: 'relu', 'tanh', 'leaky_relu', ...
+        param: the slope of 'leaky_relu'.
+
+    Returns:
+        a float.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.initializer.calculate_gain('tanh')
+        1.6666666666666667
     """
     slope = 0.01 if param is None else float(param)
     gains = {
@@ -74,7 +97,20 @@ _global: list[Initializer | None] = [None, None]
 
 
 def set_global_initializer(weight_init: Initializer | None, bias_init: Initializer | None = None) -> None:
-    """Use these initialisers for parameters created without one of their own; None takes them back."""
+    """Use these initialisers for parameters created without one of their own; None takes them back.
+
+    Args:
+        weight_init: the initialiser of weights, or None.
+        bias_init: the initialiser of biases, or None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.initializer.set_global_initializer(nn.initializer.Constant(2.0))
+        >>> nn.Linear(1, 1).weight.item()
+        2.0
+        >>> nn.initializer.set_global_initializer(None)
+    """
     for what, value in (("weight_init", weight_init), ("bias_init", bias_init)):
         if value is not None and not isinstance(value, Initializer):
             raise TypeError(f"{what} should be an Initializer or None, but received {type(value).__name__}.")
@@ -94,7 +130,20 @@ def lazy_init_active() -> bool:
 
 
 class LazyGuard:
-    """Put off initialisation: parameters made inside are filled by their ``initialize()``."""
+    """Delays initialisation: parameters created inside are filled by their ``initialize()``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> with oar.LazyGuard():
+        ...     net = nn.Linear(2, 1)
+        ...
+        >>> for parameter in net.parameters():
+        ...     parameter.initialize()
+        ...
+        >>> net.weight.shape
+        [2, 1]
+    """
 
     def __enter__(self) -> None:
         global _lazy_depth

@@ -43,7 +43,19 @@ def _normal(shape: Sequence[int], dtype: Any, mean: float, std: float) -> Tensor
 
 
 class Uniform(Initializer):
-    """Values between ``low`` and ``high``, all equally likely."""
+    """Values between ``low`` and ``high``, all equally likely.
+
+    Args:
+        low: the smallest value.
+        high: the largest value.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> w = nn.Linear(4, 4, weight_attr=nn.initializer.Uniform(-0.1, 0.1)).weight
+        >>> bool((w.abs() <= 0.1).all())
+        True
+    """
 
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
         if not high >= low:
@@ -55,7 +67,18 @@ class Uniform(Initializer):
 
 
 class Normal(Initializer):
-    """Values from a normal distribution."""
+    """Values from a normal distribution.
+
+    Args:
+        mean: the mean.
+        std: the standard deviation.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Linear(2, 1, weight_attr=nn.initializer.Normal(mean=3.0, std=0.0)).weight.tolist()
+        [[3.0], [3.0]]
+    """
 
     def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
         self._mean, self._std = float(mean), float(std)
@@ -65,7 +88,21 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Values from a normal distribution, cut off at ``a`` and ``b`` standard deviations from the mean."""
+    """Values from a normal distribution, cut off at ``a`` and ``b`` standard deviations from the mean.
+
+    Args:
+        mean: the mean.
+        std: the standard deviation.
+        a: the lower cut, in standard deviations.
+        b: the upper cut, in standard deviations.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> w = nn.Linear(8, 8, weight_attr=nn.initializer.TruncatedNormal(std=0.5)).weight
+        >>> bool((w.abs() <= 1.0).all())
+        True
+    """
 
     def __init__(
         self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
@@ -99,7 +136,15 @@ class _Xavier(Initializer):
 
 
 class XavierUniform(_Xavier):
-    """Uniform in ``±gain * sqrt(6 / (fan_in + fan_out))``, after Glorot and Bengio."""
+    """Uniform in ``±gain * sqrt(6 / (fan_in + fan_out))``, after Glorot and Bengio.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> w = nn.Linear(3, 3, weight_attr=nn.initializer.XavierUniform()).weight
+        >>> bool((w.abs() <= 1.0).all())
+        True
+    """
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
         limit = math.sqrt(3.0) * self._std(shape)
@@ -107,7 +152,14 @@ class XavierUniform(_Xavier):
 
 
 class XavierNormal(_Xavier):
-    """Normal with deviation ``gain * sqrt(2 / (fan_in + fan_out))``, after Glorot and Bengio."""
+    """Normal with deviation ``gain * sqrt(2 / (fan_in + fan_out))``, after Glorot and Bengio.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Linear(3, 3, weight_attr=nn.initializer.XavierNormal()).weight.shape
+        [3, 3]
+    """
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
         return _normal(shape, dtype, 0.0, self._std(shape))
@@ -125,7 +177,14 @@ class _Kaiming(Initializer):
 
 
 class KaimingUniform(_Kaiming):
-    """Uniform in ``±gain * sqrt(3 / fan_in)``, after He et al."""
+    """Uniform in ``±gain * sqrt(3 / fan_in)``, after He et al.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Linear(3, 3, weight_attr=nn.initializer.KaimingUniform()).weight.shape
+        [3, 3]
+    """
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
         limit = math.sqrt(3.0) * self._std(shape)
@@ -133,7 +192,14 @@ class KaimingUniform(_Kaiming):
 
 
 class KaimingNormal(_Kaiming):
-    """Normal with deviation ``gain / sqrt(fan_in)``, after He et al."""
+    """Normal with deviation ``gain / sqrt(fan_in)``, after He et al.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv2D(3, 8, 3, weight_attr=nn.initializer.KaimingNormal()).weight.shape
+        [8, 3, 3, 3]
+    """
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
         return _normal(shape, dtype, 0.0, self._std(shape))

@@ -56,35 +56,78 @@ class _Activation(Layer):
 
 
 class ReLU(_Activation):
-    """``max(x, 0)``."""
+    """``max(x, 0)``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.ReLU()(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0., 2.])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.relu(x)
 
 
 class Sigmoid(_Activation):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Sigmoid()(oar.to_tensor([0.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.50000000, 0.88079703])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.sigmoid(x)
 
 
 class Tanh(_Activation):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Tanh()(oar.to_tensor([0.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.        , 0.96402758])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.tanh(x)
 
 
 class Silu(_Activation):
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Silu()(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.26894143,  1.76159406])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.silu(x)
 
 
 class GELU(Layer):
-    """``x`` times the normal distribution function of ``x``; by tanh when ``approximate``."""
+    """``x`` times the normal distribution function of ``x``; by tanh when ``approximate``.
+
+    Args:
+        approximate: whether to use the approximation by tanh.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.GELU()(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.15865526,  1.95449972])
+    """
 
     def __init__(self, approximate: bool = False, name: str | None = None) -> None:
         super().__init__()
@@ -99,56 +142,120 @@ class GELU(Layer):
 
 
 class ReLU6(_Activation):
-    """``min(max(x, 0), 6)``."""
+    """``min(max(x, 0), 6)``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.ReLU6()(oar.to_tensor([-1.0, 8.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0., 6.])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.relu6(x)
 
 
 class Hardswish(_Activation):
-    """``x * min(max(x + 3, 0), 6) / 6``."""
+    """``x * min(max(x + 3, 0), 6) / 6``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Hardswish()(oar.to_tensor([-4.0, 1.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.       , 0.66666669])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.hardswish(x)
 
 
 class Hardsigmoid(_Activation):
-    """``min(max(x / 6 + 0.5, 0), 1)``."""
+    """``min(max(x / 6 + 0.5, 0), 1)``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Hardsigmoid()(oar.to_tensor([-4.0, 0.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.        , 0.50000000])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.hardsigmoid(x)
 
 
 class LogSigmoid(_Activation):
-    """The logarithm of the sigmoid."""
+    """The logarithm of the sigmoid.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.LogSigmoid()(oar.to_tensor([0.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.69314718, -0.12692802])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.log_sigmoid(x)
 
 
 class Mish(_Activation):
-    """``x * tanh(softplus(x))``."""
+    """``x * tanh(softplus(x))``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Mish()(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.30340147,  1.94395900])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.mish(x)
 
 
 class Softsign(_Activation):
-    """``x / (1 + |x|)``."""
+    """``x / (1 + |x|)``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Softsign()(oar.to_tensor([-1.0, 3.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.50000000,  0.75000000])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.softsign(x)
 
 
 class Swish(_Activation):
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Swish()(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.26894143,  1.76159406])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.swish(x)
 
 
 class Tanhshrink(_Activation):
-    """``x - tanh(x)``."""
+    """``x - tanh(x)``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Tanhshrink()(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.23840584,  1.03597248])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.tanhshrink(x)
@@ -173,7 +280,18 @@ class _WithSettings(Layer):
 
 
 class CELU(_WithSettings):
-    """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below."""
+    """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below.
+
+    Args:
+        alpha: a factor; see the formula above.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.CELU(alpha=0.5)(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.43233237,  2.        ])
+    """
 
     _settings = ("alpha",)
 
@@ -186,7 +304,18 @@ class CELU(_WithSettings):
 
 
 class ELU(_WithSettings):
-    """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
+    """``x`` above 0, ``alpha * (exp(x) - 1)`` below.
+
+    Args:
+        alpha: a factor; see the formula above.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.ELU(alpha=0.5)(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.31606027,  2.        ])
+    """
 
     _settings = ("alpha",)
 
@@ -199,7 +328,18 @@ class ELU(_WithSettings):
 
 
 class Hardshrink(_WithSettings):
-    """``x`` where ``|x| > threshold``, else 0."""
+    """``x`` where ``|x| > threshold``, else 0.
+
+    Args:
+        threshold: the threshold; see the formula above.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Hardshrink()(oar.to_tensor([-1.0, 0.3]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-1.,  0.])
+    """
 
     _settings = ("threshold",)
 
@@ -212,7 +352,19 @@ class Hardshrink(_WithSettings):
 
 
 class Hardtanh(_WithSettings):
-    """``x`` limited to ``[min, max]``."""
+    """``x`` limited to ``[min, max]``.
+
+    Args:
+        min: the lower bound.
+        max: the upper bound.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Hardtanh()(oar.to_tensor([-3.0, 0.5]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-1.       ,  0.50000000])
+    """
 
     _settings = ("min", "max")
 
@@ -225,7 +377,18 @@ class Hardtanh(_WithSettings):
 
 
 class LeakyReLU(_WithSettings):
-    """``x`` above 0, ``negative_slope * x`` below."""
+    """``x`` above 0, ``negative_slope * x`` below.
+
+    Args:
+        negative_slope: the slope for negative numbers.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.LeakyReLU(0.1)(oar.to_tensor([-2.0, 3.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.20000000,  3.        ])
+    """
 
     _settings = ("negative_slope",)
 
@@ -238,7 +401,19 @@ class LeakyReLU(_WithSettings):
 
 
 class SELU(_WithSettings):
-    """``scale * x`` above 0, ``scale * alpha * (exp(x) - 1)`` below."""
+    """``scale * x`` above 0, ``scale * alpha * (exp(x) - 1)`` below.
+
+    Args:
+        scale: the factor of everything.
+        alpha: a factor; see the formula above.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.SELU()(oar.to_tensor([-1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-1.11133075,  2.10140204])
+    """
 
     _settings = ("scale", "alpha")
 
@@ -251,7 +426,19 @@ class SELU(_WithSettings):
 
 
 class Softplus(_WithSettings):
-    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` is above the threshold."""
+    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` is above the threshold.
+
+    Args:
+        beta: a factor; see the formula above.
+        threshold: the threshold; see the formula above.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Softplus()(oar.to_tensor([0.0, 30.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.69314718, 30.       ])
+    """
 
     _settings = ("beta", "threshold")
 
@@ -264,7 +451,18 @@ class Softplus(_WithSettings):
 
 
 class Softshrink(_WithSettings):
-    """``x`` moved towards 0 by the threshold."""
+    """``x`` moved towards 0 by the threshold.
+
+    Args:
+        threshold: the threshold; see the formula above.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Softshrink()(oar.to_tensor([-1.0, 0.3]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-0.50000000,  0.        ])
+    """
 
     _settings = ("threshold",)
 
@@ -277,7 +475,19 @@ class Softshrink(_WithSettings):
 
 
 class ThresholdedReLU(_WithSettings):
-    """``x`` above the threshold, else ``value``."""
+    """``x`` above the threshold, else ``value``.
+
+    Args:
+        threshold: the threshold; see the formula above.
+        value: the result up to the threshold.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.ThresholdedReLU()(oar.to_tensor([0.5, 1.5]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.        , 1.50000000])
+    """
 
     _settings = ("threshold", "value")
 
@@ -290,7 +500,18 @@ class ThresholdedReLU(_WithSettings):
 
 
 class Maxout(_WithSettings):
-    """The largest of every ``groups`` neighbouring channels."""
+    """The largest of every ``groups`` neighbouring channels.
+
+    Args:
+        groups: the number of groups of channels.
+        axis: the axis to work along; a negative one counts from the end.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Maxout(groups=2)(oar.ones([1, 4, 3, 3])).shape
+        [1, 2, 3, 3]
+    """
 
     _settings = ("groups", "axis")
 
@@ -303,7 +524,21 @@ class Maxout(_WithSettings):
 
 
 class RReLU(_WithSettings):
-    """``x`` above 0; below, ``x`` times a slope that is random between ``lower`` and ``upper`` in training."""
+    """``x`` above 0; below, ``x`` times a slope that is random between ``lower`` and ``upper`` in training.
+
+    Args:
+        lower: the lower end of the slopes.
+        upper: the upper end of the slopes.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.RReLU(0.25, 0.75)
+        >>> _ = layer.eval()  # the slope is then the mean of both ends
+        >>> layer(oar.to_tensor([-8.0, 4.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [-4.,  4.])
+    """
 
     _settings = ("lower", "upper")
 
@@ -320,7 +555,21 @@ class RReLU(_WithSettings):
 
 
 class PReLU(Layer):
-    """``x`` above 0, ``weight * x`` below, with a learned weight: one, or one for each channel."""
+    """``x`` above 0, ``weight * x`` below, with a learned weight: one, or one for each channel.
+
+    Args:
+        num_parameters: 1, or the number of channels.
+        init: the first value of the slopes.
+        weight_attr: a ``ParamAttr`` or an initialiser for the weight; False leaves it out.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.PReLU(init=0.25)(oar.to_tensor([-2.0, 4.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [-0.50000000,  4.        ])
+    """
 
     _weight: Parameter
 
@@ -364,28 +613,60 @@ class _AlongAxis(Layer):
 
 
 class Softmax(_AlongAxis):
-    """``exp(x) / sum(exp(x))`` along one axis."""
+    """``exp(x) / sum(exp(x))`` along one axis.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Softmax()(oar.to_tensor([[1.0, 2.0, 3.0]]))
+        Tensor(shape=[1, 3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[0.09003057, 0.24472845, 0.66524088]])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.softmax(x, self._axis)
 
 
 class LogSoftmax(_AlongAxis):
-    """The logarithm of ``Softmax``, computed without overflow."""
+    """The logarithm of ``Softmax``, computed without overflow.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.LogSoftmax()(oar.to_tensor([[1.0, 2.0, 3.0]]))
+        Tensor(shape=[1, 3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[-2.40760612, -1.40760601, -0.40760604]])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.log_softmax(x, self._axis)
 
 
 class GLU(_AlongAxis):
-    """The first half along an axis, times the sigmoid of the second."""
+    """The first half along an axis, times the sigmoid of the second.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.GLU()(oar.to_tensor([[1.0, 2.0, 0.0, 10.0]]))
+        Tensor(shape=[1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[0.50000000, 1.99990916]])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         return F.glu(x, self._axis)
 
 
 class Softmax2D(_Activation):
-    """``Softmax`` over the channels of ``[batch, channels, height, width]``, or without the batch."""
+    """``Softmax`` over the channels of ``[batch, channels, height, width]``, or without the batch.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Softmax2D()(oar.zeros([1, 4, 1, 1])).flatten()
+        Tensor(shape=[4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.25000000, 0.25000000, 0.25000000, 0.25000000])
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         assert x.ndim in (3, 4), f"Softmax2D takes a tensor with 3 or 4 axes, but received one of shape {x.shape}."

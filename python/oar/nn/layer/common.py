@@ -19,7 +19,19 @@ def _name_suffix(name: str | None) -> str:
 
 
 class Identity(Layer):
-    """Returns its input. Takes any arguments and ignores them."""
+    """Returns its input. Takes any arguments and ignores them.
+
+    Args:
+        args: vectors, or one list of them.
+        kwargs: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Identity()(oar.to_tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -36,6 +48,15 @@ class Linear(Layer):
         out_features: size of the last axis of the result.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.Linear(3, 2)
+        >>> layer.weight.shape, layer.bias.shape
+        ([3, 2], [2])
+        >>> layer(oar.ones([5, 3])).shape
+        [5, 2]
     """
 
     weight: Parameter
@@ -77,6 +98,13 @@ class Embedding(Layer):
         norm_type: the norm in which ``max_norm`` is measured.
         sparse: the gradient holds only the rows that were used.
         weight_attr: attributes of the table.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.Embedding(10, 4)
+        >>> layer(oar.to_tensor([[1, 2, 3]])).shape
+        [1, 3, 4]
     """
 
     weight: Parameter
@@ -131,6 +159,15 @@ class Dropout(Layer):
         axis: axes along which elements are dropped together; None for one by one.
         mode: ``'upscale_in_train'`` scales what is kept while training, ``'downscale_in_infer'`` scales
             everything when evaluating.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.Dropout(0.5)
+        >>> _ = layer.eval()
+        >>> layer(oar.to_tensor([1.0, 2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 2.])
     """
 
     def __init__(
@@ -154,7 +191,18 @@ class Dropout(Layer):
 
 
 class Flatten(Layer):
-    """Joins the axes from ``start_axis`` to ``stop_axis`` into one."""
+    """Joins the axes from ``start_axis`` to ``stop_axis`` into one.
+
+    Args:
+        start_axis: the first axis to join.
+        stop_axis: the last axis to join, included.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Flatten()(oar.zeros([2, 3, 4])).shape
+        [2, 12]
+    """
 
     def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
         super().__init__()
@@ -166,7 +214,18 @@ class Flatten(Layer):
 
 
 class Unflatten(Layer):
-    """Splits one axis into several: the opposite of ``Flatten``."""
+    """Splits one axis into several: the opposite of ``Flatten``.
+
+    Args:
+        axis: the axis to work along; a negative one counts from the end.
+        shape: the sizes that the axis is split into.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Unflatten(1, [3, 4])(oar.zeros([2, 12])).shape
+        [2, 3, 4]
+    """
 
     def __init__(self, axis: int, shape: Sequence[int], name: str | None = None) -> None:
         super().__init__()
@@ -190,6 +249,12 @@ class Bilinear(Layer):
         out_features: the size of the result's rows.
         weight_attr: attributes of the weight ``[out, in1, in2]``.
         bias_attr: attributes of the shift ``[1, out]``; False for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Bilinear(3, 4, 5)(oar.ones([2, 3]), oar.ones([2, 4])).shape
+        [2, 5]
     """
 
     weight: Parameter

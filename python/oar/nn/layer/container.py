@@ -31,6 +31,18 @@ class Sequential(Layer):
     """Layers called one after the other, each on what the one before returned.
 
     Takes layers, ``(name, layer)`` pairs, or one ordered dictionary of named layers.
+
+    Args:
+        layers: the layers, or ``(name, layer)`` pairs.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        >>> net(oar.ones([3, 4])).shape
+        [3, 2]
+        >>> len(net.parameters())
+        4
     """
 
     def __init__(self, *layers: Any) -> None:
@@ -81,7 +93,7 @@ class Sequential(Layer):
         return self
 
     def insert(self, index: int, module: Layer) -> Sequential:
-        """Put a layer in front of position ``index``; returns self."""
+        """Inserts a layer before position ``index``; returns self."""
         if not isinstance(module, Layer):
             raise AssertionError(f"module should be a Layer, but received {type(module).__name__}.")
         if not -len(self) <= index <= len(self):
@@ -99,7 +111,22 @@ class Sequential(Layer):
 
 
 class LayerList(Layer):
-    """A list of layers whose parameters are registered. It has no ``forward``."""
+    """A list of layers whose parameters are registered. It has no ``forward``.
+
+    Args:
+        sublayers: the layers to start with, or None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layers = nn.LayerList([nn.Linear(2, 2) for _ in range(3)])
+        >>> x = oar.ones([1, 2])
+        >>> for layer in layers:
+        ...     x = layer(x)
+        ...
+        >>> x.shape, len(layers.parameters())
+        ([1, 2], 6)
+    """
 
     def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
         super().__init__()
@@ -131,7 +158,7 @@ class LayerList(Layer):
         return self
 
     def insert(self, index: int, sublayer: Layer) -> None:
-        """Put a layer in front of position ``index``."""
+        """Inserts a layer before position ``index``."""
         if not isinstance(sublayer, Layer) or not -len(self) <= index <= len(self):
             raise AssertionError(
                 f"insert({index}, {type(sublayer).__name__}) needs a Layer and an index within {len(self)}."
@@ -148,7 +175,18 @@ class LayerList(Layer):
 
 
 class LayerDict(Layer):
-    """A dictionary of layers whose parameters are registered. It has no ``forward``."""
+    """A dictionary of layers whose parameters are registered. It has no ``forward``.
+
+    Args:
+        sublayers: the layers to start with, or None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layers = nn.LayerDict({'first': nn.Linear(2, 3), 'second': nn.Linear(3, 1)})
+        >>> layers['second'](layers['first'](oar.ones([1, 2]))).shape
+        [1, 1]
+    """
 
     def __init__(self, sublayers: Any = None) -> None:
         super().__init__()
@@ -208,7 +246,18 @@ class LayerDict(Layer):
 
 
 class ParameterDict(Layer):
-    """A dictionary of parameters that are registered with the layer under their keys."""
+    """A dictionary of parameters that are registered with the layer under their keys.
+
+    Args:
+        parameters: the parameters.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> parameters = nn.ParameterDict({'scale': oar.create_parameter([2], 'float32')})
+        >>> parameters['scale'].shape
+        [2]
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -236,7 +285,18 @@ class ParameterDict(Layer):
 
 
 class ParameterList(Layer):
-    """A list of parameters that are registered with the layer."""
+    """A list of parameters that are registered with the layer.
+
+    Args:
+        parameters: the parameters.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> parameters = nn.ParameterList([oar.create_parameter([2], 'float32') for _ in range(3)])
+        >>> len(parameters)
+        3
+    """
 
     def __init__(self, parameters: Iterable[Parameter] | None = None) -> None:
         super().__init__()

@@ -137,6 +137,12 @@ class Conv1D(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCL'`` or ``'NLC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv1D(3, 8, 5, padding=2)(oar.ones([2, 3, 20])).shape
+        [2, 8, 20]
     """
 
     def __init__(
@@ -175,6 +181,15 @@ class Conv2D(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCHW'`` or ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.Conv2D(3, 8, 3, stride=2, padding=1)
+        >>> layer(oar.ones([2, 3, 32, 32])).shape
+        [2, 8, 16, 16]
+        >>> layer.weight.shape
+        [8, 3, 3, 3]
     """
 
     def __init__(
@@ -213,6 +228,12 @@ class Conv3D(_ConvNd):
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv3D(1, 2, 3)(oar.ones([1, 1, 5, 5, 5])).shape
+        [1, 2, 3, 3, 3]
     """
 
     def __init__(
@@ -246,11 +267,17 @@ class Conv1DTranspose(_ConvNd):
         out_channels: channels of the result.
         kernel_size: an integer; so are ``stride`` and ``dilation``.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
         groups: input and output channels are split into this many independent parts.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCL'`` or ``'NLC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv1DTranspose(3, 8, 2, stride=2)(oar.ones([2, 3, 10])).shape
+        [2, 8, 20]
     """
 
     def __init__(
@@ -284,11 +311,17 @@ class Conv2DTranspose(_ConvNd):
         out_channels: channels of the result.
         kernel_size: an integer or ``(height, width)``; so are ``stride`` and ``dilation``.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
         groups: input and output channels are split into this many independent parts.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCHW'`` or ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv2DTranspose(3, 8, 2, stride=2)(oar.ones([2, 3, 4, 4])).shape
+        [2, 8, 8, 8]
     """
 
     def __init__(
@@ -322,11 +355,17 @@ class Conv3DTranspose(_ConvNd):
         out_channels: channels of the result.
         kernel_size: an integer or ``(depth, height, width)``; so are ``stride`` and ``dilation``.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added behind the result. A call can name an ``output_size`` instead.
+        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
         groups: input and output channels are split into this many independent parts.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Conv3DTranspose(1, 2, 2, stride=2)(oar.ones([1, 1, 3, 3, 3])).shape
+        [1, 2, 6, 6, 6]
     """
 
     def __init__(

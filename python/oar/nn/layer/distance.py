@@ -10,7 +10,20 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
 class PairwiseDistance(Layer):
-    """The p-norm of ``x - y + epsilon`` along the last axis."""
+    """The p-norm of ``x - y + epsilon`` along the last axis.
+
+    Args:
+        p: the p of the norm.
+        epsilon: a small number that avoids division by zero.
+        keepdim: whether reduced axes stay, with size 1.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.PairwiseDistance()(oar.to_tensor([[0.0, 0.0]]), oar.to_tensor([[3.0, 4.0]]))
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [4.99999857])
+    """
 
     def __init__(
         self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None
@@ -30,7 +43,19 @@ class PairwiseDistance(Layer):
 
 
 class CosineSimilarity(Layer):
-    """The cosine of the angle between vectors along an axis."""
+    """The cosine of the angle between vectors along an axis.
+
+    Args:
+        axis: the axis to work along; a negative one counts from the end.
+        eps: a small number that avoids division by zero.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.CosineSimilarity()(oar.to_tensor([[1.0, 0.0]]), oar.to_tensor([[1.0, 1.0]]))
+        Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.70710677])
+    """
 
     def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
         super().__init__()

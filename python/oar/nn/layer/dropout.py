@@ -21,7 +21,19 @@ class _ChannelDropout(Layer):
 
 
 class Dropout2D(_ChannelDropout):
-    """Sets whole channels of images to zero with probability ``p`` while training."""
+    """Sets whole channels of images to zero with probability ``p`` while training.
+
+    Args:
+        p: the probability of setting a channel to zero.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.Dropout2D(0.5)
+        >>> layer(oar.ones([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
+    """
 
     def __init__(self, p: float = 0.5, data_format: str = "NCHW", name: str | None = None) -> None:
         super().__init__(p, data_format, name)
@@ -31,7 +43,18 @@ class Dropout2D(_ChannelDropout):
 
 
 class Dropout3D(_ChannelDropout):
-    """Sets whole channels of volumes to zero with probability ``p`` while training."""
+    """Sets whole channels of volumes to zero with probability ``p`` while training.
+
+    Args:
+        p: the probability of setting a channel to zero.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Dropout3D(0.5)(oar.ones([2, 3, 2, 4, 4])).shape
+        [2, 3, 2, 4, 4]
+    """
 
     def __init__(self, p: float = 0.5, data_format: str = "NCDHW", name: str | None = None) -> None:
         super().__init__(p, data_format, name)
@@ -51,14 +74,31 @@ class _AlphaDropout(Layer):
 
 
 class AlphaDropout(_AlphaDropout):
-    """Dropout that keeps the mean and variance of a SELU network's values."""
+    """Dropout that keeps the mean and variance of a SELU network's values.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.AlphaDropout(0.5)
+        >>> _ = layer.eval()
+        >>> layer(oar.to_tensor([1.0, -2.0]))
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [ 1., -2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_AlphaDropout):
-    """``AlphaDropout`` of whole channels."""
+    """``AlphaDropout`` of whole channels.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.FeatureAlphaDropout(0.5)(oar.ones([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

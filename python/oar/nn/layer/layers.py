@@ -62,6 +62,23 @@ class Layer(LayerStateMixin):
     Args:
         name_scope: stem of the layer's unique name; the class name in snake case when None.
         dtype: dtype of parameters that are created without one.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> class Net(nn.Layer):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.hidden = nn.Linear(4, 8)
+        ...         self.last = nn.Linear(8, 2)
+        ...     def forward(self, x):
+        ...         return self.last(nn.functional.relu(self.hidden(x)))
+        ...
+        >>> net = Net()
+        >>> net(oar.ones([3, 4])).shape
+        [3, 2]
+        >>> [name for name, _ in net.named_parameters()]
+        ['hidden.weight', 'hidden.bias', 'last.weight', 'last.bias']
     """
 
     training: bool
@@ -106,6 +123,7 @@ class Layer(LayerStateMixin):
         raise NotImplementedError(f"{type(self).__name__} does not define forward().")
 
     def backward(self, *inputs: Any) -> Any:
+        """Raises an error: gradients come from ``Tensor.backward()``."""
         raise ValueError("A Layer has no backward(): gradients come from Tensor.backward().")
 
     def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> HookRemoveHelper:

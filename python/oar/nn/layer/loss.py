@@ -55,6 +55,13 @@ class CrossEntropyLoss(Layer):
         axis: the axis of the classes.
         use_softmax: False when the input holds probabilities already.
         label_smoothing: the share of probability that is spread over all classes.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.CrossEntropyLoss()(oar.to_tensor([[2.0, 0.5, -1.0]]), oar.to_tensor([0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.24131131)
     """
 
     def __init__(
@@ -86,7 +93,18 @@ class CrossEntropyLoss(Layer):
 
 
 class MSELoss(Layer):
-    """The square of the difference."""
+    """The square of the difference.
+
+    Args:
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.MSELoss()(oar.to_tensor([1.0, 2.0]), oar.to_tensor([1.0, 5.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               4.50000000)
+    """
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
@@ -97,7 +115,18 @@ class MSELoss(Layer):
 
 
 class L1Loss(Layer):
-    """The absolute difference."""
+    """The absolute difference.
+
+    Args:
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.L1Loss()(oar.to_tensor([1.0, 2.0]), oar.to_tensor([1.0, 5.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               1.50000000)
+    """
 
     def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
@@ -109,7 +138,20 @@ class L1Loss(Layer):
 
 
 class NLLLoss(Layer):
-    """The negative log-likelihood of the labelled class; the input holds log-probabilities."""
+    """The negative log-likelihood of the labelled class; the input holds log-probabilities.
+
+    Args:
+        weight: a factor per class or element, or None.
+        ignore_index: a label that does not count.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.NLLLoss()(oar.to_tensor([[-0.1, -2.4]]), oar.to_tensor([0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.10000000)
+    """
 
     def __init__(
         self,
@@ -129,7 +171,19 @@ class NLLLoss(Layer):
 
 
 class BCELoss(Layer):
-    """The cross entropy of probabilities and labels in [0, 1]."""
+    """The cross entropy of probabilities and labels in [0, 1].
+
+    Args:
+        weight: a factor per class or element, or None.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.BCELoss()(oar.to_tensor([0.9, 0.2]), oar.to_tensor([1.0, 0.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.16425204)
+    """
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
@@ -142,7 +196,20 @@ class BCELoss(Layer):
 
 
 class BCEWithLogitsLoss(Layer):
-    """The cross entropy of ``sigmoid(logit)`` and labels in [0, 1]."""
+    """The cross entropy of ``sigmoid(logit)`` and labels in [0, 1].
+
+    Args:
+        weight: a factor per class or element, or None.
+        reduction: 'mean', 'sum' or 'none'.
+        pos_weight: a factor for the positive labels.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.BCEWithLogitsLoss()(oar.to_tensor([2.0, -1.0]), oar.to_tensor([1.0, 0.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.22009489)
+    """
 
     def __init__(
         self,
@@ -162,7 +229,20 @@ class BCEWithLogitsLoss(Layer):
 
 
 class CTCLoss(Layer):
-    """Connectionist temporal classification; see ``oar.nn.functional.ctc_loss``."""
+    """Connectionist temporal classification; see ``oar.nn.functional.ctc_loss``.
+
+    Args:
+        blank: the class that stands for no label.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> labels = oar.to_tensor([[1, 2]], dtype='int32')
+        >>> nn.CTCLoss()(oar.zeros([4, 1, 3]), labels, oar.to_tensor([4]), oar.to_tensor([2]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.84319949)
+    """
 
     def __init__(self, blank: int = 0, reduction: str = "mean") -> None:
         super().__init__()
@@ -176,7 +256,22 @@ class CTCLoss(Layer):
 
 
 class RNNTLoss(Layer):
-    """The transducer's loss; see ``oar.nn.functional.rnnt_loss``."""
+    """The transducer's loss; see ``oar.nn.functional.rnnt_loss``.
+
+    Args:
+        blank: the class that stands for no label.
+        fastemit_lambda: how strongly early labels are favoured.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> scores = oar.zeros([1, 3, 3, 4])  # [batch, steps, labels + 1, classes]
+        >>> labels, steps, length = (oar.to_tensor(v, dtype='int32') for v in ([[1, 2]], [3], [2]))
+        >>> nn.RNNTLoss()(scores, labels, steps, length)
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               -1.79175949)
+    """
 
     def __init__(
         self, blank: int = 0, fastemit_lambda: float = 0.001, reduction: str = "mean", name: str | None = None
@@ -194,7 +289,19 @@ class RNNTLoss(Layer):
 
 
 class CosineEmbeddingLoss(Layer):
-    """``1 - cosine`` for pairs that belong together, ``max(0, cosine - margin)`` for others."""
+    """``1 - cosine`` for pairs that belong together, ``max(0, cosine - margin)`` for others.
+
+    Args:
+        margin: the margin; see the description above.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.CosineEmbeddingLoss()(oar.to_tensor([[1.0, 0.0]]), oar.to_tensor([[1.0, 1.0]]), oar.to_tensor([1]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.29289323)
+    """
 
     def __init__(self, margin: float = 0, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
@@ -207,7 +314,20 @@ class CosineEmbeddingLoss(Layer):
 
 
 class GaussianNLLLoss(Layer):
-    """The negative log-likelihood of labels under normal distributions."""
+    """The negative log-likelihood of labels under normal distributions.
+
+    Args:
+        full: whether to add the constant terms.
+        epsilon: a small number that avoids division by zero.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.GaussianNLLLoss()(oar.to_tensor([1.0]), oar.to_tensor([1.5]), oar.to_tensor([0.5]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               -0.09657359)
+    """
 
     def __init__(
         self,
@@ -227,7 +347,19 @@ class GaussianNLLLoss(Layer):
 
 
 class HingeEmbeddingLoss(Layer):
-    """The input where the label is 1, ``max(0, margin - input)`` where it is -1."""
+    """The input where the label is 1, ``max(0, margin - input)`` where it is -1.
+
+    Args:
+        margin: the margin; see the description above.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.HingeEmbeddingLoss()(oar.to_tensor([0.3, 0.6]), oar.to_tensor([1.0, -1.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.34999999)
+    """
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
@@ -240,7 +372,19 @@ class HingeEmbeddingLoss(Layer):
 
 
 class KLDivLoss(Layer):
-    """The Kullback-Leibler divergence; the input holds log-probabilities."""
+    """The Kullback-Leibler divergence; the input holds log-probabilities.
+
+    Args:
+        reduction: 'mean', 'sum' or 'none'.
+        log_target: whether the labels are logarithms.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.KLDivLoss(reduction='sum')(oar.log(oar.to_tensor([0.25, 0.75])), oar.to_tensor([0.5, 0.5]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.14384103)
+    """
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__()
@@ -252,7 +396,19 @@ class KLDivLoss(Layer):
 
 
 class MarginRankingLoss(Layer):
-    """``max(0, margin - label * (input - other))``."""
+    """``max(0, margin - label * (input - other))``.
+
+    Args:
+        margin: the margin; see the description above.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.MarginRankingLoss()(oar.to_tensor([1.0, 2.0]), oar.to_tensor([3.0, 1.0]), oar.to_tensor([1.0, 1.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               1.)
+    """
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
@@ -265,7 +421,19 @@ class MarginRankingLoss(Layer):
 
 
 class MultiLabelSoftMarginLoss(Layer):
-    """The mean over classes of the cross entropy of each one's sigmoid."""
+    """The mean over classes of the cross entropy of each one's sigmoid.
+
+    Args:
+        weight: a factor per class or element, or None.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.MultiLabelSoftMarginLoss()(oar.to_tensor([[2.0, -1.0]]), oar.to_tensor([[1.0, 0.0]]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.22009489)
+    """
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
@@ -278,7 +446,21 @@ class MultiLabelSoftMarginLoss(Layer):
 
 
 class MultiMarginLoss(Layer):
-    """How far other classes come within a margin of the labelled one."""
+    """How far other classes come within a margin of the labelled one.
+
+    Args:
+        p: the exponent, 1 or 2.
+        margin: the margin; see the description above.
+        weight: a factor per class or element, or None.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.MultiMarginLoss()(oar.to_tensor([[0.1, 0.9, 0.4]]), oar.to_tensor([1]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.23333335)
+    """
 
     def __init__(
         self,
@@ -300,7 +482,21 @@ class MultiMarginLoss(Layer):
 
 
 class PoissonNLLLoss(Layer):
-    """The negative log-likelihood of counts under Poisson distributions."""
+    """The negative log-likelihood of counts under Poisson distributions.
+
+    Args:
+        log_input: whether the input is the logarithm of the mean.
+        full: whether to add the constant terms.
+        epsilon: a small number that avoids division by zero.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.PoissonNLLLoss()(oar.to_tensor([0.5, 1.0]), oar.to_tensor([2.0, 3.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.18350148)
+    """
 
     def __init__(
         self,
@@ -322,7 +518,19 @@ class PoissonNLLLoss(Layer):
 
 
 class SmoothL1Loss(Layer):
-    """The square of small differences, halved; of large ones the size."""
+    """The square of small differences, halved; of large ones the size.
+
+    Args:
+        reduction: 'mean', 'sum' or 'none'.
+        delta: where the square ends and the straight line begins.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.SmoothL1Loss()(oar.to_tensor([1.0, 2.0]), oar.to_tensor([1.5, 5.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               1.31250000)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0, name: str | None = None) -> None:
         super().__init__()
@@ -335,7 +543,18 @@ class SmoothL1Loss(Layer):
 
 
 class SoftMarginLoss(Layer):
-    """``log(1 + exp(-label * input))`` for labels of 1 and -1."""
+    """``log(1 + exp(-label * input))`` for labels of 1 and -1.
+
+    Args:
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.SoftMarginLoss()(oar.to_tensor([2.0, -1.0]), oar.to_tensor([1.0, -1.0]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.22009486)
+    """
 
     def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
@@ -347,7 +566,22 @@ class SoftMarginLoss(Layer):
 
 
 class TripletMarginLoss(Layer):
-    """How far the positive is from being closer than the negative by a margin."""
+    """How far the positive is from being closer than the negative by a margin.
+
+    Args:
+        margin: the margin; see the description above.
+        p: the p of the norm.
+        epsilon: a small number that avoids division by zero.
+        swap: whether the distance of positive and negative counts if that is smaller.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.TripletMarginLoss()(oar.to_tensor([[0.0]]), oar.to_tensor([[1.0]]), oar.to_tensor([[1.5]]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.49999994)
+    """
 
     def __init__(
         self,
@@ -373,7 +607,22 @@ class TripletMarginLoss(Layer):
 
 
 class TripletMarginWithDistanceLoss(Layer):
-    """``TripletMarginLoss`` with any distance."""
+    """``TripletMarginLoss`` with any distance.
+
+    Args:
+        distance_function: a function of two tensors; the Euclidean distance if None.
+        margin: the margin; see the description above.
+        swap: whether the distance of positive and negative counts if that is smaller.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> loss = nn.TripletMarginWithDistanceLoss(lambda a, b: (a - b).abs().sum(axis=-1))
+        >>> loss(oar.to_tensor([[0.0]]), oar.to_tensor([[1.0]]), oar.to_tensor([[1.5]]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.50000000)
+    """
 
     def __init__(
         self,
@@ -406,6 +655,12 @@ class HSigmoidLoss(Layer):
         bias_attr: attributes of the bias; False for none.
         is_custom: paths are given with each call.
         is_sparse: the weight's gradient holds only the rows that were used.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.HSigmoidLoss(4, 6)(oar.ones([2, 4]), oar.to_tensor([0, 5])).shape
+        [2, 1]
     """
 
     def __init__(
@@ -450,6 +705,16 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         cutoffs: where clusters begin, ascending.
         div_value: each cluster's projection is smaller than the one before by this factor.
         head_bias: the head has a bias.
+        weight_attr: a ``ParamAttr`` or an initialiser for the weights.
+        bias_attr: a ``ParamAttr`` or an initialiser for the biases.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[2, 5])
+        >>> output, loss = layer(oar.ones([3, 4]), oar.to_tensor([0, 3, 9]))
+        >>> output.shape, loss.shape
+        ([3], [])
     """
 
     def __init__(

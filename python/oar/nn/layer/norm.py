@@ -37,6 +37,13 @@ class LayerNorm(Layer):
         epsilon: added to the variance.
         weight_attr: attributes of the scale; False for none.
         bias_attr: attributes of the shift; False for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.LayerNorm(3)(oar.to_tensor([[1.0, 2.0, 3.0]]))
+        Tensor(shape=[1, 3], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [[-1.22473562,  0.        ,  1.22473562]])
     """
 
     weight: Parameter | None
@@ -72,6 +79,13 @@ class RMSNorm(Layer):
         normalized_shape: the shape of those axes.
         epsilon: added to the mean square.
         weight_attr: attributes of the scale; False for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.RMSNorm(3)(oar.to_tensor([[1.0, 2.0, 2.0]]))
+        Tensor(shape=[1, 3], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [[0.57734931, 1.15469861, 1.15469861]])
     """
 
     weight: Parameter | None
@@ -168,6 +182,15 @@ class BatchNorm1D(_BatchNormBase):
         bias_attr: attributes of the shift; False for none.
         data_format: ``'NC'``, ``'NCL'`` or ``'NLC'``.
         use_global_stats: True: use the running statistics while training too; None or False: not.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.BatchNorm1D(2)
+        >>> layer(oar.to_tensor([[1.0, 10.0], [3.0, 30.0]]))
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [[-0.99999499, -1.        ],
+                [ 0.99999499,  1.        ]])
     """
 
     def __init__(
@@ -200,6 +223,12 @@ class BatchNorm2D(_BatchNormBase):
     """Batch normalisation of images ``[N, C, H, W]`` (``[N, H, W, C]`` with format ``'NHWC'``).
 
     The arguments are those of ``BatchNorm1D``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.BatchNorm2D(3)(oar.ones([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
     """
 
     def _check_data_format(self, input: str) -> str:
@@ -216,6 +245,21 @@ class BatchNorm3D(_BatchNormBase):
     """Batch normalisation of volumes ``[N, C, D, H, W]`` (``[N, D, H, W, C]`` with format ``'NDHWC'``).
 
     The arguments are those of ``BatchNorm1D``.
+
+    Args:
+        num_features: the number of channels.
+        momentum: how much of the running statistics is kept in each step.
+        epsilon: a small number that avoids division by zero.
+        weight_attr: a ``ParamAttr`` or an initialiser for the weight; False leaves it out.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        use_global_stats: whether to use the running statistics in training too.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.BatchNorm3D(3)(oar.ones([2, 3, 4, 4, 4])).shape
+        [2, 3, 4, 4, 4]
     """
 
     def __init__(
@@ -245,7 +289,31 @@ class BatchNorm3D(_BatchNormBase):
 
 
 class BatchNorm(_BatchNormBase):
-    """Batch normalisation of inputs of any rank, with an optional activation after it."""
+    """Batch normalisation of inputs of any rank, with an optional activation after it.
+
+    Args:
+        num_channels: the number of channels.
+        act: the name of an activation, or None.
+        is_test: whether to use the running statistics.
+        momentum: how much of the running statistics is kept in each step.
+        epsilon: a small number that avoids division by zero.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        data_layout: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        in_place: accepted for compatibility.
+        moving_mean_name: the name of the running mean, or None.
+        moving_variance_name: the name of the running variance, or None.
+        do_model_average_for_mean_and_var: accepted for compatibility.
+        use_global_stats: whether to use the running statistics in training too.
+        trainable_statistics: whether to use the statistics of the batch even when not training.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.BatchNorm(3, act='relu')(oar.ones([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
+    """
 
     def __init__(
         self,
@@ -292,6 +360,20 @@ class SyncBatchNorm(_BatchNormBase):
     """Batch normalisation over the batches of all processes; with one process, that of its batch.
 
     The arguments are those of ``BatchNorm1D``, for inputs of any rank.
+
+    Args:
+        num_features: the number of channels.
+        momentum: how much of the running statistics is kept in each step.
+        epsilon: a small number that avoids division by zero.
+        weight_attr: a ``ParamAttr`` or an initialiser for the weight; False leaves it out.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.SyncBatchNorm(3)(oar.ones([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
     """
 
     def __init__(
@@ -344,6 +426,12 @@ class GroupNorm(Layer):
         weight_attr: attributes of the scale; False for none.
         bias_attr: attributes of the shift; False for none.
         data_format: the order of the axes, with the channels second or last.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.GroupNorm(2, 4)(oar.ones([1, 4, 3, 3])).shape
+        [1, 4, 3, 3]
     """
 
     weight: Parameter | None
@@ -430,6 +518,12 @@ class InstanceNorm1D(_InstanceNormBase):
         weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
         bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
         data_format: the order of the axes.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.InstanceNorm1D(3)(oar.ones([2, 3, 4])).shape
+        [2, 3, 4]
     """
 
     _ranks = (2, 3)
@@ -457,6 +551,12 @@ class InstanceNorm2D(_InstanceNormBase):
         weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
         bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
         data_format: the order of the axes.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.InstanceNorm2D(3)(oar.ones([2, 3, 4, 4])).shape
+        [2, 3, 4, 4]
     """
 
     _ranks = (4,)
@@ -484,6 +584,12 @@ class InstanceNorm3D(_InstanceNormBase):
         weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
         bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
         data_format: the order of the axes.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.InstanceNorm3D(3)(oar.ones([2, 3, 4, 4, 4])).shape
+        [2, 3, 4, 4, 4]
     """
 
     _ranks = (5,)

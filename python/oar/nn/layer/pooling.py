@@ -47,8 +47,15 @@ class MaxPool1D(_Pool):
         kernel_size: an integer or one for each spatial axis.
         stride: the same; ``kernel_size`` when None.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
         ceil_mode: keep windows that reach over the edge.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.MaxPool1D(2)(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]))
+        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[3., 4.]]])
     """
 
     _shown = {"kernel_size": "kernel_size", "stride": "stride", "padding": "padding"}
@@ -81,9 +88,15 @@ class MaxPool2D(_Pool):
         kernel_size: an integer or one for each spatial axis.
         stride: the same; ``kernel_size`` when None.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
         ceil_mode: keep windows that reach over the edge.
         data_format: ``'NCHW'`` or ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.MaxPool2D(2)(oar.ones([1, 3, 8, 8])).shape
+        [1, 3, 4, 4]
     """
 
     def __init__(
@@ -118,9 +131,15 @@ class MaxPool3D(_Pool):
         kernel_size: an integer or one for each spatial axis.
         stride: the same; ``kernel_size`` when None.
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
         ceil_mode: keep windows that reach over the edge.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.MaxPool3D(2)(oar.ones([1, 1, 4, 4, 4])).shape
+        [1, 1, 2, 2, 2]
     """
 
     def __init__(
@@ -157,6 +176,13 @@ class AvgPool1D(_Pool):
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
         exclusive: padding does not count towards the mean.
         ceil_mode: keep windows that reach over the edge.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AvgPool1D(2)(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]))
+        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[2., 3.]]])
     """
 
     _shown = {"kernel_size": "kernel_size", "stride": "stride", "padding": "padding"}
@@ -193,6 +219,12 @@ class AvgPool2D(_Pool):
         exclusive: padding does not count towards the mean.
         divisor_override: divide by this instead of the window's size.
         data_format: ``'NCHW'`` or ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AvgPool2D(2)(oar.ones([1, 3, 8, 8])).shape
+        [1, 3, 4, 4]
     """
 
     def __init__(
@@ -233,6 +265,12 @@ class AvgPool3D(_Pool):
         exclusive: padding does not count towards the mean.
         divisor_override: divide by this instead of the window's size.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AvgPool3D(2)(oar.ones([1, 1, 4, 4, 4])).shape
+        [1, 1, 2, 2, 2]
     """
 
     def __init__(
@@ -272,6 +310,13 @@ class LPPool1D(_Pool):
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
         ceil_mode: keep windows that reach over the edge.
         data_format: ``'NCL'`` or ``'NLC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.LPPool1D(2.0, 2)(oar.to_tensor([[[3.0, 4.0]]]))
+        Tensor(shape=[1, 1, 1], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[5.]]])
     """
 
     _shown = {"norm_type": "norm_type", "kernel_size": "kernel_size", "stride": "stride", "padding": "padding"}
@@ -311,6 +356,12 @@ class LPPool2D(_Pool):
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
         ceil_mode: keep windows that reach over the edge.
         data_format: ``'NCHW'`` or ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.LPPool2D(2.0, 2)(oar.ones([1, 3, 8, 8])).shape
+        [1, 3, 4, 4]
     """
 
     _shown = {"norm_type": "norm_type", "kernel_size": "ksize", "stride": "stride", "padding": "padding"}
@@ -343,6 +394,13 @@ class AdaptiveAvgPool1D(_Pool):
 
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AdaptiveAvgPool1D(2)(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]))
+        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[2., 3.]]])
     """
 
     _shown = {"output_size": "output_size"}
@@ -362,6 +420,12 @@ class AdaptiveAvgPool2D(_Pool):
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
         data_format: ``'NCHW'`` or ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AdaptiveAvgPool2D(1)(oar.ones([2, 3, 7, 5])).shape
+        [2, 3, 1, 1]
     """
 
     _shown = {"output_size": "_output_size"}
@@ -382,6 +446,12 @@ class AdaptiveAvgPool3D(_Pool):
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AdaptiveAvgPool3D(1)(oar.ones([2, 3, 4, 4, 4])).shape
+        [2, 3, 1, 1, 1]
     """
 
     _shown = {"output_size": "_output_size"}
@@ -401,7 +471,14 @@ class AdaptiveMaxPool1D(_Pool):
 
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AdaptiveMaxPool1D(2)(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]))
+        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[3., 4.]]])
     """
 
     _shown = {"output_size": "output_size", "return_mask": "return_mask"}
@@ -421,7 +498,13 @@ class AdaptiveMaxPool2D(_Pool):
 
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AdaptiveMaxPool2D(1)(oar.ones([2, 3, 7, 5])).shape
+        [2, 3, 1, 1]
     """
 
     _shown = {"output_size": "_output_size", "return_mask": "_return_mask"}
@@ -441,7 +524,13 @@ class AdaptiveMaxPool3D(_Pool):
 
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
-        return_mask: also return where the largest values stood.
+        return_mask: also return the places of the largest values.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.AdaptiveMaxPool3D(1)(oar.ones([2, 3, 4, 4, 4])).shape
+        [2, 3, 1, 1, 1]
     """
 
     _shown = {"output_size": "_output_size", "return_mask": "_return_mask"}
@@ -462,8 +551,14 @@ class FractionalMaxPool2D(_Pool):
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
         kernel_size: an integer or one for each spatial axis.
-        random_u: decides where windows lie, in (0, 1); drawn at each call when None.
-        return_mask: also return where the largest values stood.
+        random_u: decides where windows lie, in (0, 1); random at each call if None.
+        return_mask: also return the places of the largest values.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.FractionalMaxPool2D(3, random_u=0.5)(oar.ones([1, 1, 7, 7])).shape
+        [1, 1, 3, 3]
     """
 
     _shown = {"output_size": "_output_size", "return_mask": "_return_mask"}
@@ -493,8 +588,14 @@ class FractionalMaxPool3D(_Pool):
     Args:
         output_size: an integer or one for each spatial axis; None keeps a size.
         kernel_size: an integer or one for each spatial axis.
-        random_u: decides where windows lie, in (0, 1); drawn at each call when None.
-        return_mask: also return where the largest values stood.
+        random_u: decides where windows lie, in (0, 1); random at each call if None.
+        return_mask: also return the places of the largest values.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.FractionalMaxPool3D(3, random_u=0.5)(oar.ones([1, 1, 7, 7, 7])).shape
+        [1, 1, 3, 3, 3]
     """
 
     _shown = {"output_size": "_output_size", "return_mask": "_return_mask"}
@@ -546,6 +647,14 @@ class MaxUnPool1D(_MaxUnPool):
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
         data_format: ``'NCL'`` or ``'NLC'``.
         output_size: the size of the result; the smallest one when None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> pooled, places = nn.MaxPool1D(2, return_mask=True)(oar.to_tensor([[[1.0, 3.0, 4.0, 2.0]]]))
+        >>> nn.MaxUnPool1D(2)(pooled, places)
+        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[0., 3., 4., 0.]]])
     """
 
     _function = staticmethod(F.max_unpool1d)
@@ -571,6 +680,13 @@ class MaxUnPool2D(_MaxUnPool):
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
         data_format: ``'NCHW'`` or ``'NHWC'``.
         output_size: the size of the result; the smallest one when None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> pooled, places = nn.MaxPool2D(2, return_mask=True)(oar.rand([1, 1, 4, 4]))
+        >>> nn.MaxUnPool2D(2)(pooled, places).shape
+        [1, 1, 4, 4]
     """
 
     _function = staticmethod(F.max_unpool2d)
@@ -596,6 +712,13 @@ class MaxUnPool3D(_MaxUnPool):
         padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
         data_format: ``'NCDHW'`` or ``'NDHWC'``.
         output_size: the size of the result; the smallest one when None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> pooled, places = nn.MaxPool3D(2, return_mask=True)(oar.rand([1, 1, 4, 4, 4]))
+        >>> nn.MaxUnPool3D(2)(pooled, places).shape
+        [1, 1, 4, 4, 4]
     """
 
     _function = staticmethod(F.max_unpool3d)

@@ -42,7 +42,14 @@ def _first(structure: Any) -> Tensor:
 
 
 class RNNCellBase(Layer):
-    """A cell: ``forward(inputs, states)`` answers an output and new states."""
+    """A cell: ``forward(inputs, states)`` returns an output and new states.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> issubclass(nn.LSTMCell, nn.RNNCellBase)
+        True
+    """
 
     def get_initial_states(
         self, batch_ref: Any, shape: Any = None, dtype: Any = None, init_value: float = 0.0, batch_dim_idx: int = 0
@@ -73,16 +80,18 @@ class RNNCellBase(Layer):
 
     @property
     def state_shape(self) -> Any:
+        """The shapes of the states, without the batch."""
         raise NotImplementedError("Please add implementation for `state_shape` in the used cell.")
 
     @property
     def state_dtype(self) -> Any:
+        """The dtypes of the states; the default one if not given."""
         raise NotImplementedError("Please add implementation for `state_dtype` in the used cell.")
 
 
 def over_steps(mode: str, x: Tensor, states: Any, weights: Sequence[Tensor], length: Tensor | None, reverse: bool,
                projection: Tensor | None = None) -> tuple[Tensor, Any]:
-    """Outputs and final states of inputs [steps, batch, size]. Outputs behind a sequence's end are 0.
+    """Outputs and final states of inputs [steps, batch, size]. Outputs after the end of a sequence are 0.
 
     Args:
         mode: ``'lstm'``, ``'gru'``, ``'rnn_tanh'`` or ``'rnn_relu'``.
@@ -165,6 +174,13 @@ class SimpleRNNCell(_GatedCell):
         hidden_size: width of the state.
         activation: ``'tanh'`` or ``'relu'``.
         weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr: attributes of the parameters; False for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> output, state = nn.SimpleRNNCell(4, 8)(oar.ones([2, 4]))
+        >>> output.shape, state.shape
+        ([2, 8], [2, 8])
     """
 
     _gates = 1
@@ -201,6 +217,13 @@ class LSTMCell(_GatedCell):
         hidden_size: width of the cell.
         weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr: attributes of the parameters; False for none.
         proj_size: width that the state is projected to; 0 for no projection.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> output, (h, c) = nn.LSTMCell(4, 8)(oar.ones([2, 4]))
+        >>> output.shape, c.shape
+        ([2, 8], [2, 8])
     """
 
     _mode = "lstm"
@@ -232,6 +255,7 @@ class LSTMCell(_GatedCell):
 
     @property
     def state_shape(self) -> Any:
+        """The shapes of the output and of the memory, without the batch."""
         return ((self.proj_size or self.hidden_size,), (self.hidden_size,))
 
 
@@ -242,6 +266,13 @@ class GRUCell(_GatedCell):
         input_size: width of the input.
         hidden_size: width of the state.
         weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr: attributes of the parameters; False for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> output, state = nn.GRUCell(4, 8)(oar.ones([2, 4]))
+        >>> output.shape
+        [2, 8]
     """
 
     _mode = "gru"
@@ -332,6 +363,13 @@ class RNN(Layer):
         cell: an ``RNNCellBase``.
         is_reverse: begin with the last step.
         time_major: inputs and outputs are [steps, batch, …], not [batch, steps, …].
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> outputs, state = nn.RNN(nn.GRUCell(4, 8))(oar.ones([2, 5, 4]))
+        >>> outputs.shape, state.shape
+        ([2, 5, 8], [2, 8])
     """
 
     def __init__(self, cell: Layer, is_reverse: bool = False, time_major: bool = False) -> None:
@@ -347,12 +385,19 @@ class RNN(Layer):
 
 
 class BiRNN(Layer):
-    """Two cells over a sequence, one from each end; their outputs stand side by side.
+    """Two cells over a sequence, one from each end; their outputs are concatenated.
 
     Args:
         cell_fw: the cell that begins with the first step.
         cell_bw: the cell that begins with the last.
         time_major: inputs and outputs are [steps, batch, …], not [batch, steps, …].
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> outputs, states = nn.BiRNN(nn.GRUCell(4, 8), nn.GRUCell(4, 8))(oar.ones([2, 5, 4]))
+        >>> outputs.shape
+        [2, 5, 16]
     """
 
     def __init__(self, cell_fw: Layer, cell_bw: Layer, time_major: bool = False) -> None:
@@ -379,7 +424,28 @@ class BiRNN(Layer):
 
 
 class RNNBase(LayerList):
-    """Layers of one kind of cell on top of each other, in one or both directions."""
+    """Layers of one kind of cell on top of each other, in one or both directions.
+
+    Args:
+        mode: the kind of cell: 'LSTM', 'GRU', 'RNN_TANH' or 'RNN_RELU'.
+        input_size: the width of the input.
+        hidden_size: the width of the state.
+        num_layers: the number of layers.
+        direction: 'forward' or 'bidirect'.
+        time_major: whether axis 0 is time, not the batch.
+        dropout: the probability of dropping an attention weight in training.
+        weight_ih_attr: a ``ParamAttr`` for the input weights.
+        weight_hh_attr: a ``ParamAttr`` for the state weights.
+        bias_ih_attr: a ``ParamAttr`` for the input biases.
+        bias_hh_attr: a ``ParamAttr`` for the state biases.
+        proj_size: the width of the projected state; 0 for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> isinstance(nn.LSTM(4, 8), nn.layer.rnn.RNNBase)
+        True
+    """
 
     def __init__(
         self,
@@ -494,6 +560,13 @@ class SimpleRNN(RNNBase):
         dropout: dropout between layers.
         activation: ``'tanh'`` or ``'relu'``.
         weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr: attributes of the parameters; False for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> outputs, state = nn.SimpleRNN(4, 8, num_layers=2)(oar.ones([2, 5, 4]))
+        >>> outputs.shape, state.shape
+        ([2, 5, 8], [2, 2, 8])
     """
 
     def __init__(
@@ -521,7 +594,28 @@ class SimpleRNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Layers of ``LSTMCell``; ``proj_size`` is the cell's, the other arguments are those of ``SimpleRNN``."""
+    """Layers of ``LSTMCell``; ``proj_size`` is the cell's, the other arguments are those of ``SimpleRNN``.
+
+    Args:
+        input_size: the width of the input.
+        hidden_size: the width of the state.
+        num_layers: the number of layers.
+        direction: 'forward' or 'bidirect'.
+        time_major: whether axis 0 is time, not the batch.
+        dropout: the probability of dropping an element between layers.
+        weight_ih_attr: a ``ParamAttr`` for the input weights.
+        weight_hh_attr: a ``ParamAttr`` for the state weights.
+        bias_ih_attr: a ``ParamAttr`` for the input biases.
+        bias_hh_attr: a ``ParamAttr`` for the state biases.
+        proj_size: the width of the projected state; 0 for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> outputs, (h, c) = nn.LSTM(4, 8, direction='bidirect')(oar.ones([2, 5, 4]))
+        >>> outputs.shape, h.shape
+        ([2, 5, 16], [2, 2, 8])
+    """
 
     def __init__(
         self,
@@ -545,7 +639,27 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Layers of ``GRUCell``; the arguments are those of ``SimpleRNN``."""
+    """Layers of ``GRUCell``; the arguments are those of ``SimpleRNN``.
+
+    Args:
+        input_size: the width of the input.
+        hidden_size: the width of the state.
+        num_layers: the number of layers.
+        direction: 'forward' or 'bidirect'.
+        time_major: whether axis 0 is time, not the batch.
+        dropout: the probability of dropping an element between layers.
+        weight_ih_attr: a ``ParamAttr`` for the input weights.
+        weight_hh_attr: a ``ParamAttr`` for the state weights.
+        bias_ih_attr: a ``ParamAttr`` for the input biases.
+        bias_hh_attr: a ``ParamAttr`` for the state biases.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> outputs, state = nn.GRU(4, 8)(oar.ones([2, 5, 4]))
+        >>> outputs.shape, state.shape
+        ([2, 5, 8], [1, 2, 8])
+    """
 
     def __init__(
         self,

@@ -24,6 +24,13 @@ class SpectralNorm(Layer):
         power_iters: the number of iterations.
         eps: keeps divisions from zero.
         dtype: float32 or float64.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> weight = oar.to_tensor([[2.0, 0.0], [0.0, 1.0]])
+        >>> nn.SpectralNorm([2, 2], power_iters=20)(weight).max().item()
+        1.0
     """
 
     def __init__(

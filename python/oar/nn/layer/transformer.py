@@ -69,6 +69,13 @@ class MultiHeadAttention(Layer):
         need_weights: return the weights too.
         weight_attr: attributes of the projections' weights.
         bias_attr: attributes of their biases; False for none.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.MultiHeadAttention(16, 4)
+        >>> layer(oar.ones([2, 5, 16])).shape
+        [2, 5, 16]
     """
 
     Cache = namedtuple("Cache", ["k", "v"])
@@ -173,7 +180,7 @@ class MultiHeadAttention(Layer):
 
 
 class _FeedForwardLayer(Layer):
-    """What the layers of encoder and decoder share: the network behind attention, and residual steps."""
+    """What the layers of encoder and decoder share: the network after attention, and residual steps."""
 
     def _make_feed_forward(
         self, d_model: int, dim_feedforward: int, act_dropout: float, activation: str, weight_attr: Any, bias_attr: Any
@@ -204,14 +211,21 @@ class TransformerEncoderLayer(_FeedForwardLayer):
         d_model: width of input and result.
         nhead: number of heads.
         dim_feedforward: width inside the feed-forward network.
-        dropout: dropout behind both parts.
+        dropout: dropout after both parts.
         activation: name of the function inside the feed-forward network.
         attn_dropout: dropout of the attention's weights; ``dropout`` when None.
-        act_dropout: dropout behind the activation; ``dropout`` when None.
-        normalize_before: normalise the input of each part, not the sum behind it.
+        act_dropout: dropout after the activation; ``dropout`` if None.
+        normalize_before: normalise the input of each part, not the sum after it.
         weight_attr: attributes of weights, one for all or [attention, feed-forward].
         bias_attr: attributes of biases in the same way; False for none.
         layer_norm_eps: added to variances.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.TransformerEncoderLayer(16, 4, 32)
+        >>> layer(oar.ones([2, 5, 16])).shape
+        [2, 5, 16]
     """
 
     def __init__(
@@ -253,6 +267,7 @@ class TransformerEncoderLayer(_FeedForwardLayer):
         return src if cache is None else (src, cache)
 
     def gen_cache(self, src: Tensor) -> MultiHeadAttention.Cache:
+        """An empty cache for the batch of ``src``."""
         return self.self_attn.gen_cache(src, type=MultiHeadAttention.Cache)
 
 
@@ -265,9 +280,16 @@ class TransformerEncoder(Layer):
     """A stack of encoder layers.
 
     Args:
-        encoder_layer: the first of them; the others are made with its arguments.
+        encoder_layer: the first of them; the others are created with its arguments.
         num_layers: how many.
-        norm: a normalisation behind the last.
+        norm: a normalisation after the last.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32), 2)
+        >>> encoder(oar.ones([2, 5, 16])).shape
+        [2, 5, 16]
     """
 
     def __init__(self, encoder_layer: Layer, num_layers: int, norm: Layer | None = None) -> None:
@@ -289,6 +311,7 @@ class TransformerEncoder(Layer):
         return src if cache is None else (src, caches)
 
     def gen_cache(self, src: Tensor) -> list[MultiHeadAttention.Cache]:
+        """An empty cache per layer for the batch of ``src``."""
         return [layer.gen_cache(src) for layer in self.layers]
 
 
@@ -297,6 +320,26 @@ class TransformerDecoderLayer(_FeedForwardLayer):
 
     The arguments are those of ``TransformerEncoderLayer``; lists of attributes are [self-attention, cross-attention,
     feed-forward].
+
+    Args:
+        d_model: the width of the model.
+        nhead: the number of heads.
+        dim_feedforward: the width of the feed-forward network.
+        dropout: the probability of dropping an element.
+        activation: the name of the activation.
+        attn_dropout: the probability of dropping an attention weight; ``dropout`` if None.
+        act_dropout: the probability of dropping an activation; ``dropout`` if None.
+        normalize_before: whether normalisation comes before each part, not after.
+        weight_attr: a ``ParamAttr`` or an initialiser for the weight; False leaves it out.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        layer_norm_eps: the epsilon of the normalisations.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> layer = nn.TransformerDecoderLayer(16, 4, 32)
+        >>> layer(oar.ones([2, 3, 16]), oar.ones([2, 5, 16])).shape
+        [2, 3, 16]
     """
 
     def __init__(
@@ -360,7 +403,20 @@ class TransformerDecoderLayer(_FeedForwardLayer):
 
 
 class TransformerDecoder(Layer):
-    """A stack of decoder layers; the arguments are those of ``TransformerEncoder``."""
+    """A stack of decoder layers; the arguments are those of ``TransformerEncoder``.
+
+    Args:
+        decoder_layer: the layer to repeat.
+        num_layers: the number of layers.
+        norm: a last normalisation, or None.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(16, 4, 32), 2)
+        >>> decoder(oar.ones([2, 3, 16]), oar.ones([2, 5, 16])).shape
+        [2, 3, 16]
+    """
 
     def __init__(self, decoder_layer: Layer, num_layers: int, norm: Layer | None = None) -> None:
         super().__init__()
@@ -417,6 +473,13 @@ class Transformer(Layer):
         bias_attr: attributes of biases in the same way; False for none.
         custom_encoder: an encoder to use instead.
         custom_decoder: a decoder to use instead.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> model = nn.Transformer(16, 4, 1, 1, 32)
+        >>> model(oar.ones([2, 5, 16]), oar.ones([2, 3, 16])).shape
+        [2, 3, 16]
     """
 
     def __init__(

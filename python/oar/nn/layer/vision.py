@@ -44,7 +44,21 @@ class _Pad(_WithName):
 
 
 class Pad1D(_Pad):
-    """Sequences with elements put around them: ``padding`` is a number or [left, right]; see ``functional.pad``."""
+    """Sequences with elements put around them: ``padding`` is a number or [left, right]; see ``functional.pad``.
+
+    Args:
+        padding: how many elements to add on each side.
+        mode: 'constant', 'reflect', 'replicate' or 'circular'.
+        value: the value of the new elements.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Pad1D(1)(oar.to_tensor([[[1.0, 2.0]]]))
+        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[0., 1., 2., 0.]]])
+    """
 
     _axes = 1
 
@@ -54,7 +68,20 @@ class Pad1D(_Pad):
 
 
 class Pad2D(_Pad):
-    """Images with pixels put around them: ``padding`` is a number or [left, right, top, bottom]."""
+    """Images with pixels put around them: ``padding`` is a number or [left, right, top, bottom].
+
+    Args:
+        padding: how many elements to add on each side.
+        mode: 'constant', 'reflect', 'replicate' or 'circular'.
+        value: the value of the new elements.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Pad2D([1, 1, 2, 2], mode='reflect')(oar.ones([1, 3, 4, 4])).shape
+        [1, 3, 8, 6]
+    """
 
     _axes = 2
 
@@ -64,7 +91,20 @@ class Pad2D(_Pad):
 
 
 class Pad3D(_Pad):
-    """Volumes with elements put around them: ``padding`` is a number or [left, right, top, bottom, front, back]."""
+    """Volumes with elements put around them: ``padding`` is a number or [left, right, top, bottom, front, back].
+
+    Args:
+        padding: how many elements to add on each side.
+        mode: 'constant', 'reflect', 'replicate' or 'circular'.
+        value: the value of the new elements.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Pad3D(1)(oar.ones([1, 1, 2, 2, 2])).shape
+        [1, 1, 4, 4, 4]
+    """
 
     _axes = 3
 
@@ -74,7 +114,19 @@ class Pad3D(_Pad):
 
 
 class ZeroPad1D(Pad1D):
-    """Sequences with zeros around them."""
+    """Sequences with zeros around them.
+
+    Args:
+        padding: how many elements to add on each side.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.ZeroPad1D(1)(oar.to_tensor([[[1.0, 2.0]]]))
+        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[[0., 1., 2., 0.]]])
+    """
 
     def __init__(self, padding: Any, data_format: str = "NCL", name: str | None = None) -> None:
         super().__init__(padding, "constant", 0.0, data_format, name)
@@ -82,7 +134,18 @@ class ZeroPad1D(Pad1D):
 
 
 class ZeroPad2D(Pad2D):
-    """Images with zeros around them."""
+    """Images with zeros around them.
+
+    Args:
+        padding: how many elements to add on each side.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.ZeroPad2D(1)(oar.ones([1, 3, 4, 4])).shape
+        [1, 3, 6, 6]
+    """
 
     def __init__(self, padding: Any, data_format: str = "NCHW", name: str | None = None) -> None:
         super().__init__(padding, "constant", 0.0, data_format, name)
@@ -90,7 +153,18 @@ class ZeroPad2D(Pad2D):
 
 
 class ZeroPad3D(Pad3D):
-    """Volumes with zeros around them."""
+    """Volumes with zeros around them.
+
+    Args:
+        padding: how many elements to add on each side.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.ZeroPad3D(1)(oar.ones([1, 1, 2, 2, 2])).shape
+        [1, 1, 4, 4, 4]
+    """
 
     def __init__(self, padding: Any, data_format: str = "NCDHW", name: str | None = None) -> None:
         super().__init__(padding, "constant", 0.0, data_format, name)
@@ -98,7 +172,22 @@ class ZeroPad3D(Pad3D):
 
 
 class Upsample(_WithName):
-    """Images at another size; see ``functional.interpolate``."""
+    """Images at another size; see ``functional.interpolate``.
+
+    Args:
+        size: the sizes of the result, or None.
+        scale_factor: how much larger the result is, if size is None.
+        mode: 'nearest', 'bilinear', 'linear', 'trilinear', 'bicubic' or 'area'.
+        align_corners: whether the corner pixels are aligned at their centres.
+        align_mode: 1 measures pixels by their corners, 0 by their centres.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Upsample(scale_factor=2)(oar.ones([1, 3, 4, 4])).shape
+        [1, 3, 8, 8]
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool = False,
                  align_mode: int = 0, data_format: str | None = None, name: str | None = None) -> None:
@@ -111,7 +200,19 @@ class Upsample(_WithName):
 
 
 class UpsamplingNearest2D(Upsample):
-    """Images at another size, each pixel the nearest one."""
+    """Images at another size, each pixel the nearest one.
+
+    Args:
+        size: the sizes of the result, or None.
+        scale_factor: how much larger the result is, if size is None.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.UpsamplingNearest2D(size=[8, 8])(oar.ones([1, 3, 4, 4])).shape
+        [1, 3, 8, 8]
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW",
                  name: str | None = None) -> None:
@@ -120,7 +221,20 @@ class UpsamplingNearest2D(Upsample):
 
 
 class UpsamplingBilinear2D(Upsample):
-    """Images at another size, bilinearly, the corners kept."""
+    """Images at another size, bilinearly, the corners kept.
+
+    Args:
+        size: the sizes of the result, or None.
+        scale_factor: how much larger the result is, if size is None.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.UpsamplingBilinear2D(size=[1, 3])(oar.to_tensor([[[[0.0, 1.0]]]])).flatten()
+        Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0.        , 0.50000000, 1.        ])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW",
                  name: str | None = None) -> None:
@@ -129,7 +243,18 @@ class UpsamplingBilinear2D(Upsample):
 
 
 class PixelShuffle(_WithName):
-    """Channels become pixels of a larger image; see ``functional.pixel_shuffle``."""
+    """Channels become pixels of a larger image; see ``functional.pixel_shuffle``.
+
+    Args:
+        upscale_factor: the factor by which images become larger.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.PixelShuffle(2)(oar.ones([1, 8, 4, 4])).shape
+        [1, 2, 8, 8]
+    """
 
     def __init__(self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
         self._arguments(upscale_factor=upscale_factor, data_format=data_format, name=name)
@@ -139,7 +264,18 @@ class PixelShuffle(_WithName):
 
 
 class PixelUnshuffle(_WithName):
-    """Blocks of pixels become channels: the reverse of ``PixelShuffle``."""
+    """Blocks of pixels become channels: the reverse of ``PixelShuffle``.
+
+    Args:
+        downscale_factor: the factor by which images become smaller.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.PixelUnshuffle(2)(oar.ones([1, 2, 8, 8])).shape
+        [1, 8, 4, 4]
+    """
 
     def __init__(self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
         self._arguments(downscale_factor=downscale_factor, data_format=data_format, name=name)
@@ -149,7 +285,19 @@ class PixelUnshuffle(_WithName):
 
 
 class ChannelShuffle(_WithName):
-    """Mixes groups of channels; see ``functional.channel_shuffle``."""
+    """Mixes groups of channels; see ``functional.channel_shuffle``.
+
+    Args:
+        groups: the number of groups of channels.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.ChannelShuffle(2)(oar.arange(4, dtype='float32').reshape([1, 4, 1, 1])).flatten()
+        Tensor(shape=[4], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [0., 2., 1., 3.])
+    """
 
     def __init__(self, groups: int, data_format: str = "NCHW", name: str | None = None) -> None:
         self._arguments(groups=groups, data_format=data_format, name=name)
@@ -159,7 +307,20 @@ class ChannelShuffle(_WithName):
 
 
 class Unfold(_WithName):
-    """Windows of images as columns; see ``functional.unfold``."""
+    """Windows of images as columns; see ``functional.unfold``.
+
+    Args:
+        kernel_sizes: the size of the windows.
+        dilations: the distance between the taps of a window.
+        paddings: how many zeros to add on each side.
+        strides: the distance of neighbouring windows.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Unfold(2)(oar.ones([1, 3, 4, 4])).shape
+        [1, 12, 9]
+    """
 
     def __init__(self, kernel_sizes: Any, dilations: Any = 1, paddings: Any = 0, strides: Any = 1,
                  name: str | None = None) -> None:
@@ -170,7 +331,21 @@ class Unfold(_WithName):
 
 
 class Fold(_WithName):
-    """Columns added up to images; see ``functional.fold``."""
+    """Columns added up to images; see ``functional.fold``.
+
+    Args:
+        output_sizes: the sizes of the images.
+        kernel_sizes: the size of the windows.
+        dilations: the distance between the taps of a window.
+        paddings: how many zeros to add on each side.
+        strides: the distance of neighbouring windows.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.Fold([4, 4], 2, strides=2)(oar.ones([1, 4, 4])).shape
+        [1, 1, 4, 4]
+    """
 
     def __init__(self, output_sizes: Any, kernel_sizes: Any, dilations: Any = 1, paddings: Any = 0, strides: Any = 1,
                  name: str | None = None) -> None:
@@ -182,7 +357,21 @@ class Fold(_WithName):
 
 
 class LocalResponseNorm(_WithName):
-    """Channels damped by the strength of their neighbours; see ``functional.local_response_norm``."""
+    """Channels damped by the strength of their neighbours; see ``functional.local_response_norm``.
+
+    Args:
+        size: the number of channels that count.
+        alpha: a factor; see the formula above.
+        beta: a factor; see the formula above.
+        k: the constant in the divisor.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.LocalResponseNorm(3)(oar.ones([1, 3, 4, 4])).shape
+        [1, 3, 4, 4]
+    """
 
     def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0,
                  data_format: str = "NCHW", name: str | None = None) -> None:

@@ -30,6 +30,15 @@ def clip_grad_norm_(
 
     Returns:
         The norm before clipping.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> (net(oar.ones([1, 2])) * 100).sum().backward()
+        >>> _ = nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
+        >>> sum((p.grad ** 2).sum().item() for p in net.parameters())
+        0.9999999403953552
     """
     if norm_type not in (float("inf"), 0, 1, 2) and not (isinstance(norm_type, (int, float)) and norm_type > 0):
         raise ValueError(f"norm_type should be a non-negative number or inf, but received {norm_type}.")
@@ -62,7 +71,21 @@ def _total_norm(grads: list[Tensor], norm_type: float) -> Tensor:
 
 
 def clip_grad_value_(parameters: Any, clip_value: float) -> None:
-    """Cut every element of the gradients to ``[-clip_value, clip_value]``, in place."""
+    """Cut every element of the gradients to ``[-clip_value, clip_value]``, in place.
+
+    Args:
+        parameters: the parameters.
+        clip_value: the bound.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.Linear(2, 1)
+        >>> (net(oar.ones([1, 2])) * 100).sum().backward()
+        >>> nn.utils.clip_grad_value_(net.parameters(), 0.5)
+        >>> net.bias.grad.tolist()
+        [0.5]
+    """
     bound = float(clip_value)
     if bound < 0:
         raise ValueError(f"clip_value should not be negative, but is {clip_value}.")

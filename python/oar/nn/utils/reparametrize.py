@@ -77,6 +77,13 @@ def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Laye
         layer: the layer; it gets parameters ``{name}_g`` and ``{name}_v`` in the weight's place.
         name: the weight's name.
         dim: the axis along which each slice has a length of its own; None or -1 for one length in all.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.utils.weight_norm(nn.Linear(2, 3))
+        >>> [name for name, _ in net.named_parameters()]
+        ['bias', 'weight_v', 'weight_g']
     """
     rank = getattr(layer, name).ndim
     dim = -1 if dim is None else dim
@@ -91,7 +98,19 @@ def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Laye
 
 
 def remove_weight_norm(layer: Layer, name: str = "weight") -> Layer:
-    """Make a plain parameter of the weight again, with its present value."""
+    """Make a plain parameter of the weight again, with its present value.
+
+    Args:
+        layer: the layer.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.utils.weight_norm(nn.Linear(2, 3))
+        >>> net = nn.utils.remove_weight_norm(net)
+        >>> sorted(name for name, _ in net.named_parameters())
+        ['bias', 'weight']
+    """
     found = _WeightNorm.on(layer, name)
     if found is None:
         raise ValueError(f"weight_norm of '{name}' not found in {layer}")
@@ -138,6 +157,13 @@ def spectral_norm(
         n_power_iterations: iterations in each training call.
         eps: keeps divisions from zero.
         dim: the axis of outputs; by default 1 for ``Linear`` and transposed convolutions, else 0.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> net = nn.utils.spectral_norm(nn.Linear(2, 3))
+        >>> net(oar.ones([1, 2])).shape
+        [1, 3]
     """
     if dim is None:
         dim = 1 if isinstance(layer, Linear) or type(layer).__name__.endswith("Transpose") else 0

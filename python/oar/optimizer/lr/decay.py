@@ -38,6 +38,24 @@ class NoamDecay(LRScheduler):
     """Up linearly for ``warmup_steps``, then down with the square root of the step, as for Transformers.
 
     ``learning_rate * d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5)``
+
+    Args:
+        d_model: the width of the model.
+        warmup_steps: the number of steps of the rise.
+        learning_rate: the rate to start from.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.NoamDecay(d_model=64, warmup_steps=2)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.0, 0.0442, 0.0884, 0.0722]
     """
 
     def __init__(
@@ -62,7 +80,25 @@ class NoamDecay(LRScheduler):
 
 
 class PiecewiseDecay(LRScheduler):
-    """``values[i]`` until ``boundaries[i]``, and the last value from then on."""
+    """``values[i]`` until ``boundaries[i]``, and the last value from then on.
+
+    Args:
+        boundaries: the epochs at which the rate changes.
+        values: the rates.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.PiecewiseDecay(boundaries=[1, 2], values=[1.0, 0.5, 0.1])
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [1.0, 0.5, 0.1, 0.1]
+    """
 
     def __init__(
         self, boundaries: Sequence[int], values: Sequence[float], last_epoch: int = -1, verbose: bool = False
@@ -94,7 +130,25 @@ class _GammaDecay(LRScheduler):
 
 
 class NaturalExpDecay(_GammaDecay):
-    """``learning_rate * exp(-gamma * epoch)``."""
+    """``learning_rate * exp(-gamma * epoch)``.
+
+    Args:
+        learning_rate: the rate to start from.
+        gamma: the factor of the decay.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.NaturalExpDecay(0.5, gamma=0.1)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.4524, 0.4094, 0.3704]
+    """
 
     def __init__(
         self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False
@@ -108,14 +162,44 @@ class NaturalExpDecay(_GammaDecay):
 
 
 class InverseTimeDecay(_GammaDecay):
-    """``learning_rate / (1 + gamma * epoch)``."""
+    """``learning_rate / (1 + gamma * epoch)``.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.InverseTimeDecay(0.5, gamma=0.1)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.4545, 0.4167, 0.3846]
+    """
 
     def get_lr(self) -> float:
         return self.base_lr / (1 + self.gamma * self.last_epoch)
 
 
 class ExponentialDecay(_GammaDecay):
-    """``learning_rate * gamma ** epoch``."""
+    """``learning_rate * gamma ** epoch``.
+
+    Args:
+        learning_rate: the rate to start from.
+        gamma: the factor of the decay.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.ExponentialDecay(0.5, gamma=0.9)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.45, 0.405, 0.3645]
+    """
 
     def __init__(
         self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False
@@ -132,6 +216,26 @@ class PolynomialDecay(LRScheduler):
     """From ``learning_rate`` to ``end_lr`` in ``decay_steps`` along a polynomial of degree ``power``.
 
     With ``cycle``, each stretch that is run over is followed by a longer one that starts higher again.
+
+    Args:
+        learning_rate: the rate to start from.
+        decay_steps: the number of steps of the decay.
+        end_lr: the last rate.
+        power: the degree of the polynomial.
+        cycle: whether the decay starts again.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.PolynomialDecay(0.5, decay_steps=10)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.45, 0.4, 0.35]
     """
 
     def __init__(
@@ -163,7 +267,26 @@ class PolynomialDecay(LRScheduler):
 
 
 class MultiStepDecay(LRScheduler):
-    """Times ``gamma`` at each of the ``milestones``."""
+    """Times ``gamma`` at each of the ``milestones``.
+
+    Args:
+        learning_rate: the rate to start from.
+        milestones: the epochs at which the rate changes.
+        gamma: the factor of the decay.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.MultiStepDecay(0.5, milestones=[1, 2])
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.05, 0.005, 0.005]
+    """
 
     def __init__(
         self,
@@ -187,7 +310,26 @@ class MultiStepDecay(LRScheduler):
 
 
 class StepDecay(LRScheduler):
-    """Times ``gamma`` every ``step_size`` epochs."""
+    """Times ``gamma`` every ``step_size`` epochs.
+
+    Args:
+        learning_rate: the rate to start from.
+        step_size: the number of epochs between changes.
+        gamma: the factor of the decay.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.StepDecay(0.5, step_size=2)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.5, 0.05, 0.05]
+    """
 
     def __init__(
         self,
@@ -222,14 +364,38 @@ class _FunctionDecay(LRScheduler):
 
 
 class LambdaDecay(_FunctionDecay):
-    """``learning_rate * lr_lambda(epoch)``."""
+    """``learning_rate * lr_lambda(epoch)``.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.LambdaDecay(0.5, lr_lambda=lambda epoch: 0.9 ** epoch)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.45, 0.405, 0.3645]
+    """
 
     def get_lr(self) -> float:
         return self.base_lr * self.lr_lambda(self.last_epoch)
 
 
 class MultiplicativeDecay(_FunctionDecay):
-    """``learning_rate * lr_lambda(1) * … * lr_lambda(epoch)``."""
+    """``learning_rate * lr_lambda(1) * … * lr_lambda(epoch)``.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.MultiplicativeDecay(0.5, lr_lambda=lambda epoch: 0.9)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.45, 0.405, 0.3645]
+    """
 
     def get_lr(self) -> float:
         rate = self.base_lr

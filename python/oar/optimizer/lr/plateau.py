@@ -23,8 +23,17 @@ class ReduceOnPlateau(LRScheduler):
         threshold_mode: ``'rel'``: as a share of the best; ``'abs'``: as a difference.
         cooldown: epochs after a reduction in which nothing is counted.
         min_lr: the rate does not fall below this.
-        epsilon: a smaller change is not made.
+        epsilon: smaller changes are ignored.
         verbose: print reductions.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.ReduceOnPlateau(0.5, factor=0.1, patience=1)
+        >>> for loss in [1.0, 1.0, 1.0, 1.0]:
+        ...     schedule.step(loss)
+        ...
+        >>> round(schedule(), 4)
+        0.05
     """
 
     def __init__(

@@ -26,7 +26,7 @@ def _deferred(step: Any) -> Any:
 
 
 class LRScheduler:
-    """A learning rate that changes as training goes on.
+    """A learning rate that changes during training.
 
     A subclass writes ``get_lr()``, the rate for ``self.last_epoch``. ``step()`` goes on to the next epoch (or
     batch: the unit is whatever ``step`` is called after) and tells the optimizers that use the schedule.
@@ -35,6 +35,20 @@ class LRScheduler:
         learning_rate: the rate to start from.
         last_epoch: the epoch before the first; -1 to begin.
         verbose: print the rate at every step.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> class Halving(oar.optimizer.lr.LRScheduler):
+        ...     def get_lr(self):
+        ...         return self.base_lr * 0.5 ** self.last_epoch
+        ...
+        >>> schedule = Halving(1.0)
+        >>> net = nn.Linear(2, 1)
+        >>> optimizer = oar.optimizer.SGD(schedule, parameters=net.parameters())
+        >>> schedule.step()
+        >>> optimizer.get_lr()
+        0.5
     """
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:

@@ -36,6 +36,25 @@ class LinearWarmup(LRScheduler):
     """From ``start_lr`` to ``end_lr`` in ``warmup_steps``; from then on ``learning_rate``.
 
     ``learning_rate`` may be a scheduler, which then starts where the warm-up ends.
+
+    Args:
+        learning_rate: the rate to start from.
+        warmup_steps: the number of steps of the rise.
+        start_lr: the first rate.
+        end_lr: the last rate.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.LinearWarmup(0.5, warmup_steps=2, start_lr=0.0, end_lr=0.5)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.0, 0.25, 0.5, 0.5]
     """
 
     def __init__(
@@ -80,7 +99,26 @@ class LinearWarmup(LRScheduler):
 
 
 class CosineAnnealingDecay(LRScheduler):
-    """From ``learning_rate`` to ``eta_min`` and back along a cosine; ``T_max`` epochs each way."""
+    """From ``learning_rate`` to ``eta_min`` and back along a cosine; ``T_max`` epochs each way.
+
+    Args:
+        learning_rate: the rate to start from.
+        T_max: the number of epochs of half a wave.
+        eta_min: the smallest rate.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.CosineAnnealingDecay(0.5, T_max=4)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.4268, 0.25, 0.0732]
+    """
 
     def __init__(
         self,
@@ -114,7 +152,27 @@ class CosineAnnealingDecay(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down along a cosine in ``T_0`` epochs, then again from the top, ``T_mult`` times as long each time."""
+    """Down along a cosine in ``T_0`` epochs, then again from the top, ``T_mult`` times as long each time.
+
+    Args:
+        learning_rate: the rate to start from.
+        T_0: the number of epochs of the first wave.
+        T_mult: how much longer each wave is than the one before.
+        eta_min: the smallest rate.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.CosineAnnealingWarmRestarts(0.5, T_0=2)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.5, 0.25, 0.5, 0.25]
+    """
 
     def __init__(
         self,
@@ -178,6 +236,19 @@ class OneCycleLR(LRScheduler):
         phase_pct: the share of steps spent going up.
         anneal_strategy: ``'cos'`` or ``'linear'``.
         three_phase: come down to the first rate in as many steps as it went up, then to the end.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.OneCycleLR(max_learning_rate=1.0, total_steps=10)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.04, 0.52, 1.0, 0.9505]
     """
 
     def __init__(
@@ -244,6 +315,19 @@ class CyclicLR(LRScheduler):
         exp_gamma: the base of ``'exp_range'``.
         scale_fn: a function that replaces ``mode``.
         scale_mode: whether ``scale_fn`` is given the ``'cycle'`` or the ``'iterations'``.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.CyclicLR(base_learning_rate=0.1, max_learning_rate=0.5, step_size_up=2)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.1, 0.3, 0.5, 0.3]
     """
 
     def __init__(
@@ -299,7 +383,27 @@ class CyclicLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor on the rate that goes from ``start_factor`` to ``end_factor`` in ``total_steps``."""
+    """A factor on the rate that goes from ``start_factor`` to ``end_factor`` in ``total_steps``.
+
+    Args:
+        learning_rate: the rate to start from.
+        total_steps: the number of steps.
+        start_factor: the first factor.
+        end_factor: the last factor.
+        last_epoch: the epoch to go on from.
+        verbose: whether each change is printed.
+
+    Examples:
+        >>> import oar
+        >>> schedule = oar.optimizer.lr.LinearLR(0.5, total_steps=4)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(schedule(), 4))
+        ...     schedule.step()
+        ...
+        >>> rates
+        [0.1667, 0.25, 0.3333, 0.4167]
+    """
 
     def __init__(
         self,

@@ -41,6 +41,26 @@ def fc(
         x: an input, or several, each with a weight of its own.
         size: how many outputs.
         num_flatten_dims: that many leading axes stay; the others are one.
+        weight_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.fc(x, size=4, activation='relu')
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 4)
+        >>> oar.disable_static()
     """
     inputs = [x] if isinstance(x, Tensor) else list(x)
     for one in inputs:
@@ -68,7 +88,34 @@ def embedding(
     param_attr: Any = None,
     dtype: Any = "float32",
 ) -> Tensor:
-    """The rows of a table ``[size[0], size[1]]`` at the indices ``input``."""
+    """The rows of a table ``[size[0], size[1]]`` at the indices ``input``.
+
+    Args:
+        input: the input.
+        size: the number of rows and the width.
+        is_sparse: whether gradients hold only the rows that were used.
+        is_distributed: accepted for compatibility.
+        padding_idx: an index whose row is zeros.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None], 'int64')
+        ...     y = oar.static.nn.embedding(x, size=[10, 4])
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': [1, 2]}, fetch_list=[y])[0].shape
+        (2, 4)
+        >>> oar.disable_static()
+    """
     maker = LayerMaker("embedding", None, dtype)
     weight = maker.parameter([int(s) for s in size], param_attr)
     padding = None if padding_idx is None else padding_idx if padding_idx >= 0 else int(size[0]) + padding_idx
@@ -86,7 +133,36 @@ def sparse_embedding(
     dtype: Any = "float32",
     slot: Any = None,
 ) -> Tensor:
-    """As ``embedding``: without parameter servers the table is one of this process."""
+    """As ``embedding``: without parameter servers the table is one of this process.
+
+    Args:
+        input: the input.
+        size: the number of rows and the width.
+        padding_idx: an index whose row is zeros.
+        is_test: whether to use the running statistics.
+        entry: accepted for compatibility.
+        table_class: accepted for compatibility.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        slot: accepted for compatibility.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None], 'int64')
+        ...     y = oar.static.nn.sparse_embedding(x, size=[10, 4])
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': [1, 2]}, fetch_list=[y])[0].shape
+        (2, 4)
+        >>> oar.disable_static()
+    """
     if entry is not None:
         raise ValueError("[sparse_embedding] entry is for tables of parameter servers, which there are none of.")
     return embedding(input, size, False, False, padding_idx, param_attr, dtype)
@@ -118,7 +194,40 @@ def _conv(kind: str, input: Tensor, num_filters: int, filter_size: Any, groups: 
 def conv2d(input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
            groups: int | None = None, param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True,
            act: str | None = None, name: str | None = None, data_format: str = "NCHW") -> Tensor:
-    """A convolution of images with filters of its own."""
+    """A convolution of images with filters of its own.
+
+    Args:
+        input: the input.
+        num_filters: the number of filters.
+        filter_size: the size of the filters.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        use_cudnn: accepted for compatibility.
+        act: the name of an activation, or None.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3, 8, 8])
+        ...     y = oar.static.nn.conv2d(x, num_filters=4, filter_size=3)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3, 8, 8], 'float32')}, fetch_list=[y])[0].shape
+        (2, 4, 6, 6)
+        >>> oar.disable_static()
+    """
     return _conv("conv2d", input, num_filters, filter_size, groups, param_attr, bias_attr, act, name, data_format,
                  (stride, padding, dilation))
 
@@ -126,7 +235,40 @@ def conv2d(input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, p
 def conv3d(input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
            groups: int | None = None, param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True,
            act: str | None = None, name: str | None = None, data_format: str = "NCDHW") -> Tensor:
-    """A convolution of volumes with filters of its own."""
+    """A convolution of volumes with filters of its own.
+
+    Args:
+        input: the input.
+        num_filters: the number of filters.
+        filter_size: the size of the filters.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        use_cudnn: accepted for compatibility.
+        act: the name of an activation, or None.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 1, 4, 4, 4])
+        ...     y = oar.static.nn.conv3d(x, num_filters=2, filter_size=2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 1, 4, 4, 4], 'float32')}, fetch_list=[y])[0].shape
+        (2, 2, 3, 3, 3)
+        >>> oar.disable_static()
+    """
     return _conv("conv3d", input, num_filters, filter_size, groups, param_attr, bias_attr, act, name, data_format,
                  (stride, padding, dilation))
 
@@ -163,7 +305,41 @@ def conv2d_transpose(input: Tensor, num_filters: int, output_size: Any = None, f
                      padding: Any = 0, stride: Any = 1, dilation: Any = 1, groups: int | None = None,
                      param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True, act: str | None = None,
                      name: str | None = None, data_format: str = "NCHW") -> Tensor:
-    """A transposed convolution of images with filters of its own."""
+    """A transposed convolution of images with filters of its own.
+
+    Args:
+        input: the input.
+        num_filters: the number of filters.
+        output_size: the sizes of the result.
+        filter_size: the size of the filters.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        use_cudnn: accepted for compatibility.
+        act: the name of an activation, or None.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3, 8, 8])
+        ...     y = oar.static.nn.conv2d_transpose(x, num_filters=4, filter_size=2, stride=2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3, 8, 8], 'float32')}, fetch_list=[y])[0].shape
+        (2, 4, 16, 16)
+        >>> oar.disable_static()
+    """
     return _conv_transpose("conv2d_transpose", input, num_filters, output_size, filter_size, groups, param_attr,
                            bias_attr, act, name, data_format, (padding, stride, dilation))
 
@@ -172,7 +348,41 @@ def conv3d_transpose(input: Tensor, num_filters: int, output_size: Any = None, f
                      padding: Any = 0, stride: Any = 1, dilation: Any = 1, groups: int | None = None,
                      param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True, act: str | None = None,
                      name: str | None = None, data_format: str = "NCDHW") -> Tensor:
-    """A transposed convolution of volumes with filters of its own."""
+    """A transposed convolution of volumes with filters of its own.
+
+    Args:
+        input: the input.
+        num_filters: the number of filters.
+        output_size: the sizes of the result.
+        filter_size: the size of the filters.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        use_cudnn: accepted for compatibility.
+        act: the name of an activation, or None.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 1, 4, 4, 4])
+        ...     y = oar.static.nn.conv3d_transpose(x, num_filters=2, filter_size=2, stride=2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 1, 4, 4, 4], 'float32')}, fetch_list=[y])[0].shape
+        (2, 2, 8, 8, 8)
+        >>> oar.disable_static()
+    """
     return _conv_transpose("conv3d_transpose", input, num_filters, output_size, filter_size, groups, param_attr,
                            bias_attr, act, name, data_format, (padding, stride, dilation))
 
@@ -181,7 +391,45 @@ def deform_conv2d(x: Tensor, offset: Tensor, mask: Tensor | None, num_filters: i
                   padding: Any = 0, dilation: Any = 1, groups: int = 1, deformable_groups: int = 1,
                   im2col_step: int = 1, weight_attr: Any = None, bias_attr: Any = None,
                   name: str | None = None) -> Tensor:
-    """A convolution, with filters of its own, whose taps read where ``offset`` moves them; see ``vision.ops``."""
+    """A convolution, with filters of its own, whose taps read where ``offset`` moves them; see ``vision.ops``.
+
+    Args:
+        x: the input.
+        offset: how far each tap is moved.
+        mask: a factor for each tap, or None.
+        num_filters: the number of filters.
+        filter_size: the size of the filters.
+        stride: the distance of neighbouring windows: a number, or one per axis.
+        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        deformable_groups: the number of groups of channels that share offsets.
+        im2col_step: accepted for compatibility.
+        weight_attr: a ``ParamAttr`` or an initialiser for the weight; False leaves it out.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3, 8, 8])
+        ...     offset = oar.static.data('offset', [None, 18, 6, 6])
+        ...     mask = oar.static.data('mask', [None, 9, 6, 6])
+        ...     y = oar.static.nn.deform_conv2d(x, offset, mask, num_filters=4, filter_size=3)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> shapes = {'x': [2, 3, 8, 8], 'offset': [2, 18, 6, 6], 'mask': [2, 9, 6, 6]}
+        >>> feed = {name: np.ones(shape, 'float32') for name, shape in shapes.items()}
+        >>> executor.run(main, feed=feed, fetch_list=[y])[0].shape
+        (2, 4, 6, 6)
+        >>> oar.disable_static()
+    """
     static_only("deform_conv2d")
     maker = LayerMaker("deformable_conv", name, x.dtype)
     channels, groups, window = _channels(x, "NCHW"), groups or 1, sizes(filter_size, 2)
@@ -197,7 +445,34 @@ def deform_conv2d(x: Tensor, offset: Tensor, mask: Tensor | None, num_filters: i
 
 def bilinear_tensor_product(x: Tensor, y: Tensor, size: int, act: str | None = None, name: str | None = None,
                             param_attr: Any = None, bias_attr: Any = None) -> Tensor:
-    """``x @ weight[i] @ y`` for each of ``size`` matrices, plus a bias."""
+    """``x @ weight[i] @ y`` for each of ``size`` matrices, plus a bias.
+
+    Args:
+        x: the input.
+        y: the second input.
+        size: the number of results.
+        act: the name of an activation, or None.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.bilinear_tensor_product(x, x, size=5)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 5)
+        >>> oar.disable_static()
+    """
     maker = LayerMaker("bilinear_tensor_product", name, x.dtype)
     weight = maker.parameter([size, x.shape[1], y.shape[1]], param_attr)
     bias = maker.parameter([1, size], bias_attr, is_bias=True)
@@ -205,7 +480,32 @@ def bilinear_tensor_product(x: Tensor, y: Tensor, size: int, act: str | None = N
 
 
 def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """``x`` where it is positive, else a learnt slope times ``x``: one for all, by channel or by element."""
+    """``x`` where it is positive, else a learnt slope times ``x``: one for all, by channel or by element.
+
+    Args:
+        x: the input.
+        mode: 'all', 'channel' or 'element'.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.prelu(x, mode='all')
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3)
+        >>> oar.disable_static()
+    """
     maker = LayerMaker("prelu", name, x.dtype)
     if mode not in ("all", "channel", "element"):
         raise ValueError(f"[prelu] mode is {mode!r}; it can be 'all', 'channel' or 'element'.")
@@ -222,7 +522,32 @@ def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW
 
 
 def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, act: str | None = None) -> Tensor:
-    """Each step becomes a weighted sum of itself and the steps after it; ``input`` is ``[batch, time, width]``."""
+    """Each step becomes a weighted sum of itself and the steps after it; ``input`` is ``[batch, time, width]``.
+
+    Args:
+        input: the input.
+        future_context_size: how many later steps count.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        act: the name of an activation, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 4, 3])
+        ...     y = oar.static.nn.row_conv(x, future_context_size=2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 4, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 4, 3)
+        >>> oar.disable_static()
+    """
     maker = LayerMaker("row_conv", None, input.dtype)
     weight = maker.parameter([future_context_size + 1, input.shape[-1]], param_attr)
     later = ops.zeros([input.shape[0], future_context_size, input.shape[2]], input.dtype)

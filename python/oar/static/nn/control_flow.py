@@ -126,10 +126,23 @@ def cond(
     name: str | None = None,
     return_names: Sequence[str] | None = None,
 ) -> Any:
-    """What ``true_fn()`` gives where ``pred`` is true, else what ``false_fn()`` gives.
+    """The result of ``true_fn()`` if ``pred`` is true, otherwise that of ``false_fn()``.
 
     In a capture both become part of the program; they must give back the same structure of tensors, alike in dtype
     and number of axes. Tensors outside that one of them writes are written by the run that takes it.
+
+    Args:
+        pred: a bool, or a bool tensor of one element.
+        true_fn: the function that is called where pred is true.
+        false_fn: the function that is called where pred is false.
+        return_names: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor(3.0, stop_gradient=False)
+        >>> y = oar.static.nn.cond(x > 0, lambda: x * 2, lambda: -x)
+        >>> y.item()
+        6.0
     """
     _check_one(pred, "pred", "cond")
     for function, label in ((true_fn, "true_fn"), (false_fn, "false_fn")):
@@ -143,7 +156,18 @@ def cond(
 
 
 def case(pred_fn_pairs: Sequence[tuple[Tensor, Callable]], default: Callable | None = None, name: str | None = None):
-    """What the function of the first true predicate gives; ``default()``, or the last function, where none is true."""
+    """The result of the function of the first true predicate; of ``default()`` or of the last function if none is true.
+
+    Args:
+        pred_fn_pairs: ``(predicate, function)`` pairs.
+        default: the function that is called if none fits.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor(3.0)
+        >>> oar.static.nn.case([(x < 0, lambda: -x), (x < 5, lambda: x * 2)], default=lambda: x).item()
+        6.0
+    """
     if not isinstance(pred_fn_pairs, (list, tuple)):
         raise TypeError(f"[case] pred_fn_pairs must be a list or tuple, not {type(pred_fn_pairs).__name__}.")
     if not pred_fn_pairs:
@@ -167,10 +191,21 @@ def _either(pred: Tensor, function: Callable, otherwise: Callable) -> Callable[[
 
 
 def switch_case(branch_index: Tensor, branch_fns: Any, default: Callable | None = None, name: str | None = None) -> Any:
-    """What the function under ``branch_index`` gives; ``default()`` where there is none.
+    """The result of the function with the number ``branch_index``, or of ``default()`` if there is none.
 
     ``branch_fns`` is a dictionary, a list of pairs or a list of functions. Without ``default`` the function with the
     largest index takes its place.
+
+    Args:
+        branch_index: which branch, an integer tensor.
+        branch_fns: the functions: a dict by number, a list, or ``(number, function)`` pairs.
+        default: the function that is called if none fits.
+
+    Examples:
+        >>> import oar
+        >>> oar.static.nn.switch_case(oar.to_tensor(1), {0: lambda: oar.zeros([2]), 1: lambda: oar.ones([2])})
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 1.])
     """
     _check_one(branch_index, "branch_index", "switch_case")
     if branch_index.dtype not in (oar.uint8, oar.int32, oar.int64):
@@ -214,6 +249,19 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
     """The variables after as many calls of ``body(*loop_vars)`` as ``cond(*loop_vars)`` allows.
 
     In a capture the variables keep their dtypes and numbers of axes from round to round; sizes may change.
+
+    Args:
+        cond: a function of the variables that returns whether to go on.
+        body: a function of the variables that returns their next values.
+        loop_vars: the variables to start with.
+        is_test: whether to use the running statistics.
+
+    Examples:
+        >>> import oar
+        >>> i, total = oar.to_tensor(0), oar.to_tensor(0)
+        >>> i, total = oar.static.nn.while_loop(lambda i, total: i < 4, lambda i, total: (i + 1, total + i), [i, total])
+        >>> total.item()
+        6
     """
     _check_callable(cond, "cond", "while_loop")
     _check_callable(body, "body", "while_loop")
@@ -270,6 +318,24 @@ def scan(body: Callable, carried: Any, sequences: Any, reverse: bool = False) ->
     """Goes over the rows of ``sequences``: ``carried, row = body(carried, rows)`` for each of them.
 
     Gives back what is carried in the end, and the rows stacked. Both arguments may be nested structures of tensors.
+
+    Args:
+        body: a function of the carried values and of one row of each sequence.
+        carried: the values to start with.
+        sequences: the tensors to go over, row by row.
+        reverse: whether to start with the last row.
+
+    Examples:
+        >>> import oar
+        >>> from oar.static.nn.control_flow import scan
+        >>> def step(carried, rows):
+        ...     total = carried[0] + rows[0]
+        ...     return [total], [total]
+        ...
+        >>> carried, sums = scan(step, [oar.to_tensor(0.0)], [oar.to_tensor([1.0, 2.0, 3.0])])
+        >>> sums[0]
+        Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [1., 3., 6.])
     """
     _check_callable(body, "body", "scan")
     given: list[Tensor] = []

@@ -66,9 +66,25 @@ def py_func(func: Callable, x: Any, out: Any, backward_func: Callable | None = N
     Args:
         func: takes the values of ``x``, gives those of ``out``: arrays or tensors.
         x: a variable or several.
-        out: variables made for the results, by ``create_var`` for example; they tell shapes and dtypes.
+        out: variables for the results, for example from ``create_var``; they give shapes and dtypes.
         backward_func: takes the values of ``x``, of ``out`` and the gradients of ``out``; gives the gradients of ``x``.
         skip_vars_in_backward_input: variables that ``backward_func`` does not take.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = main.global_block().create_var(name='y', dtype='float32', shape=[-1, 3])
+        ...     y = oar.static.py_func(lambda rows: np.asarray(rows) * 2, x, y)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3)
+        >>> oar.disable_static()
     """
     static_only("py_func")
     operands, results = _listed(x), _listed(out)
@@ -99,7 +115,28 @@ def py_func(func: Callable, x: Any, out: Any, backward_func: Callable | None = N
 
 def static_pylayer(forward_fn: Callable, inputs: Sequence[Tensor], backward_fn: Callable | None = None,
                    name: str | None = None) -> Any:
-    """The results of ``forward_fn``, whose gradients ``backward_fn`` makes from those of the results."""
+    """The results of ``forward_fn``; ``backward_fn`` computes the gradients of the inputs from those of the results.
+
+    Args:
+        forward_fn: the function.
+        inputs: the variables that forward_fn takes.
+        backward_fn: computes gradients of the inputs from those of the results.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.static_pylayer(lambda v: v * 2, [x], lambda grad: grad * 2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3)
+        >>> oar.disable_static()
+    """
     static_only("static_pylayer")
     if not callable(forward_fn):
         raise ValueError(f"[static_pylayer] forward_fn should be a function, but received {type(forward_fn).__name__}.")
@@ -138,6 +175,30 @@ def Print(  # noqa: N802
         message: shown in front.
         summarize: that many elements; all when negative.
         print_phase: 'forward', 'backward' (its gradient) or 'both'.
+        input: the variable.
+        print_tensor_name: whether to show the name.
+        print_tensor_type: whether to show the dtype.
+        print_tensor_shape: whether to show the shape.
+        print_tensor_layout: whether to show the layout.
+        print_tensor_lod: whether to show the lengths of sequences.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.Print(x * 2, message='y')  # shown on the error stream
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3)
+        >>> oar.disable_static()
     """
     static_only("Print")
     if print_phase not in ("forward", "backward", "both"):
@@ -166,7 +227,29 @@ def Print(  # noqa: N802
 
 
 def Assert(cond: Tensor, data: Sequence[Tensor] | None = None, summarize: int = 20, name: str | None = None) -> None:  # noqa: N802
-    """An error at every run in which ``cond`` is false, which shows ``data``."""
+    """An error at every run in which ``cond`` is false, which shows ``data``.
+
+    Args:
+        cond: a bool tensor of one element.
+        data: the tensors to show.
+        summarize: how many elements to show.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     oar.static.nn.control_flow.Assert((x > 0).all(), [x])
+        ...     y = x * 2
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3)
+        >>> oar.disable_static()
+    """
     if not isinstance(cond, Tensor):
         raise TypeError(f"[Assert] cond should be a tensor, but received {type(cond).__name__}.")
     if cond.size != 1:

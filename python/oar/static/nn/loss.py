@@ -49,20 +49,39 @@ _SAMPLERS = {"uniform": _uniform, "log_uniform": _log_uniform, "custom_dist": _b
 def nce(input: Tensor, label: Tensor, num_total_classes: int, sample_weight: Tensor | None = None,
         param_attr: Any = None, bias_attr: Any = None, num_neg_samples: int | None = None, name: str | None = None,
         sampler: str = "uniform", custom_dist: Any = None, seed: int = 0, is_sparse: bool = False) -> Tensor:
-    """Noise-contrastive estimation: tells true classes from drawn ones instead of normalising over all.
+    """Noise-contrastive estimation: separates true classes from sampled ones instead of normalising over all.
 
     Args:
         input: ``[rows, width]``.
         label: ``[rows, true classes]``.
-        num_total_classes: how many classes there are.
+        num_total_classes: the number of classes.
         sample_weight: ``[rows, 1]``, a factor for each row.
         num_neg_samples: how many classes are drawn for each row; 10 when None.
         sampler: 'uniform', 'log_uniform' or 'custom_dist'.
         custom_dist: the probability of each class.
         seed: kept; random numbers come from the stream of all.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        is_sparse: accepted for compatibility.
 
     Returns:
         The loss of each row, ``[rows, 1]``.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     label = oar.static.data('label', [None, 1], 'int64')
+        ...     y = oar.static.nn.nce(x, label, num_total_classes=10, num_neg_samples=2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32'), 'label': [[1], [2]]}, fetch_list=[y])[0].shape
+        (2, 1)
+        >>> oar.disable_static()
     """
     maker = LayerMaker("nce", name, input.dtype)
     if sampler not in _SAMPLERS:

@@ -27,7 +27,41 @@ def batch_norm(input: Tensor, act: str | None = None, is_test: bool = False, mom
                moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = True,
                use_global_stats: bool = False) -> Tensor:
     """Normalises channels by the batch's statistics, or by the running ones where ``is_test`` or
-    ``use_global_stats``."""
+    ``use_global_stats``.
+
+    Args:
+        input: the input.
+        act: the name of an activation, or None.
+        is_test: whether to use the running statistics.
+        momentum: how much of the running statistics is kept in each step.
+        epsilon: a small number that avoids division by zero.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        data_layout: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        in_place: accepted for compatibility.
+        moving_mean_name: the name of the running mean, or None.
+        moving_variance_name: the name of the running variance, or None.
+        do_model_average_for_mean_and_var: accepted for compatibility.
+        use_global_stats: whether to use the running statistics in training too.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3, 8, 8])
+        ...     y = oar.static.nn.batch_norm(x)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3, 8, 8], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3, 8, 8)
+        >>> oar.disable_static()
+    """
     maker = LayerMaker("batch_norm", name, "float32" if input.dtype.name in ("float16", "bfloat16") else input.dtype)
     shape = [_channels(input, data_layout)]
     scale = maker.parameter(shape, param_attr, default=_ONES)
@@ -42,7 +76,36 @@ def batch_norm(input: Tensor, act: str | None = None, is_test: bool = False, mom
 def layer_norm(input: Tensor, scale: bool = True, shift: bool = True, begin_norm_axis: int = 1,
                epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None, act: str | None = None,
                name: str | None = None) -> Tensor:
-    """Normalises over the axes from ``begin_norm_axis`` on."""
+    """Normalises over the axes from ``begin_norm_axis`` on.
+
+    Args:
+        input: the input.
+        scale: whether to multiply by a weight.
+        shift: whether to add a bias.
+        begin_norm_axis: the first axis to normalise over.
+        epsilon: a small number that avoids division by zero.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        act: the name of an activation, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.layer_norm(x)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3)
+        >>> oar.disable_static()
+    """
     maker = LayerMaker("layer_norm", name, input.dtype)
     width = [math.prod(input.shape[begin_norm_axis:])]
     gain = maker.parameter(width, param_attr, default=_ONES) if scale else None
@@ -55,7 +118,35 @@ def layer_norm(input: Tensor, scale: bool = True, shift: bool = True, begin_norm
 
 def group_norm(input: Tensor, groups: int, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None,
                act: str | None = None, data_layout: str = "NCHW", name: str | None = None) -> Tensor:
-    """Normalises each sample over groups of neighbouring channels."""
+    """Normalises each sample over groups of neighbouring channels.
+
+    Args:
+        input: the input.
+        groups: the number of groups of channels.
+        epsilon: a small number that avoids division by zero.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        act: the name of an activation, or None.
+        data_layout: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 4, 8, 8])
+        ...     y = oar.static.nn.group_norm(x, groups=2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 4, 8, 8], 'float32')}, fetch_list=[y])[0].shape
+        (2, 4, 8, 8)
+        >>> oar.disable_static()
+    """
     if data_layout not in ("NCHW", "NHWC"):
         raise ValueError(f"[group_norm] data_layout is {data_layout!r}; it can be 'NCHW' or 'NHWC'.")
     maker = LayerMaker("group_norm", name, input.dtype)
@@ -67,7 +158,32 @@ def group_norm(input: Tensor, groups: int, epsilon: float = 1e-05, param_attr: A
 
 def instance_norm(input: Tensor, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None,
                   name: str | None = None) -> Tensor:
-    """Normalises each channel of each sample."""
+    """Normalises each channel of each sample.
+
+    Args:
+        input: the input.
+        epsilon: a small number that avoids division by zero.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3, 8, 8])
+        ...     y = oar.static.nn.instance_norm(x)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3, 8, 8], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3, 8, 8)
+        >>> oar.disable_static()
+    """
     if (param_attr is False) != (bias_attr is False):
         raise AssertionError("[instance_norm] param_attr and bias_attr are False together or not at all.")
     maker = LayerMaker("instance_norm", name, input.dtype)
@@ -84,6 +200,39 @@ def data_norm(input: Tensor, act: str | None = None, epsilon: float = 1e-05, par
     """Normalises columns by sums over all rows seen so far: their number, their sum, the sum of their squares.
 
     ``param_attr`` may be a dictionary of what these begin with: ``batch_size``, ``batch_sum``, ``batch_square``.
+
+    Args:
+        input: the input.
+        act: the name of an activation, or None.
+        epsilon: a small number that avoids division by zero.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        data_layout: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        in_place: accepted for compatibility.
+        moving_mean_name: the name of the running mean, or None.
+        moving_variance_name: the name of the running variance, or None.
+        do_model_average_for_mean_and_var: accepted for compatibility.
+        slot_dim: accepted for compatibility.
+        sync_stats: accepted for compatibility.
+        summary_decay_rate: how fast old rows are forgotten.
+        enable_scale_and_shift: whether to learn a scale and a shift.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     y = oar.static.nn.data_norm(x)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 3)
+        >>> oar.disable_static()
     """
     maker = LayerMaker("data_norm", name, input.dtype)
     given = param_attr if isinstance(param_attr, dict) else {}
@@ -112,7 +261,33 @@ def _gather_statistics(x: Tensor, size: Tensor, total: Tensor, square: Tensor, d
 
 def spectral_norm(weight: Tensor, dim: int = 0, power_iters: int = 1, eps: float = 1e-12,
                   name: str | None = None) -> Tensor:
-    """A weight divided by its largest singular value, which iterations of two vectors follow."""
+    """A weight divided by its largest singular value, which iterations of two vectors follow.
+
+    Args:
+        weight: a factor per class or element, or None.
+        dim: the axis of the outputs.
+        power_iters: how many iterations per call.
+        eps: a small number that avoids division by zero.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 3])
+        ...     weight = oar.static.create_parameter([3, 4], 'float32')
+        ...     y = x @ oar.static.nn.spectral_norm(weight, power_iters=2)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> executor.run(main, feed={'x': np.ones([2, 3], 'float32')}, fetch_list=[y])[0].shape
+        (2, 4)
+        >>> oar.disable_static()
+    """
     maker = LayerMaker("spectral_norm", name, weight.dtype)
     order = [dim, *(i for i in range(weight.ndim) if i != dim)]
     moved = ops.transpose(weight, order)

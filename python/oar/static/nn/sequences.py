@@ -107,6 +107,26 @@ def sequence_pool(input: Tensor, pool_type: str, is_test: bool = False, pad_valu
         pool_type: ``'sum'``, ``'average'``, ``'sqrt'`` (the sum over the root of the length), ``'max'``, ``'first'`` or
             ``'last'``.
         pad_value: what an empty sequence gives.
+        is_test: accepted for compatibility.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 2], lod_level=1)
+        ...     y = oar.static.nn.sequence_pool(x, 'sum')
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> rows = oar.base.create_lod_tensor(np.arange(10, dtype='float32').reshape([5, 2]), [[2, 3]], oar.CPUPlace())
+        >>> executor.run(main, feed={'x': rows}, fetch_list=[y])[0].shape
+        (2, 2)
+        >>> oar.disable_static()
     """
     lengths = _checked("sequence_pool", "input", input)
     pool = _POOLS.get(pool_type.lower()) if isinstance(pool_type, str) else None
@@ -116,17 +136,87 @@ def sequence_pool(input: Tensor, pool_type: str, is_test: bool = False, pad_valu
 
 
 def sequence_first_step(input: Tensor) -> Tensor:
-    """The first row of each sequence; zeros for an empty one."""
+    """The first row of each sequence; zeros for an empty one.
+
+    Args:
+        input: the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 2], lod_level=1)
+        ...     y = oar.static.nn.sequence_first_step(x)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> rows = oar.base.create_lod_tensor(np.arange(10, dtype='float32').reshape([5, 2]), [[2, 3]], oar.CPUPlace())
+        >>> executor.run(main, feed={'x': rows}, fetch_list=[y])[0].shape
+        (2, 2)
+        >>> oar.disable_static()
+    """
     return sequence_pool(input, "first")
 
 
 def sequence_last_step(input: Tensor) -> Tensor:
-    """The last row of each sequence; zeros for an empty one."""
+    """The last row of each sequence; zeros for an empty one.
+
+    Args:
+        input: the input.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 2], lod_level=1)
+        ...     y = oar.static.nn.sequence_last_step(x)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> rows = oar.base.create_lod_tensor(np.arange(10, dtype='float32').reshape([5, 2]), [[2, 3]], oar.CPUPlace())
+        >>> executor.run(main, feed={'x': rows}, fetch_list=[y])[0].shape
+        (2, 2)
+        >>> oar.disable_static()
+    """
     return sequence_pool(input, "last")
 
 
 def sequence_softmax(input: Tensor, use_cudnn: bool = False, name: str | None = None) -> Tensor:
-    """The softmax within each sequence of an input of shape ``[N]`` or ``[N, 1]``."""
+    """The softmax within each sequence of an input of shape ``[N]`` or ``[N, 1]``.
+
+    Args:
+        input: the input.
+        use_cudnn: accepted for compatibility.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 1], lod_level=1)
+        ...     y = oar.static.nn.sequence_softmax(x)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> rows = oar.base.create_lod_tensor(np.ones([5, 1], 'float32'), [[2, 3]], oar.CPUPlace())
+        >>> executor.run(main, feed={'x': rows}, fetch_list=[y])[0].flatten().tolist()
+        [0.5, 0.5, 0.3333333432674408, 0.3333333432674408, 0.3333333432674408]
+        >>> oar.disable_static()
+    """
     lengths = _checked("sequence_softmax", "input", input)
     if input.ndim > 2 or input.ndim == 2 and str(input.shape[1]) != "1":
         raise ValueError(f"[sequence_softmax] input should have shape [N] or [N, 1], but has {list(input.shape)}.")
@@ -160,8 +250,30 @@ def sequence_conv(input: Tensor, num_filters: int, filter_size: int = 3, filter_
         num_filters: the width of the result.
         filter_size: how many rows a filter sees.
         filter_stride: 1.
-        padding: kept; beyond its ends a sequence always goes on as zeros.
+        padding: accepted for compatibility; sequences are always padded with zeros.
         padding_start: where the first of these rows is, seen from the current one; ``-(filter_size // 2)`` when None.
+        param_attr: a ``ParamAttr`` or an initialiser for the weight.
+        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
+        act: the name of an activation, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 2], lod_level=1)
+        ...     y = oar.static.nn.sequence_conv(x, num_filters=4)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> rows = oar.base.create_lod_tensor(np.arange(10, dtype='float32').reshape([5, 2]), [[2, 3]], oar.CPUPlace())
+        >>> executor.run(main, feed={'x': rows}, fetch_list=[y])[0].shape
+        (5, 4)
+        >>> oar.disable_static()
     """
     lengths = _checked("sequence_conv", "input", input)
     if input.ndim != 2:
@@ -188,6 +300,27 @@ def sequence_expand(x: Tensor, y: Tensor, ref_level: int = -1, name: str | None 
         x: rows, with one level of lengths or none.
         y: a variable with lengths; its content does not matter.
         ref_level: which level of these lengths; -1 is the last.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.static.data('x', [None, 1])
+        ...     y = oar.static.data('y', [None, 1], lod_level=1)
+        ...     z = oar.static.nn.sequence_expand(x, y)
+        ...
+        >>> executor = oar.static.Executor()
+        >>> _ = executor.run(startup)
+        >>> rows = oar.base.create_lod_tensor(np.ones([5, 1], 'float32'), [[2, 3]], oar.CPUPlace())
+        >>> feed = {'x': np.array([[1.0], [2.0]], 'float32'), 'y': rows}
+        >>> executor.run(main, feed=feed, fetch_list=[z])[0].flatten().tolist()
+        [1.0, 1.0, 2.0, 2.0, 2.0]
+        >>> oar.disable_static()
     """
     _checked("sequence_expand", "y", y, (y.dtype.name,) if isinstance(y, Tensor) else ())
     levels = levels_of(y)

@@ -129,7 +129,7 @@ struct Attention {
   int64_t batch, queries, heads, width, keys, key_heads, value_width, group, block;
 };
 
-// Keys or values of a block as the products read them: turned, or row behind row.
+// Keys or values of a block as the products read them: turned, or row after row.
 template <class T, class C>
 void pack_turned(Matrix<const T> from, int64_t keys, int64_t width, C* to) {
   pack_strided(from.data, from.row, from.column, keys, width, to, keys);

@@ -230,7 +230,7 @@ class BackwardTask {
   }
 
   // Row i of a block that starts at query r: from scores and the weights' gradients to weights and the
-  // scores' gradients; zeros behind its keys, and in rows behind the last.
+  // scores' gradients; zeros after its keys, and in rows after the last.
   void weigh(int64_t r, int64_t i, int64_t rows, int64_t k, int64_t keys) {
     float *s = weights_.data() + i * pitch_, *slopes = slopes_.data() + i * pitch_;
     const int64_t row = r + i, wide = whole_steps(keys);

@@ -49,7 +49,7 @@ struct Batched {
   }
 };
 
-// Stride of the batch axis that is `from_end` axes in front of the matrix; 0 where it is broadcast.
+// Stride of the batch axis that is `from_end` axes before the matrix; 0 where it is broadcast.
 inline int64_t batch_stride(const oar_tensor& t, int from_end) {
   const int axis = t.ndim - 3 - from_end;
   return axis >= 0 && t.shape[axis] != 1 ? t.strides[axis] : 0;

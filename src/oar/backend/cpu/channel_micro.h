@@ -91,7 +91,7 @@ struct Channels {
     (relu ? affine_of<true> : affine_of<false>)(x, out, rows, n, mean, scale, shift, stream);
   }
 
-  // The gradient that comes through: where a relu stands behind, only for what was positive.
+  // The gradient that comes through: where a relu stands after, only for what was positive.
   template <bool kGate>
   static V gated(const T* grad, V distance, const T* scale, const T* shift, long c, long left) {
     const V g = R::load(grad, left);

@@ -10,7 +10,7 @@ struct DepthwiseShape {
   long stride[2], before[2], dilation[2];
 };
 
-// Everything below is `rows` pixels of n channels each, one behind the other; numbers per channel are arrays of n.
+// Everything below is `rows` pixels of n channels each, one after another; numbers per channel are arrays of n.
 template <class T>
 struct ChannelTable {
   // Joins the mean and the sum of squared distances from it of `before` pixels with those of these.
@@ -20,7 +20,7 @@ struct ChannelTable {
   void (*affine)(const T* x, T* out, long rows, long n, const T* mean, const T* scale,
                  const T* shift, bool relu, bool stream);
   // level += grad, slope += grad * (x - mean). Where `scale` is not null, only those count for which
-  // (x - mean) * scale + shift is positive: a relu stands behind.
+  // (x - mean) * scale + shift is positive: a relu stands after.
   void (*grad_sums)(const T* grad, const T* x, long rows, long n, const T* mean, const T* scale,
                     const T* shift, T* level, T* slope);
   // to = grad * of_grad + (x - mean) * of_x + of_one, with the same meaning of `scale`.

@@ -1,4 +1,4 @@
-// Images with channels last, seen and written with channels behind the batch.
+// Images with channels last, seen and written with channels after the batch.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace oar::cpu {
 
-// A description of the same memory with the channels behind the batch.
+// A description of the same memory with the channels after the batch.
 class ChannelsFirst {
  public:
   ChannelsFirst(const oar_tensor& t, bool channels_last) : tensor_(t) {

@@ -114,7 +114,7 @@ void copy_packed(Word* to, const Word* from, int64_t n) {
   } else {
     auto* t = reinterpret_cast<char*>(to);
     const auto* f = reinterpret_cast<const char*>(from);
-    const int64_t last = n * size - kBlock;  // the last block may overlap the one in front of it
+    const int64_t last = n * size - kBlock;  // the last block may overlap the one before it
     for (int64_t i = 0; i < last; i += kBlock) std::memcpy(t + i, f + i, kBlock);
     std::memcpy(t + last, f + last, kBlock);
   }

@@ -67,7 +67,7 @@ class Alignment {
     }
     step(from, -1, skips_.data() + 2, log, to);
   }
-  // The ways from each state of step t to the end; `from` is the row of the step behind.
+  // The ways from each state of step t to the end; `from` is the row of the step after.
   void backward(int64_t t, const C* from, C* to) const {
     const C* log = load(t);
     if (t == steps_ - 1) {

@@ -25,7 +25,7 @@ struct Matrix {
 };
 
 // Part of B as the micro kernels read it: panels of `width` columns side by side, in each the rows
-// one behind the other. Columns past `columns` are zeros up to a multiple of `lanes`.
+// one after another. Columns past `columns` are zeros up to a multiple of `lanes`.
 template <class T>
 struct Panels {
   int64_t first_row, rows;  // of B

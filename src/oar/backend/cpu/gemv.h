@@ -31,7 +31,7 @@ struct Lanes {
 
 inline constexpr int64_t kVectorGrain = int64_t{1} << 15;  // elements of the matrix
 
-// Elements of a vector one behind the other.
+// Elements of a vector one after another.
 template <class T>
 class Line {
  public:
@@ -83,7 +83,7 @@ T sum_in_pairs(T* parts, int64_t count) {
   return parts[0];
 }
 
-// Terms of a sum that are added one behind the other: longer chains lose digits, and leave threads
+// Terms of a sum that are added one after another: longer chains lose digits, and leave threads
 // without work where there are few rows.
 inline constexpr int64_t kLongestSum = int64_t{1} << 14;
 
@@ -112,7 +112,7 @@ void times_vector_by_long_rows(int64_t rows, int64_t columns, Matrix<const T> ma
     put(out + i * step, sum_in_pairs(parts.data() + i * pieces, pieces), accumulate);
 }
 
-// The matrix's rows lie in memory one behind the other.
+// The matrix's rows lie in memory one after another.
 template <class T>
 void times_vector_by_rows(int64_t rows, int64_t columns, Matrix<const T> matrix, const T* vector,
                           T* out, int64_t step, bool accumulate) {
@@ -147,7 +147,7 @@ void add_lines(const T* lines, int64_t stride, const T* factors, int64_t count, 
     for (int l = 0; l < kLines; ++l) sums[i] += lines[l * stride + i] * factors[l];
 }
 
-// The matrix's columns lie in memory one behind the other. Sums are put down every kDepth columns, as
+// The matrix's columns lie in memory one after another. Sums are put down every kDepth columns, as
 // long chains of additions lose digits.
 template <class T>
 void times_vector_by_columns(int64_t rows, int64_t columns, Matrix<const T> matrix, const T* vector,

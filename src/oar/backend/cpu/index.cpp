@@ -375,7 +375,7 @@ void nonzero(KernelCall& call) {
   });
 }
 
-// Elements eight at a time, while the result has room for eight; answers how many were looked at.
+// Elements eight at a time, while the result has room for eight; returns how many were looked at.
 template <class Word>
 int64_t select_eights(Word*& to, const Word* end, const Word* from, const MaskRun& run) {
   int64_t i = 0;

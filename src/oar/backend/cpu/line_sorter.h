@@ -156,7 +156,7 @@ class KeyOrder {
     const Item* sorted = first_items(count);
     for (int64_t k = 0; k < count; ++k) places[k] = place_in(sorted[k]);
   }
-  // Where the item stands that has `count` in front of it.
+  // Where the item stands that has `count` before it.
   uint32_t nth(int64_t count) {
     if (length_ < kShort)
       return place_in(select(items_.data(), all(keys_.data(), items_.data()), count));
@@ -173,7 +173,7 @@ class KeyOrder {
     Key low;
     int shift;
     uint32_t last = 0;
-    int64_t below = 0;  // keys in front of the last part
+    int64_t below = 0;  // keys before the last part
 
     Parts(const Key* keys, int64_t n, int64_t count) {
       const int bits = n < kShort ? 7 : 10;
@@ -191,7 +191,7 @@ class KeyOrder {
     uint32_t part(Key key) const {
       return static_cast<uint32_t>(static_cast<Key>(key - low) >> shift);
     }
-    // The items of the parts from `from` to the last, in their order; answers how many.
+    // The items of the parts from `from` to the last, in their order; returns how many.
     int64_t collect(const Key* keys, int64_t n, Item* items, uint32_t from) const {
       int64_t made = 0;
       for (int64_t i = 0; i < n; ++i) {  // written over unless it counts
@@ -202,7 +202,7 @@ class KeyOrder {
     }
   };
 
-  // The item that has `count` in front of it among n that all differ. Each round keeps one side of a
+  // The item that has `count` before it among n that all differ. Each round keeps one side of a
   // middle one, which is not the least, so that the rest gets shorter; no branch depends on an item.
   static Item select(Item* items, int64_t n, int64_t count) {
     const auto below = [&](const Item& item) {
@@ -280,7 +280,7 @@ class KeyOrder {
     challenge(i, n);
     return best;
   }
-  // Puts an item, behind its equals, among the `count` in front, which move up.
+  // Puts an item, after its equals, among the `count` in front, which move up.
   static void insert(Key key, int64_t place, Item* best, int64_t count) {
     Item item;
     make_item(item, key, place);
@@ -308,7 +308,7 @@ class LineSorter {
       with_keys(line, stride, [&](auto& order) { order.first(count, places_.data()); });
     return places_.data();
   }
-  // Where the element stands that has `count` in front of it in the sorted line.
+  // Where the element stands that has `count` before it in the sorted line.
   uint32_t nth(const T* line, int64_t stride, int64_t count) {
     uint32_t place = 0;
     with_keys(line, stride, [&](auto& order) { place = order.nth(count); });

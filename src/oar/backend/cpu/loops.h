@@ -168,7 +168,7 @@ void map_binary(const oar_tensor& out, const oar_tensor& x, const oar_tensor& y,
   });
 }
 
-// visit_dtype for a subset: calls body with the type, or answers false.
+// visit_dtype for a subset: calls body with the type, or returns false.
 enum Types : unsigned {
   kBools = 1,
   kIntegers = 2,

@@ -98,7 +98,7 @@ void rows_grad_affine(const RowsGrad<T>& of, int64_t rows, compute_t<T>* weight,
   const Scratch<C> partial(pieces * 2 * n);
   parallel_chunks(pieces, [&](int64_t k) {
     const Scratch<C> block(2 * n);
-    C* sums = partial.data() + 2 * k * n;  // of the weight, those of the bias behind
+    C* sums = partial.data() + 2 * k * n;  // of the weight, those of the bias after
     C* block_sums = block.data();
     std::fill_n(sums, 2 * n, C(0));
     const int64_t end = std::min(rows, (k + 1) * piece);

@@ -201,7 +201,7 @@ class Places {
 // Goes through a mask in two passes over fixed pieces of it: after the first, start(how many elements
 // are set); in the second, body for each part of a row. Pieces run in parallel.
 struct MaskRun {
-  int64_t number;       // how many elements are set in front of the run
+  int64_t number;       // how many elements are set before the run
   int64_t count;        // … and in it
   const Cursor& row;    // its place on the leading axes
   int64_t first, last;  // its part of the last axis

@@ -115,7 +115,7 @@ void sum_windows(const Spans& columns, const Runs& runs, const C* line, C* sums)
   }
 }
 
-// Does a window hold whole lines, one behind the other?
+// Does a window hold whole lines, one after another?
 inline bool is_block(const Windows& w, const Span& z, const Span& y, const Span& x) {
   return x.size() == w.size[2] && (z.size() == 1 || y.size() == w.size[1]);
 }

@@ -101,7 +101,7 @@ void randint(KernelCall& call) {
   });
 }
 
-// Swaps each element, the last one first, with one that is not behind it. The partners of some
+// Swaps each element, the last one first, with one that is not after it. The partners of some
 // elements are drawn ahead, so that they can be on their way to the cache.
 template <class Place>
 void shuffle(Place* order, int64_t n, const Stream& stream) {

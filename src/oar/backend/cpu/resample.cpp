@@ -1,5 +1,5 @@
 // Resampling, and padding in reverse, by a sparse matrix per axis. Axes are taken one inside the other: a slab of the result is
-// a weighted sum of slabs, each of which is resampled along the axes behind. The reverse way is the same
+// a weighted sum of slabs, each of which is resampled along the axes after. The reverse way is the same
 // with the matrices transposed.
 #include <cmath>
 #include <cstring>
@@ -145,7 +145,7 @@ class Resampler {
     result_ = out_step;
   }
 
-  // `count` images one behind the other.
+  // `count` images one after another.
   void run(const C* x, C* out, int64_t count) const {
     const Level& first = levels_[0];
     const int64_t rows = first.taps.out;
@@ -170,7 +170,7 @@ class Resampler {
   struct Level {
     Taps taps;
     std::vector<W> weight;
-    int64_t in_step, out_step;  // elements of a slab in front of and behind the resampling
+    int64_t in_step, out_step;  // elements of a slab before and after the resampling
     int64_t span;               // a result's taps lie among so many neighbours
     int64_t offset;
 
@@ -233,7 +233,7 @@ class Resampler {
     }
   }
 
-  // Rows [begin, end) of an axis and everything behind it. `out` is where row 0 would be.
+  // Rows [begin, end) of an axis and everything after it. `out` is where row 0 would be.
   void level(size_t depth, const C* x, C* out, int64_t begin, int64_t end, State state) const {
     const Level& here = levels_[depth];
     if (depth + 1 == levels_.size()) {

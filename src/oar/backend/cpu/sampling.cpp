@@ -134,7 +134,7 @@ struct Block {
   }
 };
 
-// Eight places at a time; answers how many have been read.
+// Eight places at a time; returns how many have been read.
 template <class C, class Places>
 int64_t read_eights(const Places& block, const C* plane, C* out) {
   int64_t p = 0;

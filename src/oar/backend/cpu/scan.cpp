@@ -190,7 +190,7 @@ void cumprod_along(KernelCall& call) {
   });
 }
 
-// Those before times those behind each element; or, where that is an ordinary number, the product of
+// Those before times those after each element; or, where that is an ordinary number, the product of
 // all divided by it.
 template <class T>
 struct Others {

@@ -19,7 +19,7 @@ constexpr unsigned kReals = kIntegers | kFloats;
 constexpr int64_t kTogether = 16;
 
 // How many of the sorted elements are below each value (with `right`: not above it). Comparisons
-// with NaN are false, so that NaNs at the end of the row stay behind every number.
+// with NaN are false, so that NaNs at the end of the row stay after every number.
 template <bool kRight, class T>
 void count_below(const T* row, int64_t n, const T* values, int64_t count, int64_t* places) {
   const auto before = [](T element, T value) {
@@ -34,7 +34,7 @@ void count_below(const T* row, int64_t n, const T* values, int64_t count, int64_
   }
   for (int64_t q = 0; q < count; ++q) {
     places[q] = base[q] + (n > 0 && before(row[base[q]], values[q]) ? 1 : 0);
-    if (values[q] != values[q])  // behind every number, in front of other NaNs or behind them
+    if (values[q] != values[q])  // after every number, before other NaNs or after them
       places[q] = kRight ? n : std::partition_point(row, row + n, [](T e) { return e == e; }) - row;
   }
 }

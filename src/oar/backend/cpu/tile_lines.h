@@ -1,4 +1,4 @@
-// Lines of memory into tiles and sums into lines, as every table of tiles does it. Included only behind
+// Lines of memory into tiles and sums into lines, as every table of tiles does it. Included only after
 // the pragma that names a unit's instruction set: nothing here may be seen by another unit.
 #pragma once
 

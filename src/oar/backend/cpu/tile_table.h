@@ -34,7 +34,7 @@ struct TileTable {
   // A tile from `rows` lines of `count` elements that are `row` apart; zeros where nothing is.
   void (*pack)(TileFrom how, const uint16_t* from, int64_t row, int64_t rows, int64_t count,
                uint16_t* to);
-  // The same of float16, as two tiles of bfloat16 whose sum it is, the second kTileSize behind the
+  // The same of float16, as two tiles of bfloat16 whose sum it is, the second kTileSize after the
   // first. What is infinite or not a number has no such sum.
   void (*pack_half)(TileFrom how, const uint16_t* from, int64_t row, int64_t rows, int64_t count,
                     uint16_t* to);

@@ -1,4 +1,4 @@
-// Angles and their hyperbolic kin.
+// Angles and their hyperbolic counterparts.
 #include <cmath>
 
 #include "oar/backend/cpu/apply.h"

@@ -40,7 +40,7 @@ void host_memory_is_read_at_once(Device device) {
   demand(intact, "a copy read the host's memory after it had returned");
 }
 
-// Memory that is let go of while a copy out of it is queued.
+// Memory that is freed while a copy out of it is queued.
 void memory_outlives_queued_work(Device device) {
   for (int64_t round = 0; round < 20; ++round) {
     Tensor second;

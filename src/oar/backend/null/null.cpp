@@ -11,7 +11,7 @@
 namespace oar::null {
 namespace {
 
-// ---- Memory. A device with memory of its own answers addresses that only it may follow; the host
+// ---- Memory. A device with memory of its own returns addresses that only it may follow; the host
 // does arithmetic on them (views), never reads them.
 
 void* allocate(int32_t /*index*/, size_t bytes) { return std::malloc(bytes == 0 ? 1 : bytes); }

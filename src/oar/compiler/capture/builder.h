@@ -92,7 +92,7 @@ class Builder : public Capture {
     std::vector<ValueId> states;  // the values of the slots before it
   };
 
-  // The followers that `chosen` answers true for, one for each value.
+  // The followers that `chosen` returns true for, one for each value.
   template <class F>
   std::vector<Tensor> handles(F&& chosen) const;
   static ValueId written_value(const Slot& slot);

@@ -140,7 +140,7 @@ class Capture {
   // A value that a tensor from outside stands for.
   ValueId add_source(const Tensor& t);
 
-  // Appends the call and answers its results.
+  // Appends the call and returns its results.
   Outputs record(const Op& op, Args args);
   // The value that a tensor has now.
   ValueId value_of(const Tensor& t);
@@ -202,7 +202,7 @@ class Capture {
 // Gives inputs, states and constants names that the text form can show: their own where they have one.
 void name_values(Program& program);
 
-// An error where a capture is under way on this thread: its calls would go to two programs.
+// An error where a capture is running on this thread: its calls would go to two programs.
 void refuse_nested_capture();
 
 }  // namespace oar

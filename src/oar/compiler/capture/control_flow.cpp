@@ -57,7 +57,7 @@ class Fitted {
     return regions_[r].is_flowing(regions_[r].program.outputs[output]);
   }
   ClosurePtr region_of(size_t r) { return to_region(std::move(regions_[r].program)); }
-  // What is carried stands in front of the rows, and in front of what is stacked.
+  // What is carried stands before the rows, and before what is stacked.
   ClosurePtr scan_body(size_t carried, size_t rows) {
     Program& program = regions_[0].program;
     const size_t results = program.outputs.size();

@@ -16,7 +16,7 @@ struct JointProgram {
   std::vector<size_t> cotangents;  // per cotangent: the output that it belongs to
   std::vector<size_t> of_inputs;   // inputs that have a gradient, in order
   std::vector<Tensor> of_states;   // then the tensors outside that have one
-  // A function that calls backward() itself: behind its inputs come the gradients that it reads,
+  // A function that calls backward() itself: after its inputs come the gradients that it reads,
   // behind its outputs those that it leaves behind.
   std::vector<OutsideGradient> gradients;
   // What was found outside and must still be so: content that was looked at, and who asked for its

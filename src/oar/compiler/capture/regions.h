@@ -27,7 +27,7 @@ struct RegionParts {
   }
 };
 
-// Runs the function in a capture inside the one that is under way, on tensors like these. `own`: sizes
+// Runs the function in a capture inside the one that is running, on tensors like these. `own`: sizes
 // that nobody outside knows.
 RegionParts capture_region(const std::string& name, TensorList like,
                            const Closure::Function& function, const std::vector<Dim>& own = {});
@@ -57,7 +57,7 @@ struct Capture::Flow {
   std::unordered_map<ValueId, ValueId> stopped;  // the value that without_gradient made of one
   std::unordered_map<ValueId, Tensor> sources;  // from outside, with the handle that is on the tape
   std::unordered_set<const TensorImpl*> handles;  // of sources
-  bool on_tape = false;                           // a recorded call is under way
+  bool on_tape = false;                           // a recorded call is running
 };
 
 class OnTape {

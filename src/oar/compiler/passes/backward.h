@@ -20,8 +20,8 @@ struct KeptForBackward {
   std::vector<bool> calls;      // by instruction: those that the derivative makes
 };
 
-// … if it is to make these outputs. Views and what is made of no tensor are made again: they cost nothing, and what they
-// show is often kept anyway. So are the instructions of `again`. Tensors outside that no run writes need no keeping.
+// … if it is to compute these outputs. Views and creation ops are recomputed instead of saved: they cost nothing. So are
+// the instructions of `again`. Outside tensors that no run writes need not be saved.
 KeptForBackward kept_for_backward(const Program& program, const std::vector<bool>& late,
                                   const std::vector<ValueId>& outputs,
                                   const std::vector<bool>& again);

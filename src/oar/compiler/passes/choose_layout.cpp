@@ -110,7 +110,7 @@ class Choosing {
     const Value& axes = attribute(call, "axis");
     if (axes.tag == OAR_TAG_NONE) return false;  // all of them: nothing to gain
     if (attribute(call, "keepdim").as_bool()) return true;
-    // The axes that stay must stay in their order: channels behind a spatial axis would not.
+    // The axes that stay must stay in their order: channels after a spatial axis would not.
     const auto goes = [&](int64_t axis) {
       const Ints list = axes.as_ints();
       return std::any_of(list.begin(), list.end(),
@@ -119,7 +119,7 @@ class Choosing {
     return goes(1) || (goes(2) && goes(3));
   }
 
-  // Operands that are images: a convolution's weight has as many axes and is none.
+  // Operands that are images. Weights of convolutions have the same rank but are not images.
   template <class F>
   void for_each_image(const Instruction& call, F&& body) const {
     const bool elementwise = call.op->has(Trait::Elementwise);

@@ -7,7 +7,7 @@
 namespace oar {
 namespace {
 
-// How many results the call has in front of its trace.
+// How many results the call has before its trace.
 size_t results_of(const Instruction& call) {
   size_t count = 0;
   for_each_program(call.attributes.args(), [&](const Closure& c) { count = c.outputs().size(); });

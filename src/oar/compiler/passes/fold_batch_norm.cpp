@@ -1,4 +1,4 @@
-// Inference: a scale and a shift per channel behind a convolution become part of its weight and bias.
+// Inference: a scale and a shift per channel after a convolution become part of its weight and bias.
 // Only where all of them are constants, so only in a frozen program. Rounding changes.
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
@@ -48,7 +48,7 @@ class Folding {
     return true;
   }
 
-  // Not before all is looked at: what is at hand points into the program's list.
+  // Appended at the end: until then, pointers into the program's list of constants are in use.
   void finish() {
     for (Constant& c : fresh_) program_.constants.push_back(std::move(c));
   }

@@ -1,5 +1,5 @@
 // Epilogues: what is done to each element of a result as soon as it is made, by the kernel that makes it, so that
-// the result goes to memory once. A call and the ones behind it become one call of a fused op, whose decomposition
+// the result goes to memory once. A call and the ones after it become one call of a fused op, whose decomposition
 // says the same; a kernel that has no such epilogue leaves it to that. Rounding changes.
 #include <algorithm>
 #include <optional>
@@ -110,7 +110,7 @@ class Fusing {
     const Instruction& call = program_.body.instructions[static_cast<size_t>(maker)];
     return call.op->name() == "broadcast_to" ? &call : nullptr;
   }
-  // One that is made behind the call would make it wait, and keep what it reads in memory.
+  // One that is made after the call would make it wait, and keep what it reads in memory.
   bool takes_residual(size_t at, const Instruction& next, Epilogue& e) const {
     const std::optional<ValueId> other = other_operand(next, "add", e);
     if (other && made_[static_cast<size_t>(*other)] > static_cast<int>(at)) return false;
@@ -218,7 +218,7 @@ class Fusing {
     return std::move(b.made);
   }
 
-  // ---- batch norm in training: a relu behind it, and in front of its derivative
+  // ---- batch norm in training: a relu after it, and before its derivative
 
   void fuse_batch_norm(size_t at) {
     if (attribute(call(at), "relu").as_bool()) return;

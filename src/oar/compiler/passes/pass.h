@@ -17,7 +17,7 @@ enum class PassUse : uint8_t {
 struct Pass {
   const char* name;
   const char* brief;
-  bool (*run)(Program& program);  // answers whether it changed anything
+  bool (*run)(Program& program);  // returns whether it changed anything
   PassUse use = PassUse::Always;
 };
 

@@ -135,7 +135,7 @@ class Choosing {
   std::vector<bool> again;  // by instruction
 };
 
-// Puts copies of the chosen calls, and of views of what they make, in front of those who read them in the derivative.
+// Puts copies of the chosen calls, and of views of what they make, before those who read them in the derivative.
 class Copying {
  public:
   Copying(Program& program, const std::vector<bool>& again)

@@ -1,5 +1,5 @@
 // Dead code: calls whose results nobody reads, and constants that nobody needs. Random ops stay, since
-// the numbers behind them would be others without them; so do states, which belong to the user, and
+// the numbers after them would be others without them; so do states, which belong to the user, and
 // calls whose results nobody reads but whose sizes are needed.
 #include <unordered_set>
 
@@ -49,7 +49,7 @@ bool remove_dead(Program& program) {
     if (s.written != kNoValue) need(s.written);
   std::vector<Instruction>& instructions = program.body.instructions;
   std::vector<bool> keep(instructions.size(), false);
-  std::unordered_set<int64_t> named;  // sizes that calls behind this one are given as numbers
+  std::unordered_set<int64_t> named;  // sizes that calls after this one are given as numbers
   for (size_t i = instructions.size(); i-- > 0;) {
     const Instruction& instruction = instructions[i];
     bool wanted = !is_pure(instruction);

@@ -70,7 +70,7 @@ bool drop_unread_results(Instruction& call, const std::vector<int>& uses) {
   if (call.op->name() != "switch_case" || call.results.empty()) return false;
   std::vector<bool> kept;
   const size_t made = as_programs(attribute(call, "branches"))[0]->outputs().size();
-  for (size_t i = 0; i < call.results.size(); ++i)  // behind what branches make, the trace
+  for (size_t i = 0; i < call.results.size(); ++i)  // after what branches make, the trace
     kept.push_back(i >= made || uses[static_cast<size_t>(call.results[i])] > 0);
   if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
   if (std::none_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;  // dead

@@ -1,4 +1,4 @@
-// PD_BUILD_OP and its kin: an op described by a chain of calls.
+// PD_BUILD_OP and related functions: an op described by a chain of calls.
 #pragma once
 
 #include <memory>

@@ -89,7 +89,7 @@ class Tensor {
   bool is_gpu_pinned() const { return false; }
   bool is_custom_device() const { return !is_cpu(); }
 
-  // The elements, one behind the other. T must be the type of the elements.
+  // The elements, one after another. T must be the type of the elements.
   template <class T>
   T* data() const {
     check_content(holds<std::remove_cv_t<T>>());

@@ -137,7 +137,7 @@ inline bool is_transposed(const oar_tensor& t) {
          t.shape[t.ndim - 1] >= 16;
 }
 
-// Turns the transposed operands round, tile by tile, in front of the loop. Takes the last two axes in
+// Turns the transposed operands round, tile by tile, before the loop. Takes the last two axes in
 // strips of some columns, each from top to bottom.
 template <size_t N>
 class Tiles {
