@@ -48,7 +48,7 @@ class PyLayerContext:
         return tuple(saved)
 
     def _let_go_of(self, results: list[Tensor], inputs: set[int]) -> None:
-        """Keeps results without their history: it leads to the step that holds this context, and neither would ever be freed."""
+        """Keeps results without their history: it leads to the step that holds this context, and neither would be freed."""
         numbers = {id(tensor): index for index, tensor in enumerate(results) if id(tensor) not in inputs}
         for place, tensor in enumerate(self._saved):
             if id(tensor) in numbers and not tensor.is_leaf:
@@ -115,7 +115,9 @@ class PyLayer:
         def forward(given):
             # Under jvp these are the values that the inputs stand for.
             own = iter(given)
-            result = cls.forward(ctx, *_replaced(args, own), **dict(zip(kwargs, _replaced(tuple(kwargs.values()), own))))
+            positional = _replaced(args, own)
+            named = dict(zip(kwargs, _replaced(tuple(kwargs.values()), own)))
+            result = cls.forward(ctx, *positional, **named)
             structure.append(result)
             handed_through.update(id(tensor) for tensor in given)
             return _tensors_in(result if isinstance(result, (list, tuple)) else [result])

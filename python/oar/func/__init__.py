@@ -61,7 +61,7 @@ def jvp(func, xs, v=None):
 
 
 def _recording() -> int:
-    """Switches recording on, and leaves cut what ``no_grad`` around this cuts for other transforms. Returns what it was."""
+    """Switches recording on, but leaves what ``no_grad`` around this cuts for other transforms. Returns what it was."""
     before = _C.grad_state()
     return _C.set_grad_enabled(before | 1)
 
