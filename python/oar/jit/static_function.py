@@ -87,7 +87,7 @@ class StaticFunction:
         self._families: dict[Any, _Family] = {}
         self._lock = threading.RLock()
         self._counts = Counts()
-        self._warned = False
+        self._warned = self._told = False
         self._training = True
         self._last: Variant | None = None
         functools.update_wrapper(self, function)
@@ -236,6 +236,9 @@ class StaticFunction:
         result = self._run_as_python(args, kwargs)
         reason = str(declined)
         say(f"{title}: runs as Python: {reason}")
+        if not self._told:
+            self._told = True
+            warnings.warn(f"{title} runs in segments, not as one program: {reason}", stacklevel=5)
         if must_capture():
             raise RuntimeError(f"{title} was not captured: {reason}") from declined
         tries = family.uncaptured.tries + 1 if family.uncaptured else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable
@@ -62,11 +63,17 @@ class Plan:
             for size in tensor.shape:
                 symbol = self.symbols.get(place) if with_open and size > 1 else None
                 if symbol is not None:
-                    size = made.setdefault(symbol, _C.Dim(symbol, size, 2))
+                    size = made.setdefault(symbol, _open_size(symbol, size))
                 shape.append(size)
                 place += 1
-            rows.append((shape, tensor.dtype, name, tensor.stop_gradient))
+            rows.append((shape, tensor.dtype, name, tensor.stop_gradient, tensor))
         return rows
+
+
+@functools.lru_cache(maxsize=4096)
+def _open_size(name: str, hint: int) -> Any:
+    """Symbols live for ever, so equal ones are made once."""
+    return _C.Dim(name, hint, 2)
 
 
 class Variant:

@@ -394,6 +394,8 @@ class Attributes:
             raise Decline(f"it sets {name} of a tensor that it is given")
         if not inside and name != "grad":
             raise Decline(f"it sets {name} of a tensor outside")
+        if name == "stop_gradient" and not new and value.stop_gradient:
+            raise Decline("it makes a tensor ask for its gradient")
         raw = self.world.class_attribute(type(value), name)
         if isinstance(raw, property):
             if raw.fset is None:

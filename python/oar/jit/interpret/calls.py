@@ -604,9 +604,20 @@ def builtin(*functions: Any) -> Any:
 
 def host_action(machine: Any, args: list, kwargs: dict) -> Any:
     """An action on the host, after the run. What it changes must not be looked at any more."""
-    owner = args[1] if len(args) > 1 else None
-    machine.defer(args[0], owner)
+    action, owner = args
+    for cell in action.__closure__ or ():
+        if _holds_tensor(cell.cell_contents):
+            raise Decline(f"a step of a {type(owner).__name__} looks at a tensor")
+    machine.defer(action, owner)
     return True
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_holds_tensor, value))
+    if isinstance(value, dict):
+        return any(map(_holds_tensor, value.values()))
+    return isinstance(value, Tensor)
 
 
 _FUNCTIONS[host_actions.defer] = host_action

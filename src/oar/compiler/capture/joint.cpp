@@ -33,6 +33,11 @@ class WithoutLeafHooks {
 
 }  // namespace
 
+bool has_leaf_hooks(const Tensor& leaf) {
+  const History* history = maybe_history(leaf);
+  return history && !history->leaf_hooks.empty();
+}
+
 JointProgram capture_joint(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
                            const std::string& name) {
   refuse_nested_capture();
@@ -100,6 +105,9 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
       if (g.defined()) results.push_back(g);
   }
   joint.program = under_way.finish(std::move(results), &joint.gradients);
+  for (const OutsideGradient& g : joint.gradients)
+    user_check(!has_leaf_hooks(g.leaf), ErrorKind::Unsupported,
+               "the captured function calls backward(), and a tensor outside has a gradient hook.");
   user_check(joint.gradients.empty() || !joint.differentiable(), ErrorKind::Unsupported,
              "the captured function reads or changes gradients, and its results have a gradient of "
              "their own.\nhint: Return detached results, or leave backward() to the caller.");

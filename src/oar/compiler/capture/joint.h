@@ -27,6 +27,9 @@ struct JointProgram {
   bool differentiable() const { return !cotangents.empty(); }
 };
 
+// Does somebody want to see the gradient that arrives at this leaf?
+bool has_leaf_hooks(const Tensor& leaf);
+
 // Gradients for the inputs whose spec asks for one, and for every tensor outside that asks for one
 // and takes part.
 JointProgram capture_joint(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
