@@ -220,6 +220,7 @@ std::string TrainedProgram::misfit(TensorList inputs) const {
     const History* h = maybe_history(g.leaf);
     const bool has = h && h->grad.defined();
     if (has != g.had) return format("{} has {} gradient now", shown_name(g.leaf), has ? "a" : "no");
+    if (has_leaf_hooks(g.leaf)) return format("{} has a gradient hook now", shown_name(g.leaf));
   }
   return parts_->whole.misfit(with_gradients(inputs));
 }
