@@ -48,6 +48,7 @@ DIFFERENT = _joined(
     _each("scale", "values", "'int' in x.dtype.name",
           "Paddle cuts the fraction off the scale of an integer tensor: 0.5 is 0"),
     # dtypes
+    _each("clip", "dtype", "'int' in x.dtype.name", "the public function makes floats of integers before the op"),
     _each("ldexp", "dtype", "True", "16-bit floats stay what they are here"),
     _each("divide", "dtype", "dtype == 'bool'", "a quotient of bools is a float here"),
     _each("bincount", "dtype", "True", "whole weights have whole sums here"),
