@@ -77,4 +77,5 @@ def test_writes_before_the_gradient(calls, paddle):
 def test_every_reason_is_needed(paddle):
     tables = (edges.unary(), edges.binary(), edges.scalars(), edges.along(), scripts.SCRIPTS, scripts.WRITTEN)
     if len(SEEN) == sum(len(table) for table in tables):
-        assert not TABLES.unused()
+        unused = "\n".join(TABLES.unused())
+        assert not unused, f"no longer needed:\n{unused}"
