@@ -7,10 +7,11 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
-# A Python that has PyTorch, for test-torch alone.
+# Pythons that have PyTorch and PaddlePaddle, for test-torch and test-paddle alone.
 OAR_TORCH ?= build/bench/torch/bin/python
 # For fuzz alone.
 export FUZZ_ARGS ?= --count 50000
+OAR_PADDLE ?= build/bench/paddle/bin/python
 # OAR_WERROR=1 turns compiler warnings into errors, as the automatic runs do.
 CONFIGURE_FLAGS := -DOAR_WERROR=$(if $(filter 1 ON on,$(OAR_WERROR)),ON,OFF)
 
@@ -60,7 +61,11 @@ fuzz-short: ## the same for 40 seconds each
 
 .PHONY: test-torch
 test-torch: build ## values and gradients of every op against PyTorch (after `make bench-peers`)
-	@OAR_TORCH=$(OAR_TORCH) $(PYTHON) -m pytest -q -rs tests/python/peers
+	@OAR_TORCH=$(OAR_TORCH) $(PYTHON) -m pytest -q -rs tests/python/peers/test_torch.py
+
+.PHONY: test-paddle
+test-paddle: build ## values, gradients and dtypes of every op against PaddlePaddle (after `make bench-peers`)
+	@OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) -m pytest -q -rs tests/python/peers/test_paddle.py tests/python/peers/test_paddle_edges.py
 
 .PHONY: fuzz-capture
 fuzz-capture: build ## random functions, plain and captured, side by side (FUZZ_ARGS="--help")

@@ -96,12 +96,14 @@ bool to_dtype(PyObject* object, DType* out) {
   Ref name;
   if (PyUnicode_Check(object)) {
     name = Ref::borrow(object);
-  } else if (PyType_Check(object) && object == reinterpret_cast<PyObject*>(&PyFloat_Type)) {
-    found = default_dtype();
-  } else if (PyType_Check(object) && object == reinterpret_cast<PyObject*>(&PyLong_Type)) {
+  } else if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) {
+    found = DType::Float64;
+  } else if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) {
     found = DType::Int64;
-  } else if (PyType_Check(object) && object == reinterpret_cast<PyObject*>(&PyBool_Type)) {
+  } else if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) {
     found = DType::Bool;
+  } else if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) {
+    found = DType::Complex128;
   } else if (PyObject_HasAttrString(object, "__name__")) {  // NumPy's scalar types
     name = Ref(PyObject_GetAttrString(object, "__name__"));
   } else if (PyObject_HasAttrString(object, "name")) {  // NumPy's dtypes

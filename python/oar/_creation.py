@@ -97,8 +97,8 @@ def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
                [0.        , 0.25000000, 0.50000000, 0.75000000, 1.        ])
     """
     start, stop, num = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, num))
-    if num < 1:
-        raise ValueError(f"[linspace] num must be at least 1, not {num}.")
+    if num < 0:
+        raise ValueError(f"[linspace] num must not be negative, but is {num}.")
     dtype = _C.dtype(dtype or _C.get_default_dtype())
     step = (stop - start) / (num - 1) if num > 1 else 0.0
     steps = ops.range(0, int(num), 1, "float64")

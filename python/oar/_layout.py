@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import math
 
 from oar import _C
 from oar._C import Tensor, ops
@@ -412,7 +413,8 @@ def _bounded(x: Tensor, low, high) -> Tensor:
 
 
 def clip(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
-    """x limited to [min, max]; None leaves a side open. Bounds may be tensors, which broadcast.
+    """x limited to [min, max]; None leaves a side open. Bounds may be tensors, which broadcast. Integers become
+    floats where a bound is one.
 
     Args:
         x: the input.
@@ -430,11 +432,13 @@ def clip(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     """
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return _bounded(x, min, max)
+    if (isinstance(min, float) or isinstance(max, float)) and isinstance(x, Tensor) and "int" in x.dtype.name:
+        x = ops.cast(x, _C.get_default_dtype())
     return ops.clip(x, min, max)
 
 
 def clip_(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
-    """``clip`` in place.
+    """``clip`` in place. Bounds of integers lose their fractions.
 
     Args:
         x: the input.
@@ -453,6 +457,8 @@ def clip_(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     """
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return ops.copy_into(x, _bounded(x, min, max))
+    if "int" in x.dtype.name:
+        min, max = (int(b) if isinstance(b, float) and math.isfinite(b) else b for b in (min, max))
     return ops.clip_(x, min, max)
 
 

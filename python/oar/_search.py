@@ -129,9 +129,9 @@ def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool
     if mode not in ("avg", "min"):
         raise ValueError(f"[{op}] mode is {mode!r}; it can be 'avg' or 'min'.")
     _check_axis(op, axis)
-    if x.size == 0:
-        raise ValueError(f"[{op}] x of shape {list(x.shape)} has no elements.")
     line, kept = _as_line(x, axis)
+    if line.shape[-1] == 0:  # of nothing there is no middle
+        line = ops.full([*line.shape[:-1], 1], float("nan"), x.dtype if "float" in x.dtype.name else "float32")
     exact = line if line.dtype.name.startswith(("float", "bfloat")) else ops.cast(line, "float64")
     values, indices = ops.median_along(exact, -1, mode == "avg", ignore_nan)
     if ignore_nan:  # where there is nothing but NaN, no element has a say

@@ -215,7 +215,7 @@ def test_cast(source, target):
 def test_dtype_objects():
     assert oar.float32 == "float32" and oar.float32 != "float64" and hash(oar.int8) == hash(oar.int8)
     assert oar.zeros([1], np.float64).dtype == oar.zeros([1], np.dtype("float64")).dtype == oar.float64
-    assert oar.zeros([1], float).dtype == oar.float32 and oar.zeros([1], int).dtype == oar.int64
+    assert oar.zeros([1], float).dtype == oar.float64 and oar.zeros([1], int).dtype == oar.int64
     assert pickle.loads(pickle.dumps(oar.bfloat16)) == oar.bfloat16 and copy.deepcopy(oar.int8) == oar.int8
     assert oar.finfo("bfloat16").bits == 16 and oar.iinfo("int8").max == 127
 

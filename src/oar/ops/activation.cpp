@@ -49,6 +49,10 @@ const OpDef relu6_op = {
     .brief = "min(max(x, 0), 6).",
     .infer = infer::same_as_first,
     .decompose = [](const args::relu6& a) -> Made { return clip(a.x, Scalar(0), Scalar(6)); },
+    .vjp = [](const vjp::relu6& v) -> Grads {
+      return clip_grad(v.out, v.grad, Scalar(0), Scalar(6), false);
+    },
+    .saves = "out",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "int float",
@@ -335,9 +339,9 @@ const OpDef hardsigmoid_op = {
       return clip(scale(a.x, Scalar(a.slope), Scalar(a.offset)), Scalar(0), Scalar(1));
     },
     .vjp = [](const vjp::hardsigmoid& v) -> Grads {
-      return hardsigmoid_grad(v.x, v.grad, v.slope, v.offset);
+      return hardsigmoid_grad(v.out, v.grad, v.slope);
     },
-    .saves = "x",
+    .saves = "out",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -348,25 +352,23 @@ const OpDef hardsigmoid_op = {
 };
 
 const OpDef hardsigmoid_grad_op = {
-    .schema = "hardsigmoid_grad(Tensor x, Tensor grad, float slope, float offset) -> Tensor",
-    .brief =
-        "slope * grad where 0 < slope * x + offset < 1, else 0: the derivative of hardsigmoid.",
+    .schema = "hardsigmoid_grad(Tensor out, Tensor grad, float slope) -> Tensor",
+    .brief = "slope * grad where 0 < out < 1, else 0: the derivative of hardsigmoid by its result.",
     .infer = infer::same_as_first,
     .decompose = [](const args::hardsigmoid_grad& a) -> Made {
-      return clip_grad(scale(a.x, Scalar(a.slope), Scalar(a.offset)), a.grad * a.slope, Scalar(0),
-                       Scalar(1));
+      return clip_grad(a.out, a.grad * a.slope, Scalar(0), Scalar(1), false);
     },
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
-    .numpy = "np.where(np.abs(slope * x + offset - 0.5) < 0.5, slope * grad, 0)",
+    .numpy = "np.where((out > 0) & (out < 1), slope * grad, 0)",
     .samples =
         [] {
           return Samples()
-              .add(uniform_in(-6, 6, {9}), t({9}), 0.1666667, 0.5)
-              .add(t({4, 7}), t({4, 7}), 0.3, 0.1)
-              .add(t({}), t({}), 0.3, 0.1)
-              .add(t({0, 3}), t({0, 3}), 0.3, 0.1);
+              .add(uniform_in(-1, 2, {9}), t({9}), 0.1666667)
+              .add(t({4, 7}), t({4, 7}), 0.3)
+              .add(t({}), t({}), 0.3)
+              .add(t({0, 3}), t({0, 3}), 0.3);
         },
 };
 

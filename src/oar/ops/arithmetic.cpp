@@ -120,9 +120,9 @@ const OpDef ldexp_op = {
     .infer = infer::same_as_first,
     .vjp = [](const vjp::ldexp& v) -> Grads {
       return {v.needs(0) ? ldexp(v.grad, v.y) : Tensor(),
-              v.needs(1) ? v.grad * v.out * std::numbers::ln2 : Tensor()};
+              v.needs(1) ? v.grad * ldexp(v.x, v.y) * std::numbers::ln2 : Tensor()};
     },
-    .saves = "y out",
+    .saves = "x>y y",
     .shard = "..., ... -> ...",
     .traits = kPair | Trait::FloatMath | Trait::Smooth | Trait::HasInplace,
     .dtypes = "float",

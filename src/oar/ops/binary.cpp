@@ -140,11 +140,13 @@ const OpDef floor_mod_op = {
     .python = "oar Tensor",
 };
 
-// Where x is 0 its logarithm is left out of the gradient of y, which is then 0.
-Tensor pow_y_grad(const Tensor& x, const Tensor& out, const Tensor& grad) {
-  const Tensor zero = equal(x, literal(0));
+// Where x is 0 and y is not negative the power is 0 or 1 around y, and the gradient of y is 0. The power
+// is computed again: a result that is kept could not be written in place.
+Tensor pow_y_grad(const Tensor& x, const Tensor& y, const Tensor& grad) {
+  Tensor zero = equal(x, literal(0));
+  if (!is_complex(y.dtype())) zero = logical_and(zero, greater_equal(y, literal(0)));
   const Tensor logarithm = log(where(zero, literal(1), x));
-  return zero_where(zero, grad * conjugate(out * logarithm));
+  return zero_where(zero, grad * conjugate(pow(x, y) * logarithm));
 }
 
 TensorSpec constant(double value) {
@@ -157,9 +159,9 @@ const OpDef pow_op = {
     .infer = infer::same_as_first,
     .vjp = [](const vjp::pow& v) -> Grads {
       return {v.needs(0) ? pow_grad(v.x, v.y, v.grad) : Tensor(),
-              v.needs(1) ? pow_y_grad(v.x, v.out, v.grad) : Tensor()};
+              v.needs(1) ? pow_y_grad(v.x, v.y, v.grad) : Tensor()};
     },
-    .saves = "x y out",
+    .saves = "x y",
     .shard = "..., ... -> ...",
     .traits = kArithmetic | Trait::Smooth | Trait::HasInplace,
     .dtypes = "int float complex",
@@ -204,15 +206,21 @@ const OpDef pow_grad_op = {
         },
 };
 
-// Where both are equal the gradient goes to y, as in Paddle.
+// The gradient goes to the operand that was taken, and in halves to two that are equal. Where one is
+// NaN neither gets any.
+Grads extreme_grads(const VjpCall& call, const Tensor& x, const Tensor& y, const Tensor& grad,
+                    Tensor (*wins)(const Tensor&, const Tensor&)) {
+  const Tensor tied = zero_unless(equal(x, y), grad * 0.5);
+  return {call.needs(0) ? where(wins(x, y), grad, tied) : Tensor(),
+          call.needs(1) ? where(wins(y, x), grad, tied) : Tensor()};
+}
+
 const OpDef maximum_op = {
     .schema = "maximum(Tensor x, Tensor y) -> Tensor",
     .brief = "The larger of x and y; NaN where either is.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::maximum& v) -> Grads {
-      const Tensor first = greater_than(v.x, v.y);
-      return {v.needs(0) ? zero_unless(first, v.grad) : Tensor(),
-              v.needs(1) ? zero_where(first, v.grad) : Tensor()};
+      return extreme_grads(v.call, v.x, v.y, v.grad, greater_than);
     },
     .saves = "x y",
     .shard = "..., ... -> ...",
@@ -229,9 +237,7 @@ const OpDef minimum_op = {
     .brief = "The smaller of x and y; NaN where either is.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::minimum& v) -> Grads {
-      const Tensor first = less_than(v.x, v.y);
-      return {v.needs(0) ? zero_unless(first, v.grad) : Tensor(),
-              v.needs(1) ? zero_where(first, v.grad) : Tensor()};
+      return extreme_grads(v.call, v.x, v.y, v.grad, less_than);
     },
     .saves = "x y",
     .shard = "..., ... -> ...",

@@ -12,6 +12,12 @@
 namespace oar {
 namespace {
 
+// As in Paddle, a whole number makes floats.
+DType filled_dtype(const Scalar& value) {
+  if (value.kind() == Scalar::Bool) return DType::Bool;
+  return value.kind() == Scalar::Complex ? DType::Complex128 : default_dtype();
+}
+
 const OpDef full_op = {
     .schema = "full(shape shape, Scalar fill_value, dtype? dtype = None) -> Tensor",
     .brief = "A tensor of the given shape with every element set to one value.",
@@ -19,9 +25,7 @@ const OpDef full_op = {
       for (Dim d : a.shape)
         user_check(d.is_symbolic() || d.word() >= 0, ErrorKind::InvalidArgument,
                    "the shape {} has a negative size.", to_string(a.shape));
-      const DType natural =
-          a.fill_value.kind() == Scalar::Complex ? a.fill_value.natural_dtype() : default_dtype();
-      return TensorMeta{a.dtype.value_or(natural), Shape(a.shape)};
+      return TensorMeta{a.dtype.value_or(filled_dtype(a.fill_value)), Shape(a.shape)};
     },
     .plan = sharding::made_axes,
     .localise = sharding::result_shape("shape"),
@@ -118,7 +122,14 @@ int64_t arange_length(double start, double end, double step) {
              "step must be a finite number other than 0, not {}.", step);
   user_check(std::isfinite(start) && std::isfinite(end), ErrorKind::InvalidArgument,
              "start and end must be finite, not {} and {}.", start, end);
-  return std::max<int64_t>(0, static_cast<int64_t>(std::ceil((end - start) / step)));
+  const double length = std::ceil((end - start) / step);
+  constexpr double kMost = 0x1p48;  // more than any memory has
+  user_check(
+      length <= kMost, ErrorKind::InvalidArgument,
+      "from {} to {} in steps of {} there are {} numbers, more than a tensor can hold.\nhint: "
+      "Pass a smaller end or a larger step.",
+      start, end, step, length);
+  return std::max<int64_t>(0, static_cast<int64_t>(length));
 }
 
 // Paddle's rules of what may be left out live in the Python skin; here all three are given.

@@ -263,7 +263,10 @@ const OpDef cumulative_trapezoid_op = {
 const OpDef reduce_as_op = {
     .schema = "reduce_as(Tensor x, Tensor target) -> Tensor",
     .brief = "x summed over the axes that a tensor of the shape of `target` would be stretched by.",
-    .decompose = [](const args::reduce_as& a) -> Made { return sum_to(a.x, a.target.dims()); },
+    .decompose = [](const args::reduce_as& a) -> Made {
+      const bool widens = !is_differentiable(a.x.dtype());  // as sum does
+      return sum_to(widens ? cast(a.x, DType::Int64) : a.x, a.target.dims());
+    },
     .plan =
         [](const PlanCall& c) {
           PlanTensor &x = c.plan.operands[0], &target = c.plan.operands[1];
@@ -278,7 +281,8 @@ const OpDef reduce_as_op = {
         },
     .numpy =
         "(lambda s: s.reshape(target.shape))(np.sum(x, axis=tuple(i for i in range(x.ndim) if i < x.ndim - "
-        "target.ndim or target.shape[i - x.ndim + target.ndim] != x.shape[i]), dtype=x.dtype))",
+        "target.ndim or target.shape[i - x.ndim + target.ndim] != x.shape[i]), dtype='int64' if x.dtype.kind in "
+        "'biu' else x.dtype))",
     .samples =
         [] {
           return Samples()

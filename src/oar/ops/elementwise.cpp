@@ -259,18 +259,15 @@ const OpDef ceil_op = {
     .onnx = "Ceil",
 };
 
-// Halves go away from zero, as in Paddle and C; NumPy rounds them to even.
 const OpDef round_op = {
     .schema = "round(Tensor x, int decimals = 0) -> Tensor",
-    .brief = "x rounded to so many decimals, halves away from zero. Its gradient is 0.",
+    .brief = "x rounded to so many decimals, halves to even. Its gradient is 0.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::round& v) -> Grads { return zeros_like(v.grad); },
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "int float",
-    .numpy =
-        "(np.sign(x) * np.floor(np.abs(x) * 10.0**decimals + 0.5) / 10.0**decimals)"
-        ".astype(x.dtype)",
+    .numpy = "np.round(x, decimals)",
     .samples =
         [] {
           return samples::unary()
@@ -340,7 +337,7 @@ Metas infer_clip(const Tensor& x, const std::optional<Scalar>& min,
   return infer::like(x);
 }
 
-// As Paddle has it, an element on a bound passes no gradient.
+// As Paddle has it, an element on a bound passes its gradient.
 const OpDef clip_op = {
     .schema = "clip(Tensor x, Scalar? min = None, Scalar? max = None) -> Tensor",
     .brief = "x limited to [min, max]; None leaves a side open. NaN stays NaN.",
@@ -364,9 +361,16 @@ const OpDef clip_op = {
     .onnx = "Clip",
 };
 
+TensorSpec on_bounds() {
+  return {.shape = {5}, .fill = Fill::Values, .values = {-2, -1, 0, 1, 2}, .differentiable = false};
+}
+
 const OpDef clip_grad_op = {
-    .schema = "clip_grad(Tensor x, Tensor grad, Scalar? min = None, Scalar? max = None) -> Tensor",
-    .brief = "grad where min < x < max, else 0: the derivative of clip.",
+    .schema =
+        "clip_grad(Tensor x, Tensor grad, Scalar? min = None, Scalar? max = None, bool bounds = "
+        "True) -> Tensor",
+    .brief =
+        "grad where min <= x <= max (without bounds: min < x < max), else 0: the derivative of clip.",
     .infer = [](const args::clip_grad& a) { return infer_clip(a.x, a.min, a.max); },
     .decompose = [](const args::clip_grad& a) -> Made {
       const auto number = [](const Scalar& s) {
@@ -374,14 +378,18 @@ const OpDef clip_grad_op = {
                                        : literal(s.to_double());
       };
       Tensor out = a.grad;
-      if (a.min) out = zero_unless(greater_than(a.x, number(*a.min)), out);
-      if (a.max) out = zero_unless(less_than(a.x, number(*a.max)), out);
+      const auto above = a.bounds ? greater_equal : greater_than;
+      const auto below = a.bounds ? less_equal : less_than;
+      if (a.min) out = zero_unless(above(a.x, number(*a.min)), out);
+      if (a.max) out = zero_unless(below(a.x, number(*a.max)), out);
       return a.min || a.max ? out : assign(out);
     },
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
-    .numpy = "grad * ((True if min is None else x > min) & (True if max is None else x < max))",
+    .numpy =
+        "grad * ((True if min is None else x >= min if bounds else x > min) & "
+        "(True if max is None else x <= max if bounds else x < max))",
     .samples =
         [] {
           return Samples()
@@ -389,7 +397,9 @@ const OpDef clip_grad_op = {
               .add(t({3}), t({3}), 0.0)
               .add(t({}), t({}), std::nullopt, 0.0)
               .add(t({0, 3}), t({0, 3}))
-              .add(t({3}), t({3}));
+              .add(t({3}), t({3}))
+              .add(on_bounds(), t({5}), -1, 1)
+              .add(on_bounds(), t({5}), -1, 1, false);
         },
 };
 

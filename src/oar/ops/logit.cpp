@@ -1,7 +1,10 @@
 // src/oar/ops/logit.cpp: the inverse of sigmoid.
 #include "oar/ops/gen/logit.h"
 
+#include <limits>
+
 #include "oar/ops/count.h"
+#include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/elementwise.h"
 #include "oar/ops/infer.h"
 #include "oar/ops/operators.h"
@@ -33,7 +36,11 @@ const OpDef logit_op = {
     .vjp = [](const vjp::logit& v) -> Grads {
       const Tensor x = bounded(v.x, v.eps);
       const Tensor slope = v.grad / (x * (1 - x));
-      return v.eps ? clip_grad(v.x, slope, *v.eps, 1 - *v.eps) : slope;
+      if (v.eps) return clip_grad(v.x, slope, *v.eps, 1 - *v.eps);
+      // Outside of [0, 1] the value is NaN, and so is its derivative.
+      const Tensor inside =
+          logical_and(greater_equal(v.x, literal(0)), less_equal(v.x, literal(1)));
+      return where(inside, slope, literal(std::numeric_limits<double>::quiet_NaN()));
     },
     .saves = "x",
     .shard = "... -> ...",

@@ -1,5 +1,8 @@
 // Broadcast and type promotion, once, before every rule: they become explicit calls of cast and
 // broadcast_to, so that no vjp, sharding rule or kernel has to know of them.
+#include <algorithm>
+#include <array>
+
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
@@ -13,25 +16,43 @@ namespace {
 
 bool is_weak(const Tensor& t) { return t.has(kWeakScalar); }
 
+int kind_of(DType t) { return is_bool(t) ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3; }
+
+// In arithmetic a 0-d tensor beside larger ones of its kind does not widen them, as in Paddle: float32
+// times a 0-d float64 is float32. In maximum, where and all other ops it does, there too.
+bool is_arithmetic(const Op& op) {
+  static const std::array<const Op*, 10> ops = {
+      &get_op("add"),       &get_op("subtract"), &get_op("multiply"),  &get_op("divide"),
+      &get_op("remainder"), &get_op("mod"),      &get_op("floor_mod"), &get_op("pow"),
+      &get_op("hypot"),     &get_op("copysign")};
+  return std::find(ops.begin(), ops.end(), &op) != ops.end();
+}
+
+// The dtype that tensors of some axes and 0-d tensors meet in.
+std::optional<DType> strong_dtype(const Op& op, std::optional<DType> wide,
+                                  std::optional<DType> scalar) {
+  if (!wide || !scalar) return wide ? wide : scalar;
+  if (kind_of(*wide) == kind_of(*scalar) && is_arithmetic(op)) return wide;
+  return promote(*wide, *scalar);
+}
+
 // The dtype the promoted operands meet in. A literal only decides between kinds of numbers: an
 // integer tensor with the literal 0.5 becomes float, a float16 tensor with it stays float16.
 DType common_dtype(const Op& op, Args args) {
-  std::optional<DType> strong, weak;
+  std::optional<DType> wide, scalar, weak;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!(op.promotes() >> i & 1)) continue;
     for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) {
-      std::optional<DType>& slot = is_weak(t) ? weak : strong;
+      std::optional<DType>& slot = is_weak(t) ? weak : t.rank() == 0 ? scalar : wide;
       slot = slot ? promote(*slot, t.dtype()) : t.dtype();
     });
   }
+  const std::optional<DType> strong = strong_dtype(op, wide, scalar);
   // A literal holds its number in full precision; the dtype it brings along is the default one.
   if (weak && is_floating(*weak)) weak = default_dtype();
   if (weak && is_complex(*weak)) weak = complex_type_of(strong.value_or(default_dtype()));
-  const auto rank = [](DType t) {
-    return is_bool(t) ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3;
-  };
   DType dtype = strong.value_or(weak.value_or(default_dtype()));
-  if (strong && weak && rank(*weak) > rank(*strong)) dtype = *weak;
+  if (strong && weak && kind_of(*weak) > kind_of(*strong)) dtype = *weak;
   if (op.has(Trait::FloatMath) && !is_differentiable(dtype)) dtype = default_dtype();
   return dtype;
 }

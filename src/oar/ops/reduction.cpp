@@ -224,7 +224,9 @@ const OpDef count_nonzero_op = {
     .python = "oar Tensor",
 };
 
-Tensor without_nan(const Tensor& x) { return where(isnan(x), literal(0.0), x); }
+Tensor without_nan(const Tensor& x) {
+  return is_differentiable(x.dtype()) ? where(isnan(x), literal(0.0), x) : x;
+}
 
 const OpDef nansum_op = {
     .schema =
@@ -232,20 +234,18 @@ const OpDef nansum_op = {
         "-> Tensor",
     .brief = "The sum over axes in which NaN counts as zero.",
     .infer = [](const args::nansum& a) -> Metas {
-      return reduced(a.x, a.axis, a.keepdim, a.dtype.value_or(a.x.dtype()));
+      const DType natural = is_differentiable(a.x.dtype()) ? a.x.dtype() : DType::Int64;
+      return reduced(a.x, a.axis, a.keepdim, a.dtype.value_or(natural));
     },
     .decompose = [](const args::nansum& a) -> Made {
       return sum(without_nan(a.x), a.axis, a.dtype, a.keepdim);
     },
-    .vjp = [](const vjp::nansum& v) -> Grads {
-      return zero_where(isnan(v.x), narrowed(stretch(v.grad, v.x, v.axis), v.x.dtype()));
-    },
-    .saves = "x",
     .shard = "...a... -> ...... ; a@axis sum",
     .traits = Trait::Reduction,
-    .dtypes = "float complex",
+    .dtypes = "int float complex",
     .amp = Amp::Full,
-    .numpy = "np.nansum(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .numpy =
+        "np.nansum(x.astype('int64') if x.dtype.kind in 'iu' else x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
     .samples =
         [] {
           const auto spec =
@@ -266,6 +266,7 @@ const OpDef nanmean_op = {
       const Tensor numbers = sum(logical_not(isnan(a.x)), a.axis, std::nullopt, a.keepdim);
       return sum(without_nan(a.x), a.axis, std::nullopt, a.keepdim) / cast(numbers, a.x.dtype());
     },
+    .traits = Trait::FloatMath,
     .dtypes = "float",
     .numpy = "np.nanmean(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
     .samples =

@@ -154,6 +154,24 @@ Outputs decomposed(const Op& op, Args args, Device device) {
   return op.def().decompose(args);
 }
 
+// A write happens as if what is read had been copied first: operands that overlap a tensor to be
+// written are. Tells whether there are any.
+bool copy_overlapping(const Op& op, Args args, Frame& apart) {
+  const auto is_written = [&](size_t i) { return op.schema().parameters[i].written; };
+  const auto overlaps = [&](const Tensor& read) {
+    for (size_t i = 0; i < args.size(); ++i)
+      if (is_written(i) && args[i].is_tensor() && overlaps_partially(args[i].as_tensor(), read))
+        return true;
+    return false;
+  };
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (is_written(i) || !args[i].is_tensor() || !overlaps(args[i].as_tensor())) continue;
+    if (apart.size() == 0) apart = Frame(args);
+    apart.set_tensor(i, assign(args[i].as_tensor()));
+  }
+  return apart.size() != 0;
+}
+
 // Ops that write arguments by their own schema: results with (a!) are those arguments.
 Outputs run_written(const Op& op, Args args, Device device) {
   Outputs outputs;
@@ -170,6 +188,8 @@ Outputs run_written(const Op& op, Args args, Device device) {
   for (size_t i = 0; i < args.size(); ++i)
     if (op.schema().parameters[i].written) for_each_tensor(args.subspan(i, 1), check_writable);
   if (op.def().infer) infer_results(op, args);  // checks the arguments
+  Frame apart;
+  if (copy_overlapping(op, args, apart)) args = apart.args();
   std::string reasons;
   if (!run_kernel(op, args, outputs, device, reasons)) {
     if (!op.def().decompose) refuse_call(reasons);

@@ -160,6 +160,12 @@ std::vector<Corner> corners_of(Dims x, const Tensor& given, const Reading& how, 
   return corners;
 }
 
+// Which places are NaN, as [n, 1, places].
+Tensor lost_places(const Tensor& grid) {
+  const Tensor lost = any(isnan(grid), IntVector{-1}, false);
+  return reshape(lost, {grid.dim(0), 1, Shape(lost.dims().subspan(1)).numel()});
+}
+
 // [n, c, …] as [n, c, all].
 Tensor flat_images(const Tensor& x) {
   return reshape(x, {x.dim(0), x.dim(1), Shape(x.dims().subspan(2)).numel()});
@@ -183,7 +189,7 @@ const OpDef grid_sample_op = {
         "True) -> Tensor",
     .brief =
         "The pixels of images [n, c, (d,) h, w] at the places of a grid [n, …, 2 or 3]: (x, y(, z)) from -1 to 1 over "
-        "the image. Beyond it there are zeros, the border, or the image mirrored.",
+        "the image. Beyond it there are zeros, the border, or the image mirrored. Between pixels NaN reads as NaN.",
     .infer = [](const args::grid_sample& a) -> Metas {
       check_sampling(a.x.dims(), a.grid, {a.mode, a.padding_mode, a.align_corners});
       return TensorMeta{a.x.dtype(), sampled_shape(a.x.dims(), a.grid)};
@@ -196,6 +202,7 @@ const OpDef grid_sample_op = {
         const Tensor part = take_along(flat, for_channels(c.index, a.x.dim(1)), 2) * c.weight;
         sum = sum.defined() ? sum + part : part;
       }
+      if (a.mode == "bilinear") sum = where(lost_places(a.grid), literal(NAN), sum);
       return narrowed(reshape(sum, sampled_shape(a.x.dims(), a.grid)), a.x.dtype());
     },
     .vjp = [](const vjp::grid_sample& v) -> Grads {

@@ -110,6 +110,10 @@ const OpDef hardtanh_op = {
     .decompose = [](const args::hardtanh& a) -> Made {
       return clip(a.x, Scalar(a.min), Scalar(a.max));
     },
+    .vjp = [](const vjp::hardtanh& v) -> Grads {
+      return clip_grad(v.x, v.grad, Scalar(v.min), Scalar(v.max), false);
+    },
+    .saves = "x",
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "float",

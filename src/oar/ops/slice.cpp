@@ -184,11 +184,9 @@ SliceIndex index_of_axes(const Tensor& x, Ints axes, Ints starts, Ints ends,
                "axes {} names axis {} twice.", to_string(axes), axis);
     seen.push_back(axis);
     const int64_t step = strides ? (*strides)[i] : 1;
-    // Paddle has no None: -1 ends a backward slice after the first element.
-    const int64_t end = step < 0 && ends[i] == -1 ? kOpenLow : ends[i];
     int64_t* item = index.data() + 4 * axis;
     item[1] = starts[i];
-    item[2] = end;
+    item[2] = ends[i];
     item[3] = step;
   }
   return index;
@@ -220,19 +218,20 @@ const OpDef strided_slice_op = {
     .schema =
         "strided_slice(Tensor(a) x, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor(a)",
     .brief =
-        "x[…, start:end:stride, …] on each of the given axes; with a negative stride an end of -1 "
-        "means up to the first element. A view.",
+        "x[…, start:end:stride, …] on each of the given axes, negative numbers from the end; with a "
+        "negative stride an end below -size means up to the first element. A view.",
     .decompose = [](const args::strided_slice& a) -> Made {
       return slice_view(a.x, index_of_axes(a.x, a.axes, a.starts, a.ends, a.strides));
     },
     .traits = Trait::Linear,
     .numpy =
-        "x[tuple(slice(starts[axes.index(i)], None if strides[axes.index(i)] < 0 and ends[axes.index(i)] == -1 "
-        "else ends[axes.index(i)], strides[axes.index(i)]) if i in axes else slice(None) for i in range(x.ndim))].copy()",
+        "x[tuple(slice(starts[axes.index(i)], ends[axes.index(i)], strides[axes.index(i)]) if i in axes else "
+        "slice(None) for i in range(x.ndim))].copy()",
     .samples =
         [] {
           return Samples()
               .add(t({4, 9}), IntVector{0, 1}, IntVector{0, 1}, IntVector{4, 8}, IntVector{2, 3})
+              .add(t({3, 7}), IntVector{1}, IntVector{5}, IntVector{-8}, IntVector{-2})
               .add(t({3, 7}), IntVector{1}, IntVector{5}, IntVector{-1}, IntVector{-2})
               .add(t({7}), IntVector{0}, IntVector{-1}, IntVector{-6}, IntVector{-1});
         },

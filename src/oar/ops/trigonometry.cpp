@@ -42,8 +42,11 @@ const OpDef tan_op = {
     .schema = "tan(Tensor x) -> Tensor",
     .brief = "The tangent of x.",
     .infer = infer::same_as_first,
-    .vjp = [](const vjp::tan& v) -> Grads { return v.grad * conjugate(1 + v.out * v.out); },
-    .saves = "out",
+    .vjp = [](const vjp::tan& v) -> Grads {
+      const Tensor tangent = tan(v.x);
+      return v.grad * conjugate(1 + tangent * tangent);
+    },
+    .saves = "x",
     .shard = "... -> ...",
     .traits = kMath | Trait::HasInplace,
     .amp = Amp::Full,

@@ -63,8 +63,8 @@ const OpDef selu_op = {
     .decompose = [](const args::selu& a) -> Made {
       return where(less_than(a.x, literal(0)), expm1(a.x) * (a.scale * a.alpha), a.x * a.scale);
     },
-    .vjp = [](const vjp::selu& v) -> Grads { return selu_grad(v.x, v.grad, v.scale, v.alpha); },
-    .saves = "x",
+    .vjp = [](const vjp::selu& v) -> Grads { return selu_grad(v.out, v.grad, v.scale, v.alpha); },
+    .saves = "out",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -75,18 +75,18 @@ const OpDef selu_op = {
 };
 
 const OpDef selu_grad_op = {
-    .schema = "selu_grad(Tensor x, Tensor grad, float scale, float alpha) -> Tensor",
+    .schema = "selu_grad(Tensor out, Tensor grad, float scale, float alpha) -> Tensor",
     .brief =
-        "scale * grad where x > 0, else scale * alpha * grad * exp(x): the derivative of selu.",
+        "The derivative of selu by its result: grad * (scale, or out + scale * alpha below 0).",
     .infer = infer::same_as_first,
     .decompose = [](const args::selu_grad& a) -> Made {
-      const Tensor below = a.grad * exp(minimum(a.x, literal(0))) * (a.scale * a.alpha);
-      return where(greater_than(a.x, literal(0)), a.grad * a.scale, below);
+      const Tensor below = a.grad * (a.out + a.scale * a.alpha);
+      return where(greater_than(a.out, literal(0)), a.grad * a.scale, below);
     },
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
-    .numpy = "scale * np.where(x > 0, grad, grad * alpha * np.exp(np.minimum(x, 0)))",
+    .numpy = "grad * np.where(out > 0, scale, out + scale * alpha)",
     .samples =
         [] { return Samples().add(t({4, 7}), t({4, 7}), 1.05, 1.67).add(t({}), t({}), 1.5, 0.4); },
 };

@@ -51,11 +51,11 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   for (int i = 0; i < kDTypeCount; ++i)
     if (name == detail::kDTypes[i].name) return static_cast<DType>(i);
   static constexpr std::pair<std::string_view, DType> kAliases[] = {
-      {"bool_", DType::Bool},        {"uint16", DType::BFloat16}, {"fp16", DType::Float16},
-      {"half", DType::Float16},      {"bf16", DType::BFloat16},   {"fp32", DType::Float32},
-      {"float", DType::Float32},     {"fp64", DType::Float64},    {"double", DType::Float64},
-      {"int", DType::Int32},         {"long", DType::Int64},      {"cfloat", DType::Complex64},
-      {"cdouble", DType::Complex128}};
+      {"bool_", DType::Bool},         {"uint16", DType::BFloat16},   {"fp16", DType::Float16},
+      {"half", DType::Float16},       {"bf16", DType::BFloat16},     {"fp32", DType::Float32},
+      {"float", DType::Float64},      {"fp64", DType::Float64},      {"double", DType::Float64},
+      {"int", DType::Int64},          {"long", DType::Int64},        {"cfloat", DType::Complex64},
+      {"cdouble", DType::Complex128}, {"complex", DType::Complex128}};
   for (const auto& [alias, type] : kAliases)
     if (name == alias) return type;
   return std::nullopt;

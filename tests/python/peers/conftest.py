@@ -1,4 +1,4 @@
-"""The PyTorch process of a run, and what was compared at its end."""
+"""The processes of the peers, and what was compared at the end of a run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ import os
 import pytest
 
 from peers.counts import COMPARED
-from peers.torch_process import Torch
+from peers.process import Peer
 
 
 @pytest.fixture(scope="session")
 def torch():
-    process = Torch(os.environ["OAR_TORCH"])
-    COMPARED["version"] = process.version
+    yield from _peer("OAR_TORCH", "torch", "PyTorch")
+
+
+@pytest.fixture(scope="session")
+def paddle():
+    yield from _peer("OAR_PADDLE", "paddle", "Paddle")
+
+
+def _peer(variable: str, name: str, title: str):
+    process = Peer(os.environ[variable], name)
+    COMPARED["version"] = f"{title} {process.version}"
     yield process
     process.close()
 
@@ -21,4 +30,4 @@ def torch():
 def pytest_terminal_summary(terminalreporter):
     if "version" in COMPARED:
         counts = ", ".join(f"{COMPARED[what]} {what}" for what in COMPARED if what != "version")
-        terminalreporter.write_line(f"compared with PyTorch {COMPARED['version']}: {counts}")
+        terminalreporter.write_line(f"compared with {COMPARED['version']}: {counts}")

@@ -1,20 +1,23 @@
-"""The other side of peers/torch_process.py; runs in PyTorch's environment, which has no Oar.
+"""The other side of peers/process.py; runs in the peer's environment, which has no Oar: `worker.py torch`.
 
 One request a line: the name of an .npz file with arrays and a description of the calls. The answer is a line too: the
-name of an .npz file with, for each call, values and gradients, or an error.
+name of an .npz file with, for each call, values and gradients, or an error. What differs from peer to peer is in
+torch_side.py and paddle_side.py.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import sys
 
 import numpy as np
-import torch
 
-import torch_words
+from evaluate import evaluate
 
-WORDS = {name: value for name, value in vars(torch_words).items() if not name.startswith("_")}
+side = importlib.import_module(f"{sys.argv[1]}_side")
+DIFFERENTIABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
 class Call:
@@ -25,67 +28,65 @@ class Call:
         self.arrays = arrays
         self.wanted = description["gradients"]
         self.constants = description["constants"]
-        self.leaves: list[torch.Tensor] = []
+        self.leaves: list = []
         self.arguments = {name: self.decoded(value, name not in self.constants)
                           for name, value in description["arguments"].items()}
+
+    def tensor(self, described: dict):
+        return side.tensor(self.arrays[described["array"]].copy(), described["dtype"])
 
     def decoded(self, value, variable: bool):
         if isinstance(value, list):
             return [self.decoded(v, variable) for v in value]
         if not isinstance(value, dict):
             return value
-        kind, content = next(iter(value.items()))
-        if kind == "dtype":
-            return getattr(torch, content)
-        if kind == "complex":
-            return complex(*content)
-        tensor = torch.from_numpy(self.arrays[content].copy())
-        if self.wanted and variable and tensor.dtype in (torch.float64, torch.complex128):
-            self.leaves.append(tensor.requires_grad_())
-        return tensor
+        if "array" in value:
+            tensor = self.tensor(value)
+            if self.wanted and variable and value["dtype"] in DIFFERENTIABLE:
+                self.leaves.append(side.leaf(tensor))
+            return tensor
+        return side.dtype(value["dtype"]) if "dtype" in value else complex(*value["complex"])
 
     def run(self) -> list:
-        result = eval(self.expression, {**WORDS, **self.arguments})  # the tables are ours
-        return list(result) if isinstance(result, (list, tuple)) else [result]
+        return evaluate(self.expression, {**side.WORDS, **self.arguments})
 
-    def gradients(self, outputs: list) -> list[torch.Tensor]:
-        pairs = [(out, torch.from_numpy(self.arrays[key])) for out, key in zip(outputs, self.wanted)
-                 if key is not None and isinstance(out, torch.Tensor) and out.requires_grad]
-        pairs = [(out, cotangent) for out, cotangent in pairs if out.shape == cotangent.shape]
-        if not pairs:
-            return [torch.zeros_like(leaf) for leaf in self.leaves]
-        found = torch.autograd.grad([out for out, _ in pairs], self.leaves, [c for _, c in pairs], allow_unused=True)
-        return [torch.zeros_like(leaf) if g is None else g for leaf, g in zip(self.leaves, found)]
+    def gradients(self, outputs: list) -> list:
+        pairs = [(out, self.tensor(cotangent)) for out, cotangent in zip(outputs, self.wanted)
+                 if cotangent is not None and side.is_recorded(out)]
+        pairs = [(out, cotangent) for out, cotangent in pairs if list(out.shape) == list(cotangent.shape)]
+        return side.gradients(pairs, self.leaves)
 
 
 def answer(call: Call, key: str, arrays: dict) -> dict:
-    """What one call gave, its arrays put among the others."""
+    """What one call gave, its arrays put among the others, each named by its dtype too."""
     def put(tensor) -> str:
-        name = f"{key}.{len(arrays)}"
-        arrays[name] = tensor.detach().resolve_conj().resolve_neg().numpy(force=True)
+        array, dtype = side.numbers(tensor)
+        name = f"{key}.{len(arrays)}:{dtype}"
+        arrays[name] = array
         return name
 
     try:
         outputs = call.run()
-        values = [put(out) if isinstance(out, torch.Tensor) else None for out in outputs]
+        values = [put(out) if side.is_tensor(out) else None for out in outputs]
     except Exception as error:  # noqa: BLE001  (the test shows it)
-        return {"missing" if lacks(error) else "error": f"{type(error).__name__}: {error}"}
+        return {"missing" if side.lacks(error) else "error": f"{type(error).__name__}: {error}"}
     try:
         gradients = [put(g) for g in call.gradients(outputs)] if call.wanted else []
     except Exception as error:  # noqa: BLE001
-        return {"values": values, "gradients": None, "gradient_error": None if lacks(error) else str(error)}
+        return {"values": values, "gradients": None, "gradient_error": None if side.lacks(error) else str(error)}
     return {"values": values, "gradients": gradients}
 
 
-def lacks(error: Exception) -> bool:
-    """Whether PyTorch says that it has no such case, or no such derivative."""
-    phrases = ("not implemented", "not supported", "modified by an inplace operation", "Autograd not support dtype")
-    return isinstance(error, NotImplementedError) or any(phrase in str(error) for phrase in phrases)
+def replies():
+    """A file of its own for the answers: what a peer prints does not mix with them."""
+    own = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return own
 
 
 def main() -> None:
-    torch.set_num_threads(1)
-    print(torch.__version__, flush=True)
+    out = replies()
+    print(side.VERSION, file=out, flush=True)
     for line in sys.stdin:
         name = line.strip()
         with np.load(name) as stored:
@@ -94,7 +95,7 @@ def main() -> None:
         found: dict[str, np.ndarray] = {}
         answers = [answer(Call(call, arrays), str(i), found) for i, call in enumerate(calls)]
         np.savez(name + ".out.npz", answers=json.dumps(answers), **found)
-        print(name + ".out.npz", flush=True)
+        print(name + ".out.npz", file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -158,11 +158,12 @@ void abs(KernelCall& call) {
   });
 }
 
-// To a multiple of `unit`, halves away from zero.
+// To a multiple of `unit`, halves to an even one.
 template <class T>
 T round_integer(T v, int64_t unit) {
-  const int64_t value = v, rest = value % unit;
-  const bool up = (rest < 0 ? -rest : rest) >= unit - (rest < 0 ? -rest : rest);
+  const int64_t value = v, rest = value % unit, size = rest < 0 ? -rest : rest;
+  const bool odd = value / unit % 2 != 0;
+  const bool up = size > unit - size || (size == unit - size && odd);
   const int64_t step = up ? (rest < 0 ? -unit : unit) : 0;
   return static_cast<T>(static_cast<uint64_t>(value - rest) + static_cast<uint64_t>(step));
 }
@@ -178,15 +179,11 @@ void round(KernelCall& call) {
       if (decimals >= 0) return v;
       return decimals < -18 ? T(0) : round_integer(v, static_cast<int64_t>(power));
     } else {
-      if (decimals == 0) return std::round(v);
-      const auto wide = static_cast<double>(v);
-      if (decimals < 0)
-        return static_cast<T>(decimals < -kMostDigits ? 0 * wide
-                                                      : std::round(wide / power) * power);
-      const double shifted = wide * power;
-      return decimals > kMostDigits || !std::isfinite(shifted)
-                 ? v
-                 : static_cast<T>(std::round(shifted) / power);
+      if (decimals == 0) return std::rint(v);
+      const T unit = static_cast<T>(power);  // the product is rounded as in Paddle and NumPy
+      if (decimals < 0) return std::isfinite(unit) ? std::rint(v / unit) * unit : 0 * v;
+      const T shifted = v * unit;
+      return decimals > kMostDigits || !std::isfinite(shifted) ? v : std::rint(shifted) / unit;
     }
   });
 }
@@ -270,13 +267,16 @@ void clip(KernelCall& call) {
 
 // An open side lets infinity pass too, which a comparison with the bound's stand-in would not.
 void clip_grad(KernelCall& call) {
-  const bool open_below = !call.has(2), open_above = !call.has(3);
+  const bool open_below = !call.has(2), open_above = !call.has(3),
+             bounds_too = call.arg(4).as_bool();
   visit<kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     const Bounds<C> bounds(call, 2);
     map_binary<T, T>(call.out(), call.in(0), call.in(1), [=](C x, C grad) {
-      return (open_below || x > bounds.min) && (open_above || x < bounds.max) ? grad : C(0);
+      const bool above = open_below || x > bounds.min || (bounds_too && x == bounds.min);
+      const bool below = open_above || x < bounds.max || (bounds_too && x == bounds.max);
+      return above && below ? grad : C(0);
     });
   });
 }

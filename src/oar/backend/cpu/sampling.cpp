@@ -73,7 +73,7 @@ C rounded(C v) {
 }
 
 // Up to kBlock places: for corner k of place p the pixel's number and weight. A pixel that is not there
-// has weight 0 and number 0.
+// has weight 0 and number 0, or weight NaN where the place is.
 template <class C, int kAxes, bool kNearest>
 struct Block {
   static constexpr int kCorners = kNearest ? 1 : 1 << kAxes;
@@ -107,8 +107,8 @@ struct Block {
     const auto end = static_cast<C>(size);
     for (int64_t p = 0; p < count; ++p) {
       const C floor = kNearest ? rounded(at[p]) : std::floor(at[p]);
-      part[axis][p] = at[p] - floor;
-      // NaN and what lies far outside count as outside.
+      part[axis][p] = std::isinf(at[p]) ? C(0) : at[p] - floor;
+      // NaN and what lies far outside count as outside; between pixels, NaN is a weight too.
       below[p] = static_cast<int32_t>(floor >= -1 && floor <= end ? floor : C(-2));
     }
   }
@@ -128,8 +128,7 @@ struct Block {
       }
       there[k][p] = exists;
       pixel[k][p] = exists ? number : 0;
-      // Times 0 rather than 0: a place that is no number reads no number.
-      weight[k][p] = w * static_cast<C>(exists);
+      weight[k][p] = exists || w != w ? w : C(0);
     }
   }
 };

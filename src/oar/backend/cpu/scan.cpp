@@ -286,7 +286,7 @@ void logcumsumexp_along(KernelCall& call) {
   });
 }
 
-// The largest (smallest) element so far and its place, the last of equals; from a NaN on, the NaN.
+// The largest (smallest) element so far and its place, the last of equals; from a NaN on, the last NaN.
 template <bool kLargest, class T>
 struct ExtremesSoFar {
   using C = compute_t<T>;
@@ -294,9 +294,9 @@ struct ExtremesSoFar {
   T* values;
   int64_t* places;
 
-  // A NaN is neither below nor above, so it replaces any number; and nothing replaces it.
+  // A NaN is neither below nor above, so it replaces any number; and only another NaN replaces it.
   static bool replaces(C value, C best) {
-    return !(kLargest ? value < best : value > best) & (best == best);
+    return (!(kLargest ? value < best : value > best) & (best == best)) | (value != value);
   }
   template <int64_t kLines, int64_t kAcross>
   void operator()(const LineGroup& group) const {

@@ -22,7 +22,7 @@ TORCH = {
     "hardswish": "F.hardswish(x)",
     "hardswish_grad": "aten.hardswish_backward(grad, x)",
     "hardsigmoid": "F.hardsigmoid(x * (6 * slope) + (6 * offset - 3))",
-    "hardsigmoid_grad": "backward(lambda x: torch.clamp(x * slope + offset, 0, 1), grad, x)",  # its own has a float32 sixth
+    "hardsigmoid_grad": "torch.where((out > 0) & (out < 1), grad * slope, 0)",
     "mish": "F.mish(x)",
     "mish_grad": "backward(F.mish, grad, x)",
     # arithmetic
@@ -107,7 +107,8 @@ TORCH = {
     "trunc": "torch.trunc(input)",
     "scale": "(x * scale + bias if bias_after_scale else (x + bias) * scale).to(x.dtype)",
     "clip": "torch.clip(x, min, max) if min is not None or max is not None else x.clone()",
-    "clip_grad": "backward(lambda x: torch.clip(x, min, max), grad, x) if min is not None or max is not None else grad",
+    "clip_grad": "grad if min is None and max is None else backward(lambda x: torch.clip(x, min, max), grad, x) if bounds "
+                 "else torch.where((x > min) & (x < max), grad, 0)",
     # gates
     "glu": "F.glu(x, axis)",
     "glu_grad": "aten.glu_backward(grad, x, axis)",
@@ -170,7 +171,7 @@ TORCH = {
     "celu": "F.celu(x, alpha)",
     "celu_grad": "backward(lambda x: F.celu(x, alpha), grad, x)",
     "selu": "F.elu(x, alpha) * scale",
-    "selu_grad": "aten.elu_backward(grad, alpha, scale, 1, False, x)",
+    "selu_grad": "aten.elu_backward(grad, alpha, scale, 1, True, out)",
     "softsign": "F.softsign(x)",
     "softsign_grad": "backward(F.softsign, grad, x)",
     "swish": "F.silu(x)",
@@ -183,7 +184,8 @@ CONSTANT: dict[str, tuple[str, ...]] = {}
 
 # op -> ("values" or "gradients", for which arguments, why)
 DIFFERENT = {
-    "round": ("values", "np.any(np.abs(x.numpy() % 1) == 0.5)", "halves go to the even number there, away from 0 here"),
+    "clip_grad": ("values", "bounds and np.any((x.numpy() == min) | (x.numpy() == max))",
+                  "an element on a bound passes no gradient there"),
     "hardsigmoid": ("gradients", "True", "1 / 6 is a float32 there"),
     "polar": ("gradients", "np.any(abs.numpy() < 0)", "a radius is taken to be positive there"),
     "isclose": ("values", "'int' in x.dtype.name", "atol + rtol * |y| is rounded up to an integer there"),

@@ -133,9 +133,20 @@ void clip(KernelCall& call) {
   const double bounds[] = {bound(call, 1, -kOpen), bound(call, 2, kOpen)};
   drive_call<1>(Op::clip, call, bounds);
 }
+// A bound that is outside itself is replaced by its neighbour inside.
+double neighbour(const KernelCall& call, double bound, double towards) {
+  return call.dtype() == DType::Float64
+             ? std::nextafter(bound, towards)
+             : std::nextafter(static_cast<float>(bound), static_cast<float>(towards));
+}
 void clip_grad(KernelCall& call) {
   constexpr double kOpen = std::numeric_limits<double>::quiet_NaN();
-  const double bounds[] = {bound(call, 2, kOpen), bound(call, 3, kOpen)};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double bounds[] = {bound(call, 2, kOpen), bound(call, 3, kOpen)};
+  if (!call.arg(4).as_bool()) {
+    bounds[0] = neighbour(call, bounds[0], kInfinity);
+    bounds[1] = neighbour(call, bounds[1], -kInfinity);
+  }
   drive_call<2>(Op::clip_grad, call, bounds);
 }
 

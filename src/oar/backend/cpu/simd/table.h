@@ -56,7 +56,7 @@ using Function = void (*)(const Run&);
   X(hardswish, Hardswish, 1, 0, kFloats)                       \
   X(hardswish_grad, HardswishGrad, 2, 0, kFloats)              \
   X(hardsigmoid, Hardsigmoid, 1, 2, kFloats)                   \
-  X(hardsigmoid_grad, HardsigmoidGrad, 2, 2, kFloats)          \
+  X(hardsigmoid_grad, HardsigmoidGrad, 2, 1, kFloats)          \
   X(softsign, Softsign, 1, 0, kFloats)                         \
   X(softsign_grad, SoftsignGrad, 2, 0, kFloats)                \
   X(sloped, Sloped, 2, 0, kFloats)                             \

@@ -132,10 +132,7 @@ template <class T>
 struct SeluGrad {
   T above, below;
   explicit SeluGrad(const double* n) : above(T(n[0])), below(T(n[0] * n[1])) {}
-  T operator()(T x, T grad) const {
-    const T curved = below * exp(x);
-    return grad * (x > 0 ? above : curved);
-  }
+  T operator()(T out, T grad) const { return grad * (out > 0 ? above : out + below); }
 };
 // b tanh(a x), with what the rounded a and b, and the product of a and x, have lost.
 template <class T>

@@ -56,12 +56,15 @@ struct Trunc {
       return __builtin_trunc(v);
   }
 };
-// Halves away from zero. The number below a half is added: a half itself then rounds up to the next
-// integer, and nothing less reaches it.
+// Halves to even.
 template <class T>
 struct Round {
-  static constexpr T kBelowHalf = kIsFloat<T> ? T(0x1.fffffep-2) : T(0x1.fffffffffffffp-2);
-  T operator()(T v) const { return Trunc<T>{}(v + with_sign(kBelowHalf, v)); }
+  T operator()(T v) const {
+    if constexpr (kIsFloat<T>)
+      return __builtin_rintf(v);
+    else
+      return __builtin_rint(v);
+  }
 };
 
 template <class T>
@@ -92,8 +95,8 @@ struct ClipGrad {
   T min, max;
   explicit ClipGrad(const double* n) : min(T(n[0])), max(T(n[1])) {}
   T operator()(T x, T grad) const {
-    const T above = x <= min ? T(0) : grad;
-    const T inside = x >= max ? T(0) : above;
+    const T above = x < min ? T(0) : grad;
+    const T inside = x > max ? T(0) : above;
     return x != x && (min == min || max == max) ? T(0) : inside;
   }
 };
@@ -236,12 +239,11 @@ struct Hardsigmoid {
 };
 template <class T>
 struct HardsigmoidGrad {
-  T slope, offset;
-  explicit HardsigmoidGrad(const double* n) : slope(T(n[0])), offset(T(n[1])) {}
-  T operator()(T x, T grad) const {
-    const T line = x * slope + offset, steep = grad * slope;
-    const T above = line > 0 ? steep : T(0);
-    return line < 1 ? above : T(0);
+  T slope;
+  explicit HardsigmoidGrad(const double* n) : slope(T(n[0])) {}
+  T operator()(T out, T grad) const {
+    const T above = out > 0 ? grad * slope : T(0);
+    return out < 1 ? above : T(0);
   }
 };
 template <class T>

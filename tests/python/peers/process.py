@@ -1,0 +1,141 @@
+"""A peer in a process and an environment of its own: calls go there and results come back as .npz files."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import select
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import oar
+
+PATIENCE = 8  # seconds for the calls of one op
+WORKER = pathlib.Path(__file__).with_name("worker.py")
+
+
+@dataclass
+class Call:
+    """A call to be made: arguments by their names in our schema; if gradients are asked for, per result the cotangent
+    or None, and the arguments that are constants."""
+
+    expression: str
+    arguments: dict
+    cotangents: list = field(default_factory=list)
+    constants: tuple = ()
+
+
+@dataclass
+class Answer:
+    """What the peer gave. A value is None where the table's expression says that it has no such result, the gradients
+    are where it has none."""
+
+    values: list = field(default_factory=list)
+    dtypes: list = field(default_factory=list)
+    gradients: list | None = None
+    missing: str | None = None
+    error: str | None = None
+    gradient_error: str | None = None
+
+
+class PeerDied(Exception):
+    """The peer's process ended in the middle of a call."""
+
+
+class Peer:
+    """Starts the process; answers lists of calls."""
+
+    def __init__(self, python: str, name: str):
+        self.python, self.name = python, name
+        self.folder = tempfile.TemporaryDirectory(prefix=f"oar-{name}-")
+        self._start()
+
+    def _start(self) -> None:
+        self.process = subprocess.Popen([self.python, str(WORKER), self.name], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.version = self.process.stdout.readline().strip()
+        assert self.version, f"{self.python} did not start, or has no {self.name}"
+
+    def ask(self, calls: list[Call]) -> list[Answer]:
+        try:
+            return self._ask(calls)
+        except PeerDied as death:
+            self._start()
+            if len(calls) == 1:
+                return [Answer(missing=str(death))]
+        return [answer for call in calls for answer in self.ask([call])]
+
+    def _ask(self, calls: list[Call]) -> list[Answer]:
+        arrays: dict[str, np.ndarray] = {}
+        described = [_described(call, arrays) for call in calls]
+        name = str(pathlib.Path(self.folder.name) / "calls.npz")
+        np.savez(name, calls=json.dumps(described), **arrays)
+        reply = self._exchange(name)
+        with np.load(reply) as stored:
+            return [_answer(a, stored) for a in json.loads(str(stored["answers"]))]
+
+    def _exchange(self, line: str) -> str:
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            reply = self._line()
+        except BrokenPipeError:
+            reply = ""
+        if not reply:
+            raise PeerDied(f"the process of {self.name} ended with status {self.process.wait()}")
+        return reply
+
+    def _line(self) -> str:
+        """The next line of the process; one that does not come in time ends it."""
+        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        if not ready:
+            self.process.kill()
+        return self.process.stdout.readline().strip()
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+def _described(call: Call, arrays: dict) -> dict:
+    def put(tensor) -> dict:
+        key = f"a{len(arrays)}"
+        arrays[key] = np.asarray(tensor.numpy())
+        return {"array": key, "dtype": tensor.dtype.name}
+
+    def encoded(value):
+        if isinstance(value, oar.Tensor):
+            return put(value)
+        if isinstance(value, oar.dtype):
+            return {"dtype": value.name}
+        if isinstance(value, complex):
+            return {"complex": [value.real, value.imag]}
+        return [encoded(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+    return {"expression": call.expression,
+            "arguments": {name: encoded(value) for name, value in call.arguments.items()},
+            "constants": call.constants,
+            "gradients": [None if c is None else put(c) for c in call.cotangents]}
+
+
+def _answer(described: dict, arrays) -> Answer:
+    if "values" not in described:
+        return Answer(**described)
+
+    def numbers(key):
+        array = arrays[key]
+        return _floats_of_bfloat16(array) if key.endswith(":bfloat16") else array
+
+    values = [None if key is None else numbers(key) for key in described["values"]]
+    return Answer(values=values,
+                  dtypes=[None if key is None else key.rsplit(":", 1)[1] for key in described["values"]],
+                  gradient_error=described.get("gradient_error"),
+                  gradients=described["gradients"] and [numbers(key) for key in described["gradients"]])
+
+
+def _floats_of_bfloat16(bits: np.ndarray) -> np.ndarray:
+    return np.asarray(bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
