@@ -329,8 +329,8 @@ const OpDef attention_grad_op = {
       const DType dtype = a.query.dtype();
       infer::check_type(a.out, "out", s.out(dtype));
       infer::check_type(a.grad, "grad", s.out(dtype));
-      infer::check_type(a.lse, "lse", s.lse(dtype));
-      infer::check_type(a.grad_lse, "grad_lse", s.lse(dtype));
+      check_statistic(a.lse, "lse", s.lse(dtype).shape, dtype);
+      check_statistic(a.grad_lse, "grad_lse", s.lse(dtype).shape, dtype);
       const TensorMeta none{dtype, Shape{0}};
       return {infer::like(a.query), infer::like(a.key), infer::like(a.value),
               a.mask_grad ? infer::like(a.mask) : none};

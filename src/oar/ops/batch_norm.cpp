@@ -119,10 +119,10 @@ const OpDef batch_norm_train_grad_op = {
       c.check(a.bias, "bias");
       const TensorMeta parameter{wide_type(a.x.dtype()), Shape{c.size}};
       infer::check_type(a.grad, "grad", infer::like(a.x));
-      infer::check_type(a.mean, "mean", parameter);
-      infer::check_type(a.var, "var", parameter);
-      infer::check_type(a.grad_mean, "grad_mean", parameter);
-      infer::check_type(a.grad_var, "grad_var", parameter);
+      check_statistic(a.mean, "mean", Shape{c.size}, a.x.dtype());
+      check_statistic(a.var, "var", Shape{c.size}, a.x.dtype());
+      check_statistic(a.grad_mean, "grad_mean", Shape{c.size}, a.x.dtype());
+      check_statistic(a.grad_var, "grad_var", Shape{c.size}, a.x.dtype());
       return {infer::like(a.x), parameter, parameter};
     },
     .decompose = [](const args::batch_norm_train_grad& a) -> Made {

@@ -186,12 +186,11 @@ const OpDef group_norm_rows_grad_op = {
     .infer = [](const args::group_norm_rows_grad& a) -> Metas {
       const GroupShape shape(a.x, a.groups);
       check_channels(a.weight, "weight", a.x.dim(1));
-      const TensorMeta statistic{wide_type(a.x.dtype()), shape.statistics};
       infer::check_type(a.grad, "grad", infer::like(a.x));
-      infer::check_type(a.mean, "mean", statistic);
-      infer::check_type(a.inv_std, "inv_std", statistic);
-      infer::check_type(a.grad_mean, "grad_mean", statistic);
-      infer::check_type(a.grad_inv_std, "grad_inv_std", statistic);
+      check_statistic(a.mean, "mean", shape.statistics, a.x.dtype());
+      check_statistic(a.inv_std, "inv_std", shape.statistics, a.x.dtype());
+      check_statistic(a.grad_mean, "grad_mean", shape.statistics, a.x.dtype());
+      check_statistic(a.grad_inv_std, "grad_inv_std", shape.statistics, a.x.dtype());
       const TensorMeta parameter{wide_type(a.x.dtype()), Shape{a.x.dim(1)}};
       return {infer::like(a.x), parameter, parameter};
     },

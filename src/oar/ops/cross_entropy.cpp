@@ -213,10 +213,9 @@ const OpDef softmax_cross_entropy_grad_op = {
     .infer = [](const args::softmax_cross_entropy_grad& a) -> Metas {
       check_hard_label(a.logits, a.label, normalise_axis(a.axis, a.logits.rank()));
       const TensorMeta loss{a.logits.dtype(), a.label.shape()};
-      const TensorMeta total{wide_type(a.logits.dtype()), a.label.shape()};
-      infer::check_type(a.log_total, "log_total", total);
+      check_statistic(a.log_total, "log_total", loss.shape, loss.dtype);
       infer::check_type(a.grad_loss, "grad_loss", loss);
-      infer::check_type(a.grad_log_total, "grad_log_total", total);
+      check_statistic(a.grad_log_total, "grad_log_total", loss.shape, loss.dtype);
       return infer::like(a.logits);
     },
     .decompose = [](const args::softmax_cross_entropy_grad& a) -> Made {

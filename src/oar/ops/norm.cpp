@@ -17,6 +17,11 @@ namespace oar {
 
 DType wide_type(DType dtype) { return size_of(dtype) < 4 ? DType::Float32 : dtype; }
 
+void check_statistic(const Tensor& t, const char* argument, const Shape& shape, DType x) {
+  infer::check_shape(t, argument, shape);
+  if (t.dtype() != x) infer::check_dtype(t, argument, wide_type(x));
+}
+
 int64_t channel_axis_of(const Tensor& x, std::string_view data_format) {
   bool known = false;
   for (const char* name : {"NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"})
@@ -89,7 +94,6 @@ const OpDef layer_norm_rows_op = {
       const RowShape shape(a.x, a.begin_axis);
       check_affine(a.x, a.weight, "weight", shape.row.numel(), "elements of a row");
       check_affine(a.x, a.bias, "bias", shape.row.numel(), "elements of a row");
-      const TensorMeta statistic{wide_type(a.x.dtype()), shape.lead};
       return {infer::like(a.x), statistic, statistic};
     },
     .decompose = [](const args::layer_norm_rows& a) -> Made {
@@ -142,12 +146,11 @@ const OpDef layer_norm_rows_grad_op = {
     .infer = [](const args::layer_norm_rows_grad& a) -> Metas {
       const RowShape shape(a.x, a.begin_axis);
       check_affine(a.x, a.weight, "weight", shape.row.numel(), "elements of a row");
-      const TensorMeta statistic{wide_type(a.x.dtype()), shape.lead};
       infer::check_type(a.grad, "grad", infer::like(a.x));
-      infer::check_type(a.mean, "mean", statistic);
-      infer::check_type(a.inv_std, "inv_std", statistic);
-      infer::check_type(a.grad_mean, "grad_mean", statistic);
-      infer::check_type(a.grad_inv_std, "grad_inv_std", statistic);
+      check_statistic(a.mean, "mean", shape.lead, a.x.dtype());
+      check_statistic(a.inv_std, "inv_std", shape.lead, a.x.dtype());
+      check_statistic(a.grad_mean, "grad_mean", shape.lead, a.x.dtype());
+      check_statistic(a.grad_inv_std, "grad_inv_std", shape.lead, a.x.dtype());
       const TensorMeta parameter{wide_type(a.x.dtype()), a.affine ? shape.row : Shape{0}};
       return {infer::like(a.x), parameter, parameter};
     },

@@ -77,10 +77,10 @@ const OpDef soft_cross_entropy_grad_op = {
     .infer = [](const args::soft_cross_entropy_grad& a) -> Metas {
       check_soft_label(a.logits, a.label);
       infer::check_dtype(a.label, "label", a.logits.dtype());
-      const Metas results = losses_of(a.logits, a.axis);
-      infer::check_type(a.log_total, "log_total", results[1]);
-      infer::check_type(a.grad_loss, "grad_loss", results[0]);
-      infer::check_type(a.grad_log_total, "grad_log_total", results[1]);
+      const TensorMeta loss = losses_of(a.logits, a.axis)[0];
+      check_statistic(a.log_total, "log_total", loss.shape, loss.dtype);
+      infer::check_type(a.grad_loss, "grad_loss", loss);
+      check_statistic(a.grad_log_total, "grad_log_total", loss.shape, loss.dtype);
       return infer::like(a.logits);
     },
     .decompose = [](const args::soft_cross_entropy_grad& a) -> Made {

@@ -107,7 +107,7 @@ const OpDef multigammaln_op = {
     .schema = "multigammaln(Tensor x, int p) -> Tensor",
     .brief = "The logarithm of the multivariate gamma function of dimension p.",
     .infer = [](const args::multigammaln& a) -> Metas {
-      constexpr int64_t kMostDimensions = 1 << 12;  // one term of the sum for each
+      constexpr int64_t kMostDimensions = 1 << 16;  // one term of the sum for each
       user_check(a.p >= 1 && a.p <= kMostDimensions, ErrorKind::InvalidArgument,
                  "p is {}; it must be from 1 to {}.", a.p, kMostDimensions);
       return infer::like(a.x);
