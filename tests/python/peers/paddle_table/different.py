@@ -22,7 +22,7 @@ def _joined(*parts: Reasons) -> Reasons:
 # On the samples of the registry.
 DIFFERENT = _joined(
     # derivatives; expressions.CONSTANT has those that Paddle leaves out
-    _each("pow prod", "gradients", "'complex' in dtype", "Paddle forgets the conjugate"),
+    _each("pow prod", "gradients", "'complex' in x.dtype.name", "Paddle forgets the conjugate"),
     _each("prod", "gradients", "np.any(x.numpy() == 0)", "Paddle divides the product by the element: NaN at 0"),
     _each("index_fill index_put", "gradients", "True", "a value that another one overwrites has no gradient here"),
     _each("unfold as_strided", "gradients", "True", "Paddle adds only one of the windows that overlap"),
@@ -41,7 +41,7 @@ DIFFERENT = _joined(
     _each("affine_grid", "values", "1 in out_shape", "Paddle divides by 0 along an axis of size 1"),
     _each("gammainc gammaincc", "values", "True", "Paddle does not broadcast, and loses all digits of float32"),
     _each("as_strided", "values", "offset != 0", "Paddle counts the offset in bytes"),
-    _each("topk topk_along kthvalue", "values", "True", "which of equal elements is meant is nobody's promise"),
+    _each("topk_along", "values", "True", "which of equal elements is meant is nobody's promise"),
     _each("sum", "values", "x.dtype.name in ('float16', 'bfloat16')",
           "Paddle sums 16-bit floats first and then casts; it casts other floats first, as we do"),
     _each("round", "values", "'int' in x.dtype.name", "Paddle does not round integers to tens"),
@@ -52,7 +52,7 @@ DIFFERENT = _joined(
     _each("ldexp", "dtype", "True", "16-bit floats stay what they are here"),
     _each("divide", "dtype", "dtype == 'bool'", "a quotient of bools is a float here"),
     _each("bincount", "dtype", "True", "whole weights have whole sums here"),
-    _each("reduce_as", "dtype", "dtype in ('uint8', 'int8', 'int16')", "small integers are summed as int64 here"),
+    _each("reduce_as", "dtype", "x.shape == target.shape", "sums of integers are int64 here, those of one element too"),
 )
 
 _LIMIT = "Paddle's formula gives another number, or NaN, at NaN or infinity"
@@ -116,5 +116,6 @@ DIFFERENT_AT_EDGES = _joined(
 SINGLE = frozenset((
     "adaptive_avg_pool2d", "adaptive_avg_pool3d", "cdist", "celu", "cross_entropy", "dist", "elu", "exp", "hardsigmoid",
     "hsigmoid_loss", "label_smooth", "local_response_norm", "lp_pool", "multi_margin_loss", "normalize", "p_norm",
-    "pairwise_distance", "polar", "renorm", "resample", "selu", "sigmoid", "silu", "softshrink", "stanh", "swish", "gated_silu",
+    "pairwise_distance", "polar", "renorm", "resample", "selu", "sigmoid", "silu", "softshrink", "stanh",
+    "swish", "gated_silu",
 ))
