@@ -135,7 +135,7 @@ MISTAKES = [
     ("oar.zeros([2.5])", ["[zeros]", "holds 2.5"]),
     ("oar.zeros([2, -3])", ["[zeros]", "[2, -3]", "negative"]),
     ("oar.arange(0, 10, 0)", ["[arange]", "step", "0"]),
-    ("oar.linspace(0, 1, 0)", ["[linspace]", "num", "0"]),
+    ("oar.linspace(0, 1, -1)", ["[linspace]", "num", "-1"]),
     ("oar.randint(5, 2, [2])", ["[randint]", "low < high"]),
     ("oar.seed('a')", ["[seed]", "int", "'a'"]),
     ("F.dropout(x(), 1.5)", ["[dropout]", "1.5", "between 0 and 1"]),

@@ -10,7 +10,7 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit.interpret import SUPPORTED, Decline, Interpreter, Raised, Restart, Results
+from oar.jit._interpret import SUPPORTED, Decline, Interpreter, Raised, Restart, Results
 from oar.jit.structure import rebuild
 
 __all__ = ["Declined", "Plan", "Unmet", "Variant", "capture_variant"]

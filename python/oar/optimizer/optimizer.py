@@ -271,7 +271,9 @@ class Optimizer(OptimizerState):
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
             self._make_lasting(lambda: self._make_buckets(signature))
-        grads, self._rows = self._split_rows(grads)
+        grads, rows = self._split_rows(grads)
+        if rows or self._rows:
+            self._rows = rows
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
         for bucket in self._buckets:

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from oar.jit.structure import _like_dict, _like_sequence
 
 __all__ = ["assert_same_structure", "flatten", "is_sequence", "map_structure", "pack_sequence_as", "to_sequence"]
+
+
+def _like_sequence(value: Any, items: list[Any]) -> Any:
+    kind = type(value)
+    return kind._make(items) if hasattr(kind, "_make") else kind(items)
+
+
+def _like_dict(value: dict, made: dict) -> Any:
+    copy = value.copy()
+    copy.update(made)
+    return copy
 
 
 def is_sequence(seq: Any) -> bool:

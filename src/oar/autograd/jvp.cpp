@@ -142,13 +142,15 @@ Outputs write_dual(const Op& op, Args args, int level) {
   const Tensor out = functional_result(op, args)[0];
   const Wrapped* made = wrapped_at(out, level);
   const Wrapped* target = wrapped_at(x, level);
-  user_check(target || !made, ErrorKind::InvalidArgument,
+  // Where nothing is recorded no tangent is followed either: running statistics move on by the values.
+  const bool quiet = t_layers.off & kRecording;
+  user_check(target || !made || quiet, ErrorKind::InvalidArgument,
              "a tensor from outside of jvp cannot take a value that has a tangent.\nhint: Clone it "
              "inside the function first.");
   Outputs outputs;
   outputs.push_back(x);
   if (!target) {
-    copy_into(x, out);
+    copy_into(x, made ? made->value : out);
     return outputs;
   }
   auto* dual = const_cast<Dual*>(static_cast<const Dual*>(target));

@@ -24,7 +24,9 @@ Tensor embedded(const Tensor& values, const Shape& shape, int64_t offset, int64_
     if (i != first && i != second) strides.push_back(all[static_cast<size_t>(i)]);
   const Dim down = all[static_cast<size_t>(first)], right = all[static_cast<size_t>(second)];
   strides.push_back(down + right);
-  const Dim start = offset >= 0 ? right * offset : down * -offset;
+  // A diagonal beside the matrix is empty, and begins nowhere.
+  const bool none = values.numel() == Dim(0);
+  const Dim start = none ? Dim(0) : offset >= 0 ? right * offset : down * -offset;
   const bool bits = is_bool(values.dtype());
   const Tensor zeros_and_values = as_strided_grad(bits ? cast(values, DType::UInt8) : values, shape,
                                                   IntArgs(as_words(strides)), start.word());

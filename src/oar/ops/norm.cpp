@@ -94,6 +94,7 @@ const OpDef layer_norm_rows_op = {
       const RowShape shape(a.x, a.begin_axis);
       check_affine(a.x, a.weight, "weight", shape.row.numel(), "elements of a row");
       check_affine(a.x, a.bias, "bias", shape.row.numel(), "elements of a row");
+      const TensorMeta statistic{wide_type(a.x.dtype()), shape.lead};
       return {infer::like(a.x), statistic, statistic};
     },
     .decompose = [](const args::layer_norm_rows& a) -> Made {

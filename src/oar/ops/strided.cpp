@@ -155,8 +155,8 @@ const OpDef diagonal_op = {
       const Dim down = all[static_cast<size_t>(d.first)],
                 right = all[static_cast<size_t>(d.second)];
       strides.push_back(down + right);
-      return as_strided_grad(v.grad, v.x.dims(), words(strides),
-                             (d.row * down + d.column * right).word());
+      const Dim start = d.length == Dim(0) ? Dim(0) : d.row * down + d.column * right;
+      return as_strided_grad(v.grad, v.x.dims(), words(strides), start.word());
     },
     .saves = "x:shape",
     .batch = [](const BatchCall& c) -> Made {

@@ -28,10 +28,12 @@ def sizes(value: Any, count: int) -> list[int]:
 class LayerMaker:
     """Makes the parameters of one call, named after it: ``fc_0.w_0``."""
 
+    _names: dict[str, int] | None = None  # how often each was given; None: a name that the user gave may come again
+
     def __init__(self, kind: str, name: str | None, dtype: Any) -> None:
         static_only(kind)
         self.name = name or unique_name.generate(kind)
-        self._names: dict[str, int] | None = None if name else {}  # a name that the user gave may come again
+        self._names = None if name else {}
         self.dtype = dtype
 
     def parameter(self, shape: list[int], attr: Any, is_bias: bool = False, default: Any = None,

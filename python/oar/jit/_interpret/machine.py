@@ -11,9 +11,9 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.framework.frames import is_users_file
-from oar.jit.interpret.frame import NULL, Frame, Generator, frame_of
-from oar.jit.interpret.operators import Operators
-from oar.jit.interpret.world import ABSENT, Decline, Raised, World
+from oar.jit._interpret.frame import NULL, Frame, Generator, frame_of
+from oar.jit._interpret.operators import Operators
+from oar.jit._interpret.world import ABSENT, Decline, Raised, World
 
 __all__ = ["INSTRUCTIONS", "Machine", "instruction"]
 

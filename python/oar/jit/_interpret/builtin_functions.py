@@ -13,12 +13,12 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.framework import unique_name
-from oar.jit.interpret import calls, substitutes
-from oar.jit.interpret.attributes import has_python_method
-from oar.jit.interpret.calls import builtin
-from oar.jit.interpret.frame import Generator
-from oar.jit.interpret.machine import Machine
-from oar.jit.interpret.world import ABSENT, IMMUTABLE, Decline, Raised, Restart
+from oar.jit._interpret import calls, substitutes
+from oar.jit._interpret.attributes import has_python_method
+from oar.jit._interpret.calls import builtin
+from oar.jit._interpret.frame import Generator
+from oar.jit._interpret.machine import Machine
+from oar.jit._interpret.world import ABSENT, IMMUTABLE, Decline, Raised, Restart
 from oar.optimizer.optimizer import Optimizer
 
 # ---- objects ----------------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def _frozenset(m: Machine, args: list, kwargs: dict) -> Any:
 def _dict(m: Machine, args: list, kwargs: dict) -> Any:
     made: dict = {}
     if args:
-        from oar.jit.interpret.instructions import mapping_items
+        from oar.jit._interpret.instructions import mapping_items
 
         if isinstance(args[0], dict) or _C.Guards.lookup(type(args[0]), "keys") is not ABSENT:
             pairs = mapping_items(m, args[0])

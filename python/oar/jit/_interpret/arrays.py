@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oar._C import Tensor
-from oar.jit.interpret.world import Decline, is_array
+from oar.jit._interpret.world import Decline, is_array
 
 __all__ = ["call"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from oar.jit.interpret.code import Code
+from oar.jit._interpret.code import Code
 
 __all__ = ["END", "assigned", "exit_of", "loop_around", "meeting_point", "only_raises", "reachable", "twin_test"]
 

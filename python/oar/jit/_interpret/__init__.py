@@ -14,11 +14,11 @@
 What is not known is declined: the function then runs in segments, as Python. See docs/to-static.md.
 """
 
-from oar.jit.interpret import builtin_functions as builtin_functions
-from oar.jit.interpret import instructions as instructions
-from oar.jit.interpret.code import SUPPORTED as SUPPORTED
-from oar.jit.interpret.forks import Interpreter as Interpreter
-from oar.jit.interpret.results import Results as Results
-from oar.jit.interpret.world import Decline as Decline
-from oar.jit.interpret.world import Raised as Raised
-from oar.jit.interpret.world import Restart as Restart
+from oar.jit._interpret import builtin_functions as builtin_functions
+from oar.jit._interpret import instructions as instructions
+from oar.jit._interpret.code import SUPPORTED as SUPPORTED
+from oar.jit._interpret.forks import Interpreter as Interpreter
+from oar.jit._interpret.results import Results as Results
+from oar.jit._interpret.world import Decline as Decline
+from oar.jit._interpret.world import Raised as Raised
+from oar.jit._interpret.world import Restart as Restart

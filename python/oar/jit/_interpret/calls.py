@@ -12,10 +12,10 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.framework import host_actions
-from oar.jit.interpret import known
-from oar.jit.interpret.attributes import Attributes, has_python_method
-from oar.jit.interpret.frame import Generator
-from oar.jit.interpret.world import ABSENT, Decline, Raised, is_array
+from oar.jit._interpret import known
+from oar.jit._interpret.attributes import Attributes, has_python_method
+from oar.jit._interpret.frame import Generator
+from oar.jit._interpret.world import ABSENT, Decline, Raised, is_array
 
 __all__ = ["Calls"]
 
@@ -173,7 +173,7 @@ class Calls(Attributes):
         return value
 
     def _call_numpy(self, function: Any, args: list, kwargs: dict) -> Any:
-        from oar.jit.interpret import arrays
+        from oar.jit._interpret import arrays
 
         return arrays.call(self, function, args, kwargs)
 
@@ -485,7 +485,7 @@ class Calls(Attributes):
         if isinstance(value, tuple):
             return world.new(iter(tuple(value)))
         if method is ABSENT and has_python_method(cls, "__getitem__"):
-            from oar.jit.interpret import substitutes
+            from oar.jit._interpret import substitutes
 
             return self.call(substitutes.items_of, [value], {})
         if method is ABSENT or method is None:

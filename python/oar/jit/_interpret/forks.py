@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit.interpret import flow, known
-from oar.jit.interpret.frame import Frame, Generator
-from oar.jit.interpret.heap import Heap, clone, same_place
-from oar.jit.interpret.machine import INSTRUCTIONS, Machine, returned
-from oar.jit.interpret.numbers import Numbers
-from oar.jit.interpret.world import ABSENT, Decline, Raised
+from oar.jit._interpret import flow, known
+from oar.jit._interpret.frame import Frame, Generator
+from oar.jit._interpret.heap import Heap, clone, same_place
+from oar.jit._interpret.machine import INSTRUCTIONS, Machine, returned
+from oar.jit._interpret.numbers import Numbers
+from oar.jit._interpret.world import ABSENT, Decline, Raised
 
 __all__ = ["Interpreter"]
 
@@ -449,7 +449,7 @@ class _Merge:
     def apply(self, frame: Frame, way: _Way, made: list[Tensor]) -> Any:
         """Puts the joined state into the frame; where both ways return, returns what they return."""
         for key, part in self._contents.items():
-            from oar.jit.interpret.heap import _fill
+            from oar.jit._interpret.heap import _fill
 
             _fill(self.machine.world.fresh_objects()[key], part(made))
         if self.place == flow.END:

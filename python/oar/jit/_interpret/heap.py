@@ -6,9 +6,9 @@ import collections
 import types
 from typing import Any
 
-from oar.jit.interpret import known
-from oar.jit.interpret.frame import Generator
-from oar.jit.interpret.world import ABSENT, Decline, World
+from oar.jit._interpret import known
+from oar.jit._interpret.frame import Generator
+from oar.jit._interpret.world import ABSENT, Decline, World
 
 __all__ = ["Heap", "clone", "same_place"]
 

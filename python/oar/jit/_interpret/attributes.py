@@ -8,9 +8,9 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit.interpret import known
-from oar.jit.interpret.frame import Generator
-from oar.jit.interpret.world import ABSENT, Decline, Raised, World, is_array
+from oar.jit._interpret import known
+from oar.jit._interpret.frame import Generator
+from oar.jit._interpret.world import ABSENT, Decline, Raised, World, is_array
 
 __all__ = ["Attributes", "has_python_method"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit.interpret import known
-from oar.jit.interpret.attributes import has_python_method
-from oar.jit.interpret.calls import Calls
-from oar.jit.interpret.frame import Generator
-from oar.jit.interpret.world import ABSENT, IMMUTABLE, Decline, Raised, is_array
+from oar.jit._interpret import known
+from oar.jit._interpret.attributes import has_python_method
+from oar.jit._interpret.calls import Calls
+from oar.jit._interpret.frame import Generator
+from oar.jit._interpret.world import ABSENT, IMMUTABLE, Decline, Raised, is_array
 
 __all__ = ["Operators"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit.interpret import known
-from oar.jit.interpret.frame import Generator
-from oar.jit.interpret.world import ABSENT, IMMUTABLE, Decline, World, is_array
+from oar.jit._interpret import known
+from oar.jit._interpret.frame import Generator
+from oar.jit._interpret.world import ABSENT, IMMUTABLE, Decline, World, is_array
 
 __all__ = ["Results"]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit.interpret import known
-from oar.jit.interpret.code import Instruction
-from oar.jit.interpret.frame import NULL, Frame, Generator
-from oar.jit.interpret.machine import Machine, instruction, load_global, returned, yielded
-from oar.jit.interpret.world import ABSENT, Decline, Raised
+from oar.jit._interpret import known
+from oar.jit._interpret.code import Instruction
+from oar.jit._interpret.frame import NULL, Frame, Generator
+from oar.jit._interpret.machine import Machine, instruction, load_global, returned, yielded
+from oar.jit._interpret.world import ABSENT, Decline, Raised
 
 # ---- the stack ------------------------------------------------------------------------------------------------
 

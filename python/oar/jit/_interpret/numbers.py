@@ -6,8 +6,8 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit.interpret.operators import Operators
-from oar.jit.interpret.world import Decline
+from oar.jit._interpret.operators import Operators
+from oar.jit._interpret.world import Decline
 
 __all__ = ["Numbers"]
 

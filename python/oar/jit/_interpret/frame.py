@@ -6,8 +6,8 @@ import inspect
 import types
 from typing import Any
 
-from oar.jit.interpret.code import Code, decoded
-from oar.jit.interpret.world import ABSENT, Decline, World
+from oar.jit._interpret.code import Code, decoded
+from oar.jit._interpret.world import ABSENT, Decline, World
 
 __all__ = ["NULL", "Frame", "Generator", "bound_arguments"]
 
