@@ -107,6 +107,9 @@ EDITS = {
 @pytest.mark.parametrize("whole", [True, False], ids=["layer", "function"])
 @pytest.mark.parametrize("name", EDITS)
 def test_a_network_is_edited(name, whole, derivatives, tmp_path):
+    if whole and name == "another class":
+        pytest.skip("a static layer has the forward that it was made static with")
+
     def scenario(static, x):
         net = Net()
         x.watch(net)

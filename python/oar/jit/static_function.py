@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import threading
 import warnings
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from oar.nn.layer.layers import Layer
 
 __all__ = ["StaticFunction"]
 
+_log = logging.getLogger("oar.jit")  # not a Python warning: those are the user's, to count and to filter
 _MOST_VARIANTS = 32
 _MOST_FAMILIES = 256
 _MANY_CAPTURES = 32
@@ -238,7 +240,7 @@ class StaticFunction:
         say(f"{title}: runs as Python: {reason}")
         if not self._told:
             self._told = True
-            warnings.warn(f"{title} runs in segments, not as one program: {reason}", stacklevel=5)
+            _log.warning("%s runs in segments, not as one program: %s", title, reason)
         if must_capture():
             raise RuntimeError(f"{title} was not captured: {reason}") from declined
         tries = family.uncaptured.tries + 1 if family.uncaptured else 1

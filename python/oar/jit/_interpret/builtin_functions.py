@@ -132,7 +132,7 @@ def _vars(m: Machine, args: list, kwargs: dict) -> Any:
 
 @builtin(id)
 def _id(m: Machine, args: list, kwargs: dict) -> Any:
-    if m.world.is_input(args[0]) or m.world.is_argument(args[0]):
+    if m.in_users_code() and (m.world.is_input(args[0]) or m.world.is_argument(args[0])):
         raise Decline("it asks for the identity of an argument")
     return id(args[0])
 

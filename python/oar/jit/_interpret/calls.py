@@ -442,17 +442,14 @@ class Calls(Attributes):
             return self.run_pure(getattr(owner, name), args, kwargs, tensors=True)
         if name not in known.TENSOR_METHODS:
             raise Decline(f"it calls {name} of a tensor")
-        if name in ("backward", "clear_gradient") and self.hooks_outside():
-            raise Decline("a gradient hook outside is called")
+        if name == "backward" and not _C.is_symbolic(owner):
+            raise Decline("it calls backward() of a tensor outside")
         args = [world.settled(a, name) for a in args]
         kwargs = {k: world.settled(v, name) for k, v in kwargs.items()}
         made = world.new_deep(self.on_tensors(lambda: getattr(owner, name)(*args, **kwargs)))
         if is_array(made):
             world.new(made)
         return made
-
-    def hooks_outside(self) -> bool:
-        return False
 
     # going over things --------------------------------------------------------------------------------
 
