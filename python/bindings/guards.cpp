@@ -277,7 +277,8 @@ bool Guards::read(PyObject* container, std::vector<PyObject*>& items, std::strin
     Py_buffer view;
     if (PyObject_GetBuffer(container, &view, PyBUF_FULL_RO) != 0) return false;
     bytes.assign(view.format ? view.format : "");
-    for (int i = 0; i < view.ndim; ++i) bytes += format(",{}", view.shape ? view.shape[i] : view.len);
+    for (int i = 0; i < view.ndim; ++i)
+      bytes += format(",{}", view.shape ? view.shape[i] : view.len);
     bytes.push_back('\0');
     const size_t header = bytes.size();
     bytes.resize(header + static_cast<size_t>(view.len));
@@ -340,8 +341,8 @@ std::string Guards::changed_attributes() const {
     return format("{} was {} and is {}", a.label, described(a.value), described(now));
   };
   for (const Attribute& a : slots_) {
-    const Ref now(Py_TYPE(a.name)->tp_descr_get(
-        a.name, a.owner, reinterpret_cast<PyObject*>(Py_TYPE(a.owner))));
+    const Ref now(Py_TYPE(a.name)->tp_descr_get(a.name, a.owner,
+                                                reinterpret_cast<PyObject*>(Py_TYPE(a.owner))));
     if (!now) PyErr_Clear();
     if (!same(now.get(), a.value)) return differs(a, now.get());
   }
@@ -436,7 +437,8 @@ PyObject* with(PyObject* const* args, Py_ssize_t count, F&& body) {
 }
 
 PyObject* entry(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  return with<4>(args, count, [&](auto a) { guards_of(self).entry(a[0], a[1], or_null(a[2]), a[3]); });
+  return with<4>(args, count,
+                 [&](auto a) { guards_of(self).entry(a[0], a[1], or_null(a[2]), a[3]); });
 }
 PyObject* content(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return with<2>(args, count, [&](auto a) { guards_of(self).content(a[0], a[1]); });
@@ -445,10 +447,12 @@ PyObject* cell(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return with<3>(args, count, [&](auto a) { guards_of(self).cell(a[0], or_null(a[1]), a[2]); });
 }
 PyObject* slot(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  return with<4>(args, count, [&](auto a) { guards_of(self).slot(a[0], a[1], or_null(a[2]), a[3]); });
+  return with<4>(args, count,
+                 [&](auto a) { guards_of(self).slot(a[0], a[1], or_null(a[2]), a[3]); });
 }
 PyObject* value(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  return with<4>(args, count, [&](auto a) { guards_of(self).value(a[0], a[1], or_null(a[2]), a[3]); });
+  return with<4>(args, count,
+                 [&](auto a) { guards_of(self).value(a[0], a[1], or_null(a[2]), a[3]); });
 }
 PyObject* object(PyObject* self, PyObject* of) {
   return guarded([&]() -> PyObject* {
@@ -531,7 +535,8 @@ PyMethodDef kMethods[] = {
     {"changed", changed, METH_NOARGS, "Which finding is no longer so, in words; None if all are."},
     {"labels", labels, METH_NOARGS, "What is watched, in words."},
     {"same", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(same_values)),
-     METH_FASTCALL | METH_STATIC, "same(a, b): one object, or plain values that are equal to the bit"},
+     METH_FASTCALL | METH_STATIC,
+     "same(a, b): one object, or plain values that are equal to the bit"},
     {"lookup", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(lookup)),
      METH_FASTCALL | METH_STATIC, "lookup(class, name) -> the raw value or ABSENT"},
     {}};

@@ -161,8 +161,8 @@ TEST(HostileSizes, NumbersOfPartsAndOrdersHaveLimits) {
   const Tensor none = Tensor::empty(Shape{0, 3}, DType::Float32), x = numbers({3});
   expect_refused([&] { split(none, {INT64_MAX / 3}, 0); }, "num_or_sections must be from 1");
   expect_refused([&] { chunk(none, INT64_MAX / 3, 0); }, "chunks must be from 1");
-  expect_refused([&] { polygamma(x, int64_t{1} << 31); }, "n is 2147483648");
-  expect_refused([&] { gammainc_order(x, x, INT64_MAX); }, "order is");
+  expect_refused([&] { polygamma(x, INT64_MAX); }, "n is 9223372036854775807");
+  EXPECT_THROW(gammainc_order(x, x, INT64_MAX), Error);
   const auto unbound = [](const Tensors& in) { return unbind(in[0], 0); };
   expect_refused([&] { capture(unbound, {{DType::Float32, {INT64_MAX}}}); }, "more than 1048576");
 }

@@ -9,7 +9,7 @@ import inspect
 import itertools
 from dataclasses import dataclass
 
-import ml_dtypes
+import ml_dtypes  # noqa: F401 - registers bfloat16 with NumPy
 import numpy as np
 
 import oar

@@ -64,7 +64,7 @@ ITERATORS: tuple[type, ...] = (
     type(reversed({})), type(reversed({}.items())), type(reversed({}.values())), enumerate, zip, reversed,
     itertools.chain, itertools.product, itertools.count, itertools.repeat, itertools.islice, itertools.zip_longest,
     itertools.cycle, itertools.combinations, itertools.permutations, itertools.combinations_with_replacement,
-    itertools.pairwise, itertools.compress,
+    itertools.compress, *([itertools.pairwise] if hasattr(itertools, "pairwise") else []),
 )
 
 TENSOR_PROPERTIES = frozenset({
