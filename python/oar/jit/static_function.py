@@ -16,7 +16,7 @@ from oar._grad_mode import no_grad
 from oar.jit import segments, specs
 from oar.jit.capture import Program
 from oar.jit.report import Counts, must_capture, options, say, total
-from oar.jit.structure import flatten
+from oar.jit.structure import flatten, plain_structure
 from oar.jit.variant import Declined, Plan, Unmet, Variant, capture_variant
 from oar.nn.layer.layers import Layer
 
@@ -102,8 +102,11 @@ class StaticFunction:
         if not self._training and _C.is_grad_enabled():
             with no_grad():
                 return self(*args, **kwargs)
-        tensors: list[Tensor] = []
-        structure = flatten((args, kwargs) if kwargs else args, tensors, {})
+        tensors: list[Tensor] = list(args)
+        structure = None if kwargs else plain_structure(args)
+        if structure is None:
+            tensors = []
+            structure = flatten((args, kwargs) if kwargs else args, tensors, {})
         signature = _C.call_key(tensors)
         if signature is None:
             return self._call(*args, **kwargs)
