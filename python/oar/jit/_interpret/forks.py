@@ -265,17 +265,11 @@ class Interpreter(Numbers, Machine):
             again = value[0] if place == _SEVERAL else self.as_tensor(place == header)
             carried = [self._carried(other, name, kind) for name, kind in zip(held, kinds)]
             for name, tensor in zip(held, carried):
-                if constant[name] and not tensor.stop_gradient:
-                    constant[name] = False  # a round makes it depend on what asks for its gradient
-                    raise _Probed
+                if constant[name] != tensor.stop_gradient:
+                    raise Decline(f"whether {name} asks for its gradient depends on the number of rounds")
             return [again, *carried]
 
-        while True:
-            try:
-                made = _C.while_loop(lambda variables: [variables[0]], round_of, [go_on, *first])
-                break
-            except _Probed:
-                self._loops.clear()
+        made = _C.while_loop(lambda variables: [variables[0]], round_of, [go_on, *first])
         heap.restore(self.world)
         for name, kind, tensor in zip(held, kinds, made[1:]):
             tensor = tensor.detach() if constant[name] else tensor
@@ -345,7 +339,7 @@ class _Merge:
     def __init__(
         self, machine: Interpreter, heap: Heap, yes: _Way, no: _Way, loop: tuple[int, int] | None
     ) -> None:
-        if not yes.heap.same_writes(no.heap):
+        if not heap.same_writes(yes.heap) or not heap.same_writes(no.heap):
             raise Decline("a branch on a tensor changes something outside")
         self.machine, self.place, self._loop = machine, yes.place, loop
         self._paths: list[tuple] = []
@@ -399,6 +393,8 @@ class _Merge:
             if machine.kind_of(a) is not machine.kind_of(b) or isinstance(a, Tensor) and a.dtype != machine.as_tensor(b).dtype:
                 raise Decline("the branches of a tensor give values of different types")
             place, kind = len(self._paths), machine.kind_of(a)
+            if kind is None and a.stop_gradient != b.stop_gradient:
+                raise Decline("of the branches of a tensor one gives a tensor that asks for its gradient, one does not")
             self._paths.append(path)
             if kind is None and a.stop_gradient and b.stop_gradient:
                 if machine.origin_of(a) is machine.origin_of(b) is None:
