@@ -103,9 +103,11 @@ class Variant:
     def run(self, tensors: list[Tensor]) -> Any:
         for action in self.before:
             action()
+        place = _C.rng_state() if self._demands else None
         made = self.program.run(tensors)
         if self._demands:
             if not all(bool(t) for t in made[-self._demands:]):
+                _C.set_rng_state(*place)
                 raise Unmet
             del made[-self._demands:]
         memo: dict[int, Any] = {}

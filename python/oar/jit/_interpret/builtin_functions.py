@@ -419,8 +419,8 @@ def _print(m: Machine, args: list, kwargs: dict) -> Any:
 @builtin(_C.outside_capture)
 def _outside_capture(m: Machine, args: list, kwargs: dict) -> Any:
     """Something that lasts is made now, for good; then the function is looked at anew."""
-    if m.forked:
-        raise Decline("something that lasts is made in a branch on a tensor")
+    if m.forked or m.demands:
+        raise Decline("something that lasts is made where a tensor says so")
     held = [cell.cell_contents for cell in args[0].__closure__ or ()]
     if any(m.world.pending.touches(value) for value in held):
         raise Decline("it changes what something that lasts is made of")
