@@ -28,7 +28,7 @@ __all__ = ["Outcome", "compare", "run"]
 _GIVEN = {"oar": oar, "nn": nn, "F": nn.functional, "np": np, "random": random, "functools": functools}
 _UNSEEN = (types.FunctionType, type, types.ModuleType, StaticFunction, functools.partial)
 _TOLERANCE = 2e-4
-_SECONDS = 3.0  # most scripts need a few milliseconds
+_SECONDS = 30.0  # most scripts need a few milliseconds, on a quiet machine
 
 
 class _Endless(BaseException):
