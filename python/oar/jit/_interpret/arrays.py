@@ -9,24 +9,46 @@ from oar.jit._interpret.world import Decline, is_array
 
 __all__ = ["call"]
 
-_IMPURE = frozenset({
-    "copyto", "put", "place", "putmask", "fill", "sort", "partition", "itemset", "resize", "setfield", "setflags", "byteswap",
-    "tofile", "dump", "dumps", "load", "save", "savez", "savetxt", "loadtxt", "genfromtxt", "fromfile", "memmap", "empty",
-    "empty_like", "frombuffer", "fromiter", "vectorize", "apply_along_axis", "apply_over_axes", "piecewise", "frompyfunc",
-    "seterr", "setbufsize", "set_printoptions", "fill_diagonal", "put_along_axis", "shuffle", "nditer", "__setitem__",
-    "__iadd__", "__isub__", "__imul__", "__itruediv__", "at", "asarray", "require", "fromfunction",
-})
+# Functions whose results follow from their arguments. Universal functions do too, but for ``out``.
+_FUNCTIONS = frozenset("""
+all allclose amax amin any arange argmax argmin argsort around array array_equal array_split atleast_1d atleast_2d
+average broadcast_to clip column_stack concatenate convolve copy cross cumprod cumsum diag diff dot einsum expand_dims
+eye flip fliplr flipud full full_like hstack identity inner interp isclose isscalar kron linspace logspace matmul max
+mean median meshgrid min moveaxis nanmax nanmean nanmin nansum ndim nonzero ones ones_like outer pad percentile prod
+ptp quantile ravel repeat reshape result_type roll rot90 round searchsorted shape size sort split squeeze stack std sum
+swapaxes take tensordot tile trace transpose tri tril triu unique var vstack where zeros zeros_like
+""".split())
+_METHODS = frozenset("""
+all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot flatten item max mean min nonzero prod ptp
+ravel repeat reshape round squeeze std sum swapaxes take tobytes tolist trace transpose var __getitem__
+""".split())
+
+
+def _is_known(function: Any, name: str, args: list) -> bool:
+    module = str(getattr(function, "__module__", None) or type(function).__module__)
+    if is_array(getattr(function, "__self__", None)):
+        return name in _METHODS
+    if type(function).__name__ == "ufunc" and module.partition(".")[0] == "numpy":
+        return True
+    if isinstance(function, type):
+        return name not in ("datetime64", "timedelta64", "memmap") and hasattr(function, "dtype")
+    if name == "asarray" and not any(map(is_array, args)):
+        return True
+    return name in _FUNCTIONS and "random" not in module
+
+
+def _writes(function: Any, name: str, args: list) -> bool:
+    """Whether one of the arguments may be the array that takes the result: it comes after those that are read."""
+    read = getattr(function, "nin", 1 if is_array(getattr(function, "__self__", None)) else 2)
+    return name not in ("where", "clip", "interp", "pad") and any(map(is_array, args[read:]))
 
 
 def call(machine: Any, function: Any, args: list, kwargs: dict) -> Any:
     """Calls it if its result follows from its arguments alone."""
     name = getattr(function, "__name__", type(function).__name__)
-    module = getattr(function, "__module__", "") or ""
-    if name in _IMPURE and not (name == "asarray" and not any(map(is_array, args))) or "random" in str(module) or "out" in kwargs:
+    if not _is_known(function, name, args) or "out" in kwargs or _writes(function, name, args):
         raise Decline(f"it calls {name} of NumPy")
     owner = getattr(function, "__self__", None)
-    if owner is not None and "RandomState" in type(owner).__name__ or "Generator" in type(owner).__name__:
-        raise Decline("it draws from NumPy's random numbers")
     if any(isinstance(a, Tensor) for a in [*args, *kwargs.values()]):
         raise Decline(f"NumPy's {name} reads a tensor")
     if is_array(owner):

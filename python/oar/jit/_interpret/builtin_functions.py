@@ -269,7 +269,7 @@ def _tuple(m: Machine, args: list, kwargs: dict) -> Any:
     return tuple(m.iterate(args[0])) if args else ()
 
 
-@builtin(set, frozenset)
+@builtin(set)
 def _set(m: Machine, args: list, kwargs: dict) -> Any:
     items = list(m.iterate(args[0])) if args else []
     for item in items:
@@ -282,7 +282,7 @@ def _frozenset(m: Machine, args: list, kwargs: dict) -> Any:
     return frozenset(_set(m, args, kwargs))
 
 
-@builtin(dict, collections.OrderedDict)
+@builtin(dict)
 def _dict(m: Machine, args: list, kwargs: dict) -> Any:
     made: dict = {}
     if args:
@@ -369,11 +369,6 @@ def _sorted(m: Machine, args: list, kwargs: dict) -> Any:
     return m.world.new(m._sorted(list(m.iterate(args[0])), kwargs))
 
 
-@builtin(min, max)
-def _extreme(m: Machine, args: list, kwargs: dict) -> Any:
-    raise AssertionError  # replaced below
-
-
 def _extreme_of(symbol: str) -> Any:
     def run(m: Machine, args: list, kwargs: dict) -> Any:
         items = list(m.iterate(args[0])) if len(args) == 1 else args
@@ -444,11 +439,6 @@ def _op(m: Machine, args: list, kwargs: dict) -> Any:
 @builtin(_C.call_key)
 def _call_key(m: Machine, args: list, kwargs: dict) -> Any:
     raise Decline("it calls a captured function in an unusual way")
-
-
-@builtin(_C.backward, _C.grad)
-def _derivative(m: Machine, args: list, kwargs: dict) -> Any:
-    raise AssertionError  # replaced below
 
 
 def _derivative_of(function: Any) -> Any:

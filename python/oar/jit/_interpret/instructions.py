@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import sys
 import types
 from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit._interpret import known
 from oar.jit._interpret.code import Instruction
 from oar.jit._interpret.frame import NULL, Frame, Generator
 from oar.jit._interpret.machine import Machine, instruction, load_global, returned, yielded
@@ -639,6 +637,3 @@ def _match_class(m: Machine, f: Frame, i: Instruction) -> None:
         first = []
     found = [*first, *(m.find_attribute(value, name) for name in names)]
     f.stack.append(None if any(item is ABSENT for item in found) else tuple(found))
-
-
-assert functools and known

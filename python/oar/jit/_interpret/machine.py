@@ -11,7 +11,7 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.framework.frames import is_users_file
-from oar.jit._interpret.frame import NULL, Frame, Generator, frame_of
+from oar.jit._interpret.frame import Frame, Generator, frame_of
 from oar.jit._interpret.operators import Operators
 from oar.jit._interpret.world import ABSENT, Decline, Raised, World
 
@@ -231,6 +231,3 @@ def load_global(machine: Machine, frame: Frame, name: str) -> Any:
         if found is ABSENT:
             raise machine.absent_name(name)
     return found
-
-
-assert NULL is not None
