@@ -256,3 +256,17 @@ def test_standard_output_is_replaced(static, x):
         f(x())
     yield out.getvalue()
     yield f(x())
+
+
+@side_by_side
+def test_numpy_writes_into_an_array_outside(static, x):
+    total, step = np.zeros(3, "float32"), np.ones(3, "float32")
+
+    @static
+    def f(t):
+        np.add(total, step, total)
+        return t * oar.to_tensor(total)
+
+    yield f(x(2, 3)), total.tolist()
+    step[:] = 5
+    yield f(x(2, 3)), total.tolist()
