@@ -13,7 +13,14 @@ ORDER = ["base", "tensor", "device", "ops", "backend", "autograd", "nn", "ir", "
          "extension",
          "distributed", "interop", "inference", "serving", "cli"]
 
+# Of folders with rooms of their own: which of them may not include which.
+APART = {("ops/core", "ops/families"), ("ops/sharding", "ops/families")}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]oar/([^">]+)[">]', re.MULTILINE)
+
+
+def room_of(path: str) -> str:
+    return "/".join(path.split("/")[:2])
 
 
 def complaints(path: str, text: str) -> list[str]:
@@ -34,6 +41,8 @@ def complaints(path: str, text: str) -> list[str]:
             found.append(f"{where}: includes oar/{match.group(1)}, of a folder without a place")
         elif ORDER.index(target) > ORDER.index(folder):
             found.append(f"{where}: {folder}/ may not include {target}/, which stands above it")
+        elif (room_of(path), room_of(match.group(1))) in APART:
+            found.append(f"{where}: {room_of(path)}/ may not include {room_of(match.group(1))}/, which stands above it")
     return found
 
 
@@ -50,6 +59,8 @@ def self_test() -> None:
     assert wrong("oar.h", "oar/cli/main.h") == 0
     assert wrong("ops/add.cpp", "oar/oar.h") == 1
     assert wrong("misc/add.cpp") == 1
+    assert wrong("ops/core/run.cpp", "oar/ops/families/window.h", "oar/ops/gen/add.h", "oar/ops/sharding/plan.h") == 1
+    assert wrong("ops/families/conv.cpp", "oar/ops/families/window.h", "oar/ops/core/run.h") == 0
     assert complaints("base/a.h", '\n#  include <oar/ir/b.h>\n')[0].startswith("src/oar/base/a.h:2:")
 
 

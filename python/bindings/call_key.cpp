@@ -6,8 +6,8 @@
 #include "oar/autograd/record.h"
 #include "oar/base/scope_guard.h"
 #include "oar/device/device.h"
-#include "oar/ops/autocast.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/autocast.h"
+#include "oar/ops/core/dispatcher.h"
 
 namespace oar::python {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "common.h"
+#include "oar/ops/core/launch_queue.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/launch_queue.h"
 #include "oar/tensor/element.h"
 #include "oar/tensor/exposed.h"
 #include "oar/tensor/read_hook.h"

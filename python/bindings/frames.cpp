@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "oar/ops/registry.h"
+#include "oar/ops/core/registry.h"
 
 namespace oar::python {
 namespace {

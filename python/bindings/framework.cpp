@@ -9,8 +9,8 @@
 #include "oar/base/version.h"
 #include "oar/device/device.h"
 #include "oar/device/generator.h"
-#include "oar/ops/dispatcher.h"
-#include "oar/ops/launch_queue.h"
+#include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/launch_queue.h"
 #include "oar/tensor/allocator.h"
 #include "oar/tensor/dlpack.h"
 

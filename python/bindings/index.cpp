@@ -4,12 +4,12 @@
 #include <climits>
 
 #include "common.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/launch_queue.h"
+#include "oar/ops/core/view.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
-#include "oar/ops/launch_queue.h"
-#include "oar/ops/view.h"
 
 namespace oar::python {
 namespace {

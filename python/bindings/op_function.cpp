@@ -7,9 +7,9 @@
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/builder.h"
-#include "oar/ops/dispatcher.h"
-#include "oar/ops/launch_queue.h"
-#include "oar/ops/program_args.h"
+#include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/launch_queue.h"
+#include "oar/ops/core/program_args.h"
 #include "training.h"
 
 namespace oar::python {

@@ -9,8 +9,8 @@
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
-#include "oar/ops/autocast.h"
-#include "oar/ops/profile.h"
+#include "oar/ops/core/autocast.h"
+#include "oar/ops/core/profile.h"
 #include "oar/runtime/executor.h"
 #include "oar/runtime/trained_program.h"
 

@@ -8,7 +8,7 @@
 #include "oar/autograd/node.h"
 #include "oar/base/flags.h"
 #include "oar/device/device.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 #include "tensor_methods.h"
 
 namespace oar::python {

@@ -1,7 +1,7 @@
 // Ops registered at run time from Python: the same record, with Python callables as rules.
 #include "common.h"
 #include "oar/extension/extension.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 
 namespace oar::python {
 

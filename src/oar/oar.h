@@ -16,6 +16,6 @@
 #include "oar/nn/norm.h"
 #include "oar/nn/optimizer.h"
 #include "oar/nn/safetensors.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 #include "oar/runtime/executor.h"

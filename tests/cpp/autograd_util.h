@@ -9,7 +9,7 @@
 #include "oar/autograd/engine.h"
 #include "oar/autograd/record.h"
 #include "oar/base/error.h"
-#include "oar/ops/operators.h"
+#include "oar/ops/core/operators.h"
 
 namespace oar::test {
 

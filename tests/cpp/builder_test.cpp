@@ -4,8 +4,8 @@
 #include "oar/autograd/engine.h"
 #include "oar/compiler/capture/known.h"
 #include "oar/ir/verify.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 #include "oar/runtime/executor.h"
 
 namespace oar {

@@ -3,8 +3,8 @@
 #include "oar/autograd/engine.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/device/generator.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 
 namespace oar {
 namespace {

@@ -1,9 +1,9 @@
 // Writes in place and views, captured.
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
+#include "oar/ops/core/operators.h"
+#include "oar/ops/core/view.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
-#include "oar/ops/view.h"
 
 namespace oar {
 namespace {

@@ -12,8 +12,8 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/region.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 #include "oar/runtime/trained_program.h"
 
 namespace oar {

@@ -6,9 +6,9 @@
 
 #include "device_util.h"
 #include "oar/autograd/engine.h"
+#include "oar/ops/core/operators.h"
+#include "oar/ops/families/transfer.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
-#include "oar/ops/transfer.h"
 
 namespace oar {
 namespace {

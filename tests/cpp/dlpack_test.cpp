@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "oar/base/error.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
-#include "oar/ops/operators.h"
 
 namespace oar {
 namespace {

@@ -3,8 +3,8 @@
 #include "oar/autograd/transform.h"
 #include "oar/base/error.h"
 #include "oar/ir/parse.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 #include "oar/runtime/memory_plan.h"
 #include "oar/tensor/byte_count.h"
 

@@ -6,8 +6,8 @@
 #include "capture_util.h"
 #include "oar/base/interrupt.h"
 #include "oar/ir/parse.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar {

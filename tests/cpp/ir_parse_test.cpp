@@ -1,7 +1,7 @@
 #include "capture_util.h"
 #include "oar/ir/parse.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 
 namespace oar {
 namespace {

@@ -1,6 +1,6 @@
 #include "capture_util.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 
 namespace oar {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "oar/ops/core/registry.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/registry.h"
 
 namespace oar {
 namespace {

@@ -1,5 +1,5 @@
 // Every op's record, held against itself: rules that are there, and inference that tells the truth.
-#include "oar/ops/registry.h"
+#include "oar/ops/core/registry.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "oar/base/string_util.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 #include "oar/ops/gen/creation.h"
 
 namespace oar {

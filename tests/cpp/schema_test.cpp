@@ -1,9 +1,9 @@
-#include "oar/ops/schema.h"
+#include "oar/ops/core/schema.h"
 
 #include <gtest/gtest.h>
 
 #include "oar/base/error.h"
-#include "oar/ops/registry.h"
+#include "oar/ops/core/registry.h"
 
 namespace oar {
 namespace {

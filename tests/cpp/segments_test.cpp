@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "oar/autograd/engine.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 #include "oar/tensor/exposed.h"
 
 namespace oar {

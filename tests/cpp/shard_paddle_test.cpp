@@ -8,9 +8,9 @@
 #include <map>
 
 #include "oar/base/string_util.h"
-#include "oar/ops/registry.h"
-#include "oar/ops/shard_plan.h"
-#include "oar/ops/view.h"
+#include "oar/ops/core/registry.h"
+#include "oar/ops/core/view.h"
+#include "oar/ops/sharding/plan.h"
 
 namespace oar {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "oar/base/string_util.h"
 #include "oar/device/generator.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/shard_pieces.h"
-#include "oar/ops/shard_rule.h"
+#include "oar/ops/sharding/pieces.h"
+#include "oar/ops/sharding/rule.h"
 
 namespace oar {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "oar/base/error.h"
-#include "oar/ops/view.h"
+#include "oar/ops/core/view.h"
 
 namespace oar {
 namespace {

@@ -4,8 +4,8 @@
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
 #include "oar/autograd/transform.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/ops/operators.h"
 
 namespace oar {
 namespace {

@@ -11,10 +11,10 @@
 #include "oar/device/generator.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/elementwise.h"
 #include "oar/ops/gen/reduction.h"
-#include "oar/ops/operators.h"
 #include "oar/runtime/executor.h"
 #include "survey.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "oar/base/error.h"
-#include "oar/ops/program_args.h"
+#include "oar/ops/core/program_args.h"
 #include "oar/tensor/element.h"
 
 namespace fuzz {

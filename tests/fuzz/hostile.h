@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "oar/ops/registry.h"
+#include "oar/ops/core/registry.h"
 
 namespace fuzz {
 

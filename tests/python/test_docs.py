@@ -84,7 +84,7 @@ def test_counts_in_the_readme_are_about_right():
     wrong = {what: (stated[what], actual[what]) for what in actual
              if not 0.9 * actual[what] <= stated[what] <= 1.1 * actual[what]}  # fmt: skip
     assert not wrong, f"README.md says (first), the registry has (second): {wrong}"
-    unsupported = sum(f.read_text().count("Unsupported{") for f in (ROOT / "src/oar/ops").glob("*.cpp"))
+    unsupported = sum(f.read_text().count("Unsupported{") for f in (ROOT / "src/oar/ops").rglob("*.cpp"))
     assert f"Rules marked *unsupported*: {unsupported} |" in (ROOT / "README.md").read_text()
 
 
@@ -157,7 +157,7 @@ def test_every_page_is_in_the_index():
 
 
 REGISTRAR = """
-#include "oar/ops/registry.h"
+#include "oar/ops/core/registry.h"
 namespace oar {
 std::span<const OpDef* const> example_family();
 namespace {

@@ -156,8 +156,8 @@ def definition(op: Op) -> str:
 
 def header(family: str, ops: list[Op]) -> str:
     programs = any(p.type == "program" for op in ops for p in op.parameters)
-    parts = [f"// Generated from src/oar/ops/{family}.cpp. Do not edit.", "#pragma once", "",
-             '#include "oar/ops/call_args.h"', '#include "oar/ops/op_def.h"',
+    parts = [f"// Generated from src/oar/ops/families/{family}.cpp. Do not edit.", "#pragma once", "",
+             '#include "oar/ops/core/call_args.h"', '#include "oar/ops/core/op_def.h"',
              *(['#include "oar/tensor/closure.h"'] if programs else []), "", "namespace oar {", "namespace args {"]
     parts += [args_struct(op) for op in ops]
     parts += ["}  // namespace args", "namespace vjp {"]
@@ -169,15 +169,15 @@ def header(family: str, ops: list[Op]) -> str:
 
 
 def source(family: str, ops: list[Op]) -> str:
-    parts = [f"// Generated from src/oar/ops/{family}.cpp. Do not edit.",
-             f'#include "oar/ops/gen/{family}.h"', "", '#include "oar/ops/dispatcher.h"', "", "namespace oar {"]
+    parts = [f"// Generated from src/oar/ops/families/{family}.cpp. Do not edit.",
+             f'#include "oar/ops/gen/{family}.h"', "", '#include "oar/ops/core/dispatcher.h"', "", "namespace oar {"]
     parts += [definition(op) for op in ops]
     return "\n".join(parts + ["}  // namespace oar", ""])
 
 
 def families_source(families: dict[str, list[Op]]) -> str:
-    lines = ["// Generated: the list of families. Do not edit.", '#include "oar/ops/families.h"', "",
-             '#include "oar/ops/registry.h"', "", "namespace oar {"]
+    lines = ["// Generated: the list of families. Do not edit.", '#include "oar/ops/core/families.h"', "",
+             '#include "oar/ops/core/registry.h"', "", "namespace oar {"]
     lines += [f"std::span<const OpDef* const> {f}_family();" for f in families]
     lines.append("void register_families(Registry& registry) {")
     lines += [f'  registry.add_family("{f}", {f}_family());' for f in families]

@@ -1,4 +1,4 @@
-"""Reads op records: the schema lines of src/oar/ops/*.cpp, with brief, traits and Python places."""
+"""Reads op records: the schema lines of src/oar/ops/families/*.cpp, with brief, traits and Python places."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 #include "oar/autograd/engine.h"
 #include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
+#include "oar/ops/core/run.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/run.h"
 
 namespace oar {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 
 namespace oar {
 

@@ -4,12 +4,12 @@
 
 #include "oar/autograd/transform.h"
 #include "oar/base/scope_guard.h"
+#include "oar/ops/core/operators.h"
+#include "oar/ops/core/run.h"
 #include "oar/ops/gen/binary.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/strided.h"
-#include "oar/ops/operators.h"
-#include "oar/ops/run.h"
 
 namespace oar {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 
 namespace oar {
 

@@ -2,13 +2,13 @@
 // by its decomposition, or slice by slice.
 #include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
+#include "oar/ops/core/program_args.h"
+#include "oar/ops/core/run.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/join.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
-#include "oar/ops/program_args.h"
-#include "oar/ops/run.h"
-#include "oar/ops/shard_rule.h"
+#include "oar/ops/sharding/rule.h"
 
 namespace oar {
 namespace {

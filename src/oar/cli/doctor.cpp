@@ -13,7 +13,7 @@
 #include "oar/cli/python_check.h"
 #include "oar/cli/terminal.h"
 #include "oar/device/device.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar::cli {

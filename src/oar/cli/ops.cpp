@@ -4,7 +4,7 @@
 #include "oar/base/string_util.h"
 #include "oar/cli/commands.h"
 #include "oar/cli/terminal.h"
-#include "oar/ops/registry.h"
+#include "oar/ops/core/registry.h"
 
 namespace oar::cli {
 namespace {

@@ -1,7 +1,7 @@
 // Running a user's function on the call of a kernel.
 #include "oar/device/device.h"
 #include "oar/extension/paddle/call.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 
 namespace paddle {
 

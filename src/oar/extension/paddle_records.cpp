@@ -6,7 +6,7 @@
 #include "oar/base/fork_mutex.h"
 #include "oar/base/string_util.h"
 #include "oar/extension/paddle/op_builder.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 
 namespace paddle::detail {
 namespace {

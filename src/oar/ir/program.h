@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "oar/ops/registry.h"
+#include "oar/ops/core/registry.h"
 #include "oar/tensor/closure.h"
 
 namespace oar {

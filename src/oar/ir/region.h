@@ -9,7 +9,7 @@
 
 #include "oar/base/fork_mutex.h"
 #include "oar/ir/program.h"
-#include "oar/ops/program_args.h"
+#include "oar/ops/core/program_args.h"
 
 namespace oar {
 

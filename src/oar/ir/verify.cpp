@@ -5,7 +5,7 @@
 #include "oar/base/string_util.h"
 #include "oar/ir/print.h"
 #include "oar/ir/region.h"
-#include "oar/ops/run.h"
+#include "oar/ops/core/run.h"
 
 namespace oar {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/distributions.h"
 #include "oar/ops/gen/random.h"
-#include "oar/ops/operators.h"
 
 namespace oar::nn::init {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "oar/base/interrupt.h"
 #include "oar/compiler/capture/replay.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/launch_queue.h"
+#include "oar/ops/core/profile.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/launch_queue.h"
-#include "oar/ops/profile.h"
 #include "oar/tensor/read_hook.h"
 
 namespace oar {

@@ -6,7 +6,7 @@
 #include "oar/base/parallel.h"
 #include "oar/base/scope_guard.h"
 #include "oar/compiler/passes/pass.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 #include "oar/runtime/working_set.h"
 
 namespace oar {

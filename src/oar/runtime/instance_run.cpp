@@ -5,10 +5,10 @@
 
 #include "oar/base/interrupt.h"
 #include "oar/base/parallel.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/profile.h"
+#include "oar/ops/core/program_args.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/profile.h"
-#include "oar/ops/program_args.h"
 #include "oar/runtime/working_set.h"
 #include "oar/tensor/exposed.h"
 

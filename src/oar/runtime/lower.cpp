@@ -6,8 +6,8 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/generator.h"
 #include "oar/ir/region.h"
-#include "oar/ops/run.h"
-#include "oar/ops/work.h"
+#include "oar/ops/core/run.h"
+#include "oar/ops/core/work.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar {

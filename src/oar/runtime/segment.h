@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "oar/ops/launch_queue.h"
+#include "oar/ops/core/launch_queue.h"
 
 namespace oar {
 

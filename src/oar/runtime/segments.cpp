@@ -8,7 +8,7 @@
 #include "oar/base/interrupt.h"
 #include "oar/base/scope_guard.h"
 #include "oar/device/generator.h"
-#include "oar/ops/run.h"
+#include "oar/ops/core/run.h"
 #include "oar/runtime/instance.h"
 #include "oar/tensor/exposed.h"
 #include "oar/tensor/read_hook.h"

@@ -25,7 +25,7 @@ def category(dtype: str) -> str:
 
 
 class Trait(enum.IntFlag):
-    """As in src/oar/ops/op_def.h."""
+    """As in src/oar/ops/core/op_def.h."""
 
     ELEMENTWISE = 1 << 0
     BROADCAST = 1 << 1

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "oar/backend/cpu/scratch.h"
-#include "oar/ops/op_def.h"
+#include "oar/ops/core/op_def.h"
 
 namespace oar::cpu {
 

@@ -10,7 +10,7 @@
 #include "oar/backend/cpu/apply.h"
 #include "oar/backend/cpu/places.h"
 #include "oar/backend/cpu/simd/drive.h"
-#include "oar/ops/infer.h"
+#include "oar/ops/core/infer.h"
 
 namespace oar::cpu {
 namespace {

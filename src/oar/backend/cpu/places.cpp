@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "oar/ops/infer.h"
+#include "oar/ops/core/infer.h"
 
 namespace oar::cpu {
 

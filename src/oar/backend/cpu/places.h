@@ -8,7 +8,7 @@
 #include "oar/backend/cpu/copy.h"
 #include "oar/backend/cpu/loops.h"
 #include "oar/base/function_ref.h"
-#include "oar/ops/index_layout.h"
+#include "oar/ops/families/index_layout.h"
 #include "oar/tensor/allocator.h"
 #include "oar/tensor/byte_count.h"
 

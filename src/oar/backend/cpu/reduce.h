@@ -19,7 +19,7 @@
 #include "oar/backend/cpu/loops.h"
 #include "oar/backend/cpu/reducers.h"
 #include "oar/backend/cpu/scratch.h"
-#include "oar/ops/infer.h"
+#include "oar/ops/core/infer.h"
 
 namespace oar::cpu {
 

@@ -5,7 +5,7 @@
 #include "oar/backend/cpu/copy.h"
 #include "oar/backend/cpu/loops.h"
 #include "oar/backend/cpu/scratch.h"
-#include "oar/ops/view.h"
+#include "oar/ops/core/view.h"
 
 namespace oar::cpu {
 

@@ -6,9 +6,9 @@
 
 #include "oar/backend/cts/services.h"
 #include "oar/device/device.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
+#include "oar/ops/families/transfer.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/transfer.h"
 
 namespace oar::cts {
 namespace {

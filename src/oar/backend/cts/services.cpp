@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "oar/device/device.h"
-#include "oar/ops/transfer.h"
+#include "oar/ops/families/transfer.h"
 
 namespace oar::cts {
 namespace {

@@ -6,8 +6,8 @@
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/capture/regions.h"
+#include "oar/ops/core/run.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/run.h"
 
 namespace oar {
 namespace {

@@ -17,7 +17,7 @@
 #include "oar/compiler/capture/cell.h"
 #include "oar/compiler/capture/plain.h"
 #include "oar/ir/program.h"
-#include "oar/ops/launch_queue.h"
+#include "oar/ops/core/launch_queue.h"
 #include "oar/tensor/read_hook.h"
 
 namespace oar {

@@ -5,7 +5,7 @@
 #include "oar/autograd/node.h"
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/regions.h"
-#include "oar/ops/control_rules.h"
+#include "oar/ops/families/control_rules.h"
 #include "oar/ops/gen/control.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/join.h"

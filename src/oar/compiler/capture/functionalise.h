@@ -2,7 +2,7 @@
 #pragma once
 
 #include "oar/ir/program.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
 
 namespace oar {
 

@@ -1,7 +1,7 @@
 #include "oar/compiler/capture/plain.h"
 
 #include "oar/compiler/capture/capture.h"
-#include "oar/ops/run.h"
+#include "oar/ops/core/run.h"
 
 namespace oar {
 namespace {

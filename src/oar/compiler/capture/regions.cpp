@@ -9,7 +9,7 @@
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
-#include "oar/ops/control_rules.h"
+#include "oar/ops/families/control_rules.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/tensor/dim_assume.h"
 

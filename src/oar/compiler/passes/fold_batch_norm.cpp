@@ -2,9 +2,9 @@
 // Only where all of them are constants, so only in a frozen program. Rounding changes.
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
-#include "oar/ops/dispatcher.h"
+#include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/shape.h"
-#include "oar/ops/operators.h"
 
 namespace oar {
 namespace {

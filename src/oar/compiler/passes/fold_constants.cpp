@@ -5,8 +5,8 @@
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/region.h"
+#include "oar/ops/core/run.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/run.h"
 
 namespace oar {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
-#include "oar/ops/activated.h"
+#include "oar/ops/families/activated.h"
 
 namespace oar {
 namespace {

@@ -6,8 +6,8 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
-#include "oar/ops/dispatcher.h"
-#include "oar/ops/launch_queue.h"
+#include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/launch_queue.h"
 
 namespace oar {
 namespace {

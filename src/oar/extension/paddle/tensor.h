@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/linalg.h"
@@ -15,7 +16,6 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/gen/trigonometry.h"
-#include "oar/ops/operators.h"
 #include "oar/tensor/element.h"
 
 namespace paddle {

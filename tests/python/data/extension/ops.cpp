@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "oar/extension/extension.h"
-#include "oar/ops/infer.h"
+#include "oar/ops/core/infer.h"
 #include "paddle/extension.h"
 
 // ---- Oar's records

@@ -1,0 +1,36 @@
+// Automatic mixed precision: a layer that casts operands as each op's record says.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "oar/ops/core/dispatcher.h"
+
+namespace oar {
+
+struct AutocastState {
+  bool enabled = false;
+  DType dtype = DType::BFloat16;
+  // Ops whose record is overruled: to the low type, to float32.
+  std::vector<std::string> low, full;
+};
+
+void install_autocast_layer();
+const AutocastState& autocast_state();
+
+// Within its life, calls of this thread are cast (or, disabled, left alone).
+class AutocastScope {
+ public:
+  explicit AutocastScope(AutocastState state);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  AutocastState outer_;
+};
+
+// For front ends whose scopes are not C++ blocks; returns the state before.
+AutocastState exchange_autocast(AutocastState state);
+
+}  // namespace oar

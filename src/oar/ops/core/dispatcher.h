@@ -1,0 +1,70 @@
+// The one function every op call passes, and the layers over it.
+#pragma once
+
+#include "oar/ops/core/registry.h"
+
+namespace oar {
+
+// What is switched on for a thread. `on` forces layers into every call; `off` takes them out.
+struct ThreadLayers {
+  uint32_t on = 0;
+  uint32_t off = 0;
+};
+// initial-exec: read on every call, and a look-up through the loader would cost more than the test.
+inline thread_local ThreadLayers t_layers __attribute__((tls_model("initial-exec")));
+
+class LayersOff {
+ public:
+  explicit LayersOff(uint32_t layers) : outer_(t_layers.off) { t_layers.off |= layers; }
+  ~LayersOff() { t_layers.off = outer_; }
+  LayersOff(const LayersOff&) = delete;
+  LayersOff& operator=(const LayersOff&) = delete;
+
+ private:
+  uint32_t outer_;
+};
+
+class LayersOn {
+ public:
+  explicit LayersOn(uint32_t layers) : outer_(t_layers.on) { t_layers.on |= layers; }
+  ~LayersOn() { t_layers.on = outer_; }
+  LayersOn(const LayersOn&) = delete;
+  LayersOn& operator=(const LayersOn&) = delete;
+
+ private:
+  uint32_t outer_;
+};
+
+// A layer handles a call and goes on with `proceed`, giving the layers below it.
+using Layer = Outputs (*)(const Op& op, Args args);
+// `flag` is the layer's TensorFlag. Layers act in the order of their bits, lowest first.
+void install_layer(uint32_t flag, Layer layer);
+// The layers strictly below `flag`.
+constexpr uint32_t below(uint32_t flag) { return kDispatchMask & ~(flag | (flag - 1)); }
+
+// The call, through every layer that is switched on.
+Outputs dispatch(const Op& op, Args args);
+// … through those of `allowed` only.
+Outputs proceed(const Op& op, Args args, uint32_t allowed);
+// The bottom: inference, allocation, kernel (or view, or decomposition).
+Outputs run_op(const Op& op, Args args);
+
+// Shapes and dtypes of the results, without running: the op's rule, or its decomposition on meta
+// tensors.
+Metas infer_results(const Op& op, Args args);
+
+// Bits of all tensors of the call, with what the thread has on and off.
+inline uint32_t dispatch_key(Args args) {
+  uint32_t key = t_layers.on;
+  for_each_tensor(args, [&](const Tensor& t) { key |= t->flags; });
+  return key & kDispatchMask & ~t_layers.off;
+}
+
+// Casts and broadcasts the operands as the op's traits say, through public ops. Answers false, and
+// leaves `frame` alone, where nothing is to do.
+bool prepare(const Op& op, Args args, Frame& frame);
+
+// OAR_TRACE=dispatch.
+bool tracing_dispatch();
+
+}  // namespace oar

@@ -1,0 +1,63 @@
+// A queue of kernel calls that run later.
+//
+// A call is checked and inferred and gets its memory and its views as usual; only its kernel runs later.
+// So a queued call is like a call on a device's stream: its results are ordinary tensors, writes keep
+// their order, and reading data flushes the queue first.
+#pragma once
+
+#include <atomic>
+
+#include "oar/ops/core/registry.h"
+
+namespace oar {
+
+class LaunchQueue {
+ public:
+  virtual ~LaunchQueue() = default;
+  // Queues a call that the kernel has accepted. False: the caller runs it now, and its operands have
+  // their content.
+  virtual bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) = 0;
+  // Runs all queued calls.
+  virtual void settle() = 0;
+};
+
+// The queue of this thread, if calls are queued.
+// initial-exec, as for the layers: read on every call.
+inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+// … and the one whose scope this thread is in, in use or not: scopes need not end in order.
+inline thread_local LaunchQueue* t_scope_queue __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// The op that the user called; the current call may be a part of it.
+inline thread_local const Op* t_called_op __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// The error of a queued call. It names the op that the user called, and where.
+class LateError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Flushes the queued calls of other threads that this call depends on. Null while no thread queues.
+using WaitForOthers = void (*)(const Op& op, Args args);
+inline std::atomic<WaitForOthers> g_wait_for_others{nullptr};
+
+// Makes what waits on this thread; while it lives, calls are made at once.
+class LaunchNow {
+ public:
+  LaunchNow() : outer_(t_launch_queue) {
+    if (outer_) outer_->settle();
+    t_launch_queue = nullptr;
+  }
+  ~LaunchNow() { t_launch_queue = outer_ == t_scope_queue ? outer_ : nullptr; }
+  LaunchNow(const LaunchNow&) = delete;
+  LaunchNow& operator=(const LaunchNow&) = delete;
+
+ private:
+  LaunchQueue* const outer_;
+};
+
+// Makes a call with the kernel that it was given.
+void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs);
+
+}  // namespace oar

@@ -1,0 +1,41 @@
+// The profile layer: when each op ran, and on what.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "oar/ops/core/dispatcher.h"
+
+namespace oar {
+
+struct ProfileEvent {
+  const Op* op;
+  int64_t begin_ns, end_ns;  // since the profile started
+  uint32_t thread;           // numbered as threads are met
+  uint32_t depth;            // calls inside calls
+  std::string operands;      // "float32[4, 4], float32[4]"
+};
+
+// Times a call that does not pass the dispatcher, such as a program's launch, even when it throws.
+class ProfiledCall {
+ public:
+  ProfiledCall(const Op& op, Args args);
+  ~ProfiledCall();
+  ProfiledCall(const ProfiledCall&) = delete;
+  ProfiledCall& operator=(const ProfiledCall&) = delete;
+
+ private:
+  ProfileEvent event_;
+};
+// Is this thread's every call to be timed?
+inline bool profiling() { return (t_layers.on & ~t_layers.off & kProfile) != 0; }
+
+void install_profile_layer();
+// Records this process's calls from here on; the threads that call `profile_this_thread` take part.
+void start_profile(bool record_shapes = true);
+std::vector<ProfileEvent> stop_profile();
+// Switches the layer on or off for the calling thread, following start and stop.
+void profile_this_thread(bool on);
+
+}  // namespace oar

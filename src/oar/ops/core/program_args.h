@@ -1,0 +1,14 @@
+// Parameters that take programs: `program` and `program[]` in a schema.
+#pragma once
+
+#include "oar/ops/core/schema.h"
+#include "oar/tensor/closure.h"
+
+namespace oar {
+
+// Behind the types of schema.h, which are those that a kernel may be given.
+inline constexpr auto kProgramType = static_cast<ArgType>(static_cast<int>(ArgType::Shape) + 1);
+
+bool takes_programs(const Schema& schema);
+
+}  // namespace oar

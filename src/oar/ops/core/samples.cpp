@@ -1,0 +1,131 @@
+#include "oar/ops/core/samples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "oar/base/error.h"
+#include "oar/device/generator.h"
+#include "oar/ops/core/schema.h"
+
+namespace oar {
+namespace {
+
+// Samples have a stream of their own: the same on every run, untouched by the user's seed.
+class Stream {
+ public:
+  explicit Stream(uint64_t seed) : seed_(seed) {}
+  double uniform() {  // in (0, 1)
+    if (left_ == 0) {
+      block_ = philox(seed_, offset_++);
+      left_ = 4;
+    }
+    return (static_cast<double>(block_[static_cast<size_t>(--left_)]) + 0.5) / 4294967296.0;
+  }
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+
+ private:
+  uint64_t seed_, offset_ = 0;
+  std::array<uint32_t, 4> block_{};
+  int left_ = 0;
+};
+
+std::vector<double> numbers_for(const TensorSpec& spec, int64_t n, Stream& random) {
+  std::vector<double> values(static_cast<size_t>(n));
+  switch (spec.fill) {
+    case Fill::Normal:
+      for (double& v : values) v = random.normal();
+      break;
+    case Fill::Uniform:
+      for (double& v : values) v = spec.low + (spec.high - spec.low) * random.uniform();
+      break;
+    case Fill::Positive:
+      for (double& v : values) v = 0.5 + random.uniform();
+      break;
+    case Fill::Distinct: {
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = 0.25 * (static_cast<double>(i) - static_cast<double>(n) / 2);
+      for (size_t i = values.size(); i > 1; --i)
+        std::swap(values[i - 1],
+                  values[static_cast<size_t>(random.uniform() * static_cast<double>(i))]);
+      break;
+    }
+    case Fill::Integers:
+      for (double& v : values) v = std::floor(spec.low + (spec.high - spec.low) * random.uniform());
+      break;
+    case Fill::Bools:
+      for (double& v : values) v = random.uniform() < 0.5;
+      break;
+    case Fill::Values:
+      values = spec.values;
+      break;
+  }
+  return values;
+}
+
+}  // namespace
+
+Tensor TensorSpec::make(DType test_dtype, uint64_t seed) const {
+  const DType type = dtype.value_or(test_dtype);
+  Stream random(seed);
+  const int64_t n = shape.numel().value();
+  std::vector<double> reals = numbers_for(*this, n, random);
+  if (is_complex(type)) {
+    const std::vector<double> imaginary = numbers_for(*this, n, random);
+    std::vector<std::complex<double>> both;
+    for (size_t i = 0; i < reals.size(); ++i) both.emplace_back(reals[i], imaginary[i]);
+    return Tensor::from_vector(both, shape, type);
+  }
+  if ((is_integral(type) || is_bool(type)) && !dtype)  // spread over a few integers
+    for (double& v : reals)
+      v = type == DType::UInt8 ? std::floor(std::fabs(v) * 3) : std::round(v * 3);
+  if ((is_integral(type)) && !dtype && fill == Fill::Positive)
+    for (double& v : reals) v = std::max(v, 1.0);
+  return Tensor::from_vector(reals, shape, type);
+}
+
+Frame Sample::make(const Schema& schema, DType dtype, uint64_t seed) const {
+  internal_check(args.size() <= schema.parameters.size(), "a sample of {} has {} arguments",
+                 schema.name, args.size());
+  Frame frame = schema.defaults().clone();
+  for (size_t i = 0; i < args.size(); ++i) {
+    const SampleArg& arg = args[i];
+    if (const auto* spec = std::get_if<TensorSpec>(&arg)) {
+      frame.set_tensor(i, spec->make(dtype, seed * 1000 + i));
+    } else if (const auto* specs = std::get_if<std::vector<TensorSpec>>(&arg)) {
+      std::vector<Tensor> list;
+      for (size_t k = 0; k < specs->size(); ++k)
+        list.push_back((*specs)[k].make(dtype, seed * 1000 + i * 50 + k));
+      frame.set_tensors(i, std::move(list));
+    } else if (const auto* flag = std::get_if<bool>(&arg)) {
+      frame.set(i, *flag);
+    } else if (const auto* integer = std::get_if<int64_t>(&arg)) {
+      const Parameter& p = schema.parameters[i];
+      const bool list = p.list || p.type == ArgType::Shape;
+      if (list)
+        frame.set(i, Ints(integer, 1));
+      else if (p.type == ArgType::Float)
+        frame.set(i, static_cast<double>(*integer));
+      else
+        frame.set(i, *integer);
+    } else if (const auto* real = std::get_if<double>(&arg)) {
+      frame.set(i, *real);
+    } else if (const auto* text = std::get_if<std::string>(&arg)) {
+      frame.set(i, std::string_view(*text));
+    } else if (const auto* integers = std::get_if<std::vector<int64_t>>(&arg)) {
+      frame.set(i, Ints(*integers));
+    } else if (const auto* type = std::get_if<DType>(&arg)) {
+      frame.set(i, *type);
+    } else if (const auto* reals = std::get_if<std::vector<double>>(&arg)) {
+      frame.set(i, std::span<const double>(*reals));
+    } else {
+      frame.set(i, Value());
+    }
+  }
+  return frame;
+}
+
+}  // namespace oar

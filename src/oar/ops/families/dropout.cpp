@@ -1,0 +1,124 @@
+// Dropout of whole channels, and dropout that keeps the mean and variance of a SELU network.
+#include "oar/ops/gen/dropout.h"
+
+#include <cmath>
+
+#include "oar/ops/core/infer.h"
+#include "oar/ops/core/operators.h"
+#include "oar/ops/core/registry.h"
+#include "oar/ops/gen/random.h"
+
+namespace oar {
+namespace {
+
+void check_probability(double p) {
+  user_check(p >= 0 && p <= 1, ErrorKind::InvalidArgument,
+             "p is {}; a probability lies between 0 and 1.", p);
+}
+
+// Drops whole channels of an input with `rank` axes.
+Tensor drop_channels(const Tensor& x, double p, bool training, std::string_view data_format,
+                     int rank, std::string_view first, std::string_view last) {
+  user_check(data_format == first || data_format == last, ErrorKind::InvalidArgument,
+             "data_format is '{}'; it can be '{}' or '{}'.", data_format, first, last);
+  user_check(x.rank() == rank, ErrorKind::InvalidArgument,
+             "x has shape {}; it must have {} axes, as in '{}'.", to_string(x.dims()), rank,
+             data_format);
+  const int64_t channels = data_format == first ? 1 : rank - 1;
+  return dropout(x, p, IntVector{0, channels}, training);
+}
+
+const OpDef dropout2d_op = {
+    .schema =
+        "dropout2d(Tensor x, float p = 0.5, bool training = True, str data_format = 'NCHW') -> "
+        "Tensor",
+    .brief = "Sets whole channels of images to 0 with probability p in training; others grow.",
+    .decompose = [](const args::dropout2d& a) -> Made {
+      return drop_channels(a.x, a.p, a.training, a.data_format, 4, "NCHW", "NHWC");
+    },
+    .traits = Trait::Random,
+    .dtypes = "float",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3, 2, 2}))
+              .add(t({2, 3, 2, 2}), 0.2, true, "NHWC")
+              .add(t({1, 2, 2, 2}), 0.5, false);
+        },
+    .python = "oar.nn.functional",
+};
+
+const OpDef dropout3d_op = {
+    .schema =
+        "dropout3d(Tensor x, float p = 0.5, bool training = True, str data_format = 'NCDHW') -> "
+        "Tensor",
+    .brief = "Sets whole channels of volumes to 0 with probability p in training; others grow.",
+    .decompose = [](const args::dropout3d& a) -> Made {
+      return drop_channels(a.x, a.p, a.training, a.data_format, 5, "NCDHW", "NDHWC");
+    },
+    .traits = Trait::Random,
+    .dtypes = "float",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3, 2, 1, 2}))
+              .add(t({2, 3, 2, 1, 2}), 0.2, true, "NDHWC")
+              .add(t({1, 2, 2, 1, 2}), 0.5, false);
+        },
+    .python = "oar.nn.functional",
+};
+
+// What selu tends to far below zero, times its scale: what dropped elements become.
+constexpr double kSeluFloor =
+    -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717;
+
+// Drops where the mask of the given shape says so, then restores mean 0 and variance 1.
+Tensor alpha_dropped(const Tensor& x, double p, bool training, Dims mask_shape) {
+  check_probability(p);
+  if (!training || p == 0) return x;
+  if (p == 1) return x * 0;
+  const double scale = 1 / std::sqrt((1 - p) * (1 + p * kSeluFloor * kSeluFloor));
+  const double shift = -scale * kSeluFloor * p;
+  const Tensor kept = dropout_mask(mask_shape, p, 1.0, x.dtype());
+  return x * (kept * scale) + ((1 - kept) * (scale * kSeluFloor) + shift);
+}
+
+const OpDef alpha_dropout_op = {
+    .schema = "alpha_dropout(Tensor x, float p = 0.5, bool training = True) -> Tensor",
+    .brief =
+        "Sets elements to what selu tends to far below zero, with probability p in training, and "
+        "keeps the mean and variance of a standard normal input.",
+    .decompose = [](const args::alpha_dropout& a) -> Made {
+      return alpha_dropped(a.x, a.p, a.training, a.x.dims());
+    },
+    .traits = Trait::Random,
+    .dtypes = "float",
+    .samples =
+        [] { return Samples().add(t({4, 7})).add(t({4}), 0.5, false).add(t({3}), 1.0).add(t({})); },
+    .python = "oar.nn.functional",
+};
+
+const OpDef feature_alpha_dropout_op = {
+    .schema = "feature_alpha_dropout(Tensor x, float p = 0.5, bool training = True) -> Tensor",
+    .brief = "alpha_dropout of whole channels, which are axis 1.",
+    .decompose = [](const args::feature_alpha_dropout& a) -> Made {
+      user_check(a.x.rank() >= 2, ErrorKind::InvalidArgument,
+                 "x has shape {}; it needs a batch and an axis of channels.",
+                 to_string(a.x.dims()));
+      Shape shape(static_cast<size_t>(a.x.rank()), 1);
+      shape[0] = a.x.dim(0);
+      shape[1] = a.x.dim(1);
+      return alpha_dropped(a.x, a.p, a.training, shape);
+    },
+    .traits = Trait::Random,
+    .dtypes = "float",
+    .samples =
+        [] { return Samples().add(t({4, 7})).add(t({2, 3, 4}), 0.2).add(t({2, 2}), 0.5, false); },
+    .python = "oar.nn.functional",
+};
+
+}  // namespace
+
+OAR_FAMILY(dropout, &dropout2d_op, &dropout3d_op, &alpha_dropout_op, &feature_alpha_dropout_op)
+
+}  // namespace oar

@@ -1,0 +1,286 @@
+// Reductions over axes. `axis` None means all of them.
+#include "oar/ops/gen/reduction.h"
+
+#include "oar/ops/core/infer.h"
+#include "oar/ops/core/operators.h"
+#include "oar/ops/core/registry.h"
+#include "oar/ops/families/count.h"
+#include "oar/ops/families/masks.h"
+#include "oar/ops/families/reduce_rules.h"
+#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/scan.h"
+#include "oar/ops/gen/shape.h"
+
+namespace oar {
+
+Tensor count_of(Dims sizes, DType dtype) {
+  const Dim count = Shape(sizes).numel();
+  if (count.is_known()) return literal(static_cast<double>(count.word()));
+  return product_of(sizes, dtype);
+}
+
+Tensor count_along(const Tensor& x, Ints axes) {
+  Shape sizes;
+  for (int64_t axis : axes) sizes.push_back(x.dims()[static_cast<size_t>(axis)]);
+  return count_of(sizes, real_type_of(x.dtype()));
+}
+
+Tensor widened(const Tensor& x) {
+  return is_floating(x.dtype()) && size_of(x.dtype()) < 4 ? cast(x, DType::Float32) : x;
+}
+
+Tensor narrowed(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
+
+Metas reduced(const Tensor& x, std::optional<Ints> axis, bool keepdim, DType dtype) {
+  return TensorMeta{dtype, reduced_shape(x.shape(), Ints(normalise_axes(axis, x.rank())), keepdim)};
+}
+
+Tensor stretch(const Tensor& kept, const Tensor& x, std::optional<Ints> axis) {
+  const Shape shape = reduced_shape(x.shape(), Ints(normalise_axes(axis, x.rank())), true);
+  return broadcast_to(reshape(kept, shape), x.dims());
+}
+
+Samples reduction_samples(TensorSpec (*spec)(Shape)) {
+  return Samples()
+      .add(spec({4, 7}))
+      .add(spec({2, 3, 5}), IntVector{1}, true)
+      .add(spec({2, 3, 5}), IntVector{0, -1})
+      .add(spec({}))
+      .add(spec({3, 0, 2}), IntVector{0});
+}
+
+namespace {
+
+const OpDef sum_op = {
+    .schema =
+        "sum(Tensor x, int[]? axis = None, dtype? dtype = None, bool keepdim = False) -> "
+        "Tensor",
+    .brief = "The sum over axes. Integers and bools are summed as int64.",
+    .infer = [](const args::sum& a) -> Metas {
+      const DType natural = is_differentiable(a.x.dtype()) ? a.x.dtype() : DType::Int64;
+      return reduced(a.x, a.axis, a.keepdim, a.dtype.value_or(natural));
+    },
+    .vjp = [](const vjp::sum& v) -> Grads {
+      return narrowed(stretch(v.grad, v.x, v.axis), v.x.dtype());
+    },
+    .saves = "x:shape",
+    .shard = "...a... -> ...... ; a@axis sum",
+    .traits = Trait::Reduction | Trait::Linear,
+    .amp = Amp::Full,
+    .numpy =
+        "np.sum(x.astype(dtype or ('int64' if x.dtype.kind in 'biu' else x.dtype)), "
+        "axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}))
+              .add(t({2, 3, 5}), IntVector{1}, std::nullopt, true)
+              .add(t({2, 3, 5}), IntVector{0, -1})
+              .add(t({}))
+              .add(t({0, 3}), IntVector{0})
+              .add(t({2, 4}), IntVector{0}, DType::Float64)
+              .add(t({2, 4}), IntVector{}, DType::Int64);
+        },
+    .python = "oar Tensor",
+    .onnx = "ReduceSum",
+};
+
+const OpDef product_of_op = {
+    .schema = "product_of(shape sizes, dtype dtype) -> Tensor",
+    .brief =
+        "The product of sizes as a 0-d tensor: a count that is only known when the program "
+        "runs.",
+    .infer = [](const args::product_of& a) -> Metas { return TensorMeta{a.dtype, Shape{}}; },
+    .shard = "whole: one number of the sizes of the whole",
+    .traits = Trait::NoGrad,
+    .numpy = "np.array(np.prod(np.array(sizes, 'int64')), dtype)",
+    .samples =
+        [] {
+          return Samples().add(IntVector{2, 3}, DType::Float32).add(IntVector{}, DType::Int64);
+        },
+};
+
+const OpDef mean_op = {
+    .schema = "mean(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "The mean over axes, in the dtype of x; of integers it is cut to an integer.",
+    .infer = [](const args::mean& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, a.x.dtype());
+    },
+    .vjp = [](const vjp::mean& v) -> Grads {
+      const auto axes = normalise_axes(v.axis, v.x.rank());
+      return stretch(v.grad / count_along(v.x, Ints(axes)), v.x, v.axis);
+    },
+    .saves = "x:shape",
+    .shard = "...a... -> ...... ; a@axis mean",
+    .traits = Trait::Reduction | Trait::Linear,
+    .dtypes = "int float complex",
+    .amp = Amp::Full,
+    .numpy = "np.mean(x, axis=tuple(axis) if axis else None, keepdims=keepdim).astype(x.dtype)",
+    .samples = [] { return reduction_samples(t).add(t({2, 6}), IntVector{}); },
+    .python = "oar Tensor",
+    .onnx = "ReduceMean",
+};
+
+// The kept axes in front, the reduced ones as a single axis at the end.
+struct Rows {
+  Rows(const Tensor& x, std::optional<Ints> axis) {
+    const auto axes = normalise_axes(axis, x.rank());
+    Dim length = 1;
+    for (int64_t i = 0; i < x.rank(); ++i) {
+      if (std::find(axes.begin(), axes.end(), i) != axes.end()) {
+        length = length * x.dim(i);
+      } else {
+        order.push_back(i);
+        shape.push_back(x.dim(i));
+      }
+    }
+    for (int64_t i : axes) order.push_back(i);
+    shape.push_back(length);
+    for (int64_t i : order) permuted.push_back(x.dim(i));
+    inverse.resize(order.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  Tensor gather(const Tensor& x) const { return reshape(transpose(x, order), shape); }
+  Tensor spread(const Tensor& rows) const { return transpose(reshape(rows, permuted), inverse); }
+
+  SmallVector<int64_t, 6> order, inverse;
+  Shape shape, permuted;
+};
+
+const OpDef prod_op = {
+    .schema =
+        "prod(Tensor x, int[]? axis = None, bool keepdim = False, dtype? dtype = None) -> "
+        "Tensor",
+    .brief = "The product over axes. Integers keep their dtype and wrap; bools multiply as int64.",
+    .infer = [](const args::prod& a) -> Metas {
+      const DType natural = is_bool(a.x.dtype()) ? DType::Int64 : a.x.dtype();
+      return reduced(a.x, a.axis, a.keepdim, a.dtype.value_or(natural));
+    },
+    .vjp = [](const vjp::prod& v) -> Grads {
+      const Rows rows(v.x, v.axis);
+      const Tensor others = product_of_others(rows.gather(narrowed(v.x, v.grad.dtype())), -1);
+      return narrowed(stretch(v.grad, v.x, v.axis) * conjugate(rows.spread(others)), v.x.dtype());
+    },
+    .saves = "x",
+    .shard = "...a... -> ...... ; a@axis again",
+    .traits = Trait::Reduction,
+    .amp = Amp::Full,
+    .numpy =
+        "np.prod(x.astype(dtype or (x.dtype if x.dtype != np.bool_ else 'int64')), "
+        "axis=tuple(axis) if axis else None, keepdims=keepdim, dtype=dtype or (x.dtype if "
+        "x.dtype != np.bool_ else 'int64'))",
+    .samples =
+        [] {
+          return reduction_samples(positive)
+              .add(t({2, 3}), IntVector{1}, false, DType::Float64)
+              .add(TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {2, 0, 3, 0, 0, 4}},
+                   IntVector{1});
+        },
+    .python = "oar Tensor",
+    .onnx = "ReduceProd",
+};
+
+const OpDef all_op = {
+    .schema = "all(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "Is every element along the axes true (not zero)?",
+    .infer = [](const args::all& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, DType::Bool);
+    },
+    .shard = "...a... -> ...... ; a@axis min",
+    .traits = Trait::Reduction | Trait::NoGrad,
+    .numpy = "np.all(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples = [] { return reduction_samples(t).add(bools({3, 2}), IntVector{0}); },
+    .python = "oar Tensor",
+};
+
+const OpDef any_op = {
+    .schema = "any(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "Is any element along the axes true (not zero)?",
+    .infer = [](const args::any& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, DType::Bool);
+    },
+    .shard = "...a... -> ...... ; a@axis max",
+    .traits = Trait::Reduction | Trait::NoGrad,
+    .numpy = "np.any(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples = [] { return reduction_samples(t).add(bools({3, 2}), IntVector{0}); },
+    .python = "oar Tensor",
+};
+
+const OpDef count_nonzero_op = {
+    .schema = "count_nonzero(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "How many elements along the axes are not zero, as int64.",
+    .infer = [](const args::count_nonzero& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, DType::Int64);
+    },
+    .decompose = [](const args::count_nonzero& a) -> Made {
+      return sum(cast(a.x, DType::Bool), a.axis, std::nullopt, a.keepdim);
+    },
+    .shard = "...a... -> ...... ; a@axis sum",
+    .traits = Trait::Reduction | Trait::NoGrad,
+    .numpy = "np.sum(x != 0, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples = [] { return reduction_samples(t); },
+    .python = "oar Tensor",
+};
+
+Tensor without_nan(const Tensor& x) {
+  return is_differentiable(x.dtype()) ? where(isnan(x), literal(0.0), x) : x;
+}
+
+const OpDef nansum_op = {
+    .schema =
+        "nansum(Tensor x, int[]? axis = None, dtype? dtype = None, bool keepdim = False) "
+        "-> Tensor",
+    .brief = "The sum over axes in which NaN counts as zero.",
+    .infer = [](const args::nansum& a) -> Metas {
+      const DType natural = is_differentiable(a.x.dtype()) ? a.x.dtype() : DType::Int64;
+      return reduced(a.x, a.axis, a.keepdim, a.dtype.value_or(natural));
+    },
+    .decompose = [](const args::nansum& a) -> Made {
+      return sum(without_nan(a.x), a.axis, a.dtype, a.keepdim);
+    },
+    .shard = "...a... -> ...... ; a@axis sum",
+    .traits = Trait::Reduction,
+    .dtypes = "int float complex",
+    .amp = Amp::Full,
+    .numpy =
+        "np.nansum(x.astype('int64') if x.dtype.kind in 'iu' else x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples =
+        [] {
+          const auto spec =
+              TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {1, NAN, 3, NAN, NAN, 2}};
+          return Samples()
+              .add(spec)
+              .add(spec, IntVector{0}, std::nullopt, true)
+              .add(t({}))
+              .add(t({0, 2}));
+        },
+    .python = "oar Tensor",
+};
+
+const OpDef nanmean_op = {
+    .schema = "nanmean(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "The mean over axes of the elements that are not NaN.",
+    .decompose = [](const args::nanmean& a) -> Made {
+      const Tensor numbers = sum(logical_not(isnan(a.x)), a.axis, std::nullopt, a.keepdim);
+      return sum(without_nan(a.x), a.axis, std::nullopt, a.keepdim) / cast(numbers, a.x.dtype());
+    },
+    .traits = Trait::FloatMath,
+    .dtypes = "float",
+    .numpy = "np.nanmean(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples =
+        [] {
+          const auto spec =
+              TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {1, NAN, 3, NAN, 5, 2}};
+          return Samples().add(spec).add(spec, IntVector{1}, true).add(t({}));
+        },
+    .python = "oar Tensor",
+};
+
+}  // namespace
+
+OAR_FAMILY(reduction, &sum_op, &product_of_op, &mean_op, &prod_op, &all_op, &any_op,
+           &count_nonzero_op, &nansum_op, &nanmean_op)
+
+}  // namespace oar

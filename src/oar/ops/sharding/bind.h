@@ -1,0 +1,30 @@
+// A text rule bound to one call, and plans from decompositions: what plan_of is made of.
+#pragma once
+
+#include "oar/ops/core/registry.h"
+#include "oar/ops/sharding/plan.h"
+#include "oar/ops/sharding/rule.h"
+
+namespace oar {
+
+// A derived in-place op has the rules of the op it is derived from. Ops live in the registry, never in a temporary.
+// NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
+inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
+
+// Gives the axes of `plan` their factors, as the rule says for this call.
+void bind_rule(const ShardRule& rule, const PlanCall& call);
+// … as the decomposition of the op shows.
+void derive_plan(const PlanCall& call);
+// Has the record a rule of its own?
+bool states_plan(const Op& op);
+// … and gives it to the axes of `plan`.
+void stated_plan(const PlanCall& call);
+// The tensors of a call with every axis whole.
+ShardPlan whole_plan(const Op& op, Args args, TensorList results);
+
+// The same call on tensors without content.
+Frame bare_call(Args args);
+
+void install_planning_layer();
+
+}  // namespace oar

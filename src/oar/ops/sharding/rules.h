@@ -1,0 +1,28 @@
+// What `plan` and `localise` rules of records share.
+#pragma once
+
+#include "oar/ops/core/op_def.h"
+
+namespace oar::sharding {
+
+// The result's axes are the first operand's, and each of them is a factor but those in `whole`.
+void keep_axes(ShardPlan& plan, Ints whole = {});
+// Each axis of the results is a factor of its own: what is made of attributes.
+void made_axes(const PlanCall& call);
+// "(ab)c -> a(bc)": the leading parts that axes have in common.
+void reshaped(const PlanCall& call);
+// x is stretched to the shape of the result; new and stretched axes are factors as well.
+void stretched(const PlanCall& call);
+// A reduction of the first operand over axes (None: all), kept or not.
+void reduced(ShardPlan& plan, std::optional<Ints> axes, Join join);
+// Updates of parameters: the tensors of one place in all the lists are cut alike.
+void like_parameters(const PlanCall& call);
+// The positions' axes stand in the place of one axis of the table, which is a masked sum.
+void looked_up(ShardPlan& plan, size_t table, size_t positions, size_t axis);
+
+// The piece's size along an axis of a result.
+Dim local_size(const PieceCall& piece, const PlanTensor& tensor, size_t axis);
+// A localise rule: the parameter of this name holds the result's shape.
+LocaliseRule result_shape(const char* parameter);
+
+}  // namespace oar::sharding

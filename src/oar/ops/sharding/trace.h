@@ -1,0 +1,50 @@
+// The calls of a decomposition, as the planning layer sees them: what plans are derived from.
+#pragma once
+
+#include <unordered_map>
+
+#include "oar/ops/core/registry.h"
+#include "oar/ops/sharding/plan.h"
+
+namespace oar {
+
+// One call of an op that states a plan. Values are numbered.
+struct TracedCall {
+  const Op* op;
+  Frame frame;
+  ShardPlan plan;
+  std::vector<int> operands, results;  // beside those of the plan
+};
+
+// Runs one op on tensors without content and writes down the calls that it is made of.
+class ShardTrace {
+ public:
+  // The operands are the values 0, 1, …
+  ShardTrace(const Op& op, Args args);
+
+  const std::vector<TracedCall>& calls() const { return calls_; }
+  size_t value_count() const { return tensors_.size(); }
+  const Tensor& tensor(int value) const { return tensors_[static_cast<size_t>(value)]; }
+  const std::vector<int>& operands() const { return operands_; }
+  const std::vector<int>& results() const { return results_; }
+  // What the operands that the op writes hold in the end.
+  const std::vector<int>& written() const { return written_; }
+  // Made by no call: the op's own constants.
+  bool is_constant(int value) const { return constant_[static_cast<size_t>(value)]; }
+
+  // Of the planning layer.
+  Outputs call(const Op& op, Args args);
+
+ private:
+  int add_value(const Tensor& t, bool constant);
+  int value_of(const Tensor& t);
+  void rename_written(const TracedCall& call, Args args);
+
+  std::vector<TracedCall> calls_;
+  std::vector<Tensor> tensors_;  // kept, so that no address is used twice
+  std::vector<bool> constant_;
+  std::unordered_map<const TensorImpl*, int> values_;
+  std::vector<int> operands_, results_, written_;
+};
+
+}  // namespace oar
