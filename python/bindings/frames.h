@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "common.h"
-#include "oar/runtime/segment.h"
+#include "oar/compiler/segments/segment.h"
 
 namespace oar::python {
 

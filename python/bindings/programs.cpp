@@ -5,14 +5,14 @@
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/replay.h"
+#include "oar/compiler/executor.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/compiler/trained_program.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/core/autocast.h"
 #include "oar/ops/core/profile.h"
-#include "oar/runtime/executor.h"
-#include "oar/runtime/trained_program.h"
 
 namespace oar::python {
 namespace {

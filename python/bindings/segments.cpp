@@ -1,5 +1,5 @@
-// Functions whose calls wait: see oar/runtime/segments.h.
-#include "oar/runtime/segments.h"
+// Functions whose calls wait: see oar/compiler/segments/segments.h.
+#include "oar/compiler/segments/segments.h"
 
 #include "frames.h"
 

@@ -1,10 +1,10 @@
 // Programs that stay open: what `oar.static` writes, call by call.
 #include "common.h"
 #include "oar/compiler/capture/known.h"
+#include "oar/compiler/executor.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
-#include "oar/runtime/executor.h"
 #include "programs.h"
 
 namespace oar::python {

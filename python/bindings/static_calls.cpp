@@ -7,7 +7,7 @@
 
 #include "call_key.h"
 #include "guards.h"
-#include "oar/runtime/trained_program.h"
+#include "oar/compiler/trained_program.h"
 #include "programs.h"
 
 namespace oar::python {

@@ -8,6 +8,7 @@
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/control_flow.h"
 #include "oar/compiler/capture/replay.h"
+#include "oar/compiler/executor.h"
 #include "oar/device/generator.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
@@ -18,4 +19,3 @@
 #include "oar/nn/safetensors.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/runtime/executor.h"

@@ -3,10 +3,10 @@
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
 #include "oar/compiler/capture/known.h"
+#include "oar/compiler/executor.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/runtime/executor.h"
 
 namespace oar {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/capture.h"
+#include "oar/compiler/executor.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
-#include "oar/runtime/executor.h"
 
 namespace oar {
 

@@ -3,9 +3,9 @@
 #include "oar/autograd/engine.h"
 #include "oar/base/flags.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/compiler/trained_program.h"
 #include "oar/ir/parse.h"
 #include "oar/ops/gen/all.h"
-#include "oar/runtime/trained_program.h"
 
 namespace oar {
 namespace {

@@ -10,11 +10,11 @@
 #include "oar/base/flags.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/compiler/trained_program.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/region.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
-#include "oar/runtime/trained_program.h"
 
 namespace oar {
 namespace {

@@ -1,4 +1,4 @@
-#include "oar/runtime/segments.h"
+#include "oar/compiler/segments/segments.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Captured functions on the tape: values and gradients as in eager mode.
-#include "oar/runtime/trained_program.h"
+#include "oar/compiler/trained_program.h"
 
 #include "capture_util.h"
 #include "oar/autograd/engine.h"

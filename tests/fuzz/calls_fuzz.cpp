@@ -9,8 +9,8 @@
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
 #include "oar/compiler/capture/capture.h"
+#include "oar/compiler/executor.h"
 #include "oar/device/generator.h"
-#include "oar/runtime/executor.h"
 #include "survey.h"
 
 namespace fuzz {

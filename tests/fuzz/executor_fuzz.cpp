@@ -8,6 +8,7 @@
 #include "oar/base/flags.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/control_flow.h"
+#include "oar/compiler/executor.h"
 #include "oar/device/generator.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
@@ -15,7 +16,6 @@
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/elementwise.h"
 #include "oar/ops/gen/reduction.h"
-#include "oar/runtime/executor.h"
 #include "survey.h"
 
 namespace fuzz {

@@ -4,8 +4,6 @@
 
 #include "oar/base/flags.h"
 #include "oar/base/parallel.h"
-#include "oar/base/scope_guard.h"
-#include "oar/compiler/passes/pass.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/runtime/working_set.h"
 
@@ -24,11 +22,6 @@ int64_t kernel_flags() {
 }
 
 std::shared_ptr<const Instance> Instance::make(Program program) {
-  // Ops that have to be taken apart are captured; whatever else is on around the run is not for them.
-  const uint32_t outer =
-      std::exchange(t_layers.off, kDispatchMask & ~uint32_t{kFunctionalise | kCapture});
-  const ScopeGuard back([outer] { t_layers.off = outer; });
-  tune(program);  // with known sizes there is more to fold
   std::optional<Lowered> lowered = lower(program);
   if (!lowered) return nullptr;
   return std::shared_ptr<const Instance>(new Instance(std::move(program), std::move(*lowered)));

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "oar/compiler/capture/capture.h"
-#include "oar/compiler/passes/pass.h"
-#include "oar/device/generator.h"
 #include "oar/ir/region.h"
 #include "oar/ops/core/run.h"
 #include "oar/ops/core/work.h"
+#include "oar/runtime/layout.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar {
@@ -15,9 +13,6 @@ namespace {
 
 // Thrown where the program needs the interpreter.
 struct NotLowerable {};
-
-// Nobody reads through it: kernels are only asked whether they would take the call.
-void* const kSomewhere = reinterpret_cast<void*>(uintptr_t{64});
 
 // Updates, and what reads their results, behind everything else. So nothing that may fail stands behind
 // a write, and what an update overwrites has had its readers.
@@ -43,15 +38,13 @@ bool may_fail(const Op& op) {
   return !op.has(Trait::Elementwise) && !op.def().view && !is_update(op) && op.name() != "assign";
 }
 
-std::optional<Program> parts_of(const Program& program, const Instruction& call);
-
 class Lowering {
  public:
   explicit Lowering(const Program& program) : program_(with_updates_last(program)) {}
   Lowered run();
 
  private:
-  using Ids = std::vector<int32_t>;  // a place per value of the program at hand
+  using Ids = std::vector<int32_t>;  // a place per value
 
   int32_t add_root(Root::Kind kind, int64_t index, const ValueType& like);
   int32_t add_place(int32_t root, int64_t offset, Tensor layout);
@@ -64,11 +57,10 @@ class Lowering {
   }
 
   void find_updates_in_place();
-  void emit_all(const Program& program, Ids& ids);
-  void emit(const Program& program, const Instruction& instruction, Ids& ids);
+  void add_constants(Ids& ids);
+  void emit(const Instruction& instruction, Ids& ids);
   void emit_view(const Instruction& call, Ids& ids);
-  void emit_update(const Program& program, const Instruction& call, Ids& ids);
-  void inline_parts(const Instruction& call, const Program& inner, Ids& ids);
+  void emit_update(const Instruction& call, Ids& ids);
   bool launch(const Instruction& call, const Ids& ids, const std::vector<int32_t>& results);
   void append(const Instruction& call, const oar_kernel* kernel, const Ids& ids,
               const std::vector<int32_t>& results);
@@ -81,7 +73,6 @@ class Lowering {
 
   const Program program_;
   Lowered out_;
-  StoragePtr nowhere_ = Storage::adopt(kSomewhere, 0, Device{}, nullptr, nullptr);
   std::vector<bool> in_place_;        // by value: a state that its update may overwrite
   std::vector<bool> goes_elsewhere_;  // by state: its old content is written to another one
 };
@@ -99,15 +90,13 @@ int32_t Lowering::add_place(int32_t root, int64_t offset, Tensor layout) {
   return static_cast<int32_t>(out_.places.size()) - 1;
 }
 
-Tensor layout_of(const StoragePtr& nowhere, const ValueType& type) {
-  if (!type.device.is_cpu() || !type.shape.is_known()) throw NotLowerable{};
-  const SmallVector<int64_t, 6> strides = contiguous_strides(type.shape);
-  return Tensor::view_of(nowhere, type.shape, {strides.data(), strides.size()}, kSomewhere,
-                         type.dtype);
+Tensor checked_layout(const ValueType& type) {
+  if (!can_be_laid_out(type)) throw NotLowerable{};
+  return layout_of(type);
 }
 
 int32_t Lowering::fresh(const ValueType& type) {
-  Tensor layout = layout_of(nowhere_, type);
+  Tensor layout = checked_layout(type);
   const int32_t root = add_root(Root::Arena, -1, type);
   return add_place(root, 0, std::move(layout));
 }
@@ -163,26 +152,16 @@ Frame Lowering::arguments(const Instruction& call, const Ids& ids) const {
 bool Lowering::launch(const Instruction& call, const Ids& ids,
                       const std::vector<int32_t>& results) {
   const Frame frame = arguments(call, ids);
-  std::vector<oar_tensor*> raw;
-  for (int32_t place : results) raw.push_back(layout(place).impl());
-  KernelCall question{};
-  question.inputs = frame.args().data();
-  question.input_count = static_cast<int32_t>(frame.size());
-  question.outputs = raw.data();
-  question.output_count = static_cast<int32_t>(raw.size());
-  question.api = &host_api();
-  for (const oar_kernel* kernel : call.op->kernels(Device{}.type)) {
-    if (kernel->accepts && kernel->accepts(&question)) continue;
-    append(call, kernel, ids, results);
-    std::vector<Tensor> made;
-    for (int32_t place : results) made.push_back(layout(place));
-    Launch& launch = out_.launches.back();
-    launch.time = guessed_time(*call.op, frame.args(), made);
-    launch.sums_by_threads =
-        std::string_view(kernel->name) == "cpu:onednn" && sums_by_threads(*call.op, frame.args());
-    return true;
-  }
-  return false;
+  std::vector<Tensor> made;
+  for (int32_t place : results) made.push_back(layout(place));
+  const oar_kernel* kernel = kernel_for(*call.op, frame.args(), made);
+  if (!kernel) return false;
+  append(call, kernel, ids, results);
+  Launch& launch = out_.launches.back();
+  launch.time = guessed_time(*call.op, frame.args(), made);
+  launch.sums_by_threads =
+      std::string_view(kernel->name) == "cpu:onednn" && sums_by_threads(*call.op, frame.args());
+  return true;
 }
 
 void Lowering::append(const Instruction& call, const oar_kernel* kernel, const Ids& ids,
@@ -223,22 +202,19 @@ void Lowering::emit_view(const Instruction& call, Ids& ids) {
   }
   const Place place = out_.places[static_cast<size_t>(shown)];
   const DType dtype = place.layout.dtype();
-  Tensor view = Tensor::view_of(nowhere_, spec->shape, {spec->strides.data(), spec->strides.size()},
-                                kSomewhere, dtype);
   ids[static_cast<size_t>(call.results[0])] =
       add_place(place.root, place.offset + spec->offset * static_cast<int64_t>(size_of(dtype)),
-                std::move(view));
+                layout_of(*spec, dtype));
 }
 
 // The kernel writes its operands: those that somebody still needs are copied first.
-void Lowering::emit_update(const Program& program, const Instruction& call, Ids& ids) {
+void Lowering::emit_update(const Instruction& call, Ids& ids) {
   Instruction written = call;
   Ids with_copies = ids;
   size_t result = 0;
   for_each_updated(call, [&](ValueId id) {
     int32_t& place = with_copies[static_cast<size_t>(id)];
-    const bool free = &program == &program_ && in_place_[static_cast<size_t>(id)];
-    if (!free) place = copy(place);
+    if (!in_place_[static_cast<size_t>(id)]) place = copy(place);
     ids[static_cast<size_t>(call.results[result++])] = place;
   });
   // What the schema calls results are the first of the written parameters again.
@@ -253,97 +229,28 @@ void Lowering::emit_update(const Program& program, const Instruction& call, Ids&
   if (!launch(written, with_copies, results)) throw NotLowerable{};
 }
 
-// What inference could not decide while sizes were open is decided now; kernels do not ask again.
-void check_types(const Program& program, const Instruction& call) {
-  const Frame frame = with_operands(call.attributes.clone(), call, [&](size_t, ValueId id) {
-    const ValueType& type = program.type_of(id);
-    return Tensor::meta(type.shape, type.dtype, type.device);
-  });
-  const LayersOff off(kDispatchMask);
-  const Metas metas = infer_types(*call.op, frame.args());
-  if (is_update(*call.op)) return;  // their results are the operands
-  internal_check(metas.size() == call.results.size(), "{} results, not {}", metas.size(),
-                 call.results.size());
-  for (size_t i = 0; i < metas.size(); ++i) {
-    const ValueType& type = program.type_of(call.results[i]);
-    user_check(metas[i].dtype == type.dtype && metas[i].shape == type.shape,
-               ErrorKind::InvalidArgument,
-               "{} is {} at these sizes, but {} by the program {}.\nhint: Capture the function for "
-               "these sizes too.",
-               program.label(call.results[i]), ValueType{metas[i].dtype, metas[i].shape, {}}.str(),
-               type.str(), program.name);
-  }
-}
-
-void Lowering::emit(const Program& program, const Instruction& instruction, Ids& ids) {
+void Lowering::emit(const Instruction& instruction, Ids& ids) {
   const OpScope scope(instruction.op->name().c_str());
   if (instruction.op->has(Trait::DataDependent)) throw NotLowerable{};
-  check_types(program, instruction);
+  check_types(program_, instruction);
   if (instruction.op->def().view) return emit_view(instruction, ids);
-  if (is_update(*instruction.op)) return emit_update(program, instruction, ids);
+  if (is_update(*instruction.op)) return emit_update(instruction, ids);
   std::vector<int32_t> results;
-  for (ValueId id : instruction.results) results.push_back(fresh(program.type_of(id)));
-  if (!launch(instruction, ids, results)) {
-    if (std::optional<Program> parts = parts_of(program, instruction))
-      return inline_parts(instruction, *parts, ids);  // the fresh places stay empty
-    append(instruction, nullptr, ids, results);       // only its function knows: a user's op
-  }
+  for (ValueId id : instruction.results) results.push_back(fresh(program_.type_of(id)));
+  if (!launch(instruction, ids, results))
+    append(instruction, nullptr, ids, results);  // only its function knows
   for (size_t i = 0; i < results.size(); ++i)
     ids[static_cast<size_t>(instruction.results[i])] = results[i];
 }
 
-// An op without a kernel for this call: its parts, captured at these sizes. None where its function
-// looks at values or draws random numbers by itself.
-std::optional<Program> parts_of(const Program& program, const Instruction& call) {
-  if (!call.op->def().decompose || has_regions(call)) return std::nullopt;
-  std::vector<InputSpec> specs;
-  for_each_operand(call, [&](ValueId id) {
-    specs.push_back({program.type_of(id).dtype, program.type_of(id).shape});
-  });
-  const auto parts = [&](const std::vector<Tensor>& inputs) {
-    size_t next = 0;
-    const Frame frame = with_operands(call.attributes.clone(), call,
-                                      [&](size_t, ValueId) { return inputs[next++]; });
-    const Outputs made = call.op->def().decompose(frame.args());
-    return std::vector<Tensor>(made.begin(), made.end());
-  };
-  const RandomState before = generator::state();
-  Program inner;
-  try {
-    inner = capture(parts, specs, call.op->name());
-  } catch (const Error&) {
-    return std::nullopt;  // the run will tell
-  }
-  if (generator::state() != before) {
-    generator::set_state(before);
-    return std::nullopt;
-  }
-  if (!inner.states.empty()) return std::nullopt;
-  for (Instruction& part : inner.body.instructions) part.location = call.location;
-  optimise(inner);
-  return inner;
-}
-
-void Lowering::inline_parts(const Instruction& call, const Program& inner, Ids& ids) {
-  std::vector<int32_t> given;
-  for_each_operand(call, [&](ValueId id) { given.push_back(ids[static_cast<size_t>(id)]); });
-  Ids inner_ids(inner.values.size(), -1);
-  for (size_t i = 0; i < inner.inputs.size(); ++i)
-    inner_ids[static_cast<size_t>(inner.inputs[i])] = given[i];
-  emit_all(inner, inner_ids);
-  for (size_t i = 0; i < call.results.size(); ++i)
-    ids[static_cast<size_t>(call.results[i])] = inner_ids[static_cast<size_t>(inner.outputs[i])];
-}
-
-void Lowering::emit_all(const Program& program, Ids& ids) {
-  for (const Constant& c : program.constants) {
+void Lowering::add_constants(Ids& ids) {
+  for (const Constant& c : program_.constants) {
     if (!c.tensor.is_dense() || !c.tensor.device().is_cpu()) throw NotLowerable{};
     const int32_t root = add_root(Root::Constant, static_cast<int64_t>(out_.constants.size()),
                                   {c.tensor.dtype(), c.tensor.shape(), Device{}});
     out_.constants.push_back(c.tensor);
     ids[static_cast<size_t>(c.value)] = add_place(root, 0, Tensor(c.tensor->alias()));
   }
-  for (const Instruction& instruction : program.body.instructions) emit(program, instruction, ids);
 }
 
 // ---- results -----------------------------------------------------------------------------------
@@ -428,7 +335,7 @@ Lowered Lowering::run() {
   Ids ids(program_.values.size(), -1);
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     const ValueType& type = program_.type_of(program_.inputs[i]);
-    Tensor layout = layout_of(nowhere_, type);
+    Tensor layout = checked_layout(type);
     const int32_t root = add_root(Root::Input, static_cast<int64_t>(i), type);
     ids[static_cast<size_t>(program_.inputs[i])] = add_place(root, 0, std::move(layout));
   }
@@ -436,18 +343,40 @@ Lowered Lowering::run() {
     const State& s = program_.states[i];
     if (!s.tensor.is_dense() || !s.tensor.is_contiguous()) throw NotLowerable{};
     const ValueType& type = program_.type_of(s.value);
-    Tensor layout = layout_of(nowhere_, type);
+    Tensor layout = checked_layout(type);
     const int32_t root = add_root(Root::State, static_cast<int64_t>(i), type);
     ids[static_cast<size_t>(s.value)] = add_place(root, 0, std::move(layout));
   }
   find_updates_in_place();
-  emit_all(program_, ids);
+  add_constants(ids);
+  for (const Instruction& instruction : program_.body.instructions) emit(instruction, ids);
   finish_outputs(ids);
   finish_states(ids);
   return std::move(out_);
 }
 
 }  // namespace
+
+void check_types(const Program& program, const Instruction& call) {
+  const Frame frame = with_operands(call.attributes.clone(), call, [&](size_t, ValueId id) {
+    const ValueType& type = program.type_of(id);
+    return Tensor::meta(type.shape, type.dtype, type.device);
+  });
+  const LayersOff off(kDispatchMask);
+  const Metas metas = infer_types(*call.op, frame.args());
+  if (is_update(*call.op)) return;  // their results are the operands
+  internal_check(metas.size() == call.results.size(), "{} results, not {}", metas.size(),
+                 call.results.size());
+  for (size_t i = 0; i < metas.size(); ++i) {
+    const ValueType& type = program.type_of(call.results[i]);
+    user_check(metas[i].dtype == type.dtype && metas[i].shape == type.shape,
+               ErrorKind::InvalidArgument,
+               "{} is {} at these sizes, but {} by the program {}.\nhint: Capture the function for "
+               "these sizes too.",
+               program.label(call.results[i]), ValueType{metas[i].dtype, metas[i].shape, {}}.str(),
+               type.str(), program.name);
+  }
+}
 
 std::optional<Lowered> lower(const Program& program) {
   try {

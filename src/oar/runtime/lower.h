@@ -46,6 +46,11 @@ struct Lowered {
 // Whether the place is all of its root.
 bool fills_root(const Lowered& lowered, int32_t place);
 
+// Refuses a call whose results are not of the program's types: what inference could not decide while sizes were open is decided when they
+// are known, and kernels do not ask again.
+void check_types(const Program& program, const Instruction& call);
+
+// Calls that no kernel takes are calls of the op's function; the compiler's pass `expand` leaves none that could be taken apart.
 // None where the program cannot be laid out ahead of its runs: a size depends on data, or a device is
 // not the CPU. A launch that writes a state stands behind every launch that may fail.
 std::optional<Lowered> lower(const Program& program);

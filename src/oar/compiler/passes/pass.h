@@ -12,6 +12,7 @@ enum class PassUse : uint8_t {
   Running,    // what the kernels at hand like best; results may differ by rounding
   Inference,  // for weights that will not change any more; results may differ by rounding
   Cutting,    // exact: of a function with its derivative, before it is cut into halves
+  Lowering,   // exact: at known sizes, last of all, for the device's kernels
 };
 
 struct Pass {
@@ -37,6 +38,9 @@ void tune(Program& program);
 // those for inference run too.
 Program for_inference(const Program& program);
 
+// A program at known sizes for the device's kernels: the passes for lowering.
+void expand_for_kernels(Program& program);
+
 // A function with its derivative (backward.h) that is about to be cut: the passes for that.
 void prepare_cut(Program& program);
 
@@ -51,5 +55,6 @@ bool drop_traces(Program& program);
 bool choose_layout(Program& program);
 bool fuse_epilogues(Program& program);
 bool recompute(Program& program);
+bool expand(Program& program);
 
 }  // namespace oar

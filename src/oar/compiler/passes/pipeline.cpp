@@ -34,6 +34,7 @@ constexpr Pass kPasses[] = {
      fuse_epilogues, PassUse::Running},
     {"recompute", "cheap values are made again for the derivative where memory is short", recompute,
      PassUse::Cutting},
+    {"expand", "calls that no kernel takes become their parts", expand, PassUse::Lowering},
 };
 
 // Every pass leaves fewer or simpler calls, so few rounds do; the bound is for a pass that errs.
@@ -90,10 +91,15 @@ bool optimise(Program& program) { return run_rounds(program, PassUse::Always); }
 
 void tune(Program& program) { run_rounds(program, PassUse::Running); }
 
-void prepare_cut(Program& program) {
+namespace {
+void run_once(Program& program, PassUse use) {
   for (const Pass& pass : kPasses)
-    if (pass.use == PassUse::Cutting) run_pass(pass, program);
+    if (pass.use == use) run_pass(pass, program);
 }
+}  // namespace
+
+void prepare_cut(Program& program) { run_once(program, PassUse::Cutting); }
+void expand_for_kernels(Program& program) { run_once(program, PassUse::Lowering); }
 
 Program for_inference(const Program& program) {
   Program copy = program;

@@ -1,4 +1,4 @@
-#include "oar/runtime/trained_program.h"
+#include "oar/compiler/trained_program.h"
 
 #include <algorithm>
 

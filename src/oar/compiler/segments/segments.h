@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "oar/base/fork_mutex.h"
-#include "oar/runtime/segment.h"
+#include "oar/compiler/segments/segment.h"
 
 namespace oar {
 

@@ -1,9 +1,8 @@
-#include "oar/runtime/executor.h"
+#include "oar/runtime/runner.h"
 
 #include <algorithm>
 
 #include "oar/base/interrupt.h"
-#include "oar/compiler/capture/replay.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/profile.h"
@@ -12,11 +11,11 @@
 
 namespace oar {
 
-class Executor::Run {
+class Runner::Run {
  public:
-  Run(const Executor& executor, std::vector<Tensor> inputs, SymbolValues sizes)
-      : executor_(executor),
-        program_(executor.program_),
+  Run(const Runner& runner, std::vector<Tensor> inputs, SymbolValues sizes)
+      : runner_(runner),
+        program_(runner.program_),
         tensors_(program_.values.size()),
         values_(std::move(sizes)) {
     for (size_t i = 0; i < inputs.size(); ++i) at(program_.inputs[i]) = std::move(inputs[i]);
@@ -54,7 +53,7 @@ class Executor::Run {
     const Instruction& instruction = program_.body.instructions[index];
     Frame evaluated;
     Args attributes = instruction.attributes.args();
-    if (executor_.symbolic_[index]) {
+    if (runner_.symbolic_[index]) {
       evaluated = replace_dims(attributes, [&](Dim d) { return values_.evaluate(d); });
       attributes = evaluated.args();
     }
@@ -77,10 +76,10 @@ class Executor::Run {
     timed.reset();
     if (is_update(*instruction.op))
       made = written_arguments(*instruction.op, {args.data(), args.size()});
-    if (executor_.binder_.binds_results(index))
-      executor_.binder_.bind_results(program_, index, {made.data(), made.size()}, values_);
+    if (runner_.binder_.binds_results(index))
+      runner_.binder_.bind_results(program_, index, {made.data(), made.size()}, values_);
     for (size_t i = 0; i < made.size(); ++i) at(instruction.results[i]) = std::move(made[i]);
-    for (ValueId id : executor_.last_uses_[index]) at(id) = Tensor();
+    for (ValueId id : runner_.last_uses_[index]) at(id) = Tensor();
   }
 
   // New contents may lie in the memory that they are written to, or in that of another state (a
@@ -107,13 +106,14 @@ class Executor::Run {
     }
   }
 
-  const Executor& executor_;
+  const Runner& runner_;
   const Program& program_;
   std::vector<Tensor> tensors_;
   SymbolValues values_;
 };
 
-Executor::Executor(Program program) : program_(std::move(program)), binder_(program_) {
+Runner::Runner(Program program, Prepare prepare)
+    : program_(std::move(program)), prepare_(prepare), binder_(program_) {
   const std::vector<Instruction>& instructions = program_.body.instructions;
   last_uses_.resize(instructions.size());
   std::vector<bool> needed(program_.values.size(), false);
@@ -133,12 +133,7 @@ Executor::Executor(Program program) : program_(std::move(program)), binder_(prog
     symbolic_.push_back(has_symbolic_attributes(instruction.attributes.args()));
 }
 
-std::vector<Tensor> Executor::run_on(std::vector<Tensor> inputs) const {
-  uint32_t layers = t_layers.on;
-  for (const Tensor& t : inputs)
-    if (t.defined()) layers |= t->flags;
-  constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
-  if (layers & ~t_layers.off & kInvolved) return replay(program_, inputs);
+std::vector<Tensor> Runner::run_on(std::vector<Tensor> inputs) const {
   const LaunchNow now;
   for (const Tensor& t : inputs) note_read(t);
   for (const State& s : program_.states) note_read(s.tensor);
@@ -150,13 +145,13 @@ std::vector<Tensor> Executor::run_on(std::vector<Tensor> inputs) const {
   return Run(*this, std::move(inputs), std::move(sizes)).execute();
 }
 
-std::vector<Tensor> Executor::interpret(TensorList inputs) const {
+std::vector<Tensor> Runner::interpret(TensorList inputs) const {
   SymbolValues sizes = binder_.bind(program_, inputs);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
   return Run(*this, {inputs.begin(), inputs.end()}, std::move(sizes)).execute();
 }
 
-std::string Executor::misfit(TensorList inputs) const {
+std::string Runner::misfit(TensorList inputs) const {
   try {
     check_states();
     binder_.bind(program_, inputs);
@@ -166,7 +161,7 @@ std::string Executor::misfit(TensorList inputs) const {
   }
 }
 
-void Executor::check_states() const {
+void Runner::check_states() const {
   const auto check = [&](ValueId id, const Tensor& t) {
     const ValueType& type = program_.type_of(id);
     user_check(t.is_dense() && t.dtype() == type.dtype && t.shape() == type.shape,
@@ -179,17 +174,17 @@ void Executor::check_states() const {
   for (const Constant& c : program_.constants) check(c.value, c.tensor);
 }
 
-std::shared_ptr<const Instance> Executor::instance(TensorList inputs) const {
+std::shared_ptr<const Instance> Runner::instance(TensorList inputs) const {
   SymbolValues sizes = binder_.bind(program_, inputs);
   return instance_for(sizes);
 }
 
-std::shared_ptr<const Instance> Executor::instance_at_known_sizes() const {
+std::shared_ptr<const Instance> Runner::instance_at_known_sizes() const {
   SymbolValues none;
   return instance_for(none);
 }
 
-std::shared_ptr<const Instance> Executor::instance_for(SymbolValues& sizes) const {
+std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes) const {
   if (watches_ops()) return nullptr;
   std::vector<int64_t> key{kernel_flags()};
   for (Dim symbol : program_.symbols) {
@@ -210,8 +205,9 @@ std::shared_ptr<const Instance> Executor::instance_for(SymbolValues& sizes) cons
     if (const Cached* ready = find()) return ready->instance;
   }
   // Made while runs at other sizes go on. Of two threads that make the same one, the first is heard.
-  std::shared_ptr<const Instance> made =
-      Instance::make(specialised(program_, [&](Dim d) { return sizes.evaluate(d); }));
+  Program program = specialised(program_, [&](Dim d) { return sizes.evaluate(d); });
+  if (prepare_) prepare_(program);
+  std::shared_ptr<const Instance> made = Instance::make(std::move(program));
   std::shared_ptr<const Instance> dropped;  // destroyed after the lock is free
   const std::lock_guard lock(mutex_);
   if (const Cached* ready = find()) return ready->instance;

@@ -1,8 +1,8 @@
-#include "oar/runtime/region_runs.h"
+#include "oar/compiler/region_runs.h"
 
 #include "oar/compiler/capture/regions.h"
 #include "oar/compiler/capture/replay.h"
-#include "oar/runtime/executor.h"
+#include "oar/compiler/executor.h"
 
 namespace oar {
 namespace {

@@ -1,4 +1,4 @@
-#include "oar/runtime/segment.h"
+#include "oar/compiler/segments/segment.h"
 
 #include <cstring>
 

@@ -14,18 +14,19 @@ namespace oar {
 
 // A program made ready to run, for any sizes it allows. Runs of a program that writes no state may
 // overlap in several threads.
-class Executor {
+class Runner {
  public:
-  explicit Executor(Program program);
+  // Gets a program at known sizes ready for its kernels. The compiler knows how; a program that has been through it needs nothing.
+  using Prepare = void (*)(Program& program);
 
-  // Without gradients. States are written at the end, all or, where an instruction fails, none.
-  // Inside a capture or a transform the program's calls take part in it instead.
+  explicit Runner(Program program, Prepare prepare = nullptr);
+
+  // Without gradients and layers. States are written at the end, all or, where an instruction fails, none.
   std::vector<Tensor> run(TensorList inputs) const {
     return run_on({inputs.begin(), inputs.end()});
   }
   // … on inputs that the caller no longer needs: their memory serves the rest of the run.
   std::vector<Tensor> run_on(std::vector<Tensor> inputs) const;
-  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const { return run(inputs); }
 
   // One instruction after the other, without making anything ready for the next run at these sizes.
   std::vector<Tensor> interpret(TensorList inputs) const;
@@ -51,6 +52,7 @@ class Executor {
   std::shared_ptr<const Instance> instance_for(SymbolValues& sizes) const;
 
   Program program_;
+  Prepare prepare_;
   InputBinder binder_;
   std::vector<bool> symbolic_;                   // per instruction: attributes to evaluate
   std::vector<std::vector<ValueId>> last_uses_;  // per instruction: values that end there

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "oar/compiler/capture/joint.h"
-#include "oar/runtime/executor.h"
+#include "oar/compiler/executor.h"
 
 namespace oar {
 

@@ -6,11 +6,11 @@
 #include "oar/base/crash_handler.h"
 #include "oar/base/flags.h"
 #include "oar/compiler/capture/layers.h"
+#include "oar/compiler/region_runs.h"
 #include "oar/ops/core/autocast.h"
 #include "oar/ops/core/profile.h"
 #include "oar/ops/families/selected_rows.h"
 #include "oar/ops/sharding/bind.h"
-#include "oar/runtime/region_runs.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar {

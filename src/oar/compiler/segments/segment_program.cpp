@@ -6,8 +6,8 @@
 
 #include "oar/base/fork_mutex.h"
 #include "oar/base/hash.h"
-#include "oar/runtime/instance.h"
-#include "oar/runtime/segment.h"
+#include "oar/compiler/executor.h"
+#include "oar/compiler/segments/segment.h"
 
 namespace oar {
 
@@ -59,6 +59,7 @@ class Building {
       program_.outputs.push_back(memory_values_[static_cast<size_t>(i)]);
     for (int32_t i : segment_.written)
       program_.outputs.push_back(place_values_[static_cast<size_t>(i)]);
+    prepare_to_run(program_);
     parts_->instance = Instance::make(std::move(program_));
     return parts_->instance ? std::move(parts_) : nullptr;
   }

@@ -1,0 +1,158 @@
+// Calls that no kernel takes become the calls of their decomposition, until kernels take them all. What has neither a kernel nor a
+// decomposition stays: a user's op, or one that looks at values.
+#include <optional>
+#include <unordered_map>
+
+#include "oar/compiler/capture/capture.h"
+#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/pass.h"
+#include "oar/device/generator.h"
+#include "oar/ir/region.h"
+#include "oar/runtime/layout.h"
+#include "oar/runtime/lower.h"
+
+namespace oar {
+namespace {
+
+// The decomposition of a call, captured at its sizes. None where its function looks at values or draws random numbers by itself.
+std::optional<Program> parts_of(const Program& program, const Instruction& call) {
+  if (!call.op->def().decompose || has_regions(call)) return std::nullopt;
+  std::vector<InputSpec> specs;
+  for_each_operand(call, [&](ValueId id) {
+    specs.push_back({program.type_of(id).dtype, program.type_of(id).shape});
+  });
+  const auto parts = [&](const std::vector<Tensor>& inputs) {
+    size_t next = 0;
+    const Frame frame = with_operands(call.attributes.clone(), call,
+                                      [&](size_t, ValueId) { return inputs[next++]; });
+    const Outputs made = call.op->def().decompose(frame.args());
+    return std::vector<Tensor>(made.begin(), made.end());
+  };
+  const RandomState before = generator::state();
+  Program inner;
+  try {
+    inner = capture(parts, specs, call.op->name());
+  } catch (const Error&) {
+    return std::nullopt;  // the run will tell
+  }
+  if (generator::state() != before) {
+    generator::set_state(before);
+    return std::nullopt;
+  }
+  if (!inner.states.empty()) return std::nullopt;
+  for (const ProgramValue& value : inner.values)
+    if (!can_be_laid_out(value.type)) return std::nullopt;
+  for (Instruction& part : inner.body.instructions) part.location = call.location;
+  optimise(inner);
+  return inner;
+}
+
+class Expansion {
+ public:
+  explicit Expansion(Program& program) : program_(program) {}
+
+  bool run() {
+    for (const ProgramValue& value : program_.values) {
+      if (!can_be_laid_out(value.type)) return false;
+      layouts_.push_back(layout_of(value.type));
+    }
+    for (Instruction& call : std::exchange(program_.body.instructions, {})) add(std::move(call));
+    program_.body.instructions = std::move(calls_);
+    if (!expanded_) return false;
+    Aliases aliases(program_);
+    for (const auto& [from, to] : same_) aliases.set(from, to);
+    aliases.apply_to_results(program_);
+    remove_dead(program_);
+    program_.renumber();
+    return true;
+  }
+
+ private:
+  void add(Instruction call);
+  bool has_kernel(const Instruction& call);
+  void lay_out_view(const Instruction& call);
+  void add_parts(const Instruction& call, const Program& parts);
+
+  Frame arguments(const Instruction& call) const {
+    return with_operands(call.attributes.clone(), call,
+                         [&](size_t, ValueId id) { return layouts_[static_cast<size_t>(id)]; });
+  }
+  ValueId add_value(const ValueType& type) {
+    layouts_.push_back(layout_of(type));
+    return program_.add_value(type);
+  }
+  ValueId resolved(ValueId id) const {
+    const auto found = same_.find(id);
+    return found == same_.end() ? id : found->second;
+  }
+
+  Program& program_;
+  std::vector<Tensor> layouts_;  // by value
+  std::vector<Instruction> calls_;
+  std::unordered_map<ValueId, ValueId> same_;  // results of calls that were taken apart
+  bool expanded_ = false;
+};
+
+bool Expansion::has_kernel(const Instruction& call) {
+  const OpScope scope(call.op->name().c_str());
+  check_types(program_, call);
+  const Frame frame = arguments(call);
+  std::vector<Tensor> results;
+  for (ValueId id : call.results) results.push_back(layouts_[static_cast<size_t>(id)]);
+  return kernel_for(*call.op, frame.args(), results) != nullptr;
+}
+
+// Where the layout does not allow a view, lowering copies first, and the copy is row-major.
+void Expansion::lay_out_view(const Instruction& call) {
+  Frame frame = arguments(call);
+  const ValueId base = operand(call, 0);
+  std::optional<ViewSpec> spec = call.op->def().view(frame.args());
+  if (!spec) {
+    frame.set_tensor(0, layout_of(program_.type_of(base)));
+    spec = call.op->def().view(frame.args());
+  }
+  if (spec)
+    layouts_[static_cast<size_t>(call.results[0])] =
+        layout_of(*spec, program_.type_of(call.results[0]).dtype);
+}
+
+void Expansion::add(Instruction call) {
+  for (Operand& operand : call.operands)
+    for (ValueId& id : operand.ids) id = resolved(id);
+  const bool is_view = static_cast<bool>(call.op->def().view);
+  if (is_view) lay_out_view(call);
+  if (!is_view && !is_update(*call.op) && !call.op->has(Trait::DataDependent) &&
+      !has_kernel(call)) {
+    const std::optional<Program> parts = parts_of(program_, call);
+    if (parts) return add_parts(call, *parts);
+  }
+  calls_.push_back(std::move(call));
+}
+
+void Expansion::add_parts(const Instruction& call, const Program& parts) {
+  expanded_ = true;
+  std::vector<ValueId> ids(parts.values.size(), kNoValue);
+  const auto at = [&](ValueId id) -> ValueId& { return ids[static_cast<size_t>(id)]; };
+  size_t next = 0;
+  for_each_operand(call, [&](ValueId id) { at(parts.inputs[next++]) = id; });
+  for (const Constant& c : parts.constants) {
+    at(c.value) = add_value(parts.type_of(c.value));
+    program_.constants.push_back({at(c.value), c.tensor});
+  }
+  for (const Instruction& part : parts.body.instructions) {
+    Instruction copy = part;
+    for (Operand& operand : copy.operands)
+      for (ValueId& id : operand.ids)
+        if (id != kNoValue) id = at(id);
+    for (ValueId& id : copy.results) id = at(id) = add_value(parts.type_of(id));
+    add(std::move(copy));
+  }
+  for (size_t i = 0; i < call.results.size(); ++i)
+    same_[call.results[i]] = resolved(at(parts.outputs[i]));
+}
+
+}  // namespace
+
+bool expand(Program& program) { return Expansion(program).run(); }
+
+}  // namespace oar
