@@ -6,6 +6,7 @@
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/device/generator.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
@@ -73,13 +74,14 @@ PyObject* problems(PyObject* self, PyObject*) {
   });
 }
 
+template <bool kAsFunction>
 PyObject* run(PyObject* self, PyObject* inputs) {
   return guarded([&] {
     const std::vector<Tensor> given = tensors_of(inputs);
     std::vector<Tensor> outputs;
     {
       const GilRelease release;
-      outputs = executor_of(self).run(given);
+      outputs = kAsFunction ? executor_of(self).call(given) : executor_of(self).run(given);
     }
     return wrap_list(outputs);
   });
@@ -191,8 +193,9 @@ PyObject* capture_function(PyObject*, PyObject* args) {
   PyObject *function, *specs;
   const char* name;
   if (!PyArg_ParseTuple(args, "OOs", &function, &specs, &name)) return nullptr;
-  return guarded(
-      [&] { return wrap_program(capture(python_function(function), specs_of(specs), name)); });
+  return guarded([&] {
+    return wrap_program(capture(python_function(function), specs_of(specs), name, false));
+  });
 }
 
 // ---- functions with their derivatives ----------------------------------------------------------
@@ -213,13 +216,19 @@ void dealloc_trained(PyObject* self) {
   Py_DECREF(type);
 }
 
+// None where a call fails: nothing has changed then, and the function itself can be called to say why.
 PyObject* run_trained(PyObject* self, PyObject* inputs) {
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
     const std::vector<Tensor> given = tensors_of(inputs);
     std::vector<Tensor> outputs;
-    {
+    const RandomState before = generator::state();
+    try {
       const GilRelease release;
       outputs = trained_of(self).run(given);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Interrupted || error.kind() == ErrorKind::Internal) throw;
+      generator::set_state(before);
+      Py_RETURN_NONE;
     }
     return wrap_list(outputs);
   });
@@ -298,7 +307,8 @@ PyObject* capture_trained(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kTrainedMethods[] = {
-    {"run", run_trained, METH_O, "Runs it on a list of tensors; the tape sees one step."},
+    {"run", run_trained, METH_O,
+     "Runs it on a list of tensors; the tape sees one step. None, and nothing changed, where a call fails."},
     {"fits", fits, METH_O,
      "Why a run on these tensors would not do what the function does; None if it would."},
     {}};
@@ -391,7 +401,9 @@ PyMethodDef kMethods[] = {
     {"full_text", full_text, METH_NOARGS, "The program as text, constants included."},
     {"states", states, METH_NOARGS, "Names and tensors of its states."},
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
-    {"run", run, METH_O, "Runs it on a list of tensors."},
+    {"run", run<false>, METH_O, "Runs it on a list of tensors."},
+    {"call", run<true>, METH_O,
+     "Runs it on a list of tensors, in the place of the captured function."},
     {"differentiate", differentiate_method, METH_VARARGS, nullptr},
     {"optimised", optimised, METH_O, "The program after the passes; for inference if true."},
     {}};

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "oar/autograd/node.h"
 #include "oar/base/interrupt.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/ops/dispatcher.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/launch_queue.h"
 #include "oar/ops/profile.h"
+#include "oar/ops/program_args.h"
+#include "oar/ops/run.h"
 #include "oar/tensor/read_hook.h"
 
 namespace oar {
@@ -50,6 +53,15 @@ class Executor::Run {
     return t->autograd || t.has(kRecording) ? Tensor(t->alias()) : t;
   }
 
+  // An error of a part is told of what the user called; those of regions have been.
+  static Outputs run_named(const Instruction& instruction, Args args) try {
+    return run_op(*instruction.op, args);
+  } catch (Error& error) {
+    if (instruction.called && !takes_programs(instruction.op->schema()))
+      error.with_op(instruction.called);
+    throw;
+  }
+
   void step(size_t index) {
     const Instruction& instruction = program_.body.instructions[index];
     Frame evaluated;
@@ -73,7 +85,7 @@ class Executor::Run {
     }
     std::optional<ProfiledCall> timed;
     if (profiling()) timed.emplace(*instruction.op, Args(args.data(), args.size()));
-    Outputs made = run_op(*instruction.op, {args.data(), args.size()});
+    Outputs made = run_named(instruction, {args.data(), args.size()});
     timed.reset();
     if (is_update(*instruction.op))
       made = written_arguments(*instruction.op, {args.data(), args.size()});
@@ -154,6 +166,29 @@ std::vector<Tensor> Executor::interpret(TensorList inputs) const {
   SymbolValues sizes = binder_.bind(program_, inputs);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
   return Run(*this, {inputs.begin(), inputs.end()}, std::move(sizes)).execute();
+}
+
+std::string shown_name(const Tensor& t) {
+  const History* h = maybe_history(t);
+  return h && !h->name.empty() ? h->name : t.describe();
+}
+
+std::string Executor::shared_memory(TensorList inputs) const {
+  for (const State& s : program_.states) {
+    if (s.written == kNoValue) continue;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].is_dense() && inputs[i]->storage == s.tensor->storage &&
+          shares_elements(inputs[i], s.tensor))
+        return format("argument {} shares memory with {}, which the function {} writes",
+                      program_.label(program_.inputs[i]), shown_name(s.tensor), program_.name);
+  }
+  return {};
+}
+
+void Executor::check_apart(TensorList inputs) const {
+  const std::string shared = shared_memory(inputs);
+  user_check(shared.empty(), ErrorKind::Unsupported,
+             "{}.\nhint: Pass a copy, x.clone(), or call the function itself.", shared);
 }
 
 std::string Executor::misfit(TensorList inputs) const {

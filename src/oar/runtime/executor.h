@@ -31,6 +31,15 @@ class Executor {
   std::vector<Tensor> interpret(TensorList inputs) const;
 
   const Program& program() const { return program_; }
+  // An input that lies in memory which a run writes: the program reads it as it was before, the captured function would
+  // not. Empty if there is none.
+  std::string shared_memory(TensorList inputs) const;
+  // In the place of the captured function: an error where the two would differ.
+  std::vector<Tensor> call(TensorList inputs) const {
+    check_apart(inputs);
+    return run(inputs);
+  }
+  void check_apart(TensorList inputs) const;
   // Why these inputs, or the states as they are now, are not for this program; empty if they are.
   std::string misfit(TensorList inputs) const;
   // The instance that runs these inputs; none where they are interpreted.
@@ -57,5 +66,8 @@ class Executor {
   mutable ForkMutex mutex_;
   mutable std::vector<Cached> instances_;  // the most recently used last
 };
+
+// A tensor in a text for the user: its name, else what it is.
+std::string shown_name(const Tensor& t);
 
 }  // namespace oar

@@ -197,6 +197,7 @@ void Lowering::append(const Instruction& call, const oar_kernel* kernel, const I
   made.attributes = call.attributes.clone();
   made.results = results;
   made.location = call.location;
+  made.called = call.called ? call.called : call.op->name().c_str();
 }
 
 int32_t Lowering::copy(int32_t place) {
@@ -319,7 +320,10 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call)
     return std::nullopt;
   }
   if (!inner.states.empty()) return std::nullopt;
-  for (Instruction& part : inner.body.instructions) part.location = call.location;
+  for (Instruction& part : inner.body.instructions) {
+    part.location = call.location;
+    part.called = call.called ? call.called : call.op->name().c_str();
+  }
   optimise(inner);
   return inner;
 }
