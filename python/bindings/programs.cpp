@@ -216,21 +216,10 @@ void dealloc_trained(PyObject* self) {
   Py_DECREF(type);
 }
 
-// None where a call fails: nothing has changed then, and the function itself can be called to say why.
 PyObject* run_trained(PyObject* self, PyObject* inputs) {
-  return guarded([&]() -> PyObject* {
-    const std::vector<Tensor> given = tensors_of(inputs);
-    std::vector<Tensor> outputs;
-    const RandomState before = generator::state();
-    try {
-      const GilRelease release;
-      outputs = trained_of(self).run(given);
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::Interrupted || error.kind() == ErrorKind::Internal) throw;
-      generator::set_state(before);
-      Py_RETURN_NONE;
-    }
-    return wrap_list(outputs);
+  return guarded([&] {
+    const auto outputs = run_or_unmet(trained_of(self), tensors_of(inputs));
+    return outputs ? wrap_list(*outputs) : nullptr;
   });
 }
 
@@ -279,7 +268,7 @@ PyObject* capture_trained(PyObject*, PyObject* args) {
 
 PyMethodDef kTrainedMethods[] = {
     {"run", run_trained, METH_O,
-     "Runs it on a list of tensors; the tape sees one step. None, and nothing changed, where a call fails."},
+     "Runs it on a list of tensors; the tape sees one step. Unmet where a call fails."},
     {"fits", fits, METH_O,
      "Why a run on these tensors would not do what the function does; None if it would."},
     {}};
@@ -413,6 +402,19 @@ const TrainedProgram& trained_program_of(PyObject* object) {
   user_check(Py_TYPE(object) == g_trained_type, ErrorKind::InvalidType,
              "a TrainedProgram is expected, not a {}.", Py_TYPE(object)->tp_name);
   return trained_of(object);
+}
+
+std::optional<std::vector<Tensor>> run_or_unmet(const TrainedProgram& program, TensorList inputs) {
+  const RandomState before = generator::state();
+  try {
+    const GilRelease release;
+    return program.run(inputs);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Interrupted || error.kind() == ErrorKind::Internal) throw;
+    generator::set_state(before);
+  }
+  PyErr_SetNone(unmet_error());
+  return std::nullopt;
 }
 
 void init_programs(PyObject* module) {

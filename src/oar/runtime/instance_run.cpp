@@ -73,8 +73,10 @@ namespace {
 
 // Inside a handler of the error.
 [[noreturn]] void fail_at(const Launch& launch, const Error& error) {
-  if (launch.location.empty()) throw;
-  throw Error(error.kind(), format("{} ({})", error.text(), launch.location), error.hint());
+  const std::string place = format(" ({})", launch.location);
+  if (launch.location.empty() || error.text().ends_with(place)) throw;
+  Error told(error.kind(), error.text() + place, error.hint());
+  throw told.with_op(error.op());
 }
 
 [[noreturn]] void fail_launch(const Launch& launch, int32_t status) {
