@@ -8,26 +8,24 @@
 namespace oar::python {
 namespace {
 
-// The switch of recording, and the transforms whose tangents are cut, as one number.
-long grad_state() { return tangents_cut_until() * 2L + (grad_enabled() ? 1 : 0); }
+// As one number.
+PyObject* number_of(GradState state) {
+  return PyLong_FromLong(state.tangents_cut_until * 2L + (state.recording ? 1 : 0));
+}
 
 // set_grad_enabled(switch) -> what it was. The switch is a bool, or what an earlier call gave.
 PyObject* set_grad_enabled(PyObject*, PyObject* flag) {
-  const long before = grad_state();
   if (PyBool_Check(flag) || !PyLong_Check(flag)) {
     const int on = PyObject_IsTrue(flag);
-    if (on < 0) return nullptr;
-    cut_tangents_until(on ? 0 : transform_depth());
-    t_layers.off = on ? t_layers.off & ~uint32_t{kRecording} : t_layers.off | kRecording;
-    return PyLong_FromLong(before);
+    return on < 0 ? nullptr : number_of(switch_grad(on != 0));
   }
   const long state = PyLong_AsLong(flag);
   if (state == -1 && PyErr_Occurred()) return nullptr;
-  cut_tangents_until(static_cast<int>(state / 2));
-  t_layers.off = state % 2 != 0 ? t_layers.off & ~uint32_t{kRecording} : t_layers.off | kRecording;
-  return PyLong_FromLong(before);
+  const GradState before = grad_state();
+  set_grad_state({state % 2 != 0, static_cast<int>(state / 2)});
+  return number_of(before);
 }
-PyObject* get_grad_state(PyObject*, PyObject*) { return PyLong_FromLong(grad_state()); }
+PyObject* get_grad_state(PyObject*, PyObject*) { return number_of(grad_state()); }
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(grad_enabled()); }
 
 PyObject* backward_function(PyObject*, PyObject* args) {

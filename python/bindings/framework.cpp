@@ -305,6 +305,12 @@ bool user_interrupted() {
   return PyErr_CheckSignals() < 0;
 }
 
+void block_without_gil(FunctionRef<void()> block) {
+  if (!PyGILState_Check()) return block();
+  const GilRelease release;
+  block();
+}
+
 // nearest_name(name, candidates): the one that a typing error turns into the name; "" if none is near.
 PyObject* nearest(PyObject*, PyObject* args) {
   const char* name;
@@ -355,6 +361,7 @@ void init_framework(PyObject* module) {
   check(PyModule_AddStringConstant(module, "version", version()));
   set_crash_python_hook(print_python_lines);
   set_interrupt_check(user_interrupted);
+  set_blocking_call(block_without_gil);
 }
 
 }  // namespace oar::python

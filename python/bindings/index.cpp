@@ -206,6 +206,7 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
 template <class F>
 PyObject* guarded_as_indexing(F&& body) noexcept {
   return guarded([&]() -> PyObject* {
+    const CalledName called("indexing");
     try {
       return body();
     } catch (const LateError&) {

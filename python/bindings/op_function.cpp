@@ -379,10 +379,8 @@ Outputs run(const Op& op, Args args) {
         big |= product >= threshold.get();
       }
   try {
-    if (t_launch_queue) {
-      const Op* const outer = t_called_op;
-      const ScopeGuard ended([&] { t_called_op = outer; });
-      if (!outer) t_called_op = &op;
+    if (t_launch_queue || (t_layers.on & kCapture)) {
+      const CalledName called(op.name().c_str());
       return dispatch(op, args);
     }
     if (!big) return dispatch(op, args);

@@ -8,6 +8,7 @@
 #include "oar/compiler/executor.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/compiler/trained_program.h"
+#include "oar/device/generator.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
@@ -73,13 +74,14 @@ PyObject* problems(PyObject* self, PyObject*) {
   });
 }
 
+template <bool kAsFunction>
 PyObject* run(PyObject* self, PyObject* inputs) {
   return guarded([&] {
     const std::vector<Tensor> given = tensors_of(inputs);
     std::vector<Tensor> outputs;
     {
       const GilRelease release;
-      outputs = executor_of(self).run(given);
+      outputs = kAsFunction ? executor_of(self).call(given) : executor_of(self).run(given);
     }
     return wrap_list(outputs);
   });
@@ -191,8 +193,9 @@ PyObject* capture_function(PyObject*, PyObject* args) {
   PyObject *function, *specs;
   const char* name;
   if (!PyArg_ParseTuple(args, "OOs", &function, &specs, &name)) return nullptr;
-  return guarded(
-      [&] { return wrap_program(capture(python_function(function), specs_of(specs), name)); });
+  return guarded([&] {
+    return wrap_program(capture(python_function(function), specs_of(specs), name, false));
+  });
 }
 
 // ---- functions with their derivatives ----------------------------------------------------------
@@ -215,13 +218,8 @@ void dealloc_trained(PyObject* self) {
 
 PyObject* run_trained(PyObject* self, PyObject* inputs) {
   return guarded([&] {
-    const std::vector<Tensor> given = tensors_of(inputs);
-    std::vector<Tensor> outputs;
-    {
-      const GilRelease release;
-      outputs = trained_of(self).run(given);
-    }
-    return wrap_list(outputs);
+    const auto outputs = run_or_unmet(trained_of(self), tensors_of(inputs));
+    return outputs ? wrap_list(*outputs) : nullptr;
   });
 }
 
@@ -269,7 +267,8 @@ PyObject* capture_trained(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kTrainedMethods[] = {
-    {"run", run_trained, METH_O, "Runs it on a list of tensors; the tape sees one step."},
+    {"run", run_trained, METH_O,
+     "Runs it on a list of tensors; the tape sees one step. Unmet where a call fails."},
     {"fits", fits, METH_O,
      "Why a run on these tensors would not do what the function does; None if it would."},
     {}};
@@ -362,7 +361,9 @@ PyMethodDef kMethods[] = {
     {"full_text", full_text, METH_NOARGS, "The program as text, constants included."},
     {"states", states, METH_NOARGS, "Names and tensors of its states."},
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
-    {"run", run, METH_O, "Runs it on a list of tensors."},
+    {"run", run<false>, METH_O, "Runs it on a list of tensors."},
+    {"call", run<true>, METH_O,
+     "Runs it on a list of tensors, in the place of the captured function."},
     {"differentiate", differentiate_method, METH_VARARGS, nullptr},
     {"optimised", optimised, METH_O, "The program after the passes; for inference if true."},
     {}};
@@ -401,6 +402,19 @@ const TrainedProgram& trained_program_of(PyObject* object) {
   user_check(Py_TYPE(object) == g_trained_type, ErrorKind::InvalidType,
              "a TrainedProgram is expected, not a {}.", Py_TYPE(object)->tp_name);
   return trained_of(object);
+}
+
+std::optional<std::vector<Tensor>> run_or_unmet(const TrainedProgram& program, TensorList inputs) {
+  const RandomState before = generator::state();
+  try {
+    const GilRelease release;
+    return program.run(inputs);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Interrupted || error.kind() == ErrorKind::Internal) throw;
+    generator::set_state(before);
+  }
+  PyErr_SetNone(unmet_error());
+  return std::nullopt;
 }
 
 void init_programs(PyObject* module) {

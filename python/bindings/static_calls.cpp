@@ -214,11 +214,10 @@ class Locked {
 };
 
 PyObject* run_plain(const Form& form, TensorList tensors) {
-  std::vector<Tensor> made;
-  {
-    const GilRelease release;
-    made = trained_program_of(form.program).run(tensors);
-  }
+  std::optional<std::vector<Tensor>> outputs =
+      run_or_unmet(trained_program_of(form.program), tensors);
+  if (!outputs) return nullptr;
+  std::vector<Tensor>& made = *outputs;
   if (!form.is_tuple) return wrap(std::move(made.at(form.places[0])));
   Ref results = checked(PyTuple_New(static_cast<Py_ssize_t>(form.places.size())));
   std::vector<PyObject*> wrapped(made.size(), nullptr);  // one tensor in two places is one object
@@ -342,6 +341,8 @@ PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec& spec) {
 PyObject* interned(const char* name) { return checked(PyUnicode_InternFromString(name)).release(); }
 
 }  // namespace
+
+PyObject* unmet_error() { return g_unmet; }
 
 void init_static_calls(PyObject* module) {
   g_counts_type = add_type(module, "CallCounts", kCountsSpec);

@@ -1,4 +1,5 @@
 #include "autograd_util.h"
+#include "oar/autograd/transform.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/trigonometry.h"
@@ -83,6 +84,70 @@ TEST(Backward, GradientsBelongToTheLeaf) {
   const NoGrad off;
   add_(history_of(a).grad, constant({5, 5}));
   EXPECT_EQ(grad_of(b), (Values{1, 1}));
+}
+
+// One meaning in both directions: nothing is recorded, and tangents end.
+TEST(NoGrad, CutsDerivativesOfBothModes) {
+  const auto f = [](const Tensor& x) {
+    Tensor inner;
+    {
+      const NoGrad off;
+      inner = x * x;
+    }
+    return inner * x;
+  };
+  const Tensor x = leaf({2, 3}), along = constant({1, 1});
+  run_backward(f(x));
+  EXPECT_EQ(grad_of(x), (Values{4, 9}));
+  const Tensor point = constant({2, 3});
+  const auto tangent = [&](auto&& g) {
+    return values_of(
+        jvp([&](const std::vector<Tensor>& in) { return std::vector<Tensor>{g(in[0])}; },
+            TensorList(&point, 1), TensorList(&along, 1))
+            .second[0]);
+  };
+  EXPECT_EQ(tangent(f), (Values{4, 9}));
+  EXPECT_EQ(tangent([](const Tensor& t) {
+              const GradMode off(false);  // the tape alone
+              return t * t;
+            }),
+            (Values{4, 6}));
+}
+
+TEST(NoGrad, IsOfTheTransformsAroundIt) {
+  const Tensor point = constant({2, 3}), along = constant({1, 1});
+  const auto square = [](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{in[0] * in[0]};
+  };
+  {
+    const NoGrad off;
+    EXPECT_EQ(values_of(jvp(square, TensorList(&point, 1), TensorList(&along, 1)).second[0]),
+              (Values{4, 6}));
+    EXPECT_FALSE(grad_enabled());
+  }
+  EXPECT_TRUE(grad_enabled());
+  EXPECT_EQ(grad_state().tangents_cut_until, 0);
+}
+
+TEST(NoGrad, LetsAStatisticFollowTheValuesOfAJvp) {
+  const Tensor point = constant({2, 3}), along = constant({1, 1}), outside = constant({0, 0});
+  const auto with = [&](bool cut) {
+    return jvp(
+        [&](const std::vector<Tensor>& in) {
+          if (cut) {
+            const NoGrad off;
+            add_(outside, in[0]);
+          } else {
+            const GradMode off(false);
+            add_(outside, in[0]);
+          }
+          return std::vector<Tensor>{in[0] * 2.0};
+        },
+        TensorList(&point, 1), TensorList(&along, 1));
+  };
+  EXPECT_EQ(values_of(with(true).second[0]), (Values{2, 2}));
+  EXPECT_EQ(values_of(outside), (Values{2, 3}));
+  EXPECT_THROW(with(false), Error);  // the tangent would be lost
 }
 
 TEST(Grad, LeavesLeavesAlone) {

@@ -1,5 +1,6 @@
 // Sizes, types and operands that a file may claim: refused before they reach memory.
 #include "capture_util.h"
+#include "oar/autograd/engine.h"
 #include "oar/autograd/transform.h"
 #include "oar/base/error.h"
 #include "oar/ir/parse.h"
@@ -161,10 +162,76 @@ TEST(HostileSizes, NumbersOfPartsAndOrdersHaveLimits) {
   const Tensor none = Tensor::empty(Shape{0, 3}, DType::Float32), x = numbers({3});
   expect_refused([&] { split(none, {INT64_MAX / 3}, 0); }, "num_or_sections must be from 1");
   expect_refused([&] { chunk(none, INT64_MAX / 3, 0); }, "chunks must be from 1");
-  expect_refused([&] { polygamma(x, INT64_MAX); }, "n is 9223372036854775807");
-  EXPECT_THROW(gammainc_order(x, x, INT64_MAX), Error);
   const auto unbound = [](const Tensors& in) { return unbind(in[0], 0); };
   expect_refused([&] { capture(unbound, {{DType::Float32, {INT64_MAX}}}); }, "more than 1048576");
+}
+
+TEST(HostileSizes, OrdersOfPolygammaAreCountedExactly) {
+  constexpr int64_t kLargest = int64_t{1} << 53;
+  const Tensor x = Tensor::from_vector(std::vector<double>{0.5, 3, -0.5}, Shape{3}, DType::Float64);
+  for (const int64_t n : {kLargest - 1, kLargest})
+    EXPECT_EQ(polygamma(x, n).numel().value(), 3) << n;  // in bounded time
+  for (const int64_t n : {kLargest + 1, INT64_MAX})
+    expect_refused([&] { polygamma(x, n); },
+                   format("n is {}; it must not be negative, nor larger than {}", n, kLargest));
+  expect_refused([&] { polygamma(x, -1); }, "n is -1; it must not be negative");
+}
+
+TEST(HostileSizes, OrdersOfGammaincHaveALimit) {
+  const Tensor x = Tensor::from_vector(std::vector<double>{0.7, 3, 40}, Shape{3}, DType::Float64);
+  for (const int64_t order : {0, 1, 63, 64})
+    EXPECT_EQ(gammainc_order(x, x, order).numel().value(), 3) << order;  // in bounded time
+  for (const int64_t order : {int64_t{65}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+    const auto [kind, text] = refusal([&] { gammainc_order(x, x, order); });
+    EXPECT_EQ(kind, ErrorKind::Unsupported) << text;
+    EXPECT_NE(text.find(format("order is {}; ", order)), std::string::npos) << text;
+    EXPECT_NE(text.find("orders from 0 to 64"), std::string::npos) << text;
+  }
+  // The derivative of the last one is refused where it is asked for.
+  const Tensor last = assign(x);
+  set_stop_gradient(last, false);
+  const Tensor y = sum(gammainc_order(last, x, 64));
+  EXPECT_NE(refusal([&] { backward({&y, 1}, {}, {}); }).second.find("order is 65"),
+            std::string::npos);
+}
+
+TEST(HostileSizes, CountsOfElementsDoNotWrap) {
+  EXPECT_EQ(product_of({3, 5, 7}, DType::Int64).to_vector<int64_t>()[0], 105);
+  EXPECT_EQ(product_of({INT64_MAX, 0}, DType::Int64).to_vector<int64_t>()[0], 0);
+  expect_refused([] { product_of({kBillions, kBillions, 4}, DType::Float32); },
+                 "more than can be counted");
+}
+
+// The values hold either way; the sanitizers of `make test-asan` tell an addition that overflows.
+TEST(HostileSizes, SumsAndProductsOfIntegersWrap) {
+  const Tensor most =
+      Tensor::from_vector(std::vector<int64_t>{INT64_MAX, -5}, Shape{2}, DType::Int64);
+  const Tensor two = Tensor::from_vector(std::vector<int64_t>{2, 3}, Shape{2}, DType::Int64);
+  EXPECT_EQ(kron(most, two).to_vector<int64_t>(),
+            (std::vector<int64_t>{-2, INT64_MAX - 2, -10, -15}));
+  const Tensor at = Tensor::from_vector(std::vector<int64_t>{0, 0}, Shape{2}, DType::Int64);
+  EXPECT_EQ(index_add(most, at, 0, two).to_vector<int64_t>(),
+            (std::vector<int64_t>{INT64_MIN + 4, -5}));
+  const Tensor small = cast(two, DType::Int32),
+               big = full({2}, Scalar(int64_t{INT32_MAX}), DType::Int32);
+  EXPECT_EQ(kron(big, small).to_vector<int64_t>(),
+            (std::vector<int64_t>{-2, INT32_MAX - 2, -2, INT32_MAX - 2}));
+  EXPECT_EQ(index_add(big, at, 0, small).to_vector<int64_t>(),
+            (std::vector<int64_t>{INT32_MIN + 4, INT32_MAX}));
+}
+
+TEST(HostileSizes, MarginsOfUnpoolingDoNotOverflow) {
+  const Tensor x = numbers({1, 1, 2, 2});
+  const Tensor at = zeros({1, 1, 2, 2}, DType::Int64);
+  for (const int64_t padding : {INT64_MAX, INT64_MIN / 2, int64_t{1} << 62})
+    expect_refused([&] { max_unpool(x, at, {2}, IntVector{2}, {padding}, {}, "NCHW"); },
+                   "overflows");
+}
+
+TEST(HostileSizes, DimensionsOfMultigammalnHaveALimit) {
+  const Tensor x = numbers({3});
+  for (const int64_t p : {int64_t{0}, int64_t{-1}, int64_t{65537}, INT64_MAX, INT64_MIN})
+    expect_refused([&] { multigammaln(x, p); }, format("p is {}; it must be from 1 to 65536", p));
 }
 
 TEST(HostileSizes, ASeriesEndsWhereItsTermsStayTheSame) {

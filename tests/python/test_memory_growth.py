@@ -60,6 +60,85 @@ def test_derivatives_of_a_pylayer_that_saves_its_result():
     np.testing.assert_allclose(derivative.numpy(), np.exp(x.numpy()), rtol=1e-6)
 
 
+class Kept(PyLayer):
+    """exp, whose context keeps the result as the test says."""
+
+    @staticmethod
+    def forward(ctx, x, keep, mark):
+        y = oar.exp(x)
+        ctx.mark = mark
+        keep(ctx, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.find(ctx)
+
+
+def as_attribute(ctx, y):
+    ctx.y, ctx.find = y, lambda ctx: ctx.y
+
+
+def in_containers(ctx, y):
+    ctx.cache, ctx.find = {"parts": [1, (y, "text")]}, lambda ctx: ctx.cache["parts"][1][0]
+    ctx.endless = [y.shape]
+    ctx.endless.append(ctx.endless)
+
+
+def twice(ctx, y):
+    ctx.save_for_backward(y)
+    ctx.y, ctx.find = y, lambda ctx: ctx.saved_tensor()[0] if ctx.saved_tensor()[0] is ctx.y else None
+
+
+@pytest.mark.parametrize("keep", [as_attribute, in_containers, twice])
+def test_a_pylayer_whose_context_holds_its_result_is_freed(keep):
+    class Mark:
+        pass
+
+    marks = []
+    x = leaf([0.5, 1.5])
+    for _ in range(20):
+        mark = Mark()
+        marks.append(weakref.ref(mark))
+        Kept.apply(x, keep, mark)
+        del mark
+    gc.collect()
+    assert sum(mark() is not None for mark in marks) == 0
+
+
+@pytest.mark.parametrize("keep", [as_attribute, in_containers, twice])
+def test_derivatives_of_a_pylayer_whose_context_holds_its_result(keep):
+    x = leaf([0.5, 1.5])
+    y = Kept.apply(x, keep, None)
+    for _ in range(2):  # the second time after the first has let go of the result again
+        (first,) = oar.grad(y.sum(), x, create_graph=True)
+        (second,) = oar.grad(first.sum(), x, create_graph=True)
+        (third,) = oar.grad(second.sum(), x, retain_graph=True)
+        for derivative in (first, second, third):
+            np.testing.assert_allclose(derivative.numpy(), np.exp(x.numpy()), rtol=1e-6)
+
+
+def test_a_pylayer_with_two_results_that_changes_its_context_in_backward():
+    class Both(PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.both = [oar.exp(x), oar.sin(x)]
+            ctx.runs = 0
+            return tuple(ctx.both)
+
+        @staticmethod
+        def backward(ctx, exp_grad, sin_grad):
+            ctx.runs += 1
+            ctx.both.append(ctx.runs)
+            return exp_grad * ctx.both[0] + sin_grad * (1 - ctx.both[1] ** 2).sqrt() * len(ctx.both[2:])
+
+    x = leaf([0.5])
+    first, second = Both.apply(x)
+    for runs in (1, 2):
+        (slope,) = oar.grad(first + second, x, retain_graph=True)
+        np.testing.assert_allclose(slope.numpy(), np.exp(0.5) + runs * np.cos(0.5), rtol=1e-6)
+
+
 def test_a_pylayer_that_hands_its_operand_through_and_saves_it():
     class Through(PyLayer):
         @staticmethod

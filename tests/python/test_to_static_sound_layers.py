@@ -107,13 +107,12 @@ EDITS = {
 @pytest.mark.parametrize("whole", [True, False], ids=["layer", "function"])
 @pytest.mark.parametrize("name", EDITS)
 def test_a_network_is_edited(name, whole, derivatives, tmp_path):
-    if whole and name == "another class":
-        pytest.skip("a static layer has the forward that it was made static with")
-
     def scenario(static, x):
         net = Net()
         x.watch(net)
         f = static(net) if whole else static(lambda t: net(t) * 2)
+        if whole and name == "another class" and "forward" not in vars(net):
+            net.forward = net.forward  # a static layer has the forward that it was made static with
         yield f(x())
         yield f(x())
         EDITS[name](net)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from oar import _C
 from oar._C import Tensor
 
@@ -29,7 +31,6 @@ class PyLayerContext:
 
     def __init__(self):
         self._saved: tuple = ()
-        self._results: dict[int, int] = {}  # by place among what is saved: the number of a result
         self._not_inplace: tuple = ()
         self._non_differentiable: set[int] = set()
         self.materialize_grads = True
@@ -40,22 +41,7 @@ class PyLayerContext:
 
     def saved_tensor(self) -> tuple:
         """What ``save_for_backward`` kept."""
-        if not self._results:
-            return self._saved
-        saved = list(self._saved)
-        for place, index in self._results.items():
-            saved[place] = _C.as_result(saved[place], index)
-        return tuple(saved)
-
-    def _let_go_of(self, results: list[Tensor], inputs: set[int]) -> None:
-        """Keeps results without their history: it leads to the step that holds this context, and neither would be freed."""
-        numbers = {id(tensor): index for index, tensor in enumerate(results) if id(tensor) not in inputs}
-        for place, tensor in enumerate(self._saved):
-            if id(tensor) in numbers and not tensor.is_leaf:
-                self._results[place] = numbers[id(tensor)]
-        self._saved = tuple(
-            tensor.detach() if place in self._results else tensor for place, tensor in enumerate(self._saved)
-        )
+        return self._saved
 
     def mark_not_inplace(self, *tensors) -> None:
         """Accepted for compatibility; it has no effect."""
@@ -68,6 +54,60 @@ class PyLayerContext:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward sees zeros (or None) for results that had no gradient."""
         self.materialize_grads = value
+
+
+class _Result:
+    """Stands for a result of forward in its context, where the result would keep its own history alive."""
+
+    def __init__(self, content: Tensor, index: int):
+        self.content = content
+        self.index = index
+
+
+class _OwnResults:
+    """The results that a context keeps: without their history, except while backward runs.
+
+    The history of a result leads to the step that holds the context, so neither would be freed.
+    """
+
+    def __init__(self, ctx: PyLayerContext):
+        self._ctx = ctx
+        self._marks: dict[int, _Result] = {}  # by the identity of the tensor
+        self._tensors: list[Tensor] = []  # those of the marks while backward runs
+        self._running = 0
+
+    def let_go(self, results: list[Tensor], inputs: set[int]) -> None:
+        for index, tensor in enumerate(results):
+            if id(tensor) not in inputs and not tensor.is_leaf:
+                self._marks[id(tensor)] = _Result(tensor.detach(), index)
+        if not self._leave():
+            self._marks = {}
+
+    def __enter__(self) -> None:
+        self._running += 1
+        if self._running > 1 or not self._marks:
+            return
+        tensors = {mark.index: _C.as_result(mark.content, mark.index) for mark in self._marks.values()}
+        self._tensors = list(tensors.values())
+        self._marks = {id(tensors[mark.index]): mark for mark in self._marks.values()}
+        self._replace(lambda value: tensors[value.index] if isinstance(value, _Result) else value)
+
+    def __exit__(self, *exc: object) -> None:
+        self._running -= 1
+        if self._running == 0:
+            self._leave()
+
+    def _leave(self) -> bool:
+        found = bool(self._marks) and self._replace(lambda value: self._marks.get(id(value), value))
+        self._tensors = []
+        return found
+
+    def _replace(self, change) -> bool:
+        kept = vars(self._ctx)
+        changed = {name: _changed(value, change) for name, value in kept.items()}
+        found = any(changed[name] is not value for name, value in kept.items())
+        kept.update(changed)
+        return found
 
 
 class PyLayer:
@@ -107,6 +147,7 @@ class PyLayer:
     def apply(cls, *args, **kwargs):
         """Runs forward, recorded as one step whose derivative is backward."""
         ctx = PyLayerContext()
+        own_results = _OwnResults(ctx)
         inputs = _tensors_in([*args, *kwargs.values()])
         count = len(inputs)
         structure: list = []
@@ -123,14 +164,15 @@ class PyLayer:
             return _tensors_in(result if isinstance(result, (list, tuple)) else [result])
 
         def backward(grads):
-            given = cls.backward(ctx, *grads)
+            with own_results:
+                given = cls.backward(ctx, *grads)
             listed = list(given) if isinstance(given, (list, tuple)) else [given]
             if len(listed) != count:
                 raise ValueError(f"{cls.__name__}.backward gave {len(listed)} gradients for {count} tensor inputs.")
             return listed
 
         outputs = _C.custom_function(inputs, forward, backward, cls.__name__)
-        ctx._let_go_of(_tensors_in(structure), handed_through)
+        own_results.let_go(_tensors_in(structure), handed_through)
         return _rebuilt(structure[0], iter(outputs), ctx._non_differentiable)
 
 
@@ -152,6 +194,26 @@ def _tensors_in(values) -> list[Tensor]:
         elif isinstance(value, (list, tuple)):
             found += _tensors_in(value)
     return found
+
+
+def _changed(value, change, inside: frozenset[int] = frozenset()):
+    """The value with ``change`` applied to what its lists, tuples and dicts hold; itself where that changes nothing."""
+    if not isinstance(value, (dict, list, tuple)):
+        return change(value)
+    if id(value) in inside:  # it holds itself
+        return value
+    inside |= {id(value)}
+    if isinstance(value, dict):
+        made = {key: _changed(item, change, inside) for key, item in value.items()}
+        if all(made[key] is item for key, item in value.items()):
+            return value
+        copied = copy.copy(value)
+        copied.update(made)
+        return copied
+    items = [_changed(item, change, inside) for item in value]
+    if all(mine is item for mine, item in zip(items, value)):
+        return value
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def _rebuilt(structure, outputs, constant: set[int]):

@@ -52,7 +52,7 @@ class Program:
         self._native, self._single, self._outputs = native, single, outputs
 
     def __call__(self, *inputs: Tensor):
-        results = self._native.run(list(inputs))
+        results = self._native.call(list(inputs))
         return results[0] if self._single else tuple(results)
 
     def __str__(self) -> str:

@@ -142,9 +142,9 @@ Outputs write_dual(const Op& op, Args args, int level) {
   const Tensor out = functional_result(op, args)[0];
   const Wrapped* made = wrapped_at(out, level);
   const Wrapped* target = wrapped_at(x, level);
-  // Where nothing is recorded no tangent is followed either: running statistics move on by the values.
-  const bool quiet = t_layers.off & kRecording;
-  user_check(target || !made || quiet, ErrorKind::InvalidArgument,
+  // Where tangents are cut only the values count: running statistics.
+  const bool cut = level <= tangents_cut_until();
+  user_check(target || !made || cut, ErrorKind::InvalidArgument,
              "a tensor from outside of jvp cannot take a value that has a tangent.\nhint: Clone it "
              "inside the function first.");
   Outputs outputs;

@@ -112,7 +112,7 @@ bool remove_tensor_hook(const Tensor& t, uint64_t id);
 void retain_grad(const Tensor& t);
 
 bool grad_enabled();
-// Within its life, gradients are recorded (or not).
+// Within its life, calls are recorded on the tape (or not). For the library's own steps; tangents go on.
 class GradMode {
  public:
   explicit GradMode(bool enabled) : outer_(t_layers.off) {
@@ -126,10 +126,26 @@ class GradMode {
   uint32_t outer_;
 };
 
-// Within its life, nothing is recorded.
-class NoGrad : public GradMode {
+// Whether derivatives are followed on this thread: on the tape, and by the jvps that run.
+struct GradState {
+  bool recording;
+  int tangents_cut_until;  // see transform.h
+};
+GradState grad_state();
+void set_grad_state(GradState state);
+// What the user switches: on is both, off is neither. Returns the state before.
+GradState switch_grad(bool on);
+
+// Within its life, no derivative leads through what is computed.
+class NoGrad {
  public:
-  NoGrad() : GradMode(false) {}
+  NoGrad() : before_(switch_grad(false)) {}
+  ~NoGrad() { set_grad_state(before_); }
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  GradState before_;
 };
 
 }  // namespace oar

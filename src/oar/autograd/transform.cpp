@@ -20,7 +20,19 @@ TransformLevel::~TransformLevel() { --t_depth; }
 
 int transform_depth() { return t_depth; }
 int tangents_cut_until() { return t_cut_until; }
-void cut_tangents_until(int level) { t_cut_until = level; }
+
+GradState grad_state() { return {grad_enabled(), t_cut_until}; }
+
+void set_grad_state(GradState state) {
+  t_cut_until = state.tangents_cut_until;
+  t_layers.off = state.recording ? t_layers.off & ~uint32_t{kRecording} : t_layers.off | kRecording;
+}
+
+GradState switch_grad(bool on) {
+  const GradState before = grad_state();
+  set_grad_state({on, on ? 0 : t_depth});
+  return before;
+}
 
 const Wrapped* wrapped_at(const Tensor& t, int level) {
   const Wrapped* w = wrapped(t);

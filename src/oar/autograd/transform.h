@@ -42,7 +42,6 @@ int transform_depth();
 // Tangents of this level and of those around it are cut: the user has switched derivatives off inside of it. What
 // the tape does for itself with recording off is not meant.
 int tangents_cut_until();
-void cut_tangents_until(int level);
 
 // Numbers the transforms that are running on this thread; inner ones are larger.
 class TransformLevel {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "oar/base/function_ref.h"
+
 namespace oar {
 
 // A language binding installs a check that returns true once the user has interrupted.
@@ -11,7 +13,16 @@ void set_interrupt_check(InterruptCheck check);
 // Throws an Error of kind Interrupted if the user has. Cheap, but not free: every few hundred steps.
 void poll_interrupt();
 
-// While one lives, this thread is not interrupted: it holds a lock, and the check may wait for somebody who waits for that.
+// Whether this thread is inside the check, where handlers of the user may run.
+bool in_interrupt_check();
+
+// Blocks on a lock that others may hold while they run the check. A language binding installs a function that gives up its
+// own lock in the meantime, since the check needs that one.
+using BlockingCall = void (*)(FunctionRef<void()> block);
+void set_blocking_call(BlockingCall call);
+void block_on(FunctionRef<void()> block);
+
+// While one lives, this thread is not interrupted.
 class InterruptsOff {
  public:
   InterruptsOff();

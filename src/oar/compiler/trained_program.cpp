@@ -15,11 +15,6 @@
 namespace oar {
 namespace {
 
-std::string shown_name(const Tensor& t) {
-  const History* h = maybe_history(t);
-  return h && !h->name.empty() ? h->name : t.describe();
-}
-
 // The function without what is kept for its derivative.
 Program alone(const Program& forward, size_t outputs) {
   Program program = forward;
@@ -174,7 +169,7 @@ std::vector<Tensor> TrainedProgram::run_and_set_gradients(TensorList inputs) con
   const JointProgram& joint = parts_->joint;
   std::vector<Tensor> outputs;
   {
-    const NoGrad off;
+    const GradMode off(false);
     outputs = parts_->whole.run(with_gradients(inputs));
   }
   size_t next = joint.results;
@@ -193,22 +188,9 @@ bool TrainedProgram::writes() const {
                      [](const State& s) { return s.written != kNoValue; });
 }
 
-std::string TrainedProgram::shared_memory(TensorList inputs) const {
-  const Program& program = parts_->joint.program;
-  for (const State& s : program.states) {
-    if (s.written == kNoValue) continue;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (inputs[i].is_dense() && inputs[i]->storage == s.tensor->storage &&
-          shares_elements(inputs[i], s.tensor))
-        return format("argument {} shares memory with {}, which the function {} writes",
-                      program.label(program.inputs[i]), shown_name(s.tensor), program.name);
-  }
-  return {};
-}
-
 std::string TrainedProgram::misfit(TensorList inputs) const {
   const JointProgram& joint = parts_->joint;
-  if (std::string shared = shared_memory(inputs); !shared.empty()) return shared;
+  if (std::string shared = parts_->whole.shared_memory(inputs); !shared.empty()) return shared;
   for (const auto& [tensor, asked] : joint.asked)
     if (tensor.has(kRecording) != asked)
       return format("stop_gradient of {} is {} now", shown_name(tensor), asked ? "True" : "False");
@@ -227,9 +209,7 @@ std::string TrainedProgram::misfit(TensorList inputs) const {
 
 std::vector<Tensor> TrainedProgram::run(TensorList inputs) const {
   const JointProgram& joint = parts_->joint;
-  if (const std::string shared = shared_memory(inputs); !shared.empty())
-    fail(ErrorKind::Unsupported, "{}.\nhint: Pass a copy, x.clone(), or call the function itself.",
-         shared);
+  parts_->whole.check_apart(inputs);
   if (!joint.gradients.empty()) return run_and_set_gradients(inputs);
   uint32_t layers = t_layers.on;
   std::vector<Tensor> sources;

@@ -44,9 +44,6 @@ class TrainedProgram {
     Executor whole, forward, backward;
   };
   class Saved;
-  // An input that lies in memory which a run writes: the program reads it as it was before, the function would not.
-  // Empty if there is none.
-  std::string shared_memory(TensorList inputs) const;
   std::vector<Tensor> with_gradients(TensorList inputs) const;
   std::vector<Tensor> run_and_set_gradients(TensorList inputs) const;
   std::shared_ptr<const Parts> parts_;

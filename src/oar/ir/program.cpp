@@ -14,7 +14,8 @@ Instruction::Instruction(const Instruction& other)
       operands(other.operands),
       attributes(other.attributes.clone()),
       results(other.results),
-      location(other.location) {}
+      location(other.location),
+      called(other.called) {}
 
 Instruction& Instruction::operator=(const Instruction& other) {
   if (this != &other) *this = Instruction(other);

@@ -54,7 +54,8 @@ struct Instruction {
   std::vector<Operand> operands;  // one per parameter
   Frame attributes;               // one per parameter; None in the tensors' places
   std::vector<ValueId> results;
-  std::string location;  // where the user's code made the call; may be empty
+  std::string location;          // where the user's code made the call; may be empty
+  const char* called = nullptr;  // by the user, where the op may be a part of it; lives on
 };
 
 // Instructions in order. Ops with regions have programs of their own as attributes (ir/region.h).

@@ -108,7 +108,7 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
       user_check(it->second.defined() && it->second.shape() == tensor.shape(),
                  ErrorKind::InvalidArgument, "'{}' is {} in the module but {} in what is loaded.",
                  name, tensor.describe(), it->second.describe());
-  const GradMode off(false);
+  const NoGrad off;
   for (const auto& [name, tensor] : own)
     if (const auto it = state.find(name); it != state.end()) copy_into(tensor, it->second);
 }
@@ -128,7 +128,7 @@ Module& Module::train(bool on) {
 Module& Module::to(DType dtype) {
   user_check(is_differentiable(dtype), ErrorKind::InvalidType,
              "a module's parameters cannot be {}.\nhint: Choose a float type.", name_of(dtype));
-  const GradMode off(false);
+  const NoGrad off;
   for (const auto& named : {named_parameters(), named_buffers()})
     for (const auto& [name, tensor] : named)
       // The tensor stays the one that members and optimisers hold; only its content is replaced.

@@ -73,8 +73,10 @@ namespace {
 
 // Inside a handler of the error.
 [[noreturn]] void fail_at(const Launch& launch, const Error& error) {
-  if (launch.location.empty()) throw;
-  throw Error(error.kind(), format("{} ({})", error.text(), launch.location), error.hint());
+  const std::string place = format(" ({})", launch.location);
+  if (launch.location.empty() || error.text().ends_with(place)) throw;
+  Error told(error.kind(), error.text() + place, error.hint());
+  throw told.with_op(error.op());
 }
 
 [[noreturn]] void fail_launch(const Launch& launch, int32_t status) {
@@ -99,8 +101,7 @@ void call_regions(const Launch& launch, const std::vector<Value>& values,
 
 // The op's function may keep what it is given, and the arena is used again: it gets copies.
 void call_op(const Launch& launch, const std::vector<Value>& values,
-             const std::vector<oar_tensor*>& outputs) {
-  if (takes_programs(launch.op->schema())) return call_regions(launch, values, outputs);
+             const std::vector<oar_tensor*>& outputs) try {
   Frame frame{Args(values)};
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].is_tensor()) frame.set_tensor(i, assign(values[i].as_tensor()));
@@ -113,6 +114,9 @@ void call_op(const Launch& launch, const std::vector<Value>& values,
   const Outputs made = run_op(*launch.op, frame.args());
   for (size_t i = 0; i < made.size(); ++i)
     copy_into(Tensor::share(static_cast<TensorImpl*>(outputs[i])), made[i]);
+} catch (Error& error) {
+  error.with_op(launch.called);
+  throw;
 }
 
 }  // namespace
@@ -139,8 +143,11 @@ StoragePtr Instance::memory_for(const Root& root, TensorList into) const {
 inline void Instance::launch(size_t index, WorkingSet& set) const {
   const Launch& launch = lowered_.launches[index];
   WorkingSet::Prepared& prepared = set.calls[index];
-  if (!launch.kernel) return call_op(launch, prepared.values, prepared.outputs);
-  const OpScope scope(launch.op->name().c_str());
+  if (!launch.kernel)
+    return takes_programs(launch.op->schema())
+               ? call_regions(launch, prepared.values, prepared.outputs)
+               : call_op(launch, prepared.values, prepared.outputs);
+  const OpScope scope(launch.called);
   if (const int32_t status = launch.kernel->run(&prepared.call); status != OAR_OK)
     fail_launch(launch, status);
 }

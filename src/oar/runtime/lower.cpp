@@ -176,6 +176,7 @@ void Lowering::append(const Instruction& call, const oar_kernel* kernel, const I
   made.attributes = call.attributes.clone();
   made.results = results;
   made.location = call.location;
+  made.called = call.called ? call.called : call.op->name().c_str();
 }
 
 int32_t Lowering::copy(int32_t place) {

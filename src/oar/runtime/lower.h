@@ -30,6 +30,7 @@ struct Launch {
   Frame attributes;
   std::vector<int32_t> results;  // places
   std::string location;
+  const char* called = nullptr;  // by the user
   double time = 0;               // guessed, in nanoseconds on one thread
   bool sums_by_threads = false;  // other bits on another number of threads
 };

@@ -6,6 +6,7 @@
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/profile.h"
+#include "oar/ops/core/program_args.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/tensor/read_hook.h"
 
@@ -49,6 +50,15 @@ class Runner::Run {
     return t->autograd || t.has(kRecording) ? Tensor(t->alias()) : t;
   }
 
+  // An error of a part is told of what the user called; those of regions have been.
+  static Outputs run_named(const Instruction& instruction, Args args) try {
+    return run_op(*instruction.op, args);
+  } catch (Error& error) {
+    if (instruction.called && !takes_programs(instruction.op->schema()))
+      error.with_op(instruction.called);
+    throw;
+  }
+
   void step(size_t index) {
     const Instruction& instruction = program_.body.instructions[index];
     Frame evaluated;
@@ -72,7 +82,7 @@ class Runner::Run {
     }
     std::optional<ProfiledCall> timed;
     if (profiling()) timed.emplace(*instruction.op, Args(args.data(), args.size()));
-    Outputs made = run_op(*instruction.op, {args.data(), args.size()});
+    Outputs made = run_named(instruction, {args.data(), args.size()});
     timed.reset();
     if (is_update(*instruction.op))
       made = written_arguments(*instruction.op, {args.data(), args.size()});

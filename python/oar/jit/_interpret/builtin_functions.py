@@ -13,12 +13,13 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.framework import unique_name
-from oar.jit._interpret import calls, substitutes
+from oar.jit._interpret import calls, known, substitutes
 from oar.jit._interpret.attributes import has_python_method
 from oar.jit._interpret.calls import builtin
 from oar.jit._interpret.frame import Generator
 from oar.jit._interpret.machine import Machine
 from oar.jit._interpret.world import ABSENT, IMMUTABLE, Decline, Raised, Restart
+from oar.nn.layer.layers import Layer
 from oar.optimizer.optimizer import Optimizer
 
 # ---- objects ----------------------------------------------------------------------------------------------------
@@ -490,11 +491,25 @@ def _before_a_run(m: Machine, args: list, kwargs: dict) -> None:
 calls._FUNCTIONS[Optimizer._refresh_lr] = _before_a_run
 
 
-def _generate_name(m: Machine, args: list, kwargs: dict) -> str:
-    """A name for something that is made inside: the count goes on at every run, as it would without a program."""
+def _generate_name(m: Machine, args: list, kwargs: dict) -> Any:
+    """The name of a layer that is made inside: the count goes on at every run, as it would without a program."""
+    if m.frames[-1].code.raw is not Layer.__init__.__code__:
+        raise Decline("it asks for a unique name, which is another one at every call")
     m.world.pending.calls.append((unique_name.generate, tuple(args), {}))
-    return unique_name._current.peek(args[0], sum(c[0] is unique_name.generate for c in m.world.pending.calls) - 1)
+    return m.world.new(known.UniqueName())
 
 
+def _look_at_name(m: Machine, args: list, kwargs: dict) -> Any:
+    raise Decline("it looks at the name of a layer that it made, which is another one at every call")
+
+
+def _full_name(m: Machine, args: list, kwargs: dict) -> Any:
+    if isinstance(vars(args[0]).get("_full_name"), known.UniqueName):
+        _look_at_name(m, args, kwargs)
+    return m.call_function(Layer.full_name, args, kwargs)
+
+
+calls._FUNCTIONS[known.UniqueName.__eq__] = _look_at_name
+calls._FUNCTIONS[Layer.full_name] = _full_name
 calls._FUNCTIONS[unique_name.generate] = _generate_name
 calls._FUNCTIONS[unique_name.same_names] = lambda m, args, kwargs: args[0]

@@ -17,9 +17,19 @@ from oar._lazy import LazyModule
 
 __all__ = [
     "ADDING", "ARRAY_MEMBERS", "CALLBACKS", "CONTAINER_TYPES", "GENERIC_SETTERS", "ITERATORS", "LAZY", "MEMBERS", "MODES", "NATIVE_TYPES",
-    "NOT_OF_INPUTS", "PURE", "STATELESS", "TENSOR_METHODS", "TENSOR_PROPERTIES", "TENSOR_VALUES", "WRITERS",
-    "is_plain_type",
+    "NOT_OF_INPUTS", "PURE", "STATELESS", "TENSOR_METHODS", "TENSOR_PROPERTIES", "TENSOR_VALUES", "UniqueName",
+    "WRITERS", "is_plain_type",
 ]
+
+
+class UniqueName:
+    """In the place of a layer's name that is another one at every run: it is held, but neither looked at nor given away."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise NotImplementedError
+
 
 _ORDERED = collections.OrderedDict()
 _ORDERED_VIEWS = (_ORDERED.keys(), _ORDERED.values(), _ORDERED.items())

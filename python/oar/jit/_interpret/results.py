@@ -78,6 +78,8 @@ class Results:
         kind = type(value)
         if kind.__name__ == "_Unknown":
             raise Decline("it gives back a variable that only one branch sets")
+        if kind is known.UniqueName:
+            raise Decline("a layer that it made leaves it, and has another name at every call")
         if kind is _C.Dim:
             raise Decline(f"a size that is open ({value}) leaves it")
         if kind in IMMUTABLE or isinstance(value, type):

@@ -20,7 +20,24 @@ _STAGED = Path(oar.__file__).parent  # in the build tree `include` and `lib` lie
 
 
 def get_build_directory(verbose: bool = False) -> str:
-    """Where ``load`` keeps what it has built: ``OAR_EXTENSION_DIR``, or a folder in the user's cache."""
+    """Where ``load`` keeps what it has built: ``OAR_EXTENSION_DIR``, or a folder in the user's cache.
+
+    Args:
+        verbose: whether to print the folder.
+
+    Returns:
+        the path of the folder, which exists.
+
+    Examples:
+        >>> import os, tempfile
+        >>> from oar.utils.cpp_extension import get_build_directory
+        >>> before = os.environ.get("OAR_EXTENSION_DIR")
+        >>> os.environ["OAR_EXTENSION_DIR"] = os.path.join(tempfile.mkdtemp(), "extensions")
+        >>> folder = get_build_directory()
+        >>> os.path.basename(folder), os.path.isdir(folder)
+        ('extensions', True)
+        >>> _ = os.environ.pop("OAR_EXTENSION_DIR") if before is None else os.environ.update(OAR_EXTENSION_DIR=before)
+    """
     folder = os.environ.get("OAR_EXTENSION_DIR") or os.environ.get("PADDLE_EXTENSION_DIR")
     if not folder:
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")

@@ -51,6 +51,46 @@ def load(name: str, sources: Sequence[str], extra_cxx_cflags: Sequence[str] | No
 
     What was built is kept in ``build_directory`` (``get_build_directory()`` by default) and used again as long as the
     sources, the headers they include, the flags and the compiler are the same.
+
+    Args:
+        name: the name of the module, a Python identifier.
+        sources: the files to compile.
+        extra_cxx_cflags: more flags for the compiler.
+        extra_cuda_cflags: accepted for compatibility; there is no CUDA back end.
+        extra_ldflags: more flags for the linker.
+        extra_include_paths: more folders with headers.
+        extra_library_paths: more folders with libraries.
+        build_directory: where to build.
+        verbose: whether to print the command and what the compiler says.
+
+    Returns:
+        a module with one function for each op.
+
+    Examples:
+        This needs a C++ compiler: g++ 12 or newer, or the one in ``CXX``.
+
+        >>> import os, tempfile
+        >>> import oar
+        >>> from oar.utils.cpp_extension import load
+        >>> folder = tempfile.mkdtemp()
+        >>> source = os.path.join(folder, "halve.cpp")
+        >>> with open(source, "w") as file:
+        ...     _ = file.write('''
+        ...         #include "oar/extension/extension.h"
+        ...         #include "oar/ops/operators.h"
+        ...         static oar::OpDef halve() {
+        ...           return {
+        ...               .schema = "docs_halve(Tensor x) -> Tensor",
+        ...               .brief = "Half of x.",
+        ...               .decompose = [](const oar::Args& a) -> oar::Made { return a[0].as_tensor() * 0.5; },
+        ...           };
+        ...         }
+        ...         OAR_EXTENSION_OP(halve);
+        ...     ''')
+        ...
+        >>> ops = load(name="halving", sources=[source], build_directory=folder)
+        >>> ops.docs_halve(oar.to_tensor([1.0, 6.0])).tolist()
+        [0.5, 3.0]
     """
     if not name.isidentifier():
         raise ValueError(f"[load] name is '{name}', which is no Python identifier.")

@@ -29,23 +29,55 @@ def _setuptools():
 
 
 def CppExtension(sources: Sequence[str], *args, **kwargs):  # noqa: N802, Paddle's name
-    """The sources of a library of ops, for ``setup``. Other arguments are those of ``setuptools.Extension``."""
+    """The sources of a library of ops, for ``setup``. Other arguments are those of ``setuptools.Extension``.
+
+    Args:
+        sources: the files to compile.
+
+    Returns:
+        a ``setuptools.Extension``; its name is that of the first file, until ``setup`` gives it the name of the package.
+
+    Examples:
+        This needs setuptools.
+
+        >>> from oar.utils.cpp_extension import CppExtension
+        >>> extension = CppExtension(["scaled_relu.cpp", "gates.cpp"], extra_compile_args=["-O3"])
+        >>> extension.name, extension.sources
+        ('scaled_relu', ['scaled_relu.cpp', 'gates.cpp'])
+    """
     setuptools, _ = _setuptools()
     name = kwargs.pop("name", None) or os.path.splitext(os.path.basename(sources[0]))[0]
     return setuptools.Extension(name, list(sources), *args, **kwargs)
 
 
 def CUDAExtension(sources: Sequence[str], *args, **kwargs):  # noqa: N802, Paddle's name
-    """Not there: Oar has no CUDA back end."""
+    """Raises ``NotImplementedError``: Oar has no CUDA back end. ``sources`` without CUDA go to ``CppExtension``.
+
+    Examples:
+        >>> from oar.utils.cpp_extension import CUDAExtension
+        >>> CUDAExtension(["kernel.cu"])
+        Traceback (most recent call last):
+        NotImplementedError: Oar has no CUDA back end, so CUDAExtension cannot be built. Use CppExtension with the C++ sources.
+    """
     raise NotImplementedError("Oar has no CUDA back end, so CUDAExtension cannot be built. Use CppExtension with the "
                               "C++ sources.")
 
 
 class BuildExtension:
-    """Builds the extensions of ``setup``. Options as ``BuildExtension.with_options(...)`` gives them are accepted."""
+    """The command ``build_ext`` that builds the extensions of ``setup``, which uses it by itself.
+
+    Examples:
+        This needs setuptools.
+
+        >>> from oar.utils.cpp_extension import BuildExtension
+        >>> from setuptools.command.build_ext import build_ext
+        >>> issubclass(BuildExtension.with_options(verbose=True), build_ext)
+        True
+    """
 
     @staticmethod
     def with_options(**options):
+        """The command with options: ``verbose=True`` prints the compiler's command."""
         return _build_command(options)
 
     def __new__(cls, *args, **kwargs):
@@ -94,7 +126,20 @@ def _build_command(options: dict):
 def setup(**attributes) -> None:
     """``setuptools.setup`` for a package of ops: ``setup(name="my_ops", ext_modules=CppExtension(sources=[...]))``.
 
-    After the installation ``import my_ops`` gives a module with the ops as functions.
+    After the installation ``import my_ops`` gives a module with the ops as functions. Other arguments are those of
+    ``setuptools.setup``.
+
+    Examples:
+        This needs setuptools, and a C++ compiler to build. A ``setup.py`` calls it:
+
+        >>> import contextlib, io
+        >>> from oar.utils.cpp_extension import CppExtension, setup
+        >>> extension = CppExtension(sources=["scaled_relu.cpp"])
+        >>> with contextlib.redirect_stdout(io.StringIO()) as said:
+        ...     setup(name="my_ops", version="1.0", ext_modules=extension, script_args=["--name", "--version"])
+        ...
+        >>> said.getvalue().split(), extension.name
+        (['my_ops', '1.0'], 'my_ops')
     """
     setuptools, _ = _setuptools()
     if "name" not in attributes:

@@ -6,6 +6,7 @@
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/capture/regions.h"
+#include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/run.h"
 #include "oar/ops/gen/creation.h"
 
@@ -185,6 +186,7 @@ Outputs Capture::record(const Op& op, Args args) {
     outputs.push_back(make_tensor(id));
   }
   if (const SourceLocator locator = g_locator) instruction.location = locator();
+  instruction.called = t_called_name;
   if (flow()) go_on_flowing(instruction);
   program_.body.instructions.push_back(std::move(instruction));
   return outputs;
@@ -481,8 +483,23 @@ void name_values(Program& program) {
     give(program.constants[i].value, "", 'c', i);
 }
 
+std::vector<ValueId> Capture::values_of(const std::vector<Tensor>& tensors) {
+  std::vector<ValueId> values;
+  for (const Tensor& t : tensors) values.push_back(value_of(t));
+  return values;
+}
+
+void Capture::check_unwritten(const std::vector<Tensor>& inputs,
+                              const std::vector<ValueId>& values) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    user_check(value_of(inputs[i]) == values[i] && !cell_of(inputs[i])->was_written(),
+               ErrorKind::Unsupported,
+               "the captured function writes to one of its inputs.\nhint: Write to a copy, x = "
+               "x.clone(), and return it.");
+}
+
 Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
-                const std::string& name) {
+                const std::string& name, bool may_write_inputs) {
   refuse_nested_capture();
   Capture under_way(name);
   std::vector<Tensor> outputs;
@@ -490,7 +507,9 @@ Program capture(const CapturedFunction& function, const std::vector<InputSpec>& 
     const Capture::Scope scope(under_way);
     std::vector<Tensor> symbolic;
     for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
+    const std::vector<ValueId> values = under_way.values_of(symbolic);
     outputs = function(symbolic);
+    if (!may_write_inputs) under_way.check_unwritten(symbolic, values);
   }
   return under_way.finish(std::move(outputs));
 }

@@ -36,8 +36,9 @@ struct InputSpec {
 
 using CapturedFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
+// A write to an input changes its value inside the program alone; a caller who expects to see it passes false.
 Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
-                const std::string& name = "main");
+                const std::string& name = "main", bool may_write_inputs = true);
 
 // Where the user's code stands; a language binding may install one.
 using SourceLocator = std::string (*)();
@@ -144,6 +145,9 @@ class Capture {
   Outputs record(const Op& op, Args args);
   // The value that a tensor has now.
   ValueId value_of(const Tensor& t);
+  std::vector<ValueId> values_of(const std::vector<Tensor>& tensors);
+  // An error where the function has written to an input, which had these values: a run would lose the write.
+  void check_unwritten(const std::vector<Tensor>& inputs, const std::vector<ValueId>& values);
   // The place behind a tensor, brought up to date.
   Intrusive<Cell> cell_of(const Tensor& t);
   // Brings handles and their histories up to date after writes to what they are views of.

@@ -51,27 +51,20 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
   {
     const Capture::Scope scope(under_way);
     std::vector<Tensor> symbolic, sources;
-    std::vector<ValueId> values;
-    for (const InputSpec& spec : inputs) {
-      symbolic.push_back(under_way.input(spec));
-      values.push_back(under_way.value_of(symbolic.back()));
-    }
+    for (const InputSpec& spec : inputs) symbolic.push_back(under_way.input(spec));
+    const std::vector<ValueId> values = under_way.values_of(symbolic);
     results = function(symbolic);
     joint.outputs = joint.results = results.size();
     user_check(!under_way.value_asked(), ErrorKind::Unsupported,
                "the captured function asks for the value of a tensor and catches the error.");
     // Its graph is gone, and the gradients are where the function wanted them.
     const bool own_backward = backward_calls() != calls;
-    for (size_t i = 0; i < symbolic.size(); ++i) {
-      const Tensor& t = symbolic[i];
+    for (const Tensor& t : symbolic) {
       const History* h = maybe_history(t);
       user_check(!h || !h->grad.defined(), ErrorKind::Unsupported,
                  "the captured function leaves a gradient behind in one of its inputs.");
-      user_check(under_way.value_of(t) == values[i] && !under_way.cell_of(t)->was_written(),
-                 ErrorKind::Unsupported,
-                 "the captured function writes to one of its inputs.\nhint: Write to a copy, x = "
-                 "x.clone(), and return it.");
     }
+    under_way.check_unwritten(symbolic, values);
     std::vector<Tensor> roots, cotangents;
     under_way.end_flow(!own_backward && grad_enabled());
     for (size_t i = 0; i < results.size(); ++i) {

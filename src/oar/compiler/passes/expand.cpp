@@ -42,7 +42,10 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call)
   if (!inner.states.empty()) return std::nullopt;
   for (const ProgramValue& value : inner.values)
     if (!can_be_laid_out(value.type)) return std::nullopt;
-  for (Instruction& part : inner.body.instructions) part.location = call.location;
+  for (Instruction& part : inner.body.instructions) {
+    part.location = call.location;
+    part.called = call.called ? call.called : call.op->name().c_str();
+  }
   optimise(inner);
   return inner;
 }

@@ -1,6 +1,7 @@
 // Constant folding: calls on constants alone are made now. Not where the result would be much larger
 // than what it is made of: a program should not grow by what is quickly made.
 #include <algorithm>
+#include <optional>
 
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
@@ -39,12 +40,17 @@ bool can_fold(const Program& program, const Instruction& instruction,
   return made <= std::max(kSmall, read);
 }
 
-Outputs run_now(const Instruction& instruction, const std::vector<const Tensor*>& constants) {
+// None where the call fails: it may never be reached, and the run will tell.
+std::optional<Outputs> run_now(const Instruction& instruction,
+                               const std::vector<const Tensor*>& constants) try {
   const Frame frame =
       with_operands(instruction.attributes.clone(), instruction,
                     [&](size_t, ValueId id) { return *constants[static_cast<size_t>(id)]; });
   const LayersOff off(kDispatchMask);
   return run_op(*instruction.op, frame.args());
+} catch (const Error& error) {
+  if (error.kind() == ErrorKind::Interrupted) throw;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -55,10 +61,12 @@ bool fold_constants(Program& program) {
   made.reserve(program.values.size());
   const auto fold = [&](const Instruction& instruction) {
     if (!can_fold(program, instruction, constants)) return false;
-    const Outputs outputs = run_now(instruction, constants);
-    for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::optional<Outputs> outputs = run_now(instruction, constants);
+    if (!outputs) return false;
+    for (size_t i = 0; i < outputs->size(); ++i) {
       // A view would share its memory, and equal constants are found by their bytes.
-      made.push_back(outputs[i].is_contiguous() ? outputs[i] : assign(outputs[i]));
+      const Tensor& output = (*outputs)[i];
+      made.push_back(output.is_contiguous() ? output : assign(output));
       constants[static_cast<size_t>(instruction.results[i])] = &made.back();
     }
     return true;

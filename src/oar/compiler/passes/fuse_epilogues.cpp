@@ -133,6 +133,7 @@ class Fusing {
     Building(const char* op, const Instruction& from, ValueId result) {
       made.op = &get_op(op);
       made.location = from.location;
+      made.called = from.called;
       made.results = {result};
     }
     void values(std::initializer_list<ValueId> ids) {

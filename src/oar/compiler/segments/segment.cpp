@@ -108,7 +108,7 @@ void Segment::add(const Op& op, const oar_kernel& kernel, Args args, const Outpu
   SegmentCall& call = calls.emplace_back();
   call.op = &op;
   call.kernel = &kernel;
-  call.called = t_called_op ? t_called_op : &op;
+  call.called = t_called_name ? t_called_name : op.name().c_str();
   call.line = line;
   random |= op.has(Trait::Random);
   words.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(&op)));

@@ -19,7 +19,7 @@ struct SegmentCall {
   const oar_kernel* kernel = nullptr;
   Frame args;  // its tensors are the places'
   Outputs outputs;
-  const Op* called = nullptr;  // by the user; `op` may be a part of it
+  const char* called = nullptr;  // by the user; `op` may be a part of it
   SourceLine line;
 };
 

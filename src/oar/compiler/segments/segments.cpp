@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <optional>
 
 #include "oar/base/fork_mutex.h"
 #include "oar/base/interrupt.h"
@@ -42,7 +43,7 @@ LateError told_of(const Error& error, const SegmentCall& call) {
   std::string text = error.text();
   if (call.line.file) text += format(" ({}:{})", call.line.file, call.line.line);
   LateError told(error.kind(), std::move(text), error.hint());
-  told.with_op(call.called->name());
+  told.with_op(call.called);
   return told;
 }
 
@@ -53,11 +54,16 @@ class Queues {
   void add(const std::shared_ptr<SegmentQueue>& queue) {
     const std::lock_guard lock(mutex_);
     list_.push_back(queue);
+    forget_over();
     note_count();
   }
   void remove(const std::shared_ptr<SegmentQueue>& queue) {
     const std::lock_guard lock(mutex_);
-    std::erase(list_, queue);
+    std::erase_if(list_, [&](const auto& other) {
+      if (other == queue) over_.push_back(queue);
+      return other == queue;
+    });
+    forget_over();
     note_count();
   }
   // In a forked child: the other threads are not there, nor will what waits in their queues ever run.
@@ -75,16 +81,21 @@ class Queues {
     std::vector<std::shared_ptr<SegmentQueue>> found;
     if (count_.load(std::memory_order_relaxed) == (t_queue ? 1 : 0)) return found;
     const std::lock_guard lock(mutex_);
-    for (const auto& queue : list_)
-      if (queue.get() != t_queue) found.push_back(queue);
+    for (const auto* queues : {&list_, &over_})
+      for (const auto& queue : *queues)
+        if (queue.get() != t_queue) found.push_back(queue);
     return found;
   }
 
  private:
+  // Of queues whose scope has ended only those are kept that have lost what somebody holds.
+  void forget_over() {
+    std::erase_if(over_, [](const auto& queue) { return !queue->forget_lost(); });
+  }
   void note_count();
 
   ForkMutex mutex_;
-  std::vector<std::shared_ptr<SegmentQueue>> list_, abandoned_;
+  std::vector<std::shared_ptr<SegmentQueue>> list_, over_, abandoned_;
   std::atomic<size_t> count_{0};
 };
 
@@ -99,17 +110,20 @@ Queues& queues() {
 void note_read_of(const Tensor& t) {
   if (!t.defined() || !t.is_dense()) return;
   if (t_queue && t_launch_queue == t_queue) t_queue->settle_for(t, false, "a value is asked for");
+  if (t_queue && in_interrupt_check()) t_queue->check_running(t, false);
   for (const auto& queue : queues().others()) queue->settle_for(t, false, "another thread reads");
 }
 
 void wait_for_others(const Op& op, Args args) {
   const auto others = queues().others();
-  if (others.empty()) return;
+  SegmentQueue* const interrupted = in_interrupt_check() ? t_queue : nullptr;
+  if (others.empty() && !interrupted) return;
   for (size_t i = 0; i < args.size(); ++i)
     for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) {
       if (!t.is_dense()) return;
-      for (const auto& queue : others)
-        queue->settle_for(t, op.schema().parameters[i].written, "another thread's call");
+      const bool written = op.schema().parameters[i].written;
+      if (interrupted) interrupted->check_running(t, written);
+      for (const auto& queue : others) queue->settle_for(t, written, "another thread's call");
     });
 }
 
@@ -118,10 +132,10 @@ void settle_here() {
 }
 
 void Queues::note_count() {
-  count_ = list_.size();
-  g_read_hook = list_.empty() ? nullptr : note_read_of;
-  g_wait_for_others = list_.empty() ? nullptr : wait_for_others;
-  g_lend_hook = list_.empty() ? nullptr : settle_here;
+  count_ = list_.size() + over_.size();
+  g_read_hook = count_ == 0 ? nullptr : note_read_of;
+  g_wait_for_others = count_ == 0 ? nullptr : wait_for_others;
+  g_lend_hook = count_ == 0 ? nullptr : settle_here;
 }
 
 }  // namespace
@@ -129,6 +143,20 @@ void Queues::note_count() {
 void set_source_lines(SourceLines lines) { g_lines = lines; }
 
 SegmentCounts segment_counts() { return {g_calls, g_segments, g_programs}; }
+
+// A thread that runs a segment may be asked to stop, which needs the interpreter's lock: whoever waits gives that one up.
+class SegmentQueue::Busy {
+ public:
+  explicit Busy(Mutex& mutex) : mutex_(mutex) {
+    if (!mutex.try_lock()) block_on([&] { mutex.lock(); });
+  }
+  ~Busy() { mutex_.unlock(); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
 
 // ---- what waits --------------------------------------------------------------------------------
 
@@ -166,7 +194,7 @@ bool SegmentQueue::fits(const Op& op, Args args) const {
 
 bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) {
   wait_for_others(op, args);  // without a lock of our own: they may wait for us
-  const std::lock_guard busy(busy_);
+  const Busy busy(busy_);
   if (!lost_.empty()) for_each_tensor(args, [&](const Tensor& t) { check_lost(t); });
   if (segment_.calls.size() >= kMostCalls || segment_.bytes >= kMostBytes)
     settle("enough calls wait");
@@ -203,7 +231,7 @@ void SegmentQueue::settle_for(const Tensor& t, bool written, const char* why) {
     const std::lock_guard names(names_);
     if (lost_.empty() && !waits_in(segment_) && !waits_in(running_)) return;
   }
-  const std::lock_guard busy(busy_);  // what is running has ended
+  const Busy busy(busy_);  // what is running has ended
   check_lost(t);
   if (waits_in(segment_)) settle(why);
 }
@@ -211,8 +239,10 @@ void SegmentQueue::settle_for(const Tensor& t, bool written, const char* why) {
 // ---- running -----------------------------------------------------------------------------------
 
 void SegmentQueue::settle(const char* why) {
-  const InterruptsOff undisturbed;
-  const std::lock_guard busy(busy_);
+  std::optional<InterruptsOff>
+      undisturbed;  // its own thread is interrupted, nobody who waits for it
+  if (t_queue != this) undisturbed.emplace();
+  const Busy busy(busy_);
   if (segment_.calls.empty()) return;
   {
     const std::lock_guard names(names_);
@@ -238,29 +268,49 @@ void SegmentQueue::run(Segment& segment, const char* why) {
   try {
     program->run(segment);
     g_programs.fetch_add(1, std::memory_order_relaxed);
-  } catch (const Error&) {
-    // One by one: what stands before the call that fails is made, and that call is named.
+  } catch (const Error& error) {
     if (segment.random) generator::set_state(before);
+    if (error.kind() == ErrorKind::Interrupted) {
+      lose_interrupted(segment, 0);
+      throw;
+    }
+    // One by one: the calls before the one that fails are made, and that call is named.
     make_one_by_one(segment);
   }
 }
 
 void SegmentQueue::make_one_by_one(const Segment& segment) {
+  Patience patience;
   for (size_t i = 0; i < segment.calls.size(); ++i) {
     const SegmentCall& call = segment.calls[i];
     try {
+      patience.look();
       launch(*call.op, *call.kernel, call.args.args(), call.outputs);
     } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Interrupted) {
+        lose_interrupted(segment, i);
+        throw;
+      }
       const LateError told = told_of(error, call);
-      lose(segment, i, std::make_exception_ptr(told));
+      lose(segment, i, segment.calls.size(), std::make_exception_ptr(told));
       throw told;
     }
   }
 }
 
-// The calls from there on have not been made.
-void SegmentQueue::lose(const Segment& segment, size_t from, const std::exception_ptr& error) {
-  for (size_t i = from; i < segment.calls.size(); ++i)
+void SegmentQueue::check_running(const Tensor& t, bool written) {
+  const Storage* storage = t->storage.get();
+  const std::lock_guard names(names_);
+  user_check(
+      !(written ? running_.knows(storage) : running_.makes(storage)), ErrorKind::Runtime,
+      "a handler of a signal uses a tensor whose content is being computed.\nhint: Set a flag in "
+      "the handler, and use the tensor where the program looks at the flag.");
+}
+
+// These calls have not been made.
+void SegmentQueue::lose(const Segment& segment, size_t from, size_t end,
+                        const std::exception_ptr& error) {
+  for (size_t i = from; i < end; ++i)
     for (const Tensor& t : segment.calls[i].outputs) {
       if (segment.was_there(t)) continue;  // and has its old content
       const std::lock_guard names(names_);
@@ -268,19 +318,39 @@ void SegmentQueue::lose(const Segment& segment, size_t from, const std::exceptio
     }
 }
 
+void SegmentQueue::lose_interrupted(const Segment& segment, size_t from) {
+  for (size_t i = from; i < segment.calls.size(); ++i) {
+    const Error error(ErrorKind::Runtime,
+                      "this result has not been computed: the program was interrupted before.",
+                      "Call the function that computes it again.");
+    const LateError told = told_of(error, segment.calls[i]);
+    lose(segment, i, i + 1, std::make_exception_ptr(told));
+  }
+}
+
 void SegmentQueue::check_lost(const Tensor& t) const {
   for (const Lost& lost : lost_)
     if (t->storage == lost.storage) std::rethrow_exception(lost.error);
 }
 
+bool SegmentQueue::is_held_elsewhere(const StoragePtr& storage) const {
+  const auto ours = static_cast<uint32_t>(std::count_if(
+      lost_.begin(), lost_.end(), [&](const Lost& other) { return other.storage == storage; }));
+  return storage->reference_count() > ours;
+}
+
 void SegmentQueue::check_lost() const {
-  for (const Lost& lost : lost_) {
-    const auto ours =
-        static_cast<uint32_t>(std::count_if(lost_.begin(), lost_.end(), [&](const Lost& other) {
-          return other.storage == lost.storage;
-        }));
-    if (lost.storage->reference_count() > ours) std::rethrow_exception(lost.error);
-  }
+  for (const Lost& lost : lost_)
+    if (is_held_elsewhere(lost.storage)) std::rethrow_exception(lost.error);
+}
+
+bool SegmentQueue::forget_lost() {
+  const std::lock_guard names(names_);
+  std::vector<Lost> held;
+  for (const Lost& lost : lost_)
+    if (is_held_elsewhere(lost.storage)) held.push_back(lost);
+  lost_.swap(held);
+  return !lost_.empty();
 }
 
 void SegmentQueue::tell(const Segment& segment, const char* why, bool program) const {
@@ -307,8 +377,7 @@ void SegmentScope::finish(bool returned) {
   const ScopeGuard out([&] {
     queues().remove(queue);
     t_launch_queue = t_scope_queue = t_queue = nullptr;
-    if (queue.use_count() > 1) return;  // another thread is looking at it
-    queue->reset();
+    if (queue.use_count() > 1) return;  // another thread is looking at it, or it has lost something
     t_idle = std::move(queue);
   });
   queue->settle();

@@ -39,10 +39,12 @@ class SegmentQueue final : public LaunchQueue {
   void settle() override { settle("the function ends, or a program runs"); }
   // The content of t is about to be looked at, or written.
   void settle_for(const Tensor& t, bool written, const char* why);
-  // An error where a tensor lives on whose content could not be made.
+  // An error where a handler of a signal, which runs in the middle of a segment, asks for a content of it.
+  void check_running(const Tensor& t, bool written);
+  // An error where a tensor lives on whose content could not be computed.
   void check_lost() const;
-  // Forgets what was lost, for the next scope.
-  void reset() { lost_.clear(); }
+  // Forgets lost memory that nobody else holds. Is any left?
+  bool forget_lost();
   // What is told of every segment that runs; none if empty.
   std::string title;
 
@@ -53,16 +55,20 @@ class SegmentQueue final : public LaunchQueue {
   void settle(const char* why);
   void run(Segment& segment, const char* why);
   void make_one_by_one(const Segment& segment);
-  void lose(const Segment& segment, size_t from, const std::exception_ptr& error);
+  void lose(const Segment& segment, size_t from, size_t end, const std::exception_ptr& error);
+  void lose_interrupted(const Segment& segment, size_t from);
+  bool is_held_elsewhere(const StoragePtr& storage) const;
   void check_lost(const Tensor& t) const;
   void tell(const Segment& segment, const char* why, bool program) const;
 
-  // Memory whose content could not be made; whoever asks for it gets the error again.
+  // Memory whose content could not be computed; whoever asks for it gets the error again, after the scope too.
   struct Lost {
     StoragePtr storage;
     std::exception_ptr error;
   };
-  FreedByFork<std::recursive_mutex> busy_;  // held while calls are added or made
+  using Mutex = FreedByFork<std::recursive_mutex>;
+  class Busy;
+  Mutex busy_;  // held while calls are added or made
   FreedByFork<std::mutex>
       names_;  // … only while what the segments know changes, so that others may ask
   Segment segment_;

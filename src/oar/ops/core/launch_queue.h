@@ -29,8 +29,22 @@ inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initia
 // … and the one whose scope this thread is in, in use or not: scopes need not end in order.
 inline thread_local LaunchQueue* t_scope_queue __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// The op that the user called; the current call may be a part of it.
-inline thread_local const Op* t_called_op __attribute__((tls_model("initial-exec"))) = nullptr;
+// What the user called; the current call may be a part of it. A language binding sets it while calls are queued or
+// captured. It lives as long as the process.
+inline thread_local const char* t_called_name __attribute__((tls_model("initial-exec"))) = nullptr;
+
+class CalledName {
+ public:
+  explicit CalledName(const char* name) : outer_(t_called_name) {
+    if (!outer_) t_called_name = name;
+  }
+  ~CalledName() { t_called_name = outer_; }
+  CalledName(const CalledName&) = delete;
+  CalledName& operator=(const CalledName&) = delete;
+
+ private:
+  const char* const outer_;
+};
 
 // The error of a queued call. It names the op that the user called, and where.
 class LateError : public Error {

@@ -215,10 +215,11 @@ const OpDef gammainc_order_op = {
     .brief = "The derivative of gammainc by its first operand, so many times.",
     .infer = [](const args::gammainc_order& a) -> Metas {
       constexpr int64_t kMostOrders = 64;  // the work grows with the square
-      user_check(a.order >= 0 && a.order <= kMostOrders, ErrorKind::Unsupported,
-                 "the derivative of gammainc by its first operand is there up to order {}, not for "
-                 "order {}.",
-                 kMostOrders, a.order);
+      user_check(
+          a.order >= 0 && a.order <= kMostOrders, ErrorKind::Unsupported,
+          "order is {}; derivatives of gammainc by its first operand are available for orders "
+          "from 0 to {}.",
+          a.order, kMostOrders);
       return infer::like(a.x);
     },
     .vjp = [](const vjp::gammainc_order& v) -> Grads {

@@ -1,0 +1,82 @@
+"""Arguments that are large numbers, and paths of hsigmoid_loss that end early: values as NumPy computes them."""
+
+import numpy as np
+import pytest
+
+import oar
+import oar.nn.functional as F
+
+
+@pytest.mark.parametrize("index_num, nshards", [(20, 3), (21, 3), (2**63 - 1, 2), (2**63 - 1, 2**62), (2**63 - 1, 2**63 - 1)])
+def test_shard_index(index_num, nshards):
+    size = -(-index_num // nshards)
+    indices = [0, 1, size - 1, size, size + 1, 2 * size - 1, index_num - 1]
+    indices = sorted({i for i in indices if 0 <= i < index_num})
+    for shard in {0, 1, nshards - 1}:
+        if shard * size >= 2**63:
+            continue
+        expected = [i - shard * size if i // size == shard else -1 for i in indices]
+        got = oar.shard_index(oar.to_tensor(indices, dtype="int64").reshape([-1, 1]), index_num, nshards, shard)
+        np.testing.assert_array_equal(got.numpy()[:, 0], expected)
+
+
+def test_shard_index_of_a_shard_beyond_the_largest_number():
+    indices = oar.to_tensor([[1], [5]], dtype="int64")
+    with pytest.raises(ValueError, match=r"\[shard_index\] .*overflow"):  # its first index would be 2 ** 63
+        oar.shard_index(indices, 2**63 - 1, 2**63 - 2, 2**62)
+
+
+def loss_along(x, weight, bias, nodes, codes):
+    """What one row costs: its path ends at the first negative node, and each missing step costs log 2."""
+    total = 0.0
+    for place, node in enumerate(nodes):
+        if node < 0:
+            return total + (len(nodes) - place) * np.log(2)
+        score = weight[node] @ x + bias[node]
+        total += np.logaddexp(0, score) - codes[place] * score
+    return total
+
+
+def padded_paths():
+    random = np.random.default_rng(3)
+    paths = np.array([[0, 2, 3, 1], [0, 1, -1, -1], [3, -1, 2, 1], [-1, -1, -1, -1]], "int64")
+    codes = np.array([[1, 0, 1, 1], [0, 1, -1, -1], [1, -1, 1, 1], [-1, -1, -1, -1]], "int64")
+    return random.standard_normal((4, 3)), random.standard_normal((5, 3)), random.standard_normal(5), paths, codes
+
+
+def test_hsigmoid_loss_of_padded_paths():
+    x, weight, bias, paths, codes = padded_paths()
+    expected = [[loss_along(*row)] for row in zip(x, [weight] * 4, [bias] * 4, paths, codes)]
+    tensors = [oar.to_tensor(value, stop_gradient=value.dtype == np.int64) for value in (x, weight, bias, paths, codes)]
+    got = F.hsigmoid_loss(tensors[0], oar.zeros([4, 1], "int64"), 6, *tensors[1:3], *tensors[3:])
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-12)
+    got.sum().backward()
+    for tensor, values, flat in zip(tensors, (x, weight, bias), range(3)):
+        slopes = np.empty(values.size)
+        for k in range(values.size):
+            moved = []
+            for step in (1e-6, -1e-6):
+                given = [x, weight, bias]
+                given[flat] = values + step * (np.arange(values.size) == k).reshape(values.shape)
+                moved.append(sum(loss_along(given[0][i], *given[1:], paths[i], codes[i]) for i in range(4)))
+            slopes[k] = (moved[0] - moved[1]) / 2e-6
+        np.testing.assert_allclose(tensor.grad.numpy().ravel(), slopes, rtol=1e-6, atol=1e-8)
+
+
+def test_hsigmoid_loss_of_too_many_classes():
+    x, weight = oar.ones([2, 3]), oar.ones([4, 3])
+    for count in (1, 2**31, 2**63 - 1):
+        with pytest.raises(ValueError, match=rf"\[hsigmoid_loss\] num_classes is {count}"):
+            F.hsigmoid_loss(x, oar.zeros([2, 1], "int64"), count, weight)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_sums_and_products_of_integers_wrap(dtype):
+    most = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min, 5], dtype)
+    few = np.array([3, 2, 7], dtype)
+    with np.errstate(over="ignore"):
+        product, total = np.kron(most, few), most.copy()
+        np.add.at(total, [0, 0, 1], few)
+    np.testing.assert_array_equal(oar.kron(oar.to_tensor(most), oar.to_tensor(few)).numpy(), product)
+    at = oar.to_tensor([0, 0, 1])
+    np.testing.assert_array_equal(oar.index_add(oar.to_tensor(most), at, 0, oar.to_tensor(few)).numpy(), total)
