@@ -131,23 +131,13 @@ TEST(NoGrad, IsOfTheTransformsAroundIt) {
 
 TEST(NoGrad, LetsAStatisticFollowTheValuesOfAJvp) {
   const Tensor point = constant({2, 3}), along = constant({1, 1}), outside = constant({0, 0});
-  const auto with = [&](bool cut) {
-    return jvp(
-        [&](const std::vector<Tensor>& in) {
-          if (cut) {
-            const NoGrad off;
-            add_(outside, in[0]);
-          } else {
-            const GradMode off(false);
-            add_(outside, in[0]);
-          }
-          return std::vector<Tensor>{in[0] * 2.0};
-        },
-        TensorList(&point, 1), TensorList(&along, 1));
+  const auto f = [&](const std::vector<Tensor>& in) {
+    const NoGrad off;
+    add_(outside, in[0]);
+    return std::vector<Tensor>{in[0]};
   };
-  EXPECT_EQ(values_of(with(true).second[0]), (Values{2, 2}));
+  jvp(f, TensorList(&point, 1), TensorList(&along, 1));
   EXPECT_EQ(values_of(outside), (Values{2, 3}));
-  EXPECT_THROW(with(false), Error);  // the tangent would be lost
 }
 
 TEST(Grad, LeavesLeavesAlone) {

@@ -142,8 +142,9 @@ Outputs write_dual(const Op& op, Args args, int level) {
   const Tensor out = functional_result(op, args)[0];
   const Wrapped* made = wrapped_at(out, level);
   const Wrapped* target = wrapped_at(x, level);
-  // Where tangents are cut only the values count: running statistics.
-  const bool cut = level <= tangents_cut_until();
+  // Where tangents are cut only the values count. So they do in the steps that an op takes without the tape: running
+  // statistics.
+  const bool cut = level <= tangents_cut_until() || (t_layers.off & kRecording);
   user_check(target || !made || cut, ErrorKind::InvalidArgument,
              "a tensor from outside of jvp cannot take a value that has a tangent.\nhint: Clone it "
              "inside the function first.");
