@@ -119,6 +119,13 @@ PlainTensors::Entry* PlainTensors::find(const Tensor& t) {
   return nullptr;
 }
 
+bool PlainTensors::Entry::has_other_gradient() const {
+  const History* h = maybe_history(tensor);
+  if (!h) return grad.defined();
+  if (h->grad.is_same(grad)) return false;
+  return !shown_zeros.defined() || !h->grad.tensor().is_same(shown_zeros);
+}
+
 PlainTensors::Entry& PlainTensors::add(const Tensor& t, Intrusive<Cell> cell, ValueId value) {
   const auto index = static_cast<uint32_t>(entries_.size());
   cell->plain.push_back(index);
@@ -177,7 +184,7 @@ std::vector<std::string> PlainTensors::restore() {
     if (t->payload || t->data != entry.original->data) t->become(*entry.original.impl());
     t->flags = entry.recording ? t->flags | kRecording : t->flags & ~uint32_t{kRecording};
     if (History* h = maybe_history(t)) {
-      if (h->grad.defined() && h->grad.kind() == Kind::Symbolic)
+      if (h->grad.is_tensor() && h->grad.get().kind() == Kind::Symbolic)
         leaking.push_back(h->name.empty() ? t.describe() : h->name);
       h->grad = std::move(entry.grad);
       if (h->node != entry.node || h->index != entry.index) {

@@ -37,11 +37,16 @@ class PlainTensors {
     bool overwritten = false;  // through other memory that overlaps it
     bool is_input = false;     // the program is given it
     bool grad_met = false;     // the function asked for its gradient, or set it
+    bool grad_seen = false;    // … while it was the one from outside, none or zeros
+    bool grad_removed = false;
     // What autograd kept for it.
     bool recording = false;
     Intrusive<Node> node;
     uint32_t index = 0;
-    Tensor grad;
+    Gradient grad;
+    Tensor shown_zeros;  // what the function saw of a gradient of zeros
+    // Has the function left another gradient?
+    bool has_other_gradient() const;
   };
   std::vector<Entry>& entries() { return entries_; }
   // The entry of a tensor or of an alias of it; none if it was not met.
