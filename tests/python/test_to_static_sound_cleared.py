@@ -211,6 +211,63 @@ def test_a_gradient_that_is_none_inside_a_branch_of_a_tensor(static, x):
 
 
 @side_by_side
+def test_the_gradient_of_a_parameter_that_was_written_or_detached_before(static, x):
+    p = parameter()
+
+    def written(t):
+        with oar.no_grad():
+            p.add_(t.sum(0))
+
+    @static
+    def seen_after_a_write(t):
+        written(t)
+        return t.detach() * (1.0 if p.grad is None else 2.0)
+
+    @static
+    def cleared_after_a_write(t):
+        written(t)
+        p.clear_grad()
+
+    @static
+    def seen_after_detach(t):
+        return (p.detach() * t + (1.0 if p.grad is None else p.grad)).detach()
+
+    @static
+    def cleared_after_detach(t):
+        y = p.detach() * t
+        p.clear_gradient()
+        return y
+
+    for _ in range(2):
+        for f in (seen_after_a_write, cleared_after_a_write, seen_after_detach, cleared_after_detach):
+            yield f(x(grad=False)), p.grad
+            (p * 2).sum().backward()
+            yield f(x(grad=False)), p.grad
+        p.clear_gradient(False)
+
+
+@side_by_side
+def test_a_failed_capture_of_a_branch_leaves_no_trace(static, x):
+    p = parameter()
+    optimizer = momentum([p])
+    x.watch(p)
+
+    @static
+    def step(t):
+        try:
+            if (t > 0.9).any():
+                raise KeyError
+        except KeyError:
+            pass
+        (t * p).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+
+    for fill in (0.0, 1.0, 0.0):
+        yield step(x(fill=fill, grad=False))
+
+
+@side_by_side
 def test_the_zeros_are_a_tensor_like_any_other(static, x):
     p = parameter()
 

@@ -135,6 +135,10 @@ ValueId Capture::add_source(const Tensor& t) {
   return id;
 }
 
+void Capture::add_handle(const Tensor& t) {
+  if (flow() && is_differentiable(t.dtype())) flow_->handles.insert(t.impl());
+}
+
 Tensor Capture::make_tensor(ValueId value) {
   const ValueType& type = program_.type_of(value);
   auto cell = make_intrusive<Cell>(value, fresh_layout(type.shape));
@@ -331,7 +335,8 @@ std::vector<Tensor> Capture::replaced_outside() {
 std::vector<Tensor> Capture::trained() {
   std::vector<Tensor> list;
   for (const PlainTensors::Entry& entry : plain_.entries())
-    if (entry.recording && entry.value != kNoValue) list.push_back(entry.tensor);
+    if (entry.recording && (entry.value != kNoValue || entry.adopted))
+      list.push_back(entry.tensor);
   return list;
 }
 

@@ -148,6 +148,8 @@ class Capture {
   ValueId add_value(ValueType type) { return program_.add_value(std::move(type)); }
   // A value that a tensor from outside stands for.
   ValueId add_source(const Tensor& t);
+  // … and for another tensor in the same memory.
+  void add_handle(const Tensor& t);
 
   // Appends the call and returns its results.
   Outputs record(const Op& op, Args args);

@@ -7,18 +7,22 @@
 namespace oar {
 
 void Capture::meet_gradient_of(const Tensor& leaf, GradientUse use) {
-  if (!leaf.is_dense() || (t_layers.off & kCapture)) return;
-  if (around_) around_->meet_gradient_of(leaf, use);
-  cell_of(leaf);
-  PlainTensors::Entry* entry = plain_.find(leaf);
-  if (!entry) return;
-  entry->grad_met = true;
-  if (use == GradientUse::SetToNone) entry->grad_removed = true;
-  if (use != GradientUse::Read || entry->grad.is_tensor() || entry->grad_removed) return;
-  History* history = maybe_history(leaf);
-  if (entry->has_other_gradient()) return;
-  entry->grad_seen = true;
-  if (entry->grad.is_zeros()) entry->shown_zeros = history->grad.get();
+  if (t_layers.off & kCapture) return;
+  std::vector<PlainTensors::Entry*> zeros;
+  const PlainTensors::Entry* inner = nullptr;
+  for (Capture* capture = this; capture; capture = capture->around_) {
+    PlainTensors::Entry* entry = capture->plain_.own_entry(leaf, inner);
+    if (!entry) continue;
+    inner = entry;
+    entry->grad_met = true;
+    entry->grad_removed |= use == GradientUse::SetToNone;
+    if (use != GradientUse::Read || entry->grad.is_tensor() || entry->grad_removed ||
+        entry->has_other_gradient())
+      continue;
+    entry->grad_seen = true;
+    if (entry->grad.is_zeros()) zeros.push_back(entry);
+  }
+  for (PlainTensors::Entry* entry : zeros) entry->shown_zeros = history_of(leaf).grad.get();
 }
 
 // What eager mode holds as rows (ops/embedding.cpp) and adds up as rows (ops/selected_rows.cpp).

@@ -23,6 +23,11 @@ Tensor strided_layout(const Tensor& t) {
   return layout;
 }
 
+// Aliases that an op or the tape made have none of these flags.
+int permanence(const Tensor& t) {
+  return t.has(kParameter | kPersistable) ? 2 : t.has(kRecording) ? 1 : 0;
+}
+
 [[noreturn]] void refuse_overlap(const Tensor& t) {
   fail(ErrorKind::Unsupported,
        "a tensor outside the captured function ({}) shares part of its memory with another one "
@@ -40,7 +45,10 @@ Intrusive<Cell> PlainTensors::cell_of(const Tensor& t) {
     return entry.cell;
   }
   if (!t.is_dense()) return imported(t);
-  if (Intrusive<Cell> cell = cell_by_memory(t)) return cell;
+  if (Intrusive<Cell> cell = cell_by_memory(t)) {
+    if (permanence(t) > 0 && !by_tensor_.contains(t.impl())) adopt(t, cell);
+    return cell;
+  }
   const ValueId value = capture_.add_source(t);
   auto cell = make_intrusive<Cell>(value, strided_layout(t));
   return add(t, std::move(cell), value).cell;
@@ -107,6 +115,31 @@ Intrusive<Cell> PlainTensors::cell_by_memory(const Tensor& t) {
       refuse_overlap(t);
   }
   return {};
+}
+
+// A tensor of which an alias was met before (p.detach(), then p): it has a gradient of its own, and the program follows
+// the tensor rather than the alias, which may go.
+PlainTensors::Entry& PlainTensors::adopt(const Tensor& t, const Intrusive<Cell>& cell) {
+  Entry& entry = add(t, cell, kNoValue);
+  entry.adopted = true;
+  for (uint32_t i : cell->plain) {
+    Entry& holder = entries_[i];
+    if (holder.value != kNoValue && permanence(t) > permanence(holder.tensor))
+      entry.value = std::exchange(holder.value, kNoValue);
+  }
+  capture_.add_handle(t);
+  if (cell->was_written()) make_symbolic(entry);
+  return entry;
+}
+
+PlainTensors::Entry* PlainTensors::own_entry(const Tensor& t, const Entry* inner) {
+  if (const auto it = by_tensor_.find(t.impl()); it != by_tensor_.end())
+    return &entries_[it->second];
+  if (!t.is_dense()) return nullptr;
+  if (const Intrusive<Cell> cell = cell_of(t); !by_tensor_.contains(t.impl())) adopt(t, cell);
+  Entry& entry = entries_[by_tensor_.at(t.impl())];
+  if (inner) entry.grad = inner->grad;
+  return &entry;
 }
 
 PlainTensors::Entry* PlainTensors::find(const Tensor& t) {
