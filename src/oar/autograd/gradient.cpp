@@ -12,21 +12,11 @@ Gradient Gradient::zeros(Dims shape, DType dtype, Device device) {
   return made;
 }
 
-const Tensor& Gradient::get() {
-  if (zeros_) set(content());
-  return value_;
-}
-
 Tensor Gradient::content() const {
   if (!zeros_) return value_;
   const devices::Scope device(value_.device());
   const LayersOff plain(symbolic_ ? 0 : kFunctionalise | kCapture);
   return oar::zeros(value_.dims(), value_.dtype());
-}
-
-void Gradient::set(Tensor value) {
-  value_ = std::move(value);
-  zeros_ = symbolic_ = false;
 }
 
 Tensor Gradient::take() {

@@ -15,13 +15,20 @@ class Gradient {
   bool is_zeros() const { return zeros_; }
   bool is_tensor() const { return value_.defined() && !zeros_; }
   // Zeros become a tensor: a plain one, or a value of the running capture where a symbolic gradient was cleared.
-  const Tensor& get();
+  const Tensor& get() {
+    if (zeros_) [[unlikely]]
+      set(content());
+    return value_;
+  }
   // The same content, but zeros stay as they are.
   Tensor content() const;
   // The tensor; undefined where there are only zeros.
   Tensor tensor() const { return zeros_ ? Tensor() : value_; }
   DType dtype() const { return value_.dtype(); }
-  void set(Tensor value);  // an undefined tensor is none
+  void set(Tensor value) {  // an undefined tensor is none
+    value_ = std::move(value);
+    zeros_ = symbolic_ = false;
+  }
   // Leaves none, and returns the tensor. There must be one.
   Tensor take();
   // A tensor becomes zeros of its shape; none stays none.

@@ -184,7 +184,7 @@ std::vector<Tensor> TrainedProgram::run_and_set_gradients(TensorList inputs) con
     Gradient& grad = history_of(g.leaf).grad;
     if (g.end == End::Output) grad.set(outputs[next++]);
     if (g.end == End::None) grad.set(Tensor());
-    if (g.end == End::Zeros) grad = Gradient::zeros(g.leaf.dims(), g.dtype, g.leaf.device());
+    if (g.end == End::Zeros && !grad.is_same(g.zeros)) grad = g.zeros;
   }
   outputs.resize(joint.results);
   return outputs;

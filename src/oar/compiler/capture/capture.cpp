@@ -335,8 +335,7 @@ std::vector<Tensor> Capture::replaced_outside() {
 std::vector<Tensor> Capture::trained() {
   std::vector<Tensor> list;
   for (const PlainTensors::Entry& entry : plain_.entries())
-    if (entry.recording && (entry.value != kNoValue || entry.adopted))
-      list.push_back(entry.tensor);
+    if (entry.recording && (entry.value != kNoValue || entry.adopted)) list.push_back(entry.tensor);
   return list;
 }
 

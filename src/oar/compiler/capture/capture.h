@@ -53,7 +53,7 @@ struct OutsideGradient {
   bool seen = false;     // did the function see that it was none, or zeros?
   bool read = false;     // is it an input?
   End end = End::Same;
-  DType dtype = DType::Float32;  // of the zeros that are left
+  Gradient zeros = {};  // that are left
 
   // Would the function do the same with this one?
   bool fits(const Gradient* now) const;

@@ -68,7 +68,10 @@ void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
     const History* history = maybe_history(entry.tensor);
     const Gradient now = history ? history->grad : Gradient();
     if (!now.defined() && (other || entry.grad_removed)) g.end = End::None;
-    if (now.is_zeros() && other) g.end = End::Zeros, g.dtype = now.dtype();
+    if (now.is_zeros() && other) {
+      g.end = End::Zeros;
+      g.zeros = Gradient::zeros(entry.tensor.dims(), now.dtype(), entry.tensor.device());
+    }
     if (now.is_tensor() && (other || (content && content->cell->was_written()))) {
       g.end = End::Output;
       left.push_back(value_of(now.tensor()));
