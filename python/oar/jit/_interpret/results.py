@@ -33,13 +33,10 @@ class Results:
 
     def finish(self, value: Any) -> Maker:
         """A maker of the function's result."""
-        if isinstance(value, Tensor) and self._is_made(value) and id(value) not in self._world.origins and id(value) not in self._world.numbers:
-            place = self._place(value)
-            return lambda made, given, memo: made[place]
-        if type(value) is tuple and value and all(
-                isinstance(v, Tensor) and self._is_made(v) and id(v) not in self._world.origins and id(v) not in self._world.numbers for v in value):
-            places = [self._place(v) for v in value]
-            return lambda made, given, memo: tuple([made[p] for p in places])
+        if isinstance(value, Tensor) and self._is_plain(value):
+            return _results_at(self._place(value))
+        if type(value) is tuple and value and all(isinstance(v, Tensor) and self._is_plain(v) for v in value):
+            return _results_at(tuple([self._place(v) for v in value]))
         return self.maker(value)
 
     def effects(self) -> list[Callable[[list, list, dict], None]]:
@@ -63,6 +60,10 @@ class Results:
 
     def _is_made(self, tensor: Tensor) -> bool:
         return id(tensor) not in self._inputs and not self._world.is_outside(tensor)
+
+    def _is_plain(self, tensor: Tensor) -> bool:
+        """Whether it is simply one of the tensors that the program computes."""
+        return self._is_made(tensor) and id(tensor) not in self._world.origins and id(tensor) not in self._world.numbers
 
     def _place(self, tensor: Tensor) -> int:
         if id(tensor) not in self._places:
@@ -248,6 +249,16 @@ class Results:
     def _call_step(self, function: Callable, args: tuple, kwargs: dict) -> Callable:
         parts = [self.maker(a) for a in args]
         return lambda made, given, memo: function(*[part(made, given, memo) for part in parts], **kwargs)
+
+
+def _results_at(places: int | tuple[int, ...]) -> Maker:
+    """A maker that native code can do without: it knows the places."""
+
+    def make(made: list, given: list, memo: dict) -> Any:
+        return made[places] if isinstance(places, int) else tuple([made[p] for p in places])
+
+    make.places = places  # type: ignore[attr-defined]
+    return make
 
 
 def _constant(value: Any) -> Maker:
