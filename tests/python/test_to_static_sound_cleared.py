@@ -1,5 +1,7 @@
 """A captured clear_grad() leaves what eager mode leaves: zeros, None, or what was there."""
 
+import weakref
+
 import numpy as np
 import pytest
 from eager_twin import Box, run_side_by_side, side_by_side
@@ -320,6 +322,33 @@ def test_who_holds_the_gradient_keeps_it(static, x):
 
 
 @side_by_side
+def test_who_holds_the_gradient_sees_what_is_written_to_it(static, x):
+    p = parameter()
+
+    @static
+    def halved(t):
+        p.grad.scale_(0.5)
+
+    @static
+    def halved_and_added(t):
+        p.grad.scale_(0.5)
+        (t * p).sum().backward()
+
+    @static
+    def halved_and_cleared(t):
+        p.grad.scale_(0.5)
+        p.clear_grad()
+
+    for f in (halved, halved_and_added, halved_and_cleared):
+        for _ in range(2):
+            (p * 2).sum().backward()
+            held, part = p.grad, p.grad[1:]
+            yield f(x(grad=False)), held, part, p.grad, held is p.grad
+            held.add_(oar.ones([3]))
+            yield f(x(grad=False)), held, part, p.grad
+
+
+@side_by_side
 def test_a_gradient_that_was_set(static, x):
     p, c = parameter(), Box(zeros=True)
 
@@ -419,3 +448,17 @@ def test_a_step_is_captured_once():
     assert capture_counts(step) == {"captures": 1, "whole": 5, "segments": 0, "eager": 0}
     assert all(np.array_equal(p.grad.numpy(), np.zeros(p.shape)) for p in net.parameters())
     assert all(p.grad is None for p in unused.parameters())
+
+
+def test_a_program_keeps_no_gradient_alive():
+    p = parameter()
+    (p * 2).sum().backward()
+    found = weakref.ref(p.grad)
+
+    @to_static
+    def step(t):
+        (t * p).sum().backward()
+
+    step(oar.ones([2, 3]))
+    assert capture_counts(step)["whole"] == 1 and found() is None
+    np.testing.assert_array_equal(p.grad.numpy(), [4, 4, 4])

@@ -6,7 +6,7 @@
 namespace oar {
 
 // None, a tensor, or zeros that nobody has looked at yet. Such zeros have no memory: they are computed when they are
-// read, and a gradient that is added to them replaces them.
+// read, and a gradient that is added to them takes their place.
 class Gradient {
  public:
   static Gradient zeros(Dims shape, DType dtype, Device device);

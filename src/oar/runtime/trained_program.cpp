@@ -162,6 +162,16 @@ class TrainedProgram::Saved {
   std::vector<std::pair<StoragePtr, uint32_t>> versions_;
 };
 
+namespace {
+// Whoever else holds the gradient sees the new content too.
+void rewrite(Gradient& grad, const Tensor& value) {
+  const Tensor& t = grad.get();
+  if (t->reference_count() == 1 && t->storage->reference_count() == 1) return grad.set(value);
+  const NoGrad off;
+  copy_into(t, value);
+}
+}  // namespace
+
 // The inputs, and behind them the gradients that the function reads.
 std::vector<Tensor> TrainedProgram::with_gradients(TensorList inputs) const {
   std::vector<Tensor> given(inputs.begin(), inputs.end());
@@ -180,8 +190,9 @@ std::vector<Tensor> TrainedProgram::run_and_set_gradients(TensorList inputs) con
   size_t next = joint.results;
   for (const OutsideGradient& g : joint.gradients) {
     using End = OutsideGradient::End;
-    if (g.end == End::Same) continue;
+    if (g.end == End::Same && !g.rewritten) continue;
     Gradient& grad = history_of(g.leaf).grad;
+    if (g.rewritten) rewrite(grad, outputs[next++]);
     if (g.end == End::Output) grad.set(outputs[next++]);
     if (g.end == End::None) grad.set(Tensor());
     if (g.end == End::Zeros && !grad.is_same(g.zeros)) grad = g.zeros;

@@ -49,11 +49,12 @@ void set_source_locator(SourceLocator locator);
 struct OutsideGradient {
   enum class End : uint8_t { Same, None, Zeros, Output };
   Tensor leaf;
-  Gradient before = {};  // when the function began: none, zeros or a tensor
-  bool seen = false;     // did the function see that it was none, or zeros?
-  bool read = false;     // is it an input?
-  End end = End::Same;
-  Gradient zeros = {};  // that are left
+  bool was_tensor = false, was_zeros = false;  // when the function began
+  bool seen = false;                           // did the function see that it was none, or zeros?
+  bool read = false;                           // is it an input?
+  bool rewritten = false;                      // is what was written to it in place an output?
+  End end = End::Same;                         // its output comes after that one
+  Gradient zeros = {};                         // that are left
 
   // Would the function do the same with this one?
   bool fits(const Gradient* now) const;

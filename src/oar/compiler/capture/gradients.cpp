@@ -42,7 +42,7 @@ bool Capture::stands_for_rows(const Tensor& grad) {
 
 bool OutsideGradient::fits(const Gradient* now) const {
   const bool tensor = now && now->is_tensor(), zeros = now && now->is_zeros();
-  return tensor == before.is_tensor() && (!seen || zeros == before.is_zeros());
+  return tensor == was_tensor && (!seen || zeros == was_zeros);
 }
 
 void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
@@ -60,7 +60,10 @@ void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
       continue;
     user_check(!before.defined() || before.kind() != Kind::SelectedRows, ErrorKind::Unsupported,
                "a gradient that holds some rows only cannot be read by a captured function.");
-    OutsideGradient g{.leaf = entry.tensor, .before = entry.grad, .seen = entry.grad_seen};
+    OutsideGradient g{.leaf = entry.tensor,
+                      .was_tensor = entry.grad.is_tensor(),
+                      .was_zeros = entry.grad.is_zeros(),
+                      .seen = entry.grad_seen};
     if (content && content->value != kNoValue) {
       g.read = content->is_input = true;
       program_.inputs.push_back(content->value);
@@ -72,7 +75,11 @@ void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
       g.end = End::Zeros;
       g.zeros = Gradient::zeros(entry.tensor.dims(), now.dtype(), entry.tensor.device());
     }
-    if (now.is_tensor() && (other || (content && content->cell->was_written()))) {
+    if (content && content->cell->was_written()) {
+      g.rewritten = true;
+      left.push_back(value_of(before));
+    }
+    if (now.is_tensor() && other) {
       g.end = End::Output;
       left.push_back(value_of(now.tensor()));
     }
