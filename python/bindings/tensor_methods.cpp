@@ -50,24 +50,26 @@ int put_stop_gradient(PyObject* self, PyObject* value, void*) {
   });
 }
 // A capture follows the gradients that its function reads and sets.
-void meet_gradient_of(const Tensor& t) {
+using GradientUse = Capture::GradientUse;
+void meet_gradient_of(const Tensor& t, GradientUse use) {
   if (Capture* capture = Capture::current()) [[unlikely]]
-    capture->meet_gradient_of(t);
+    capture->meet_gradient_of(t, use);
 }
 
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
-    meet_gradient_of(tensor_of(self));
-    const History* h = maybe_history(tensor_of(self));
-    return wrap(h ? h->grad : Tensor());
+    meet_gradient_of(tensor_of(self), GradientUse::Read);
+    History* h = maybe_history(tensor_of(self));
+    return wrap(h ? h->grad.get() : Tensor());
   });
 }
 int put_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     const Tensor& t = tensor_of(self);
-    meet_gradient_of(t);
-    if (!value || value == Py_None) {
-      if (History* h = maybe_history(t)) h->grad = Tensor();
+    const bool none = !value || value == Py_None;
+    meet_gradient_of(t, none ? GradientUse::SetToNone : GradientUse::Other);
+    if (none) {
+      if (History* h = maybe_history(t)) h->grad.set(Tensor());
       return 0;
     }
     user_check(is_tensor(value), ErrorKind::InvalidType, "grad must be a tensor or None, not {}.",
@@ -76,7 +78,7 @@ int put_grad(PyObject* self, PyObject* value, void*) {
     user_check(same(g.shape(), t.shape()), ErrorKind::InvalidArgument,
                "a gradient of shape {} does not fit a tensor of shape {}.", to_string(g.dims()),
                to_string(t.dims()));
-    history_of(t).grad = g;
+    history_of(t).grad.set(g);
     return 0;
   });
 }
@@ -206,6 +208,15 @@ PyObject* backward_method(PyObject* self, PyObject* args, PyObject* keywords) {
   });
 }
 
+// As in Paddle, a gradient of some rows leaves none when it is cleared: its zeros would be the whole table.
+bool holds_rows(const Gradient& grad) {
+  if (!grad.is_tensor()) return false;
+  const Tensor t = grad.tensor();
+  if (t.kind() != Kind::Symbolic) return t.kind() == Kind::SelectedRows;
+  Capture* capture = Capture::current();
+  return capture && capture->stands_for_rows(t);
+}
+
 PyObject* clear_gradient(PyObject* self, PyObject* args, PyObject* keywords) {
   static const char* names[] = {"set_to_zero", nullptr};
   int set_to_zero = 1;
@@ -213,12 +224,14 @@ PyObject* clear_gradient(PyObject* self, PyObject* args, PyObject* keywords) {
                                    &set_to_zero))
     return nullptr;
   return guarded([&]() -> PyObject* {
-    meet_gradient_of(tensor_of(self));
-    History* h = maybe_history(tensor_of(self));
-    if (h && h->grad.defined()) {
-      const bool dense = h->grad.is_dense();
-      h->grad = set_to_zero && dense ? zeros_like(detach(h->grad)) : Tensor();
-    }
+    const Tensor& t = tensor_of(self);
+    meet_gradient_of(t, set_to_zero ? GradientUse::Other : GradientUse::SetToNone);
+    History* h = maybe_history(t);
+    if (!h || !h->grad.defined()) Py_RETURN_NONE;
+    if (set_to_zero && !holds_rows(h->grad))
+      h->grad.set_to_zeros();
+    else
+      h->grad.set(Tensor());
     Py_RETURN_NONE;
   });
 }

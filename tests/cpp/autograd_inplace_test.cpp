@@ -141,7 +141,8 @@ TEST(Views, OtherViewsSeeTheWrite) {
   run_backward(watching * watching, {.retain_graph = true});
   EXPECT_EQ(grad_of(w), (Values{14}));
   EXPECT_EQ(grad_of(x), (Values{0, 0, 24}));
-  history_of(x).grad = history_of(w).grad = Tensor();
+  history_of(x).grad.set(Tensor());
+  history_of(w).grad.set(Tensor());
   run_backward(written);
   EXPECT_EQ(grad_of(w), (Values{1}));
   EXPECT_EQ(grad_of(x), (Values{2, 0, 0}));
@@ -156,7 +157,7 @@ TEST(Views, AWriteToTheBaseReachesItsViews) {
   EXPECT_EQ(values_of(v), (Values{9, 36}));
   run_backward(v, {.retain_graph = true});
   EXPECT_EQ(grad_of(x), (Values{18, 36}));
-  history_of(x).grad = Tensor();
+  history_of(x).grad.set(Tensor());
   run_backward(before);
   EXPECT_EQ(grad_of(x), (Values{3, 3})) << "what was computed before stays what it was";
 }

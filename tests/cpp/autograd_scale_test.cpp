@@ -86,8 +86,8 @@ struct Model {
     run_backward(loss);
     const NoGrad off;
     for (const Tensor& w : {w1, w2}) {
-      subtract_(w, history_of(w).grad * 0.05);
-      history_of(w).grad = Tensor();
+      subtract_(w, history_of(w).grad.get() * 0.05);
+      history_of(w).grad.set(Tensor());
     }
     return loss.item_double();
   }

@@ -27,7 +27,7 @@ TEST(Backward, StartsFromOnesOrWhatIsGiven) {
   EXPECT_EQ(grad_of(x), (Values{4, 44, 606}));
   const Tensor both[] = {x * 2, x * 3};
   const Tensor seeds[] = {seed, Tensor()};
-  history_of(x).grad = Tensor();
+  history_of(x).grad.set(Tensor());
   backward(both, seeds);
   EXPECT_EQ(grad_of(x), (Values{5, 23, 203}));
 }
@@ -45,7 +45,7 @@ TEST(Backward, BroadcastOperandsGetTheirShapeBack) {
   run_backward(sum(x * row * one));
   EXPECT_EQ(grad_of(row), (Values{10, 14, 18}));
   EXPECT_EQ(grad_of(one), (Values{46}));
-  EXPECT_EQ(history_of(row).grad.shape(), (Shape{3}));
+  EXPECT_EQ(history_of(row).grad.get().shape(), (Shape{3}));
 }
 
 TEST(Backward, MistakesAreNamed) {
@@ -82,7 +82,7 @@ TEST(Backward, GradientsBelongToTheLeaf) {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
   run_backward(a + b);
   const NoGrad off;
-  add_(history_of(a).grad, constant({5, 5}));
+  add_(history_of(a).grad.get(), constant({5, 5}));
   EXPECT_EQ(grad_of(b), (Values{1, 1}));
 }
 
@@ -205,10 +205,10 @@ TEST(Grad, AnyOrderUpToFour) {
 TEST(Grad, BackwardCanBeRecordedToo) {
   const Tensor x = leaf({3});
   run_backward(x * x * x, {.create_graph = true});
-  const Tensor first = history_of(x).grad;
+  const Tensor first = history_of(x).grad.get();
   EXPECT_EQ(values_of(first), (Values{27}));
   EXPECT_FALSE(stop_gradient(first));
-  history_of(x).grad = Tensor();
+  history_of(x).grad.set(Tensor());
   run_backward(first);
   EXPECT_EQ(grad_of(x), (Values{18}));
 }
@@ -351,9 +351,9 @@ TEST(CustomFunction, BringsItsOwnDerivative) {
   EXPECT_EQ(grad_of(x), (Values{3002, 4002}));
   EXPECT_EQ(grad_of(w), (Values{1, 2}));
   // Its backward is made of ops, so it has a derivative too.
-  EXPECT_EQ(values_of(grad_wrt(sum(history_of(x).grad), w)), (Values{1000, 1000}));
+  EXPECT_EQ(values_of(grad_wrt(sum(history_of(x).grad.get()), w)), (Values{1000, 1000}));
   // A gradient that is itself recorded leads back to its leaf: whoever asks for one lets go of it.
-  for (const Tensor& t : inputs) history_of(t).grad = Tensor();
+  for (const Tensor& t : inputs) history_of(t).grad.set(Tensor());
 }
 
 TEST(CustomFunction, MistakesAreNamed) {

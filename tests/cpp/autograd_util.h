@@ -29,7 +29,7 @@ inline Tensor constant(const Values& values) {
 inline Values values_of(const Tensor& t) { return t.defined() ? t.to_vector<double>() : Values{}; }
 inline Values grad_of(const Tensor& t) {
   const History* history = maybe_history(t);
-  return history ? values_of(history->grad) : Values{};
+  return history ? values_of(history->grad.content()) : Values{};
 }
 
 inline void run_backward(const Tensor& root, BackwardOptions options = {}) {

@@ -85,8 +85,8 @@ struct Model {
       const GradMode off(false);
       for (size_t i = 0; i < velocities.size(); ++i) {
         const Tensor p = parameters()[i];
-        momentum(p, velocities[i], history_of(p).grad);
-        history_of(p).grad = Tensor();
+        momentum(p, velocities[i], history_of(p).grad.get());
+        history_of(p).grad.set(Tensor());
       }
     }
     return {detach(l)};
@@ -164,9 +164,10 @@ TEST(CaptureStep, GradientsOfTwoLeavesAreTwoTensors) {
     const Tensor l = sum((a + b) * x);
     backward({&l, 1});
     const GradMode off(false);
-    multiply_(history_of(a).grad, literal(0.5));
-    const Tensors grads = {history_of(a).grad * 1, history_of(b).grad * 1};
-    history_of(a).grad = history_of(b).grad = Tensor();
+    multiply_(history_of(a).grad.get(), literal(0.5));
+    const Tensors grads = {history_of(a).grad.get() * 1, history_of(b).grad.get() * 1};
+    history_of(a).grad.set(Tensor());
+    history_of(b).grad.set(Tensor());
     return grads;
   };
   const Tensor a = numbers({3}), b = numbers({3}, 0.5), x = numbers({3}, 0.9);
@@ -294,7 +295,7 @@ struct Network {
     backward({&loss, 1});
     const GradMode off(false);
     Tensors grads;
-    for (const Tensor& p : parameters) grads.push_back(std::exchange(history_of(p).grad, Tensor()));
+    for (const Tensor& p : parameters) grads.push_back(history_of(p).grad.take());
     if (update == Update::Sgd) sgd_(parameters, grads, rate, 0.01);
     if (update == Update::Momentum) momentum_(parameters, grads, first, rate);
     if (update == Update::AdamW) adamw_(parameters, grads, first, second, rate, count);

@@ -114,7 +114,7 @@ TEST(DeviceTransfer, AutogradGoesThrough) {
   const Tensor there = to_device(x, async_device());
   const Tensor loss = sum(there * there);
   backward(std::vector<Tensor>{loss});
-  const Tensor grad = history_of(x).grad;
+  const Tensor grad = history_of(x).grad.get();
   EXPECT_TRUE(grad.device().is_cpu());
   EXPECT_EQ(grad.to_vector<double>(), (std::vector<double>{2, 4, 6}));
 }
@@ -197,7 +197,7 @@ TEST(DeviceCall, TrainingStep) {
   const Tensor x = to_device(matrix({1, 0, 0, 1}, 2, 2), device);
   const Tensor loss = sum(exp(matmul(x, weight)));
   backward(std::vector<Tensor>{loss});
-  const Tensor grad = history_of(weight).grad;
+  const Tensor grad = history_of(weight).grad.get();
   EXPECT_EQ(grad.device(), device);
   const std::vector<double> got = values(grad);
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(got[static_cast<size_t>(i)], std::exp(i + 1.0), 1e-4);

@@ -84,7 +84,7 @@ TEST(Segments, TheTapeIsTheUsualOne) {
   SegmentScope scope;
   const Tensor loss = sum(exp(x) * x);
   backward({&loss, 1});
-  const Tensor grad = history_of(x).grad;
+  const Tensor grad = history_of(x).grad.get();
   scope.finish();
   for (int i = 0; i < 2; ++i)
     EXPECT_NEAR(grad.to_vector<double>()[static_cast<size_t>(i)],

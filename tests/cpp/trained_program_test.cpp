@@ -137,13 +137,13 @@ TEST_F(Trained, AFunctionThatRunsBackwardItselfLeavesItsGradients) {
   EXPECT_EQ(first.misfit({{x}}), "");
   EXPECT_FALSE(maybe_history(w)->grad.defined());
   EXPECT_TRUE(stop_gradient(first.run({{x}})[0]));
-  expect_same(history_of(w).grad, wanted);
+  expect_same(history_of(w).grad.get(), wanted);
   EXPECT_NE(first.misfit({{x}}).find("has a gradient now"), std::string::npos);
 
   const TrainedProgram second(capture_joint(step, {spec}, "step"));
-  history_of(w).grad = assign(wanted);  // another tensor than at capture
+  history_of(w).grad.set(assign(wanted));  // another tensor than at capture
   second.run({{x}});
-  expect_near(history_of(w).grad, wanted + wanted);
+  expect_near(history_of(w).grad.get(), wanted + wanted);
 }
 
 TEST_F(Trained, SaysWhyItDoesNotFit) {

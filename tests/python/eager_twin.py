@@ -76,16 +76,11 @@ class Inputs:
         found = []
         for owner in self._watched:
             if isinstance(owner, oar.Tensor):
-                found.append((owner, gradient(owner)))
+                found.append((owner, owner.grad))
             else:
-                found.append([(name, p, gradient(p)) for name, p in owner.named_parameters()])
+                found.append([(name, p, p.grad) for name, p in owner.named_parameters()])
                 found.append(list(owner.named_buffers()))
         return found
-
-
-def gradient(tensor):
-    """A gradient that was cleared may be zeros or None; what differs between them is tested where it matters."""
-    return None if tensor.grad is None or not bool(tensor.grad.any()) else tensor.grad
 
 
 # what a caller can see ---------------------------------------------------------------------------

@@ -23,6 +23,51 @@ def _orders(static, x, function, depth):
         yield found
 
 
+@side_by_side
+def test_a_parameter_that_is_detached_before_it_is_used(static, x):
+    p = oar.create_parameter([3], "float32", default_initializer=oar.nn.initializer.Constant(0.5))
+    other = p.detach()
+    other.stop_gradient = False
+    x.watch(p, other)
+
+    @static
+    def returned(t):
+        return p.detach() * t + p * t * t
+
+    @static
+    def backward_inside(t):
+        (p.detach() * t + p * t * t).sum().backward()
+
+    @static
+    def in_a_branch(t):
+        if t.sum() > 0:
+            y = p.detach() * t + p * t * t
+        else:
+            y = p.detach() * p * t
+        return y
+
+    @static
+    def two_leaves(t):
+        return p * t + other * t * t
+
+    @static
+    def written(t):
+        same = p.detach()
+        with oar.no_grad():
+            same.add_(t.detach().sum(0))
+        return p * t
+
+    for f in (returned, backward_inside, in_a_branch, two_leaves, written):
+        for fill in (1.0, -1.0, 0.5):
+            y = f(x(fill=fill, grad=f is not backward_inside))
+            if y is not None:
+                y.sum().backward()
+            yield y
+        with oar.no_grad():
+            p.set_value(p * 2)
+        yield f(x())
+
+
 DERIVATIVES = {
     "detached": (lambda t: t.detach() * t * t, 2),
     "detached three times": (lambda t: t.detach() * t * t * t, 3),

@@ -11,9 +11,6 @@ from oar import nn
 from oar.jit import to_static
 from oar.nn import functional as F
 
-no_zeros = pytest.mark.xfail(
-    strict=False, reason="a captured clear_grad() leaves no gradient where eager mode leaves zeros")
-
 
 def network():
     oar.seed(5)
@@ -70,10 +67,7 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("name", EDITS)
-def test_between_two_steps(name, kind, tmp_path, request):
-    if (name, kind) == ("weight replaced", "adamw"):
-        request.applymarker(no_zeros)
-
+def test_between_two_steps(name, kind, tmp_path):
     def scenario(static, x):
         net = network()
         optimizer = OPTIMIZERS[kind](net)
@@ -89,7 +83,6 @@ def test_between_two_steps(name, kind, tmp_path, request):
     run_side_by_side(scenario, False, tmp_path, rtol=1e-4)
 
 
-@no_zeros
 @side_by_side
 def test_a_cleared_gradient_is_zeros_or_none_as_in_eager_mode(static, x):
     net, c = network(), Box(zeros=True)
@@ -277,7 +270,6 @@ def test_two_optimizers(static, x):
         yield step(x())
 
 
-@no_zeros
 @side_by_side
 def test_an_optimizer_is_replaced(static, x):
     net = network()

@@ -88,6 +88,11 @@ class Run {
     else
       into = add(into, more);
   }
+  static void accumulate(Gradient& into, Tensor more) {
+    Tensor sum = into.is_tensor() ? into.take() : Tensor();
+    accumulate(sum, std::move(more));
+    into.set(std::move(sum));
+  }
   void note_wanted(const Place& place, const Tensor& cotangent) {
     if (auto it = wanted_.find(place); it != wanted_.end())
       for (size_t slot : it->second) accumulate(found[slot], cotangent);
@@ -183,12 +188,13 @@ void Run::keep_leaf(const Tensor& leaf, Tensor cotangent) {
     Tensor before;
     {
       const std::lock_guard lock(lock_of(leaf));
-      Tensor& grad = history_of(leaf).grad;
-      if (!grad.defined() && ours) {
-        grad = std::move(cotangent);
+      Gradient& grad = history_of(leaf).grad;
+      if (grad.is_tensor()) {
+        before = grad.take();
+      } else if (ours) {
+        grad.set(std::move(cotangent));
         return;
       }
-      before = std::move(grad);
     }
     ours = true;
     if (!before.defined()) {
@@ -199,7 +205,7 @@ void Run::keep_leaf(const Tensor& leaf, Tensor cotangent) {
       cotangent = add(before, cotangent);
     } catch (...) {
       const std::lock_guard lock(lock_of(leaf));
-      if (Tensor& grad = history_of(leaf).grad; !grad.defined()) grad = before;
+      if (Gradient& grad = history_of(leaf).grad; !grad.defined()) grad.set(before);
       throw;
     }
   }
@@ -247,14 +253,15 @@ bool Run::add_to_leaf(const OpNode& view, const Tensor& leaf, const Tensor& cota
   Tensor sum;
   {
     const std::lock_guard lock(lock_of(leaf));
-    sum = std::move(history_of(leaf).grad);
+    Gradient& grad = history_of(leaf).grad;
+    if (!grad.is_tensor()) return false;
+    sum = grad.take();
   }
-  if (!sum.defined()) return false;
   const auto give_back = [&] {
     {
       const std::lock_guard lock(lock_of(leaf));
-      if (Tensor& grad = history_of(leaf).grad; !grad.defined()) {
-        grad = std::move(sum);
+      if (Gradient& grad = history_of(leaf).grad; !grad.is_tensor()) {
+        grad.set(std::move(sum));
         return;
       }
     }

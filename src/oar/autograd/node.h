@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "oar/autograd/gradient.h"
 #include "oar/ops/core/dispatcher.h"
 
 namespace oar {
@@ -89,7 +90,7 @@ class History : public AutogradMeta, public FreeListed<History> {
   uint32_t epoch = 0;       // of a base: counts writes through views
   uint32_t seen_epoch = 0;  // of a view: the base's epoch when its node was made
   TensorImpl* retains = nullptr;
-  Tensor grad;
+  Gradient grad;
   std::vector<Node::Hook> leaf_hooks;
   std::string name;
 };

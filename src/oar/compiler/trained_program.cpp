@@ -157,11 +157,21 @@ class TrainedProgram::Saved {
   std::vector<std::pair<StoragePtr, uint32_t>> versions_;
 };
 
+namespace {
+// Whoever else holds the gradient sees the new content too.
+void rewrite(Gradient& grad, const Tensor& value) {
+  const Tensor& t = grad.get();
+  if (t->reference_count() == 1 && t->storage->reference_count() == 1) return grad.set(value);
+  const NoGrad off;
+  copy_into(t, value);
+}
+}  // namespace
+
 // The inputs, and behind them the gradients that the function reads.
 std::vector<Tensor> TrainedProgram::with_gradients(TensorList inputs) const {
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   for (const OutsideGradient& g : parts_->joint.gradients)
-    if (g.read) given.push_back(history_of(g.leaf).grad);
+    if (g.read) given.push_back(history_of(g.leaf).grad.content());
   return given;
 }
 
@@ -174,8 +184,13 @@ std::vector<Tensor> TrainedProgram::run_and_set_gradients(TensorList inputs) con
   }
   size_t next = joint.results;
   for (const OutsideGradient& g : joint.gradients) {
-    if (g.written) history_of(g.leaf).grad = outputs[next++];
-    if (g.cleared) history_of(g.leaf).grad = Tensor();
+    using End = OutsideGradient::End;
+    if (g.end == End::Same && !g.rewritten) continue;
+    Gradient& grad = history_of(g.leaf).grad;
+    if (g.rewritten) rewrite(grad, outputs[next++]);
+    if (g.end == End::Output) grad.set(outputs[next++]);
+    if (g.end == End::None) grad.set(Tensor());
+    if (g.end == End::Zeros && !grad.is_same(g.zeros)) grad = g.zeros;
   }
   outputs.resize(joint.results);
   return outputs;
@@ -200,8 +215,10 @@ std::string TrainedProgram::misfit(TensorList inputs) const {
                     shown_name(r.tensor));
   for (const OutsideGradient& g : joint.gradients) {
     const History* h = maybe_history(g.leaf);
-    const bool has = h && h->grad.defined();
-    if (has != g.had) return format("{} has {} gradient now", shown_name(g.leaf), has ? "a" : "no");
+    const Gradient* now = h ? &h->grad : nullptr;
+    if (!g.fits(now))
+      return format("{} has {} gradient now", shown_name(g.leaf),
+                    now && now->defined() ? "a" : "no");
     if (has_leaf_hooks(g.leaf)) return format("{} has a gradient hook now", shown_name(g.leaf));
   }
   return parts_->whole.misfit(with_gradients(inputs));

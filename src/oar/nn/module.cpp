@@ -138,7 +138,7 @@ Module& Module::to(DType dtype) {
 }
 
 void Module::zero_grad() {
-  for (const Tensor& parameter : parameters()) history_of(parameter).grad = Tensor();
+  for (const Tensor& parameter : parameters()) history_of(parameter).grad.set(Tensor());
 }
 
 Sequential& Sequential::append(std::unique_ptr<Module> module) {

@@ -34,17 +34,17 @@ void Optimizer::step() {
   std::vector<size_t> which;
   std::vector<Tensor> grads;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const History* history = maybe_history(parameters_[i]);
+    History* history = maybe_history(parameters_[i]);
     if (stop_gradient(parameters_[i]) || !history || !history->grad.defined()) continue;
     which.push_back(i);
-    grads.push_back(history->grad);
+    grads.push_back(history->grad.get());
   }
   if (!which.empty()) update(which, pick(parameters_, which), grads);
 }
 
 void Optimizer::zero_grad() {
   for (const Tensor& parameter : parameters_)
-    if (History* history = maybe_history(parameter)) history->grad = Tensor();
+    if (History* history = maybe_history(parameter)) history->grad.set(Tensor());
 }
 
 double Optimizer::learning_rate() const { return rate_.item_double(); }

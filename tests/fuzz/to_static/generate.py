@@ -341,6 +341,7 @@ def _indented(lines: list[str]) -> list[str]:
 
 def _function(rng: random.Random, features: set[str], form: str) -> list[str]:
     arguments = "t, u=None, k=0.5"
+    static = "branching" if features & {"tensor branches", "tensor loops"} else "static"
     body = _Body(rng, features, ["t"], [], form)
     lines = _open_block(body, rng.randint(1, 4))
     if form == "step":
@@ -350,13 +351,13 @@ def _function(rng: random.Random, features: set[str], form: str) -> list[str]:
     if form == "layer":
         return ["class Main(nn.Layer):", "    def __init__(self):", "        super().__init__()",
                 "        self.inner, self.slope = nn.Linear(3, 3), 0.5", f"    def forward(self, {arguments}):",
-                *_indented(_indented(lines)), "f = static(Main())"]
+                *_indented(_indented(lines)), f"f = {static}(Main())"]
     if form == "closure":
         return ["def outer():", "    local = 0.5", f"    def f({arguments}):", *_indented(_indented(lines)),
                 "    def change(v):",
                 "        nonlocal local", "        local = v", "    return f, change", "f, change = outer()",
-                "f = static(f)"]
-    return ["@static", f"def f({arguments}):", *_indented(lines)]
+                f"f = {static}(f)"]
+    return [f"@{static}", f"def f({arguments}):", *_indented(lines)]
 
 
 def _open_block(body: _Body, size: int) -> list[str]:
@@ -366,10 +367,23 @@ def _open_block(body: _Body, size: int) -> list[str]:
     return lines
 
 
+_CLEARS = ("optimizer.clear_grad()", "optimizer.clear_grad()", "optimizer.clear_grad(set_to_zero=False)",
+           "p.clear_gradient()", "q.clear_gradient(); p.clear_gradient(False)")
+
+
 def _step(body: _Body, rng: random.Random) -> list[str]:
-    lines = [f"loss = ({body.tensor()} * 0.5).mean() + p.square().sum() * 0.1", "loss.backward()", "optimizer.step()"]
+    lines = [f"loss = ({body.tensor()} * 0.5).mean() + p.square().sum() * 0.1", "loss.backward()"]
+    if rng.random() < 0.3:
+        lines += [f"if {body.condition()}:", "    (q * 0.5).sum().backward()"]
+    if rng.random() < 0.2:
+        lines = [f"found = 0.0 if {rng.choice('pq')}.grad is None else {rng.choice(['1.0', 'q.grad', 'p.grad'])}",
+                 *lines, "loss = loss + (t * found).sum()"]
+    lines += ["optimizer.step()"]
+    clear = rng.choice(_CLEARS)
     if rng.random() < 0.8:
-        lines += ["optimizer.clear_grad(set_to_zero=False)"]  # a captured clear_grad() leaves no zeros: docs/to-static.md
+        lines = [*lines, clear] if rng.random() < 0.7 else [clear, *lines]
+    if rng.random() < 0.15:
+        lines += [f"log.append({rng.choice('pq')}.grad is None)"]
     if rng.random() < 0.3:
         lines += [rng.choice(["optimizer.set_lr(optimizer.get_lr() * 0.5)", "log.append(optimizer.get_lr())",
                               "log.append(loss.item())"])]
@@ -378,14 +392,17 @@ def _step(body: _Body, rng: random.Random) -> list[str]:
 
 def _optimizer(rng: random.Random, text: str) -> str:
     owners = [name for name in ("net", "seq") if name in names_in(text)]
-    parameters = " + ".join(["[p]", *(f"{name}.parameters()" for name in owners)])
+    parameters = " + ".join(["[p, q]", *(f"{name}.parameters()" for name in owners)])
     kind = rng.choice(["SGD", "Adam", "Momentum", "AdamW"])
     clip = rng.choice(["", ", grad_clip=nn.ClipGradByGlobalNorm(0.5)"])
-    return f"optimizer = oar.optimizer.{kind}(0.1, parameters={parameters}{clip})"
+    decay = rng.choice(["", ", weight_decay=0.1"])
+    return f"optimizer = oar.optimizer.{kind}(0.1, parameters={parameters}{clip}{decay})"
 
 
-def _calls(rng: random.Random, features: set[str], names: set[str]) -> list[str]:
-    """Calls of the function and edits between them: mostly of names that the function knows."""
+def _calls(rng: random.Random, features: set[str], form: str, names: set[str]) -> list[str]:
+    """Calls of the function and edits between them: mostly of names that the function knows. Who looks at zeros of a
+    gradient makes them a tensor, so half of the scripts look at gradients after the last call only."""
+    show = rng.choice(["show", "call"])
     lines: list[str] = []
     editable = sorted(name for name in EDITS if name in names and name != "f") + (["f"] if "Main" in names else [])
     rows = 2
@@ -401,7 +418,7 @@ def _calls(rng: random.Random, features: set[str], names: set[str]) -> list[str]
         draw = rng.random()
         if draw < 0.04:
             first = f"x({rows}, 3, dtype='float64')"
-        elif draw < 0.08:
+        elif draw < 0.08 or (form == "step" and draw < 0.8):  # a gradient of an argument is left in segments only
             first = f"x({rows}, 3, grad=False)"
         elif draw < 0.12:
             first = f"x({rows}, 6)[:, ::2]"
@@ -409,13 +426,13 @@ def _calls(rng: random.Random, features: set[str], names: set[str]) -> list[str]
         if "arguments" in features:
             second = rng.choice(["None", "x(3)", "x(3)", "w", "buf"] if "buf" in names else ["None", "x(3)", "x(1, 3)"])
             arguments += [second, rng.choice(["0.5", "1", "1.0", "True", "2.0", "-0.0", "0.0", "np.float32(0.5)"])]
-        call = f"show(f, {', '.join(arguments)})"
+        call = f"{show}(f, {', '.join(arguments)})"
         lines.append(f"with oar.no_grad(): {call}" if rng.random() < 0.06 else call)
-    return lines
+    return [*lines, "look()"]
 
 
 def generate(seed: int) -> str:
-    """The script of a seed. It finds oar, nn, F, np, random, functools, static, x and show."""
+    """The script of a seed. It finds oar, nn, F, np, random, functools, static, branching, x, show, call and look."""
     rng = random.Random(seed)
     features = {name for name in FEATURES if rng.random() < rng.choice([0.15, 0.35])}
     form = rng.choices(["function", "closure", "layer", "step"], [5, 2, 2, 2])[0]
@@ -431,6 +448,6 @@ def generate(seed: int) -> str:
         lines = ["def helper(v, k=0.5):", *_indented(inner), f"    return oar.clip({returned}, -3, 3)", *lines]
     if form == "step":
         lines = [_optimizer(rng, "\n".join(lines)), *lines]
-    calls = _calls(rng, features, names_in("\n".join(lines)))
+    calls = _calls(rng, features, form, names_in("\n".join(lines)))
     text = "\n".join([*lines, *calls])
     return "\n".join([*prelude(text), text]) + "\n"

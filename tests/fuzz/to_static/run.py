@@ -26,6 +26,7 @@ from oar.jit import StaticFunction, capture_counts, to_static  # noqa: E402
 __all__ = ["Outcome", "compare", "run"]
 
 _GIVEN = {"oar": oar, "nn": nn, "F": nn.functional, "np": np, "random": random, "functools": functools}
+_DRIVER = ("static", "branching", "x", "show", "call", "look")
 _UNSEEN = (types.FunctionType, type, types.ModuleType, StaticFunction, functools.partial)
 _TOLERANCE = 2e-4
 _SECONDS = 30.0  # most scripts need a few milliseconds, on a quiet machine
@@ -59,15 +60,11 @@ class Outcome:
         self.counts = {"captures": 0, "whole": 0, "segments": 0, "eager": 0}
 
 
-def _nonzero(grad):
-    """A branch that is not taken leaves zeros where eager mode leaves None."""
-    return None if grad is None or not grad.numpy().any() else grad
-
-
 def run(script: str, captured: bool) -> Outcome:
     outcome, inputs, static_functions = Outcome(), eager_twin.Inputs(True), []
     oar.seed(7), random.seed(7), np.random.seed(7)
     world: dict = {"__name__": "fuzzed", **_GIVEN}
+    gradient = _exact
 
     def static(function):
         if not captured:
@@ -75,10 +72,21 @@ def run(script: str, captured: bool) -> Outcome:
         static_functions.append(to_static(function))
         return static_functions[-1]
 
-    def show(function, *args):
-        outcome.shown.append(_record(function, args, inputs, world, outcome))
+    def branching(function):
+        nonlocal gradient
+        gradient = _nonzero
+        return static(function)
 
-    world |= {"static": static, "x": inputs, "show": show}
+    def call(function, *args):
+        outcome.shown.append(_record(function, args, inputs, world, outcome, _unseen))
+
+    def show(function, *args):
+        outcome.shown.append(_record(function, args, inputs, world, outcome, gradient))
+
+    def look():
+        outcome.shown.append((_state(world, gradient),))
+
+    world |= {"static": static, "branching": branching, "x": inputs, "show": show, "call": call, "look": look}
     name = "<script>"
     linecache.cache[name] = (len(script), None, script.splitlines(keepends=True), name)
     try:
@@ -97,7 +105,23 @@ def run(script: str, captured: bool) -> Outcome:
     return outcome
 
 
-def _record(function, args, inputs, world, outcome):
+# Of a tensor's gradient, what is compared.
+
+
+def _exact(tensor):
+    return tensor.grad
+
+
+def _nonzero(tensor):
+    """A branch that is not taken leaves zeros where eager mode leaves None: docs/to-static.md."""
+    return None if tensor.grad is None or not tensor.grad.numpy().any() else tensor.grad
+
+
+def _unseen(tensor):
+    return None
+
+
+def _record(function, args, inputs, world, outcome, gradient):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
@@ -109,42 +133,43 @@ def _record(function, args, inputs, world, outcome):
     given = inputs.of_step()
     seen = eager_twin.snapshot((result, given))
     failed = eager_twin.backward(result) if oar.is_grad_enabled() else None
-    gradients = eager_twin.snapshot([_nonzero(t.grad) for t in given])
-    return seen, failed, gradients, _state(world), printed.getvalue()
+    gradients = eager_twin.snapshot([gradient(t) for t in given])
+    return seen, failed, gradients, _state(world, gradient), printed.getvalue()
 
 
-def _state(world):
+def _state(world, gradient):
     """Everything in the world that a script can change."""
     found = []
     for name, value in world.items():
-        if name.startswith("__") or name in ("static", "x", "show") or name in _GIVEN:
+        if name.startswith("__") or name in _DRIVER or name in _GIVEN:
             continue
         if isinstance(value, _UNSEEN) or hasattr(value, "__next__"):
             continue
-        found.append((name, _of_layer(value) if isinstance(value, nn.Layer) else _of_optimizer(value)))
+        found.append((name, _of_layer(value, gradient) if isinstance(value, nn.Layer) else _of(value, gradient)))
     return eager_twin.snapshot(found)
 
 
-def _of_layer(layer):
-    parameters = [(name, p, eager_twin.gradient(p)) for name, p in layer.named_parameters()]
+def _of_layer(layer, gradient):
+    parameters = [(name, p, gradient(p)) for name, p in layer.named_parameters()]
     kinds = (int, float, str, oar.Tensor)
     plain = {k: v for k, v in vars(layer).items() if not k.startswith("_") and isinstance(v, kinds)}
     return parameters, list(layer.named_buffers()), plain, [part.training for part in layer.sublayers()]
 
 
-def _of_optimizer(value):
+def _of(value, gradient):
     if isinstance(value, oar.optimizer.Optimizer):
         return value.get_lr(), [v for v in value.state_dict().values() if isinstance(v, oar.Tensor)]
     if isinstance(value, oar.optimizer.lr.LRScheduler):
         return value.last_lr, value.last_epoch
-    return (value, eager_twin.gradient(value)) if isinstance(value, oar.Tensor) else value
+    return (value, gradient(value)) if isinstance(value, oar.Tensor) else value
 
 
 def compare(script: str) -> tuple[str | None, Outcome, Outcome]:
     """The first difference in words, and both outcomes."""
     want, got = run(script, False), run(script, True)
     for number, (g, w) in enumerate(zip(got.shown, want.shown), 1):
-        for part, one, other in zip(("result", "backward", "gradients", "state", "printed"), g, w):
+        names = ("result", "backward", "gradients", "state", "printed") if len(g) > 1 else ("state",)
+        for part, one, other in zip(names, g, w):
             found = eager_twin.differences(one, other, part, _TOLERANCE, _TOLERANCE)
             if found:
                 return f"call {number}: {found}", want, got

@@ -136,6 +136,10 @@ ValueId Capture::add_source(const Tensor& t) {
   return id;
 }
 
+void Capture::add_handle(const Tensor& t) {
+  if (flow() && is_differentiable(t.dtype())) flow_->handles.insert(t.impl());
+}
+
 Tensor Capture::make_tensor(ValueId value) {
   const ValueType& type = program_.type_of(value);
   auto cell = make_intrusive<Cell>(value, fresh_layout(type.shape));
@@ -333,7 +337,7 @@ std::vector<Tensor> Capture::replaced_outside() {
 std::vector<Tensor> Capture::trained() {
   std::vector<Tensor> list;
   for (const PlainTensors::Entry& entry : plain_.entries())
-    if (entry.recording && entry.value != kNoValue) list.push_back(entry.tensor);
+    if (entry.recording && (entry.value != kNoValue || entry.adopted)) list.push_back(entry.tensor);
   return list;
 }
 
@@ -345,41 +349,6 @@ void Capture::note_content_read(const Tensor& t) {
   for (const ContentRead& r : capture->reads_)
     if (r.tensor->storage == t->storage) return;
   capture->reads_.push_back({t, t->storage->version()});
-}
-
-void Capture::meet_gradient_of(const Tensor& leaf) {
-  if (!leaf.is_dense() || (t_layers.off & kCapture)) return;
-  cell_of(leaf);
-  if (PlainTensors::Entry* entry = plain_.find(leaf)) entry->grad_met = true;
-}
-
-void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
-  std::vector<ValueId> left;
-  const size_t met = plain_.entries().size();
-  for (size_t i = 0; i < met; ++i) {
-    const Tensor leaf = plain_.entries()[i].tensor, before = plain_.entries()[i].grad;
-    const History* history = maybe_history(leaf);
-    const Tensor now = history ? history->grad : Tensor();
-    PlainTensors::Entry* entry = before.defined() ? plain_.find(before) : nullptr;
-    const bool same = now.impl() == before.impl();
-    const bool changed_in_place = same && entry && entry->cell->was_written();
-    if (same && !entry && !plain_.entries()[i].grad_met) continue;
-    if (std::any_of(gradients.begin(), gradients.end(),
-                    [&](const OutsideGradient& g) { return g.leaf.impl() == leaf.impl(); }))
-      continue;
-    user_check(!before.defined() || before.kind() != Kind::SelectedRows, ErrorKind::Unsupported,
-               "a gradient that holds some rows only cannot be read by a captured function.");
-    OutsideGradient g{leaf, before.defined()};
-    if (entry && entry->value != kNoValue) {
-      g.read = entry->is_input = true;
-      program_.inputs.push_back(entry->value);
-    }
-    g.cleared = !same && !now.defined();
-    g.written = now.defined() && (!same || changed_in_place);
-    if (g.written) left.push_back(value_of(now));
-    gradients.push_back(std::move(g));
-  }
-  for (ValueId id : left) program_.outputs.push_back(id);
 }
 
 void Capture::refuse_writes_to_given() {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "oar/compiler/capture/cell.h"
@@ -47,11 +48,17 @@ void set_source_locator(SourceLocator locator);
 // The gradient of a tensor outside that a captured function reads or changes. What it reads is a
 // further input of the program, what it leaves behind a further output, in the order of this list.
 struct OutsideGradient {
+  enum class End : uint8_t { Same, None, Zeros, Output };
   Tensor leaf;
-  bool had = false;      // was there one when the function began?
-  bool read = false;     // is it an input?
-  bool written = false;  // is there another one in the end, or none (`cleared`)?
-  bool cleared = false;
+  bool was_tensor = false, was_zeros = false;  // when the function began
+  bool seen = false;                           // did the function see that it was none, or zeros?
+  bool read = false;                           // is it an input?
+  bool rewritten = false;                      // is what was written to it in place an output?
+  End end = End::Same;                         // its output comes after that one
+  Gradient zeros = {};                         // that are left
+
+  // Would the function do the same with this one?
+  bool fits(const Gradient* now) const;
 };
 
 // A tensor outside whose content the function looked at, and the version it had.
@@ -121,8 +128,11 @@ class Capture {
   bool is_open() const { return open_; }
   // Tensors from outside that are only read are states too, so that later writes to them are seen.
   void follow_outside() { follow_outside_ = true; }
-  // The gradient of a tensor outside is read or changed.
-  void meet_gradient_of(const Tensor& leaf);
+  // The gradient of a tensor outside is read, set to none, or changed in another way.
+  enum class GradientUse : uint8_t { Read, SetToNone, Other };
+  void meet_gradient_of(const Tensor& leaf, GradientUse use);
+  // Does the gradient, a value of this capture, stand for one that holds some rows only in eager mode?
+  bool stands_for_rows(const Tensor& grad);
   const std::vector<ContentRead>& reads() const { return reads_; }
   // Was the value of a symbolic tensor asked for? The error may have been caught.
   bool value_asked() const { return value_asked_; }
@@ -140,6 +150,8 @@ class Capture {
   ValueId add_value(ValueType type) { return program_.add_value(std::move(type)); }
   // A value that a tensor from outside stands for.
   ValueId add_source(const Tensor& t);
+  // … and for another tensor in the same memory.
+  void add_handle(const Tensor& t);
 
   // Appends the call and returns its results.
   Outputs record(const Op& op, Args args);
@@ -199,6 +211,9 @@ class Capture {
   bool follow_outside_ = false;
   bool value_asked_ = false;
   std::vector<ContentRead> reads_;
+  std::unordered_set<ValueId>
+      rows_;  // values that stand for selected rows, among the first `rows_known_` calls
+  size_t rows_known_ = 0;
   std::vector<Tensor> given_;  // behind inputs
   PayloadCount payloads_;
 };

@@ -23,6 +23,11 @@ Tensor strided_layout(const Tensor& t) {
   return layout;
 }
 
+// Aliases that an op or the tape made have none of these flags.
+int permanence(const Tensor& t) {
+  return t.has(kParameter | kPersistable) ? 2 : t.has(kRecording) ? 1 : 0;
+}
+
 [[noreturn]] void refuse_overlap(const Tensor& t) {
   fail(ErrorKind::Unsupported,
        "a tensor outside the captured function ({}) shares part of its memory with another one "
@@ -40,7 +45,10 @@ Intrusive<Cell> PlainTensors::cell_of(const Tensor& t) {
     return entry.cell;
   }
   if (!t.is_dense()) return imported(t);
-  if (Intrusive<Cell> cell = cell_by_memory(t)) return cell;
+  if (Intrusive<Cell> cell = cell_by_memory(t)) {
+    if (permanence(t) > 0 && !by_tensor_.contains(t.impl())) adopt(t, cell);
+    return cell;
+  }
   const ValueId value = capture_.add_source(t);
   auto cell = make_intrusive<Cell>(value, strided_layout(t));
   return add(t, std::move(cell), value).cell;
@@ -109,6 +117,31 @@ Intrusive<Cell> PlainTensors::cell_by_memory(const Tensor& t) {
   return {};
 }
 
+// A tensor of which an alias was met before (p.detach(), then p): it has a gradient of its own, and the program follows
+// the tensor rather than the alias, which may go.
+PlainTensors::Entry& PlainTensors::adopt(const Tensor& t, const Intrusive<Cell>& cell) {
+  Entry& entry = add(t, cell, kNoValue);
+  entry.adopted = true;
+  for (uint32_t i : cell->plain) {
+    Entry& holder = entries_[i];
+    if (holder.value != kNoValue && permanence(t) > permanence(holder.tensor))
+      entry.value = std::exchange(holder.value, kNoValue);
+  }
+  capture_.add_handle(t);
+  if (cell->was_written()) make_symbolic(entry);
+  return entry;
+}
+
+PlainTensors::Entry* PlainTensors::own_entry(const Tensor& t, const Entry* inner) {
+  if (const auto it = by_tensor_.find(t.impl()); it != by_tensor_.end())
+    return &entries_[it->second];
+  if (!t.is_dense()) return nullptr;
+  if (const Intrusive<Cell> cell = cell_of(t); !by_tensor_.contains(t.impl())) adopt(t, cell);
+  Entry& entry = entries_[by_tensor_.at(t.impl())];
+  if (inner) entry.grad = inner->grad;
+  return &entry;
+}
+
 PlainTensors::Entry* PlainTensors::find(const Tensor& t) {
   if (auto it = by_tensor_.find(t.impl()); it != by_tensor_.end()) return &entries_[it->second];
   if (!t.is_dense()) return nullptr;
@@ -117,6 +150,13 @@ PlainTensors::Entry* PlainTensors::find(const Tensor& t) {
   for (uint32_t i : it->second)
     if (same_place(entries_[i].original, t)) return &entries_[i];
   return nullptr;
+}
+
+bool PlainTensors::Entry::has_other_gradient() const {
+  const History* h = maybe_history(tensor);
+  if (!h) return grad.defined();
+  if (h->grad.is_same(grad)) return false;
+  return !shown_zeros.defined() || !h->grad.tensor().is_same(shown_zeros);
 }
 
 PlainTensors::Entry& PlainTensors::add(const Tensor& t, Intrusive<Cell> cell, ValueId value) {
@@ -177,7 +217,7 @@ std::vector<std::string> PlainTensors::restore() {
     if (t->payload || t->data != entry.original->data) t->become(*entry.original.impl());
     t->flags = entry.recording ? t->flags | kRecording : t->flags & ~uint32_t{kRecording};
     if (History* h = maybe_history(t)) {
-      if (h->grad.defined() && h->grad.kind() == Kind::Symbolic)
+      if (h->grad.is_tensor() && h->grad.get().kind() == Kind::Symbolic)
         leaking.push_back(h->name.empty() ? t.describe() : h->name);
       h->grad = std::move(entry.grad);
       if (h->node != entry.node || h->index != entry.index) {

@@ -36,20 +36,30 @@ class PlainTensors {
     ValueId value = kNoValue;  // its content when the program starts; none for a further alias
     bool overwritten = false;  // through other memory that overlaps it
     bool is_input = false;     // the program is given it
+    bool adopted = false;      // met after an alias of it
     bool grad_met = false;     // the function asked for its gradient, or set it
+    bool grad_seen = false;    // … while it was the one from outside, none or zeros
+    bool grad_removed = false;
     // What autograd kept for it.
     bool recording = false;
     Intrusive<Node> node;
     uint32_t index = 0;
-    Tensor grad;
+    Gradient grad;
+    Tensor shown_zeros;  // what the function saw of a gradient of zeros
+    // Has the function left another gradient?
+    bool has_other_gradient() const;
   };
   std::vector<Entry>& entries() { return entries_; }
   // The entry of a tensor or of an alias of it; none if it was not met.
   Entry* find(const Tensor& t);
+  // The entry of the tensor itself, which is met here if it was not; none for a tensor of this capture. A region, with
+  // the entry `inner`, may have changed its gradient before.
+  Entry* own_entry(const Tensor& t, const Entry* inner = nullptr);
 
  private:
   Entry& add(const Tensor& t, Intrusive<Cell> cell, ValueId value);
   Intrusive<Cell> cell_by_memory(const Tensor& t);
+  Entry& adopt(const Tensor& t, const Intrusive<Cell>& cell);
   Intrusive<Cell> imported(const Tensor& t);
   bool is_outside(const Tensor& t) const;
   void make_symbolic(Entry& entry);

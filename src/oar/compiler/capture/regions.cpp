@@ -135,9 +135,9 @@ void Capture::forget_stops(bool idle_only) {
 void Capture::refuse_changed_gradients() {
   std::vector<std::string> changed;
   for (const PlainTensors::Entry& entry : plain_.entries()) {
+    if (!entry.has_other_gradient() && !entry.grad_removed) continue;
     const History* h = maybe_history(entry.tensor);
-    if (h && h->grad.impl() != entry.grad.impl())
-      changed.push_back(h->name.empty() ? entry.tensor.describe() : h->name);
+    changed.push_back(!h || h->name.empty() ? entry.tensor.describe() : h->name);
   }
   user_check(changed.empty(), ErrorKind::Unsupported,
              "a branch or the body of a loop sets or clears the gradient of {}.\nhint: Call "

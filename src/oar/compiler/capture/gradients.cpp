@@ -1,0 +1,91 @@
+// The gradients of tensors outside that a captured function finds, reads and leaves.
+#include <algorithm>
+
+#include "oar/compiler/capture/capture.h"
+#include "oar/compiler/passes/edit.h"
+
+namespace oar {
+
+void Capture::meet_gradient_of(const Tensor& leaf, GradientUse use) {
+  if (t_layers.off & kCapture) return;
+  std::vector<PlainTensors::Entry*> zeros;
+  const PlainTensors::Entry* inner = nullptr;
+  for (Capture* capture = this; capture; capture = capture->around_) {
+    PlainTensors::Entry* entry = capture->plain_.own_entry(leaf, inner);
+    if (!entry) continue;
+    inner = entry;
+    entry->grad_met = true;
+    entry->grad_removed |= use == GradientUse::SetToNone;
+    if (use != GradientUse::Read || entry->grad.is_tensor() || entry->grad_removed ||
+        entry->has_other_gradient())
+      continue;
+    entry->grad_seen = true;
+    if (entry->grad.is_zeros()) zeros.push_back(entry);
+  }
+  for (PlainTensors::Entry* entry : zeros) entry->shown_zeros = history_of(leaf).grad.get();
+}
+
+// What eager mode holds as rows (ops/embedding.cpp) and adds up as rows (ops/selected_rows.cpp).
+bool Capture::stands_for_rows(const Tensor& grad) {
+  static const Op &lookup = get_op("embedding_grad"), &sum = get_op("add"),
+                  &copy = get_op("assign");
+  const auto& calls = program_.body.instructions;
+  for (; rows_known_ < calls.size(); ++rows_known_) {
+    const Instruction& call = calls[rows_known_];
+    const auto is_rows = [&](size_t i) { return rows_.contains(operand(call, i)); };
+    if ((call.op == &lookup && attribute(call, "sparse").as_bool()) ||
+        (call.op == &copy && is_rows(0)) || (call.op == &sum && is_rows(0) && is_rows(1)))
+      rows_.insert(call.results[0]);
+  }
+  return !rows_.empty() && rows_.contains(value_of(grad));
+}
+
+bool OutsideGradient::fits(const Gradient* now) const {
+  const bool tensor = now && now->is_tensor(), zeros = now && now->is_zeros();
+  return tensor == was_tensor && (!seen || zeros == was_zeros);
+}
+
+void Capture::collect_gradients(std::vector<OutsideGradient>& gradients) {
+  using End = OutsideGradient::End;
+  std::vector<ValueId> left;
+  const size_t met = plain_.entries().size();
+  for (size_t i = 0; i < met; ++i) {
+    const PlainTensors::Entry& entry = plain_.entries()[i];
+    const bool other = entry.has_other_gradient();
+    const Tensor before = entry.grad.is_zeros() ? entry.shown_zeros : entry.grad.tensor();
+    PlainTensors::Entry* content = before.defined() ? plain_.find(before) : nullptr;
+    if (!other && !content && !entry.grad_met) continue;
+    if (std::any_of(gradients.begin(), gradients.end(),
+                    [&](const OutsideGradient& g) { return g.leaf.is_same(entry.tensor); }))
+      continue;
+    user_check(!before.defined() || before.kind() != Kind::SelectedRows, ErrorKind::Unsupported,
+               "a gradient that holds some rows only cannot be read by a captured function.");
+    OutsideGradient g{.leaf = entry.tensor,
+                      .was_tensor = entry.grad.is_tensor(),
+                      .was_zeros = entry.grad.is_zeros(),
+                      .seen = entry.grad_seen};
+    if (content && content->value != kNoValue) {
+      g.read = content->is_input = true;
+      program_.inputs.push_back(content->value);
+    }
+    const History* history = maybe_history(entry.tensor);
+    const Gradient now = history ? history->grad : Gradient();
+    if (!now.defined() && (other || entry.grad_removed)) g.end = End::None;
+    if (now.is_zeros() && other) {
+      g.end = End::Zeros;
+      g.zeros = Gradient::zeros(entry.tensor.dims(), now.dtype(), entry.tensor.device());
+    }
+    if (content && content->cell->was_written()) {
+      g.rewritten = true;
+      left.push_back(value_of(before));
+    }
+    if (now.is_tensor() && other) {
+      g.end = End::Output;
+      left.push_back(value_of(now.tensor()));
+    }
+    gradients.push_back(std::move(g));
+  }
+  for (ValueId id : left) program_.outputs.push_back(id);
+}
+
+}  // namespace oar
