@@ -17,7 +17,7 @@ What is not known is declined: the function then runs in segments, as Python. Se
 from oar.jit._interpret import builtin_functions as builtin_functions
 from oar.jit._interpret import instructions as instructions
 from oar.jit._interpret.code import SUPPORTED as SUPPORTED
-from oar.jit._interpret.forks import Interpreter as Interpreter
+from oar.jit._interpret.loops import Interpreter as Interpreter
 from oar.jit._interpret.results import Results as Results
 from oar.jit._interpret.world import Decline as Decline
 from oar.jit._interpret.world import Raised as Raised

@@ -13,7 +13,7 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.framework import unique_name
-from oar.jit._interpret import calls, substitutes
+from oar.jit._interpret import asking, calls, substitutes
 from oar.jit._interpret.attributes import has_python_method
 from oar.jit._interpret.calls import builtin
 from oar.jit._interpret.frame import Generator
@@ -414,7 +414,7 @@ def _print(m: Machine, args: list, kwargs: dict) -> Any:
 @builtin(_C.outside_capture)
 def _outside_capture(m: Machine, args: list, kwargs: dict) -> Any:
     """Something that lasts is made now, for good; then the function is looked at anew."""
-    if m.forked or m.demands:
+    if m.forked or m.raised:
         raise Decline("something that lasts is made where a tensor says so")
     held = [cell.cell_contents for cell in args[0].__closure__ or ()]
     if any(m.world.pending.touches(value) for value in held):
@@ -445,6 +445,7 @@ def _derivative_of(function: Any) -> Any:
     def run(m: Machine, args: list, kwargs: dict) -> Any:
         args = [m.world.settled(a, function.__name__) for a in args]
         kwargs = {k: m.world.settled(v, function.__name__) for k, v in kwargs.items()}
+        asking.check(m.world, "it asks for gradients")
         return m.world.new_deep(m.on_tensors(lambda: function(*args, **kwargs)))
 
     return run

@@ -12,7 +12,7 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.framework import host_actions
-from oar.jit._interpret import known
+from oar.jit._interpret import asking, known
 from oar.jit._interpret.attributes import Attributes, has_python_method
 from oar.jit._interpret.frame import Generator
 from oar.jit._interpret.world import ABSENT, Decline, Raised, is_array
@@ -86,14 +86,16 @@ class Calls(Attributes):
                 raise
             raise Raised(error) from None
 
-    def on_tensors(self, run: Any) -> Any:
+    def on_tensors(self, run: Any, *inputs: Any) -> Any:
         """Runs native code on tensors. An error may be that of symbolic tensors alone, so nobody may catch it."""
         try:
-            return run()
+            made = run()
         except Exception as error:
             if isinstance(error, Raised) or self.is_foreign(error):
                 raise
             raise Decline(f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}") from None
+        asking.pass_on(self.world, made, inputs)
+        return made
 
     def in_users_code(self) -> bool:
         """Whether the instruction that is done stands in code of the user's."""
@@ -109,14 +111,16 @@ class Calls(Attributes):
             raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
         args = [self.world.settled(a, what) for a in args]
         kwargs = {k: self.world.settled(v, what) for k, v in kwargs.items()}
-        return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs)))
+        return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs), args, kwargs))
 
     def run_pure(self, function: Any, args: list, kwargs: dict, tensors: bool = False) -> Any:
         what = name_of(function)
         args = [self.world.settled(a, what, tensors) for a in args]
         kwargs = {k: self.world.settled(v, what, tensors) for k, v in kwargs.items()}
-        run = self.on_tensors if tensors else self.native
-        return self.world.new_deep(run(lambda: function(*args, **kwargs)))
+        if not tensors:
+            return self.world.new_deep(self.native(lambda: function(*args, **kwargs)))
+        owner = getattr(function, "__self__", None)
+        return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs), owner, args, kwargs))
 
     def _call_builtin(self, function: Any, args: list, kwargs: dict) -> Any:
         special = _BUILTINS.get(function)
@@ -152,6 +156,7 @@ class Calls(Attributes):
                 return [prepared(item) for item in self.world.content(value)]
             return value if isinstance(value, Tensor) else self.world.settled(value, name_of(function))
 
+        asking.check(self.world, f"it calls {name_of(function)}")
         args = [prepared(a) for a in args]
         return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs)))
 
@@ -306,6 +311,7 @@ class Calls(Attributes):
     def _container_method(self, cls: type, name: str, owner: Any, args: list, kwargs: dict) -> Any:
         if name == "__new__":
             return self._new_native(args[0], cls.__new__, args[1:], kwargs)
+        self.world.check_content(owner)
         if isinstance(owner, dict):
             return self._dict_method(cls, name, owner, args, kwargs)
         if name in known.WRITERS:
@@ -431,6 +437,7 @@ class Calls(Attributes):
         if name == "_add_hook":
             if not _C.is_symbolic(owner):
                 raise Decline("it registers a hook on a tensor outside")
+            asking.check(world, "it registers a hook")
             return self.on_tensors(lambda: owner._add_hook(self.trampoline(args[0])))
         if name in ("__getitem__", "__setitem__") or name.startswith("__"):
             if name in ("__hash__",):
@@ -446,7 +453,9 @@ class Calls(Attributes):
             raise Decline("it calls backward() of a tensor outside")
         args = [world.settled(a, name) for a in args]
         kwargs = {k: world.settled(v, name) for k, v in kwargs.items()}
-        made = world.new_deep(self.on_tensors(lambda: getattr(owner, name)(*args, **kwargs)))
+        if name == "backward":
+            asking.check(world, "it calls backward()")
+        made = world.new_deep(self.on_tensors(lambda: getattr(owner, name)(*args, **kwargs), owner, args, kwargs))
         if is_array(made):
             world.new(made)
         return made
@@ -504,7 +513,7 @@ class Calls(Attributes):
         count = value.shape[0]
         if isinstance(count, _C.Dim):
             raise Decline("it goes over a tensor of open size")
-        return self.on_tensors(lambda: [value[i] for i in range(count)])
+        return self.on_tensors(lambda: [value[i] for i in range(count)], value)
 
     def next_of(self, value: Any) -> Any:
         """``next(value)``; the end is ``StopIteration``, raised as the function's exception."""
@@ -514,6 +523,7 @@ class Calls(Attributes):
         if cls in known.ITERATORS:
             if not self.world.is_fresh(value):
                 raise Decline(f"it takes the next of a {cls.__name__} from outside")
+            self.check_iterator(value)
             try:
                 return next(value)
             except StopIteration as stop:
@@ -522,6 +532,9 @@ class Calls(Attributes):
         if isinstance(method, types.FunctionType):
             return self.call(method, [value], {})
         raise Decline(f"it takes the next of a {cls.__name__}")
+
+    def check_iterator(self, value: Any) -> None:
+        """Declines where somebody else may go on with it from the same place."""
 
     def iterate(self, value: Any) -> Iterator[Any]:
         """Goes over it, for the interpreter's own loops."""

@@ -129,6 +129,7 @@ class Machine(Operators):
             raise Raised(StopIteration())
         if generator.running:
             raise Decline("a generator runs itself")
+        self.check_iterator(generator)
         frame = generator.frame
         if generator.started:
             frame.stack.append(value)

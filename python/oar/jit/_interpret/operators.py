@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 import types
 from typing import Any
 
@@ -32,7 +31,6 @@ _COMPARE: dict[str, tuple[Any, str, str]] = {
     "<": (operator.lt, "__lt__", "__gt__"), "<=": (operator.le, "__le__", "__ge__"), "==": (operator.eq, "__eq__", "__eq__"),
     "!=": (operator.ne, "__ne__", "__ne__"), ">": (operator.gt, "__gt__", "__lt__"), ">=": (operator.ge, "__ge__", "__le__"),
 }
-_TOLD_BY_RUNS = re.compile(r"\bu\d+\b")
 _UNARY = {"UNARY_POSITIVE": (operator.pos, "__pos__"), "UNARY_NEGATIVE": (operator.neg, "__neg__"),
           "UNARY_INVERT": (operator.invert, "__invert__")}
 
@@ -51,7 +49,7 @@ class Operators(Calls):
             if type(value) is _C.Dim:
                 check_size(value)
         if any(isinstance(v, Tensor) for v in values):
-            return self.on_tensors(lambda: function(*values))
+            return self.on_tensors(lambda: function(*values), values)
         return self.native(lambda: function(*values))
 
     def binary(self, symbol: str, a: Any, b: Any) -> Any:
@@ -220,7 +218,7 @@ class Operators(Calls):
         cls = type(container)
         if isinstance(container, Tensor):
             key = self.world.settled(key, "an index")
-            return self.on_tensors(lambda: container[key])
+            return self.on_tensors(lambda: container[key], container, key)
         if cls is list or cls is tuple:
             held = self.world.content(container) if cls is list else container
             return self._item(held, key)
@@ -267,6 +265,8 @@ class Operators(Calls):
             if self.world.origins:
                 raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
             key, value = self.world.settled(key, "an index"), self.world.settled(value, "an index")
+            if self.world.asking:
+                raise Decline("it writes to a tensor, and only a branch tells whether it asks for its gradient")
             self.on_tensors(lambda: operator.setitem(container, key, value))
         elif isinstance(container, dict):
             self.check_key(key)
@@ -351,7 +351,7 @@ class Operators(Calls):
 
 def check_size(size: Any) -> None:
     """What Python asks of an open size is an assumption of the program: not for sizes that only a run tells."""
-    if _TOLD_BY_RUNS.search(str(size)):
+    if size.is_told:
         raise Decline("it asks for a size that depends on values")
 
 

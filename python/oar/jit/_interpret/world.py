@@ -88,6 +88,8 @@ class World:
         self.numbers: dict[int, type] = {}  # tensors that stand for Python numbers
         self.origins: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may be one from outside, and which
         self.numbered: list[Tensor] = []
+        self.asking: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may ask for their gradient, and whether they do
+        self.unknown: dict[int, str] = {}  # by id: objects whose content depends on a branch, and why it is not known
         self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
         self._outside: dict[int, Tensor] = {}  # tensors that were there before
 
@@ -128,10 +130,16 @@ class World:
     def fresh_objects(self) -> dict[int, Any]:
         return self._fresh
 
+    def check_content(self, container: Any) -> None:
+        """Declines an object whose content depends on the way that a tensor chose."""
+        if self.unknown and id(container) in self.unknown:
+            raise Decline(self.unknown[id(container)])
+
     # dictionaries --------------------------------------------------------------------------------
 
     def entry(self, mapping: dict, key: Any, label: str) -> Any:
         """What a dictionary has under a key, or ``ABSENT``."""
+        self.check_content(mapping)
         if id(mapping) in self._fresh or id(mapping) in self._arguments:
             return dict.get(mapping, key, ABSENT)
         waiting = self.pending.dicts.get(id(mapping))
@@ -144,6 +152,7 @@ class World:
 
     def has_entry(self, mapping: dict, key: Any, label: str) -> bool:
         """Whether a dictionary has something under a key, whatever it is."""
+        self.check_content(mapping)
         if id(mapping) in self._fresh or id(mapping) in self._arguments:
             return dict.__contains__(mapping, key)
         waiting = self.pending.dicts.get(id(mapping))
@@ -171,6 +180,7 @@ class World:
         return id(tensor) in self._outside
 
     def set_entry(self, mapping: dict, key: Any, value: Any) -> None:
+        self.check_content(mapping)
         if id(mapping) in self._fresh:
             if type(mapping) is collections.OrderedDict or isinstance(mapping, collections.OrderedDict):
                 collections.OrderedDict.__setitem__(mapping, key, value)
@@ -181,6 +191,7 @@ class World:
         self.pending.dicts.setdefault(id(mapping), (mapping, {}))[1][key] = value
 
     def delete_entry(self, mapping: dict, key: Any) -> None:
+        self.check_content(mapping)
         if id(mapping) in self._fresh:
             if isinstance(mapping, collections.OrderedDict):
                 collections.OrderedDict.__delitem__(mapping, key)
@@ -194,6 +205,7 @@ class World:
 
     def content(self, container: Any, label: str = "a container") -> Any:
         """The container to read from: itself, guarded, or the copy that has the pending writes."""
+        self.check_content(container)
         if id(container) in self._fresh or id(container) in self._arguments:
             return container
         copy = self.pending.copies.get(id(container))
@@ -218,6 +230,7 @@ class World:
 
     def writable(self, container: Any) -> Any:
         """The list or set to write to: itself if the function made it, else the copy that waits."""
+        self.check_content(container)
         if id(container) in self._fresh:
             return container
         copy = self.pending.copies.get(id(container))
@@ -260,6 +273,7 @@ class World:
             value = ABSENT
         if id(cell) not in self._fresh:
             self.guards.cell(cell, value, label)
+        self.check_content(cell)
         return self.met(value) if id(cell) not in self._fresh else value
 
     def set_cell(self, cell: types.CellType, value: Any) -> None:
