@@ -404,10 +404,26 @@ std::optional<Program> constant_part_of(const Tensor& t) {
   const uint64_t serial = symbolic_payload(t).capture;
   if (Builder* builder = Builder::current(); builder && serial == builder->serial())
     return constant_part(*builder, t);
-  Capture* capture = Capture::current();
-  if (!capture || serial != capture->serial()) return std::nullopt;
-  return constant_part(*capture, t);
+  for (Capture* capture = Capture::current(); capture; capture = capture->around())
+    if (serial == capture->serial()) return constant_part(*capture, t);
+  return std::nullopt;
 }
+
+// known_size(tensor): the one integer in it, as a number or a size, where that is known before a run; else None.
+PyObject* known_size(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(object);
+    const std::optional<Program> part = constant_part_of(t);
+    if (!part || !is_integral(t.dtype()) || t.dtype() == DType::Bool || !(t.numel() == Dim(1)))
+      Py_RETURN_NONE;
+    if (part->symbols.empty()) return from_dim(known_value(t).to_vector<int64_t>().at(0));
+    const std::optional<std::vector<Dim>> sizes = as_sizes(*part);
+    if (!sizes) Py_RETURN_NONE;
+    return from_dim(sizes->at(0));
+  });
+}
+
+PyMethodDef kKnown[] = {{"known_size", known_size, METH_O, nullptr}, {}};
 
 }  // namespace
 
@@ -430,6 +446,7 @@ void init_static(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
   check(PyModule_AddObjectRef(module, "Builder", reinterpret_cast<PyObject*>(g_type)));
   check(PyModule_AddFunctions(module, kFunctions));
+  check(PyModule_AddFunctions(module, kKnown));
 }
 
 }  // namespace oar::python
