@@ -27,13 +27,20 @@ CASES = {
     "add, recorded": "a + y",
     "matmul, recorded": "a @ y",
     "forward and backward": "(a * y).sum().backward()",
+    "captured add": "captured(x, y)",
+    "captured add, recorded": "captured(a, y)",
 }
-RECORDED = ("add, recorded", "matmul, recorded", "forward and backward")
+RECORDED = ("add, recorded", "matmul, recorded", "forward and backward", "captured add",
+            "captured add, recorded")
 OTHER_WORDS = {"numpy": {"add in place": "add(z, y, z)"}}
 
 
+def add(x, y):
+    return x + y
+
+
 def names_for(library: str) -> dict[str, object]:
-    """x, y, z: plain 4x4 tensors; a: one that asks for its gradient."""
+    """x, y, z: plain 4x4 tensors; a: one that asks for its gradient; captured: a function that runs as a program."""
     rows = [[0.25 * (4 * i + j) - 1.0 for j in range(4)] for i in range(4)]
     zeros = [[0.0] * 4 for _ in range(4)]
     if library == "numpy":
@@ -47,7 +54,7 @@ def names_for(library: str) -> dict[str, object]:
         torch.set_num_threads(1)
         x = torch.tensor(rows)
         return {"x": x, "y": x.clone(), "z": torch.tensor(zeros), "exp": torch.exp,
-                "a": x.clone().requires_grad_()}  # fmt: skip
+                "a": x.clone().requires_grad_(), "captured": torch.compile(add)}  # fmt: skip
     if library == "paddle":
         import paddle as module
 
@@ -58,7 +65,7 @@ def names_for(library: str) -> dict[str, object]:
         module.set_num_threads(1)
     x = module.to_tensor(rows)
     return {"x": x, "y": x.clone(), "z": module.to_tensor(zeros), "exp": module.exp,
-            "a": module.to_tensor(rows, stop_gradient=False)}  # fmt: skip
+            "a": module.to_tensor(rows, stop_gradient=False), "captured": module.jit.to_static(add)}  # fmt: skip
 
 
 def version_of(library: str) -> str:

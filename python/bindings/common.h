@@ -182,6 +182,8 @@ void init_programs(PyObject* module);
 void init_segments(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);
+void init_call_keys(PyObject* module);
+void init_static_calls(PyObject* module);
 // Itself, or, in a program that is being written, the value of a variable that depends on constants
 // alone. A variable that depends on more comes back as it is.
 Tensor known_value(const Tensor& t);

@@ -3,11 +3,12 @@
 // A captured program stands for a function while every read that the function made would give the same value. Each read is one
 // guard: an entry of a dictionary, the content of a list, a variable of an enclosing function, an attribute of a class. They are
 // checked before every run, so checks are pointer comparisons; dictionaries and classes are skipped while their version is unchanged.
+#include "guards.h"
+
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "common.h"
 #include "oar/autograd/record.h"
 
 namespace oar::python {
@@ -558,6 +559,12 @@ PyMethodDef kFunctions[] = {
     {"is_symbolic", is_symbolic, METH_O, "Whether a tensor has no memory of its own now."}, {}};
 
 }  // namespace
+
+void check_guards(PyObject* object) {
+  user_check(Py_TYPE(object) == g_type, ErrorKind::InvalidType, "Guards are expected, not a {}.",
+             Py_TYPE(object)->tp_name);
+}
+bool guards_hold(PyObject* guards) { return guards_of(guards).changed().empty(); }
 
 void init_guards(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());

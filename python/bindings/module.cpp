@@ -33,6 +33,8 @@ PyMODINIT_FUNC PyInit__C() {
     init_control(module.get());
     init_static(module.get());
     init_guards(module.get());
+    init_call_keys(module.get());
+    init_static_calls(module.get());
     return module.release();
   });
 }

@@ -247,35 +247,6 @@ PyObject* trained_program(PyObject* self, void* which) {
   });
 }
 
-// call_key(tensors) -> (key, sizes): all that a captured function depends on but for its content. The
-// key is the modes, then dtype, rank, device and stop_gradient of each tensor. None where the function is to
-// be called as it is: in a capture or a transform, or on tensors of other kinds.
-PyObject* call_key(PyObject*, PyObject* inputs) {
-  return guarded([&]() -> PyObject* {
-    const std::vector<Tensor> tensors = tensors_of(inputs);
-    constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
-    uint32_t layers = t_layers.on;
-    std::string key{static_cast<char>(grad_enabled()), static_cast<char>(default_dtype()),
-                    static_cast<char>(autocast_state().enabled)};
-    key += devices::to_string(devices::current());
-    std::vector<int64_t> sizes;
-    for (const Tensor& t : tensors) {
-      layers |= t->flags;
-      if (!t.is_dense()) Py_RETURN_NONE;
-      key.push_back(static_cast<char>(t.dtype()));
-      key.push_back(static_cast<char>(t.rank()));
-      key.push_back(static_cast<char>(stop_gradient(t)));
-      key.push_back(t.device().is_cpu() ? 0 : 1);
-      for (Dim d : t.dims()) sizes.push_back(d.value());
-    }
-    if (layers & ~t_layers.off & kInvolved) Py_RETURN_NONE;
-    const Ref shown = checked(PyTuple_New(static_cast<Py_ssize_t>(sizes.size())));
-    for (size_t i = 0; i < sizes.size(); ++i)
-      PyTuple_SET_ITEM(shown.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(sizes[i]));
-    return Py_BuildValue("(y#O)", key.data(), static_cast<Py_ssize_t>(key.size()), shown.get());
-  });
-}
-
 // outside_capture(function): calls it as if no capture were under way, for what lives on after it.
 PyObject* outside_capture(PyObject*, PyObject* function) {
   const LayersOff off(kFunctionalise | kCapture);
@@ -407,7 +378,6 @@ PyType_Spec kSpec = {"oar._C.Program", sizeof(PyProgram), 0,
                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
 PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr},
                             {"capture_trained", capture_trained, METH_VARARGS, nullptr},
-                            {"call_key", call_key, METH_O, nullptr},
                             {"outside_capture", outside_capture, METH_O, nullptr},
                             {"parse_program", parse_text, METH_O, nullptr},
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
@@ -425,6 +395,12 @@ PyObject* wrap_program(Program program) {
   Ref owner(reinterpret_cast<PyObject*>(self));
   self->executor = std::make_shared<const Executor>(std::move(program));
   return owner.release();
+}
+
+const TrainedProgram& trained_program_of(PyObject* object) {
+  user_check(Py_TYPE(object) == g_trained_type, ErrorKind::InvalidType,
+             "a TrainedProgram is expected, not a {}.", Py_TYPE(object)->tp_name);
+  return trained_of(object);
 }
 
 void init_programs(PyObject* module) {

@@ -141,4 +141,19 @@ class Tensor(TensorOps, TensorMethods):
     def __gt__(self, other: TensorLike, /) -> Tensor: ...
     def __ge__(self, other: TensorLike, /) -> Tensor: ...
 
+class CallCounts:
+    captures: int
+    whole: int
+    segments: int
+    eager: int
+
+class StaticCall:
+    """The calls of a static function."""
+
+    @property
+    def _counts(self) -> CallCounts: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def offer(self, form: Any, /) -> None: ...
+    def forget(self) -> None: ...
+
 def __getattr__(name: str) -> Any: ...  # what only the package itself uses

@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from oar.jit.report import options, total
+from oar import _C
+from oar.jit.report import as_dict, options, total
 from oar.jit.static_function import StaticFunction
 from oar.nn.layer.layers import Layer
 
@@ -97,6 +98,7 @@ def not_to_static(func: Callable | None = None) -> Callable:
     if func is None:
         return not_to_static
     func._oar_not_to_static = True  # type: ignore[attr-defined]
+    _C.static_rules_changed()
     return func
 
 
@@ -129,6 +131,7 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
             f"enable_to_static() takes a bool, but received {type(enable_to_static_bool).__name__}."
         )
     options.enabled = enable_to_static_bool
+    _C.static_rules_changed()
 
 
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
@@ -178,7 +181,7 @@ def capture_counts(function: Any = None) -> dict[str, int]:
     if isinstance(function, Layer):
         function = function.forward
     if function is None:
-        return total.as_dict()
+        return as_dict(total)
     if not isinstance(function, StaticFunction):
         raise TypeError(f"capture_counts() takes a static function or layer, but received {type(function).__name__}.")
-    return function._counts.as_dict()
+    return as_dict(function._counts)

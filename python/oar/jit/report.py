@@ -10,19 +10,12 @@ from typing import Any
 from oar import _C
 from oar.framework.frames import last_users_frame
 
-__all__ = ["Counts", "must_capture", "options", "reason_of", "say", "telling", "total"]
+__all__ = ["as_dict", "must_capture", "options", "reason_of", "say", "telling", "total"]
 
 
-class Counts:
+def as_dict(counts: Any) -> dict[str, int]:
     """Captures, and calls by how they ran: as one program, as several with Python between, as plain Python."""
-
-    __slots__ = ("captures", "eager", "segments", "whole")
-
-    def __init__(self) -> None:
-        self.captures = self.whole = self.segments = self.eager = 0
-
-    def as_dict(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in ("captures", "whole", "segments", "eager")}
+    return {name: getattr(counts, name) for name in ("captures", "whole", "segments", "eager")}
 
 
 class _Options:
@@ -31,7 +24,7 @@ class _Options:
     enabled = True
 
 
-total = Counts()
+total = _C.total_calls
 options = _Options()
 
 
@@ -60,7 +53,7 @@ def must_capture() -> bool:
 
 
 def _print_at_exit() -> Any:
-    counted = ", ".join(f"{name} {number}" for name, number in total.as_dict().items())
+    counted = ", ".join(f"{name} {number}" for name, number in as_dict(total).items())
     print(f"[capture] {counted}", file=sys.stderr, flush=True)
 
 

@@ -8,19 +8,20 @@ from typing import Any
 
 import oar
 from oar._C import Tensor
-from oar.jit.structure import is_array
+from oar.jit.structure import is_array, is_container, items_of
 from oar.static.input_spec import InputSpec
 
 __all__ = ["argument_names", "example_arguments", "open_sizes"]
 
 
 def argument_names(call: Callable, args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
-    """The tensors of a call with names such as ``x`` or ``batch['mask'][0]``, in the order of ``flatten``."""
+    """The tensors of a call with names such as ``x`` or ``batch['mask'][0]``, in the order of the key."""
     found: list[tuple[str, Any]] = []
+    seen: set[int] = set()
     for name, value in zip(_positional_names(call, len(args)), args):
-        _collect(name, value, found)
+        _collect(name, value, found, seen)
     for name, value in kwargs.items():
-        _collect(name, value, found)
+        _collect(name, value, found, seen)
     return found
 
 
@@ -37,15 +38,16 @@ def _positional_names(call: Callable, count: int) -> list[str]:
     return names + [f"x{i}" for i in range(len(names), count)]
 
 
-def _collect(name: str, value: Any, found: list[tuple[str, Any]]) -> None:
-    if isinstance(value, Tensor) or is_array(value):
+def _collect(name: str, value: Any, found: list[tuple[str, Any]], seen: set[int]) -> None:
+    """The tensors that a call's key counts, in its order: what stands in two places counts once."""
+    if is_array(value):
         found.append((name, value))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _collect(f"{name}[{key!r}]", item, found)
-    elif isinstance(value, (tuple, list)):
-        for i, item in enumerate(value):
-            _collect(f"{name}[{i}]", item, found)
+    elif (isinstance(value, Tensor) or is_container(value)) and id(value) not in seen:
+        seen.add(id(value))
+        if isinstance(value, Tensor):
+            found.append((name, value))
+        for key, item in items_of(value):
+            _collect(f"{name}[{key!r}]", item, found, seen)
 
 
 def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: list[Tensor]) -> dict[int, str]:
@@ -53,13 +55,14 @@ def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: li
     if spec is None:
         return {}
     wanted: list[InputSpec | None] = []
+    seen: set[int] = set()
     listed = list(spec) if isinstance(spec, (list, tuple)) else [spec]
     names = _positional_names(call, max(len(args), len(listed)))
     for i, value in enumerate(args):
-        _pair(listed[i] if i < len(listed) else None, value, wanted)
+        _pair(listed[i] if i < len(listed) else None, value, wanted, seen)
     for name, value in kwargs.items():
         place = names.index(name) if name in names else len(listed)
-        _pair(listed[place] if place < len(listed) else None, value, wanted)
+        _pair(listed[place] if place < len(listed) else None, value, wanted, seen)
     found: dict[int, str] = {}
     known: dict[str, tuple[int, str]] = {}
     place = 0
@@ -73,18 +76,23 @@ def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: li
     return found
 
 
-def _pair(spec: Any, value: Any, wanted: list[InputSpec | None]) -> None:
+def _pair(spec: Any, value: Any, wanted: list[InputSpec | None], seen: set[int]) -> None:
     """One spec or None for every tensor of a value."""
+    if not is_array(value):
+        if id(value) in seen or not (isinstance(value, Tensor) or is_container(value)):
+            return
+        seen.add(id(value))
     if isinstance(value, Tensor) or is_array(value):
         wanted.append(InputSpec.from_tensor(spec) if isinstance(spec, Tensor) else
                       spec if isinstance(spec, InputSpec) else None)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _pair(spec.get(key) if isinstance(spec, dict) else None, item, wanted)
-    elif isinstance(value, (tuple, list)):
-        for i, item in enumerate(value):
-            inner = spec[i] if isinstance(spec, (tuple, list)) and i < len(spec) else None
-            _pair(inner, item, wanted)
+    for key, item in items_of(value):
+        _pair(_part(spec, key), item, wanted, seen)
+
+
+def _part(spec: Any, key: Any) -> Any:
+    if isinstance(spec, dict):
+        return spec.get(key)
+    return spec[key] if isinstance(spec, (tuple, list)) and isinstance(key, int) and key < len(spec) else None
 
 
 def _check(name: str, spec: InputSpec, tensor: Tensor, known: dict[str, tuple[int, str]]) -> None:

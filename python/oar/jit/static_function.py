@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +14,8 @@ from oar._C import Tensor
 from oar._grad_mode import no_grad
 from oar.jit import segments, specs
 from oar.jit.capture import Program
-from oar.jit.report import Counts, must_capture, options, say, total
-from oar.jit.structure import flatten, plain_structure
-from oar.jit.variant import Declined, Plan, Unmet, Variant, capture_variant
+from oar.jit.report import must_capture, options, say, total
+from oar.jit.variant import Declined, Plan, Variant, capture_variant
 from oar.nn.layer.layers import Layer
 
 __all__ = ["StaticFunction"]
@@ -60,7 +58,7 @@ class _Family:
                 self.met[i] = size
 
 
-class StaticFunction:
+class StaticFunction(_C.StaticCall):
     """A function that is captured when it is called, and runs as a program from then on.
 
     ``function`` is called as it is inside another capture, under ``vmap`` and ``jvp``, and after
@@ -87,8 +85,6 @@ class StaticFunction:
         self._input_spec = input_spec
         self._call = function if instance is None else function.__get__(instance)
         self._families: dict[Any, _Family] = {}
-        self._lock = threading.RLock()
-        self._counts = Counts()
         self._warned = self._told = False
         self._training = True
         self._last: Variant | None = None
@@ -96,26 +92,19 @@ class StaticFunction:
 
     # calling -----------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
+        """Every call that no form offered to ``StaticCall`` stands for."""
         if not options.enabled or getattr(self._function, "_oar_not_to_static", False):
             return self._call(*args, **kwargs)
         if not self._training and _C.is_grad_enabled():
             with no_grad():
                 return self(*args, **kwargs)
-        tensors: list[Tensor] = list(args)
-        structure = None if kwargs else plain_structure(args)
-        if structure is None:
-            tensors = []
-            structure = flatten((args, kwargs) if kwargs else args, tensors, {})
-        signature = _C.call_key(tensors)
+        signature = _C.call_key(args, kwargs)
         if signature is None:
             return self._call(*args, **kwargs)
-        modes, sizes = signature
-        cast = repr(_C.get_autocast()) if modes[2] else None
+        key, tensors, sizes = signature
         with self._lock:
-            family = self._families.get((structure, modes, cast))
-            if family is None:
-                family = self._new_family((structure, modes, cast))
+            family = self._families.get(key) or self._new_family(key)
             variant, why = self._find(family, sizes, tensors)
             if variant is None and not (family.uncaptured and family.uncaptured.holds()):
                 try:
@@ -127,6 +116,7 @@ class StaticFunction:
                 total.whole += 1
                 self._counts.whole += 1
                 variant.used = self._counts.whole
+                self.offer(variant.form_for(key))
                 if variant.writes:
                     return self._run(variant, tensors, args, kwargs)
         if variant is not None:
@@ -136,8 +126,11 @@ class StaticFunction:
     def _run(self, variant: Variant, tensors: list[Tensor], args: tuple, kwargs: dict) -> Any:
         try:
             return variant.run(tensors)
-        except Unmet:
+        except _C.Unmet:
             return self._run_as_python(args, kwargs)
+
+    def _call_after_unmet(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run_as_python(args, kwargs)
 
     def _run_as_python(self, args: tuple, kwargs: dict) -> Any:
         result, how = segments.run(self._call, args, kwargs, self._title)
@@ -160,6 +153,7 @@ class StaticFunction:
         if isinstance(self._instance, Layer) and self._instance.training != training:
             raise RuntimeError(f"[{mode}] {self._function.__name__} is a method of a Layer; call the layer's {mode}().")
         self._training = training
+        self.forget()
 
     def _count(self, name: str) -> None:
         for counts in (self._counts, total):
@@ -255,15 +249,17 @@ class StaticFunction:
     def _new_family(self, key: Any) -> _Family:
         if len(self._families) >= _MOST_FAMILIES:
             del self._families[next(iter(self._families))]
+            self.forget()
         family = self._families[key] = _Family()
         return family
 
     def _drop_oldest(self) -> None:
         """Of too many variants the one goes that was not used for longest."""
-        listed = [(v.used, family, v) for family in self._families.values() for v in family.variants]
+        listed = [(v.last_use(), family, v) for family in self._families.values() for v in family.variants]
         if len(listed) > _MOST_VARIANTS:
             _, family, variant = min(listed, key=lambda item: item[0])
             family.variants.remove(variant)
+            self.forget()
 
     # as an attribute of a class ----------------------------------------------------------------
 
@@ -316,19 +312,14 @@ class StaticFunction:
         if self._input_spec is None:
             raise RuntimeError("There is no program yet: call the function, or give to_static an input_spec.")
         args = specs.example_arguments(self._input_spec)
-        tensors: list[Tensor] = []
-        structure = flatten(args, tensors, {})
-        modes, sizes = _C.call_key(tensors)
+        key, tensors, sizes = _C.call_key(args, {})
         with self._lock:
-            family = self._families.get((structure, modes, None)) or self._new_family((structure, modes, None))
+            family = self._families.get(key) or self._new_family(key)
             self._capture(family, sizes, tensors, args, {}, None)
 
     def get_concrete_program(self, *args: Any, **kwargs: Any) -> tuple[ConcreteProgram, ConcreteProgram]:
         """The program for a call with these arguments, captured now if it is not there. Twice: Paddle has two views."""
-        tensors: list[Tensor] = []
-        structure = flatten((args, kwargs) if kwargs else args, tensors, {})
-        modes, sizes = _C.call_key(tensors)
-        key = structure, modes, repr(_C.get_autocast()) if modes[2] else None
+        key, tensors, sizes = _C.call_key(args, kwargs)
         with self._lock:
             family = self._families.get(key) or self._new_family(key)
             variant, _ = self._find(family, sizes, tensors)

@@ -13,7 +13,7 @@ from oar._C import Tensor
 from oar.jit._interpret import SUPPORTED, Decline, Interpreter, Raised, Restart, Results
 from oar.jit.structure import rebuild
 
-__all__ = ["Declined", "Plan", "Unmet", "Variant", "capture_variant"]
+__all__ = ["Declined", "Plan", "Variant", "capture_variant"]
 
 _MOST_RESTARTS = 16
 
@@ -38,10 +38,6 @@ class Declined(Exception):  # noqa: N818
     def __init__(self, reason: str, where: str, guards: Any) -> None:
         super().__init__(f"{reason} ({where})" if where else reason)
         self.guards = guards
-
-
-class Unmet(BaseException):
-    """The function would raise here. Nothing has changed yet: it is called as Python, which raises."""
 
 
 class Plan:
@@ -86,6 +82,18 @@ class Variant:
         self.writes = program.writes or bool(self.effects or self.actions or self.before)
         self._demands = interpreted.demands
         self.used = 0  # when, by the function's count of calls
+        self._form: Any = None
+
+    def form_for(self, key: Any) -> Any:
+        """What native code needs to run it."""
+        if self._form is None:
+            plain = not (self.effects or self.actions or self.before or self._demands)
+            places = getattr(self.finish, "places", None) if plain else None
+            self._form = _C.Form(key, self.sizes, self.guards, self.program, places, self.run, self.writes)
+        return self._form
+
+    def last_use(self) -> int:
+        return max(self.used, self._form.used) if self._form else self.used
 
     def other_size(self, sizes: tuple) -> int | None:
         """The place of a size that it is not for."""
@@ -108,7 +116,7 @@ class Variant:
         if self._demands:
             if not all(bool(t) for t in made[-self._demands:]):
                 _C.set_rng_state(*place)
-                raise Unmet
+                raise _C.Unmet
             del made[-self._demands:]
         memo: dict[int, Any] = {}
         result = self.finish(made, tensors, memo)

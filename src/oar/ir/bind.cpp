@@ -92,7 +92,10 @@ void InputBinder::bind_input(const Program& program, size_t i, const Tensor& t,
                              SymbolValues& values) const {
   const ValueId id = program.inputs[i];
   const ValueType& type = program.type_of(id);
-  const std::string name = program.label(id).substr(1);
+  const auto fits = [&] {
+    return t.defined() && t.dtype() == type.dtype && t.rank() == type.shape.rank();
+  };
+  const std::string name = fits() ? std::string() : program.label(id).substr(1);
   user_check(t.defined(), ErrorKind::InvalidType, "input {} ({}) of the program {} is None.", i,
              name, program.name);
   user_check(t.dtype() == type.dtype, ErrorKind::InvalidType,

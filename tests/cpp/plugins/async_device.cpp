@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -207,9 +208,13 @@ int32_t full(oar_kernel_call* call) {
   });
 }
 
+// Sums of integers wrap, which signed ones may not.
+template <class N>
+using Sum = std::conditional_t<std::is_integral_v<N>, uint64_t, N>;
+
 template <class N>
 void sum_into(const View& x, const std::vector<bool>& reduced, const View& out) {
-  std::vector<N> sums(static_cast<size_t>(out.numel), N(0));
+  std::vector<Sum<N>> sums(static_cast<size_t>(out.numel), 0);
   for (int64_t i = 0; i < x.numel; ++i) {
     int64_t rest = i, place = 0, step = 1;
     for (size_t axis = x.shape.size(); axis-- > 0;) {
@@ -219,9 +224,10 @@ void sum_into(const View& x, const std::vector<bool>& reduced, const View& out) 
       place += at * step;
       step *= x.shape[axis];
     }
-    sums[static_cast<size_t>(place)] += x.load<N>(i);
+    sums[static_cast<size_t>(place)] += static_cast<Sum<N>>(x.load<N>(i));
   }
-  for (int64_t i = 0; i < out.numel; ++i) out.store(i, sums[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < out.numel; ++i)
+    out.store(i, static_cast<N>(sums[static_cast<size_t>(i)]));
 }
 
 int32_t sum(oar_kernel_call* call) {
@@ -245,10 +251,11 @@ void multiply_matrices(const View& x, const View& y, const View& out) {
   const int64_t n = y.shape[rank - 1], k = x.shape[rank - 1], m = x.shape[rank - 2];
   for (int64_t i = 0; i < out.numel; ++i) {
     const int64_t column = i % n, row = i / n % m, batch = i / n / m;
-    N total(0);
+    Sum<N> total(0);
     for (int64_t p = 0; p < k; ++p)
-      total += x.load<N>((batch * m + row) * k + p) * y.load<N>((batch * k + p) * n + column);
-    out.store(i, total);
+      total += static_cast<Sum<N>>(x.load<N>((batch * m + row) * k + p)) *
+               static_cast<Sum<N>>(y.load<N>((batch * k + p) * n + column));
+    out.store(i, static_cast<N>(total));
   }
 }
 

@@ -34,11 +34,9 @@ class Results:
     def finish(self, value: Any) -> Maker:
         """A maker of the function's result."""
         if self._is_plain(value):
-            place = self._place(value)
-            return lambda made, given, memo: made[place]
+            return _results_at(self._place(value))
         if type(value) is tuple and value and all(map(self._is_plain, value)):
-            places = [self._place(v) for v in value]
-            return lambda made, given, memo: tuple([made[p] for p in places])
+            return _results_at(tuple([self._place(v) for v in value]))
         return self.maker(value)
 
     def effects(self) -> list[Callable[[list, list, dict], None]]:
@@ -266,6 +264,16 @@ def _detached(made: list, place: int, memo: dict) -> Tensor:
     if key not in memo:
         memo[key] = made[place].detach()
     return memo[key]
+
+
+def _results_at(places: int | tuple[int, ...]) -> Maker:
+    """A maker that native code can do without: it knows the places."""
+
+    def make(made: list, given: list, memo: dict) -> Any:
+        return made[places] if isinstance(places, int) else tuple([made[p] for p in places])
+
+    make.places = places  # type: ignore[attr-defined]
+    return make
 
 
 def _constant(value: Any) -> Maker:

@@ -1,0 +1,13 @@
+// `oar._C.Guards` for other files of the binding.
+#pragma once
+
+#include "common.h"
+
+namespace oar::python {
+
+// Is the object a Guards?
+void check_guards(PyObject* object);
+// Is everything that the captured function found outside still so?
+bool guards_hold(PyObject* guards);
+
+}  // namespace oar::python
