@@ -186,6 +186,9 @@ def _converted(m: Machine, kind: type, method: str, args: list, kwargs: dict) ->
 def _int(m: Machine, args: list, kwargs: dict) -> Any:
     if args and type(args[0]) is _C.Dim and len(args) == 1:
         return args[0]
+    size = m.known_size(args[0]) if len(args) == 1 else None
+    if size is not None:
+        return size
     return _converted(m, int, "__int__", args, kwargs)
 
 

@@ -97,6 +97,9 @@ class Calls(Attributes):
         asking.pass_on(self.world, made, inputs)
         return made
 
+    def known_size(self, value: Any) -> Any:
+        raise NotImplementedError
+
     def in_users_code(self) -> bool:
         """Whether the instruction that is done stands in code of the user's."""
         raise NotImplementedError
@@ -107,8 +110,8 @@ class Calls(Attributes):
 
     def _call_op(self, function: Any, args: list, kwargs: dict) -> Any:
         what = name_of(function)
-        if self.world.origins and (what.endswith("_") or what == "copy_into"):
-            raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
+        if what.endswith("_") or what == "copy_into":
+            self.world.check_write(args[0] if args else None)
         args = [self.world.settled(a, what) for a in args]
         kwargs = {k: self.world.settled(v, what) for k, v in kwargs.items()}
         return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs), args, kwargs))
@@ -451,8 +454,14 @@ class Calls(Attributes):
             raise Decline(f"it calls {name} of a tensor")
         if name == "backward" and not _C.is_symbolic(owner):
             raise Decline("it calls backward() of a tensor outside")
+        if name == "item" and not args and not kwargs:
+            size = self.known_size(owner)
+            if size is not None:
+                return size
         args = [world.settled(a, name) for a in args]
         kwargs = {k: world.settled(v, name) for k, v in kwargs.items()}
+        if name == "_become":
+            world.check_write(owner)
         if name == "backward":
             asking.check(world, "it calls backward()")
         made = world.new_deep(self.on_tensors(lambda: getattr(owner, name)(*args, **kwargs), owner, args, kwargs))

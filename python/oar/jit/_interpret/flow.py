@@ -41,8 +41,11 @@ def reachable(code: Code, starts: Iterable[int], stops: frozenset[int]) -> set[i
 
 
 @functools.lru_cache(maxsize=1024)
-def meeting_point(code: Code, starts: tuple[int, ...], stops: frozenset[int]) -> int:
-    """The first instruction that every way from here comes to (or a stop, or ``END``); those that raise aside."""
+def meeting_point(code: Code, starts: tuple[int, ...], stops: frozenset[int], returning: bool = True) -> int:
+    """The first instruction that every way from here comes to (or a stop, or ``END``); those that raise aside.
+
+    Without ``returning``, ways that return are left aside too.
+    """
     inside = reachable(code, starts, stops)
     everything = inside | stops | {END}
     after: dict[int, set[int]] = {at: set(everything) for at in inside}
@@ -52,13 +55,17 @@ def meeting_point(code: Code, starts: tuple[int, ...], stops: frozenset[int]) ->
     while changed:
         changed = False
         for at in sorted(inside, reverse=True):
-            ways = [after[s] for s in successors(code, at) if s in after]
+            ways = [after[s] for s in successors(code, at) if s in after and (returning or s != END)]
             new = ({at} | set.intersection(*ways)) if ways else set(everything)
             if new != after[at]:
                 after[at], changed = new, True
     common = set.intersection(*(after[start] for start in starts))
     if len(starts) == 1:
         common.discard(starts[0])
+    if not returning:
+        common.discard(END)
+        if common >= inside - {starts[0]}:
+            return END  # all of them return
     # The nearest one is met before all others: they are after it too.
     for at in common:
         if common <= after[at]:

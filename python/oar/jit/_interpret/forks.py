@@ -1,6 +1,6 @@
 """Branches on the values of tensors: both ways are interpreted, and what differs between them becomes a result.
 
-A branch is interpreted twice: first to see what the two ways leave behind, then once more for the program, which gives back
+A branch is interpreted at least twice: first to see what the two ways leave behind, then once more for the program, which gives back
 exactly the tensors that differ. What differs otherwise (objects, lengths, types) cannot be one program and is declined.
 """
 
@@ -16,12 +16,13 @@ from oar.jit._interpret.frame import Frame, Generator
 from oar.jit._interpret.heap import Heap, clone
 from oar.jit._interpret.machine import INSTRUCTIONS, Machine, returned
 from oar.jit._interpret.numbers import Numbers
-from oar.jit._interpret.ways import SEVERAL, UNKNOWN, Merge, Places, Way
+from oar.jit._interpret.ways import RETURNED, SEVERAL, UNKNOWN, Joint, Merge, Places, StalePlan, Way
 from oar.jit._interpret.world import Decline, Raised
 
 __all__ = ["Forks"]
 
-_DEEPEST = 12
+_DEEPEST = 24
+_MOST_REGIONS = 4000
 
 
 class _Probed(BaseException):
@@ -38,6 +39,10 @@ class Forks(Numbers, Machine):
         self.raised: list[Tensor] = []  # conditions under which the region that is interpreted has raised
         self._raised_around: list[list[Tensor]] = []
         self._before: list[dict[int, Any]] = []  # by region: the objects that were there when it began
+        self._trail: list[Any] = []  # the ways that lead to the region that is interpreted
+        self._forks: list[int] = [0]  # by region: how many branches it has had
+        self._plans: dict[tuple, Any] = {}  # by trail: how a branch is joined, or which of its ways raises
+        self._regions = 0
         self.demands: list[Tensor] = []  # conditions under which the program stands for the call
 
     def start(self, function: Any, args: list, kwargs: dict) -> Any:
@@ -71,10 +76,20 @@ class Forks(Numbers, Machine):
             if loop is not None and loop[0] not in stops and (yes[0] in loop[1]) != (no[0] in loop[1]):
                 if frame.code.instructions[loop[0]].name != "FOR_ITER" or loop[0] == index:
                     return self.loop(frame, pred, starts, loop, stops)
-            meet = flow.meeting_point(frame.code, (index,), stops)
-            return self.go_on(frame, *self.both(frame, pred, starts, stops | ({meet} - {flow.END})))
+            ended = self.both(frame, pred, starts, stops | self._meeting_points(frame, index, yes[0], no[0]))
+            return self.dispatch(frame, ended) if ended.leads_on(stops) else self.go_on(frame, ended)
         finally:
             self.forked -= 1
+
+    def _meeting_points(self, frame: Frame, index: int, yes: int, no: int) -> frozenset[int]:
+        """Where the ways from a branch meet. Those that return do so apart from the others, if these meet."""
+        stops = self.stops_of(frame)
+        meet = flow.meeting_point(frame.code, (index,), stops)
+        if meet == flow.END:
+            meet = flow.meeting_point(frame.code, (index,), stops, returning=False)
+            if meet in (yes, no):  # what follows is a part of that way
+                return frozenset()
+        return frozenset({meet} - {flow.END})
 
     def loop(self, frame: Frame, pred: Tensor, starts: tuple[Places, Places], loop: tuple, stops: frozenset) -> Any:
         raise NotImplementedError
@@ -93,19 +108,44 @@ class Forks(Numbers, Machine):
         flat = ops.reshape(value, []) if value.ndim else value
         return flat if flat.dtype.name == "bool" else ops.not_equal(flat, ops.zeros([], flat.dtype))
 
-    def both(self, frame: Frame, pred: Tensor, starts: tuple[Places, Places], ends: frozenset) -> tuple[Places, Any]:
-        """Goes both ways up to these ends and joins them in the frame. Returns the places, and the returned value."""
+    def both(self, frame: Frame, pred: Tensor, starts: tuple[Places, Places], ends: frozenset) -> Places:
+        """Goes both ways up to these ends and joins them in the frame. Returns the places where it goes on."""
+        self._forks[-1] += 1
+        trail = *self._trail, self._forks[-1]
         yes, no = starts
         for raising, other in ((yes, no), (no, yes)):
-            if raising.only != SEVERAL and flow.only_raises(frame.code, raising.only, ends) and (
+            if raising.only not in (SEVERAL, flow.END) and flow.only_raises(frame.code, raising.only, ends) and (
                     frame.code.handler_of(raising.only) is None):
-                return self._go_the_other_way(frame, pred, raising is yes, other, {}), None
+                return self._go_the_other_way(pred, raising is yes, other)
         heap = Heap(self.world)
+        older = {id(t) for t in _tensors([frame.locals, heap.contents, *(start.stacks for start in starts)])}
         ways: dict[bool, Way | Raised] = {}
 
         def go(which: bool) -> Way | Raised:
-            ways[which] = self._way(frame, yes if which else no, ends, heap)
+            ways[which] = self._way(frame, starts[0] if which else starts[1], ends, heap, (trail[-1], which))
             return ways[which]
+
+        plan = self._plans.get(trail)
+        try:
+            if plan is None or isinstance(plan, Merge) and not plan.knows(heap):
+                raise StalePlan
+            made = self._join_ways(pred, plan, go, heap)
+        except StalePlan:
+            plan = self._plans[trail] = self._look(pred, go, ways, heap)
+            made = self._join_ways(pred, plan, go, heap)
+        if not isinstance(plan, Merge):
+            return self._go_the_other_way(pred, plan, starts[1] if plan else starts[0])
+        heap.restore(self.world)
+        return plan.apply(frame, Joint(pred, (ways[True], ways[False]), older, made, {}))
+
+    def _join_ways(self, pred: Tensor, plan: Any, go: Callable, heap: Heap) -> list[Tensor]:
+        if not isinstance(plan, Merge):
+            return []
+        return _C.cond(pred, lambda: plan.leaves(go(True), True, heap), lambda: plan.leaves(go(False), False, heap))
+
+    def _look(self, pred: Tensor, go: Callable, ways: dict, heap: Heap) -> Merge | bool:
+        """Goes both ways to see how they are joined, or which of them raises. Nothing of that is kept."""
+        ways.clear()
 
         def look(which: bool) -> list:
             go(which)
@@ -118,21 +158,18 @@ class Forks(Numbers, Machine):
         except _Probed:
             pass
         heap.restore(self.world)
-        for which, other in ((True, no), (False, yes)):
-            if isinstance(ways.get(which), Raised):
-                return self._go_the_other_way(frame, pred, which, other, ways), None
-        older = [item for start in starts for stack in start.stacks.values() for item in stack]
-        plan = Merge(self, heap, pred, ways[True], ways[False], older)
-        made = _C.cond(pred, lambda: plan.leaves(go(True), True), lambda: plan.leaves(go(False), False))
-        heap.restore(self.world)
-        return plan.apply(frame, ways[True], made)
+        raising = [which for which in (True, False) if isinstance(ways[which], Raised)]
+        if len(raising) == 2:
+            raise Decline("both ways raise")
+        return raising[0] if raising else Merge(self, heap, ways[True], ways[False])
 
-    def go_on(self, frame: Frame, places: Places, value: Any) -> Any:
+    def go_on(self, frame: Frame, places: Places) -> Any:
         """After a branch: goes on in the one place, returns, or says that there are several."""
         if places.only == SEVERAL:
             return "several", places
         if places.only == flow.END:
-            return returned(value)
+            self.check_known(frame.locals[RETURNED])
+            return returned(frame.locals[RETURNED])
         frame.index, frame.stack = places.only, list(places.stacks[places.only])
         for name in places.missing.get(places.only, ()):
             frame.locals[name] = UNKNOWN
@@ -141,18 +178,17 @@ class Forks(Numbers, Machine):
     def dispatch(self, frame: Frame, places: Places) -> Any:
         """Goes on from several places, as a tensor says."""
         if places.only != SEVERAL:
-            return self.go_on(frame, places, None)
+            return self.go_on(frame, places)
         first, *rest = sorted(places.stacks)
         stops = self.stops_of(frame)
-        meet = flow.meeting_point(frame.code, (first, *rest), stops)
+        # One that has returned already waits for the others to do so.
+        meet = flow.END if first == flow.END else flow.meeting_point(frame.code, (first, *rest), stops)
         pred = _C.ops.equal(places.which, self.as_tensor(first))
         starts = places.select([first]), places.select(rest)
-        ended, value = self.both(frame, pred, starts, stops | ({meet} - {flow.END}))
-        if ended is starts[1]:  # the first one raises
-            return self.dispatch(frame, ended)
-        return self.go_on(frame, ended, value)
+        ended = self.both(frame, pred, starts, stops | ({meet} - {flow.END}))
+        return self.dispatch(frame, ended) if ended is starts[1] or ended.leads_on(stops) else self.go_on(frame, ended)
 
-    def _way(self, frame: Frame, start: Places, ends: frozenset, heap: Heap) -> Way | Raised:
+    def _way(self, frame: Frame, start: Places, ends: frozenset, heap: Heap, step: tuple) -> Way | Raised:
         """Interprets one way up to one of the ends."""
         heap.restore(self.world)
         other = frame.copy()
@@ -161,14 +197,12 @@ class Forks(Numbers, Machine):
         start = start._replace(stacks={
             place: [clone(item, self.world) for item in stack] for place, stack in start.stacks.items()})
         try:
-            return self.run_region(other, ends, heap, lambda: self.dispatch(other, start))
+            return self.run_region(other, ends, heap, step, lambda: self.dispatch(other, start))
         except Raised as raised:
             return raised
 
-    def _go_the_other_way(self, frame: Frame, pred: Tensor, raising: bool, start: Places, ways: dict) -> Places:
+    def _go_the_other_way(self, pred: Tensor, raising: bool, start: Places) -> Places:
         """One way raises: the program is for calls that do not go it, and says so if one does."""
-        if isinstance(ways.get(not raising), Raised):
-            raise Decline("both ways raise")
         self.raised.append(pred if raising else _C.ops.logical_not(pred))
         return start
 
@@ -185,42 +219,50 @@ class Forks(Numbers, Machine):
 
     # regions -----------------------------------------------------------------------------------------------
 
-    def run_region(self, frame: Frame, ends: frozenset, heap: Heap, begin: Callable[[], Any]) -> Way:
-        """Runs until one of these instructions is next, or the function returns."""
+    def run_region(self, frame: Frame, ends: frozenset, heap: Heap, step: Any, begin: Callable[[], Any]) -> Way:
+        """Runs until one of these instructions is next, or the function returns. ``step``: names it in the trail."""
+        self._regions += 1
+        if self._regions > _MOST_REGIONS:
+            raise Decline("it has too many branches on tensors")
         before = self._stops.get(id(frame))
         self._stops[id(frame)] = ends
         self.frames.append(frame)
         self._raised_around.append(self.raised)
         self._before.append(heap.objects)
+        self._trail.append(step)
+        self._forks.append(0)
         self.raised = []
         try:
-            places, value = self._run_to(frame, ends, begin)
-            return Way(places, frame, value, Heap(self.world), self.any_of(self.raised))
+            places = self._run_to(frame, ends, begin)
+            return Way(places, frame, Heap(self.world), self.any_of(self.raised))
         except (Decline, Raised):
             self._declined_at = self._declined_at or self.where()
             raise
         finally:
             self.raised = self._raised_around.pop()
             self._before.pop()
+            self._trail.pop()
+            self._forks.pop()
             self.frames.pop()
             if before is None:
                 self._stops.pop(id(frame), None)
             else:
                 self._stops[id(frame)] = before
 
-    def _run_to(self, frame: Frame, ends: frozenset, begin: Callable[[], Any]) -> tuple[Places, Any]:
+    def _run_to(self, frame: Frame, ends: frozenset, begin: Callable[[], Any]) -> Places:
         ended = begin()
         twins = self.twins.get(frame.code, {})
         while ended is None:
             frame.index = twins.get(frame.index, frame.index)
             if frame.index in ends:
-                return Places({frame.index: frame.stack}), None
+                return Places({frame.index: frame.stack})
             ended = self.step(frame)
         if ended[0] == "several":
-            return ended[1], None
+            return ended[1]
         if ended[0] != "returned":
             raise Decline("it yields in a branch on a tensor")
-        return Places({flow.END: []}), ended[1]
+        frame.locals[RETURNED] = ended[1]
+        return Places({flow.END: []})
 
     def step(self, frame: Frame) -> Any:
         """One instruction."""
@@ -265,6 +307,14 @@ class Forks(Numbers, Machine):
         self.world.origins[id(tensor)] = (tensor, origin)
         return tensor
 
+    def joined(self, tensor: Tensor, parts: list, older: set[int]) -> None:
+        """Takes note of tensors, made by the function, that a joined one may be."""
+        known_ones = self.world.joined
+        may_be = [t for p in parts if isinstance(p, Tensor) for t in known_ones.get(id(p), (p, []))[1]]
+        may_be += [p for p in parts if isinstance(p, Tensor) and id(p) in older]
+        if may_be:
+            known_ones[id(tensor)] = tensor, may_be
+
     def asks(self, value: Any) -> Any:
         return asking.asks(self.world, value)
 
@@ -274,3 +324,17 @@ class Forks(Numbers, Machine):
     def check_known(self, value: Any) -> None:
         if value is UNKNOWN:
             raise Decline("it reads a variable that only one branch sets")
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    """The tensors in nested containers of the interpreter's own."""
+    found, waiting = [], [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif type(value) in (list, tuple):
+            waiting += value
+        elif type(value) is dict:
+            waiting += value.values()
+    return found

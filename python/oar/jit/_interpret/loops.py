@@ -48,11 +48,9 @@ class Interpreter(Forks):
         exits = flow.exits_of(code, loop)
         if not exits:
             raise Decline("a loop on a tensor has no end")
-        places, value = self.both(frame, pred, starts, stops | exits | {header})
+        places = self.both(frame, pred, starts, stops | exits | {header})
         if header not in places.stacks or places.only != SEVERAL:
-            if places.only == SEVERAL and set(places.stacks) <= exits - stops:
-                return self.dispatch(frame, places)
-            return self.go_on(frame, places, value)
+            return self.dispatch(frame, places) if places.leads_on(stops) else self.go_on(frame, places)
         if not set(places.stacks) <= exits | {header}:
             raise Decline("a loop on a tensor is left in several ways")
         names = flow.assigned(code, flow.reachable(code, [header], exits))
@@ -60,6 +58,8 @@ class Interpreter(Forks):
         return self.dispatch(frame, _Rounds(self, frame, places, header, exits, names).run())
 
     def range_of(self, args: list) -> Any:
+        sizes = [self.known_size(a) for a in args]
+        args = [a if size is None else size for a, size in zip(args, sizes)]
         if not any(isinstance(a, Tensor) and _C.is_symbolic(a) for a in args):
             return super().range_of(args)
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
@@ -133,6 +133,7 @@ class _Leaf:
         if self.kind is not None:
             return machine.tagged(tensor, self.kind)
         tensor = machine.asking(tensor, next(given) if isinstance(self.asks, Tensor) else self.asks)
+        machine.joined(tensor, [self.first], {id(self.first)})
         return machine.with_origin(tensor, next(given)) if self.origin is not None else tensor
 
 
@@ -236,7 +237,7 @@ class _Rounds:
         other.index, other.stack = header, [clone(item, world) for item in self.places.stacks[header]]
         kept = {name: item for name, item in other.locals.items() if name not in self._names}
         self._take(other, iter(variables[2 + self._raises:]))
-        way = machine.run_region(other, self._exits | {header}, self._heap, lambda: machine.step(other))
+        way = machine.run_region(other, self._exits | {header}, self._heap, object(), lambda: machine.step(other))
         self._check(way, kept)
         which = machine.as_tensor(way.places.only) if way.places.which is None else way.places.which
         again = _C.ops.equal(which, machine.as_tensor(header))

@@ -98,8 +98,6 @@ class Operators(Calls):
 
     def inplace(self, symbol: str, a: Any, b: Any) -> Any:
         name = _BINARY[symbol][1]
-        if self.world.origins and isinstance(a, Tensor):
-            raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
         if _is_simple(a) and _is_simple(b):
             return self._run(_INPLACE[symbol], a, b)
         method = f"__i{name}__"
@@ -249,7 +247,8 @@ class Operators(Calls):
 
     def _item(self, held: Any, key: Any) -> Any:
         if isinstance(key, Tensor):
-            key = self.on_tensors(lambda: operator.index(key))
+            size = self.known_size(key)
+            key = self.on_tensors(lambda: operator.index(key)) if size is None else size
         if has_python_method(type(key), "__index__"):
             key = self.call(self.world.class_attribute(type(key), "__index__"), [key], {})
         key = self.world.settled(key, "an index", tensors=False)
@@ -262,8 +261,7 @@ class Operators(Calls):
         if isinstance(method, types.FunctionType) and not isinstance(container, Tensor):
             self.call(method, [container, key, value], {})
         elif isinstance(container, Tensor):
-            if self.world.origins:
-                raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
+            self.world.check_write(container)
             key, value = self.world.settled(key, "an index"), self.world.settled(value, "an index")
             if self.world.asking:
                 raise Decline("it writes to a tensor, and only a branch tells whether it asks for its gradient")
@@ -296,6 +294,12 @@ class Operators(Calls):
             self.native(lambda: target.__delitem__(key))
         else:
             raise Decline(f"it deletes an item of a {cls.__name__}")
+
+    def known_size(self, value: Any) -> Any:
+        """The integer in a tensor, as a number or an open size, where sizes tell it; else None."""
+        if isinstance(value, Tensor) and _C.is_symbolic(value) and id(value) not in self.world.numbers:
+            return _C.known_size(value)
+        return None
 
     # truth and length ------------------------------------------------------------------------------------
 

@@ -54,7 +54,17 @@ class Results:
             steps.append(self._slot_step(owner, descriptor, value))
         for function, args, kwargs in pending.calls:
             steps.append(self._call_step(function, args, kwargs))
+        self._check_identities()
         return steps
+
+    def _check_identities(self) -> None:
+        """Two results that may be one tensor, as a branch says, cannot be told apart before a run."""
+        met: set[int] = set()
+        for tensor in self.outputs:
+            mine = {id(tensor), *map(id, self._world.joined.get(id(tensor), (None, []))[1])}
+            if mine & met:
+                raise Decline("it gives back two tensors that are one where a branch says so")
+            met |= mine
 
     # values ----------------------------------------------------------------------------------------------
 

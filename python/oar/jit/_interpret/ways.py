@@ -12,9 +12,10 @@ from oar.jit._interpret.frame import Frame, Generator
 from oar.jit._interpret.heap import Heap, fill, same_place
 from oar.jit._interpret.world import ABSENT, Decline
 
-__all__ = ["SEVERAL", "UNKNOWN", "Merge", "Places", "Way", "is_set"]
+__all__ = ["RETURNED", "SEVERAL", "UNKNOWN", "Joint", "Merge", "Places", "StalePlan", "Way", "is_set"]
 
 SEVERAL = -2  # a region that ends in one of several places, as a tensor says
+RETURNED = "<returned>"  # the name under which a frame has what it returns
 UNKNOWN: Any = type("_Unknown", (), {"__repr__": lambda self: "a variable that only one branch sets"})()
 
 
@@ -32,17 +33,20 @@ class Places(NamedTuple):
     def only(self) -> int:
         return next(iter(self.stacks)) if len(self.stacks) == 1 else SEVERAL
 
+    def leads_on(self, stops: frozenset[int]) -> bool:
+        """Whether there are several places and one of them is no end of the region around."""
+        return self.only == SEVERAL and not self.stacks.keys() - {flow.END} <= stops
+
     def select(self, wanted: list[int]) -> Places:
         return Places({p: self.stacks[p] for p in wanted}, {p: self.missing.get(p, frozenset()) for p in wanted},
                       self.which if len(wanted) > 1 else None)
 
 
 class Way(NamedTuple):
-    """How one way ended: where, the frame then, the returned value, the contents of objects, whether it has raised."""
+    """How one way ended: where, the frame then, the contents of objects, whether it has raised."""
 
     places: Places
     frame: Frame
-    value: Any
     heap: Heap
     raised: Tensor | None
 
@@ -51,28 +55,37 @@ class _Leaf(NamedTuple):
     """One result of the branch: where a way has it, and what stands for it on a way that does not."""
 
     path: tuple
-    kind: type | None
     dtype: Any
     shape: list
 
 
-class _Made(NamedTuple):
-    """What the program's branch gives, and what was built of it."""
+class Joint(NamedTuple):
+    """A branch of the program: its condition, how its ways ended, and the tensors that it gives."""
 
+    pred: Tensor
+    ways: tuple[Way, Way]
+    older: set[int]  # ids of the tensors that were there before it
     tensors: list[Tensor]
     built: dict[tuple[int, int], Any]
 
 
-Template = Callable[[_Made], Any]
+class StalePlan(BaseException):
+    """A branch that is interpreted again changes other objects than the first time."""
+
+
+Template = Callable[[Joint], Any]
 
 
 class Merge:
-    """Which tensors two ways leave in the places where they differ, and the state that joins them."""
+    """Which tensors two ways leave in the places where they differ, and the state that joins them.
 
-    def __init__(self, machine: Any, heap: Heap, pred: Tensor, yes: Way, no: Way, older: list) -> None:
+    It holds paths, not values: a branch within another is interpreted several times, and joined in the same way each time.
+    """
+
+    def __init__(self, machine: Any, heap: Heap, yes: Way, no: Way) -> None:
         if not heap.same_writes(yes.heap) or not heap.same_writes(no.heap):
             raise Decline("a branch on a tensor changes something outside")
-        self.machine, self._pred, self._heap, self._older = machine, pred, heap, older
+        self.machine, self._shared = machine, set(heap.objects)
         self._cannot_join: dict[int, str] = {}
         self._leaves: list[_Leaf] = []
         self._pairs: dict[int, int] = {}
@@ -80,15 +93,12 @@ class Merge:
         self._several = len(self._ends[True] | self._ends[False]) > 1
         self._stacks = self._joined_stacks(yes, no)
         self._missing = self._joined_missing(yes, no)
-        ended = flow.END in self._stacks
-        if ended and self._several:
-            raise Decline("the branches of a tensor go on in different places")
-        names = [] if ended else [*yes.frame.locals, *(n for n in no.frame.locals if n not in yes.frame.locals)]
+        names = [*yes.frame.locals, *(n for n in no.frame.locals if n not in yes.frame.locals)]
+        if self._ends[True] == self._ends[False] == {flow.END}:
+            names = [RETURNED]  # nothing else is of use any more
         self._locals = {n: self._local(yes, no, n) for n in names}
-        self._value = self._joined(yes.value, no.value, ("value",)) if ended else None
         touched = {*heap.changed(yes.heap), *heap.changed(no.heap)}
         self._contents = {key: self._content(heap.objects[key], yes, no, key) for key in touched}
-        self._unknown = {**yes.heap.unknown, **no.heap.unknown, **self._cannot_join}
         self._raises = yes.raised is not None or no.raised is not None
 
     # the two ways side by side ---------------------------------------------------------------------------
@@ -98,25 +108,26 @@ class Merge:
         made = {}
         for place in sorted(self._ends[True] | self._ends[False]):
             a, b = yes.places.stacks.get(place), no.places.stacks.get(place)
-            if place == flow.END:
-                made[place] = []
-                continue
             a, b = b if a is None else a, a if b is None else b
             if len(a) != len(b):
                 raise Decline("the branches of a tensor leave different values")
             if self._several:
-                made[place] = [self._constant_item(*pair) for pair in zip(a, b)]
+                made[place] = [self._constant_item(x, y, place, i) for i, (x, y) in enumerate(zip(a, b))]
             else:
-                made[place] = [self._joined(x, y, ("stack", i)) for i, (x, y) in enumerate(zip(a, b))]
+                made[place] = [self._joined(x, y, ("stack", place, i)) for i, (x, y) in enumerate(zip(a, b))]
         return made
 
-    def _constant_item(self, a: Any, b: Any) -> Template:
-        if not (a is b or _C.Guards.same(a, b) or same_place(a, b)) or isinstance(a, Tensor) and not self._is_older(a):
+    def _constant_item(self, a: Any, b: Any, place: int, i: int) -> Template:
+        if not (a is b or _C.Guards.same(a, b) or same_place(a, b)):
             raise Decline("the branches of a tensor leave different values")
-        return lambda made: a
 
-    def _is_older(self, tensor: Tensor) -> bool:
-        return any(tensor is item for item in self._older)
+        def found(joint: Joint) -> Any:
+            item = self._find_any(joint, ("stack", place, i))
+            if isinstance(item, Tensor) and id(item) not in joint.older:
+                raise Decline("the branches of a tensor leave different values")
+            return item
+
+        return found
 
     def _joined_missing(self, yes: Way, no: Way) -> dict[int, frozenset[str]]:
         names = {*yes.frame.locals, *no.frame.locals}
@@ -129,15 +140,13 @@ class Merge:
 
     def _local(self, yes: Way, no: Way, name: str) -> Template:
         a, b = (way.frame.locals.get(name, ABSENT) for way in (yes, no))
-        if self._several and is_set(a) != is_set(b):
-            return self._one_sided(a if is_set(a) else b, name)
-        if self._several and is_set(a):
-            return self._tried(lambda: self._joined(a, b, ("local", name)), name)
-        return self._joined(a, b, ("local", name))
-
-    def _one_sided(self, value: Any, name: str) -> Template:
-        """A variable that only one way sets: on the other one, which goes elsewhere, anything stands for it."""
-        return self._tried(lambda: self._joined(value, ABSENT, ("local", name), one_sided=True), name)
+        path = "local", name
+        if not self._several:
+            return self._joined(a, b, path)
+        if is_set(a) == is_set(b):
+            return self._tried(lambda: self._joined(a, b, path), name)
+        # On the other way, which goes elsewhere, anything may stand for it.
+        return self._tried(lambda: self._joined(a if is_set(a) else b, ABSENT, path, one_sided=True), name)
 
     def _tried(self, join: Callable[[], Template], name: str) -> Template:
         """Where a variable cannot be joined, it is not known in any of the places."""
@@ -145,9 +154,11 @@ class Merge:
         try:
             return join()
         except Decline:
+            if name == RETURNED:
+                raise
             del self._leaves[count:]
             self._missing = {place: names | {name} for place, names in self._missing.items()}
-            return lambda made: UNKNOWN
+            return lambda joint: UNKNOWN
 
     def _content(self, value: Any, yes: Way, no: Way, key: int) -> Template | None:
         a, b = yes.heap.contents[key], no.heap.contents[key]
@@ -164,20 +175,20 @@ class Merge:
     # values ----------------------------------------------------------------------------------------------
 
     def _joined(self, a: Any, b: Any, path: tuple, inside: bool = False, one_sided: bool = False) -> Template:
-        """A function from the tensors of the run to the value."""
+        """A function from the branch of the program to the value."""
+        machine = self.machine
         if not one_sided:
             if a is b or _C.Guards.same(a, b):
-                return lambda made: a
+                return lambda joint: self._find_any(joint, path)
             if not is_set(a) or not is_set(b):
-                return lambda made: UNKNOWN
-        elif not isinstance(a, (Tensor, tuple)) and (not self.machine.world.is_fresh(a) or id(a) in self._heap.objects):
-            return lambda made: a
-        machine = self.machine
+                return lambda joint: UNKNOWN
+        elif not isinstance(a, (Tensor, tuple)) and (not machine.world.is_fresh(a) or id(a) in self._shared):
+            return lambda joint: self._find_any(joint, path)
         if any(machine.kind_of(v) is not None or isinstance(v, Tensor) for v in (a, b)):
             return self._tensor(a, a if one_sided else b, path, one_sided)
         if isinstance(a, Generator) or type(a) in known.ITERATORS:
-            return (lambda made: a) if same_place(a, b) else (lambda made: UNKNOWN)
-        if not one_sided and type(a) is not type(b) or not (inside or id(a) not in self._heap.objects or isinstance(a, tuple)):
+            return (lambda joint: self._find_any(joint, path)) if same_place(a, b) else (lambda joint: UNKNOWN)
+        if not one_sided and type(a) is not type(b) or not (inside or id(a) not in self._shared or isinstance(a, tuple)):
             raise Decline("the branches of a tensor give different objects")
         return self._container(a, a if one_sided else b, path, inside, one_sided)
 
@@ -186,27 +197,31 @@ class Merge:
         if kind is not machine.kind_of(b) or isinstance(a, Tensor) and a.dtype != machine.as_tensor(b).dtype:
             raise Decline("the branches of a tensor give values of different types")
         like = machine.as_tensor(a)
-        place = self._add(_Leaf(path, kind, like.dtype, list(like.shape)))
         if one_sided and any(type(d) is _C.Dim and d.is_told for d in like.shape):
             raise Decline("only one branch sets a tensor whose size depends on values")
+        place = self._add(_Leaf(path, like.dtype, list(like.shape)))
         if kind is not None:
-            return lambda made: machine.tagged(made.tensors[place], kind)
+            return lambda joint: machine.tagged(joint.tensors[place], kind)
         asks = self._asking(a, b, path, one_sided)
-        if machine.origin_of(a) is machine.origin_of(b) is None:
-            return lambda made: machine.asking(made.tensors[place], asks(made))
-        origin = self._add(_Leaf(("origin", *path), int, "int64", []))
-        return lambda made: machine.with_origin(machine.asking(made.tensors[place], asks(made)), made.tensors[origin])
+        has_origin = machine.origin_of(a) is not None or machine.origin_of(b) is not None
+        origin = self._add(_Leaf(("origin", *path), "int64", [])) if has_origin else None
+
+        def found(joint: Joint) -> Tensor:
+            tensor = machine.asking(joint.tensors[place], asks(joint))
+            machine.joined(tensor, [self._find(way, path) for way in joint.ways], joint.older)
+            return tensor if origin is None else machine.with_origin(tensor, joint.tensors[origin])
+
+        return found
 
     def _asking(self, a: Tensor, b: Tensor, path: tuple, one_sided: bool) -> Template:
         """Whether the joined tensor asks for its gradient: yes, no, or a tensor that says it."""
-        machine, pred = self.machine, self._pred
-        first, second = machine.asks(a), machine.asks(b)
+        first, second = self.machine.asks(a), self.machine.asks(b)
         if isinstance(first, Tensor) or isinstance(second, Tensor):
-            place = self._add(_Leaf(("asks", *path), bool, "bool", []))
-            return lambda made: made.tensors[place]
+            place = self._add(_Leaf(("asks", *path), "bool", []))
+            return lambda joint: joint.tensors[place]
         if first == second or one_sided:
-            return lambda made: first
-        return lambda made: pred if first else _C.ops.logical_not(pred)
+            return lambda joint: first
+        return lambda joint: joint.pred if first else _C.ops.logical_not(joint.pred)
 
     def _add(self, leaf: _Leaf) -> int:
         self._leaves.append(leaf)
@@ -223,25 +238,31 @@ class Merge:
         parts = [self._joined(a[k], ABSENT if one_sided else b[k], (*path, k), one_sided=one_sided) for k in keys]
         build = (lambda items: dict(zip(keys, items))) if kind is dict else kind
         if kind is tuple or inside:
-            return lambda made: build([part(made) for part in parts])
+            return lambda joint: build([part(joint) for part in parts])
         if self._pairs.setdefault(id(a), id(b)) != id(b):
             raise Decline("the branches of a tensor give different objects")
         new = self.machine.world.new
 
-        def once(made: _Made) -> Any:
+        def once(joint: Joint) -> Any:
             key = id(a), id(b)  # two variables may hold one list
-            if key not in made.built:
-                made.built[key] = new(build([part(made) for part in parts]))
-            return made.built[key]
+            if key not in joint.built:
+                joint.built[key] = new(build([part(joint) for part in parts]))
+            return joint.built[key]
 
         return once
 
     # what the program's branches give ----------------------------------------------------------------------
 
-    def leaves(self, way: Any, which: bool) -> list[Tensor]:
+    def knows(self, heap: Heap) -> bool:
+        """Whether the objects that it joins are there."""
+        return self._contents.keys() <= heap.objects.keys()
+
+    def leaves(self, way: Any, which: bool, heap: Heap) -> list[Tensor]:
         """The tensors that differ, of one way."""
         if not isinstance(way, Way) or set(way.places.stacks) != self._ends[which]:
             raise Decline("a branch on a tensor goes another way when it is looked at again")
+        if not self._contents.keys() >= set(heap.changed(way.heap)):
+            raise StalePlan
         found = [self._of_way(way, leaf) for leaf in self._leaves]
         as_tensor = self.machine.as_tensor
         if self._several:
@@ -264,12 +285,10 @@ class Merge:
                 return 0 if kind == "origin" else False
             made = self.machine.origin_of(found) if kind == "origin" else self.machine.asks(found)
             return 0 if made is None else made
-        if kind == "value":
-            value = way.value
-        elif kind == "heap":
+        if kind == "heap":
             value = way.heap.contents[rest.pop(0)]
         elif kind == "stack":
-            value = way.frame.stack[rest.pop(0)]
+            value = way.places.stacks.get(rest.pop(0), ABSENT)
         else:
             value = way.frame.locals.get(rest.pop(0), ABSENT)
         for key in rest:
@@ -278,27 +297,31 @@ class Merge:
             value = value[key]
         return value
 
+    def _find_any(self, joint: Joint, path: tuple) -> Any:
+        """What the ways have in common, or only one of them has."""
+        first, second = (self._find(way, path) for way in joint.ways)
+        return first if is_set(first) else second
+
     # the joined state --------------------------------------------------------------------------------------
 
-    def apply(self, frame: Frame, way: Way, tensors: list[Tensor]) -> Any:
-        """Puts the joined state into the frame; returns the places, and the value where both ways return."""
-        made = _Made(tensors, {})
-        machine = self.machine
-        if self._raises:
-            machine.raised.append(tensors[-1])
+    def apply(self, frame: Frame, joint: Joint) -> Places:
+        """Puts the joined state into the frame, and says where it goes on."""
+        machine, tensors = self.machine, joint.tensors
         which = tensors[-2 if self._raises else -1] if self._several else None
         for key, part in self._contents.items():
             if part is not None:
-                fill(machine.world.fresh_objects()[key], part(made))
-        machine.world.unknown.update(self._unknown)
-        if flow.END in self._stacks:
-            return Places({flow.END: []}), self._value(made)
-        values = {n: part(made) for n, part in self._locals.items()}
+                fill(machine.world.fresh_objects()[key], part(joint))
+        for way in joint.ways:
+            machine.world.unknown.update(way.heap.unknown)
+        machine.world.unknown.update(self._cannot_join)
+        values = {n: part(joint) for n, part in self._locals.items()}
+        stacks = {place: [part(joint) for part in stack] for place, stack in self._stacks.items()}
+        if self._raises:
+            machine.raised.append(tensors[-1])
         frame.locals.clear()
         frame.locals.update({n: v for n, v in values.items() if v is not ABSENT})
-        frame.caught = way.frame.caught
-        stacks = {place: [part(made) for part in stack] for place, stack in self._stacks.items()}
-        return Places(stacks, self._missing, which), None
+        frame.caught = joint.ways[0].frame.caught
+        return Places(stacks, self._missing, which)
 
 
 def is_set(value: Any) -> bool:

@@ -88,6 +88,7 @@ class World:
         self.numbers: dict[int, type] = {}  # tensors that stand for Python numbers
         self.origins: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may be one from outside, and which
         self.numbered: list[Tensor] = []
+        self.joined: dict[int, tuple[Tensor, list]] = {}  # tensors that may be one of others, which the function made
         self.asking: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may ask for their gradient, and whether they do
         self.unknown: dict[int, str] = {}  # by id: objects whose content depends on a branch, and why it is not known
         self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
@@ -175,6 +176,12 @@ class World:
                 return i + 1
         self.numbered.append(tensor)
         return len(self.numbered)
+
+    def check_write(self, tensor: Any) -> None:
+        """Declines a write in place that may reach a tensor under another name, as a branch says."""
+        if self.origins or self.joined:
+            if not self.is_outside(tensor) or any(tensor is one for one in self.numbered):
+                raise Decline("it writes to a tensor in place after a branch that gives one of several tensors")
 
     def is_outside(self, tensor: Tensor) -> bool:
         return id(tensor) in self._outside
