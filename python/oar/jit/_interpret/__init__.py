@@ -17,6 +17,9 @@ What is not known is declined: the function then runs in segments, as Python. Se
 from oar.jit._interpret import builtin_functions as builtin_functions
 from oar.jit._interpret import instructions as instructions
 from oar.jit._interpret.code import SUPPORTED as SUPPORTED
+from oar.jit._interpret.kept import Keep as Keep
+from oar.jit._interpret.kept import KeptTensor as KeptTensor
+from oar.jit._interpret.kept import can_be_kept as can_be_kept
 from oar.jit._interpret.loops import Interpreter as Interpreter
 from oar.jit._interpret.results import Results as Results
 from oar.jit._interpret.world import Decline as Decline

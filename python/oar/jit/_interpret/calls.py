@@ -518,7 +518,7 @@ class Calls(Attributes):
 
     def rows_of(self, value: Tensor) -> list:
         if value.ndim == 0:
-            raise Raised(TypeError("iteration over a 0-d tensor"))
+            raise Raised(TypeError("a 0-d tensor cannot be iterated over."))
         count = value.shape[0]
         if isinstance(count, _C.Dim):
             raise Decline("it goes over a tensor of open size")

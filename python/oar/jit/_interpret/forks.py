@@ -6,7 +6,8 @@ exactly the tensors that differ. What differs otherwise (objects, lengths, types
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from oar import _C
@@ -19,7 +20,7 @@ from oar.jit._interpret.numbers import Numbers
 from oar.jit._interpret.ways import RETURNED, SEVERAL, UNKNOWN, Joint, Merge, Places, StalePlan, Way
 from oar.jit._interpret.world import Decline, Raised
 
-__all__ = ["Forks"]
+__all__ = ["Forks", "restored_modes", "set_modes"]
 
 _DEEPEST = 24
 _MOST_REGIONS = 4000
@@ -120,8 +121,10 @@ class Forks(Numbers, Machine):
         heap = Heap(self.world)
         older = {id(t) for t in _tensors([frame.locals, heap.contents, *(start.stacks for start in starts)])}
         ways: dict[bool, Way | Raised] = {}
+        mode = modes()
 
         def go(which: bool) -> Way | Raised:
+            set_modes(mode)
             ways[which] = self._way(frame, starts[0] if which else starts[1], ends, heap, (trail[-1], which))
             return ways[which]
 
@@ -141,7 +144,15 @@ class Forks(Numbers, Machine):
     def _join_ways(self, pred: Tensor, plan: Any, go: Callable, heap: Heap) -> list[Tensor]:
         if not isinstance(plan, Merge):
             return []
-        return _C.cond(pred, lambda: plan.leaves(go(True), True, heap), lambda: plan.leaves(go(False), False, heap))
+
+        def leaves(which: bool) -> list[Tensor]:
+            made = plan.leaves(go(which), which, heap)
+            _C.set_grad_enabled(True)
+            return made
+
+        with restored_modes():
+            _C.set_grad_enabled(True)  # what asks for its gradient goes through, whatever the mode in the branch
+            return _C.cond(pred, lambda: leaves(True), lambda: leaves(False))
 
     def _look(self, pred: Tensor, go: Callable, ways: dict, heap: Heap) -> Merge | bool:
         """Goes both ways to see how they are joined, or which of them raises. Nothing of that is kept."""
@@ -153,10 +164,11 @@ class Forks(Numbers, Machine):
                 raise _Probed
             return []
 
-        try:
-            _C.cond(pred, lambda: look(True), lambda: look(False))
-        except _Probed:
-            pass
+        with restored_modes():
+            try:
+                _C.cond(pred, lambda: look(True), lambda: look(False))
+            except _Probed:
+                pass
         heap.restore(self.world)
         raising = [which for which in (True, False) if isinstance(ways[which], Raised)]
         if len(raising) == 2:
@@ -167,6 +179,8 @@ class Forks(Numbers, Machine):
         """After a branch: goes on in the one place, returns, or says that there are several."""
         if places.only == SEVERAL:
             return "several", places
+        if places.only in places.modes:
+            set_modes(places.modes[places.only])
         if places.only == flow.END:
             self.check_known(frame.locals[RETURNED])
             return returned(frame.locals[RETURNED])
@@ -255,14 +269,14 @@ class Forks(Numbers, Machine):
         while ended is None:
             frame.index = twins.get(frame.index, frame.index)
             if frame.index in ends:
-                return Places({frame.index: frame.stack})
+                return Places({frame.index: frame.stack}, modes={frame.index: modes()})
             ended = self.step(frame)
         if ended[0] == "several":
             return ended[1]
         if ended[0] != "returned":
             raise Decline("it yields in a branch on a tensor")
         frame.locals[RETURNED] = ended[1]
-        return Places({flow.END: []})
+        return Places({flow.END: []}, modes={flow.END: modes()})
 
     def step(self, frame: Frame) -> Any:
         """One instruction."""
@@ -324,6 +338,26 @@ class Forks(Numbers, Machine):
     def check_known(self, value: Any) -> None:
         if value is UNKNOWN:
             raise Decline("it reads a variable that only one branch sets")
+
+
+def modes() -> tuple:
+    """What a thread switches on and off: gradients, mixed precision."""
+    return _C.is_grad_enabled(), _C.get_autocast()
+
+
+def set_modes(wanted: tuple) -> None:
+    _C.set_grad_enabled(wanted[0])
+    _C.set_autocast(*wanted[1])
+
+
+@contextlib.contextmanager
+def restored_modes() -> Iterator[None]:
+    """Puts them back afterwards."""
+    before = modes()
+    try:
+        yield
+    finally:
+        set_modes(before)
 
 
 def _tensors(values: Any) -> list[Tensor]:

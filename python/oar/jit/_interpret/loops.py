@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from oar import _C
 from oar._C import Tensor
 from oar.jit._interpret import flow
-from oar.jit._interpret.forks import Forks
+from oar.jit._interpret.forks import Forks, restored_modes, set_modes
 from oar.jit._interpret.frame import Frame
 from oar.jit._interpret.heap import Heap, clone, fill, same_place
 from oar.jit._interpret.ways import SEVERAL, UNKNOWN, Places, Way, is_set
@@ -16,7 +16,7 @@ from oar.jit._interpret.world import ABSENT, Decline
 
 __all__ = ["Interpreter"]
 
-_MOST_TRIES = 64
+_MOST_TRIES = 32
 
 
 class CountedRange(NamedTuple):
@@ -191,6 +191,7 @@ class _Rounds:
                         if n not in lost and is_set(frame.locals.get(n, ABSENT))}
         self._lost = {*lost, *(n for n in names if n not in self._locals)}
         self._objects: dict[int, _Tree] = {}
+        self._modes = dict(places.modes)
         self._found: dict[int, tuple[list, frozenset]] = {}  # where rounds have ended
 
     def run(self) -> Places:
@@ -205,7 +206,9 @@ class _Rounds:
             first = [again, which, *([machine.as_tensor(False)] if self._raises else []),
                      *(t for tree in self._trees() for t in tree.before())]
             try:
-                made = _C.while_loop(lambda variables: [variables[0]], self._round, first)
+                with restored_modes():
+                    _C.set_grad_enabled(True)  # what asks for its gradient goes through, whatever the mode in the loop
+                    made = _C.while_loop(lambda variables: [variables[0]], self._round, first)
                 break
             except _Again:
                 self._heap.restore(machine.world)
@@ -237,6 +240,7 @@ class _Rounds:
         other.index, other.stack = header, [clone(item, world) for item in self.places.stacks[header]]
         kept = {name: item for name, item in other.locals.items() if name not in self._names}
         self._take(other, iter(variables[2 + self._raises:]))
+        set_modes(self.places.modes[header])
         way = machine.run_region(other, self._exits | {header}, self._heap, object(), lambda: machine.step(other))
         self._check(way, kept)
         which = machine.as_tensor(way.places.only) if way.places.which is None else way.places.which
@@ -246,7 +250,9 @@ class _Rounds:
             flags = [variables[2], *([] if way.raised is None else [way.raised])]
             raised = [machine.any_of(flags)]
             again = _C.ops.logical_and(again, _C.ops.logical_not(raised[0]))
-        return [again, which, *raised, *self._carried(way)]
+        carried = self._carried(way)
+        _C.set_grad_enabled(True)
+        return [again, which, *raised, *carried]
 
     def _check(self, way: Way, kept: dict) -> None:
         """That nothing has changed but what is carried."""
@@ -268,6 +274,8 @@ class _Rounds:
             known, missing = self.places.stacks.get(place, stack), way.places.missing.get(place, frozenset())
             if len(known) != len(stack) or not all(map(_same_item, known, stack)):
                 raise Decline("the rounds of a loop on a tensor leave different values")
+            if self._modes.setdefault(place, way.places.modes[place]) != way.places.modes[place]:
+                raise Decline("the rounds of a loop on a tensor leave different gradient modes")
             missing |= {n for n in self._names if not is_set(way.frame.locals.get(n, ABSENT))}
             self._found[place] = stack, missing | self._found.get(place, ([], frozenset()))[1]
 
@@ -303,7 +311,7 @@ class _Rounds:
                 stack, lost = self._found.get(place, ([], frozenset()))
                 stacks[place] = self.places.stacks.get(place, stack)
                 missing[place] = lost | self.places.missing.get(place, frozenset()) | self._lost
-        return Places(stacks, missing, which if len(stacks) > 1 else None)
+        return Places(stacks, missing, which if len(stacks) > 1 else None, self._modes)
 
 
 def _same_item(a: Any, b: Any) -> bool:

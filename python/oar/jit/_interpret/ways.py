@@ -28,6 +28,7 @@ class Places(NamedTuple):
     stacks: dict[int, list]
     missing: dict[int, frozenset[str]] = {}
     which: Tensor | None = None
+    modes: dict[int, tuple] = {}  # gradient mode and mixed precision there
 
     @property
     def only(self) -> int:
@@ -39,7 +40,7 @@ class Places(NamedTuple):
 
     def select(self, wanted: list[int]) -> Places:
         return Places({p: self.stacks[p] for p in wanted}, {p: self.missing.get(p, frozenset()) for p in wanted},
-                      self.which if len(wanted) > 1 else None)
+                      self.which if len(wanted) > 1 else None, self.modes)
 
 
 class Way(NamedTuple):
@@ -93,6 +94,9 @@ class Merge:
         self._several = len(self._ends[True] | self._ends[False]) > 1
         self._stacks = self._joined_stacks(yes, no)
         self._missing = self._joined_missing(yes, no)
+        self._modes = {**yes.places.modes, **no.places.modes}
+        if any(self._modes[place] != mode for place, mode in yes.places.modes.items()):
+            raise Decline("the branches of a tensor leave different gradient modes")
         names = [*yes.frame.locals, *(n for n in no.frame.locals if n not in yes.frame.locals)]
         if self._ends[True] == self._ends[False] == {flow.END}:
             names = [RETURNED]  # nothing else is of use any more
@@ -321,7 +325,7 @@ class Merge:
         frame.locals.clear()
         frame.locals.update({n: v for n, v in values.items() if v is not ABSENT})
         frame.caught = joint.ways[0].frame.caught
-        return Places(stacks, self._missing, which)
+        return Places(stacks, self._missing, which, self._modes)
 
 
 def is_set(value: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
+from oar.jit._interpret.kept import KeptCell, KeptEntry, KeptSlot
 
 __all__ = ["ABSENT", "IMMUTABLE", "Decline", "PendingWrites", "Raised", "Restart", "World", "is_array"]
 
@@ -93,6 +94,7 @@ class World:
         self.unknown: dict[int, str] = {}  # by id: objects whose content depends on a branch, and why it is not known
         self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
         self._outside: dict[int, Tensor] = {}  # tensors that were there before
+        self.kept: dict[tuple, Tensor] = {}  # by place: inputs that the function keeps outside
 
     # what the function made ----------------------------------------------------------------------
 
@@ -146,6 +148,8 @@ class World:
         waiting = self.pending.dicts.get(id(mapping))
         if waiting is not None and key in waiting[1]:
             return waiting[1][key]
+        if self.kept and (id(mapping), key) in self.kept:
+            return self.kept[id(mapping), key]
         value = dict.get(mapping, key, ABSENT)
         self.guards.entry(mapping, key, value, label)
         self._read.setdefault((id(mapping), key), (value, label))
@@ -182,6 +186,10 @@ class World:
         if self.origins or self.joined:
             if not self.is_outside(tensor) or any(tensor is one for one in self.numbered):
                 raise Decline("it writes to a tensor in place after a branch that gives one of several tensors")
+
+    def outside(self) -> dict[int, Tensor]:
+        """The tensors that were there before, by id."""
+        return self._outside
 
     def is_outside(self, tensor: Tensor) -> bool:
         return id(tensor) in self._outside
@@ -274,6 +282,8 @@ class World:
             waiting = self.pending.cells.get(id(cell))
             if waiting is not None:
                 return waiting[1]
+            if (id(cell),) in self.kept:
+                return self.kept[id(cell),]
         try:
             value = cell.cell_contents
         except ValueError:
@@ -296,6 +306,8 @@ class World:
         waiting = self.pending.slots.get((id(owner), id(descriptor)))
         if waiting is not None:
             return waiting[2]
+        if (id(owner), id(descriptor), "slot") in self.kept:
+            return self.kept[id(owner), id(descriptor), "slot"]
         try:
             value = descriptor.__get__(owner)
         except AttributeError:
@@ -333,28 +345,35 @@ class World:
             self.guards.class_attribute(cls, name)
         return raw
 
-    def undone_by_itself(self) -> str | None:
-        """What the function reads and then changes, so that a program would stand for one call only.
+    def undone_by_itself(self) -> list[tuple[str, Any]]:
+        """What the function reads and then changes, so that a program would stand for one call only, and in which place.
 
         What is made at the first call and kept is no such thing: the next call finds it.
         """
+        found: list[tuple[str, Any]] = []
         for mapping, written in self.pending.dicts.values():
             for key, value in written.items():
                 then, label = self._read.get((id(mapping), key), (ABSENT, ""))
                 if then is not ABSENT and then is not None and not _C.Guards.same(then, value):
-                    return label
+                    found.append((label, KeptEntry(mapping, key)))
         for cell, value in self.pending.cells.values():
-            then = getattr(cell, "cell_contents", None)
-            if then is not None and not _C.Guards.same(then, value):
-                return "a variable of the enclosing function"
+            place = KeptCell(cell)
+            if place.name not in self.kept and place.read() is not None and not _C.Guards.same(place.read(), value):
+                found.append(("a variable of the enclosing function", place))
         for owner, descriptor, value in self.pending.slots.values():
-            then = getattr(owner, descriptor.__name__, None)
-            if then is not None and not _C.Guards.same(then, value):
-                return f"{type(owner).__name__}.{descriptor.__name__}"
+            slot = KeptSlot(owner, descriptor)
+            if slot.name not in self.kept and slot.read() is not None and not _C.Guards.same(slot.read(), value):
+                found.append((f"{type(owner).__name__}.{descriptor.__name__}", slot))
         for container, copy in self.pending.copies.values():
             if len(container) != len(copy) or not all(a is b for a, b in zip(container, copy)):
-                return f"a {type(container).__name__}"
-        return None
+                found.append((f"a {type(container).__name__}", None))
+        return found
+
+    def check_kept(self, tensors: list[Tensor]) -> None:
+        """Declines a kept tensor that the function also finds elsewhere: a write to one would be seen by the other."""
+        for tensor in tensors:
+            if self.is_outside(tensor):
+                raise Decline("it keeps a tensor in two places")
 
     # handing values to native code -----------------------------------------------------------------
 
