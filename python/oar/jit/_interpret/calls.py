@@ -12,7 +12,7 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.framework import host_actions
-from oar.jit._interpret import asking, known
+from oar.jit._interpret import asking, grown, known
 from oar.jit._interpret.attributes import Attributes, has_python_method
 from oar.jit._interpret.frame import Generator
 from oar.jit._interpret.world import ABSENT, Decline, Raised, is_array
@@ -110,6 +110,8 @@ class Calls(Attributes):
 
     def _call_op(self, function: Any, args: list, kwargs: dict) -> Any:
         what = name_of(function)
+        if what in ("stack", "concat") and args and grown.is_grown(self.world, args[0]):
+            return grown.joined(self, what, args[0], *args[1:], **kwargs)
         if what.endswith("_") or what == "copy_into":
             self.world.check_write(args[0] if args else None)
         args = [self.world.settled(a, what) for a in args]
@@ -314,6 +316,8 @@ class Calls(Attributes):
     def _container_method(self, cls: type, name: str, owner: Any, args: list, kwargs: dict) -> Any:
         if name == "__new__":
             return self._new_native(args[0], cls.__new__, args[1:], kwargs)
+        if name == "append" and grown.is_grown(self.world, owner):
+            return owner.append(args[0])
         self.world.check_content(owner)
         if isinstance(owner, dict):
             return self._dict_method(cls, name, owner, args, kwargs)

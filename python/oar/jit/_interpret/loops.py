@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit._interpret import flow
+from oar.jit._interpret import flow, grown
 from oar.jit._interpret.forks import Forks, restored_modes, set_modes
 from oar.jit._interpret.frame import Frame
 from oar.jit._interpret.heap import Heap, clone, fill, same_place
@@ -99,42 +99,46 @@ class _Again(BaseException):
 
 
 class _Leaf:
-    """A tensor, or a number, that goes from round to round; ``asks``: for its gradient, always, never, or as a flag says."""
+    """A tensor, or a number, that goes from round to round; ``told``: a flag says whether it asks for its gradient."""
 
     def __init__(self, machine: Interpreter, value: Any) -> None:
         self.kind = machine.kind_of(value)
         self.first = machine.as_tensor(value)
-        self.asks, self.origin = machine.asks(value), machine.origin_of(value)
+        self._asks, self._origin = machine.asks(value), machine.origin_of(value)
+        self._told, self._has_origin = isinstance(self._asks, Tensor), self._origin is not None
 
     def variables(self, machine: Interpreter, value: Any) -> list[Tensor]:
         """What the loop carries for it, at the end of a round."""
         if machine.kind_of(value) is not self.kind or not isinstance(value, Tensor) and self.kind is None:
             raise Decline("a variable of a loop changes its type")
         asks, origin = machine.asks(value), machine.origin_of(value)
-        if not isinstance(self.asks, Tensor) and asks is not self.asks:
-            self.asks = machine.as_tensor(self.asks)
-            raise _Again
-        if origin is not None and self.origin is None:
-            self.origin = 0
+        if not self._told and asks is not self._asks or not self._has_origin and origin is not None:
+            self._told = self._told or asks is not self._asks
+            self._has_origin = self._has_origin or origin is not None
             raise _Again
         return self._listed(machine, machine.as_tensor(value), asks, origin)
 
     def before(self, machine: Interpreter) -> list[Tensor]:
-        return self._listed(machine, self.first, self.asks, self.origin)
+        return self._listed(machine, self.first, self._asks, self._origin)
 
     def _listed(self, machine: Interpreter, value: Tensor, asks: Any, origin: Any) -> list[Tensor]:
-        extra = [machine.as_tensor(asks)] if isinstance(self.asks, Tensor) else []
-        return [value, *extra, *([machine.as_tensor(origin or 0) if not isinstance(origin, Tensor) else origin]
-                                 if self.origin is not None else [])]
+        made = [value]
+        if self._told:
+            made.append(machine.as_tensor(asks))
+        if self._has_origin:
+            made.append(machine.as_tensor(0 if origin is None else origin))
+        return made
 
     def taken(self, machine: Interpreter, given: Iterator[Tensor]) -> Any:
         """The value that the carried tensors stand for."""
         tensor = next(given)
+        asks = next(given) if self._told else self._asks
+        origin = next(given) if self._has_origin else None
         if self.kind is not None:
             return machine.tagged(tensor, self.kind)
-        tensor = machine.asking(tensor, next(given) if isinstance(self.asks, Tensor) else self.asks)
+        tensor = machine.asking(tensor, asks)
         machine.joined(tensor, [self.first], {id(self.first)})
-        return machine.with_origin(tensor, next(given)) if self.origin is not None else tensor
+        return tensor if origin is None else machine.with_origin(tensor, origin)
 
 
 class _Tree:
@@ -176,6 +180,37 @@ class _Tree:
         return dict(zip(self._keys, items)) if isinstance(self._kept, dict) else type(self._kept)(items)
 
 
+class _GrownList:
+    """The content of a list to which rounds append."""
+
+    def __init__(self, machine: Interpreter, key: int, before: list, after: list) -> None:
+        self._machine, self._key, self._before = machine, key, before
+        self._count = grown.common_start(before, after)
+        self._dtype, self._shape = grown.rows_of(machine, after[self._count:], before[self._count:])
+        self._leaf: _Leaf | None = None
+
+    def before(self) -> list[Tensor]:
+        if self._leaf is None:
+            self._leaf = _Leaf(self._machine, self._stacked(self._before))
+        return self._leaf.before(self._machine)
+
+    def _stacked(self, content: list) -> Tensor:
+        items = content[self._count:]
+        given = [item.tensor if isinstance(item, grown.Rows) else item for item in items]
+        return self._machine.on_tensors(lambda: grown.stacked(items, self._dtype, self._shape), given)
+
+    def variables(self, value: list) -> list[Tensor]:
+        if grown.common_start(self._before, value) < self._count:
+            raise Decline("a loop on a tensor changes a list in other ways than by appending")
+        if grown.rows_of(self._machine, value[self._count:], []) != (self._dtype, self._shape):
+            raise Decline("the rounds of a loop on a tensor append tensors of different kinds to a list")
+        return self._leaf.variables(self._machine, self._stacked(value))
+
+    def taken(self, given: Iterator[Tensor]) -> list:
+        rows = self._leaf.taken(self._machine, given)
+        return grown.taken(self._machine.world, self._key, self._before[:self._count], rows)
+
+
 class _Rounds:
     """All rounds of one loop, from the header on."""
 
@@ -190,7 +225,7 @@ class _Rounds:
         self._locals = {n: _Tree(machine, frame.locals[n]) for n in names
                         if n not in lost and is_set(frame.locals.get(n, ABSENT))}
         self._lost = {*lost, *(n for n in names if n not in self._locals)}
-        self._objects: dict[int, _Tree] = {}
+        self._objects: dict[int, _Tree | _GrownList] = {}
         self._modes = dict(places.modes)
         self._found: dict[int, tuple[list, frozenset]] = {}  # where rounds have ended
 
@@ -220,7 +255,7 @@ class _Rounds:
         self._take(self.frame, iter(made[2 + self._raises:]))
         return self._exit_places(made[1])
 
-    def _trees(self) -> list[_Tree]:
+    def _trees(self) -> list[_Tree | _GrownList]:
         return [*self._locals.values(), *self._objects.values()]
 
     def _take(self, frame: Frame, given: Iterator[Tensor]) -> None:
@@ -266,8 +301,7 @@ class _Rounds:
         for name, item in kept.items():
             if not _same_item(way.frame.locals.get(name, ABSENT), self.frame.locals.get(name, ABSENT)):
                 raise Decline(f"a loop on a tensor goes on with {name}")
-        if way.heap.unknown.keys() - self._heap.unknown.keys():
-            self._heap.unknown.update(way.heap.unknown)
+        if grown.forget(self._heap.unknown, way.heap.unknown):
             raise _Again
         self._add_objects(self._heap.changed(way.heap))
         for place, stack in way.places.stacks.items():
@@ -280,7 +314,9 @@ class _Rounds:
             self._found[place] = stack, missing | self._found.get(place, ([], frozenset()))[1]
 
     def _add_objects(self, changed: list[int]) -> None:
-        new = [key for key in changed if key not in self._objects and key not in self._heap.unknown]
+        unknown = self._heap.unknown
+        new = [key for key in changed
+               if key not in self._objects and (key not in unknown or isinstance(unknown[key], grown.Grown))]
         for key in new:
             value, content = self._heap.objects[key], self._heap.contents[key]
             if isinstance(value, set) or not isinstance(content, (list, dict, tuple)):
@@ -300,8 +336,13 @@ class _Rounds:
                 del self._locals[name]  # it is not known from here on: who reads it declines
                 self._lost.add(name)
                 raise _Again from None
-        for key, tree in self._objects.items():
-            made += tree.variables(way.heap.contents[key])
+        for key, tree in list(self._objects.items()):
+            before, after = self._heap.contents[key], way.heap.contents[key]
+            if isinstance(tree, _Tree) and type(self._heap.objects[key]) is list and (
+                    len(before) != len(after) or any(isinstance(item, grown.Rows) for item in [*before, *after])):
+                self._objects[key] = _GrownList(self.machine, key, before, after)
+                raise _Again
+            made += tree.variables(after)
         return made
 
     def _exit_places(self, which: Tensor) -> Places:

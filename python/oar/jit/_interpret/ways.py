@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit._interpret import flow, known
+from oar.jit._interpret import flow, grown, known
 from oar.jit._interpret.frame import Frame, Generator
 from oar.jit._interpret.heap import Heap, fill, same_place
 from oar.jit._interpret.world import ABSENT, Decline
@@ -168,6 +168,11 @@ class Merge:
         a, b = yes.heap.contents[key], no.heap.contents[key]
         count = len(self._leaves)
         try:
+            for reason in (yes.heap.unknown.get(key), no.heap.unknown.get(key)):
+                if reason is not None and not isinstance(reason, grown.Grown):
+                    raise Decline(reason)
+            if type(value) is list and (len(a) != len(b) or any(isinstance(item, grown.Rows) for item in [*a, *b])):
+                return self._grown(a, b, key)
             if type(a) is not type(b) or not isinstance(a, (list, dict, tuple)) or isinstance(value, set) and a != b:
                 raise Decline("the branches of a tensor change an object in different ways")
             return self._joined(a, b, ("heap", key), inside=True)
@@ -175,6 +180,21 @@ class Merge:
             del self._leaves[count:]
             self._cannot_join[key] = str(decline)
             return None
+
+    def _grown(self, a: list, b: list, key: int) -> Template:
+        """A list to which the ways append different numbers of tensors."""
+        machine, count = self.machine, grown.common_start(a, b)
+        dtype, shape = grown.rows_of(machine, a[count:], b[count:])
+        place = self._add(_Leaf(("rows", key, count), dtype, shape))
+        flag = self._add(_Leaf(("rows ask", key, count), "bool", []))
+        asks = [machine.asks(getattr(item, "tensor", item)) for item in [*a[count:], *b[count:]]]
+
+        def found(joint: Joint) -> list:
+            asked = False if not any(asked is not False for asked in asks) else joint.tensors[flag]
+            start = [self._find(joint.ways[0], ("heap", key, i)) for i in range(count)]
+            return grown.taken(machine.world, key, start, machine.asking(joint.tensors[place], asked))
+
+        return found
 
     # values ----------------------------------------------------------------------------------------------
 
@@ -276,6 +296,10 @@ class Merge:
         return found
 
     def _of_way(self, way: Way, leaf: _Leaf) -> Tensor:
+        if leaf.path[0] in ("rows", "rows ask"):
+            kind, key, count = leaf.path
+            items = way.heap.contents[key][count:]
+            return grown.stacked(items, leaf.dtype, leaf.shape) if kind == "rows" else grown.asked(self.machine, items)
         found = self._find(way, leaf.path)
         if not is_set(found):
             return _C.ops.zeros(leaf.shape, leaf.dtype)
@@ -312,12 +336,11 @@ class Merge:
         """Puts the joined state into the frame, and says where it goes on."""
         machine, tensors = self.machine, joint.tensors
         which = tensors[-2 if self._raises else -1] if self._several else None
+        for reasons in (joint.ways[0].heap.unknown, joint.ways[1].heap.unknown, self._cannot_join):
+            grown.forget(machine.world.unknown, reasons)
         for key, part in self._contents.items():
             if part is not None:
                 fill(machine.world.fresh_objects()[key], part(joint))
-        for way in joint.ways:
-            machine.world.unknown.update(way.heap.unknown)
-        machine.world.unknown.update(self._cannot_join)
         values = {n: part(joint) for n, part in self._locals.items()}
         stacks = {place: [part(joint) for part in stack] for place, stack in self._stacks.items()}
         if self._raises:
