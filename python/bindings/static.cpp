@@ -404,9 +404,9 @@ std::optional<Program> constant_part_of(const Tensor& t) {
   const uint64_t serial = symbolic_payload(t).capture;
   if (Builder* builder = Builder::current(); builder && serial == builder->serial())
     return constant_part(*builder, t);
-  for (Capture* capture = Capture::current(); capture; capture = capture->around())
-    if (serial == capture->serial()) return constant_part(*capture, t);
-  return std::nullopt;
+  Capture* capture = Capture::current();
+  if (!capture || serial != capture->serial()) return std::nullopt;
+  return constant_part(*capture, t);
 }
 
 

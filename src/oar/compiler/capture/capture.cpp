@@ -449,6 +449,7 @@ std::vector<Constant> Capture::constants_so_far() {
   for (const PlainTensors::Entry& entry : plain_.entries()) {
     if (entry.value == kNoValue || entry.is_input || entry.cell->was_written()) continue;
     const Tensor& t = entry.tensor;
+    if (!t.is_dense()) continue;  // of the capture around this one
     const int64_t aliases = entry.original.defined() && entry.original->storage == t->storage;
     if (t->reference_count() > 1 || t->storage->reference_count() > 1 + aliases) continue;
     constants.push_back({entry.value, t});
