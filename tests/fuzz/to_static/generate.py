@@ -278,8 +278,10 @@ class _Body:
 
     def keep(self) -> list[str]:
         a = self.rng.choice(self.tensors)
-        return [self.one(f"keeper.h = keeper.h * 0.5 + {a}.detach().mean(0)", f"keeper.h = {a}.detach()[0] - keeper.h",
-                         f"keeper.h = (keeper.h * 0.5 + {a}.mean(0)).tanh()", "keeper.h = keeper.h.clip(-1, 1)")]
+        if self.form != "step" and self.rng.random() < 0.3:  # results of a function that calls backward() have no history
+            return [f"keeper.h = (keeper.h * 0.5 + {a}.mean(0)).tanh()"]
+        return [self.one(f"keeper.h = keeper.h.detach() * 0.5 + {a}.detach().mean(0)", f"keeper.h = {a}.detach()[0] - keeper.h",
+                         "keeper.h = keeper.h.clip(-1, 1)")]
 
     def list_statement(self) -> list[str]:
         """A list of tensors is made, or changed, or read."""

@@ -8,7 +8,7 @@ from oar import _C
 from oar._C import Tensor
 from oar.jit._interpret.world import Decline, World
 
-__all__ = ["asks", "check", "marked", "pass_on"]
+__all__ = ["asks", "check", "check_backward", "marked", "pass_on"]
 
 
 def asks(world: World, value: Any) -> Any:
@@ -47,6 +47,13 @@ def pass_on(world: World, made: Any, inputs: Any) -> None:
     for tensor in results:
         if not tensor.stop_gradient:
             world.asking[id(tensor)] = (tensor, flag)
+
+
+def check_backward(world: World, what: str) -> None:
+    """Declines gradients inside that only some ways give: a tensor that has none is not one whose gradient is zero."""
+    check(world, what)
+    if world.asked_one_way:
+        raise Decline(f"{what}, and a branch tells which tensors have a gradient")
 
 
 def check(world: World, what: str) -> None:

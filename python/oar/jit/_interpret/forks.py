@@ -139,6 +139,7 @@ class Forks(Numbers, Machine):
         if not isinstance(plan, Merge):
             return self._go_the_other_way(pred, plan, starts[1] if plan else starts[0])
         heap.restore(self.world)
+        self.world.asked_one_way |= ways[True].asked ^ ways[False].asked
         return plan.apply(frame, Joint(pred, (ways[True], ways[False]), older, made, {}))
 
     def _join_ways(self, pred: Tensor, plan: Any, go: Callable, heap: Heap) -> list[Tensor]:
@@ -245,15 +246,17 @@ class Forks(Numbers, Machine):
         self._before.append(heap.objects)
         self._trail.append(step)
         self._forks.append(0)
+        asked, self.world.asked = self.world.asked, set()
         self.raised = []
         try:
             places = self._run_to(frame, ends, begin)
-            return Way(places, frame, Heap(self.world), self.any_of(self.raised))
+            return Way(places, frame, Heap(self.world), self.any_of(self.raised), frozenset(self.world.asked))
         except (Decline, Raised):
             self._declined_at = self._declined_at or self.where()
             raise
         finally:
             self.raised = self._raised_around.pop()
+            self.world.asked |= asked
             self._before.pop()
             self._trail.pop()
             self._forks.pop()

@@ -50,6 +50,7 @@ class Way(NamedTuple):
     frame: Frame
     heap: Heap
     raised: Tensor | None
+    asked: frozenset[int]  # tensors outside that ask for their gradient and were read
 
 
 class _Leaf(NamedTuple):

@@ -15,8 +15,9 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.jit._interpret.kept import KeptCell, KeptEntry, KeptSlot
+from oar.jit._interpret.pending import PendingWrites
 
-__all__ = ["ABSENT", "IMMUTABLE", "Decline", "PendingWrites", "Raised", "Restart", "World", "is_array"]
+__all__ = ["ABSENT", "IMMUTABLE", "Decline", "Raised", "Restart", "World", "is_array"]
 
 ABSENT: Any = _C.Guards.ABSENT
 
@@ -55,27 +56,6 @@ def _is_scalar_of_numpy(value: Any) -> bool:
     return type(value).__module__ == "numpy" and hasattr(value, "dtype") and not is_array(value)
 
 
-class PendingWrites:
-    """Changes outside that wait until the program has run."""
-
-    def __init__(self) -> None:
-        self.dicts: dict[int, tuple[dict, dict]] = {}  # by id: the dictionary, and what is written under its keys
-        self.copies: dict[int, tuple[Any, Any]] = {}  # by id: a list or set, and the copy that takes its place
-        self.additions: dict[int, tuple[Any, list]] = {}  # by id: a list or set, and calls that only add to it
-        self.cells: dict[int, tuple[types.CellType, Any]] = {}
-        self.slots: dict[tuple[int, int], tuple[Any, Any, Any]] = {}  # the object, its descriptor, the value
-        self.calls: list[tuple[Any, tuple, dict]] = []  # functions to call, such as print
-
-    def __bool__(self) -> bool:
-        return bool(self.dicts or self.copies or self.additions or self.cells or self.slots or self.calls)
-
-    def touches(self, value: Any) -> bool:
-        """Whether something in the object itself is to be changed."""
-        own = getattr(value, "__dict__", None)
-        held = (self.dicts, self.copies, self.additions)
-        return any(id(value) in one for one in held) or id(own) in self.dicts
-
-
 class World:
     """What a function has made and what it has found."""
 
@@ -91,6 +71,8 @@ class World:
         self.numbered: list[Tensor] = []
         self.joined: dict[int, tuple[Tensor, list]] = {}  # tensors that may be one of others, which the function made
         self.asking: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may ask for their gradient, and whether they do
+        self.asked: set[int] = set()  # tensors outside that ask for their gradient and were read in this region
+        self.asked_one_way: set[int] = set()  # … in one way of a branch, and not in the other
         self.unknown: dict[int, str] = {}  # by id: objects whose content depends on a branch, and why it is not known
         self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
         self._outside: dict[int, Tensor] = {}  # tensors that were there before
@@ -171,6 +153,8 @@ class World:
         """Takes note of a tensor that was there before."""
         if isinstance(value, Tensor):
             self._outside[id(value)] = value
+            if not value.stop_gradient:
+                self.asked.add(id(value))
         return value
 
     def number_of(self, tensor: Tensor) -> int:
