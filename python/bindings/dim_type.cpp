@@ -85,7 +85,9 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* keywords) {
 PyObject* is_told(PyObject* self, void*) { return PyBool_FromLong(is_told_by_runs(dim_of(self))); }
 
 PyGetSetDef kProperties[] = {
-    {"is_told", is_told, nullptr, "Whether only a run tells it: it depends on the values of tensors.", nullptr}, {}};
+    {"is_told", is_told, nullptr,
+     "Whether only a run tells it: it depends on the values of tensors.", nullptr},
+    {}};
 PyMethodDef kMethods[] = {{"hint", hint, METH_NOARGS, "A size it had when it was met."}, {}};
 PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                         {Py_tp_repr, reinterpret_cast<void*>(repr)},

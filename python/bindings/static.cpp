@@ -411,7 +411,6 @@ std::optional<Program> constant_part_of(const Tensor& t) {
   return constant_part(*capture, t);
 }
 
-
 }  // namespace
 
 namespace {

@@ -1,9 +1,10 @@
 """What two ways on a tensor leave: tensors of which one asks for its gradient, aliases, objects."""
 
 import pytest
-from eager_twin import over_values, run_side_by_side
+from eager_twin import over_values, run_side_by_side, side_by_side
 
 import oar
+from oar import nn
 
 
 class Box:
@@ -174,7 +175,25 @@ def break_out_of_a_context(t):
     return w * t
 
 
+def detached_first(t):
+    if t[0, 0] > 0.2:
+        u, y = t.detach()[0], t * 2
+    else:
+        u, y = t.detach()[1], t * 3
+    return y + u
+
+
+def detached_first_in_a_loop(t):
+    n = oar.zeros([])
+    y = t * 1
+    while n < 3:
+        y = y + t.detach()[0] * t
+        n = n + 1
+    return y
+
+
 WHOLE = [
+    detached_first, detached_first_in_a_loop,
     constant_or_not, detached_or_not, zeros_or_not, argument_or_detached, sum_of_a_loop_from_zeros,
     loop_that_may_not_begin, no_grad_or_not, one_list_under_two_names, pop_in_both_branches,
     items_of_a_list_in_a_loop, entries_of_a_dictionary_in_a_loop, queue_in_a_loop, tuple_in_a_loop,
@@ -190,7 +209,7 @@ def test_one_program(function, derivatives):
     assert counts["captures"] <= 6, counts
 
 
-# Right, but in segments: the comment of each says why.
+# Right, but in segments: what they give back or write may be one tensor or two, an iterator or a number depends on a tensor.
 RIGHT = [write_to_one_of_two, one_tensor_twice, before_and_after_a_loop, iterator_in_a_branch, number_or_tensor, break_out_of_a_context]
 
 
@@ -198,3 +217,46 @@ RIGHT = [write_to_one_of_two, one_tensor_twice, before_and_after_a_loop, iterato
 @pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
 def test_as_in_eager_mode(function, derivatives):
     run_side_by_side(over_values(function), derivatives, rtol=1e-4)
+
+
+@side_by_side
+def test_a_step_with_parameters_that_one_way_reads(static, x):
+    first, second = (nn.Linear(3, 3, weight_attr=nn.initializer.Constant(0.5)) for _ in range(2))
+    optimizer = oar.optimizer.AdamW(0.1, parameters=first.parameters() + second.parameters())
+    x.watch(first, second)
+
+    @static
+    def step(t):
+        loss = (first(t) if t.mean() > 0 else second(t)).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad(set_to_zero=False)
+        return loss.detach()
+
+    for fill in (1.0, 1.0, -1.0, -1.0, 1.0):
+        yield step(x(2, 3, fill=fill, grad=False))
+
+
+@pytest.mark.parametrize("count", [2, 5, 9, 14])
+def test_many_early_returns(count):
+    """Each is a branch within the one before; capturing them takes no longer than their number says."""
+    lines = [f"    if t.sum() > {20 - i}:\n        return t * {i}" for i in range(count)]
+    scope = {}
+    exec("def f(t):\n" + "\n".join(lines) + "\n    return t - 1", scope)  # noqa: S102
+    f = oar.jit.to_static(scope["f"])
+    for fill in (-1.0, 1.0, 2.0, 3.0, 3.2):
+        t = oar.full([2, 3], fill)
+        assert (f(t) == scope["f"](t)).all()
+    assert oar.jit.capture_counts(f) == {"captures": 1, "whole": 5, "segments": 0, "eager": 0}
+
+
+def test_a_size_knows_that_only_a_run_tells_it():
+    seen = []
+
+    def f(x):
+        found = oar.nonzero(x)
+        seen.extend([x.shape[0].is_told, found.shape[0].is_told, (x.shape[0] + found.shape[0] * 2).is_told])
+        return found
+
+    oar.jit.capture(f, [oar.static.InputSpec([None, 3])])
+    assert seen == [False, True, True]

@@ -252,7 +252,7 @@ def test_one_program(function, derivatives):
     assert counts["captures"] <= 6, counts
 
 
-# Right, but in segments: the comment of each says why.
+# Right, but in segments: they need a value, or a length, in Python.
 RIGHT = [length_of_a_grown_list, items_of_other_sizes, grown_list_as_result, write_to_a_stack]
 
 

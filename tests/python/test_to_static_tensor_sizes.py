@@ -129,7 +129,7 @@ def test_one_program(function, derivatives):
     assert counts["captures"] <= 6, counts
 
 
-# Right, but in segments: the comment of each says why.
+# Right, but in segments: they need a value, or a length, in Python.
 RIGHT = [slice_from_a_value, slice_between_values, arange_of_a_value]
 
 

@@ -84,6 +84,8 @@ class Interpreter(Forks):
 
     def next_in_range(self, frame: Frame, one: Any, it: RangeIterator) -> Any:
         """The instruction FOR_ITER on a range that a tensor ends."""
+        if it.key not in frame.locals:
+            raise Decline("another function, or a comprehension, goes over a range that a tensor ends")
         index, at = frame.index - 1, frame.locals[it.key]
         after = self.binary("+", at, it.range.step)
         value = self.compare("<", at, it.range.stop)

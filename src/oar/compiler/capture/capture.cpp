@@ -180,8 +180,7 @@ Outputs Capture::record(const Op& op, Args args) {
   for (TensorMeta& m : metas) {
     if (m.data_dependent)
       for (size_t axis : unknown_axes(m.shape, args))
-        m.shape[axis] =
-            size_told_by_runs(format("u{}", (*unknown_sizes_)++), m.shape[axis].hint());
+        m.shape[axis] = size_told_by_runs(format("u{}", (*unknown_sizes_)++), m.shape[axis].hint());
     const ValueId id = add_value({m.dtype, m.shape, device});
     instruction.results.push_back(id);
     outputs.push_back(make_tensor(id));
