@@ -261,7 +261,14 @@ def loop_without_gradients(t):
     return w * 3
 
 
+def index_after_an_assert(t):
+    i = (t.sum() * 10).astype("int64")
+    assert (i >= 0).logical_and(i < 2), "no such row"
+    return oar.index_select(t, i.reshape([1]), 0)
+
+
 WHOLE = [
+    index_after_an_assert,
     return_from_a_while, return_from_a_range_of_a_tensor, returns_in_branches_in_a_loop, two_returns,
     return_from_an_endless_loop, return_and_break, return_from_a_loop_in_a_branch, return_from_two_loops,
     return_of_a_number, break_and_else, return_of_what_the_end_does_not_have, return_from_a_loop_over_a_list,

@@ -150,7 +150,13 @@ class Variant:
         for action in self.before:
             action()
         place = _C.rng_state() if self._demands else None
-        made = self.program.run(tensors)
+        try:
+            made = self.program.run(tensors)
+        except Exception:
+            if not self._demands:
+                raise
+            _C.set_rng_state(*place)
+            raise _C.Unmet from None  # the function may have raised before it came to what failed
         if self._demands:
             if not all(bool(t) for t in made[-self._demands:]):
                 _C.set_rng_state(*place)
