@@ -22,8 +22,8 @@ from oar.jit._interpret.world import Decline, Raised
 
 __all__ = ["Forks", "restored_modes", "set_modes"]
 
-_DEEPEST = 24
-_MOST_REGIONS = 4000
+_DEEPEST = 20
+_MOST_REGIONS = 800
 
 
 class _Probed(BaseException):
