@@ -411,10 +411,6 @@ std::optional<Program> constant_part_of(const Tensor& t) {
   return constant_part(*capture, t);
 }
 
-}  // namespace
-
-namespace {
-
 // The elements of a tensor that follow from constants and sizes. Constants are the capture's own: that they are read
 // here is nothing that a program depends on.
 std::optional<std::vector<Dim>> constant_sizes(const Tensor& t) {
