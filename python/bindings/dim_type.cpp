@@ -1,6 +1,7 @@
 // `oar.Dim`: a symbolic size as Python sees it while capturing. Known sizes are plain ints.
 #include "common.h"
 #include "native_docs.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar::python {
 namespace {
@@ -81,12 +82,19 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* keywords) {
   return guarded([&] { return from_dim(Dim::symbol(name, size, at_least)); });
 }
 
+PyObject* is_told(PyObject* self, void*) { return PyBool_FromLong(is_told_by_runs(dim_of(self))); }
+
+PyGetSetDef kProperties[] = {
+    {"is_told", is_told, nullptr,
+     "Whether only a run tells it: it depends on the values of tensors.", nullptr},
+    {}};
 PyMethodDef kMethods[] = {{"hint", hint, METH_NOARGS, "A size it had when it was met."}, {}};
 PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                         {Py_tp_repr, reinterpret_cast<void*>(repr)},
                         {Py_tp_hash, reinterpret_cast<void*>(hash)},
                         {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
                         {Py_tp_methods, kMethods},
+                        {Py_tp_getset, kProperties},
                         {Py_nb_add, reinterpret_cast<void*>(add)},
                         {Py_nb_subtract, reinterpret_cast<void*>(subtract)},
                         {Py_nb_multiply, reinterpret_cast<void*>(multiply)},

@@ -418,6 +418,27 @@ Tensor known_value(const Tensor& t) {
   return Executor(std::move(*part)).run({})[0];
 }
 
+namespace {
+
+// known_size(tensor): the one integer in it, as a number or a size, where that is known before a run; else None.
+PyObject* known_size(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(object);
+    const std::optional<Program> part = constant_part_of(t);
+    if (!part || !is_integral(t.dtype()) || t.dtype() == DType::Bool || !(t.numel() == Dim(1)))
+      Py_RETURN_NONE;
+    const std::optional<std::vector<Dim>> sizes = as_sizes(*part);
+    if (sizes) return from_dim(sizes->at(0));
+    const Tensor value = known_value(t);
+    if (!value.is_dense()) Py_RETURN_NONE;
+    return from_dim(value.to_vector<int64_t>().at(0));
+  });
+}
+
+PyMethodDef kKnown[] = {{"known_size", known_size, METH_O, nullptr}, {}};
+
+}  // namespace
+
 std::vector<Dim> known_sizes(const Tensor& t) {
   if (const std::optional<Program> part = constant_part_of(t); part && !part->symbols.empty())
     if (std::optional<std::vector<Dim>> sizes = as_sizes(*part)) return std::move(*sizes);
@@ -430,6 +451,7 @@ void init_static(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
   check(PyModule_AddObjectRef(module, "Builder", reinterpret_cast<PyObject*>(g_type)));
   check(PyModule_AddFunctions(module, kFunctions));
+  check(PyModule_AddFunctions(module, kKnown));
 }
 
 }  // namespace oar::python

@@ -370,6 +370,13 @@ def iterate(self):
         yield self[i]
 
 
+def iterate_backwards(self):
+    if self.ndim == 0:
+        raise TypeError("a 0-d tensor cannot be iterated over.")
+    for i in range(len(self) - 1, -1, -1):
+        yield self[i]
+
+
 def contains(self, value) -> builtins.bool:
     return builtins.bool(ops.any(ops.equal(self, value)))
 
@@ -489,7 +496,7 @@ _METHODS = {
     "copy_": copy_, "dim": dim, "rank": rank, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
     "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense,
-    "is_tensor": is_tensor, "__iter__": iterate,
+    "is_tensor": is_tensor, "__iter__": iterate, "__reversed__": iterate_backwards,
     "__pos__": lambda self: self, "__complex__": as_complex_number, "__contains__": contains, "__array__": array,
     "__format__": format_value, "__copy__": copy_shallow,
     "__deepcopy__": copy_deep, "__reduce_ex__": reduce, "__repr__": show, "__str__": show,

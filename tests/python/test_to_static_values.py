@@ -281,22 +281,12 @@ def branch_in_a_loop(t):
 
 WHOLE = [
     if_else, if_alone, if_elif_else, if_nested, if_two_results, if_reads_outside, if_then_shared_tail, if_on_an_element,
-    if_on_a_bool_tensor, if_with_an_early_return, while_, while_with_a_counter,
-    while_alone, while_with_break, while_with_continue, for_range_of_a_tensor,
-    for_range_with_the_index,
-    for_with_break, for_with_continue, for_over_a_tensor, for_over_a_tensor_with_a_branch, and_,
-    or_, not_,
+    if_on_a_bool_tensor, if_with_an_early_return, if_with_assignments_to_one_variable, while_, while_with_a_counter,
+    while_alone, while_with_break, while_with_continue, while_with_return, for_range_of_a_tensor, for_range_with_the_index,
+    for_with_break, for_with_continue, for_with_return, for_over_a_tensor, for_over_a_tensor_with_a_branch, and_, or_, not_,
     and_or_not_mixed, and_with_python, ternary, ternary_nested, chained_comparison, assert_, helper_with_a_branch,
     branch_in_a_layer, loop_in_a_branch, branch_in_a_loop,
 ]
-# Right, but in segments: of the last one, only when gradients are asked for.
-IN_SEGMENTS = [while_with_return, for_with_return, if_with_assignments_to_one_variable]
-
-
-@pytest.mark.parametrize("derivatives", [False, True], ids=["values", "gradients"])
-@pytest.mark.parametrize("function", WHOLE + IN_SEGMENTS, ids=lambda f: f.__name__)
-def test_as_in_eager_mode(function, derivatives):
-    run_side_by_side(over_values(function), derivatives, rtol=1e-4)
 
 
 @pytest.mark.parametrize("derivatives", [False, True], ids=["values", "gradients"])

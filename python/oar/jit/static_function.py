@@ -116,7 +116,9 @@ class StaticFunction(_C.StaticCall):
                 total.whole += 1
                 self._counts.whole += 1
                 variant.used = self._counts.whole
-                self.offer(variant.form_for(key))
+                form = variant.form_for(key)
+                if form is not None:
+                    self.offer(form)
                 if variant.writes:
                     return self._run(variant, tensors, args, kwargs)
         if variant is not None:

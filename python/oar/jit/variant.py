@@ -10,7 +10,17 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit._interpret import SUPPORTED, Decline, Interpreter, Raised, Restart, Results
+from oar.jit._interpret import (
+    SUPPORTED,
+    Decline,
+    Interpreter,
+    Keep,
+    KeptTensor,
+    Raised,
+    Restart,
+    Results,
+    can_be_kept,
+)
 from oar.jit.structure import rebuild
 
 __all__ = ["Declined", "Plan", "Variant", "capture_variant"]
@@ -49,6 +59,14 @@ class Plan:
         self.call, self.args, self.kwargs = call, args, kwargs
         self.tensors, self.names, self.title = tensors, names, title
         self.symbols: dict[int, str] = {}  # by place among all sizes: the name of an open size
+        self.kept: list[KeptTensor] = []  # what the function keeps outside, after the tensors it is given
+
+    def keep(self, places: list) -> None:
+        """Takes the tensors in these places as inputs too."""
+        self.kept += [KeptTensor(place) for place in places]
+        given = [*self.tensors, *(one.first for one in self.kept)]
+        if len({id(tensor) for tensor in given}) < len(given):
+            raise Decline("it is given a tensor that it keeps outside")
 
     def rows(self, with_open: bool) -> list[tuple]:
         """The inputs as the native capture takes them."""
@@ -63,6 +81,9 @@ class Plan:
                 shape.append(size)
                 place += 1
             rows.append((shape, tensor.dtype, name, tensor.stop_gradient, tensor))
+        for i, one in enumerate(self.kept):
+            tensor = one.first
+            rows.append((list(tensor.shape), tensor.dtype, f"kept_{i}", tensor.stop_gradient, tensor))
         return rows
 
 
@@ -81,12 +102,13 @@ class Variant:
         self.before, self.actions = interpreted.machine.before, interpreted.machine.actions
         self.writes = program.writes or bool(self.effects or self.actions or self.before)
         self._demands = interpreted.demands
+        self._kept, self._outside = list(interpreted.plan.kept), interpreted.machine.world.outside()
         self.used = 0  # when, by the function's count of calls
         self._form: Any = None
 
     def form_for(self, key: Any) -> Any:
-        """What native code needs to run it."""
-        if self._form is None:
+        """What native code needs to run it; None where it cannot."""
+        if self._form is None and not self._kept:
             plain = not (self.effects or self.actions or self.before or self._demands)
             places = getattr(self.finish, "places", None) if plain else None
             self._form = _C.Form(key, self.sizes, self.guards, self.program, places, self.run, self.writes)
@@ -106,13 +128,35 @@ class Variant:
 
     def mismatch(self, tensors: list[Tensor]) -> str | None:
         """Why it is not for a call with sizes that it is for."""
-        return self.guards.changed() or self.program.fits(tensors)
+        return self.guards.changed() or self._kept_mismatch(tensors) or self.program.fits(self._inputs(tensors))
+
+    def _kept_mismatch(self, tensors: list[Tensor]) -> str | None:
+        """Why what the function keeps outside is not what the program expects."""
+        if not self._kept:
+            return None
+        met = {id(tensor) for tensor in tensors}
+        for one in self._kept:
+            value = one.read()
+            if not one.fits(value) or id(value) in met or id(value) in self._outside:
+                return "a tensor that it keeps is of another kind, or is given to it"
+            met.add(id(value))
+        return None
+
+    def _inputs(self, tensors: list[Tensor]) -> list[Tensor]:
+        return [*tensors, *(one.read() for one in self._kept)] if self._kept else tensors
 
     def run(self, tensors: list[Tensor]) -> Any:
+        tensors = self._inputs(tensors)
         for action in self.before:
             action()
         place = _C.rng_state() if self._demands else None
-        made = self.program.run(tensors)
+        try:
+            made = self.program.run(tensors)
+        except Exception:
+            if not self._demands:
+                raise
+            _C.set_rng_state(*place)
+            raise _C.Unmet from None  # the function may have raised before it came to what failed
         if self._demands:
             if not all(bool(t) for t in made[-self._demands:]):
                 _C.set_rng_state(*place)
@@ -137,7 +181,9 @@ class _Interpretation:
     def run(self, inputs: list[Tensor]) -> list[Tensor]:
         """Called by the native capture with its symbolic tensors."""
         world, plan = self.machine.world, self.plan
-        world.inputs = {id(symbolic): given for symbolic, given in zip(inputs, plan.tensors)}
+        kept = [one.first for one in plan.kept]
+        world.inputs = {id(symbolic): given for symbolic, given in zip(inputs, [*plan.tensors, *kept])}
+        world.kept = {one.place.name: symbolic for one, symbolic in zip(plan.kept, inputs[len(plan.tensors):])}
         given = iter(inputs)
         args, kwargs = rebuild((list(plan.args), plan.kwargs), lambda: next(given), world.argument)
         grad, cast = _C.is_grad_enabled(), _C.get_autocast()
@@ -149,8 +195,12 @@ class _Interpretation:
             _C.set_grad_enabled(grad)
             _C.set_autocast(*cast)
         undone = world.undone_by_itself()
-        if undone is not None:
-            raise Decline(f"it changes what it reads: {undone}")
+        for label, place in undone:
+            if place is None or not can_be_kept(place.read()):
+                raise Decline(f"it changes what it reads: {label}")
+        if undone:
+            raise Keep([place for _, place in undone])
+        world.check_kept(kept)
         results = Results(world)
         self.finish = results.finish(result)
         self.effects = results.effects()
@@ -163,14 +213,21 @@ def capture_variant(plan: Plan, with_open: bool) -> Variant:
     if not SUPPORTED:
         raise Declined("functions are captured under CPython 3.11 only", "", None)
     with _capturing.lock:
-        rows = plan.rows(with_open)
+        plan.kept.clear()
         for _ in range(_MOST_RESTARTS):
+            rows = plan.rows(with_open)
             attempt = _Interpretation(plan)
             machine = attempt.machine
             try:
                 program = _C.capture_trained(attempt.run, rows, plan.title)
             except Restart:
                 continue
+            except Keep as keep:
+                try:
+                    plan.keep(keep.places)
+                    continue
+                except Decline as decline:
+                    raise Declined(str(decline), "", machine.world.guards) from None
             except Decline as decline:
                 raise Declined(str(decline), machine.where_declined(), machine.world.guards) from None
             except Raised as raised:
@@ -184,6 +241,6 @@ def capture_variant(plan: Plan, with_open: bool) -> Variant:
                 raise Declined(reason, machine.where_declined(), machine.world.guards) from None
             if attempt.demands and program.writes:
                 raise Declined("it raises where a tensor says so, and changes tensors outside", "", None)
-            sizes = tuple(None if isinstance(d, _C.Dim) else d for row in rows for d in row[0])
+            sizes = tuple(None if isinstance(d, _C.Dim) else d for row in rows[:len(plan.tensors)] for d in row[0])
             return Variant(program, sizes, attempt)
         raise Declined("it makes something that lasts at every call", "", None)

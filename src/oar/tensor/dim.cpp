@@ -26,6 +26,7 @@ struct DimTable {
     int64_t hint = 0;
     int64_t at_least = 0;         // kUnbounded where no bound is seen
     int64_t left = 0, right = 0;  // words
+    bool told_by_runs = false;    // of a symbol
   };
   using Product = std::vector<int>;        // atom ids, sorted
   using Sum = std::map<Product, int64_t>;  // coefficient by product
@@ -143,6 +144,24 @@ Dim Dim::symbol(std::string_view name, int64_t hint, int64_t at_least) {
   DimTable& t = DimTable::get();
   std::lock_guard lock(t.mutex);
   return t.of_atom({DimTable::Op::Symbol, std::string(name), hint, at_least});
+}
+
+Dim size_told_by_runs(std::string_view name, int64_t hint) {
+  DimTable& t = DimTable::get();
+  std::lock_guard lock(t.mutex);
+  DimTable::Atom atom{DimTable::Op::Symbol, std::string(name), hint};
+  atom.told_by_runs = true;
+  return t.of_atom(atom);
+}
+
+bool is_told_by_runs(Dim d) {
+  DimTable& t = DimTable::get();
+  std::lock_guard lock(t.mutex);
+  for (const Dim symbol : d.symbols())
+    for (const auto& [product, coefficient] : t.sum_of(symbol))
+      for (const int id : product)
+        if (t.atoms[static_cast<size_t>(id)].told_by_runs) return true;
+  return false;
 }
 
 int64_t Dim::hint() const {

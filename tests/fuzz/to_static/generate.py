@@ -16,7 +16,7 @@ FEATURES = (
     "tensor branches",
     "loops", "tensor loops", "effects", "writes", "values", "random", "sizes", "structures", "errors",
     "local functions",
-    "early return", "arguments",
+    "early return", "arguments", "rows", "lists", "kept",
 )
 
 _NUMBERS = ("0.5", "-0.5", "1.5", "2.0", "0.25", "1.0", "-1.0", "0.0", "3")
@@ -29,6 +29,7 @@ class _Body:
                  form: str) -> None:
         self.rng, self.features, self.form = rng, features, form
         self.tensors, self.numbers = list(tensors), list(numbers)
+        self.lists: list[str] = []
         self.made = 0
         self.in_loop = 0
 
@@ -57,6 +58,7 @@ class _Body:
             lambda: f"{a}.clip(-2, 2).{self.one('sin', 'exp', 'cos')}()",
             lambda: f"{a}.{self.one('reshape([-1, 3])', 't().t()', 'flatten().reshape([-1, 3])', 'unsqueeze(0)[0]')}",
             lambda: f"oar.concat([{a}, {self.tensor(depth - 1)}], 1)[:, 1:4]",
+            lambda: f"oar.{self.one('zeros_like', 'ones_like')}({a})",
         ]
         ways += self._tensor_ways(a, depth)
         return self.rng.choice(ways)()
@@ -92,7 +94,15 @@ class _Body:
         if self.on("sizes"):
             ways += [lambda: f"({a} + oar.full([t.shape[0], 1], 0.5))",
                      lambda: f"({a} * oar.arange(3).astype('float32'))",
-                     lambda: f"oar.concat([{a}, {a}])[: t.shape[0]]", lambda: f"{a}.reshape([t.shape[0], 3])"]
+                     lambda: f"oar.concat([{a}, {a}])[: t.shape[0]]", lambda: f"{a}.reshape([t.shape[0], 3])",
+                     lambda: f"{a}[: oar.shape(t)[0]]", lambda: f"{a}.reshape([oar.shape(t)[0], 3])",
+                     lambda: f"({a} + oar.arange(oar.shape(t)[0]).astype('float32').unsqueeze(1))",
+                     lambda: f"({a} + oar.zeros([oar.shape(t)[0], 1]))",
+                     lambda: f"oar.expand({a}[:1], [oar.shape(t)[0], 3])"]
+        if self.on("rows"):
+            ways += [lambda: f"oar.stack([r * {self.number(0)} for r in {a}])",
+                     lambda: f"oar.stack([r for r in reversed({a})])",
+                     lambda: f"({a} + sum(r * q for r, q in zip({a}, {self.tensor(depth - 1)})))"]
         return ways
 
     def row(self, depth: int) -> str:
@@ -102,6 +112,8 @@ class _Body:
             ways += ["w", "p", "held[0]", "sum(held)", "oar.stack(held).mean(0)"]
         if self.on("writes"):
             ways += ["buf"]
+        if self.on("kept"):
+            ways += ["keeper.h", "keeper.h"]
         if self.on("arrays"):
             ways += ["oar.to_tensor(array).astype('float32')"]
         if self.on("arguments"):
@@ -186,10 +198,10 @@ class _Body:
     def block(self, size: int, depth: int) -> list[str]:
         """Lines of statements; variables that are made inside of a branch are forgotten after it."""
         lines: list[str] = []
-        known = list(self.tensors), list(self.numbers)
+        known = list(self.tensors), list(self.numbers), list(self.lists)
         for _ in range(size):
             lines += self.statement(depth)
-        self.tensors, self.numbers = known
+        self.tensors, self.numbers, self.lists = known
         return lines
 
     def statement(self, depth: int) -> list[str]:
@@ -201,9 +213,13 @@ class _Body:
             ways += [self.write]
         if self.on("errors"):
             ways += [self.error]
+        if self.on("kept"):
+            ways += [self.keep]
+        if self.on("lists"):
+            ways += [self.list_statement] * 2
         if depth > 0:
             ways += [lambda: self.branch(depth)] * (2 * self.on("branches") + 2 * self.on("tensor branches"))
-            ways += [lambda: self.loop(depth)] * (self.on("loops") + self.on("tensor loops"))
+            ways += [lambda: self.loop(depth)] * (self.on("loops") + self.on("tensor loops") + self.on("rows"))
             ways += [lambda: self.local_function(depth)] * self.on("local functions")
             ways += [lambda: ["with oar.no_grad():", *_indented(self.block(1, depth - 1))]]
         if self.on("early return") and depth > 0:
@@ -241,7 +257,7 @@ class _Body:
 
     def effect(self) -> list[str]:
         a = self.rng.choice(self.tensors)
-        ways = [f"log.append({self.number()})", f"log.append({a}.detach())", f"print('seen', {self.number(0)})",
+        ways = [f"log.append({self.number()})", f"log.append({a}.detach())", f"print('seen', {self.number(0)})", f"print(({a} > 0).sum())",
                 "log.append(len(log))",
                 f"log.append({a}.shape[0])"]
         if self.on("attributes"):
@@ -259,6 +275,30 @@ class _Body:
         return [self.one(f"buf.add_({a}.detach().mean(0))", f"buf.set_value(buf * 0.5 + {a}.detach()[0] * 0.5)",
                          "buf.scale_(0.5)",
                          f"buf[0] = {self.number(0)}", f"buf.copy_({a}.detach()[0], False)")]
+
+    def keep(self) -> list[str]:
+        a = self.rng.choice(self.tensors)
+        if self.form != "step" and self.rng.random() < 0.3:  # results of a function that calls backward() have no history
+            return [f"keeper.h = (keeper.h * 0.5 + {a}.mean(0)).tanh()"]
+        return [self.one(f"keeper.h = keeper.h.detach() * 0.5 + {a}.detach().mean(0)", f"keeper.h = {a}.detach()[0] - keeper.h",
+                         "keeper.h = keeper.h.clip(-1, 1)")]
+
+    def list_statement(self) -> list[str]:
+        """A list of tensors is made, or changed, or read."""
+        a = self.tensor(1)
+        if not self.lists or self.rng.random() < 0.3 and not self.in_loop:
+            self.made += 1
+            self.lists.append(f"l{self.made}")
+            return [f"l{self.made} = [{a}, {self.rng.choice(self.tensors)}]"]
+        name = self.rng.choice(self.lists)
+        if self.rng.random() < 0.5:
+            return [self.one(f"{name}.append(oar.clip({a}, -3, 3))", f"{name}[0] = oar.clip({a} + {name}[-1], -3, 3)",
+                             f"{name}.insert(0, {name}.pop())", f"{name} += [{a}]", f"{name}.append({name}.pop(0))",
+                             f"del {name}[2:]", f"{name}[-1] = {name}[0]")]
+        self.made += 1
+        self.tensors.append(f"a{self.made}")
+        return [f"a{self.made} = " + self.one(f"{name}[{self.one('0', '-1')}]", f"sum({name})", f"oar.stack({name}).mean(0)",
+                                              f"{name}[0] * len({name})")]
 
     def error(self) -> list[str]:
         return self.rng.choice([
@@ -295,6 +335,10 @@ class _Body:
             if self.on("attributes"):
                 heads += [f"for {i} in range(c.n):"]
         before: list[str] = []
+        if self.on("rows"):
+            a = self.rng.choice(self.tensors)
+            heads += [f"for {i} in {a}:", f"for {i}b, {i} in enumerate({a}):", f"for {i} in reversed({a}):",
+                      f"for {i}, {i}b in zip({a}, {self.rng.choice(self.tensors)}):"]
         if self.on("tensor loops"):
             a = self.rng.choice(self.tensors)
             heads += [f"for {i} in range(({a}.mean() > 0).astype('int64') + 1):",
@@ -303,6 +347,8 @@ class _Body:
         if head.startswith("while"):
             before = [self.one(f"{i} = 0", f"{i} = oar.zeros([])")]
             step = f"    {i} = {i} + 1\n" + step
+        if self.on("early return") and self.rng.random() < 0.3:
+            step += f"\n    if {self.any_condition()}:\n        return {self.result()}"
         self.in_loop += 1
         numbers = list(self.numbers)
         if "while" not in head and "range((" not in head:

@@ -36,6 +36,7 @@ c = Box(s=0.5, n=2, flag=True, mode="a", count=0, last=None, inner=Box(s=1.5, n=
     "q": ('q = oar.create_parameter([3], "float32", default_initializer=nn.initializer.Constant(-0.5))', ()),
     "buf": ("buf = oar.zeros([3])", ()),
     "held": ("held = [oar.to_tensor([1.0, 0.5, 0.25]), oar.to_tensor([-1.0, 0.0, 1.0])]", ()),
+    "keeper": ("keeper = Box(h=oar.zeros([3]))", ("Box",)),
     "stream": ("stream = iter(range(1, 200))", ()),
     "log": ("log = []", ()),
     "make": ('''
@@ -95,6 +96,9 @@ EDITS: dict[str, tuple[str, ...]] = {
     "held": ("held[0] = oar.full([3], {x})", "held.append(oar.full([3], {x}))", "held.reverse()",
              "held[1].add_(oar.ones([3]))",
              "held = held[:1] * 2"),
+    "keeper": ("keeper.h = oar.full([3], {x})", "keeper.h = oar.full([3], {x})", "keeper.h = oar.full([1, 3], {x})",
+               "keeper = Box(h=keeper.h)", "keeper.h = keeper.h.detach()", "keeper.h.add_(oar.ones([3]))",
+               "keeper.h = oar.full([3], {x}, dtype='float64')", "keeper.h.stop_gradient = False"),
     "stream": ("next(stream)", "stream = iter(range(1, 200))"),
     "log": ("log.clear()", "log = []"),
     "make": ("first = make({x})", "second = make({x})"),

@@ -261,6 +261,8 @@ class Attributes:
             raise Decline(f"it reads {name} of a tensor")
         if self.world.is_input(value) and name in known.NOT_OF_INPUTS:
             raise Decline(f"it reads {name} of a tensor that it is given")
+        if name == "stop_gradient" and id(value) in self.world.asking:
+            raise Decline("only a branch tells whether a tensor asks for its gradient")
         found = self.on_tensors(lambda: getattr(value, name))
         if outside and name not in ("grad", "data", "T", "mT", "real", "imag"):
             self.world.guards.tensor(value, f"a tensor's {name}")
@@ -396,6 +398,8 @@ class Attributes:
             raise Decline(f"it sets {name} of a tensor outside")
         if name == "stop_gradient" and not new and value.stop_gradient:
             raise Decline("it makes a tensor ask for its gradient")
+        if name == "stop_gradient":
+            self.world.asking.pop(id(value), None)
         raw = self.world.class_attribute(type(value), name)
         if isinstance(raw, property):
             if raw.fset is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from oar.jit._interpret.code import Code
 
-__all__ = ["END", "assigned", "exit_of", "loop_around", "meeting_point", "only_raises", "reachable", "twin_test"]
+__all__ = ["END", "assigned", "exits_of", "loop_around", "meeting_point", "only_raises", "reachable", "twin_test"]
 
 END = -1  # the function returns
 
@@ -41,9 +41,12 @@ def reachable(code: Code, starts: Iterable[int], stops: frozenset[int]) -> set[i
 
 
 @functools.lru_cache(maxsize=1024)
-def meeting_point(code: Code, index: int, stops: frozenset[int]) -> int:
-    """The first instruction that every way from here comes to (or a stop, or ``END``); those that raise aside."""
-    inside = reachable(code, [index], stops)
+def meeting_point(code: Code, starts: tuple[int, ...], stops: frozenset[int], returning: bool = True) -> int:
+    """The first instruction that every way from here comes to (or a stop, or ``END``); those that raise aside.
+
+    Without ``returning``, ways that return are left aside too.
+    """
+    inside = reachable(code, starts, stops)
     everything = inside | stops | {END}
     after: dict[int, set[int]] = {at: set(everything) for at in inside}
     for at in stops | {END}:
@@ -52,11 +55,17 @@ def meeting_point(code: Code, index: int, stops: frozenset[int]) -> int:
     while changed:
         changed = False
         for at in sorted(inside, reverse=True):
-            ways = [after[s] for s in successors(code, at) if s in after]
+            ways = [after[s] for s in successors(code, at) if s in after and (returning or s != END)]
             new = ({at} | set.intersection(*ways)) if ways else set(everything)
             if new != after[at]:
                 after[at], changed = new, True
-    common = after[index] - {index}
+    common = set.intersection(*(after[start] for start in starts))
+    if len(starts) == 1:
+        common.discard(starts[0])
+    if not returning:
+        common.discard(END)
+        if common >= inside - {starts[0]}:
+            return END  # all of them return
     # The nearest one is met before all others: they are after it too.
     for at in common:
         if common <= after[at]:
@@ -105,8 +114,9 @@ def only_raises(code: Code, start: int, ends: frozenset[int]) -> bool:
         code.instructions[at].name == "RAISE_VARARGS" for at in inside)
 
 
-def exit_of(code: Code, loop: tuple[int, frozenset[int]]) -> int | None:
-    """Where a loop goes on when it is left; None where there are several such places, or it returns.
+@functools.lru_cache(maxsize=1024)
+def exits_of(code: Code, loop: tuple[int, frozenset[int]]) -> frozenset[int]:
+    """Where a loop goes on when it is left: one place if all ways out lead there at once. Those that raise aside.
 
     ``continue`` leads back to the test before the loop, which is then a part of it.
     """
@@ -118,8 +128,15 @@ def exit_of(code: Code, loop: tuple[int, frozenset[int]]) -> int | None:
         if not before:
             break
         inside |= set(range(min(before), header))
-    if len(exits) == 1 and END not in exits:
-        return exits.pop()
+    exits = {e for e in exits if not only_raises(code, e, frozenset({header, *exits} - {e}))}
+    only = _exit_of(code, exits)
+    return frozenset(exits) if only is None else frozenset({only})
+
+
+def _exit_of(code: Code, exits: set[int]) -> int | None:
+    """The one place that all these lead to; None where there are several, or they return."""
+    if len(exits) == 1:
+        return next(iter(exits))
     ends = set()
     for e in exits:
         # Code that only leads out, such as what stands before a break.
@@ -127,9 +144,9 @@ def exit_of(code: Code, loop: tuple[int, frozenset[int]]) -> int | None:
             e = successors(code, e)[0]
         ends.add(e)
     if len(ends) != 1:
-        together = {meeting_point(code, e, frozenset()) if e not in ends_of(code, exits) else e for e in ends}
+        together = {meeting_point(code, (e,), frozenset()) if e not in ends_of(code, exits) else e for e in ends}
         ends = together if len(together) == 1 else ends
-    only = next(iter(ends))
+    only = next(iter(ends), END)
     return only if len(ends) == 1 and only != END else None
 
 

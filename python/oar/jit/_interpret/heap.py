@@ -10,7 +10,8 @@ from oar.jit._interpret import known
 from oar.jit._interpret.frame import Generator
 from oar.jit._interpret.world import ABSENT, Decline, World
 
-__all__ = ["Heap", "clone", "same_place"]
+__all__ = ["Heap", "clone", "fill", "same_place"]
+
 
 class Heap:
     """The contents of all objects that were made inside, and the writes that wait."""
@@ -18,6 +19,7 @@ class Heap:
     def __init__(self, world: World) -> None:
         self.objects = dict(world.fresh_objects())
         self.contents = {key: _content(value) for key, value in self.objects.items()}
+        self.unknown = dict(world.unknown)
         pending = world.pending
         self.pending = {
             "dicts": {k: (m, dict(w)) for k, (m, w) in pending.dicts.items()},
@@ -31,7 +33,8 @@ class Heap:
     def restore(self, world: World) -> None:
         """Puts every content back."""
         for key, value in self.objects.items():
-            _fill(value, self.contents[key])
+            fill(value, self.contents[key])
+        world.unknown = dict(self.unknown)
         pending = world.pending
         pending.dicts = {k: (m, dict(w)) for k, (m, w) in self.pending["dicts"].items()}
         pending.copies = dict(self.pending["copies"])
@@ -78,7 +81,7 @@ def _content(value: Any) -> Any:
     return None
 
 
-def _fill(value: Any, content: Any) -> None:
+def fill(value: Any, content: Any) -> None:
     if isinstance(value, (list, dict, set, collections.deque)):
         if isinstance(value, dict) and type(value) is not dict:
             if dict(dict.items(value)) != content:

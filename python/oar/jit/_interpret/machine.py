@@ -129,6 +129,7 @@ class Machine(Operators):
             raise Raised(StopIteration())
         if generator.running:
             raise Decline("a generator runs itself")
+        self.check_iterator(generator)
         frame = generator.frame
         if generator.started:
             frame.stack.append(value)
@@ -195,7 +196,8 @@ class Machine(Operators):
 
     def same_object(self, a: Any, b: Any) -> bool:
         """``a is b``"""
-        if any(id(v) in self.world.origins or id(v) in self.world.numbers for v in (a, b)):
+        told = any(id(v) in told for v in (a, b) for told in (self.world.origins, self.world.numbers, self.world.joined))
+        if told and all(isinstance(v, (Tensor, int, float)) for v in (a, b)):
             raise Decline("it asks whether a tensor that a branch gives is another")
         return a is b
 

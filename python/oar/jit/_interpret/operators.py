@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 import types
 from typing import Any
 
@@ -32,7 +31,6 @@ _COMPARE: dict[str, tuple[Any, str, str]] = {
     "<": (operator.lt, "__lt__", "__gt__"), "<=": (operator.le, "__le__", "__ge__"), "==": (operator.eq, "__eq__", "__eq__"),
     "!=": (operator.ne, "__ne__", "__ne__"), ">": (operator.gt, "__gt__", "__lt__"), ">=": (operator.ge, "__ge__", "__le__"),
 }
-_TOLD_BY_RUNS = re.compile(r"\bu\d+\b")
 _UNARY = {"UNARY_POSITIVE": (operator.pos, "__pos__"), "UNARY_NEGATIVE": (operator.neg, "__neg__"),
           "UNARY_INVERT": (operator.invert, "__invert__")}
 
@@ -51,7 +49,7 @@ class Operators(Calls):
             if type(value) is _C.Dim:
                 check_size(value)
         if any(isinstance(v, Tensor) for v in values):
-            return self.on_tensors(lambda: function(*values))
+            return self.on_tensors(lambda: function(*values), values)
         return self.native(lambda: function(*values))
 
     def binary(self, symbol: str, a: Any, b: Any) -> Any:
@@ -100,8 +98,6 @@ class Operators(Calls):
 
     def inplace(self, symbol: str, a: Any, b: Any) -> Any:
         name = _BINARY[symbol][1]
-        if self.world.origins and isinstance(a, Tensor):
-            raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
         if _is_simple(a) and _is_simple(b):
             return self._run(_INPLACE[symbol], a, b)
         method = f"__i{name}__"
@@ -220,7 +216,7 @@ class Operators(Calls):
         cls = type(container)
         if isinstance(container, Tensor):
             key = self.world.settled(key, "an index")
-            return self.on_tensors(lambda: container[key])
+            return self.on_tensors(lambda: container[key], container, key)
         if cls is list or cls is tuple:
             held = self.world.content(container) if cls is list else container
             return self._item(held, key)
@@ -251,7 +247,8 @@ class Operators(Calls):
 
     def _item(self, held: Any, key: Any) -> Any:
         if isinstance(key, Tensor):
-            key = self.on_tensors(lambda: operator.index(key))
+            size = self.known_size(key)
+            key = self.on_tensors(lambda: operator.index(key)) if size is None else size
         if has_python_method(type(key), "__index__"):
             key = self.call(self.world.class_attribute(type(key), "__index__"), [key], {})
         key = self.world.settled(key, "an index", tensors=False)
@@ -264,9 +261,10 @@ class Operators(Calls):
         if isinstance(method, types.FunctionType) and not isinstance(container, Tensor):
             self.call(method, [container, key, value], {})
         elif isinstance(container, Tensor):
-            if self.world.origins:
-                raise Decline("it writes to a tensor in place after a branch that gives a tensor of the caller's")
+            self.world.check_write(container)
             key, value = self.world.settled(key, "an index"), self.world.settled(value, "an index")
+            if self.world.asking:
+                raise Decline("it writes to a tensor, and only a branch tells whether it asks for its gradient")
             self.on_tensors(lambda: operator.setitem(container, key, value))
         elif isinstance(container, dict):
             self.check_key(key)
@@ -296,6 +294,12 @@ class Operators(Calls):
             self.native(lambda: target.__delitem__(key))
         else:
             raise Decline(f"it deletes an item of a {cls.__name__}")
+
+    def known_size(self, value: Any) -> Any:
+        """The integer in a tensor, as a number or an open size, where sizes tell it; else None."""
+        if isinstance(value, Tensor) and _C.is_symbolic(value) and id(value) not in self.world.numbers:
+            return _C.known_size(value)
+        return None
 
     # truth and length ------------------------------------------------------------------------------------
 
@@ -351,7 +355,7 @@ class Operators(Calls):
 
 def check_size(size: Any) -> None:
     """What Python asks of an open size is an assumption of the program: not for sizes that only a run tells."""
-    if _TOLD_BY_RUNS.search(str(size)):
+    if size.is_told:
         raise Decline("it asks for a size that depends on values")
 
 

@@ -33,9 +33,9 @@ class Results:
 
     def finish(self, value: Any) -> Maker:
         """A maker of the function's result."""
-        if isinstance(value, Tensor) and self._is_plain(value):
+        if self._is_plain(value):
             return _results_at(self._place(value))
-        if type(value) is tuple and value and all(isinstance(v, Tensor) and self._is_plain(v) for v in value):
+        if type(value) is tuple and value and all(map(self._is_plain, value)):
             return _results_at(tuple([self._place(v) for v in value]))
         return self.maker(value)
 
@@ -54,16 +54,26 @@ class Results:
             steps.append(self._slot_step(owner, descriptor, value))
         for function, args, kwargs in pending.calls:
             steps.append(self._call_step(function, args, kwargs))
+        self._check_identities()
         return steps
+
+    def _check_identities(self) -> None:
+        """Two results that may be one tensor, as a branch says, cannot be told apart before a run."""
+        met: set[int] = set()
+        for tensor in self.outputs:
+            mine = {id(tensor), *map(id, self._world.joined.get(id(tensor), (None, []))[1])}
+            if mine & met:
+                raise Decline("it gives back two tensors that are one where a branch says so")
+            met |= mine
 
     # values ----------------------------------------------------------------------------------------------
 
-    def _is_made(self, tensor: Tensor) -> bool:
-        return id(tensor) not in self._inputs and not self._world.is_outside(tensor)
-
-    def _is_plain(self, tensor: Tensor) -> bool:
-        """Whether it is simply one of the tensors that the program computes."""
-        return self._is_made(tensor) and id(tensor) not in self._world.origins and id(tensor) not in self._world.numbers
+    def _is_plain(self, value: Any) -> bool:
+        """A tensor that the program makes, of which nothing else is told by a run."""
+        world, key = self._world, id(value)
+        if not isinstance(value, Tensor) or key in self._inputs or world.is_outside(value):
+            return False
+        return key not in world.origins and key not in world.numbers and key not in world.asking
 
     def _place(self, tensor: Tensor) -> int:
         if id(tensor) not in self._places:
@@ -94,6 +104,7 @@ class Results:
             if isinstance(value, types.MethodType) and self._world.is_fresh(value.__self__):
                 raise Decline("it gives back a method of an object that it made")
             return _constant(value)
+        self._world.check_content(value)
         if id(value) not in self._makers:
             self._makers[id(value)] = lambda made, given, memo: memo[id(value)]  # a cycle
             self._makers[id(value)] = self._shared(id(value), self._mutable(value))
@@ -107,19 +118,25 @@ class Results:
             return _constant(value)
         if id(value) in self._world.origins:
             return self._told(value)
+        return self._made(value)
+
+    def _made(self, value: Tensor) -> Maker:
         place, kind = self._place(value), self._world.numbers.get(id(value))
         if kind is not None:
             return lambda made, given, memo: kind(made[place].item())
+        if id(value) in self._world.asking:
+            asks = self._place(self._world.asking[id(value)][1])
+            return lambda made, given, memo: made[place] if made[asks].item() else _detached(made, place, memo)
         return lambda made, given, memo: made[place]
 
     def _told(self, value: Tensor) -> Maker:
         """One of the tensors from outside, or a new one, as the run says."""
-        place, which = self._place(value), self._place(self._world.origins[id(value)][1])
+        which, new = self._place(self._world.origins[id(value)][1]), self._made(value)
         others = [self._tensor(t) for t in self._world.numbered]
 
         def make(made: list, given: list, memo: dict) -> Any:
             number = int(made[which].item())
-            return others[number - 1](made, given, memo) if number else made[place]
+            return (others[number - 1] if number else new)(made, given, memo)
 
         return make
 
@@ -177,6 +194,7 @@ class Results:
 
     def _attributes(self, value: Any, fill: list[Callable]) -> None:
         own = getattr(value, "__dict__", None)
+        self._world.check_content(own)
         if isinstance(own, dict) and own:
             named = [(name, self.maker(item)) for name, item in own.items()]
             fill.append(lambda new, m, g, memo: new.__dict__.update({n: p(m, g, memo) for n, p in named}))
@@ -251,6 +269,13 @@ class Results:
     def _call_step(self, function: Callable, args: tuple, kwargs: dict) -> Callable:
         parts = [self.maker(a) for a in args]
         return lambda made, given, memo: function(*[part(made, given, memo) for part in parts], **kwargs)
+
+
+def _detached(made: list, place: int, memo: dict) -> Tensor:
+    key = "detached", place
+    if key not in memo:
+        memo[key] = made[place].detach()
+    return memo[key]
 
 
 def _results_at(places: int | tuple[int, ...]) -> Maker:

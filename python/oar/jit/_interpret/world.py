@@ -14,8 +14,10 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
+from oar.jit._interpret.kept import KeptCell, KeptEntry, KeptSlot
+from oar.jit._interpret.pending import PendingWrites
 
-__all__ = ["ABSENT", "IMMUTABLE", "Decline", "PendingWrites", "Raised", "Restart", "World", "is_array"]
+__all__ = ["ABSENT", "IMMUTABLE", "Decline", "Raised", "Restart", "World", "is_array"]
 
 ABSENT: Any = _C.Guards.ABSENT
 
@@ -54,27 +56,6 @@ def _is_scalar_of_numpy(value: Any) -> bool:
     return type(value).__module__ == "numpy" and hasattr(value, "dtype") and not is_array(value)
 
 
-class PendingWrites:
-    """Changes outside that wait until the program has run."""
-
-    def __init__(self) -> None:
-        self.dicts: dict[int, tuple[dict, dict]] = {}  # by id: the dictionary, and what is written under its keys
-        self.copies: dict[int, tuple[Any, Any]] = {}  # by id: a list or set, and the copy that takes its place
-        self.additions: dict[int, tuple[Any, list]] = {}  # by id: a list or set, and calls that only add to it
-        self.cells: dict[int, tuple[types.CellType, Any]] = {}
-        self.slots: dict[tuple[int, int], tuple[Any, Any, Any]] = {}  # the object, its descriptor, the value
-        self.calls: list[tuple[Any, tuple, dict]] = []  # functions to call, such as print
-
-    def __bool__(self) -> bool:
-        return bool(self.dicts or self.copies or self.additions or self.cells or self.slots or self.calls)
-
-    def touches(self, value: Any) -> bool:
-        """Whether something in the object itself is to be changed."""
-        own = getattr(value, "__dict__", None)
-        held = (self.dicts, self.copies, self.additions)
-        return any(id(value) in one for one in held) or id(own) in self.dicts
-
-
 class World:
     """What a function has made and what it has found."""
 
@@ -88,8 +69,14 @@ class World:
         self.numbers: dict[int, type] = {}  # tensors that stand for Python numbers
         self.origins: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may be one from outside, and which
         self.numbered: list[Tensor] = []
+        self.joined: dict[int, tuple[Tensor, list]] = {}  # tensors that may be one of others, which the function made
+        self.asking: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may ask for their gradient, and whether they do
+        self.asked: set[int] = set()  # tensors outside that ask for their gradient and were read in this region
+        self.asked_one_way: set[int] = set()  # … in one way of a branch, and not in the other
+        self.unknown: dict[int, str] = {}  # by id: objects whose content depends on a branch, and why it is not known
         self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
         self._outside: dict[int, Tensor] = {}  # tensors that were there before
+        self.kept: dict[tuple, Tensor] = {}  # by place: inputs that the function keeps outside
 
     # what the function made ----------------------------------------------------------------------
 
@@ -128,15 +115,23 @@ class World:
     def fresh_objects(self) -> dict[int, Any]:
         return self._fresh
 
+    def check_content(self, container: Any) -> None:
+        """Declines an object whose content depends on the way that a tensor chose."""
+        if self.unknown and id(container) in self.unknown:
+            raise Decline(self.unknown[id(container)])
+
     # dictionaries --------------------------------------------------------------------------------
 
     def entry(self, mapping: dict, key: Any, label: str) -> Any:
         """What a dictionary has under a key, or ``ABSENT``."""
+        self.check_content(mapping)
         if id(mapping) in self._fresh or id(mapping) in self._arguments:
             return dict.get(mapping, key, ABSENT)
         waiting = self.pending.dicts.get(id(mapping))
         if waiting is not None and key in waiting[1]:
             return waiting[1][key]
+        if self.kept and (id(mapping), key) in self.kept:
+            return self.kept[id(mapping), key]
         value = dict.get(mapping, key, ABSENT)
         self.guards.entry(mapping, key, value, label)
         self._read.setdefault((id(mapping), key), (value, label))
@@ -144,6 +139,7 @@ class World:
 
     def has_entry(self, mapping: dict, key: Any, label: str) -> bool:
         """Whether a dictionary has something under a key, whatever it is."""
+        self.check_content(mapping)
         if id(mapping) in self._fresh or id(mapping) in self._arguments:
             return dict.__contains__(mapping, key)
         waiting = self.pending.dicts.get(id(mapping))
@@ -157,6 +153,8 @@ class World:
         """Takes note of a tensor that was there before."""
         if isinstance(value, Tensor):
             self._outside[id(value)] = value
+            if not value.stop_gradient:
+                self.asked.add(id(value))
         return value
 
     def number_of(self, tensor: Tensor) -> int:
@@ -167,10 +165,21 @@ class World:
         self.numbered.append(tensor)
         return len(self.numbered)
 
+    def check_write(self, tensor: Any) -> None:
+        """Declines a write in place that may reach a tensor under another name, as a branch says."""
+        if self.origins or self.joined:
+            if not self.is_outside(tensor) or any(tensor is one for one in self.numbered):
+                raise Decline("it writes to a tensor in place after a branch that gives one of several tensors")
+
+    def outside(self) -> dict[int, Tensor]:
+        """The tensors that were there before, by id."""
+        return self._outside
+
     def is_outside(self, tensor: Tensor) -> bool:
         return id(tensor) in self._outside
 
     def set_entry(self, mapping: dict, key: Any, value: Any) -> None:
+        self.check_content(mapping)
         if id(mapping) in self._fresh:
             if type(mapping) is collections.OrderedDict or isinstance(mapping, collections.OrderedDict):
                 collections.OrderedDict.__setitem__(mapping, key, value)
@@ -181,6 +190,7 @@ class World:
         self.pending.dicts.setdefault(id(mapping), (mapping, {}))[1][key] = value
 
     def delete_entry(self, mapping: dict, key: Any) -> None:
+        self.check_content(mapping)
         if id(mapping) in self._fresh:
             if isinstance(mapping, collections.OrderedDict):
                 collections.OrderedDict.__delitem__(mapping, key)
@@ -194,6 +204,7 @@ class World:
 
     def content(self, container: Any, label: str = "a container") -> Any:
         """The container to read from: itself, guarded, or the copy that has the pending writes."""
+        self.check_content(container)
         if id(container) in self._fresh or id(container) in self._arguments:
             return container
         copy = self.pending.copies.get(id(container))
@@ -218,6 +229,7 @@ class World:
 
     def writable(self, container: Any) -> Any:
         """The list or set to write to: itself if the function made it, else the copy that waits."""
+        self.check_content(container)
         if id(container) in self._fresh:
             return container
         copy = self.pending.copies.get(id(container))
@@ -254,12 +266,15 @@ class World:
             waiting = self.pending.cells.get(id(cell))
             if waiting is not None:
                 return waiting[1]
+            if (id(cell),) in self.kept:
+                return self.kept[id(cell),]
         try:
             value = cell.cell_contents
         except ValueError:
             value = ABSENT
         if id(cell) not in self._fresh:
             self.guards.cell(cell, value, label)
+        self.check_content(cell)
         return self.met(value) if id(cell) not in self._fresh else value
 
     def set_cell(self, cell: types.CellType, value: Any) -> None:
@@ -275,6 +290,8 @@ class World:
         waiting = self.pending.slots.get((id(owner), id(descriptor)))
         if waiting is not None:
             return waiting[2]
+        if (id(owner), id(descriptor), "slot") in self.kept:
+            return self.kept[id(owner), id(descriptor), "slot"]
         try:
             value = descriptor.__get__(owner)
         except AttributeError:
@@ -312,28 +329,35 @@ class World:
             self.guards.class_attribute(cls, name)
         return raw
 
-    def undone_by_itself(self) -> str | None:
-        """What the function reads and then changes, so that a program would stand for one call only.
+    def undone_by_itself(self) -> list[tuple[str, Any]]:
+        """What the function reads and then changes, so that a program would stand for one call only, and in which place.
 
         What is made at the first call and kept is no such thing: the next call finds it.
         """
+        found: list[tuple[str, Any]] = []
         for mapping, written in self.pending.dicts.values():
             for key, value in written.items():
                 then, label = self._read.get((id(mapping), key), (ABSENT, ""))
                 if then is not ABSENT and then is not None and not _C.Guards.same(then, value):
-                    return label
+                    found.append((label, KeptEntry(mapping, key)))
         for cell, value in self.pending.cells.values():
-            then = getattr(cell, "cell_contents", None)
-            if then is not None and not _C.Guards.same(then, value):
-                return "a variable of the enclosing function"
+            place = KeptCell(cell)
+            if place.name not in self.kept and place.read() is not None and not _C.Guards.same(place.read(), value):
+                found.append(("a variable of the enclosing function", place))
         for owner, descriptor, value in self.pending.slots.values():
-            then = getattr(owner, descriptor.__name__, None)
-            if then is not None and not _C.Guards.same(then, value):
-                return f"{type(owner).__name__}.{descriptor.__name__}"
+            slot = KeptSlot(owner, descriptor)
+            if slot.name not in self.kept and slot.read() is not None and not _C.Guards.same(slot.read(), value):
+                found.append((f"{type(owner).__name__}.{descriptor.__name__}", slot))
         for container, copy in self.pending.copies.values():
             if len(container) != len(copy) or not all(a is b for a, b in zip(container, copy)):
-                return f"a {type(container).__name__}"
-        return None
+                found.append((f"a {type(container).__name__}", None))
+        return found
+
+    def check_kept(self, tensors: list[Tensor]) -> None:
+        """Declines a kept tensor that the function also finds elsewhere: a write to one would be seen by the other."""
+        for tensor in tensors:
+            if self.is_outside(tensor):
+                raise Decline("it keeps a tensor in two places")
 
     # handing values to native code -----------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/run.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -184,7 +185,7 @@ Outputs Capture::record(const Op& op, Args args) {
   for (TensorMeta& m : metas) {
     if (m.data_dependent)
       for (size_t axis : unknown_axes(m.shape, args))
-        m.shape[axis] = Dim::symbol(format("u{}", (*unknown_sizes_)++), m.shape[axis].hint());
+        m.shape[axis] = size_told_by_runs(format("u{}", (*unknown_sizes_)++), m.shape[axis].hint());
     const ValueId id = add_value({m.dtype, m.shape, device});
     instruction.results.push_back(id);
     outputs.push_back(make_tensor(id));
@@ -418,6 +419,7 @@ std::vector<Constant> Capture::constants_so_far() {
   for (const PlainTensors::Entry& entry : plain_.entries()) {
     if (entry.value == kNoValue || entry.is_input || entry.cell->was_written()) continue;
     const Tensor& t = entry.tensor;
+    if (!t.is_dense()) continue;  // of the capture around this one
     const int64_t aliases = entry.original.defined() && entry.original->storage == t->storage;
     if (t->reference_count() > 1 || t->storage->reference_count() > 1 + aliases) continue;
     constants.push_back({entry.value, t});

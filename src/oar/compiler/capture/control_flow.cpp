@@ -10,6 +10,7 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/join.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -204,7 +205,7 @@ class LoopTypes {
     if (before == after || std::find(open_.begin(), open_.end(), before) != open_.end())
       return false;
     // A size that the rest of the body does not have: it will not keep the one it has now.
-    before = Dim::symbol("n", before.hint() + 5);
+    before = size_told_by_runs("n", before.hint() + 5);
     open_.push_back(before);
     return true;
   }

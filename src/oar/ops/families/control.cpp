@@ -8,6 +8,7 @@
 #include "oar/ops/families/control_runs.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/sharding/rules.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 
 // A size that only a run tells; `likely` guides capture.
 Dim open_size(Dim likely) {
-  static const Dim any = Dim::symbol("any", 0);
+  static const Dim any = size_told_by_runs("any", 0);
   return max_of(any, likely);
 }
 
@@ -139,7 +140,7 @@ Metas infer_while(const args::while_loop& a) {
   user_check(
       answer.size() == 1 && answer[0].dtype() == DType::Bool && same(answer[0].numel(), Dim(1)),
       ErrorKind::InvalidType, "the test {} must give one bool.", a.test.str());
-  static const Dim rounds = Dim::symbol("rounds", 7);
+  static const Dim rounds = size_told_by_runs("rounds", 7);
   if (a.trace) add_trace(metas, a.body, a.carried, rounds, true);
   return metas;
 }

@@ -11,6 +11,7 @@
 #include "oar/ops/gen/index.h"
 #include "oar/ops/gen/scan.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -310,7 +311,8 @@ std::vector<Tensor> Backward::starts() const {
     const Tensor& t = of_finals_[next++];
     Shape shape = t.shape();
     if (const int axis = variables_[i].axis; axis >= 0)
-      shape[static_cast<size_t>(axis)] = Dim::symbol("n", loop_.body.outputs()[i].dim(axis).hint());
+      shape[static_cast<size_t>(axis)] =
+          size_told_by_runs("n", loop_.body.outputs()[i].dim(axis).hint());
     list.push_back(Tensor::meta(shape, t.dtype(), t.device()));
   }
   append(list, sums_);

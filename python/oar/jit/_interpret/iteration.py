@@ -1,0 +1,141 @@
+"""Going over things: iterators of Python's own, generators that are interpreted, rows of tensors."""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from oar import _C
+from oar._C import Tensor
+from oar.jit._interpret import known
+from oar.jit._interpret.attributes import Attributes, has_python_method
+from oar.jit._interpret.frame import Generator
+from oar.jit._interpret.world import ABSENT, Decline, Raised, is_array
+
+__all__ = ["Iteration"]
+
+_SEQUENCES = (list, tuple, dict, set, frozenset, str, bytes, bytearray, range)
+
+
+class Iteration(Attributes):
+    """Iteration, as a part of the interpreter."""
+
+    def iterator(self, value: Any) -> Any:
+        """``iter(value)``: one of Python's own iterators, a generator that is interpreted, or an object of the user's."""
+        world, cls = self.world, type(value)
+        if isinstance(value, Generator):
+            return value
+        if cls in known.ITERATORS:
+            if not world.is_fresh(value):
+                raise Decline(f"it goes on with a {cls.__name__} from outside")
+            return value
+        if cls in _SEQUENCES or known.is_plain_type(cls):
+            if isinstance(value, known.CONTAINER_TYPES):
+                world.iterated(value)
+                value = world.content(value)
+            return world.new(self.native(lambda: iter(value)))
+        if isinstance(value, Tensor):
+            return world.new(iter(world.new(self.rows_of(value))))
+        if is_array(value):
+            world.settled(value, "iter")
+            return world.new(iter(world.new(list(value))))
+        method = world.class_attribute(cls, "__iter__")
+        if isinstance(method, types.FunctionType):
+            return self.iterator_or_object(self.call(method, [value], {}))
+        if isinstance(value, known.CONTAINER_TYPES) and method is not ABSENT:
+            world.iterated(value)
+            held = world.content(value)
+            return world.new(iter(list(held)))
+        if isinstance(value, tuple):
+            return world.new(iter(tuple(value)))
+        if method is ABSENT and has_python_method(cls, "__getitem__"):
+            from oar.jit._interpret import substitutes
+
+            return self.call(substitutes.items_of, [value], {})
+        if method is ABSENT or method is None:
+            raise Raised(TypeError(f"'{cls.__name__}' object is not iterable"))
+        if isinstance(value, type) and hasattr(value, "__members__"):
+            return world.new(iter(list(value.__members__.values())))
+        raise Decline(f"it goes over a {cls.__name__}")
+
+    def iterator_or_object(self, value: Any) -> Any:
+        if isinstance(value, Generator) or type(value) in known.ITERATORS:
+            return self.iterator(value)
+        if isinstance(self.world.class_attribute(type(value), "__next__"), types.FunctionType):
+            return value
+        raise Decline(f"it goes over a {type(value).__name__}")
+
+    def rows_of(self, value: Tensor) -> list:
+        if value.ndim == 0:
+            raise Raised(TypeError("a 0-d tensor cannot be iterated over."))
+        count = value.shape[0]
+        if isinstance(count, _C.Dim):
+            raise Decline("it goes over a tensor of open size")
+        return self.on_tensors(lambda: [value[i] for i in range(count)], value)
+
+    def next_of(self, value: Any) -> Any:
+        """``next(value)``; the end is ``StopIteration``, raised as the function's exception."""
+        if isinstance(value, Generator):
+            return self.resume(value, None)
+        cls = type(value)
+        if cls in known.ITERATORS:
+            if not self.world.is_fresh(value):
+                raise Decline(f"it takes the next of a {cls.__name__} from outside")
+            self.check_iterator(value)
+            try:
+                return next(value)
+            except StopIteration as stop:
+                raise Raised(stop) from None
+        method = self.world.class_attribute(cls, "__next__")
+        if isinstance(method, types.FunctionType):
+            return self.call(method, [value], {})
+        raise Decline(f"it takes the next of a {cls.__name__}")
+
+    def check_iterator(self, value: Any) -> None:
+        """Declines where somebody else may go on with it from the same place."""
+
+    def iterate(self, value: Any) -> Iterator[Any]:
+        """Goes over it, for the interpreter's own loops."""
+        it = self.iterator(value)
+        while True:
+            try:
+                item = self.next_of(it)
+            except Raised as raised:
+                if isinstance(raised.error, StopIteration):
+                    return
+                raise
+            yield item
+
+    def resume(self, generator: Generator, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _make_iterator(self, cls: type, args: list, kwargs: dict) -> Any:
+        made = []
+        for arg in args:
+            if arg is None or isinstance(arg, (int, str)) and cls not in (zip, enumerate, itertools.chain):
+                made.append(arg)
+                continue
+            if isinstance(arg, (int, float)) or isinstance(arg, Tensor) and cls is itertools.repeat:
+                made.append(arg)
+                continue
+            it = self.iterator(arg)
+            if type(it) not in known.ITERATORS:
+                it = self.world.new(iter(list(self.iterate(it))))  # interpreted: go through it now
+            made.append(it)
+        if cls in (itertools.repeat,):
+            made = list(args)
+        if cls is reversed:
+            return self._reversed(args[0])
+        kwargs = {k: self.world.settled(v, cls.__name__) for k, v in kwargs.items()}
+        return self.world.new(self.native(lambda: cls(*made, **kwargs)))
+
+    def _reversed(self, value: Any) -> Any:
+        method = _C.Guards.lookup(type(value), "__reversed__")
+        if isinstance(method, types.FunctionType):
+            return self.iterator(self.call(method, [value], {}))
+        if type(value) in _SEQUENCES or isinstance(value, known.CONTAINER_TYPES) or known.is_plain_type(type(value)):
+            held = self.world.content(value) if isinstance(value, known.CONTAINER_TYPES) else value
+            return self.world.new(self.native(lambda: reversed(held)))
+        return self.world.new(iter(list(self.iterate(value))[::-1]))

@@ -1,0 +1,121 @@
+"""Functions of this package that the interpreter does in its own way."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from typing import Any
+
+from oar import _C
+from oar.framework import unique_name
+from oar.jit._interpret import asking, calls, known
+from oar.jit._interpret.calls import builtin
+from oar.jit._interpret.machine import Machine
+from oar.jit._interpret.world import ABSENT, Decline, Restart
+from oar.nn.layer.layers import Layer
+from oar.optimizer.optimizer import Optimizer
+
+
+@builtin(_C.outside_capture)
+def _outside_capture(m: Machine, args: list, kwargs: dict) -> Any:
+    """Something that lasts is made now, for good; then the function is looked at anew."""
+    if m.forked or m.raised:
+        raise Decline("something that lasts is made where a tensor says so")
+    held = [cell.cell_contents for cell in args[0].__closure__ or ()]
+    if any(m.world.pending.touches(value) for value in held):
+        raise Decline("it changes what something that lasts is made of")
+    _C.outside_capture(args[0])
+    raise Restart
+
+
+@builtin(_C.make_tensor)
+def _make_tensor(m: Machine, args: list, kwargs: dict) -> Any:
+    what = "to_tensor"
+    args = [m.world.settled(a, what) for a in args]
+    # A copy of the constant: writes to it are the program's, and must not last.
+    return m.on_tensors(lambda: _C.ops.assign(_C.make_tensor(*args, **kwargs)))
+
+
+@builtin(_C.op)
+def _op(m: Machine, args: list, kwargs: dict) -> Any:
+    return m.run_pure(_C.op, args, kwargs)
+
+
+@builtin(_C.call_key)
+def _call_key(m: Machine, args: list, kwargs: dict) -> Any:
+    raise Decline("it calls a captured function in an unusual way")
+
+
+def _derivative_of(function: Any) -> Any:
+    def run(m: Machine, args: list, kwargs: dict) -> Any:
+        args = [m.world.settled(a, function.__name__) for a in args]
+        kwargs = {k: m.world.settled(v, function.__name__) for k, v in kwargs.items()}
+        asking.check_backward(m.world, "it asks for gradients")
+        return m.world.new_deep(m.on_tensors(lambda: function(*args, **kwargs)))
+
+    return run
+
+
+builtin(_C.backward)(_derivative_of(_C.backward))
+builtin(_C.grad)(_derivative_of(_C.grad))
+
+
+@builtin(inspect.isgeneratorfunction)
+def _isgeneratorfunction(m: Machine, args: list, kwargs: dict) -> Any:
+    function = args[0]
+    if isinstance(function, types.FunctionType) and not m.world.is_fresh(function):
+        m.world.guards.function(function)
+    return inspect.isgeneratorfunction(function)
+
+
+@builtin(functools.update_wrapper)
+def _update_wrapper(m: Machine, args: list, kwargs: dict) -> Any:
+    wrapper, wrapped = args[0], args[1]
+    if not m.world.is_fresh(wrapper) or kwargs:
+        raise Decline("it wraps a function that was made outside")
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        found = m.find_attribute(wrapped, name)
+        if found is not ABSENT:
+            setattr(wrapper, name, found)
+    wrapper.__wrapped__ = wrapped
+    return wrapper
+
+
+def _before_a_run(m: Machine, args: list, kwargs: dict) -> None:
+    """The learning rate is a tensor that programs read: it is brought up to date before every run."""
+    optimizer = args[0]
+    rate = optimizer.__dict__["_learning_rate"]  # no guard: what it says is read before every run
+    if m.world.pending.touches(optimizer) or m.was_acted_on(rate) or m.world.pending.touches(rate):
+        raise Decline("it changes the learning rate before a step")
+    refresh = types.MethodType(Optimizer._refresh_lr, optimizer)
+    if refresh not in m.before:
+        m.before.append(refresh)
+        _C.outside_capture(refresh)
+
+
+calls._FUNCTIONS[Optimizer._refresh_lr] = _before_a_run
+
+
+def _generate_name(m: Machine, args: list, kwargs: dict) -> Any:
+    """The name of a layer that is made inside: the count goes on at every run, as it would without a program."""
+    if m.frames[-1].code.raw is not Layer.__init__.__code__:
+        raise Decline("it asks for a unique name, which is another one at every call")
+    m.world.pending.calls.append((unique_name.generate, tuple(args), {}))
+    return m.world.new(known.UniqueName())
+
+
+def _look_at_name(m: Machine, args: list, kwargs: dict) -> Any:
+    raise Decline("it looks at the name of a layer that it made, which is another one at every call")
+
+
+def _full_name(m: Machine, args: list, kwargs: dict) -> Any:
+    if isinstance(vars(args[0]).get("_full_name"), known.UniqueName):
+        _look_at_name(m, args, kwargs)
+    return m.call_function(Layer.full_name, args, kwargs)
+
+
+calls._FUNCTIONS[known.UniqueName.__eq__] = _look_at_name
+calls._FUNCTIONS[Layer.full_name] = _full_name
+calls._FUNCTIONS[unique_name.generate] = _generate_name
+calls._FUNCTIONS[unique_name.same_names] = lambda m, args, kwargs: args[0]

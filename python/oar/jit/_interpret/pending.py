@@ -1,0 +1,29 @@
+"""Changes outside that an interpreted function wants: they wait, and are made after every run."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+__all__ = ["PendingWrites"]
+
+
+class PendingWrites:
+    """Changes outside that wait until the program has run."""
+
+    def __init__(self) -> None:
+        self.dicts: dict[int, tuple[dict, dict]] = {}  # by id: the dictionary, and what is written under its keys
+        self.copies: dict[int, tuple[Any, Any]] = {}  # by id: a list or set, and the copy that takes its place
+        self.additions: dict[int, tuple[Any, list]] = {}  # by id: a list or set, and calls that only add to it
+        self.cells: dict[int, tuple[types.CellType, Any]] = {}
+        self.slots: dict[tuple[int, int], tuple[Any, Any, Any]] = {}  # the object, its descriptor, the value
+        self.calls: list[tuple[Any, tuple, dict]] = []  # functions to call, such as print
+
+    def __bool__(self) -> bool:
+        return bool(self.dicts or self.copies or self.additions or self.cells or self.slots or self.calls)
+
+    def touches(self, value: Any) -> bool:
+        """Whether something in the object itself is to be changed."""
+        own = getattr(value, "__dict__", None)
+        held = (self.dicts, self.copies, self.additions)
+        return any(id(value) in one for one in held) or id(own) in self.dicts
