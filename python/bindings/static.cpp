@@ -1,10 +1,12 @@
 // Programs that stay open: what `oar.static` writes, call by call.
 #include "common.h"
+#include "oar/base/scope_guard.h"
 #include "oar/compiler/capture/known.h"
 #include "oar/compiler/executor.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
+#include "oar/tensor/read_hook.h"
 #include "programs.h"
 
 namespace oar::python {
@@ -409,6 +411,16 @@ std::optional<Program> constant_part_of(const Tensor& t) {
   return constant_part(*capture, t);
 }
 
+// The elements of a tensor that follow from constants and sizes. Constants are the capture's own: that they are read
+// here is nothing that a program depends on.
+std::optional<std::vector<Dim>> constant_sizes(const Tensor& t) {
+  const std::optional<Program> part = constant_part_of(t);
+  if (!part) return std::nullopt;
+  const ReadHook hook = std::exchange(t_read_hook, nullptr);
+  const ScopeGuard restore([&] { t_read_hook = hook; });
+  return as_sizes(*part);
+}
+
 }  // namespace
 
 Tensor known_value(const Tensor& t) {
@@ -424,14 +436,11 @@ namespace {
 PyObject* known_size(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(object);
-    const std::optional<Program> part = constant_part_of(t);
-    if (!part || !is_integral(t.dtype()) || t.dtype() == DType::Bool || !(t.numel() == Dim(1)))
+    if (!is_integral(t.dtype()) || t.dtype() == DType::Bool || !(t.numel() == Dim(1)))
       Py_RETURN_NONE;
-    const std::optional<std::vector<Dim>> sizes = as_sizes(*part);
-    if (sizes) return from_dim(sizes->at(0));
-    const Tensor value = known_value(t);
-    if (!value.is_dense()) Py_RETURN_NONE;
-    return from_dim(value.to_vector<int64_t>().at(0));
+    const std::optional<std::vector<Dim>> sizes = constant_sizes(t);
+    if (!sizes) Py_RETURN_NONE;
+    return from_dim(sizes->at(0));
   });
 }
 
@@ -440,8 +449,7 @@ PyMethodDef kKnown[] = {{"known_size", known_size, METH_O, nullptr}, {}};
 }  // namespace
 
 std::vector<Dim> known_sizes(const Tensor& t) {
-  if (const std::optional<Program> part = constant_part_of(t); part && !part->symbols.empty())
-    if (std::optional<std::vector<Dim>> sizes = as_sizes(*part)) return std::move(*sizes);
+  if (std::optional<std::vector<Dim>> found = constant_sizes(t)) return std::move(*found);
   std::vector<Dim> sizes;
   for (int64_t v : known_value(t).to_vector<int64_t>()) sizes.push_back(v);
   return sizes;

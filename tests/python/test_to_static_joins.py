@@ -175,7 +175,25 @@ def break_out_of_a_context(t):
     return w * t
 
 
+def detached_first(t):
+    if t[0, 0] > 0.2:
+        u, y = t.detach()[0], t * 2
+    else:
+        u, y = t.detach()[1], t * 3
+    return y + u
+
+
+def detached_first_in_a_loop(t):
+    n = oar.zeros([])
+    y = t * 1
+    while n < 3:
+        y = y + t.detach()[0] * t
+        n = n + 1
+    return y
+
+
 WHOLE = [
+    detached_first, detached_first_in_a_loop,
     constant_or_not, detached_or_not, zeros_or_not, argument_or_detached, sum_of_a_loop_from_zeros,
     loop_that_may_not_begin, no_grad_or_not, one_list_under_two_names, pop_in_both_branches,
     items_of_a_list_in_a_loop, entries_of_a_dictionary_in_a_loop, queue_in_a_loop, tuple_in_a_loop,

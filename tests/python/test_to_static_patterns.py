@@ -122,7 +122,7 @@ def test_sizes_as_tensors_in_arithmetic(static, x):
         yield f(x(rows, 3, 4))
 
 
-@side_by_side
+@assert_whole
 def test_sizes_as_tensors_in_slices_and_ranges(static, x):
     @static
     def f(t):

@@ -37,8 +37,10 @@ Tensor Capture::with_flow(const Tensor& t) {
   const ValueId value = value_of(t);
   const History* h = maybe_history(t);
   const bool recorded = t.has(kRecording), node = h && h->node;
+  const bool made_here = t.kind() == Kind::Symbolic && symbolic_payload(t).capture == serial_;
   if (flow_->is_active(value)) {
-    const bool source = flow_->handles.contains(t.impl()) || (!around_ && t.is_dense());
+    // What comes from outside may have been met first through a detached handle.
+    const bool source = flow_->handles.contains(t.impl()) || !made_here;
     if (!recorded || !(node || source)) return make_tensor(stopped(value));
     if (const auto source = flow_->sources.find(value);
         source != flow_->sources.end() && !source->second.defined())
@@ -50,7 +52,6 @@ Tensor Capture::with_flow(const Tensor& t) {
     if (recorded) flow_->activate(value);
     return t;
   }
-  const bool made_here = t.kind() == Kind::Symbolic && symbolic_payload(t).capture == serial_;
   user_check(!(recorded && node && made_here) || dynamic_cast<const OpNode*>(h->node.get()),
              ErrorKind::Unsupported,
              "{} has a derivative of its own, which is lost inside a branch or loop.\nhint: Call "
