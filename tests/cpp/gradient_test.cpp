@@ -4,8 +4,8 @@
 
 #include "autograd_util.h"
 #include "oar/autograd/engine.h"
-#include "oar/ops/core/operators.h"
 #include "oar/compiler/trained_program.h"
+#include "oar/ops/core/operators.h"
 
 namespace oar {
 namespace {

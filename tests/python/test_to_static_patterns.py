@@ -2,7 +2,7 @@
 
 import collections
 
-from eager_twin import assert_whole, side_by_side
+from eager_twin import assert_whole
 
 import oar
 from oar import nn
