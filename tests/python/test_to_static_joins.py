@@ -260,3 +260,34 @@ def test_a_size_knows_that_only_a_run_tells_it():
 
     oar.jit.capture(f, [oar.static.InputSpec([None, 3])])
     assert seen == [False, True, True]
+
+
+@side_by_side
+def test_a_branch_under_no_grad_beside_one_that_flows(static, x):
+    @static
+    def f(t, u):
+        with oar.no_grad():
+            if t.sum() < 0:
+                t = t.sin()
+        return (t * u).sum()
+
+    for fill in (1.0, -1.0, 0.5):
+        yield f(x(2, 3, fill=fill), x(2, 3))
+
+
+@side_by_side
+def test_a_loop_under_no_grad_with_continue(static, x):
+    @static
+    def f(t, u):
+        start = t
+        with oar.no_grad():
+            i = oar.zeros([])
+            while i < 3 and t.mean() < 0.6:
+                i = i + 1
+                t = t.sin()
+                if len(t.shape) == 2:
+                    continue
+        return (t * u).sum() + start.sum()
+
+    for fill in (1.0, -1.0, 0.5):
+        yield f(x(2, 3, fill=fill), x(2, 3))

@@ -287,7 +287,7 @@ void Run::run_node(Pending& pending) {
   }
   if (restricted_ && !useful_.contains(&node)) return;
   const devices::Scope device(node.results.empty() ? devices::current() : node.results[0].device);
-  for (uint32_t i = 0; i < pending.cotangents.size(); ++i) {
+  for (uint32_t i = 0; i < pending.cotangents.size() && !node.takes_missing_cotangents(); ++i) {
     const Node::ResultMeta& meta = node.results[i];
     if (!pending.cotangents[i].defined() && is_differentiable(meta.dtype))
       pending.cotangents[i] = zeros(meta.shape, meta.dtype);

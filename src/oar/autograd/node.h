@@ -33,6 +33,8 @@ class Node : public RefCounted {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  // Does it want to know which results have no gradient? Else those get zeros.
+  virtual bool takes_missing_cotangents() const { return false; }
   // Gradients of the inputs from those of the results; one per edge.
   virtual Grads apply(TensorList cotangents, std::span<const bool> needed) = 0;
   virtual std::string name() const = 0;

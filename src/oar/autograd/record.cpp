@@ -415,8 +415,9 @@ thread_local CustomNode* t_running = nullptr;
 
 class CustomNode final : public Node {
  public:
-  CustomNode(std::string name, CustomBackward backward)
-      : name_(std::move(name)), backward_(std::move(backward)) {}
+  CustomNode(std::string name, CustomBackward backward, Missing missing)
+      : name_(std::move(name)), backward_(std::move(backward)), missing_(missing) {}
+  bool takes_missing_cotangents() const override { return missing_ == Missing::Undefined; }
   Grads apply(TensorList cotangents, std::span<const bool>) override {
     user_check(static_cast<bool>(backward_), ErrorKind::Runtime,
                "the graph behind {} has been freed by an earlier backward.\nhint: Pass "
@@ -442,6 +443,7 @@ class CustomNode final : public Node {
  private:
   std::string name_;
   CustomBackward backward_;
+  Missing missing_;
 };
 
 }  // namespace
@@ -473,7 +475,7 @@ Tensor fitting_gradient(Tensor gradient, const Edge& edge, std::string_view sour
 }
 
 std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
-                                    CustomBackward backward, std::string name) {
+                                    CustomBackward backward, std::string name, Missing missing) {
   if (const int level = dual_level(inputs); level > 0)
     return custom_dual(inputs, forward, backward, name, level);
   bool recorded = false;
@@ -487,7 +489,7 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
   if (!recorded) return outputs;
   for (const Tensor& t : inputs)
     if (t.defined()) refresh_view_history(t);
-  auto node = make_intrusive<CustomNode>(std::move(name), std::move(backward));
+  auto node = make_intrusive<CustomNode>(std::move(name), std::move(backward), missing);
   for (const Tensor& t : inputs) node->edges.push_back(t.defined() ? edge_of(t) : Edge{});
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor& t = outputs[i];

@@ -53,11 +53,13 @@ Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangent
                std::span<const bool> needed = {});
 
 // A function with a derivative of its own. `backward` gets the results' cotangents and returns one
-// gradient per input.
+// gradient per input. Results that nothing was computed from get zeros, or, with `Missing::Undefined`, undefined tensors.
+enum class Missing : uint8_t { Zeros, Undefined };
 using CustomForward = std::function<std::vector<Tensor>(TensorList inputs)>;
 using CustomBackward = std::function<std::vector<Tensor>(TensorList cotangents)>;
 std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
-                                    CustomBackward backward, std::string name = "custom");
+                                    CustomBackward backward, std::string name = "custom",
+                                    Missing missing = Missing::Zeros);
 // Inside such a backward: the alias of a result, with its place on the tape. A backward that kept the result itself
 // would keep its own node alive for ever.
 Tensor result_of_custom(const Tensor& alias, uint32_t index);

@@ -98,12 +98,14 @@ class TrainedProgram::Saved {
   std::vector<Tensor> backward(TensorList cotangents) {
     const JointProgram& joint = parts_->joint;
     std::vector<Tensor> given = grad_enabled() ? inputs_ : kept_;
+    std::vector<bool> arrived;
     for (size_t k = 0; k < joint.cotangents.size(); ++k) {
       const Tensor& t = cotangents[joint.cotangents[k]];
       const ValueType& type = joint.program.type_of(joint.program.inputs[joint.inputs + k]);
+      arrived.push_back(t.defined());
       given.push_back(t.defined() ? t : zeros(shapes_[joint.cotangents[k]], type.dtype));
     }
-    if (grad_enabled()) return differentiable(given);
+    if (grad_enabled()) return present(differentiable(given), arrived);
     user_check(!gone_, ErrorKind::Runtime,
                "what the gradient of the program {} needs was freed by an earlier backward, which "
                "failed.\nhint: Run the program again.",
@@ -119,7 +121,7 @@ class TrainedProgram::Saved {
     for (const RowsOutput& r : parts_->rows)
       made[r.values] = selected(made[r.values], made[r.numbers], r.shape);
     made.resize(made.size() - parts_->rows.size());
-    return made;
+    return present(std::move(made), arrived);
   }
 
   void remember_shapes(TensorList outputs) {
@@ -139,6 +141,20 @@ class TrainedProgram::Saved {
                  program.name, instruction.op->name());
     std::vector<Tensor> made = replay(program, given);
     made.erase(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(parts_->joint.outputs));
+    return made;
+  }
+
+  // As in eager mode, what nothing leads to has no gradient. The flags are the last of what was computed.
+  std::vector<Tensor> present(std::vector<Tensor> made, const std::vector<bool>& arrived) const {
+    const JointProgram& joint = parts_->joint;
+    const size_t count = made.size() - joint.flags;
+    const auto is_true = [&](size_t flag) {
+      const Tensor& t = made[count + flag];
+      return !t.is_dense() || t.item_int() != 0;  // inside a capture only a run of it will tell
+    };
+    for (size_t k = 0; k < count; ++k)
+      if (!joint.presence[k].holds(arrived, is_true)) made[k] = Tensor();
+    made.resize(count);
     return made;
   }
 
@@ -244,7 +260,8 @@ std::vector<Tensor> TrainedProgram::run(TensorList inputs) const {
   auto saved = std::make_shared<Saved>(parts_, inputs);
   std::vector<Tensor> outputs = custom_function(
       sources, [&](TensorList) { return saved->forward(); },
-      [saved](TensorList cotangents) { return saved->backward(cotangents); }, joint.program.name);
+      [saved](TensorList cotangents) { return saved->backward(cotangents); }, joint.program.name,
+      Missing::Undefined);
   saved->remember_shapes(outputs);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (std::find(joint.cotangents.begin(), joint.cotangents.end(), i) == joint.cotangents.end())

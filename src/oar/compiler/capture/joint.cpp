@@ -108,6 +108,8 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
     joint.inputs = joint.program.inputs.size();
     joint.outputs = joint.program.outputs.size();
   }
+  if (joint.differentiable())
+    joint.presence = find_presence(joint.program, joint.inputs, joint.outputs, &joint.flags);
   joint.reads = under_way.reads();
   joint.kept = under_way.payloads();
   for (const State& s : joint.program.states)

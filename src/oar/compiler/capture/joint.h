@@ -5,17 +5,20 @@
 #include <optional>
 
 #include "oar/compiler/capture/capture.h"
+#include "oar/compiler/capture/presence.h"
 
 namespace oar {
 
 struct JointProgram {
-  // Inputs: the function's, then the cotangents. Outputs: the function's, then the gradients.
+  // Inputs: the function's, then the cotangents. Outputs: the function's, then the gradients, then the flags that tell which of them there are.
   Program program;
   size_t inputs = 0, outputs = 0;  // of the function, gradients outside included
   size_t results = 0;              // outputs without those
   std::vector<size_t> cotangents;  // per cotangent: the output that it belongs to
   std::vector<size_t> of_inputs;   // inputs that have a gradient, in order
   std::vector<Tensor> of_states;   // then the tensors outside that have one
+  std::vector<Presence> presence;  // of each of these gradients
+  size_t flags = 0;
   // A function that calls backward() itself: after its inputs come the gradients that it reads,
   // behind its outputs those that it leaves behind.
   std::vector<OutsideGradient> gradients;
@@ -38,7 +41,7 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
 struct Halves {
   // Inputs: the function's. Outputs: the function's, then what the backward half reads.
   Program forward;
-  // Inputs: what it reads, then the cotangents. Outputs: the gradients.
+  // Inputs: what it reads, then the cotangents. Outputs: the gradients, then the flags.
   Program backward;
 };
 

@@ -26,6 +26,7 @@ void Capture::Flow::add_source(ValueId id, const Tensor& t) {
   if (!is_differentiable(t.dtype())) return;
   activate(id);
   sources.emplace(id, Tensor());
+  if (t.has(kRecording)) asked.insert(id);
   handles.insert(t.impl());
 }
 
@@ -113,12 +114,14 @@ void Capture::end_flow(bool keep_stops) {
   keeps_stops_ = keep_stops;
 }
 
-// A source through which nothing flowed needs no stop.
+// A source through which nothing flowed needs no stop; but what stands beside a region may let something flow through a tensor that asks for
+// its gradient, which reaches the region too.
 void Capture::forget_stops(bool idle_only) {
   Aliases aliases(program_);
   for (const auto& [value, result] : flow_->stopped) {
     const auto source = flow_->sources.find(value);
-    const bool idle = source != flow_->sources.end() && !source->second.defined();
+    const bool idle = source != flow_->sources.end() && !source->second.defined() &&
+                      !(around_ && flow_->asked.contains(value));
     if (idle || !idle_only) aliases.set(result, value);
   }
   if (!aliases.any()) return;

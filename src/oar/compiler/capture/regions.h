@@ -56,6 +56,7 @@ struct Capture::Flow {
   std::vector<bool> active;                      // by value
   std::unordered_map<ValueId, ValueId> stopped;  // the value that without_gradient made of one
   std::unordered_map<ValueId, Tensor> sources;  // from outside, with the handle that is on the tape
+  std::unordered_set<ValueId> asked;            // sources that ask for their gradient
   std::unordered_set<const TensorImpl*> handles;  // of sources
   bool on_tape = false;                           // a recorded call is running
 };

@@ -1,0 +1,37 @@
+// Which gradients a run of the backward half really gives.
+//
+// In eager mode a tensor has no gradient if nothing leads to it from the results whose gradient is asked for. A program computes zeros there, and
+// an optimiser would take them for a gradient. So each gradient knows which cotangents lead to it, and through which branches.
+#pragma once
+
+#include <vector>
+
+#include "oar/ir/program.h"
+
+namespace oar {
+
+struct Presence {
+  // Cotangents that lead to the gradient, by number; `flag`: … if this one of the extra outputs, a bool, is true.
+  struct Term {
+    std::vector<bool> cotangents;
+    std::ptrdiff_t flag = -1;
+  };
+  std::vector<Term> terms;
+
+  // Is there a gradient, if these cotangents are given? `is_true` looks at an extra output.
+  template <class IsTrue>
+  bool holds(const std::vector<bool>& given, IsTrue&& is_true) const {
+    for (const Term& term : terms) {
+      bool any = false;
+      for (size_t k = 0; k < given.size(); ++k) any |= given[k] && term.cotangents[k];
+      if (any && (term.flag < 0 || is_true(static_cast<size_t>(term.flag)))) return true;
+    }
+    return false;
+  }
+};
+
+// For each output behind the first `outputs`, where the inputs behind the first `inputs` are cotangents. Appends the extra outputs to the program
+// and tells in `extra` how many there are.
+std::vector<Presence> find_presence(Program& program, size_t inputs, size_t outputs, size_t* extra);
+
+}  // namespace oar
