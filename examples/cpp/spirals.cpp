@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "oar/compiler/capture/capture.h"
+#include "oar/compiler/executor.h"
 #include "oar/ir/print.h"
 #include "oar/oar.h"
-#include "oar/runtime/executor.h"
 
 using oar::Tensor;
 namespace nn = oar::nn;

@@ -77,7 +77,7 @@ def load(name: str, sources: Sequence[str], extra_cxx_cflags: Sequence[str] | No
         >>> with open(source, "w") as file:
         ...     _ = file.write('''
         ...         #include "oar/extension/extension.h"
-        ...         #include "oar/ops/operators.h"
+        ...         #include "oar/ops/core/operators.h"
         ...         static oar::OpDef halve() {
         ...           return {
         ...               .schema = "docs_halve(Tensor x) -> Tensor",
