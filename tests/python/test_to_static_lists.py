@@ -1,7 +1,7 @@
 """Lists that branches and loops append to, and loops over the rows of tensors."""
 
 import pytest
-from eager_twin import over_values, run_side_by_side
+from eager_twin import over_values, run_side_by_side, side_by_side
 
 import oar
 
@@ -260,3 +260,17 @@ RIGHT = [length_of_a_grown_list, items_of_other_sizes, grown_list_as_result, wri
 @pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
 def test_as_in_eager_mode(function, derivatives):
     run_side_by_side(over_values(function), derivatives, rtol=1e-4)
+
+
+@side_by_side
+def test_a_list_that_a_branch_extends_and_nobody_reads(static, x):
+    @static
+    def f(t):
+        items = [t, t]
+        if (t > 0.9).any():
+            items += t
+            t = oar.concat([t, t], 1)
+        return t
+
+    for fill in (1.0, 0.0, 2.0):
+        yield f(x(2, 3, fill=fill))

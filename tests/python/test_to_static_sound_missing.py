@@ -68,3 +68,21 @@ def test_weight_decay_leaves_the_branch_not_taken_alone(static, x):
         optimizer.step()
         optimizer.clear_grad(set_to_zero=False)
         yield [p.numpy().tolist() for layer in (a, b) for p in layer.parameters()]
+
+
+@side_by_side
+def test_results_with_a_gradient_beside_a_backward_inside(static, x):
+    a, b = nn.Linear(3, 2), nn.Linear(3, 2)
+
+    @static
+    def f(t):
+        loss = a(t).sum()
+        loss.backward()
+        a.clear_gradients()
+        return b(t).sum()
+
+    for fill in (1.0, 2.0):
+        made = f(x(4, 3, fill=fill, grad=False))
+        yield made.stop_gradient
+        made.backward()
+        yield b.weight.grad.numpy().tolist()

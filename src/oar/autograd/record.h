@@ -15,6 +15,7 @@ class OpNode final : public Node, public FreeListed<OpNode> {
   Grads apply(TensorList cotangents, std::span<const bool> needed) override;
   std::string name() const override { return op_.name(); }
   void free_saved() override;
+  bool is_freed() const { return freed_; }
   bool is_view() const { return op_.has(Trait::View); }
   // Of a view: adds the cotangent to the part of `sum`, a tensor like the base, that it would show.
   // Answers false, and does nothing, where the op is not such a view.

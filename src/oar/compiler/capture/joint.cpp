@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "oar/autograd/engine.h"
+#include "oar/autograd/record.h"
 #include "oar/compiler/passes/backward.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
@@ -30,6 +31,13 @@ class WithoutLeafHooks {
  private:
   std::vector<std::pair<Tensor, decltype(History::leaf_hooks)>> taken_;
 };
+
+// Has a backward() already gone over what the tensor was computed from?
+bool has_freed_graph(const Tensor& t) {
+  const History* history = maybe_history(t);
+  const auto* node = history ? dynamic_cast<const OpNode*>(history->node.get()) : nullptr;
+  return node && node->is_freed();
+}
 
 }  // namespace
 
@@ -70,7 +78,13 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
     for (size_t i = 0; i < results.size(); ++i) {
       user_check(results[i].defined(), ErrorKind::InvalidType,
                  "the captured function returned an undefined tensor.");
-      if (stop_gradient(results[i]) || !grad_enabled() || own_backward) continue;
+      if (stop_gradient(results[i]) || !grad_enabled()) continue;
+      if (own_backward) {
+        user_check(has_freed_graph(results[i]), ErrorKind::Unsupported,
+                   "the captured function calls backward(), and one of its results has a gradient "
+                   "of its own.\nhint: Return it detached, or leave backward() to the caller.");
+        continue;
+      }
       joint.cotangents.push_back(i);
       roots.push_back(results[i]);
       cotangents.push_back(

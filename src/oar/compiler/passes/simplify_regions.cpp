@@ -66,12 +66,26 @@ bool drop_unread_operands(Instruction& call) {
   });
 }
 
-bool drop_unread_results(Instruction& call, const std::vector<int>& uses) {
+// Does a run learn an open size from the result, which other calls may be given as a number?
+bool tells_size(const Program& program, const Instruction& call, ValueId result) {
+  std::vector<Dim> known;
+  for_each_operand(call, [&](ValueId id) {
+    for (Dim d : program.type_of(id).shape)
+      for (Dim symbol : d.symbols()) known.push_back(symbol);
+  });
+  for (Dim d : program.type_of(result).shape)
+    for (Dim symbol : d.symbols())
+      if (std::find(known.begin(), known.end(), symbol) == known.end()) return true;
+  return false;
+}
+
+bool drop_unread_results(const Program& program, Instruction& call, const std::vector<int>& uses) {
   if (call.op->name() != "switch_case" || call.results.empty()) return false;
   std::vector<bool> kept;
   const size_t made = as_programs(attribute(call, "branches"))[0]->outputs().size();
   for (size_t i = 0; i < call.results.size(); ++i)  // after what branches make, the trace
-    kept.push_back(i >= made || uses[static_cast<size_t>(call.results[i])] > 0);
+    kept.push_back(i >= made || uses[static_cast<size_t>(call.results[i])] > 0 ||
+                   tells_size(program, call, call.results[i]));
   if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
   if (std::none_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;  // dead
   keep(call.results, 0, kept);
@@ -174,7 +188,7 @@ bool simplify_regions(Program& program) {
   const std::vector<int> uses = count_uses(program);
   for (Instruction& call : program.body.instructions) {
     if (!has_regions(call)) continue;
-    changed |= drop_unread_results(call, uses);
+    changed |= drop_unread_results(program, call, uses);
     changed |= run_passes_inside(call);
     changed |= drop_unread_operands(call);
   }
