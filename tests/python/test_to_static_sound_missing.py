@@ -1,6 +1,6 @@
 """Tensors that nothing leads to have no gradient, in captured functions as in eager mode: not zeros, which optimisers would take for one."""
 
-from eager_twin import side_by_side
+from eager_twin import Box, side_by_side
 
 import oar
 from oar import nn
@@ -86,3 +86,22 @@ def test_results_with_a_gradient_beside_a_backward_inside(static, x):
         yield made.stop_gradient
         made.backward()
         yield b.weight.grad.numpy().tolist()
+
+
+@side_by_side
+def test_an_argument_that_is_handed_through_stays_as_it_was(static, x):
+    norm, keeper = nn.BatchNorm1D(3), Box(last=None)
+
+    @static
+    def f(t):
+        keeper.last = t.detach()
+        rounds = oar.zeros([])
+        while rounds < 3 and t.mean() < 0.6:
+            rounds = rounds + 1
+            t = oar.clip(norm(t), -3, 3)
+        return t * 2
+
+    for grad in (True, False):
+        t = x(2, 3, grad=grad)
+        f(t)
+        yield t.stop_gradient, keeper.last.stop_gradient

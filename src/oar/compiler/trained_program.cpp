@@ -89,6 +89,11 @@ class TrainedProgram::Saved {
     const auto own = made.begin() + static_cast<std::ptrdiff_t>(parts_->joint.outputs);
     kept_.assign(own, made.end());
     made.erase(own, made.end());
+    for (Tensor& t :
+         made)  // what is handed through goes on the tape, and the caller's own tensor stays off it
+      if (std::any_of(inputs_.begin(), inputs_.end(),
+                      [&](const Tensor& i) { return t.is_same(i); }))
+        t = Tensor(t->alias());
     for (const Tensor& t : kept_) versions_.emplace_back(t->storage, t->storage->version());
     for (const State& s : parts_->backward.program().states)
       versions_.emplace_back(s.tensor->storage, s.tensor->storage->version());
