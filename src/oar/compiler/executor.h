@@ -5,7 +5,7 @@
 
 namespace oar {
 
-// Passes for the kernels at hand; then ops that no kernel takes are taken apart. The sizes of the program are known.
+// Runs the passes for the device's kernels, then `expand`. All sizes of the program must be known.
 void prepare_to_run(Program& program);
 
 class Executor : public Runner {

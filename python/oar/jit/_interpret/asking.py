@@ -50,7 +50,7 @@ def pass_on(world: World, made: Any, inputs: Any) -> None:
 
 
 def check_backward(world: World, what: str) -> None:
-    """Declines gradients inside that only some ways give: a tensor that has none is not one whose gradient is zero."""
+    """Declines ``backward()`` if a branch decides which tensors get a gradient: no gradient is not a gradient of zeros."""
     check(world, what)
     if world.asked_one_way:
         raise Decline(f"{what}, and a branch tells which tensors have a gradient")

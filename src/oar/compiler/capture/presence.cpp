@@ -119,7 +119,7 @@ class Finding {
   ValueId taken(ValueId index, const std::vector<bool>& which) {
     const auto key = std::pair(index, which);
     if (const auto found = taken_.find(key); found != taken_.end()) return found->second;
-    // A number that is none of the branches' takes the last one.
+    // An index out of range takes the last branch.
     const bool with_last = which.back();
     ValueId flag = kNoValue;
     for (size_t i = 0; i + 1 < which.size(); ++i) {

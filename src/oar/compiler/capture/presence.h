@@ -30,8 +30,8 @@ struct Presence {
   }
 };
 
-// For each output behind the first `outputs`, where the inputs behind the first `inputs` are cotangents. Appends the extra outputs to the program
-// and tells in `extra` how many there are.
+// The outputs after the first `outputs` are gradients, the inputs after the first `inputs` are cotangents. Returns the presence of each
+// gradient. Appends the flags to the program's outputs and stores their number in `extra`.
 std::vector<Presence> find_presence(Program& program, size_t inputs, size_t outputs, size_t* extra);
 
 }  // namespace oar
