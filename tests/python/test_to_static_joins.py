@@ -291,3 +291,20 @@ def test_a_loop_under_no_grad_with_continue(static, x):
 
     for fill in (1.0, -1.0, 0.5):
         yield f(x(2, 3, fill=fill), x(2, 3))
+
+
+@side_by_side
+def test_one_tensor_in_several_places_of_a_result_after_ways_that_return(static, x):
+    @static
+    def f(t):
+        if (t > 0.1).all():
+            if len(t.shape) == 3:
+                return oar
+            t = t * 1.0
+        else:
+            t = oar.ones_like(t)
+        return (t, t, t)
+
+    for fill in (1.0, 0.0):
+        made = f(x(2, 3, fill=fill))
+        yield made, made[0] is made[1], made[0] is made[2]

@@ -91,6 +91,7 @@ class Merge:
         self._cannot_join: dict[int, str] = {}
         self._leaves: list[_Leaf] = []
         self._pairs: dict[int, int] = {}
+        self._tensors: dict[tuple, Template] = {}
         self._ends = {True: set(yes.places.stacks), False: set(no.places.stacks)}
         self._several = len(self._ends[True] | self._ends[False]) > 1
         self._stacks = self._joined_stacks(yes, no)
@@ -227,15 +228,22 @@ class Merge:
         place = self._add(_Leaf(path, like.dtype, list(like.shape)))
         if kind is not None:
             return lambda joint: machine.tagged(joint.tensors[place], kind)
+        key = id(a), id(b), one_sided
+        if key in self._tensors:  # one tensor in two places on both ways is one after them too
+            self._leaves.pop()
+            return self._tensors[key]
         asks = self._asking(a, b, path, one_sided)
         has_origin = machine.origin_of(a) is not None or machine.origin_of(b) is not None
         origin = self._add(_Leaf(("origin", *path), "int64", [])) if has_origin else None
 
         def found(joint: Joint) -> Tensor:
-            tensor = machine.asking(joint.tensors[place], asks(joint))
-            machine.joined(tensor, [self._find(way, path) for way in joint.ways], joint.older)
-            return tensor if origin is None else machine.with_origin(tensor, joint.tensors[origin])
+            if key not in joint.built:
+                tensor = machine.asking(joint.tensors[place], asks(joint))
+                machine.joined(tensor, [self._find(way, path) for way in joint.ways], joint.older)
+                joint.built[key] = tensor if origin is None else machine.with_origin(tensor, joint.tensors[origin])
+            return joint.built[key]
 
+        self._tensors[key] = found
         return found
 
     def _asking(self, a: Tensor, b: Tensor, path: tuple, one_sided: bool) -> Template:
