@@ -27,8 +27,11 @@ setup: ## install what a build needs (every target below does this first)
 build: setup ## build the library, the command and the Python package in build/
 	@$(call compile,release)
 
+# Neither tests nor stubs: what the example runs and no more.
 .PHONY: quickstart
-quickstart: build ## train on handwritten digits, then predict from C++
+quickstart: ## train on handwritten digits, then predict from C++
+	@tools/setup.sh run
+	@$(call compile,release,oar_python oar_cli oar_stage)
 	@examples/quickstart/run.sh
 
 .PHONY: test
@@ -36,23 +39,25 @@ test: build ## build, then run the C++ and the Python tests
 	@tools/run_tests.sh release cpp package python
 
 .PHONY: test-full
-test-full: build ## the same in every mode and with AVX2 alone, then the sanitizers
+test-full: build ## the same in every mode and with AVX2 alone, then the sanitizers over every C++ test
 	@OAR_TEST_MODE=full tools/run_tests.sh release cpp package python avx2
-	@$(MAKE) --no-print-directory test-asan test-tsan
+	@$(MAKE) --no-print-directory test-asan
+	@$(call compile,tsan,oar_tests)
+	@tools/run_tests.sh tsan cpp
 
 .PHONY: test-asan
 test-asan: setup ## C++ tests under the address and undefined-behaviour sanitizers
-	@$(call compile,asan)
+	@$(call compile,asan,oar_tests)
 	@tools/run_tests.sh asan cpp
 
 .PHONY: test-tsan
-test-tsan: setup ## C++ tests under the thread sanitizer
-	@$(call compile,tsan)
-	@tools/run_tests.sh tsan cpp
+test-tsan: setup ## the C++ tests of threads and asynchronous devices under the thread sanitizer
+	@$(call compile,tsan,oar_tests)
+	@tools/run_tests.sh tsan threads
 
 .PHONY: fuzz
 fuzz: setup ## random calls and programs under the sanitizers (FUZZ_ARGS="--count 200000 --seed 2", "--help")
-	@$(call compile,asan)
+	@$(call compile,asan,oar_fuzz_calls oar_fuzz_executor)
 	@tools/run_tests.sh asan fuzz
 
 .PHONY: fuzz-short
@@ -97,7 +102,7 @@ bench-peers: setup ## install the newest PyTorch and PaddlePaddle for the benchm
 	@tools/bench_peers.sh build/bench
 
 .PHONY: check
-check: build ## formatting, layering, file lengths, Python, types, headers, clang-tidy
+check: build ## format, layers, names of ops, files, Python, types, spelling, headers, clang-tidy
 	@tools/setup.sh check
 	@tools/check.sh
 
@@ -105,6 +110,11 @@ check: build ## formatting, layering, file lengths, Python, types, headers, clan
 check-quick: build ## the same without headers and clang-tidy, which take long
 	@tools/setup.sh check
 	@tools/check.sh quick
+
+.PHONY: check-slow
+check-slow: build ## headers and clang-tidy alone
+	@tools/setup.sh check
+	@tools/check.sh slow
 
 .PHONY: format
 format: ## format the C++ sources
@@ -126,6 +136,7 @@ docs: build ## bring generated pages up to date, put all pages and the reference
 clean: ## remove everything that was built (.venv stays)
 	rm -rf build build-asan build-debug build-tsan build-wheel dist
 
+# compile <preset> [target]...: everything unless targets are named.
 # Configuring costs a second, so it happens only when a preset or the options changed; a change of
 # a CMakeLists.txt is seen by Ninja. The lock is there because two builds at once in one folder spoil
 # each other.
@@ -135,5 +146,5 @@ want="$(CONFIGURE_FLAGS) $$(cksum < CMakePresets.json)"; \
 if [ ! -f $$dir/build.ninja ] || [ "$$(cat $$dir/.configured 2>/dev/null)" != "$$want" ]; then \
   cmake --preset $(1) $(CONFIGURE_FLAGS); echo "$$want" > $$dir/.configured; \
 fi; \
-flock $$dir/.configured cmake --build $$dir -j $(JOBS)
+flock $$dir/.configured cmake --build $$dir -j $(JOBS) $(addprefix --target ,$(2))
 endef

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every check that needs no running program. All of them run, so that one look shows all complaints.
 #
-#   tools/check.sh [quick]     quick: without those that compile
+#   tools/check.sh [quick|slow]     quick: without those that compile; slow: those alone
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,19 +12,20 @@ check() {
   "$@" || failed+=("$name")
 }
 
-check format tools/format.sh
-check layers .venv/bin/python tools/check_layers.py
-check files .venv/bin/python tools/check_files.py
-check isolation .venv/bin/python tools/check_isolation.py
-check python .venv/bin/ruff check --quiet .
-check types .venv/bin/python tools/check_types.py
-if [ "${1:-}" = quick ]; then
-  check_slowly() { :; }
-else
-  check_slowly() { check "$@"; }
+if [ "${1:-}" != slow ]; then
+  check format tools/format.sh
+  check layers .venv/bin/python tools/check_layers.py
+  check names .venv/bin/python tools/check_names.py
+  check files .venv/bin/python tools/check_files.py
+  check isolation .venv/bin/python tools/check_isolation.py
+  check python .venv/bin/ruff check --quiet .
+  check types .venv/bin/python tools/check_types.py
+  check spelling tools/check_spelling.sh
 fi
-check_slowly headers .venv/bin/python tools/check_headers.py
-check_slowly clang-tidy .venv/bin/python tools/check_tidy.py
+if [ "${1:-}" != quick ]; then
+  check headers .venv/bin/python tools/check_headers.py
+  check clang-tidy .venv/bin/python tools/check_tidy.py
+fi
 
 if [ ${#failed[@]} -gt 0 ]; then
   echo "check: failed: ${failed[*]}" >&2

@@ -1,13 +1,12 @@
-"""What the check scripts share: the list of files, stamps, and running commands side by side."""
+"""What the check scripts share: the list of files, and running commands side by side."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, Iterable
+from typing import Callable
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,15 +19,6 @@ def project_files(*suffixes: str) -> list[Path]:
     paths = sorted({Path(name) for name in text.split("\0") if name})
     return [p for p in paths
             if (not suffixes or p.name.endswith(suffixes)) and (ROOT / p).is_file()]
-
-
-def up_to_date(stamp: Path, inputs: Iterable[Path]) -> bool:
-    """Whether `stamp` was written after the last change of every input."""
-    try:
-        written = stamp.stat().st_mtime
-        return all(os.stat(ROOT / path).st_mtime < written for path in inputs)
-    except FileNotFoundError:
-        return False
 
 
 def run_all(items: list, work: Callable[[object], str], jobs: int) -> int:

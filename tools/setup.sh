@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what a build (or `check`, or `wheel`) needs and is missing, and keeps .venv up to date.
+# Installs what a build (or `run`, `check`, `wheel`) needs and is missing, and keeps .venv up to date.
 # With everything in place it takes a fraction of a second.
 #
-#   tools/setup.sh [build|check|wheel]
+#   tools/setup.sh [build|run|check|wheel]     run: a build without tests
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,26 +11,27 @@ python=${OAR_PYTHON:-python3}
 
 # ---- System packages ---------------------------------------------------------------------------
 
-requirements=""
+requirements=()
 case $purpose in
-  build)
+  build | run)
     packages=(g++ cmake ninja-build ccache mold libfmt-dev libcli11-dev libgtest-dev)
     # A Python of the user's own brings headers and venv; the distribution's has them in packages.
     case $(command -v "$python" || true) in
       "" | /usr/bin/* | /bin/*) packages+=(python3 python3-dev python3-venv) ;;
     esac
-    requirements=tools/requirements.txt
+    requirements=(run)
+    [ "$purpose" = run ] || requirements+=(build)
     ;;
   check)
     packages=()
-    requirements=tools/requirements-check.txt
+    requirements=(check)
     ;;
   wheel)
     packages=()
-    requirements=tools/requirements-wheel.txt
+    requirements=(wheel)
     ;;
   *)
-    echo "setup.sh: '$purpose' is none of build, check, wheel" >&2
+    echo "setup.sh: '$purpose' is not one of build, run, check, wheel" >&2
     exit 2
     ;;
 esac
@@ -85,8 +86,6 @@ fi
 
 # ---- The Python environment --------------------------------------------------------------------
 
-[ -n "$requirements" ] || exit 0
-
 version=$("$python" -c 'import sys; print(sys.version.split()[0], sys.base_prefix)')
 if [ "$(cat .venv/oar-python 2>/dev/null || true)" != "$version" ]; then
   echo "Creating .venv with Python ${version%% *}"
@@ -94,9 +93,12 @@ if [ "$(cat .venv/oar-python 2>/dev/null || true)" != "$version" ]; then
   echo "$version" >.venv/oar-python
 fi
 
-stamp=.venv/oar-$purpose
-if ! cmp -s "$requirements" "$stamp"; then
-  echo "Installing the Python packages of $requirements"
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$requirements"
-  cp "$requirements" "$stamp"
-fi
+for part in "${requirements[@]}"; do
+  file=tools/requirements-$part.txt
+  stamp=.venv/oar-$part
+  if ! cmp -s "$file" "$stamp"; then
+    echo "Installing the Python packages of $file"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$file"
+    cp "$file" "$stamp"
+  fi
+done

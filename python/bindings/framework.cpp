@@ -11,6 +11,7 @@
 #include "oar/device/generator.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/launch_queue.h"
+#include "oar/ops/core/trait_names.h"
 #include "oar/tensor/allocator.h"
 #include "oar/tensor/dlpack.h"
 
@@ -189,6 +190,18 @@ PyObject* from_capsule(PyObject*, PyObject* capsule) {
 PyObject* op_by_name(PyObject*, PyObject* name) {
   return guarded([&] { return op_function(get_op(PyUnicode_AsUTF8(name))); });
 }
+// {name: bit} of the traits in a record.
+PyObject* trait_bits(PyObject*, PyObject*) {
+  return guarded([&] {
+    Ref bits = checked(PyDict_New());
+    for (const auto& [trait, name] : trait_names()) {
+      const Ref bit = checked(PyLong_FromUnsignedLong(static_cast<unsigned>(trait)));
+      check(PyDict_SetItemString(bits.get(), std::string(name).c_str(), bit.get()));
+    }
+    return bits.release();
+  });
+}
+
 // (name, family, schema, brief, python places, traits, numpy, dtypes, inplace_of) of every op.
 PyObject* op_records(PyObject*, PyObject*) {
   return guarded([&] {
@@ -350,6 +363,7 @@ PyMethodDef kFunctions[] = {{"nearest_name", nearest, METH_VARARGS, nullptr},
                             {"from_dlpack_capsule", from_capsule, METH_O, nullptr},
                             {"op", op_by_name, METH_O, nullptr},
                             {"op_records", op_records, METH_NOARGS, nullptr},
+                            {"trait_bits", trait_bits, METH_NOARGS, nullptr},
                             {"op_samples", op_samples, METH_VARARGS, nullptr},
                             {"validate_registry", validate, METH_NOARGS, nullptr},
                             {}};

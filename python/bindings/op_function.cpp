@@ -88,6 +88,7 @@ class CallFrame {
   [[noreturn]] void refuse_element(const Parameter& p, PyObject* element) const;
   Value tensor(const Parameter& p, PyObject* object);
   Value tensors(const Parameter& p, PyObject* object);
+  int64_t integer(const Parameter& p, PyObject* object) const;
   Value integers(const Parameter& p, PyObject* object);
   Value doubles(const Parameter& p, PyObject* object);
   Value single(const Parameter& p, PyObject* object);
@@ -164,10 +165,20 @@ bool has_length(PyObject* object) {
   return sized;
 }
 
+// A number or a size, as the word that stands for either.
+int64_t CallFrame::integer(const Parameter& p, PyObject* object) const {
+  try {
+    return to_dim(object).word();
+  } catch (const Error& error) {
+    throw Error(error.kind(), oar::format("argument '{}': {}", p.name, error.text()), error.hint())
+        .with_op(called_as(op_).name);
+  }
+}
+
 Value CallFrame::integers(const Parameter& p, PyObject* object) {
   if (PyLong_Check(object) || (PyIndex_Check(object) && !has_length(object))) {
     int64_t* word = words(1);
-    *word = to_dim(object).word();
+    *word = integer(p, object);
     return Value(Ints(word, 1));
   }
   if (is_tensor(object)) {
@@ -187,7 +198,7 @@ Value CallFrame::integers(const Parameter& p, PyObject* object) {
   for (size_t i = 0; i < n; ++i) {
     PyObject* element = PySequence_Fast_GET_ITEM(fast.get(), static_cast<Py_ssize_t>(i));
     if (!PyIndex_Check(element) && !is_tensor(element)) refuse_element(p, element);
-    list[i] = to_dim(element).word();
+    list[i] = integer(p, element);
   }
   return Value(Ints(list, n));
 }
@@ -221,7 +232,7 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
       refuse(p, object);
     case ArgType::Int:
       if (!PyIndex_Check(object) && !is_tensor(object)) refuse(p, object);
-      return Value(to_dim(object).word());
+      return Value(integer(p, object));
     case ArgType::Float: {
       if (!is_number(object) && !is_tensor(object)) refuse(p, object);
       const double value = PyFloat_AsDouble(object);

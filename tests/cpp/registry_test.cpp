@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <set>
 
 #include "oar/base/string_util.h"
 #include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/trait_names.h"
 #include "oar/ops/gen/creation.h"
 
 namespace oar {
@@ -138,6 +140,18 @@ TEST(Registry, RecordsAreComplete) {
   // Ops that other tests have registered need no samples.
   std::erase_if(problems, [](const std::string& line) { return line.starts_with("test_"); });
   EXPECT_TRUE(problems.empty()) << listed(problems);
+}
+
+TEST(Registry, EveryTraitHasAName) {
+  uint32_t named = 0, used = 0;
+  for (const auto& [trait, name] : trait_names()) {
+    const auto bit = static_cast<uint32_t>(trait);
+    EXPECT_TRUE(std::has_single_bit(bit) && (named & bit) == 0 && !name.empty()) << name;
+    named |= bit;
+  }
+  for (const Op* op : Registry::get().all()) used |= static_cast<uint32_t>(op->def().traits);
+  EXPECT_EQ(used & ~named, 0u);
+  EXPECT_NE(used, 0u);
 }
 
 TEST(Registry, NothingLacksInferenceOrDerivative) {

@@ -5,6 +5,7 @@ import os
 import pytest
 
 import oar
+from registry import rotation
 
 FULL = os.environ.get("OAR_TEST_MODE") == "full"
 SEGMENTS = os.environ.get("OAR_TEST_MODE") == "segments"
@@ -12,6 +13,12 @@ SEGMENTS = os.environ.get("OAR_TEST_MODE") == "segments"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "full: only with OAR_TEST_MODE=full")
+    if not FULL:  # workers do as their parent, also past midnight
+        os.environ["OAR_TEST_ROTATION"] = str(rotation.choose())
+
+
+def pytest_report_header():
+    return rotation.told()
 
 
 def pytest_collection_modifyitems(items):

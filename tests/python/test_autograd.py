@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -109,7 +110,11 @@ def test_retained_gradient_is_what_the_hooks_before_it_made():
 
 def test_backward_without_graph_passes_in_silence():
     """As in Paddle, whose scripts rely on it."""
-    oar.ones([1]).backward()
+    x = oar.ones([1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.backward() is None
+    assert x.grad is None and x.stop_gradient and x.item() == 1
 
 
 # ---- grad ------------------------------------------------------------------------------------------

@@ -1,13 +1,16 @@
 """Derivatives of every op in float64 and complex128 against differences, forwards, backwards and mixed."""
 
+import contextlib
+
 import numpy as np
-import pytest
 
 import oar
 from registry.derivatives import Case, Kink, check_near, difference, gradient, inner, leaves, projected
-from registry.records import RECORDS, Trait, describe, each, fits
+from registry.records import SAMPLED, Trait, describe, each, fits
+from registry.rotation import this_tenth
+from registry.tally import Tally
 
-DIFFERENTIABLE = [r for r in RECORDS if not r.traits & (Trait.NO_GRAD | Trait.RANDOM)
+DIFFERENTIABLE = [r for r in SAMPLED if not r.traits & (Trait.NO_GRAD | Trait.RANDOM)
                   and set(r.allowed()) & {"float64", "complex128"}]
 
 
@@ -26,10 +29,9 @@ def cases(record):
 
 def check_order(record, order, tolerance):
     """<grad F, d> against the difference of F along d, where F is a projected derivative of order - 1."""
-    failures, tested = [], 0
+    tally = Tally(record)
     for case, what in cases(record):
-        tested += 1
-        try:
+        with tally.sample(what), contextlib.suppress(Kink):
             projections = [case.directions() for _ in range(order - 1)]
             function = projected(case, order - 1, projections)
             xs = leaves(case.start)
@@ -39,12 +41,9 @@ def check_order(record, order, tolerance):
             scale = sum(float(np.sum(np.abs(g.numpy()))) for g in found if g.size)
             assert all(g.shape == x.shape and g.dtype == x.dtype for g, x in zip(found, xs)), \
                 f"{what}: gradients {[(g.dtype.name, g.shape) for g in found]}"
-            check_near(actual, difference(function, case, along), scale, tolerance, f"{what}: order {order}")
-        except Kink:
-            continue
-        except Exception as error:  # noqa: BLE001
-            failures.append(str(error) if isinstance(error, AssertionError) else f"{what}: {error!r}")
-    assert not failures, f"{len(failures)} of {tested} failed\n" + "\n".join(failures[:10])
+            wanted = difference(function, case, along)
+            tally.add(check_near(actual, wanted, scale, tolerance, f"{what}: order {order}"))
+    tally.close()
 
 
 @each(DIFFERENTIABLE)
@@ -57,8 +56,7 @@ def test_second_order(record):
     check_order(record, 2, 1e-6)
 
 
-@pytest.mark.full
-@each(r for r in DIFFERENTIABLE if r.has(Trait.SMOOTH))
+@each(this_tenth([r for r in DIFFERENTIABLE if r.has(Trait.SMOOTH)]))
 def test_third_order(record):
     check_order(record, 3, 1e-5)
 
@@ -66,35 +64,36 @@ def test_third_order(record):
 @each(DIFFERENTIABLE)
 def test_forward_mode(record):
     """jvp against differences; and the two ways to a Hessian-vector product against each other."""
-    failures = []
+    tally = Tally(record)
     for case, what in cases(record):
-        try:
-            along = case.directions()
-            value, slope = oar.func.jvp(case.value, case.start, along)
-            wanted = difference(case.value, case, along)
-            size = sum(float(np.sum(np.abs(w.numpy()))) for w in case.weights if w.size)
-            check_near(float(slope.item()), wanted, size, 1e-7, f"{what}: jvp")
-            check_near(float(value.item()), float(case.value(*case.start).item()), 0, 1e-12, f"{what}: value")
+        with tally.sample(what), contextlib.suppress(Kink):
+            check_forward(record, case, what, tally)
+    tally.close()
 
-            if record.written is not None:  # a tangent may need what the op overwrites: an error, not a number
-                continue
 
-            def slopes(*xs, case=case, along=along):
-                return oar.func.jvp(case.value, list(xs), along)[1]
+def check_forward(record, case, what, tally):
+    along = case.directions()
+    value, slope = oar.func.jvp(case.value, case.start, along)
+    wanted = difference(case.value, case, along)
+    size = sum(float(np.sum(np.abs(w.numpy()))) for w in case.weights if w.size)
+    tally.add(check_near(float(slope.item()), wanted, size, 1e-7, f"{what}: jvp"))
+    check_near(float(value.item()), float(case.value(*case.start).item()), 0, 1e-12, f"{what}: value")
 
-            def gradients(*xs, case=case):
-                marked = [oar._C.ops.assign(x) for x in xs]
-                for x in marked:
-                    x.stop_gradient = False
-                return tuple(gradient(case.value, marked, create_graph=True))
+    if record.written is not None:  # a tangent may need what the op overwrites: an error, not a number
+        return
 
-            one = gradient(slopes, leaves(case.start))
-            other = oar.func.jvp(gradients, case.start, along)[1]
-            for a, b in zip(one, other):
-                np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-9,
-                                           err_msg=f"{what}: grad of jvp against jvp of grad")
-        except Kink:
-            continue
-        except Exception as error:  # noqa: BLE001
-            failures.append(str(error) if isinstance(error, AssertionError) else f"{what}: {error!r}")
-    assert not failures, f"{len(failures)} failed\n" + "\n".join(failures[:10])
+    def slopes(*xs):
+        return oar.func.jvp(case.value, list(xs), along)[1]
+
+    def gradients(*xs):
+        marked = [oar._C.ops.assign(x) for x in xs]
+        for x in marked:
+            x.stop_gradient = False
+        return tuple(gradient(case.value, marked, create_graph=True))
+
+    one = gradient(slopes, leaves(case.start))
+    other = oar.func.jvp(gradients, case.start, along)[1]
+    assert len(one) == len(other) == len(case.start), f"{what}: {len(one)} and {len(other)} gradients"
+    for a, b in zip(one, other):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-9,
+                                   err_msg=f"{what}: grad of jvp against jvp of grad")

@@ -10,10 +10,12 @@ def leaf(values):
 
 
 def test_a_factor_may_change_when_no_gradient_reads_it():
-    x = leaf([1.0, 2.0]) + 0.0
+    a = leaf([1.0, 2.0])
+    x = a + 0.0
     y = x * 2.0
     x.add_(oar.to_tensor(1.0))
     y.sum().backward()
+    assert y.tolist() == [2.0, 4.0] and a.grad.tolist() == [2.0, 2.0]
 
 
 def test_a_factor_that_a_gradient_reads_may_not_change():

@@ -5,29 +5,14 @@
 #include "oar/cli/commands.h"
 #include "oar/cli/terminal.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/core/trait_names.h"
 
 namespace oar::cli {
 namespace {
 
 std::string traits_of(const Op& op) {
-  static constexpr std::pair<Trait, std::string_view> kNames[] = {
-      {Trait::Elementwise, "elementwise"},
-      {Trait::Broadcast, "broadcast"},
-      {Trait::Promote, "promote"},
-      {Trait::FloatMath, "float_math"},
-      {Trait::Linear, "linear"},
-      {Trait::Reduction, "reduction"},
-      {Trait::Random, "random"},
-      {Trait::View, "view"},
-      {Trait::Inplace, "inplace"},
-      {Trait::DataDependent, "data_dependent"},
-      {Trait::NoGrad, "no_grad"},
-      {Trait::Rowwise, "rowwise"},
-      {Trait::SelectedRows, "selected_rows"},
-      {Trait::Smooth, "smooth"},
-      {Trait::HasInplace, "has_inplace"}};
   std::vector<std::string_view> found;
-  for (const auto& [trait, name] : kNames)
+  for (const auto& [trait, name] : trait_names())
     if (op.has(trait)) found.push_back(name);
   return found.empty() ? "none" : join(found, ", ");
 }

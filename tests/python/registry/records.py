@@ -24,24 +24,8 @@ def category(dtype: str) -> str:
     return next(word for word, names in _CATEGORIES.items() if dtype in names)
 
 
-class Trait(enum.IntFlag):
-    """As in src/oar/ops/core/op_def.h."""
-
-    ELEMENTWISE = 1 << 0
-    BROADCAST = 1 << 1
-    PROMOTE = 1 << 2
-    FLOAT_MATH = 1 << 3
-    LINEAR = 1 << 4
-    REDUCTION = 1 << 5
-    RANDOM = 1 << 6
-    VIEW = 1 << 7
-    INPLACE = 1 << 8
-    DATA_DEPENDENT = 1 << 9
-    NO_GRAD = 1 << 10
-    ROWWISE = 1 << 11
-    SELECTED_ROWS = 1 << 12
-    SMOOTH = 1 << 13
-    HAS_INPLACE = 1 << 14
+# The names and bits that the records themselves have: Trait.FLOAT_MATH, Trait.NO_GRAD.
+Trait = enum.IntFlag("Trait", {name.upper(): bit for name, bit in oar._C.trait_bits().items()})
 
 
 @dataclass(frozen=True)
@@ -83,6 +67,10 @@ class Record:
         return next((i for i, t in enumerate(self.types) if "!" in t), None)
 
     @property
+    def takes_tensors(self) -> bool:
+        return any(t.startswith("Tensor") for t in self.types)
+
+    @property
     def writes_aside(self) -> bool:
         """Writes arguments that it does not give back one by one: running statistics, lists of parameters."""
         return self.written is None and any("!" in t for t in self.types)
@@ -118,6 +106,8 @@ def fits(record: Record, dtype: str, number: int) -> bool:
 RECORDS = [Record(**{**r, "traits": Trait(r["traits"])}) for r in oar._C.op_records()
            if r["family"] not in ("user", "")]
 BY_NAME = {r.name: r for r in RECORDS}
+# A program cannot be written down in a record: the ops that take one are tested in test_control_flow.py.
+SAMPLED = [r for r in RECORDS if "program" not in r.schema]
 
 
 def each(records) -> pytest.MarkDecorator:

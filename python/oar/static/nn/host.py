@@ -18,7 +18,7 @@ __all__ = ["Assert", "Print", "py_func", "static_pylayer"]
 _numbers = itertools.count()
 # Such a call is never left out, doubled or merged with another: it may do something outside. And it is made
 # as it stands, at the sizes of the run.
-_RANDOM, _DATA_DEPENDENT = 1 << 6, 1 << 9
+_TRAITS = _C.trait_bits()["random"] | _C.trait_bits()["data_dependent"]
 
 
 def _listed(value: Any) -> list[Tensor]:
@@ -54,7 +54,7 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
     # A rule in any case: an op without one is expanded into its parts, and Python code has none.
     op = _C.register_op(schema, "Python code called at every run.", compute, lambda x: list(zip(shapes, dtypes)),
                         vjp or refuse, "x out" if vjp else "", None, None,
-                        _RANDOM | _DATA_DEPENDENT)
+                        _TRAITS)
     made = op(operands)
     return list(made) if isinstance(made, (list, tuple)) else [made]
 

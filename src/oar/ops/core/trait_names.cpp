@@ -1,0 +1,24 @@
+#include "oar/ops/core/trait_names.h"
+
+namespace oar {
+
+std::span<const TraitName> trait_names() {
+  static constexpr TraitName kNames[] = {{Trait::Elementwise, "elementwise"},
+                                         {Trait::Broadcast, "broadcast"},
+                                         {Trait::Promote, "promote"},
+                                         {Trait::FloatMath, "float_math"},
+                                         {Trait::Linear, "linear"},
+                                         {Trait::Reduction, "reduction"},
+                                         {Trait::Random, "random"},
+                                         {Trait::View, "view"},
+                                         {Trait::Inplace, "inplace"},
+                                         {Trait::DataDependent, "data_dependent"},
+                                         {Trait::NoGrad, "no_grad"},
+                                         {Trait::Rowwise, "rowwise"},
+                                         {Trait::SelectedRows, "selected_rows"},
+                                         {Trait::Smooth, "smooth"},
+                                         {Trait::HasInplace, "has_inplace"}};
+  return kNames;
+}
+
+}  // namespace oar

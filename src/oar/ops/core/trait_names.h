@@ -1,0 +1,19 @@
+// The names of traits, for whoever shows them or asks for them from Python.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "oar/ops/core/op_def.h"
+
+namespace oar {
+
+struct TraitName {
+  Trait trait;
+  std::string_view name;
+};
+
+// Every trait with its name, in the order of the bits.
+std::span<const TraitName> trait_names();
+
+}  // namespace oar
