@@ -11,6 +11,7 @@ from oar.framework.parameter import Parameter
 from oar.nn import functional as F
 from oar.nn.functional._window import FORMATS
 from oar.nn.initializer import Normal
+from oar.nn.layer._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
@@ -124,162 +125,117 @@ class _ConvNd(Layer):
         return f"{text}, data_format={self._data_format}"
 
 
-class Conv1D(_ConvNd):
-    """Convolution over one spatial axis, with a weight of shape ``[out, in / groups, length]``.
+def _convolution(axes: Axes) -> type[_ConvNd]:
+    function = f"conv{axes.count}d"
 
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the result.
-        kernel_size: an integer; so are ``stride`` and ``dilation``.
-        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        groups: input and output channels are split into this many independent parts.
-        padding_mode: ``'zeros'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
-        weight_attr: attributes of the weight.
-        bias_attr: attributes of the bias; False for none.
-        data_format: ``'NCL'`` or ``'NLC'``.
+    class Convolution(_ConvNd):
+        """Convolution over {axes}, with a weight of shape ``[out, in / groups, {kernel}]``.
 
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Conv1D(3, 8, 5, padding=2)(oar.ones([2, 3, 20])).shape
-        [2, 8, 20]
-    """
+        Args:
+            in_channels: channels of the input.
+            out_channels: channels of the result.
+            kernel_size: {size}; so are ``stride`` and ``dilation``.
+            padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
+            groups: input and output channels are split into this many independent parts.
+            padding_mode: ``'zeros'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
+            weight_attr: attributes of the weight.
+            bias_attr: attributes of the bias; False for none.
+            data_format: {formats}.
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1,
-        padding: Any = 0,
-        dilation: int | Sequence[int] = 1,
-        groups: int = 1,
-        padding_mode: str = "zeros",
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCL",
-    ) -> None:
-        super().__init__(
-            in_channels, out_channels, kernel_size, False, 1, stride, padding, padding_mode, 0, dilation, groups,
-            weight_attr, bias_attr, data_format,
-        )  # fmt: skip
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> layer = nn.Conv{n}D(3, 8, 3, stride=2, padding=1)
+            >>> layer(oar.ones([2, 3, {sizes:6}])).shape
+            [2, 8, {sizes:3}]
+            >>> layer.weight.shape
+            [8, 3, {sizes:3}]
+        """
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self._convolve(F.conv1d, x)
+        def __init__(
+            self,
+            in_channels: int,
+            out_channels: int,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: Any = 0,
+            dilation: int | Sequence[int] = 1,
+            groups: int = 1,
+            padding_mode: str = "zeros",
+            weight_attr: Any = None,
+            bias_attr: Any = None,
+            data_format: str = axes.first,
+        ) -> None:
+            super().__init__(
+                in_channels, out_channels, kernel_size, False, axes.count, stride, padding, padding_mode, 0, dilation,
+                groups, weight_attr, bias_attr, data_format,
+            )  # fmt: skip
 
+        def forward(self, x: Tensor) -> Tensor:
+            return self._convolve(getattr(F, function), x)
 
-class Conv2D(_ConvNd):
-    """Convolution over two spatial axes, with a weight of shape ``[out, in / groups, kh, kw]``.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the result.
-        kernel_size: an integer or ``(height, width)``; so are ``stride`` and ``dilation``.
-        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        groups: input and output channels are split into this many independent parts.
-        padding_mode: ``'zeros'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
-        weight_attr: attributes of the weight.
-        bias_attr: attributes of the bias; False for none.
-        data_format: ``'NCHW'`` or ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> layer = nn.Conv2D(3, 8, 3, stride=2, padding=1)
-        >>> layer(oar.ones([2, 3, 32, 32])).shape
-        [2, 8, 16, 16]
-        >>> layer.weight.shape
-        [8, 3, 3, 3]
-    """
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1,
-        padding: Any = 0,
-        dilation: int | Sequence[int] = 1,
-        groups: int = 1,
-        padding_mode: str = "zeros",
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-    ) -> None:
-        super().__init__(
-            in_channels, out_channels, kernel_size, False, 2, stride, padding, padding_mode, 0, dilation, groups,
-            weight_attr, bias_attr, data_format,
-        )  # fmt: skip
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self._convolve(F.conv2d, x)
+    return Convolution
 
 
-class Conv3D(_ConvNd):
-    """Convolution over three spatial axes, with a weight of shape ``[out, in / groups, kd, kh, kw]``.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the result.
-        kernel_size: an integer or ``(depth, height, width)``; so are ``stride`` and ``dilation``.
-        padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
-        groups: input and output channels are split into this many independent parts.
-        padding_mode: ``'zeros'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
-        weight_attr: attributes of the weight.
-        bias_attr: attributes of the bias; False for none.
-        data_format: ``'NCDHW'`` or ``'NDHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Conv3D(1, 2, 3)(oar.ones([1, 1, 5, 5, 5])).shape
-        [1, 2, 3, 3, 3]
-    """
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1,
-        padding: Any = 0,
-        dilation: int | Sequence[int] = 1,
-        groups: int = 1,
-        padding_mode: str = "zeros",
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCDHW",
-    ) -> None:
-        super().__init__(
-            in_channels, out_channels, kernel_size, False, 3, stride, padding, padding_mode, 0, dilation, groups,
-            weight_attr, bias_attr, data_format,
-        )  # fmt: skip
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self._convolve(F.conv3d, x)
+Conv1D, Conv2D, Conv3D = for_axes("Conv{n}D", _convolution)
 
 
-class Conv1DTranspose(_ConvNd):
-    """Transposed convolution over one spatial axis, with a weight of shape ``[in, out / groups, length]``.
+def _transposed_convolution(axes: Axes) -> type[_ConvNd]:
+    function = f"conv{axes.count}d_transpose"
 
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the result.
-        kernel_size: an integer; so are ``stride`` and ``dilation``.
-        padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
-        groups: input and output channels are split into this many independent parts.
-        weight_attr: attributes of the weight.
-        bias_attr: attributes of the bias; False for none.
-        data_format: ``'NCL'`` or ``'NLC'``.
+    class TransposedConvolution(_ConvNd):
+        """Transposed convolution over {axes}, with a weight of shape ``[in, out / groups, {kernel}]``.
 
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Conv1DTranspose(3, 8, 2, stride=2)(oar.ones([2, 3, 10])).shape
-        [2, 8, 20]
-    """
+        Args:
+            in_channels: channels of the input.
+            out_channels: channels of the result.
+            kernel_size: {size}; so are ``stride`` and ``dilation``.
+            padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
+            output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
+            groups: input and output channels are split into this many independent parts.
+            weight_attr: attributes of the weight.
+            bias_attr: attributes of the bias; False for none.
+            data_format: {formats}.
 
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> nn.Conv{n}DTranspose(3, 8, 2, stride=2)(oar.ones([2, 3, {sizes:4}])).shape
+            [2, 8, {sizes:8}]
+        """
+
+        def __init__(
+            self,
+            in_channels: int,
+            out_channels: int,
+            kernel_size: int | Sequence[int],
+            stride: int | Sequence[int] = 1,
+            padding: Any = 0,
+            output_padding: int | Sequence[int] = 0,
+            dilation: int | Sequence[int] = 1,
+            groups: int = 1,
+            weight_attr: Any = None,
+            bias_attr: Any = None,
+            data_format: str = axes.first,
+        ) -> None:
+            super().__init__(
+                in_channels, out_channels, kernel_size, True, axes.count, stride, padding, "zeros", output_padding,
+                dilation, groups, weight_attr, bias_attr, data_format,
+            )  # fmt: skip
+
+        def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+            return self._transpose(getattr(F, function), x, output_size)
+
+    return TransposedConvolution
+
+
+_Transposed1D, Conv2DTranspose, Conv3DTranspose = for_axes("Conv{n}DTranspose", _transposed_convolution)
+
+
+class Conv1DTranspose(_Transposed1D):
+    __doc__ = _Transposed1D.__doc__
+
+    # Paddle has groups before dilation here, and dilation before groups for two and three axes.
     def __init__(
         self,
         in_channels: int,
@@ -295,97 +251,6 @@ class Conv1DTranspose(_ConvNd):
         data_format: str = "NCL",
     ) -> None:
         super().__init__(
-            in_channels, out_channels, kernel_size, True, 1, stride, padding, "zeros", output_padding, dilation, groups,
-            weight_attr, bias_attr, data_format,
+            in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, weight_attr,
+            bias_attr, data_format,
         )  # fmt: skip
-
-    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
-        return self._transpose(F.conv1d_transpose, x, output_size)
-
-
-class Conv2DTranspose(_ConvNd):
-    """Transposed convolution over two spatial axes, with a weight of shape ``[in, out / groups, kh, kw]``.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the result.
-        kernel_size: an integer or ``(height, width)``; so are ``stride`` and ``dilation``.
-        padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
-        groups: input and output channels are split into this many independent parts.
-        weight_attr: attributes of the weight.
-        bias_attr: attributes of the bias; False for none.
-        data_format: ``'NCHW'`` or ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Conv2DTranspose(3, 8, 2, stride=2)(oar.ones([2, 3, 4, 4])).shape
-        [2, 8, 8, 8]
-    """
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1,
-        padding: Any = 0,
-        output_padding: int | Sequence[int] = 0,
-        dilation: int | Sequence[int] = 1,
-        groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-    ) -> None:
-        super().__init__(
-            in_channels, out_channels, kernel_size, True, 2, stride, padding, "zeros", output_padding, dilation, groups,
-            weight_attr, bias_attr, data_format,
-        )  # fmt: skip
-
-    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
-        return self._transpose(F.conv2d_transpose, x, output_size)
-
-
-class Conv3DTranspose(_ConvNd):
-    """Transposed convolution over three spatial axes, with a weight of shape ``[in, out / groups, kd, kh, kw]``.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the result.
-        kernel_size: an integer or ``(depth, height, width)``; so are ``stride`` and ``dilation``.
-        padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
-        output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
-        groups: input and output channels are split into this many independent parts.
-        weight_attr: attributes of the weight.
-        bias_attr: attributes of the bias; False for none.
-        data_format: ``'NCDHW'`` or ``'NDHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Conv3DTranspose(1, 2, 2, stride=2)(oar.ones([1, 1, 3, 3, 3])).shape
-        [1, 2, 6, 6, 6]
-    """
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Sequence[int],
-        stride: int | Sequence[int] = 1,
-        padding: Any = 0,
-        output_padding: int | Sequence[int] = 0,
-        dilation: int | Sequence[int] = 1,
-        groups: int = 1,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCDHW",
-    ) -> None:
-        super().__init__(
-            in_channels, out_channels, kernel_size, True, 3, stride, padding, "zeros", output_padding, dilation, groups,
-            weight_attr, bias_attr, data_format,
-        )  # fmt: skip
-
-    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
-        return self._transpose(F.conv3d_transpose, x, output_size)

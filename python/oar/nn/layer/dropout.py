@@ -4,63 +4,45 @@ from __future__ import annotations
 
 from oar._C import Tensor
 from oar.nn import functional as F
+from oar.nn.layer._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = ["AlphaDropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout"]
 
 
-class _ChannelDropout(Layer):
-    def __init__(self, p: float, data_format: str, name: str | None) -> None:
-        super().__init__()
-        self.p = p
-        self.data_format = data_format
-        self.name = name
+def _channel_dropout(axes: Axes) -> type[Layer]:
+    function = f"dropout{axes.count}d"
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, data_format={self.data_format}" + (f", name={self.name}" if self.name else "")
+    class ChannelDropout(Layer):
+        """Sets whole channels of {inputs} to zero with probability ``p`` while training.
+
+        Args:
+            p: the probability of setting a channel to zero.
+            data_format: {formats}.
+
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> nn.Dropout{n}D(0.5)(oar.ones([2, 3, {sizes:4}])).shape
+            [2, 3, {sizes:4}]
+        """
+
+        def __init__(self, p: float = 0.5, data_format: str = axes.first, name: str | None = None) -> None:
+            super().__init__()
+            self.p = p
+            self.data_format = data_format
+            self.name = name
+
+        def forward(self, input: Tensor) -> Tensor:
+            return getattr(F, function)(input, self.p, self.training, self.data_format)
+
+        def extra_repr(self) -> str:
+            return f"p={self.p}, data_format={self.data_format}" + (f", name={self.name}" if self.name else "")
+
+    return ChannelDropout
 
 
-class Dropout2D(_ChannelDropout):
-    """Sets whole channels of images to zero with probability ``p`` while training.
-
-    Args:
-        p: the probability of setting a channel to zero.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> layer = nn.Dropout2D(0.5)
-        >>> layer(oar.ones([2, 3, 4, 4])).shape
-        [2, 3, 4, 4]
-    """
-
-    def __init__(self, p: float = 0.5, data_format: str = "NCHW", name: str | None = None) -> None:
-        super().__init__(p, data_format, name)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout2d(input, self.p, self.training, self.data_format)
-
-
-class Dropout3D(_ChannelDropout):
-    """Sets whole channels of volumes to zero with probability ``p`` while training.
-
-    Args:
-        p: the probability of setting a channel to zero.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Dropout3D(0.5)(oar.ones([2, 3, 2, 4, 4])).shape
-        [2, 3, 2, 4, 4]
-    """
-
-    def __init__(self, p: float = 0.5, data_format: str = "NCDHW", name: str | None = None) -> None:
-        super().__init__(p, data_format, name)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout3d(input, self.p, self.training, self.data_format)
+Dropout2D, Dropout3D = for_axes("Dropout{n}D", _channel_dropout, (2, 3))
 
 
 class _AlphaDropout(Layer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import oar
@@ -12,6 +12,7 @@ from oar.framework.param_attr import ParamAttr
 from oar.framework.parameter import Parameter
 from oar.nn import functional as F
 from oar.nn.initializer import Constant
+from oar.nn.layer._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = [
@@ -27,6 +28,12 @@ __all__ = [
     "RMSNorm",
     "SyncBatchNorm",
 ]
+
+
+def _either(texts: Iterable[str]) -> str:
+    """"a, b or c"."""
+    *others, last = texts
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 class LayerNorm(Layer):
@@ -171,121 +178,69 @@ class _BatchNormBase(Layer):
         return text + (f", name={self._name}" if self._name is not None else "")
 
 
-class BatchNorm1D(_BatchNormBase):
-    """Batch normalisation of inputs ``[N, C]`` or ``[N, C, L]`` (``[N, L, C]`` with format ``'NLC'``).
+def _batch_norm(axes: Axes) -> type[_BatchNormBase]:
+    named = [*(["NC"] if axes.count == 1 else []), axes.first, axes.last]  # the formats that messages name
+    ranks = (2, 3) if axes.count == 1 else (axes.count + 2,)
 
-    Args:
-        num_features: the number of channels.
-        momentum: how much of the old running statistics is kept at each step.
-        epsilon: added to the variance.
-        weight_attr: attributes of the scale; False for none.
-        bias_attr: attributes of the shift; False for none.
-        data_format: ``'NC'``, ``'NCL'`` or ``'NLC'``.
-        use_global_stats: True: use the running statistics while training too; None or False: not.
+    class BatchNormNd(_BatchNormBase):
+        """Batch normalisation of {inputs}, channels last with format ``'{last}'``.
 
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> layer = nn.BatchNorm1D(2)
-        >>> layer(oar.to_tensor([[1.0, 10.0], [3.0, 30.0]]))
-        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=False,
-               [[-0.99999499, -1.        ],
-                [ 0.99999499,  1.        ]])
-    """
+        Over one axis, inputs may be ``[N, C]`` too.
 
-    def __init__(
-        self,
-        num_features: int,
-        momentum: float = 0.9,
-        epsilon: float = 1e-05,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCL",
-        use_global_stats: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
-        )
+        Args:
+            num_features: the number of channels.
+            momentum: how much of the old running statistics is kept at each step.
+            epsilon: added to the variance.
+            weight_attr: attributes of the scale; False for none.
+            bias_attr: attributes of the shift; False for none.
+            data_format: {formats}.
+            use_global_stats: True: use the running statistics while training too; None or False: not.
 
-    def _check_data_format(self, input: str) -> str:
-        layouts = {"NCHW": "NCHW", "NC": "NCHW", "NCL": "NCHW", "NHWC": "NHWC", "NLC": "NHWC"}
-        if input not in layouts:
-            raise ValueError(f"BatchNorm1D expects data_format 'NC', 'NCL' or 'NLC', but got '{input}'.")
-        return layouts[input]
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> y = nn.BatchNorm{n}D(3)(oar.rand([4, 3, {sizes:5}]))
+            >>> y.shape
+            [4, 3, {sizes:5}]
+            >>> bool(y.mean().abs() < 1e-5)
+            True
+        """
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.ndim not in (2, 3):
-            raise ValueError(f"BatchNorm1D expects a 2-D or 3-D input, but got {input.ndim}-D {list(input.shape)}.")
+        def __init__(
+            self,
+            num_features: int,
+            momentum: float = 0.9,
+            epsilon: float = 1e-05,
+            weight_attr: Any = None,
+            bias_attr: Any = None,
+            data_format: str = axes.first,
+            use_global_stats: bool | None = None,
+            name: str | None = None,
+        ) -> None:
+            super().__init__(
+                num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
+            )
 
+        def _check_data_format(self, input: str) -> str:
+            if input in ("NCHW", "NHWC"):
+                return input
+            if input not in named:
+                raise ValueError(
+                    f"{type(self).__name__} expects data_format {_either(map(repr, named))}, but got '{input}'."
+                )
+            return "NHWC" if input == axes.last else "NCHW"
 
-class BatchNorm2D(_BatchNormBase):
-    """Batch normalisation of images ``[N, C, H, W]`` (``[N, H, W, C]`` with format ``'NHWC'``).
+        def _check_input_dim(self, input: Tensor) -> None:
+            if input.ndim not in ranks:
+                raise ValueError(
+                    f"{type(self).__name__} expects a {_either(f'{rank}-D' for rank in ranks)} input, but got "
+                    f"{input.ndim}-D {list(input.shape)}."
+                )
 
-    The arguments are those of ``BatchNorm1D``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.BatchNorm2D(3)(oar.ones([2, 3, 4, 4])).shape
-        [2, 3, 4, 4]
-    """
-
-    def _check_data_format(self, input: str) -> str:
-        if input not in ("NCHW", "NHWC"):
-            raise ValueError(f"BatchNorm2D expects data_format 'NCHW' or 'NHWC', but got '{input}'.")
-        return input
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.ndim != 4:
-            raise ValueError(f"BatchNorm2D expects a 4-D input, but got {input.ndim}-D {list(input.shape)}.")
+    return BatchNormNd
 
 
-class BatchNorm3D(_BatchNormBase):
-    """Batch normalisation of volumes ``[N, C, D, H, W]`` (``[N, D, H, W, C]`` with format ``'NDHWC'``).
-
-    The arguments are those of ``BatchNorm1D``.
-
-    Args:
-        num_features: the number of channels.
-        momentum: how much of the running statistics is kept in each step.
-        epsilon: a small number that avoids division by zero.
-        weight_attr: a ``ParamAttr`` or an initialiser for the weight; False leaves it out.
-        bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-        use_global_stats: whether to use the running statistics in training too.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.BatchNorm3D(3)(oar.ones([2, 3, 4, 4, 4])).shape
-        [2, 3, 4, 4, 4]
-    """
-
-    def __init__(
-        self,
-        num_features: int,
-        momentum: float = 0.9,
-        epsilon: float = 1e-05,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCDHW",
-        use_global_stats: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
-        )
-
-    def _check_data_format(self, input: str) -> str:
-        layouts = {"NCHW": "NCHW", "NCDHW": "NCHW", "NHWC": "NHWC", "NDHWC": "NHWC"}
-        if input not in layouts:
-            raise ValueError(f"BatchNorm3D expects data_format 'NCDHW' or 'NDHWC', but got '{input}'.")
-        return layouts[input]
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        if input.ndim != 5:
-            raise ValueError(f"BatchNorm3D expects a 5-D input, but got {input.ndim}-D {list(input.shape)}.")
+BatchNorm1D, BatchNorm2D, BatchNorm3D = for_axes("BatchNorm{n}D", _batch_norm)
 
 
 class BatchNorm(_BatchNormBase):
@@ -462,146 +417,69 @@ class GroupNorm(Layer):
         return f"num_groups={self._num_groups}, num_channels={self._num_channels}, epsilon={self._epsilon}"
 
 
-class _InstanceNormBase(Layer):
-    """Scale and shift of an instance normalisation; the subclasses say which ranks they take."""
+def _instance_norm(axes: Axes) -> type[Layer]:
+    ranks = (2, 3) if axes.count == 1 else (axes.count + 2,)
 
-    _ranks: tuple[int, ...] = ()
-    scale: Parameter | None
-    bias: Parameter | None
+    class InstanceNorm(Layer):
+        """Normalises each channel of each sample of {inputs}.
 
-    def __init__(
-        self,
-        num_features: int,
-        epsilon: float,
-        momentum: float,
-        weight_attr: Any,
-        bias_attr: Any,
-        data_format: str,
-        name: str | None,
-    ) -> None:
-        super().__init__()
-        if (weight_attr is False) != (bias_attr is False):
-            raise AssertionError("weight_attr and bias_attr are False together or not at all.")
-        self._num_features = num_features
-        self._epsilon = epsilon
-        self._momentum = momentum
-        self._data_format = data_format
-        self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+        Args:
+            num_features: the number of channels.
+            epsilon: added to the variance.
+            momentum: accepted as in Paddle; the layer keeps no running statistics.
+            weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
+            bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
+            data_format: {formats}.
 
-    def _check_input_dim(self, input: Tensor) -> None:
-        """Raises for an input with a number of axes that the layer does not take."""
-        if input.ndim not in self._ranks:
-            expected = " or ".join(f"{rank}-D" for rank in self._ranks)
-            raise ValueError(
-                f"{type(self).__name__} expects a {expected} input, but got {input.ndim}-D {list(input.shape)}."
-            )
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> nn.InstanceNorm{n}D(3)(oar.ones([2, 3, {sizes:4}])).shape
+            [2, 3, {sizes:4}]
+        """
 
-    def forward(self, input: Tensor) -> Tensor:
-        self._check_input_dim(input)
-        return F.instance_norm(
-            input, weight=self.scale, bias=self.bias, momentum=self._momentum, eps=self._epsilon,
-            data_format=self._data_format,
-        )  # fmt: skip
+        scale: Parameter | None
+        bias: Parameter | None
 
-    def extra_repr(self) -> str:
-        return f"num_features={self._num_features}, epsilon={self._epsilon}"
+        def __init__(
+            self,
+            num_features: int,
+            epsilon: float = 1e-05,
+            momentum: float = 0.9,
+            weight_attr: Any = None,
+            bias_attr: Any = None,
+            data_format: str = axes.first,
+            name: str | None = None,
+        ) -> None:
+            super().__init__()
+            if (weight_attr is False) != (bias_attr is False):
+                raise AssertionError("weight_attr and bias_attr are False together or not at all.")
+            self._num_features = num_features
+            self._epsilon = epsilon
+            self._momentum = momentum
+            self._data_format = data_format
+            self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
+            self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
 
+        def _check_input_dim(self, input: Tensor) -> None:
+            """Raises for an input with a number of axes that the layer does not take."""
+            if input.ndim not in ranks:
+                raise ValueError(
+                    f"{type(self).__name__} expects a {_either(f'{rank}-D' for rank in ranks)} input, but got "
+                    f"{input.ndim}-D {list(input.shape)}."
+                )
 
-class InstanceNorm1D(_InstanceNormBase):
-    """Normalises each channel of each sample of inputs ``[N, C, L]``.
+        def forward(self, input: Tensor) -> Tensor:
+            self._check_input_dim(input)
+            return F.instance_norm(
+                input, weight=self.scale, bias=self.bias, momentum=self._momentum, eps=self._epsilon,
+                data_format=self._data_format,
+            )  # fmt: skip
 
-    Args:
-        num_features: the number of channels.
-        epsilon: added to the variance.
-        momentum: taken for the sake of the signature; the layer keeps no running statistics.
-        weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
-        bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
-        data_format: the order of the axes.
+        def extra_repr(self) -> str:
+            return f"num_features={self._num_features}, epsilon={self._epsilon}"
 
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.InstanceNorm1D(3)(oar.ones([2, 3, 4])).shape
-        [2, 3, 4]
-    """
-
-    _ranks = (2, 3)
-
-    def __init__(
-        self,
-        num_features: int,
-        epsilon: float = 1e-05,
-        momentum: float = 0.9,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCL",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
+    return InstanceNorm
 
 
-class InstanceNorm2D(_InstanceNormBase):
-    """Normalises each channel of each sample of images ``[N, C, H, W]``.
-
-    Args:
-        num_features: the number of channels.
-        epsilon: added to the variance.
-        momentum: taken for the sake of the signature; the layer keeps no running statistics.
-        weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
-        bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
-        data_format: the order of the axes.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.InstanceNorm2D(3)(oar.ones([2, 3, 4, 4])).shape
-        [2, 3, 4, 4]
-    """
-
-    _ranks = (4,)
-
-    def __init__(
-        self,
-        num_features: int,
-        epsilon: float = 1e-05,
-        momentum: float = 0.9,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
-
-
-class InstanceNorm3D(_InstanceNormBase):
-    """Normalises each channel of each sample of volumes ``[N, C, D, H, W]``.
-
-    Args:
-        num_features: the number of channels.
-        epsilon: added to the variance.
-        momentum: taken for the sake of the signature; the layer keeps no running statistics.
-        weight_attr: attributes of the scale; False, together with ``bias_attr``, for none.
-        bias_attr: attributes of the shift; False, together with ``weight_attr``, for none.
-        data_format: the order of the axes.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.InstanceNorm3D(3)(oar.ones([2, 3, 4, 4, 4])).shape
-        [2, 3, 4, 4, 4]
-    """
-
-    _ranks = (5,)
-
-    def __init__(
-        self,
-        num_features: int,
-        epsilon: float = 1e-05,
-        momentum: float = 0.9,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCDHW",
-        name: str | None = None,
-    ) -> None:
-        super().__init__(num_features, epsilon, momentum, weight_attr, bias_attr, data_format, name)
+InstanceNorm1D, InstanceNorm2D, InstanceNorm3D = for_axes("InstanceNorm{n}D", _instance_norm)

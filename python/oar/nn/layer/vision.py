@@ -6,6 +6,7 @@ from typing import Any
 
 from oar._C import Tensor
 from oar.nn import functional as F
+from oar.nn.layer._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = [
@@ -31,144 +32,60 @@ class _WithName(Layer):
         return ", ".join(f"{key}={value}" for key, value in shown.items() if key not in given or value is not None)
 
 
-class _Pad(_WithName):
-    _axes: int
+def _pad(axes: Axes) -> type[_WithName]:
+    class Pad(_WithName):
+        """Adds elements around {inputs}; see ``functional.pad``.
 
-    def __init__(self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str = "",
-                 name: str | None = None) -> None:
-        pads = [padding] * (2 * self._axes) if isinstance(padding, int) else padding
-        self._arguments(padding=pads, mode=mode, value=value, data_format=data_format, name=name)
+        Args:
+            padding: how many elements to add: a number, or {sides}.
+            mode: 'constant', 'reflect', 'replicate' or 'circular'.
+            value: the value of the new elements.
+            data_format: {formats}.
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.pad(x, self._padding, self._mode, self._value, self._data_format)
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> nn.Pad{n}D(1, mode='reflect')(oar.ones([1, 3, {sizes:4}])).shape
+            [1, 3, {sizes:6}]
+        """
 
+        def __init__(self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str = axes.first,
+                     name: str | None = None) -> None:
+            pads = [padding] * (2 * axes.count) if isinstance(padding, int) else padding
+            self._arguments(padding=pads, mode=mode, value=value, data_format=data_format, name=name)
 
-class Pad1D(_Pad):
-    """Sequences with elements put around them: ``padding`` is a number or [left, right]; see ``functional.pad``.
+        def forward(self, x: Tensor) -> Tensor:
+            return F.pad(x, self._padding, self._mode, self._value, self._data_format)
 
-    Args:
-        padding: how many elements to add on each side.
-        mode: 'constant', 'reflect', 'replicate' or 'circular'.
-        value: the value of the new elements.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Pad1D(1)(oar.to_tensor([[[1.0, 2.0]]]))
-        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[[0., 1., 2., 0.]]])
-    """
-
-    _axes = 1
-
-    def __init__(self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str = "NCL",
-                 name: str | None = None) -> None:
-        super().__init__(padding, mode, value, data_format, name)
+    return Pad
 
 
-class Pad2D(_Pad):
-    """Images with pixels put around them: ``padding`` is a number or [left, right, top, bottom].
-
-    Args:
-        padding: how many elements to add on each side.
-        mode: 'constant', 'reflect', 'replicate' or 'circular'.
-        value: the value of the new elements.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Pad2D([1, 1, 2, 2], mode='reflect')(oar.ones([1, 3, 4, 4])).shape
-        [1, 3, 8, 6]
-    """
-
-    _axes = 2
-
-    def __init__(self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str = "NCHW",
-                 name: str | None = None) -> None:
-        super().__init__(padding, mode, value, data_format, name)
+Pad1D, Pad2D, Pad3D = _PADS = for_axes("Pad{n}D", _pad)
 
 
-class Pad3D(_Pad):
-    """Volumes with elements put around them: ``padding`` is a number or [left, right, top, bottom, front, back].
+def _zero_pad(axes: Axes) -> type[_WithName]:
+    class ZeroPad(_PADS[axes.count - 1]):
+        """Adds zeros around {inputs}.
 
-    Args:
-        padding: how many elements to add on each side.
-        mode: 'constant', 'reflect', 'replicate' or 'circular'.
-        value: the value of the new elements.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        Args:
+            padding: how many elements to add: a number, or {sides}.
+            data_format: {formats}.
 
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.Pad3D(1)(oar.ones([1, 1, 2, 2, 2])).shape
-        [1, 1, 4, 4, 4]
-    """
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> nn.ZeroPad{n}D(1)(oar.ones([1, 3, {sizes:4}])).shape
+            [1, 3, {sizes:6}]
+        """
 
-    _axes = 3
+        def __init__(self, padding: Any, data_format: str = axes.first, name: str | None = None) -> None:
+            super().__init__(padding, "constant", 0.0, data_format, name)
+            self._shown = ("padding", "data_format", "name")
 
-    def __init__(self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str = "NCDHW",
-                 name: str | None = None) -> None:
-        super().__init__(padding, mode, value, data_format, name)
-
-
-class ZeroPad1D(Pad1D):
-    """Sequences with zeros around them.
-
-    Args:
-        padding: how many elements to add on each side.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.ZeroPad1D(1)(oar.to_tensor([[[1.0, 2.0]]]))
-        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[[0., 1., 2., 0.]]])
-    """
-
-    def __init__(self, padding: Any, data_format: str = "NCL", name: str | None = None) -> None:
-        super().__init__(padding, "constant", 0.0, data_format, name)
-        self._shown = ("padding", "data_format", "name")
+    return ZeroPad
 
 
-class ZeroPad2D(Pad2D):
-    """Images with zeros around them.
-
-    Args:
-        padding: how many elements to add on each side.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.ZeroPad2D(1)(oar.ones([1, 3, 4, 4])).shape
-        [1, 3, 6, 6]
-    """
-
-    def __init__(self, padding: Any, data_format: str = "NCHW", name: str | None = None) -> None:
-        super().__init__(padding, "constant", 0.0, data_format, name)
-        self._shown = ("padding", "data_format", "name")
-
-
-class ZeroPad3D(Pad3D):
-    """Volumes with zeros around them.
-
-    Args:
-        padding: how many elements to add on each side.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> nn.ZeroPad3D(1)(oar.ones([1, 1, 2, 2, 2])).shape
-        [1, 1, 4, 4, 4]
-    """
-
-    def __init__(self, padding: Any, data_format: str = "NCDHW", name: str | None = None) -> None:
-        super().__init__(padding, "constant", 0.0, data_format, name)
-        self._shown = ("padding", "data_format", "name")
+ZeroPad1D, ZeroPad2D, ZeroPad3D = for_axes("ZeroPad{n}D", _zero_pad)
 
 
 class Upsample(_WithName):
