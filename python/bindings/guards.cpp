@@ -6,6 +6,7 @@
 #include "guards.h"
 
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -67,9 +68,31 @@ unsigned version_of(PyTypeObject* type) {
   return type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? type->tp_version_tag : 0;
 }
 
+// Calls for every key and value, in order: a dictionary that is ordered by hand has an order of its own. False: an error.
+template <class F>
+bool each_item(PyObject* dict, F&& body) {
+  PyObject *key, *value;
+  if (!PyODict_Check(dict)) {
+    for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) body(key, value);
+    return true;
+  }
+  const Ref keys(PyODict_Type.tp_iter(dict));
+  while (const Ref held = keys ? Ref(PyIter_Next(keys.get())) : Ref())
+    if (value = PyDict_GetItemWithError(dict, held.get()); value) body(held.get(), value);
+  return !PyErr_Occurred();
+}
+
 PyObject* dict_of(PyObject* object) {
   PyObject** place = _PyObject_GetDictPtr(object);
   return place ? *place : nullptr;
+}
+
+PyObject* g_registration_count = nullptr;  // abc.get_cache_token
+
+// How often a class was registered as a subclass of an abstract one.
+uint64_t registration_count() {
+  const Ref count = checked(PyObject_CallNoArgs(g_registration_count));
+  return PyLong_AsUnsignedLongLong(count.get());
 }
 
 // ---- guards -----------------------------------------------------------------------------------
@@ -87,10 +110,16 @@ struct DictGuard {
   std::vector<std::pair<PyObject*, PyObject*>> all;
   bool whole = false;
   const char* label = "";
+
+  // The order of an ordered dictionary is no part of its version.
+  bool may_have_changed() const {
+    return version_of(dict) != version || (whole && all.size() > 1 && PyODict_Check(dict));
+  }
 };
 
 struct ClassGuard {
   PyTypeObject* type;
+  PyObject* mro;
   unsigned version;
   std::vector<Named> attributes;
 };
@@ -145,9 +174,10 @@ class Guards {
     if (guard.whole) return;
     guard.whole = true;
     guard.label = text(label);
-    PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);)
-      guard.all.emplace_back(keep(key), keep(value));
+    if (!each_item(dict, [&](PyObject* key, PyObject* value) {
+          guard.all.emplace_back(keep(key), keep(value));
+        }))
+      throw PythonError{};
   }
   void content(PyObject* container, PyObject* label) {
     if (PyDict_Check(container)) return whole_dict(container, label);
@@ -176,12 +206,7 @@ class Guards {
   }
   void class_attribute(PyTypeObject* type, PyObject* name) {
     if (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) return;
-    auto [found, fresh] = class_places_.try_emplace(type, classes_.size());
-    if (fresh) {
-      keep(reinterpret_cast<PyObject*>(type));
-      classes_.push_back({type, 0, {}});
-    }
-    ClassGuard& guard = classes_[found->second];
+    ClassGuard& guard = class_guard(type);
     for (const Named& a : guard.attributes)
       if (a.name == name) return;
     PyObject* raw = _PyType_Lookup(type, name);
@@ -189,6 +214,10 @@ class Guards {
     guard.attributes.push_back({keep(name), raw, ""});
     guard.version = version_of(type);
   }
+  void bases(PyTypeObject* type) {
+    if (!(type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)) class_guard(type);
+  }
+  void registrations() { registrations_ = registration_count(); }
   void function(PyObject* function) {
     if (!seen_.insert(function).second) return;
     auto* f = reinterpret_cast<PyFunctionObject*>(keep(function));
@@ -235,6 +264,14 @@ class Guards {
     if (fresh) dicts_.push_back({keep(dict), version_of(dict), {}, {}});
     return dicts_[found->second];
   }
+  ClassGuard& class_guard(PyTypeObject* type) {
+    auto [found, fresh] = class_places_.try_emplace(type, classes_.size());
+    if (fresh) {
+      keep(reinterpret_cast<PyObject*>(type));
+      classes_.push_back({type, keep(type->tp_mro), version_of(type), {}});
+    }
+    return classes_[found->second];
+  }
   void add_once(std::vector<Attribute>& list, PyObject* owner, PyObject* name, PyObject* value,
                 PyObject* label) {
     for (const Attribute& a : list)
@@ -259,6 +296,7 @@ class Guards {
   std::vector<FunctionGuard> functions_;
   std::vector<TensorGuard> tensors_;
   std::vector<PyObject*> scratch_;
+  std::optional<uint64_t> registrations_;
 };
 
 // The items of a container in order (borrowed), or the bytes of an array.
@@ -304,17 +342,22 @@ std::string Guards::changed_dict(DictGuard& guard) const {
   }
   if (guard.whole) {
     size_t k = 0;
-    PyObject *key, *value;
     bool equal = static_cast<size_t>(PyDict_GET_SIZE(guard.dict)) == guard.all.size();
-    for (Py_ssize_t at = 0; equal && PyDict_Next(guard.dict, &at, &key, &value); ++k)
-      equal = same(key, guard.all[k].first) && same(value, guard.all[k].second);
-    if (!equal) return format("the content of {} has changed", guard.label);
+    const bool read = !equal || each_item(guard.dict, [&](PyObject* key, PyObject* value) {
+      equal = equal && k < guard.all.size() && same(key, guard.all[k].first) &&
+              same(value, guard.all[k].second);
+      ++k;
+    });
+    if (!read) PyErr_Clear();
+    if (!read || !equal) return format("the content of {} has changed", guard.label);
   }
   guard.version = version_of(guard.dict);
   return {};
 }
 
 std::string Guards::changed_class(ClassGuard& guard) const {
+  if (guard.type->tp_mro != guard.mro)
+    return format("the bases of {} have changed", guard.type->tp_name);
   for (const Named& a : guard.attributes)
     if (PyObject* now = _PyType_Lookup(guard.type, a.name); now != a.value)
       return format("{}.{} was {} and is {}", guard.type->tp_name, PyUnicode_AsUTF8(a.name),
@@ -357,7 +400,7 @@ std::string Guards::changed_attributes() const {
 
 std::string Guards::changed() {
   for (DictGuard& guard : dicts_)
-    if (version_of(guard.dict) != guard.version)
+    if (guard.may_have_changed())
       if (std::string why = changed_dict(guard); !why.empty()) return why;
   for (const ObjectGuard& guard : objects_)
     if (Py_TYPE(guard.object) != guard.type || dict_of(guard.object) != guard.dict)
@@ -379,6 +422,8 @@ std::string Guards::changed() {
     if (t.dtype() != g.dtype || t.shape() != g.shape || stop_gradient(t) != g.stop_gradient)
       return format("{} has changed", g.label);
   }
+  if (registrations_ && *registrations_ != registration_count())
+    return "a class was registered as another";
   return changed_attributes();
 }
 
@@ -461,6 +506,19 @@ PyObject* object(PyObject* self, PyObject* of) {
     Py_RETURN_NONE;
   });
 }
+PyObject* bases(PyObject* self, PyObject* of) {
+  return guarded([&]() -> PyObject* {
+    user_check(PyType_Check(of), ErrorKind::InvalidType, "a class is expected.");
+    guards_of(self).bases(reinterpret_cast<PyTypeObject*>(of));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* registrations(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    guards_of(self).registrations();
+    Py_RETURN_NONE;
+  });
+}
 PyObject* class_attribute(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return with<2>(args, count, [&](auto a) {
     guards_of(self).class_attribute(reinterpret_cast<PyTypeObject*>(a[0]), a[1]);
@@ -529,6 +587,9 @@ PyMethodDef kMethods[] = {
     {"slot", OAR_FAST(slot), "slot(object, descriptor, value or ABSENT, label)"},
     {"value", OAR_FAST(value), "value(object, attribute, value, label)"},
     {"object", object, METH_O, "The object keeps its class and its dictionary."},
+    {"bases", bases, METH_O, "The class keeps its bases, and they theirs."},
+    {"registrations", registrations, METH_NOARGS,
+     "No class is registered as a subclass of an abstract one."},
     {"class_attribute", OAR_FAST(class_attribute), "class_attribute(class, name)"},
     {"class_entry", OAR_FAST(class_entry), "class_entry(class, name) -> the value or ABSENT"},
     {"function", function, METH_O, "The function keeps its code and its defaults."},
@@ -567,6 +628,9 @@ void check_guards(PyObject* object) {
 bool guards_hold(PyObject* guards) { return guards_of(guards).changed().empty(); }
 
 void init_guards(PyObject* module) {
+  const Ref abstract = checked(PyImport_ImportModule("abc"));
+  g_registration_count =
+      checked(PyObject_GetAttrString(abstract.get(), "get_cache_token")).release();
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
   const Ref kind = checked(PyRun_String(
       "type('Absent', (), {'__repr__': lambda self: 'ABSENT', '__slots__': (), '__reduce__': lambda self: 'ABSENT'})",

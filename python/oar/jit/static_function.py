@@ -129,7 +129,8 @@ class StaticFunction(_C.StaticCall):
         try:
             return variant.run(tensors)
         except _C.Unmet:
-            return self._run_as_python(args, kwargs)
+            pass  # Python runs after the handler, where it would be the context of what the function raises
+        return self._run_as_python(args, kwargs)
 
     def _call_after_unmet(self, *args: Any, **kwargs: Any) -> Any:
         return self._run_as_python(args, kwargs)
@@ -199,10 +200,13 @@ class StaticFunction(_C.StaticCall):
             labels = [f"{name}_{axis}" for name, t in zip(names, tensors) for axis in range(len(t.shape))]
             plan.symbols = {i: _identifier(labels[i]) for i in family.open}
             plan.symbols.update(given)
+        declined: Declined | None = None
         try:
             variant = self._attempt(family, plan, title)
-        except Declined as declined:
-            raise self._fall_back(family, declined, title, args, kwargs) from None
+        except Declined as error:
+            declined = error
+        if declined is not None:
+            raise self._fall_back(family, declined, title, args, kwargs)
         opened = sorted(set(plan.symbols.values())) if None in variant.sizes else []
         say(f"{title}: captured" + (f" again: {why}" if why else "") + (f"; open: {', '.join(opened)}" if opened else ""))
         if options.code_level > 0:

@@ -12,7 +12,7 @@ from oar.jit._interpret import known
 from oar.jit._interpret.frame import Generator
 from oar.jit._interpret.world import ABSENT, Decline, Raised, World, is_array
 
-__all__ = ["Attributes", "has_python_method"]
+__all__ = ["Attributes"]
 
 _FUNCTIONS = (types.FunctionType, _C.OpFunction)
 _NATIVE_DESCRIPTORS = (
@@ -25,11 +25,6 @@ _OF_FUNCTIONS = frozenset({
 _OF_CLASSES = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__mro__", "__bases__", "__class__", "__base__"})
 _HEAP_TYPE = 1 << 9
 _FIELD = type(collections.namedtuple("_Pair", "left")("").__class__.left)
-
-
-def has_python_method(cls: type, name: str) -> bool:
-    """Whether instances have the method in Python, so that native code would run the user's."""
-    return isinstance(_C.Guards.lookup(cls, name), types.FunctionType)
 
 
 class Attributes:
@@ -53,6 +48,7 @@ class Attributes:
 
     def find_attribute(self, value: Any, name: str) -> Any:
         """The attribute, or ``ABSENT``."""
+        self.world.check_class(type(value))
         if isinstance(value, types.ModuleType):
             return self._of_module(value, name)
         if isinstance(value, type):
@@ -62,9 +58,6 @@ class Attributes:
         if isinstance(value, Generator):
             raise Decline(f"it asks for {name} of a generator")
         cls = type(value)
-        finder = self.world.class_attribute(cls, "__getattribute__")
-        if isinstance(finder, types.FunctionType):
-            return self._or_absent(lambda: self.call(finder, [value, name], {}), cls, value, name)
         if isinstance(value, Tensor):
             return self._of_tensor(value, name)
         if cls in known.LAZY:
@@ -115,7 +108,7 @@ class Attributes:
             raise
 
     def _is_data_descriptor(self, raw: Any) -> bool:
-        return _C.Guards.lookup(type(raw), "__set__") is not ABSENT or _C.Guards.lookup(type(raw), "__delete__") is not ABSENT
+        return any(self.world.class_attribute(type(raw), name) is not ABSENT for name in ("__set__", "__delete__"))
 
     def _from_descriptor(self, raw: Any, value: Any, cls: type, name: str) -> Any:
         kind = type(raw)
@@ -135,7 +128,7 @@ class Attributes:
             return raw if value is None else self._present(self.world.slot(value, raw, f"{cls.__name__}.{name}"), cls, name)
         if kind in _NATIVE_DESCRIPTORS:
             return self._from_native(raw, value, cls, name)
-        getter = _C.Guards.lookup(kind, "__get__")
+        getter = self.world.class_attribute(kind, "__get__")
         if getter is ABSENT or kind is _FIELD and value is None:
             return raw
         if kind is _FIELD:
@@ -198,9 +191,9 @@ class Attributes:
             self.world.guards.value(cls, name, found, f"{cls.__name__}.{name}")
             return found
         meta = type(cls)
-        if meta is not type and isinstance(self.world.class_attribute(meta, "__getattribute__"), types.FunctionType):
+        if meta is not type and self.world.has_python_method(meta, "__getattribute__"):
             raise Decline(f"{meta.__name__} defines __getattribute__")
-        above = self.world.class_attribute(meta, name) if meta is not type else _C.Guards.lookup(type, name)
+        above = self.world.class_attribute(meta, name)
         if above is not ABSENT and self._is_data_descriptor(above):
             if name == "__dict__":
                 raise Decline("it reads the dictionary of a class")
@@ -217,7 +210,7 @@ class Attributes:
             return super
         start, owner, cls = value.__thisclass__, value.__self__, value.__self_class__
         mro = cls.__mro__
-        self.world.guards.value(cls, "__mro__", mro, f"the bases of {cls.__name__}")
+        self.world.guards.bases(cls)
         for base in mro[mro.index(start) + 1:]:
             raw = self.world.guards.class_entry(base, name)
             if raw is not ABSENT:
@@ -284,7 +277,7 @@ class Attributes:
                 return getattr(value, name)
         if isinstance(value, BaseException):
             return self._of_exception(value, name)
-        raw = _C.Guards.lookup(cls, name)
+        raw = self.world.class_attribute(cls, name)
         if raw is ABSENT:
             own = getattr(value, "__dict__", None)
             if isinstance(own, dict) and not isinstance(value, known.STATELESS):
@@ -293,7 +286,9 @@ class Attributes:
         if isinstance(raw, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
             return getattr(value, name)
         if cls in known.MEMBERS and name in known.MEMBERS[cls]:
-            return self.world.new_deep(getattr(value, name))
+            return getattr(value, name)
+        if cls is types.CellType and name == "cell_contents":
+            return self._of_cell(value)
         if known.is_plain_type(cls) and isinstance(raw, (types.GetSetDescriptorType, types.MemberDescriptorType)):
             return getattr(value, name)
         if is_array(value) and name in known.ARRAY_MEMBERS:
@@ -305,11 +300,17 @@ class Attributes:
             return raw.__func__
         return self._refuse(cls, name)
 
+    def _of_cell(self, cell: types.CellType) -> Any:
+        found = self.world.cell(cell, "a variable of an enclosing function")
+        if found is ABSENT:
+            raise Raised(ValueError("Cell is empty"))
+        return found
+
     def _refuse(self, cls: type, name: str) -> Any:
         raise Decline(f"it reads the attribute {name} of a {cls.__name__}")
 
     def _of_exception(self, value: BaseException, name: str) -> Any:
-        raw = _C.Guards.lookup(type(value), name)
+        raw = self.world.class_attribute(type(value), name)
         if isinstance(raw, types.FunctionType):
             return types.MethodType(raw, value)
         if not self.world.is_fresh(value) or name in ("__traceback__", "with_traceback"):
@@ -381,10 +382,11 @@ class Attributes:
         if isinstance(raw, property):
             function = raw.fdel if new is ABSENT else raw.fset
             if function is None:
-                raise Raised(AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter"))
+                what = "deleter" if new is ABSENT else "setter"
+                raise Raised(AttributeError(f"property '{name}' of '{cls.__name__}' object has no {what}"))
             self.call(function, [value] if new is ABSENT else [value, new], {})
             return None
-        setter = _C.Guards.lookup(type(raw), "__delete__" if new is ABSENT else "__set__")
+        setter = self.world.class_attribute(type(raw), "__delete__" if new is ABSENT else "__set__")
         if not isinstance(setter, types.FunctionType):
             raise Decline(f"it sets the attribute {name} of a {cls.__name__}")
         self.call(setter, [raw, value] if new is ABSENT else [raw, value, new], {})

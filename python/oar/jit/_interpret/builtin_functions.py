@@ -11,7 +11,6 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.jit._interpret import substitutes
-from oar.jit._interpret.attributes import has_python_method
 from oar.jit._interpret.calls import builtin
 from oar.jit._interpret.machine import Machine
 from oar.jit._interpret.world import ABSENT, IMMUTABLE, Decline, Raised
@@ -24,7 +23,7 @@ def _converted(m: Machine, kind: type, method: str, args: list, kwargs: dict) ->
         return m.native(lambda: kind(**kwargs))
     value = args[0]
     for name in (method, "__index__"):
-        if has_python_method(type(value), name):
+        if m.world.has_python_method(type(value), name):
             return m.call(m.world.class_attribute(type(value), name), [value], {})
     if isinstance(value, Tensor):
         return m.on_tensors(lambda: kind(value))
@@ -66,7 +65,7 @@ def _text(m: Machine, value: Any, method: str) -> str:
     if isinstance(value, (Tensor, _C.Dim)):
         raise Decline("it shows the value of a tensor" if isinstance(value, Tensor) else "it shows an open size")
     for name in (method, "__repr__"):
-        found = m.world.class_attribute(cls, name) if cls.__flags__ & (1 << 9) else _C.Guards.lookup(cls, name)
+        found = m.world.class_attribute(cls, name)
         if isinstance(found, types.FunctionType):
             return m.call(found, [value], {})
         if found is not object.__str__ and found is not ABSENT:
@@ -94,7 +93,7 @@ def _repr(m: Machine, args: list, kwargs: dict) -> Any:
 @builtin(format)
 def _format(m: Machine, args: list, kwargs: dict) -> Any:
     value, spec = args[0], args[1] if len(args) > 1 else ""
-    if has_python_method(type(value), "__format__"):
+    if m.world.has_python_method(type(value), "__format__"):
         return m.call(m.world.class_attribute(type(value), "__format__"), [value, spec], {})
     if not spec:
         return _text(m, value, "__str__")
@@ -138,12 +137,7 @@ def _frozenset(m: Machine, args: list, kwargs: dict) -> Any:
 def _dict(m: Machine, args: list, kwargs: dict) -> Any:
     made: dict = {}
     if args:
-        from oar.jit._interpret.container_instructions import mapping_items
-
-        if isinstance(args[0], dict) or _C.Guards.lookup(type(args[0]), "keys") is not ABSENT:
-            pairs = mapping_items(m, args[0])
-        else:
-            pairs = [tuple(m.iterate(pair)) for pair in m.iterate(args[0])]
+        pairs = m.entries_of(args[0])
         for key, _ in pairs:
             m.check_key(key)
         made.update(pairs)
@@ -221,14 +215,16 @@ def _sorted(m: Machine, args: list, kwargs: dict) -> Any:
     return m.world.new(m._sorted(list(m.iterate(args[0])), kwargs))
 
 
-def _extreme_of(symbol: str) -> Any:
+def _extreme_of(function: Any, symbol: str) -> Any:
     def run(m: Machine, args: list, kwargs: dict) -> Any:
+        if not args:
+            return m.native(lambda: function(**kwargs))
         items = list(m.iterate(args[0])) if len(args) == 1 else args
         key = kwargs.get("key")
         if not items:
             if "default" in kwargs:
                 return kwargs["default"]
-            raise Raised(ValueError("arg is an empty sequence"))
+            raise Raised(ValueError(f"{function.__name__}() arg is an empty sequence"))
         best, score = items[0], items[0] if key is None else m.call(key, [items[0]], {})
         for item in items[1:]:
             other = item if key is None else m.call(key, [item], {})
@@ -239,8 +235,8 @@ def _extreme_of(symbol: str) -> Any:
     return run
 
 
-builtin(min)(_extreme_of("<"))
-builtin(max)(_extreme_of(">"))
+builtin(min)(_extreme_of(min, "<"))
+builtin(max)(_extreme_of(max, ">"))
 
 
 @builtin(reversed)
@@ -251,10 +247,19 @@ def _reversed(m: Machine, args: list, kwargs: dict) -> Any:
 # ---- effects ------------------------------------------------------------------------------------------------------
 
 
+def _as_it_is_now(m: Machine, tensor: Tensor) -> Tensor:
+    """A tensor to show after the run, when the function may have written to it."""
+    world = m.world
+    if world.is_outside(tensor):
+        raise Decline("it prints a tensor outside")
+    told = any(id(tensor) in of_run for of_run in (world.inputs, world.numbers, world.origins, world.joined, world.asking))
+    return tensor if told else m.on_tensors(lambda: _C.ops.assign(tensor))
+
+
 @builtin(print)
 def _print(m: Machine, args: list, kwargs: dict) -> Any:
     if "file" in kwargs and kwargs["file"] is not None or m.forked:
         raise Decline("it prints in a branch, or to a file")
-    shown = [a if isinstance(a, Tensor) else _text(m, a, "__str__") for a in args]
+    shown = [_as_it_is_now(m, a) if isinstance(a, Tensor) else _text(m, a, "__str__") for a in args]
     options = {k: m.world.settled(v, "print", tensors=False) for k, v in kwargs.items()}
     m.world.pending.calls.append((print, tuple(shown), options))

@@ -8,11 +8,10 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.jit._interpret.attributes import has_python_method
 from oar.jit._interpret.calls import builtin
 from oar.jit._interpret.frame import Generator
 from oar.jit._interpret.machine import Machine
-from oar.jit._interpret.world import ABSENT, Decline, Raised
+from oar.jit._interpret.world import ABSENT, Decline, Raised, is_known_by_value
 
 def _class_of(m: Machine, value: Any) -> type:
     if isinstance(value, Generator):
@@ -38,7 +37,10 @@ def _type(m: Machine, args: list, kwargs: dict) -> Any:
 def _isinstance(m: Machine, args: list, kwargs: dict) -> Any:
     value, wanted = args
     cls = _class_of(m, value)
+    m.world.guards.bases(cls)
+    m.world.check_class(cls)
     for one in _classes(wanted):
+        _note_registrations(m, one)
         check = m.world.class_attribute(type(one), "__instancecheck__")
         if isinstance(check, types.FunctionType) and type(one) is not abc.ABCMeta:
             if m.truth(m.call(check, [one, value], {})):
@@ -49,6 +51,12 @@ def _isinstance(m: Machine, args: list, kwargs: dict) -> Any:
         elif m.native(lambda one=one: isinstance(value, one)):
             return True
     return False
+
+
+def _note_registrations(m: Machine, cls: Any) -> None:
+    """What is an instance of an abstract class depends on ``register`` too."""
+    if isinstance(type(cls), type) and issubclass(type(cls), abc.ABCMeta):
+        m.world.guards.registrations()
 
 
 def _classes(wanted: Any) -> list:
@@ -64,9 +72,10 @@ def _issubclass(m: Machine, args: list, kwargs: dict) -> Any:
     cls, wanted = args
     if not isinstance(cls, type):
         raise Raised(TypeError("issubclass() arg 1 must be a class"))
-    m.world.guards.value(cls, "__mro__", cls.__mro__, f"the bases of {cls.__name__}")
+    m.world.guards.bases(cls)
     for one in _classes(wanted):
-        if isinstance(_C.Guards.lookup(type(one), "__subclasscheck__"), types.FunctionType) and type(one) is not abc.ABCMeta:
+        _note_registrations(m, one)
+        if m.world.has_python_method(type(one), "__subclasscheck__") and type(one) is not abc.ABCMeta:
             raise Decline("a class defines __subclasscheck__")
     return m.native(lambda: issubclass(cls, wanted))
 
@@ -81,7 +90,7 @@ def _callable(m: Machine, args: list, kwargs: dict) -> Any:
 @builtin(getattr)
 def _getattr(m: Machine, args: list, kwargs: dict) -> Any:
     if not isinstance(args[1], str):
-        raise Raised(TypeError("attribute name must be string"))
+        return m.native(lambda: getattr(None, args[1]))
     if len(args) == 2:
         return m.load_attribute(args[0], args[1])
     try:
@@ -124,12 +133,14 @@ def _vars(m: Machine, args: list, kwargs: dict) -> Any:
 def _id(m: Machine, args: list, kwargs: dict) -> Any:
     if m.in_users_code() and (m.world.is_input(args[0]) or m.world.is_argument(args[0])):
         raise Decline("it asks for the identity of an argument")
+    if m.in_users_code() and is_known_by_value(args[0]):
+        raise Decline(f"it asks for the identity of a {type(args[0]).__name__}")
     return id(args[0])
 
 
 @builtin(hash)
 def _hash(m: Machine, args: list, kwargs: dict) -> Any:
-    if has_python_method(type(args[0]), "__hash__"):
+    if m.world.has_python_method(type(args[0]), "__hash__"):
         return m.call(m.world.class_attribute(type(args[0]), "__hash__"), args, {})
     m.check_key(args[0])
     return m.native(lambda: hash(args[0]))
@@ -141,7 +152,7 @@ def _super(m: Machine, args: list, kwargs: dict) -> Any:
         frame = m.frames[-1]
         cell = frame.cells.get("__class__")
         if cell is None:
-            raise Raised(RuntimeError("super(): __class__ cell not found"))
+            raise Decline("it calls super() outside of a class")
         first = frame.code.local_names[0]
         owner = frame.locals.get(first, ABSENT)
         if owner is ABSENT:
@@ -154,4 +165,4 @@ def _super(m: Machine, args: list, kwargs: dict) -> Any:
 
 @builtin(object)
 def _object(m: Machine, args: list, kwargs: dict) -> Any:
-    return m.world.new(object())
+    return m.world.new(m.native(lambda: object(*args, **kwargs)))

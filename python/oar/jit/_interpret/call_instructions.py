@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import types
+from typing import Any
 
 from oar.jit._interpret.code import Instruction
-from oar.jit._interpret.container_instructions import mapping_items, popped
+from oar.jit._interpret.container_instructions import popped
 from oar.jit._interpret.frame import NULL, Frame, Generator
 from oar.jit._interpret.machine import Machine, instruction, returned, yielded
 from oar.jit._interpret.world import ABSENT, Decline, Raised
@@ -35,8 +37,11 @@ def _call(m: Machine, f: Frame, i: Instruction) -> None:
 
 @instruction("CALL_FUNCTION_EX")
 def _call_function_ex(m: Machine, f: Frame, i: Instruction) -> None:
-    kwargs = dict(mapping_items(m, f.stack.pop())) if i.arg & 1 else {}
+    kwargs = dict(m.mapping_items(f.stack.pop())) if i.arg & 1 else {}
+    m.check_iterable(f.stack[-1])
     args = list(m.iterate(f.stack.pop()))
+    if not all(type(name) is str for name in kwargs):
+        raise Decline("the name of an argument is no string")
     function = f.stack.pop()
     if f.stack and f.stack[-1] is NULL:
         f.stack.pop()
@@ -163,7 +168,8 @@ def _before_with(m: Machine, f: Frame, i: Instruction) -> None:
 @instruction("WITH_EXCEPT_START")
 def _with_except_start(m: Machine, f: Frame, i: Instruction) -> None:
     error, leave = f.stack[-1], f.stack[-4]
-    f.stack.append(m.call(leave, [type(error), error, None], {}))
+    trace = m.world.new(types.TracebackType(None, sys._getframe(), 0, f.line))  # there is one, and nobody looks into it
+    f.stack.append(m.call(leave, [type(error), error, trace], {}))
 
 
 # ---- match ------------------------------------------------------------------------------------------------------------
@@ -174,23 +180,31 @@ def _get_len(m: Machine, f: Frame, i: Instruction) -> None:
     f.stack.append(m.length(f.stack[-1]))
 
 
+_SEQUENCE, _MAPPING = 1 << 5, 1 << 6  # flags of classes; registering a class as an abstract one sets them
+
+
+def _has_flag(m: Machine, value: Any, flag: int) -> bool:
+    m.world.guards.registrations()
+    return bool(m.call(type, [value], {}).__flags__ & flag)
+
+
 @instruction("MATCH_SEQUENCE")
 def _match_sequence(m: Machine, f: Frame, i: Instruction) -> None:
     value = f.stack[-1]
-    m.call(type, [value], {})
-    f.stack.append(isinstance(value, (list, tuple, range)))
+    f.stack.append(_has_flag(m, value, _SEQUENCE))
 
 
 @instruction("MATCH_MAPPING")
 def _match_mapping(m: Machine, f: Frame, i: Instruction) -> None:
     value = f.stack[-1]
-    m.call(type, [value], {})
-    f.stack.append(isinstance(value, dict))
+    f.stack.append(_has_flag(m, value, _MAPPING))
 
 
 @instruction("MATCH_KEYS")
 def _match_keys(m: Machine, f: Frame, i: Instruction) -> None:
     keys, value = f.stack[-1], f.stack[-2]
+    if not isinstance(value, dict) or m.world.has_python_method(type(value), "get"):
+        raise Decline(f"it matches a {type(value).__name__}")
     found = [m.world.entry(value, key, "a dictionary") for key in keys]
     f.stack.append(None if any(item is ABSENT for item in found) else tuple(found))
 

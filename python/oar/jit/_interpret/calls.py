@@ -11,10 +11,10 @@ from oar import _C
 from oar._C import Tensor
 from oar.framework import host_actions
 from oar.jit._interpret import asking, grown, known
-from oar.jit._interpret.attributes import Attributes, has_python_method
+from oar.jit._interpret.attributes import Attributes
 from oar.jit._interpret.iteration import Iteration
 from oar.jit._interpret.methods import Methods
-from oar.jit._interpret.world import Decline, Raised
+from oar.jit._interpret.world import ABSENT, Decline, Raised
 
 __all__ = ["Calls"]
 
@@ -51,8 +51,8 @@ class Calls(Methods, Iteration, Attributes):
             keywords = self.world.content(function.keywords)
             return self.call(function.func, [*function.args, *args], {**keywords, **kwargs})
         if isinstance(function, weakref.ref):
-            if not self.world.is_fresh(function) and self.in_users_code():
-                raise Decline("it follows a weak reference")  # guards would keep alive what it refers to
+            if not self.in_package():
+                raise Decline("it follows a weak reference")  # a capture keeps alive what it refers to
             found = function()
             if found is None:
                 raise Decline("it follows a weak reference to what is no more")
@@ -102,6 +102,10 @@ class Calls(Methods, Iteration, Attributes):
         """Whether the instruction that is done stands in code of the user's."""
         raise NotImplementedError
 
+    def in_package(self) -> bool:
+        """Whether it stands in code of this package."""
+        raise NotImplementedError
+
     def is_foreign(self, error: BaseException) -> bool:
         """Raised by Python code that nobody interprets: the handler of a signal."""
         raise NotImplementedError
@@ -121,7 +125,7 @@ class Calls(Methods, Iteration, Attributes):
         args = [self.world.settled(a, what, tensors) for a in args]
         kwargs = {k: self.world.settled(v, what, tensors) for k, v in kwargs.items()}
         if not tensors:
-            return self.world.new_deep(self.native(lambda: function(*args, **kwargs)))
+            return self.world.new_deep(self.native(lambda: function(*args, **kwargs)), (args, kwargs))
         owner = getattr(function, "__self__", None)
         return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs), owner, args, kwargs))
 
@@ -145,8 +149,8 @@ class Calls(Methods, Iteration, Attributes):
     def _call_operator(self, function: Any, args: list, kwargs: dict) -> Any:
         if function is abs or function is round or function is divmod:
             method = f"__{function.__name__}__"
-            if args and has_python_method(type(args[0]), method):
-                return self.call(_C.Guards.lookup(type(args[0]), method), args, kwargs)
+            if args and self.world.has_python_method(type(args[0]), method):
+                return self.call(self.world.class_attribute(type(args[0]), method), args, kwargs)
         tensors = any(isinstance(a, (Tensor, _C.Dim)) for a in args) and function.__self__.__name__ != "math"
         return self.run_pure(function, args, kwargs, tensors)
 
@@ -227,8 +231,11 @@ class Calls(Methods, Iteration, Attributes):
         return made
 
     def _new_native(self, cls: type, maker: Any, args: list, kwargs: dict) -> Any:
+        self.world.check_class(cls)
+        if self.world.class_attribute(cls, "__del__") is not ABSENT:
+            raise Decline(f"it makes a {cls.__name__}, whose __del__ is called when nobody holds it any more")
         if maker is object.__new__:
-            python_init = isinstance(_C.Guards.lookup(cls, "__init__"), types.FunctionType)
+            python_init = self.world.has_python_method(cls, "__init__")
             if (args or kwargs) and not python_init:
                 raise Raised(TypeError(f"{cls.__name__}() takes no arguments"))
             return self._noted(self.native(lambda: object.__new__(cls)))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import types
-from typing import Any
-
-from oar import _C
 from oar.jit._interpret.code import Instruction
 from oar.jit._interpret.frame import Frame
 from oar.jit._interpret.machine import Machine, instruction
 from oar.jit._interpret.world import Decline, Raised
 
-__all__ = ["mapping_items", "popped"]
+__all__ = ["popped"]
 
 def popped(f: Frame, count: int) -> list:
     if not count:
@@ -96,6 +92,7 @@ def _map_add(m: Machine, f: Frame, i: Instruction) -> None:
 @instruction("LIST_EXTEND")
 def _list_extend(m: Machine, f: Frame, i: Instruction) -> None:
     value = f.stack.pop()
+    m.check_iterable(value)
     f.stack[-i.arg].extend(m.iterate(value))
 
 
@@ -111,19 +108,11 @@ def _set_update(m: Machine, f: Frame, i: Instruction) -> None:
 def _dict_update(m: Machine, f: Frame, i: Instruction) -> None:
     value = f.stack.pop()
     into = f.stack[-i.arg]
-    for key, item in mapping_items(m, value):
+    for key, item in m.mapping_items(value):
         if i.name == "DICT_MERGE" and key in into:
             raise Decline("an argument is given twice")
         m.check_key(key)
         into[key] = item
-
-
-def mapping_items(m: Machine, value: Any) -> list[tuple[Any, Any]]:
-    """The entries of a dictionary, or of an object with ``keys()``."""
-    if isinstance(value, dict) and not isinstance(_C.Guards.lookup(type(value), "keys"), types.FunctionType):
-        return list(m.world.content(value).items())
-    keys = m.call(m.load_attribute(value, "keys"), [], {})
-    return [(key, m.subscript(value, key)) for key in m.iterate(keys)]
 
 
 @instruction("LIST_TO_TUPLE")
@@ -134,6 +123,7 @@ def _list_to_tuple(m: Machine, f: Frame, i: Instruction) -> None:
 @instruction("UNPACK_SEQUENCE")
 def _unpack_sequence(m: Machine, f: Frame, i: Instruction) -> None:
     items = []
+    m.check_iterable(f.stack[-1])
     for item in m.iterate(f.stack.pop()):
         items.append(item)
         if len(items) > i.arg:
@@ -146,6 +136,7 @@ def _unpack_sequence(m: Machine, f: Frame, i: Instruction) -> None:
 @instruction("UNPACK_EX")
 def _unpack_ex(m: Machine, f: Frame, i: Instruction) -> None:
     before, after = i.arg & 0xFF, i.arg >> 8
+    m.check_iterable(f.stack[-1])
     items = list(m.iterate(f.stack.pop()))
     if len(items) < before + after:
         raise Raised(ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})"))

@@ -57,6 +57,10 @@ class Generator:
         self.frame = frame
         self.started = self.ended = self.running = False
 
+    def waits_in_a_handler(self) -> bool:
+        """Whether it has yielded inside of a ``try`` or ``with`` statement and was not gone on with."""
+        return self.started and not self.ended and self.frame.code.handler_of(self.frame.index - 1) is not None
+
 
 def bound_arguments(function: types.FunctionType, args: list, kwargs: dict, world: World) -> dict[str, Any]:
     """The function's variables at its beginning. A call that does not fit is left to Python, which says why."""

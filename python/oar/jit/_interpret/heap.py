@@ -19,10 +19,11 @@ class Heap:
     def __init__(self, world: World) -> None:
         self.objects = dict(world.fresh_objects())
         self.contents = {key: _content(value) for key, value in self.objects.items()}
-        self.unknown = dict(world.unknown)
+        self.unknown, self.dict_copies = dict(world.unknown), dict(world.dict_copies)
         pending = world.pending
         self.pending = {
             "dicts": {k: (m, dict(w)) for k, (m, w) in pending.dicts.items()},
+            "moved": dict(pending.moved),
             "copies": dict(pending.copies),
             "additions": {k: (c, list(calls)) for k, (c, calls) in pending.additions.items()},
             "cells": dict(pending.cells),
@@ -34,10 +35,10 @@ class Heap:
         """Puts every content back."""
         for key, value in self.objects.items():
             fill(value, self.contents[key])
-        world.unknown = dict(self.unknown)
+        world.unknown, world.dict_copies = dict(self.unknown), dict(self.dict_copies)
         pending = world.pending
         pending.dicts = {k: (m, dict(w)) for k, (m, w) in self.pending["dicts"].items()}
-        pending.copies = dict(self.pending["copies"])
+        pending.moved, pending.copies = dict(self.pending["moved"]), dict(self.pending["copies"])
         pending.additions = {k: (c, list(calls)) for k, (c, calls) in self.pending["additions"].items()}
         pending.cells, pending.slots = dict(self.pending["cells"]), dict(self.pending["slots"])
         pending.calls = list(self.pending["calls"])

@@ -78,6 +78,8 @@ def _store_global(m: Machine, f: Frame, i: Instruction) -> None:
 
 @instruction("DELETE_GLOBAL")
 def _delete_global(m: Machine, f: Frame, i: Instruction) -> None:
+    if m.world.entry(f.globals, i.value, f"global {i.value}") is ABSENT:
+        raise m.absent_name(i.value)
     m.world.delete_entry(f.globals, i.value)
 
 
@@ -102,6 +104,8 @@ def _store_deref(m: Machine, f: Frame, i: Instruction) -> None:
 
 @instruction("DELETE_DEREF")
 def _delete_deref(m: Machine, f: Frame, i: Instruction) -> None:
+    if m.world.cell(f.cells[i.value], f"variable {i.value} of the enclosing function") is ABSENT:
+        raise m.absent_name(i.value, local=i.value in f.code.cell_names)
     m.world.set_cell(f.cells[i.value], ABSENT)
 
 

@@ -13,7 +13,7 @@ from oar._C import Tensor
 from oar.framework.frames import is_users_file
 from oar.jit._interpret.frame import Frame, Generator, frame_of
 from oar.jit._interpret.operators import Operators
-from oar.jit._interpret.world import ABSENT, Decline, Raised, World
+from oar.jit._interpret.world import ABSENT, Decline, Raised, World, is_known_by_value
 
 __all__ = ["INSTRUCTIONS", "Machine", "instruction"]
 
@@ -52,7 +52,9 @@ class Machine(Operators):
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, limit * _FRAMES_PER_CALL))
         try:
-            return self.call(function, args, kwargs)
+            result = self.call(function, args, kwargs)
+            self._check_generators()
+            return result
         except RecursionError:
             raise Decline("it calls itself too deeply") from None
         finally:
@@ -139,8 +141,10 @@ class Machine(Operators):
         generator.running = True
         try:
             how, result = self.run(frame)
-        except BaseException:
+        except BaseException as error:
             generator.ended = True
+            if isinstance(error, Raised) and isinstance(error.error, StopIteration):
+                raise Decline("a generator raises StopIteration") from None
             raise
         finally:
             generator.running = False
@@ -149,8 +153,17 @@ class Machine(Operators):
         generator.ended = True
         raise Raised(StopIteration(result))
 
+    def _check_generators(self) -> None:
+        """Python ends a generator that nobody holds any more: what waits there in ``finally`` or ``with`` is run."""
+        for one in self.world.fresh_objects().values():
+            if isinstance(one, Generator) and one.waits_in_a_handler():
+                raise Decline("a generator is left in the middle of a try or with statement")
+
     def in_users_code(self) -> bool:
         return is_users_file(self.frames[-1].code.raw.co_filename)
+
+    def in_package(self) -> bool:
+        return str(self.frames[-1].globals.get("__name__")).startswith("oar.")
 
     def is_foreign(self, error: BaseException) -> bool:
         """The handler of a signal raised it: between here and there is a frame of Python that nobody interprets."""
@@ -199,6 +212,8 @@ class Machine(Operators):
         told = any(id(v) in told for v in (a, b) for told in (self.world.origins, self.world.numbers, self.world.joined))
         if told and all(isinstance(v, (Tensor, int, float)) for v in (a, b)):
             raise Decline("it asks whether a tensor that a branch gives is another")
+        if is_known_by_value(a) and type(a) is type(b) and (type(a) is _C.Dim or _C.Guards.same(a, b)):
+            raise Decline(f"it asks whether two equal values are one {type(a).__name__}")
         return a is b
 
     def range_of(self, args: list) -> Any:

@@ -67,6 +67,7 @@ class Methods(Attributes):
         if name in ("__eq__", "__ne__", "__hash__") and cls is object:
             return getattr(object, name)(owner, *args)
         if name in ("mro",) and isinstance(owner, type):
+            self.world.guards.bases(owner)
             return self.world.new(list(owner.__mro__))
         raise Decline(f"it calls {name} of a {type(owner).__name__}")
 
@@ -135,9 +136,9 @@ class Methods(Attributes):
         if name in ("get", "__getitem__", "__contains__", "pop", "setdefault", "__setitem__", "__delitem__", "move_to_end"):
             self.check_key(args[0])
         if world.is_fresh(owner):
-            if name in ("update", "__ior__", "__init__") and args and not isinstance(args[0], dict):
-                args = [[tuple(self.iterate(pair)) for pair in self.iterate(args[0])]]
-            elif name in ("update", "__init__", "__ior__", "__or__") and args:
+            if name in ("update", "__ior__", "__init__") and args:
+                args = [self._checked_entries(args[0])]
+            elif name == "__or__" and isinstance(args[0], dict):
                 args = [world.content(args[0])]
             if name == "__eq__" or name == "__ne__":
                 return self.compare_plain(name, owner, args[0])
@@ -170,9 +171,7 @@ class Methods(Attributes):
                 raise Raised(KeyError(args[0]))
             return world.delete_entry(owner, args[0])
         if name == "update":
-            given = world.content(args[0]) if args and isinstance(args[0], dict) else dict(
-                tuple(self.iterate(pair)) for pair in self.iterate(args[0])) if args else {}
-            for key, value in {**given, **kwargs}.items():
+            for key, value in [*(self._checked_entries(args[0]) if args else ()), *kwargs.items()]:
                 world.set_entry(owner, key, value)
             return None
         if name in known.WRITERS:
@@ -183,18 +182,25 @@ class Methods(Attributes):
         if name in ("__eq__", "__ne__"):
             return self.compare_plain(name, held, args[0])
         if name in ("keys", "values", "items", "copy", "__reversed__", "__or__"):
-            held = held if world.is_fresh(held) else world.new(dict(cls.items(held) if cls is not dict else held))
+            if name in ("copy", "__or__") and cls is not dict and type(owner) is not type(held):
+                raise Decline(f"it copies a {type(owner).__name__}")
             args = [world.content(a) if isinstance(a, dict) else a for a in args]
-            made = getattr(dict, name)(held, *args)
-            return world.new(made)
+            return world.new(getattr(type(held), name)(held, *args))
         if name == "__len__":
             return len(held)
         raise Decline(f"it calls {name} of a dictionary outside")
+
+    def _checked_entries(self, value: Any) -> list[tuple[Any, Any]]:
+        entries = self.entries_of(value)
+        for key, _ in entries:
+            self.check_key(key)
+        return entries
 
     def _missing(self, owner: dict, missing: Any, key: Any) -> Any:
         if isinstance(missing, types.FunctionType):
             return self.call(missing, [owner, key], {})
         factory = getattr(owner, "default_factory", None)
+        self.world.guards.value(owner, "default_factory", factory, "the default_factory of a dictionary")
         if factory is None or factory not in (list, dict, int, float, set, str, tuple):
             raise Decline("it reads a missing key of a defaultdict")
         made = self.call(factory, [], {})

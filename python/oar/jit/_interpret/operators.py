@@ -9,7 +9,6 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar.jit._interpret import known
-from oar.jit._interpret.attributes import has_python_method
 from oar.jit._interpret.calls import Calls
 from oar.jit._interpret.frame import Generator
 from oar.jit._interpret.world import ABSENT, IMMUTABLE, Decline, Raised, is_array
@@ -54,6 +53,9 @@ class Operators(Calls):
 
     def binary(self, symbol: str, a: Any, b: Any) -> Any:
         function, name = _BINARY[symbol]
+        if symbol == "%" and isinstance(a, (str, bytes)) and not self.world.has_python_method(type(b), "__rmod__"):
+            shown = self.world.settled(b, "%", tensors=False)
+            return self.native(lambda: a % shown)
         if _is_simple(a) and _is_simple(b):
             return self._run(function, a, b)
         return self._binary_of_objects(function, f"__{name}__", f"__r{name}__", a, b)
@@ -61,11 +63,11 @@ class Operators(Calls):
     def _binary_of_objects(self, function: Any, method: str, reflected: str, a: Any, b: Any) -> Any:
         result = NotImplemented
         first = (a, b, method), (b, a, reflected)
-        if type(a) is not type(b) and issubclass(type(b), type(a)) and has_python_method(type(b), reflected):
+        if type(a) is not type(b) and issubclass(type(b), type(a)) and self.world.has_python_method(type(b), reflected):
             first = first[::-1]
         python = False
         for owner, other, name in first:
-            if has_python_method(type(owner), name):
+            if self.world.has_python_method(type(owner), name):
                 python = True
                 result = self.call(self.world.class_attribute(type(owner), name), [owner, other], {})
                 if result is not NotImplemented:
@@ -101,11 +103,11 @@ class Operators(Calls):
         if _is_simple(a) and _is_simple(b):
             return self._run(_INPLACE[symbol], a, b)
         method = f"__i{name}__"
-        if has_python_method(type(a), method):
+        if self.world.has_python_method(type(a), method):
             result = self.call(self.world.class_attribute(type(a), method), [a, b], {})
             if result is not NotImplemented:
                 return result
-        elif isinstance(a, known.CONTAINER_TYPES) and _C.Guards.lookup(type(a), method) is not ABSENT:
+        elif isinstance(a, known.CONTAINER_TYPES) and self.world.class_attribute(type(a), method) is not ABSENT:
             self.call(getattr(a, method), [b], {})
             return a
         elif is_array(a) and not self.world.is_fresh(a):
@@ -119,7 +121,7 @@ class Operators(Calls):
         function, method = _UNARY[name]
         if _is_simple(value):
             return self._run(function, value)
-        if has_python_method(type(value), method):
+        if self.world.has_python_method(type(value), method):
             return self.call(self.world.class_attribute(type(value), method), [value], {})
         settled = self.world.settled(value, method)
         return self.native(lambda: function(settled))
@@ -128,6 +130,8 @@ class Operators(Calls):
 
     def compare(self, symbol: str, a: Any, b: Any) -> Any:
         function, method, reflected = _COMPARE[symbol]
+        if {type(a), type(b)} in ({_C.Dim, float}, {_C.Dim, complex}):
+            raise Decline("it compares an open size with a number that is no integer")
         if _is_simple(a) and _is_simple(b):
             return self._run(function, a, b)
         first = (a, b, method), (b, a, reflected)
@@ -139,7 +143,7 @@ class Operators(Calls):
                 result = self.call(found, [owner, other], {})
                 if result is not NotImplemented:
                     return result
-        if symbol == "!=" and any(has_python_method(type(v), "__eq__") for v in (a, b)):
+        if symbol == "!=" and any(self.world.has_python_method(type(v), "__eq__") for v in (a, b)):
             return not self.truth(self.compare("==", a, b))
         if symbol in ("==", "!=") and (self._by_identity(a) or self._by_identity(b)):
             return (a is b) == (symbol == "==")
@@ -149,7 +153,7 @@ class Operators(Calls):
         kind = type(value)
         if isinstance(value, (type, types.FunctionType, types.ModuleType, Generator, types.MethodType)):
             return not isinstance(value, types.MethodType)
-        return bool(kind.__flags__ & (1 << 9)) and _C.Guards.lookup(kind, "__eq__") is object.__eq__
+        return bool(kind.__flags__ & (1 << 9)) and self.world.class_attribute(kind, "__eq__") is object.__eq__
 
     def compare_plain(self, method: str, a: Any, b: Any) -> Any:
         tensors = not isinstance(a, known.CONTAINER_TYPES + (tuple,)) or not isinstance(b, known.CONTAINER_TYPES + (tuple,))
@@ -201,11 +205,11 @@ class Operators(Calls):
             raise Decline("an open size is a key")
         if kind in IMMUTABLE or isinstance(key, (Tensor, type, types.FunctionType, types.ModuleType)):
             return
-        if kind in (tuple, frozenset) or isinstance(key, tuple) and not has_python_method(kind, "__hash__"):
+        if kind in (tuple, frozenset) or isinstance(key, tuple) and not self.world.has_python_method(kind, "__hash__"):
             for item in key:
                 self.check_key(item)
             return
-        if has_python_method(kind, "__hash__") or has_python_method(kind, "__eq__"):
+        if self.world.has_python_method(kind, "__hash__") or self.world.has_python_method(kind, "__eq__"):
             raise Decline(f"a {kind.__name__} is a key")
         if isinstance(key, known.CONTAINER_TYPES) or is_array(key):
             raise Raised(TypeError(f"unhashable type: '{kind.__name__}'"))
@@ -249,7 +253,7 @@ class Operators(Calls):
         if isinstance(key, Tensor):
             size = self.known_size(key)
             key = self.on_tensors(lambda: operator.index(key)) if size is None else size
-        if has_python_method(type(key), "__index__"):
+        if self.world.has_python_method(type(key), "__index__"):
             key = self.call(self.world.class_attribute(type(key), "__index__"), [key], {})
         key = self.world.settled(key, "an index", tensors=False)
         made = self.native(lambda: held[key])
@@ -315,14 +319,17 @@ class Operators(Calls):
         if kind is _C.Dim:
             check_size(value)
             return self.native(lambda: value != 0)
-        if isinstance(value, known.CONTAINER_TYPES) and not has_python_method(kind, "__bool__") and not has_python_method(
-                kind, "__len__"):
+        if isinstance(value, known.CONTAINER_TYPES) and not self.world.has_python_method(kind, "__bool__") and not (
+                self.world.has_python_method(kind, "__len__")):
             return len(self.world.content(value)) > 0
         if kind.__flags__ & (1 << 9):
             for name in ("__bool__", "__len__"):
                 method = self.world.class_attribute(kind, name)
                 if isinstance(method, types.FunctionType):
-                    return self.truth(self.call(method, [value], {}))
+                    found = self.call(method, [value], {})
+                    if name == "__bool__" and type(found) is not bool and not isinstance(found, Tensor):
+                        raise Decline("__bool__ returns something else than True or False")
+                    return self.truth(found if name == "__bool__" else _checked_length(found))
                 if method is not ABSENT and not is_array(value):
                     break
             else:
@@ -344,13 +351,19 @@ class Operators(Calls):
             return value.shape[0]
         method = self.world.class_attribute(type(value), "__len__")
         if isinstance(method, types.FunctionType):
-            return self.call(method, [value], {})
+            return _checked_length(self.call(method, [value], {}))
         if isinstance(value, known.CONTAINER_TYPES):
             return len(self.world.content(value))
         if isinstance(value, tuple):
             return len(value)
         settled = self.world.settled(value, "len")
         return self.native(lambda: len(settled))
+
+
+def _checked_length(found: Any) -> Any:
+    if type(found) is not _C.Dim and (type(found) is not int or found < 0):
+        raise Decline("__len__ returns something else than a length")
+    return found
 
 
 def check_size(size: Any) -> None:

@@ -17,7 +17,8 @@ __all__ = ["Results"]
 
 Maker = Callable[[list, list, dict], Any]  # of a run's tensors, the caller's tensors, and what was made already
 
-_UNMADE = (types.FunctionType, types.MethodType, Generator, types.CellType, *known.ITERATORS, BaseException, super)
+_UNMADE = (types.FunctionType, types.MethodType, Generator, types.CellType, *known.ITERATORS, BaseException, super,
+           types.TracebackType)
 
 
 class Results:
@@ -212,12 +213,13 @@ class Results:
     def _dict_step(self, mapping: dict, written: dict) -> Callable:
         parts = [(key, ABSENT if value is ABSENT else self.maker(value)) for key, value in written.items()]
         store = collections.OrderedDict if isinstance(mapping, collections.OrderedDict) else dict
+        moved = {key for of, key in self._world.pending.moved if of == id(mapping)}
 
         def step(made: list, given: list, memo: dict) -> None:
             for key, part in parts:
-                if part is ABSENT:
+                if part is ABSENT or key in moved:
                     store.pop(mapping, key, None)
-                else:
+                if part is not ABSENT:
                     store.__setitem__(mapping, key, part(made, given, memo))
 
         return step

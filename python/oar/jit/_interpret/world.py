@@ -10,17 +10,15 @@ from __future__ import annotations
 import collections
 import re
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from oar import _C
 from oar._C import Tensor
 from oar.jit._interpret.kept import KeptCell, KeptEntry, KeptSlot
-from oar.jit._interpret.pending import PendingWrites
+from oar.jit._interpret.pending import ABSENT, PendingWrites
 
-__all__ = ["ABSENT", "IMMUTABLE", "Decline", "Raised", "Restart", "World", "is_array"]
-
-ABSENT: Any = _C.Guards.ABSENT
-
+__all__ = ["ABSENT", "IMMUTABLE", "Decline", "Raised", "Restart", "World", "is_array", "is_known_by_value"]
 
 class Decline(BaseException):
     """The function cannot be one program; the text says why. Not for users' ``except`` clauses."""
@@ -43,6 +41,7 @@ _PLAIN = (int, float, str, bool, complex, bytes, type(None), type(Ellipsis), typ
 IMMUTABLE: set[type] = {
     *_PLAIN, range, type, types.BuiltinFunctionType, _C.dtype, _C.OpFunction, types.ModuleType, types.CodeType,
 }
+_CLASS = vars(object)["__class__"]
 _LISTS = (list, collections.deque, bytearray)
 _SETS = (set,)
 
@@ -50,6 +49,11 @@ _SETS = (set,)
 def is_array(value: Any) -> bool:
     """Whether it is a NumPy array, without importing NumPy for the question."""
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
+
+
+def is_known_by_value(value: Any) -> bool:
+    """Whether guards take an equal object for the same one."""
+    return type(value) in (int, float, complex, str, bytes, tuple) or type(value) is _C.Dim
 
 
 def _is_scalar_of_numpy(value: Any) -> bool:
@@ -73,9 +77,11 @@ class World:
         self.asking: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may ask for their gradient, and whether they do
         self.asked: set[int] = set()  # tensors outside that ask for their gradient and were read in this region
         self.asked_one_way: set[int] = set()  # … in one way of a branch, and not in the other
+        self._checked: set[type] = set()
         self.unknown: dict[int, str] = {}  # by id: objects whose content depends on a branch, and why it is not known
         self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
         self._outside: dict[int, Tensor] = {}  # tensors that were there before
+        self.dict_copies: dict[int, dict] = {}  # of dictionaries outside that were gone over; writes reach them too
         self.kept: dict[tuple, Tensor] = {}  # by place: inputs that the function keeps outside
 
     # what the function made ----------------------------------------------------------------------
@@ -85,17 +91,12 @@ class World:
         self._fresh[id(value)] = value
         return value
 
-    def new_deep(self, value: Any) -> Any:
-        """The same for a result of native code, with the containers in it."""
-        kind = type(value)
-        if kind in (list, set, dict, collections.OrderedDict, bytearray):
-            self._fresh[id(value)] = value
-        if kind in (list, tuple):
-            for item in value:
-                self.new_deep(item)
-        elif kind is dict:
-            for item in value.values():
-                self.new_deep(item)
+    def new_deep(self, value: Any, given: Any = ()) -> Any:
+        """The same for a result of native code, with the containers in it, but for those in what it was given."""
+        parts = list(_containers(value))
+        if parts:
+            known = {id(part) for part in _containers(given)}
+            self._fresh.update((id(part), part) for part in parts if id(part) not in known and type(part) is not tuple)
         return value
 
     def is_fresh(self, value: Any) -> bool:
@@ -151,6 +152,7 @@ class World:
 
     def met(self, value: Any) -> Any:
         """Takes note of a tensor that was there before."""
+        self.check_class(type(value))
         if isinstance(value, Tensor):
             self._outside[id(value)] = value
             if not value.stop_gradient:
@@ -181,24 +183,22 @@ class World:
     def set_entry(self, mapping: dict, key: Any, value: Any) -> None:
         self.check_content(mapping)
         if id(mapping) in self._fresh:
-            if type(mapping) is collections.OrderedDict or isinstance(mapping, collections.OrderedDict):
-                collections.OrderedDict.__setitem__(mapping, key, value)
-            else:
-                dict.__setitem__(mapping, key, value)
+            _dict_type(mapping).__setitem__(mapping, key, value)
             return
         self._writable(mapping)
-        self.pending.dicts.setdefault(id(mapping), (mapping, {}))[1][key] = value
+        self.pending.set_entry(mapping, key, value)
+        if id(mapping) in self.dict_copies:
+            self.set_entry(self.dict_copies[id(mapping)], key, value)
 
     def delete_entry(self, mapping: dict, key: Any) -> None:
         self.check_content(mapping)
         if id(mapping) in self._fresh:
-            if isinstance(mapping, collections.OrderedDict):
-                collections.OrderedDict.__delitem__(mapping, key)
-            else:
-                dict.__delitem__(mapping, key)
+            _dict_type(mapping).__delitem__(mapping, key)
             return
         self._writable(mapping)
-        self.pending.dicts.setdefault(id(mapping), (mapping, {}))[1][key] = ABSENT
+        self.pending.delete_entry(mapping, key)
+        if id(mapping) in self.dict_copies:
+            self.delete_entry(self.dict_copies[id(mapping)], key)
 
     # whole containers ----------------------------------------------------------------------------
 
@@ -212,20 +212,23 @@ class World:
             return copy[1]
         if id(container) in self.pending.additions:
             return self.writable(container)
+        if id(container) in self.dict_copies:
+            return self.dict_copies[id(container)]
         self.guards.content(container, label)
         if not is_array(container):
             for item in container.values() if isinstance(container, dict) else container:
                 self.met(item)
-        waiting = self.pending.dicts.get(id(container))
-        if waiting is None:
-            return container
-        merged = self.new(_dict_copy(container))
-        for key, value in waiting[1].items():
-            if value is ABSENT:
-                merged.pop(key, None)
-            else:
-                merged[key] = value
-        return merged
+        return self._copy_of(container) if isinstance(container, dict) else container
+
+    def _copy_of(self, mapping: dict) -> dict:
+        """What a dictionary outside holds by now, for who goes over it while it is changed."""
+        copy = self.dict_copies[id(mapping)] = self.new(_dict_type(mapping)(_dict_type(mapping).items(mapping)))
+        for key, value in self.pending.dicts.get(id(mapping), (mapping, {}))[1].items():
+            if value is ABSENT or (id(mapping), key) in self.pending.moved:
+                copy.pop(key, None)
+            if value is not ABSENT:
+                copy[key] = value
+        return copy
 
     def writable(self, container: Any) -> Any:
         """The list or set to write to: itself if the function made it, else the copy that waits."""
@@ -254,10 +257,11 @@ class World:
         if id(container) in self._arguments:
             raise Decline(f"it changes a {type(container).__name__} that it was given")
 
-    def iterated(self, container: Any) -> None:
-        """Somebody goes over it: it must not get a copy meanwhile."""
+    def iterated(self, container: Any) -> Any:
+        """The container to go over. A list or set must not get a copy meanwhile."""
         if id(container) not in self._fresh:
             self._iterated.add(id(container))
+        return self.content(container)
 
     # variables and slots -------------------------------------------------------------------------
 
@@ -329,6 +333,17 @@ class World:
             self.guards.class_attribute(cls, name)
         return raw
 
+    def check_class(self, cls: type) -> None:
+        """Declines a class of objects that notice every look at them: ``isinstance`` would run the user's Python."""
+        if cls not in self._checked:
+            self._checked.add(cls)
+            if self.class_attribute(cls, "__class__") is not _CLASS or self.has_python_method(cls, "__getattribute__"):
+                raise Decline(f"a {cls.__name__} sees who looks at it")
+
+    def has_python_method(self, cls: type, name: str) -> bool:
+        """Whether instances have the method in Python, so that native code would run the user's."""
+        return isinstance(self.class_attribute(cls, name), types.FunctionType)
+
     def undone_by_itself(self) -> list[tuple[str, Any]]:
         """What the function reads and then changes, so that a program would stand for one call only, and in which place.
 
@@ -388,6 +403,8 @@ class World:
                 return value
             raise Decline(f"{what} needs an open size as a number")
         if is_array(value):
+            if value.dtype.hasobject:
+                raise Decline(f"{what} is given an array of objects")
             if not self.is_fresh(value):
                 self.guards.content(value, "an array")
             return value
@@ -407,6 +424,15 @@ class World:
         return held if all(a is b for a, b in zip(made, held)) else type(held)(made)
 
 
+def _containers(value: Any) -> Iterator[Any]:
+    """A container and those in it."""
+    if type(value) in (list, tuple, set, dict, collections.OrderedDict, bytearray):
+        yield value
+        if type(value) is not bytearray:
+            for item in value.values() if isinstance(value, dict) else value:
+                yield from _containers(item)
+
+
 def _native_type(kind: type) -> bool:
     """A subclass of a number or a string that overrides nothing, such as an enumeration of ints."""
     return all(base in _PLAIN or base is object or not any(callable(v) for v in vars(base).values())
@@ -422,9 +448,6 @@ def _copy(container: Any) -> Any:
     raise Decline(f"it changes a {type(container).__name__}")
 
 
-def _dict_copy(container: dict) -> dict:
-    if type(container) is collections.OrderedDict:
-        return collections.OrderedDict(container)
-    if isinstance(container, collections.OrderedDict):
-        return collections.OrderedDict(collections.OrderedDict.items(container))
-    return dict(dict.items(container))
+def _dict_type(mapping: dict) -> type[dict]:
+    """The type whose methods do what is to be done, and run no Python."""
+    return collections.OrderedDict if isinstance(mapping, collections.OrderedDict) else dict
