@@ -15,6 +15,7 @@
 
 #include "oar/base/parallel.h"
 #include "oar/oar.h"
+#include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/conv.h"
 
 namespace {

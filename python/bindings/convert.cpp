@@ -4,7 +4,7 @@
 
 #include "common.h"
 #include "oar/ops/core/launch_queue.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/tensor/element.h"
 #include "oar/tensor/exposed.h"
 #include "oar/tensor/read_hook.h"

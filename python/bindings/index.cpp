@@ -7,7 +7,7 @@
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/view.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 

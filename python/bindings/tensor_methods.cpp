@@ -5,7 +5,7 @@
 #include "oar/autograd/node.h"
 #include "oar/compiler/capture/builder.h"
 #include "oar/device/device.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/tensor/dlpack.h"
 #include "oar/tensor/read_hook.h"
 

@@ -1,5 +1,7 @@
 // In-place writes and views under autograd.
 #include "autograd_util.h"
+#include "oar/ops/gen/broadcast.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"

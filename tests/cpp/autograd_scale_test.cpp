@@ -7,8 +7,7 @@
 #include <thread>
 
 #include "autograd_util.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/linalg.h"
+#include "oar/ops/gen/matmul.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/trigonometry.h"
 #include "oar/tensor/allocator.h"

@@ -3,7 +3,7 @@
 #include "oar/autograd/engine.h"
 #include "oar/device/generator.h"
 #include "oar/ir/parse.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "oar/base/error.h"
 #include "oar/ops/core/operators.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
 
 namespace oar {

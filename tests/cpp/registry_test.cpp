@@ -10,7 +10,7 @@
 #include "oar/base/string_util.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/trait_names.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar {
 namespace {

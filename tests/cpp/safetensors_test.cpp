@@ -8,7 +8,7 @@
 #include "oar/base/error.h"
 #include "oar/base/file.h"
 #include "oar/nn/json_reader.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
 
 namespace oar {

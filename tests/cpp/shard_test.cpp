@@ -9,7 +9,7 @@
 #include "oar/base/string_util.h"
 #include "oar/device/generator.h"
 #include "oar/ops/core/dispatcher.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/sharding/pieces.h"
 #include "oar/ops/sharding/rule.h"
 

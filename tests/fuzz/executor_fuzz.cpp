@@ -13,8 +13,9 @@
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
 #include "oar/ops/core/operators.h"
+#include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/compare.h"
-#include "oar/ops/gen/elementwise.h"
+#include "oar/ops/gen/exp_log.h"
 #include "oar/ops/gen/reduction.h"
 #include "survey.h"
 

@@ -10,7 +10,8 @@
 #include "oar/autograd/record.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/base/interrupt.h"
-#include "oar/ops/gen/binary.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/shape.h"
 

@@ -4,7 +4,8 @@
 #include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
 #include "oar/ops/core/run.h"
-#include "oar/ops/gen/binary.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 
 namespace oar {

@@ -6,8 +6,8 @@
 #include "oar/base/scope_guard.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/run.h"
-#include "oar/ops/gen/binary.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/strided.h"
 

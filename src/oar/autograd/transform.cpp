@@ -1,8 +1,7 @@
 #include "oar/autograd/transform.h"
 
 #include "oar/autograd/record.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar {
 namespace {

@@ -82,8 +82,8 @@ int run(int argc, char** argv) {
   ops_command->add_option("--family", query.family, "List this family only");
   ops_command->footer(
       "Examples:\n"
-      "  oar ops softmax          one op in full\n"
-      "  oar ops --family loss    the ops of a family");
+      "  oar ops softmax           one op in full\n"
+      "  oar ops --family logic    the ops of a family");
   ops_command->callback([&] { status = cli::show_ops(std::cout, color, query); });
 
   cli::InspectQuery program;

@@ -2,6 +2,8 @@
 #include "oar/device/device.h"
 #include "oar/extension/paddle/call.h"
 #include "oar/ops/core/dispatcher.h"
+#include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/slice.h"
 
 namespace paddle {
 

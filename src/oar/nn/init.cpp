@@ -5,8 +5,7 @@
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
 #include "oar/ops/core/operators.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/distributions.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/random.h"
 
 namespace oar::nn::init {

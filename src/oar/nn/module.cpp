@@ -5,7 +5,7 @@
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar::nn {
 

@@ -3,7 +3,7 @@
 #include "oar/base/error.h"
 #include "oar/nn/init.h"
 #include "oar/ops/gen/batch_norm.h"
-#include "oar/ops/gen/norm.h"
+#include "oar/ops/gen/layer_norm.h"
 
 namespace oar::nn {
 namespace {

@@ -4,8 +4,10 @@
 
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/optimizer.h"
+#include "oar/ops/gen/optimizer_adam.h"
+#include "oar/ops/gen/optimizer_sgd.h"
 
 namespace oar::nn {
 namespace {

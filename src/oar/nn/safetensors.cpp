@@ -17,7 +17,7 @@
 #include "oar/base/scope_guard.h"
 #include "oar/device/device.h"
 #include "oar/nn/json_reader.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/tensor/read_hook.h"
 
 namespace oar {

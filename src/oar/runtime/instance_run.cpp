@@ -8,7 +8,7 @@
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/profile.h"
 #include "oar/ops/core/program_args.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/runtime/working_set.h"
 #include "oar/tensor/exposed.h"
 

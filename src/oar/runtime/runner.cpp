@@ -7,7 +7,7 @@
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/profile.h"
 #include "oar/ops/core/program_args.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/tensor/read_hook.h"
 
 namespace oar {

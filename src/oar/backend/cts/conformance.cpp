@@ -8,7 +8,7 @@
 #include "oar/device/device.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/families/transfer.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar::cts {
 namespace {

@@ -8,7 +8,7 @@
 #include "oar/compiler/capture/regions.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/run.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/tensor/dim_assume.h"
 
 namespace oar {

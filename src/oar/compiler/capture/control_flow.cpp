@@ -6,9 +6,10 @@
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/regions.h"
 #include "oar/ops/families/control_rules.h"
+#include "oar/ops/gen/concat.h"
 #include "oar/ops/gen/control.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/join.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/tensor/dim_assume.h"
 

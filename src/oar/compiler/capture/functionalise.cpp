@@ -2,8 +2,9 @@
 
 #include "oar/autograd/record.h"
 #include "oar/compiler/capture/capture.h"
+#include "oar/ops/gen/broadcast.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/shape.h"
 
 namespace oar {
 namespace {

@@ -25,7 +25,7 @@ void Capture::meet_gradient_of(const Tensor& leaf, GradientUse use) {
   for (PlainTensors::Entry* entry : zeros) entry->shown_zeros = history_of(leaf).grad.get();
 }
 
-// What eager mode holds as rows (ops/embedding.cpp) and adds up as rows (ops/selected_rows.cpp).
+// What eager mode holds as rows (families/embedding.cpp) and adds up as rows (families/selected_rows.cpp).
 bool Capture::stands_for_rows(const Tensor& grad) {
   static const Op &lookup = get_op("embedding_grad"), &sum = get_op("add"),
                   &copy = get_op("assign");

@@ -10,6 +10,7 @@
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ops/families/control_rules.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/tensor/dim_assume.h"
 

@@ -5,7 +5,7 @@
 #include "oar/autograd/engine.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/ir/bind.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar {
 namespace {

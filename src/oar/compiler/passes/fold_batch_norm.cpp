@@ -4,6 +4,7 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/operators.h"
+#include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/shape.h"
 
 namespace oar {

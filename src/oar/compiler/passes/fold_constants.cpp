@@ -7,7 +7,7 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/region.h"
 #include "oar/ops/core/run.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar {
 namespace {

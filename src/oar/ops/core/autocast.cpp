@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar {
 namespace {

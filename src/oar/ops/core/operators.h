@@ -2,9 +2,8 @@
 // tensor's dtype.
 #pragma once
 
-#include "oar/ops/gen/binary.h"
+#include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/complex.h"
-#include "oar/ops/gen/elementwise.h"
 
 namespace oar {
 

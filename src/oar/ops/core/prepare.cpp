@@ -6,8 +6,8 @@
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/run.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/broadcast.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/transfer.h"
 #include "oar/tensor/element.h"
 

@@ -5,8 +5,7 @@
 #include "oar/base/flags.h"
 #include "oar/device/device.h"
 #include "oar/ops/core/launch_queue.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar {

@@ -4,6 +4,7 @@
 
 #include "oar/base/string_util.h"
 #include "oar/ops/gen/activation.h"
+#include "oar/ops/gen/relu.h"
 #include "oar/ops/gen/trigonometry.h"
 
 namespace oar {

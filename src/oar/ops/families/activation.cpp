@@ -1,134 +1,255 @@
-// Activations. Each has a fused kernel and a fused derivative `…_grad`, whose decomposition makes
-// it differentiable again.
+// Smooth activations and their piecewise linear approximations. Each has a fused kernel and a fused derivative
+// `…_grad`, whose decomposition makes it differentiable again.
 #include "oar/ops/gen/activation.h"
 
+#include <limits>
 #include <numbers>
 
 #include "oar/ops/core/infer.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/count.h"
+#include "oar/ops/families/elementwise_rules.h"
+#include "oar/ops/families/layer_dtypes.h"
 #include "oar/ops/families/masks.h"
-#include "oar/ops/gen/slopes.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/exp_log.h"
+#include "oar/ops/gen/logic.h"
+#include "oar/ops/gen/masking.h"
+#include "oar/ops/gen/min_max.h"
+#include "oar/ops/gen/powers.h"
+#include "oar/ops/gen/special.h"
 #include "oar/ops/gen/trigonometry.h"
 
 namespace oar {
 namespace {
 
-constexpr Trait kSmooth = Trait::Elementwise | Trait::Smooth;
-
-const OpDef relu_op = {
-    .schema = "relu(Tensor x) -> Tensor",
-    .brief = "max(x, 0).",
+const OpDef sigmoid_op = {
+    .schema = "sigmoid(Tensor x) -> Tensor",
+    .brief = "1 / (1 + exp(-x)).",
     .infer = infer::same_as_first,
-    .vjp = [](const vjp::relu& v) -> Grads { return relu_grad(v.out, v.grad); },
+    .decompose = [](const args::sigmoid& a) -> Made { return 1 / (1 + exp(-a.x)); },
+    .vjp = [](const vjp::sigmoid& v) -> Grads { return sigmoid_grad(v.out, v.grad); },
     .saves = "out",
     .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::HasInplace,
-    .dtypes = "int float",
-    .numpy = "np.maximum(x, 0)",
+    .traits = kSmooth | Trait::FloatMath | Trait::HasInplace,
+    .numpy = "1 / (1 + np.exp(-1.0 * x))",
     .samples = samples::unary,
-    .python = "oar.nn.functional",
-    .onnx = "Relu",
+    .python = "Tensor oar.nn.functional",
+    .onnx = "Sigmoid",
 };
 
-// The mask is constant almost everywhere, so the op is linear in the gradient.
-const OpDef relu_grad_op = {
-    .schema = "relu_grad(Tensor out, Tensor grad) -> Tensor",
-    .brief = "grad where out > 0, else 0: the derivative of relu.",
+const OpDef sigmoid_grad_op = {
+    .schema = "sigmoid_grad(Tensor out, Tensor grad) -> Tensor",
+    .brief = "grad * out * (1 - out): the derivative of sigmoid.",
     .infer = infer::same_as_first,
-    .vjp = [](const vjp::relu_grad& v) -> Grads { return {Tensor(), relu_grad(v.out, v.grad)}; },
-    .saves = "out",
+    .decompose = [](const args::sigmoid_grad& a) -> Made {
+      return a.grad * conjugate(a.out * (1 - a.out));
+    },
     .shard = "..., ... -> ...",
-    .traits = Trait::Elementwise,
-    .dtypes = "int float",
-    .numpy = "np.where(out > 0, grad, np.zeros_like(grad))",
+    .traits = kSmooth,
+    .dtypes = "float complex",
+    .numpy = "grad * np.conj(out * (1 - out))",
     .samples = samples::binary,
 };
 
-const OpDef relu6_op = {
-    .schema = "relu6(Tensor x) -> Tensor",
-    .brief = "min(max(x, 0), 6).",
+const OpDef log_sigmoid_op = {
+    .schema = "log_sigmoid(Tensor x) -> Tensor",
+    .brief = "log(sigmoid(x)), without overflow.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::relu6& a) -> Made { return clip(a.x, Scalar(0), Scalar(6)); },
-    .vjp = [](const vjp::relu6& v) -> Grads {
-      return clip_grad(v.out, v.grad, Scalar(0), Scalar(6), false);
+    .decompose = [](const args::log_sigmoid& a) -> Made {
+      return minimum(a.x, literal(0)) - log1p(exp(-abs(a.x)));
+    },
+    .vjp = [](const vjp::log_sigmoid& v) -> Grads { return log_sigmoid_grad(v.x, v.grad); },
+    .saves = "x",
+    .shard = "... -> ...",
+    .traits = kSmooth,
+    .dtypes = "float",
+    .numpy = "-np.logaddexp(0, -x)",
+    .samples = samples::unary,
+    .python = "oar.nn.functional",
+};
+
+const OpDef log_sigmoid_grad_op = {
+    .schema = "log_sigmoid_grad(Tensor x, Tensor grad) -> Tensor",
+    .brief = "grad * sigmoid(-x): the derivative of log_sigmoid.",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::log_sigmoid_grad& a) -> Made { return a.grad * sigmoid(-a.x); },
+    .shard = "..., ... -> ...",
+    .traits = kSmooth,
+    .dtypes = "float",
+    .numpy = "grad / (1 + np.exp(x))",
+    .samples = samples::binary,
+};
+
+// x, kept eps away from 0 and 1 if there is an eps.
+Tensor bounded(const Tensor& x, std::optional<double> eps) {
+  return eps ? clip(x, *eps, 1 - *eps) : x;
+}
+
+const OpDef logit_op = {
+    .schema = "logit(Tensor x, float? eps = None) -> Tensor",
+    .brief =
+        "log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps].",
+    .infer = [](const args::logit& a) -> Metas {
+      user_check(
+          !a.eps || (*a.eps >= 0 && *a.eps <= 0.5), ErrorKind::InvalidArgument,
+          "eps is {}, which is not in [0, 0.5]\nhint: x is limited to [eps, 1 - eps]; 1e-6 is usual",
+          a.eps.value_or(0));
+      return {infer::like(a.x)};
+    },
+    .decompose = [](const args::logit& a) -> Made {
+      const Tensor x = bounded(widened(a.x), a.eps);
+      return narrowed(log(x / (1 - x)), a.x.dtype());
+    },
+    .vjp = [](const vjp::logit& v) -> Grads {
+      const Tensor x = bounded(v.x, v.eps);
+      const Tensor slope = v.grad / (x * (1 - x));
+      if (v.eps) return clip_grad(v.x, slope, *v.eps, 1 - *v.eps);
+      // Outside of [0, 1] the value is NaN, and so is its derivative.
+      const Tensor inside =
+          logical_and(greater_equal(v.x, literal(0)), less_equal(v.x, literal(1)));
+      return where(inside, slope, literal(std::numeric_limits<double>::quiet_NaN()));
+    },
+    .saves = "x",
+    .shard = "... -> ...",
+    .traits = Trait::Elementwise | Trait::FloatMath | Trait::Smooth | Trait::HasInplace,
+    .dtypes = "float",
+    .numpy = "(lambda p: np.log(p / (1 - p)))(x if eps is None else np.clip(x, eps, 1 - eps))",
+    .samples =
+        [] {
+          return Samples()
+              .add(uniform_in(0.2, 0.8, {4, 7}))
+              .add(uniform_in(0.2, 0.8, {}))
+              .add(uniform_in(0.2, 0.8, {0, 3}), std::nullopt)
+              .add(uniform_in(0.35, 0.65, {2, 3, 2}), 0.25)  // inside the limits
+              .add(uniform_in(0.05, 0.15, {3}), 0.25);       // outside
+        },
+    .python = "oar Tensor",
+};
+
+const OpDef hardsigmoid_op = {
+    .schema = "hardsigmoid(Tensor x, float slope = 0.1666667, float offset = 0.5) -> Tensor",
+    .brief = "min(max(slope * x + offset, 0), 1).",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::hardsigmoid& a) -> Made {
+      return clip(scale(a.x, Scalar(a.slope), Scalar(a.offset)), Scalar(0), Scalar(1));
+    },
+    .vjp = [](const vjp::hardsigmoid& v) -> Grads {
+      return hardsigmoid_grad(v.out, v.grad, v.slope);
     },
     .saves = "out",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "int float",
-    .numpy = "np.clip(x, 0, 6)",
-    .samples = [] { return samples::unary().add(uniform_in(-3, 12, {9})); },
-    .python = "oar.nn.functional",
-};
-
-const OpDef leaky_relu_op = {
-    .schema = "leaky_relu(Tensor x, float negative_slope = 0.01) -> Tensor",
-    .brief = "x where x >= 0, else negative_slope * x.",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::leaky_relu& a) -> Made {
-      return where(greater_equal(a.x, literal(0)), a.x, a.x * a.negative_slope);
-    },
-    .vjp = [](const vjp::leaky_relu& v) -> Grads {
-      return leaky_relu_grad(v.x, v.grad, v.negative_slope);
-    },
-    .saves = "x",
-    .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "float",
-    .numpy = "np.where(x >= 0, x, negative_slope * x)",
-    .samples = [] { return samples::unary().add(t({5}), 0.2).add(t({5}), 1.5); },
+    .numpy = "np.clip(slope * x + offset, 0, 1)",
+    .samples = [] { return samples::unary().add(uniform_in(-6, 6, {9})).add(t({5}), 0.3, 0.1); },
     .python = "oar.nn.functional",
-    .onnx = "LeakyRelu",
+    .onnx = "HardSigmoid",
 };
 
-const OpDef leaky_relu_grad_op = {
-    .schema = "leaky_relu_grad(Tensor x, Tensor grad, float negative_slope) -> Tensor",
-    .brief = "grad where x >= 0, else negative_slope * grad: the derivative of leaky_relu.",
+const OpDef hardsigmoid_grad_op = {
+    .schema = "hardsigmoid_grad(Tensor out, Tensor grad, float slope) -> Tensor",
+    .brief = "slope * grad where 0 < out < 1, else 0: the derivative of hardsigmoid by its result.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::leaky_relu_grad& a) -> Made {
-      return where(greater_equal(a.x, literal(0)), a.grad, a.grad * a.negative_slope);
+    .decompose = [](const args::hardsigmoid_grad& a) -> Made {
+      return clip_grad(a.out, a.grad * a.slope, Scalar(0), Scalar(1), false);
     },
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
-    .numpy = "np.where(x >= 0, grad, negative_slope * grad)",
-    .samples = [] { return Samples().add(t({4, 7}), t({4, 7}), 0.2).add(t({}), t({}), 1.5); },
+    .numpy = "np.where((out > 0) & (out < 1), slope * grad, 0)",
+    .samples =
+        [] {
+          return Samples()
+              .add(uniform_in(-1, 2, {9}), t({9}), 0.1666667)
+              .add(t({4, 7}), t({4, 7}), 0.3)
+              .add(t({}), t({}), 0.3)
+              .add(t({0, 3}), t({0, 3}), 0.3);
+        },
 };
 
-const OpDef elu_op = {
-    .schema = "elu(Tensor x, float alpha = 1.0) -> Tensor",
-    .brief = "x where x >= 0, else alpha * (exp(x) - 1).",
+const OpDef silu_op = {
+    .schema = "silu(Tensor x) -> Tensor",
+    .brief = "x * sigmoid(x).",
     .infer = infer::same_as_first,
-    .decompose = [](const args::elu& a) -> Made {
-      return where(less_than(a.x, literal(0)), expm1(a.x) * a.alpha, a.x);
-    },
-    .vjp = [](const vjp::elu& v) -> Grads { return elu_grad(v.x, v.grad, v.alpha); },
+    .decompose = [](const args::silu& a) -> Made { return a.x * sigmoid(a.x); },
+    .vjp = [](const vjp::silu& v) -> Grads { return silu_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::HasInplace,
-    .dtypes = "float",
-    .numpy = "np.where(x < 0, alpha * np.expm1(x), x)",
-    .samples = [] { return samples::unary().add(t({5}), 0.2).add(t({5}), -1.5); },
+    .traits = kSmooth,
+    .dtypes = "float complex",
+    .numpy = "x / (1 + np.exp(-x))",
+    .samples = samples::unary,
     .python = "oar.nn.functional",
-    .onnx = "Elu",
 };
 
-const OpDef elu_grad_op = {
-    .schema = "elu_grad(Tensor x, Tensor grad, float alpha) -> Tensor",
-    .brief = "grad where x > 0, else grad * alpha * exp(x): the derivative of elu.",
+const OpDef silu_grad_op = {
+    .schema = "silu_grad(Tensor x, Tensor grad) -> Tensor",
+    .brief = "The derivative of silu at x, times grad.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::elu_grad& a) -> Made {
-      return where(greater_than(a.x, literal(0)), a.grad,
-                   a.grad * exp(minimum(a.x, literal(0))) * a.alpha);
+    .decompose = [](const args::silu_grad& a) -> Made {
+      const Tensor s = sigmoid(a.x);
+      return a.grad * conjugate(s * (1 + a.x * (1 - s)));
+    },
+    .shard = "..., ... -> ...",
+    .traits = kSmooth,
+    .dtypes = "float complex",
+    .numpy = "(lambda s: grad * np.conj(s * (1 + x * (1 - s))))(1 / (1 + np.exp(-x)))",
+    .samples = samples::binary,
+};
+
+const OpDef swish_op = {
+    .schema = "swish(Tensor x) -> Tensor",
+    .brief = "x * sigmoid(x): silu under its other name.",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::swish& a) -> Made { return silu(a.x); },
+    .shard = "... -> ...",
+    .traits = Trait::Elementwise | Trait::Smooth,
+    .dtypes = "float complex",
+    .numpy = "x / (1 + np.exp(-x))",
+    .samples = samples::unary,
+    .python = "oar.nn.functional",
+};
+
+const OpDef hardswish_op = {
+    .schema = "hardswish(Tensor x) -> Tensor",
+    .brief = "x * min(max(x + 3, 0), 6) / 6.",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::hardswish& a) -> Made {
+      return a.x * clip(a.x + 3, Scalar(0), Scalar(6)) / 6;
+    },
+    .vjp = [](const vjp::hardswish& v) -> Grads { return hardswish_grad(v.x, v.grad); },
+    .saves = "x",
+    .shard = "... -> ...",
+    .traits = Trait::Elementwise,
+    .dtypes = "float",
+    .numpy = "x * np.clip(x + 3, 0, 6) / 6",
+    .samples = [] { return samples::unary().add(uniform_in(-6, 6, {9})); },
+    .python = "oar.nn.functional",
+    .onnx = "HardSwish",
+};
+
+const OpDef hardswish_grad_op = {
+    .schema = "hardswish_grad(Tensor x, Tensor grad) -> Tensor",
+    .brief =
+        "0 up to -3, grad from 3 on, grad * (2 * x + 3) / 6 between: the derivative of hardswish.",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::hardswish_grad& a) -> Made {
+      const Tensor between = a.grad * (2 * a.x + 3) / 6;
+      return where(greater_equal(a.x, literal(3)), a.grad,
+                   zero_unless(greater_than(a.x, literal(-3)), between));
     },
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
-    .numpy = "np.where(x > 0, grad, grad * alpha * np.exp(x))",
-    .samples = [] { return Samples().add(t({4, 7}), t({4, 7}), 0.2).add(t({}), t({}), -1.5); },
+    .numpy = "grad * np.where(x >= 3, 1, np.where(x > -3, (2 * x + 3) / 6, 0))",
+    .samples = [] { return samples::binary().add(uniform_in(-6, 6, {9}), t({9})); },
 };
 
 constexpr double kTanhScale = std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // sqrt(2 / pi)
+
 constexpr double kTanhCubic = 0.044715;
 
 const OpDef gelu_op = {
@@ -179,80 +300,36 @@ const OpDef gelu_grad_op = {
     .samples = [] { return samples::binary().add(t({4, 7}), t({4, 7}), true); },
 };
 
-const OpDef sigmoid_op = {
-    .schema = "sigmoid(Tensor x) -> Tensor",
-    .brief = "1 / (1 + exp(-x)).",
+const OpDef mish_op = {
+    .schema = "mish(Tensor x) -> Tensor",
+    .brief = "x * tanh(softplus(x)).",
     .infer = infer::same_as_first,
-    .decompose = [](const args::sigmoid& a) -> Made { return 1 / (1 + exp(-a.x)); },
-    .vjp = [](const vjp::sigmoid& v) -> Grads { return sigmoid_grad(v.out, v.grad); },
-    .saves = "out",
-    .shard = "... -> ...",
-    .traits = kSmooth | Trait::FloatMath | Trait::HasInplace,
-    .numpy = "1 / (1 + np.exp(-1.0 * x))",
-    .samples = samples::unary,
-    .python = "Tensor oar.nn.functional",
-    .onnx = "Sigmoid",
-};
-
-const OpDef sigmoid_grad_op = {
-    .schema = "sigmoid_grad(Tensor out, Tensor grad) -> Tensor",
-    .brief = "grad * out * (1 - out): the derivative of sigmoid.",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::sigmoid_grad& a) -> Made {
-      return a.grad * conjugate(a.out * (1 - a.out));
-    },
-    .shard = "..., ... -> ...",
-    .traits = kSmooth,
-    .dtypes = "float complex",
-    .numpy = "grad * np.conj(out * (1 - out))",
-    .samples = samples::binary,
-};
-
-const OpDef silu_op = {
-    .schema = "silu(Tensor x) -> Tensor",
-    .brief = "x * sigmoid(x).",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::silu& a) -> Made { return a.x * sigmoid(a.x); },
-    .vjp = [](const vjp::silu& v) -> Grads { return silu_grad(v.x, v.grad); },
-    .saves = "x",
-    .shard = "... -> ...",
-    .traits = kSmooth,
-    .dtypes = "float complex",
-    .numpy = "x / (1 + np.exp(-x))",
-    .samples = samples::unary,
-    .python = "oar.nn.functional",
-};
-
-const OpDef silu_grad_op = {
-    .schema = "silu_grad(Tensor x, Tensor grad) -> Tensor",
-    .brief = "The derivative of silu at x, times grad.",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::silu_grad& a) -> Made {
-      const Tensor s = sigmoid(a.x);
-      return a.grad * conjugate(s * (1 + a.x * (1 - s)));
-    },
-    .shard = "..., ... -> ...",
-    .traits = kSmooth,
-    .dtypes = "float complex",
-    .numpy = "(lambda s: grad * np.conj(s * (1 + x * (1 - s))))(1 / (1 + np.exp(-x)))",
-    .samples = samples::binary,
-};
-
-const OpDef log_sigmoid_op = {
-    .schema = "log_sigmoid(Tensor x) -> Tensor",
-    .brief = "log(sigmoid(x)), without overflow.",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::log_sigmoid& a) -> Made {
-      return minimum(a.x, literal(0)) - log1p(exp(-abs(a.x)));
-    },
-    .vjp = [](const vjp::log_sigmoid& v) -> Grads { return log_sigmoid_grad(v.x, v.grad); },
+    .decompose = [](const args::mish& a) -> Made { return a.x * tanh(softplus(a.x)); },
+    .vjp = [](const vjp::mish& v) -> Grads { return mish_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
     .traits = kSmooth,
     .dtypes = "float",
-    .numpy = "-np.logaddexp(0, -x)",
+    .numpy = "x * np.tanh(np.logaddexp(0, x))",
     .samples = samples::unary,
     .python = "oar.nn.functional",
+    .onnx = "Mish",
+};
+
+const OpDef mish_grad_op = {
+    .schema = "mish_grad(Tensor x, Tensor grad) -> Tensor",
+    .brief = "The derivative of mish at x, times grad.",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::mish_grad& a) -> Made {
+      const Tensor t = tanh(softplus(a.x));
+      return a.grad * (t + a.x * (1 - t * t) * sigmoid(a.x));
+    },
+    .shard = "..., ... -> ...",
+    .traits = kSmooth,
+    .dtypes = "float",
+    .numpy =
+        "(lambda t: grad * (t + x * (1 - t * t) / (1 + np.exp(-x))))(np.tanh(np.logaddexp(0, x)))",
+    .samples = samples::binary,
 };
 
 const OpDef softplus_op = {
@@ -296,119 +373,51 @@ const OpDef softplus_grad_op = {
     .samples = [] { return samples::binary().add(t({4, 7}), t({4, 7}), 2.5, 1.0); },
 };
 
-const OpDef hardswish_op = {
-    .schema = "hardswish(Tensor x) -> Tensor",
-    .brief = "x * min(max(x + 3, 0), 6) / 6.",
+const OpDef softsign_op = {
+    .schema = "softsign(Tensor x) -> Tensor",
+    .brief = "x / (1 + |x|).",
     .infer = infer::same_as_first,
-    .decompose = [](const args::hardswish& a) -> Made {
-      return a.x * clip(a.x + 3, Scalar(0), Scalar(6)) / 6;
-    },
-    .vjp = [](const vjp::hardswish& v) -> Grads { return hardswish_grad(v.x, v.grad); },
+    .decompose = [](const args::softsign& a) -> Made { return a.x / (1 + abs(a.x)); },
+    .vjp = [](const vjp::softsign& v) -> Grads { return softsign_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
-    .numpy = "x * np.clip(x + 3, 0, 6) / 6",
-    .samples = [] { return samples::unary().add(uniform_in(-6, 6, {9})); },
-    .python = "oar.nn.functional",
-    .onnx = "HardSwish",
-};
-
-const OpDef hardswish_grad_op = {
-    .schema = "hardswish_grad(Tensor x, Tensor grad) -> Tensor",
-    .brief =
-        "0 up to -3, grad from 3 on, grad * (2 * x + 3) / 6 between: the derivative of hardswish.",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::hardswish_grad& a) -> Made {
-      const Tensor between = a.grad * (2 * a.x + 3) / 6;
-      return where(greater_equal(a.x, literal(3)), a.grad,
-                   zero_unless(greater_than(a.x, literal(-3)), between));
-    },
-    .shard = "..., ... -> ...",
-    .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "grad * np.where(x >= 3, 1, np.where(x > -3, (2 * x + 3) / 6, 0))",
-    .samples = [] { return samples::binary().add(uniform_in(-6, 6, {9}), t({9})); },
-};
-
-const OpDef hardsigmoid_op = {
-    .schema = "hardsigmoid(Tensor x, float slope = 0.1666667, float offset = 0.5) -> Tensor",
-    .brief = "min(max(slope * x + offset, 0), 1).",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::hardsigmoid& a) -> Made {
-      return clip(scale(a.x, Scalar(a.slope), Scalar(a.offset)), Scalar(0), Scalar(1));
-    },
-    .vjp = [](const vjp::hardsigmoid& v) -> Grads {
-      return hardsigmoid_grad(v.out, v.grad, v.slope);
-    },
-    .saves = "out",
-    .shard = "... -> ...",
-    .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "np.clip(slope * x + offset, 0, 1)",
-    .samples = [] { return samples::unary().add(uniform_in(-6, 6, {9})).add(t({5}), 0.3, 0.1); },
-    .python = "oar.nn.functional",
-    .onnx = "HardSigmoid",
-};
-
-const OpDef hardsigmoid_grad_op = {
-    .schema = "hardsigmoid_grad(Tensor out, Tensor grad, float slope) -> Tensor",
-    .brief = "slope * grad where 0 < out < 1, else 0: the derivative of hardsigmoid by its result.",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::hardsigmoid_grad& a) -> Made {
-      return clip_grad(a.out, a.grad * a.slope, Scalar(0), Scalar(1), false);
-    },
-    .shard = "..., ... -> ...",
-    .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "np.where((out > 0) & (out < 1), slope * grad, 0)",
-    .samples =
-        [] {
-          return Samples()
-              .add(uniform_in(-1, 2, {9}), t({9}), 0.1666667)
-              .add(t({4, 7}), t({4, 7}), 0.3)
-              .add(t({}), t({}), 0.3)
-              .add(t({0, 3}), t({0, 3}), 0.3);
-        },
-};
-
-const OpDef mish_op = {
-    .schema = "mish(Tensor x) -> Tensor",
-    .brief = "x * tanh(softplus(x)).",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::mish& a) -> Made { return a.x * tanh(softplus(a.x)); },
-    .vjp = [](const vjp::mish& v) -> Grads { return mish_grad(v.x, v.grad); },
-    .saves = "x",
-    .shard = "... -> ...",
-    .traits = kSmooth,
-    .dtypes = "float",
-    .numpy = "x * np.tanh(np.logaddexp(0, x))",
+    .numpy = "x / (1 + np.abs(x))",
     .samples = samples::unary,
     .python = "oar.nn.functional",
-    .onnx = "Mish",
+    .onnx = "Softsign",
 };
 
-const OpDef mish_grad_op = {
-    .schema = "mish_grad(Tensor x, Tensor grad) -> Tensor",
-    .brief = "The derivative of mish at x, times grad.",
+const OpDef softsign_grad_op = {
+    .schema = "softsign_grad(Tensor x, Tensor grad) -> Tensor",
+    .brief = "grad / (1 + |x|)²: the derivative of softsign.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::mish_grad& a) -> Made {
-      const Tensor t = tanh(softplus(a.x));
-      return a.grad * (t + a.x * (1 - t * t) * sigmoid(a.x));
-    },
+    .decompose = [](const args::softsign_grad& a) -> Made { return a.grad / square(1 + abs(a.x)); },
     .shard = "..., ... -> ...",
-    .traits = kSmooth,
+    .traits = Trait::Elementwise,
     .dtypes = "float",
-    .numpy =
-        "(lambda t: grad * (t + x * (1 - t * t) / (1 + np.exp(-x))))(np.tanh(np.logaddexp(0, x)))",
+    .numpy = "grad / (1 + np.abs(x)) ** 2",
     .samples = samples::binary,
+};
+
+const OpDef stanh_op = {
+    .schema = "stanh(Tensor x, float scale_a = 0.67, float scale_b = 1.7159) -> Tensor",
+    .brief = "scale_b * tanh(scale_a * x).",
+    .decompose = [](const args::stanh& a) -> Made { return tanh(a.x * a.scale_a) * a.scale_b; },
+    .shard = "... -> ...",
+    .traits = kMath,
+    .dtypes = "float",
+    .numpy = "x.dtype.type(scale_b) * np.tanh(x.dtype.type(scale_a) * x)",
+    .samples = [] { return samples::unary().add(t({3}), 0.5, 2.0); },
+    .python = "oar Tensor",
 };
 
 }  // namespace
 
-OAR_FAMILY(activation, &relu_op, &relu_grad_op, &relu6_op, &leaky_relu_op, &leaky_relu_grad_op,
-           &elu_op, &elu_grad_op, &gelu_op, &gelu_grad_op, &sigmoid_op, &sigmoid_grad_op, &silu_op,
-           &silu_grad_op, &log_sigmoid_op, &softplus_op, &softplus_grad_op, &hardswish_op,
-           &hardswish_grad_op, &hardsigmoid_op, &hardsigmoid_grad_op, &mish_op, &mish_grad_op)
+OAR_FAMILY(activation, &sigmoid_op, &sigmoid_grad_op, &log_sigmoid_op, &log_sigmoid_grad_op,
+           &logit_op, &hardsigmoid_op, &hardsigmoid_grad_op, &silu_op, &silu_grad_op, &swish_op,
+           &hardswish_op, &hardswish_grad_op, &gelu_op, &gelu_grad_op, &mish_op, &mish_grad_op,
+           &softplus_op, &softplus_grad_op, &softsign_op, &softsign_grad_op, &stanh_op)
 
 }  // namespace oar

@@ -1,31 +1,294 @@
-// Elementwise arithmetic of two operands beyond the four rules.
+// Arithmetic of elements. The operands of a call have one shape and one dtype: ops/core/prepare.cpp has seen
+// to that. Powers, logarithms, rounding, minima and comparison have files of their own.
 #include "oar/ops/gen/arithmetic.h"
-
-#include <numbers>
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
-#include "oar/ops/families/count.h"
+#include "oar/ops/core/view.h"
+#include "oar/ops/families/elementwise_rules.h"
 #include "oar/ops/families/masks.h"
-#include "oar/ops/gen/activation.h"
+#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/reduction.h"
-#include "oar/ops/gen/trigonometry.h"
+#include "oar/ops/gen/masking.h"
 
 namespace oar {
 namespace {
 
-constexpr Trait kPair = Trait::Elementwise | Trait::Promote;
+const OpDef add_op = {
+    .schema = "add(Tensor x, Tensor y) -> Tensor",
+    .brief = "x + y.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::add& v) -> Grads { return {v.grad, v.grad}; },
+    .shard = "..., ... -> ...",
+    .traits = kPair | Trait::Linear | Trait::HasInplace,
+    .numpy = "x + y",
+    .samples = samples::binary,
+    .python = "oar Tensor",
+    .onnx = "Add",
+};
 
-Samples pairs_of_ints(int64_t low, int64_t high) {
+const OpDef subtract_op = {
+    .schema = "subtract(Tensor x, Tensor y) -> Tensor",
+    .brief = "x - y.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::subtract& v) -> Grads {
+      return {v.grad, v.needs(1) ? -v.grad : Tensor()};
+    },
+    .shard = "..., ... -> ...",
+    .traits = kPair | Trait::Linear | Trait::HasInplace,
+    .dtypes = "int float complex",
+    .numpy = "x - y",
+    .samples = samples::binary,
+    .python = "oar Tensor",
+    .onnx = "Sub",
+};
+
+const OpDef multiply_op = {
+    .schema = "multiply(Tensor x, Tensor y) -> Tensor",
+    .brief = "x * y, element by element.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::multiply& v) -> Grads {
+      return {v.needs(0) ? v.grad * conjugate(v.y) : Tensor(),
+              v.needs(1) ? v.grad * conjugate(v.x) : Tensor()};
+    },
+    .saves = "x>y y>x",
+    .shard = "..., ... -> ...",
+    .linear_in = "x y",
+    .traits = kPair | Trait::Smooth | Trait::HasInplace,
+    .numpy = "x * y",
+    .samples = samples::binary,
+    .python = "oar Tensor",
+    .onnx = "Mul",
+};
+
+// Divisors of both signs, none of them 0 in any dtype.
+Samples dividing() {
   return Samples()
-      .add(ints(low, high, {4, 7}), ints(low, high, {4, 7}))
-      .add(ints(0, 60, {2, 1, 5}, DType::UInt8), ints(1, 60, {3, 1}, DType::UInt8))
-      .add(ints(low, high, {3}, DType::Int32), ints(low, high, {}, DType::Int32))
-      .add(ints(low, high, {}, DType::Int16), ints(low, high, {}, DType::Int16))
-      .add(ints(0, 9, {0, 3}), ints(0, 9, {3}));
+      .add(t({4, 7}), positive({4, 7}))
+      .add(t({2, 1, 5}), uniform_in(-2.5, -0.5, {3, 1}))
+      .add(t({3}), positive({}))
+      .add(t({}), positive({}))
+      .add(t({0, 3}), positive({3}));
 }
+
+const OpDef divide_op = {
+    .schema = "divide(Tensor x, Tensor y) -> Tensor",
+    .brief = "x / y; integers become floats first.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::divide& v) -> Grads {
+      const Tensor gx = v.grad / conjugate(v.y);
+      return {gx, v.needs(1) ? -gx * conjugate(v.out) : Tensor()};
+    },
+    .saves = "y out",
+    .shard = "..., ... -> ...",
+    .linear_in = "x",
+    .traits = kPair | Trait::FloatMath | Trait::Smooth | Trait::HasInplace,
+    .numpy = "x / y",
+    .samples = dividing,
+    .python = "oar Tensor",
+    .onnx = "Div",
+};
+
+const OpDef floor_divide_op = {
+    .schema = "floor_divide(Tensor x, Tensor y) -> Tensor",
+    .brief = "The largest integer that is not above x / y. Integers cannot be divided by 0.",
+    .infer = infer::same_as_first,
+    .shard = "..., ... -> ...",
+    .traits = kPair | Trait::NoGrad | Trait::HasInplace,
+    .dtypes = "int float",
+    .numpy = "np.floor_divide(x, y)",
+    .samples = dividing,
+    .python = "oar Tensor",
+};
+
+const OpDef remainder_op = {
+    .schema = "remainder(Tensor x, Tensor y) -> Tensor",
+    .brief = "x - y * floor(x / y): what floor_divide leaves, with the sign of y.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::remainder& v) -> Grads {
+      return {v.grad, v.needs(1) ? -v.grad * floor_divide(v.x, v.y) : Tensor()};
+    },
+    .saves = "x y",
+    .shard = "..., ... -> ...",
+    .traits = kPair | Trait::HasInplace,
+    .dtypes = "int float",
+    .numpy = "np.remainder(x, y)",
+    .samples = dividing,
+    .python = "oar Tensor",
+    .onnx = "Mod",
+};
+
+const OpDef mod_op = {
+    .schema = "mod(Tensor x, Tensor y) -> Tensor",
+    .brief = "Another name of remainder.",
+    .decompose = [](const args::mod& a) -> Made { return remainder(a.x, a.y); },
+    .shard = "..., ... -> ...",
+    .traits = kPair | Trait::HasInplace,
+    .dtypes = "int float",
+    .numpy = "np.remainder(x, y)",
+    .samples = dividing,
+    .python = "oar Tensor",
+};
+
+const OpDef floor_mod_op = {
+    .schema = "floor_mod(Tensor x, Tensor y) -> Tensor",
+    .brief = "Another name of remainder.",
+    .decompose = [](const args::floor_mod& a) -> Made { return remainder(a.x, a.y); },
+    .shard = "..., ... -> ...",
+    .traits = kPair | Trait::HasInplace,
+    .dtypes = "int float",
+    .numpy = "np.remainder(x, y)",
+    .samples = dividing,
+    .python = "oar Tensor",
+};
+
+const OpDef neg_op = {
+    .schema = "neg(Tensor x) -> Tensor",
+    .brief = "-x.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::neg& v) -> Grads { return -v.grad; },
+    .shard = "... -> ...",
+    .traits = Trait::Elementwise | Trait::Linear | Trait::HasInplace,
+    .dtypes = "int float complex",
+    .numpy = "-x",
+    .samples = samples::unary,
+    .python = "oar Tensor",
+    .onnx = "Neg",
+};
+
+// A complex x moves its own modulus most along x / |x|; at 0 the gradient is 0, as Paddle has it.
+const OpDef abs_op = {
+    .schema = "abs(Tensor x) -> Tensor",
+    .brief = "The absolute value; of a complex x the modulus, as a real tensor.",
+    .infer = infer::real_like_first,
+    .vjp = [](const vjp::abs& v) -> Grads {
+      if (!is_complex(v.x.dtype())) return v.grad * sign(v.x);
+      const Tensor modulus = abs(v.x);
+      return v.grad * (v.x / where(equal(modulus, literal(0)), literal(1), modulus));
+    },
+    .saves = "x",
+    .shard = "... -> ...",
+    .traits = Trait::Elementwise | Trait::HasInplace,
+    .dtypes = "int float complex",
+    .numpy = "np.abs(x)",
+    .samples = samples::unary,
+    .python = "oar Tensor",
+    .onnx = "Abs",
+};
+
+const OpDef sign_op = {
+    .schema = "sign(Tensor x) -> Tensor",
+    .brief = "-1, 0 or 1 as x is negative, zero or positive; NaN stays NaN.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::sign& v) -> Grads { return zeros_like(v.grad); },
+    .shard = "... -> ...",
+    .traits = Trait::Elementwise,
+    .dtypes = "int float",
+    .numpy = "np.sign(x)",
+    .samples = samples::unary,
+    .python = "oar Tensor",
+    .onnx = "Sign",
+};
+
+const OpDef sgn_op = {
+    .schema = "sgn(Tensor x) -> Tensor",
+    .brief = "sign(x); of a complex x the number of modulus 1 in its direction, and 0 for 0.",
+    .decompose = [](const args::sgn& a) -> Made {
+      if (!is_complex(a.x.dtype())) return sign(a.x);
+      const Tensor size = abs(a.x), zero = equal(size, literal(0));
+      return a.x / cast(where(zero, literal(1), size), a.x.dtype());
+    },
+    .shard = "... -> ...",
+    .traits = Trait::Elementwise,
+    .dtypes = "int float complex",
+    .numpy = "np.sign(x)",
+    .samples = samples::unary,
+    .python = "oar Tensor",
+};
+
+Scalar conjugate(const Scalar& s) {
+  return s.kind() == Scalar::Complex ? Scalar(std::conj(s.to_complex())) : s;
+}
+
+const OpDef scale_op = {
+    .schema =
+        "scale(Tensor x, Scalar scale = 1.0, Scalar bias = 0.0, bool bias_after_scale = True) -> Tensor",
+    .brief = "x * scale + bias, or (x + bias) * scale, in x's dtype; integers lose the fraction.",
+    .infer = [](const args::scale& a) -> Metas {
+      const bool complex = a.scale_.kind() == Scalar::Complex || a.bias.kind() == Scalar::Complex;
+      user_check(
+          !complex || is_complex(a.x.dtype()), ErrorKind::InvalidType,
+          "scale or bias is a complex number, but x has dtype {}.\nhint: Cast x to complex64.",
+          name_of(a.x.dtype()));
+      return infer::like(a.x);
+    },
+    .vjp = [](const vjp::scale& v) -> Grads { return scale(v.grad, conjugate(v.scale_)); },
+    .shard = "... -> ...",
+    .traits = Trait::Elementwise | Trait::Smooth | Trait::HasInplace,
+    .dtypes = "int float complex",
+    .numpy = "(x * scale + bias if bias_after_scale else (x + bias) * scale).astype(x.dtype)",
+    .samples =
+        [] {
+          return samples::unary()
+              .add(t({3, 2}), 2.0)
+              .add(t({3}), 2.0, 3.0)
+              .add(t({3}), 2.0, 1.0, false)
+              .add(t({4}), 0.5, -0.25);
+        },
+    .python = "oar Tensor",
+};
+
+const OpDef lerp_op = {
+    .schema = "lerp(Tensor x, Tensor y, Tensor weight) -> Tensor",
+    .brief = "x + weight * (y - x): from x at weight 0 to y at weight 1.",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::lerp& a) -> Made { return a.x + a.weight * (a.y - a.x); },
+    .vjp = [](const vjp::lerp& v) -> Grads {
+      const Tensor to_y = v.needs(0) || v.needs(1) ? v.grad * conjugate(v.weight) : Tensor();
+      return {v.needs(0) ? v.grad - to_y : Tensor(), v.needs(1) ? to_y : Tensor(),
+              v.needs(2) ? v.grad * conjugate(v.y - v.x) : Tensor()};
+    },
+    .saves = "x y weight",
+    .shard = "..., ..., ... -> ...",
+    .traits = kPair | Trait::Smooth | Trait::HasInplace,
+    .dtypes = "float complex",
+    .numpy = "x + weight * (y - x)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}), t({4, 7}), t({4, 7}))
+              .add(t({2, 1, 5}), t({3, 1}), t({}))
+              .add(t({}), t({}), t({}))
+              .add(t({0, 3}), t({3}), t({}));
+        },
+    .python = "oar Tensor",
+};
+
+const OpDef add_n_op = {
+    .schema = "add_n(Tensor[] inputs) -> Tensor",
+    .brief = "The sum of tensors of one shape.",
+    .decompose = [](const args::add_n& a) -> Made {
+      user_check(!a.inputs.empty(), ErrorKind::InvalidArgument, "inputs is empty.");
+      Tensor total = a.inputs[0];
+      for (size_t i = 1; i < a.inputs.size(); ++i) {
+        user_check(same(a.inputs[i].shape(), total.shape()), ErrorKind::InvalidArgument,
+                   "inputs have the shapes {} and {}; they must be equal.", to_string(total.dims()),
+                   to_string(a.inputs[i].dims()));
+        total = total + a.inputs[i];
+      }
+      return a.inputs.size() == 1 ? assign(total) : total;
+    },
+    .numpy = "sum(inputs[1:], inputs[0])",
+    .samples =
+        [] {
+          return Samples()
+              .add(Specs{t({2, 3}), t({2, 3}), t({2, 3})})
+              .add(Specs{t({4})})
+              .add(Specs{t({}), t({})});
+        },
+};
 
 const OpDef hypot_op = {
     .schema = "hypot(Tensor x, Tensor y) -> Tensor",
@@ -45,89 +308,36 @@ const OpDef hypot_op = {
     .python = "oar Tensor",
 };
 
-const OpDef logaddexp_op = {
-    .schema = "logaddexp(Tensor x, Tensor y) -> Tensor",
-    .brief = "log(exp(x) + exp(y)), without overflow.",
+Samples pairs_of_ints(int64_t low, int64_t high) {
+  return Samples()
+      .add(ints(low, high, {4, 7}), ints(low, high, {4, 7}))
+      .add(ints(0, 60, {2, 1, 5}, DType::UInt8), ints(1, 60, {3, 1}, DType::UInt8))
+      .add(ints(low, high, {3}, DType::Int32), ints(low, high, {}, DType::Int32))
+      .add(ints(low, high, {}, DType::Int16), ints(low, high, {}, DType::Int16))
+      .add(ints(0, 9, {0, 3}), ints(0, 9, {3}));
+}
+
+const OpDef gcd_op = {
+    .schema = "gcd(Tensor x, Tensor y) -> Tensor",
+    .brief = "The greatest common divisor of integers; that of 0 and 0 is 0.",
     .infer = infer::same_as_first,
-    .vjp = [](const vjp::logaddexp& v) -> Grads {
-      const Tensor gx = logaddexp_grad(v.x, v.y, v.grad);
-      return {gx, v.needs(1) ? v.grad - gx : Tensor()};
-    },
-    .saves = "x y",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::FloatMath | Trait::Smooth,
-    .dtypes = "float",
-    .amp = Amp::Full,
-    .numpy = "np.logaddexp(x, y)",
-    .samples = samples::binary,
+    .traits = kPair | Trait::NoGrad | Trait::HasInplace,
+    .dtypes = "int",
+    .numpy = "np.gcd(x, y)",
+    .samples = [] { return pairs_of_ints(-30, 30); },
     .python = "oar Tensor",
 };
 
-const OpDef logaddexp_grad_op = {
-    .schema = "logaddexp_grad(Tensor x, Tensor y, Tensor grad) -> Tensor",
-    .brief = "grad / (1 + exp(y - x)), half of it where x is y: the derivative of logaddexp by x.",
-    .infer = infer::same_as_first,
-    // Only equal infinities have no difference; a mask of all equals would stop second derivatives.
-    .decompose = [](const args::logaddexp_grad& a) -> Made {
-      const Tensor undefined = logical_and(equal(a.x, a.y), isinf(a.x));
-      return a.grad * sigmoid(zero_where(undefined, a.x - a.y));
-    },
-    .shard = "..., ..., ... -> ...",
-    .traits = Trait::Elementwise | Trait::Smooth,
-    .dtypes = "float",
-    .amp = Amp::Full,
-    .numpy = "grad * sp.expit(x - y)",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({4, 7}), t({4, 7}), t({4, 7}))
-              .add(t({}), t({}), t({}))
-              .add(t({0, 3}), t({0, 3}), t({0, 3}));
-        },
-};
-
-const OpDef copysign_op = {
-    .schema = "copysign(Tensor x, Tensor y) -> Tensor",
-    .brief = "The magnitude of x with the sign of y.",
-    .infer = infer::same_as_first,
-    .vjp = [](const vjp::copysign& v) -> Grads {
-      return {v.grad * sign(v.x) * copysign(literal(1.0), v.y), zeros_like(v.grad)};
-    },
-    .saves = "x y",
-    .shard = "..., ... -> ...",
-    .traits = kPair | Trait::HasInplace,
-    .dtypes = "int float",
-    .numpy = "np.copysign(x, y).astype(x.dtype)",
-    .samples = [] { return samples::binary().add(positive({3}), uniform_in(-2, -1, {3})); },
-    .python = "oar Tensor",
-};
-
-const OpDef nextafter_op = {
-    .schema = "nextafter(Tensor x, Tensor y) -> Tensor",
-    .brief = "The next number of the dtype after x in the direction of y.",
+const OpDef lcm_op = {
+    .schema = "lcm(Tensor x, Tensor y) -> Tensor",
+    .brief = "The least common multiple of integers; it is 0 where one of them is.",
     .infer = infer::same_as_first,
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::NoGrad,
-    .dtypes = "float",
-    .numpy = "np.nextafter(x, y)",
-    .samples = samples::binary,
-    .python = "oar Tensor",
-};
-
-const OpDef ldexp_op = {
-    .schema = "ldexp(Tensor x, Tensor y) -> Tensor",
-    .brief = "x * 2 ** y.",
-    .infer = infer::same_as_first,
-    .vjp = [](const vjp::ldexp& v) -> Grads {
-      return {v.needs(0) ? ldexp(v.grad, v.y) : Tensor(),
-              v.needs(1) ? v.grad * ldexp(v.x, v.y) * std::numbers::ln2 : Tensor()};
-    },
-    .saves = "x>y y",
-    .shard = "..., ... -> ...",
-    .traits = kPair | Trait::FloatMath | Trait::Smooth | Trait::HasInplace,
-    .dtypes = "float",
-    .numpy = "x * np.exp2(y)",
-    .samples = [] { return samples::binary().add(t({4}), ints(-3, 4, {4})); },
+    .traits = kPair | Trait::NoGrad | Trait::HasInplace,
+    .dtypes = "int",
+    .numpy = "np.lcm(x, y)",
+    .samples = [] { return pairs_of_ints(-30, 30); },
     .python = "oar Tensor",
 };
 
@@ -154,174 +364,10 @@ const OpDef heaviside_op = {
     .python = "oar Tensor",
 };
 
-const OpDef gcd_op = {
-    .schema = "gcd(Tensor x, Tensor y) -> Tensor",
-    .brief = "The greatest common divisor of integers; that of 0 and 0 is 0.",
-    .infer = infer::same_as_first,
-    .shard = "..., ... -> ...",
-    .traits = kPair | Trait::NoGrad | Trait::HasInplace,
-    .dtypes = "int",
-    .numpy = "np.gcd(x, y)",
-    .samples = [] { return pairs_of_ints(-30, 30); },
-    .python = "oar Tensor",
-};
-
-const OpDef lcm_op = {
-    .schema = "lcm(Tensor x, Tensor y) -> Tensor",
-    .brief = "The least common multiple of integers; it is 0 where one of them is.",
-    .infer = infer::same_as_first,
-    .shard = "..., ... -> ...",
-    .traits = kPair | Trait::NoGrad | Trait::HasInplace,
-    .dtypes = "int",
-    .numpy = "np.lcm(x, y)",
-    .samples = [] { return pairs_of_ints(-30, 30); },
-    .python = "oar Tensor",
-};
-
-const OpDef bitwise_left_shift_op = {
-    .schema = "bitwise_left_shift(Tensor x, Tensor y, bool is_arithmetic = True) -> Tensor",
-    .brief =
-        "The bits of x moved up by y places; 0 where y is negative or as large as the dtype is wide.",
-    .infer = infer::same_as_first,
-    .shard = "..., ... -> ...",
-    .traits = kPair | Trait::NoGrad | Trait::HasInplace,
-    .dtypes = "int",
-    .numpy = "np.left_shift(x, y)",
-    .samples =
-        [] {
-          return Samples()
-              .add(ints(-90, 90, {4, 7}), ints(0, 9, {4, 7}))
-              .add(ints(0, 9, {2, 1}, DType::UInt8), ints(0, 5, {3}, DType::UInt8), false)
-              .add(ints(-9, 9, {}, DType::Int32), ints(0, 9, {}, DType::Int32))
-              .add(ints(0, 9, {0, 3}), ints(0, 9, {3}));
-        },
-};
-
-const OpDef bitwise_right_shift_op = {
-    .schema = "bitwise_right_shift(Tensor x, Tensor y, bool is_arithmetic = True) -> Tensor",
-    .brief =
-        "The bits of x moved down by y places; from above come copies of the sign, or zeros where it is not "
-        "arithmetic.",
-    .infer = infer::same_as_first,
-    .shard = "..., ... -> ...",
-    .traits = kPair | Trait::NoGrad | Trait::HasInplace,
-    .dtypes = "int",
-    .numpy =
-        "np.right_shift(x, y) if is_arithmetic else np.right_shift(x.view(x.dtype.str.replace('i', 'u')), "
-        "y.view(x.dtype.str.replace('i', 'u'))).view(x.dtype)",
-    .samples =
-        [] {
-          return Samples()
-              .add(ints(-90, 90, {4, 7}), ints(0, 9, {4, 7}))
-              .add(ints(0, 90, {2, 1}, DType::UInt8), ints(0, 5, {3}, DType::UInt8), false)
-              .add(ints(-90, 90, {5}), ints(0, 9, {5}), false)
-              .add(ints(-9, 9, {}, DType::Int32), ints(0, 9, {}, DType::Int32))
-              .add(ints(0, 9, {0, 3}), ints(0, 9, {3}));
-        },
-};
-
-const OpDef polar_op = {
-    .schema = "polar(Tensor abs, Tensor angle) -> Tensor",
-    .brief = "The complex numbers with these magnitudes and angles.",
-    .decompose = [](const args::polar& a) -> Made {
-      return complex(a.abs * cos(a.angle), a.abs * sin(a.angle));
-    },
-    .shard = "..., ... -> ...",
-    .traits = kPair | Trait::FloatMath | Trait::Smooth,
-    .dtypes = "float",
-    .numpy =
-        "(abs * np.cos(angle) + 1j * abs * np.sin(angle)).astype('complex128' if abs.dtype == 'float64' else "
-        "'complex64')",
-    .samples =
-        [] {
-          const auto of = [](const TensorSpec& spec) { return of_dtype(spec, DType::Float64); };
-          return Samples()
-              .add(of(t({4, 7})), of(t({4, 7})))
-              .add(of(t({2, 1})), of(t({3})))
-              .add(of(t({})), of(t({})))
-              .add(of(t({0, 3})), of(t({3})));
-        },
-    .python = "oar Tensor",
-};
-
-// Numbers that distances can be taken of exactly enough.
-Tensor comparable(const Tensor& x) { return is_complex(x.dtype()) ? x : cast(x, DType::Float64); }
-
-const OpDef isclose_op = {
-    .schema =
-        "isclose(Tensor x, Tensor y, float rtol = 1e-05, float atol = 1e-08, bool equal_nan = False) -> Tensor",
-    .brief = "Whether |x - y| <= atol + rtol * |y|. Infinities are close to themselves only.",
-    .decompose = [](const args::isclose& a) -> Made {
-      const Tensor x = comparable(a.x), y = comparable(a.y);
-      const Tensor near = less_equal(abs(x - y), abs(y) * a.rtol + a.atol);
-      const Tensor close = logical_or(logical_and(near, isfinite(y)), equal(a.x, a.y));
-      if (!a.equal_nan) return close;
-      return logical_or(close, logical_and(isnan(a.x), isnan(a.y)));
-    },
-    .shard = "..., ... -> ...",
-    .traits = kPair | Trait::NoGrad,
-    .numpy = "np.isclose(x, y, rtol, atol, equal_nan)",
-    .samples =
-        [] {
-          const TensorSpec odd = {.shape = {4},
-                                  .fill = Fill::Values,
-                                  .dtype = DType::Float32,
-                                  .values = {1, INFINITY, NAN, -INFINITY},
-                                  .differentiable = false};
-          return samples::binary()
-              .add(ints(0, 3, {6}), ints(0, 3, {6}))
-              .add(positive({8}), positive({8}), 0.3, 0.1)
-              .add(odd, odd)
-              .add(odd, odd, 1e-3, 1e-3, true);
-        },
-    .python = "oar Tensor",
-};
-
-const OpDef allclose_op = {
-    .schema =
-        "allclose(Tensor x, Tensor y, float rtol = 1e-05, float atol = 1e-08, bool equal_nan = False) -> Tensor",
-    .brief = "Whether all elements of x are close to those of y, as isclose says; a 0-d bool.",
-    .decompose = [](const args::allclose& a) -> Made {
-      return all(isclose(a.x, a.y, a.rtol, a.atol, a.equal_nan));
-    },
-    .traits = Trait::Broadcast | Trait::Promote | Trait::NoGrad,
-    .numpy = "np.array(np.allclose(x, y, rtol, atol, equal_nan))",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({2, 3}), t({2, 3}))
-              .add(positive({3}), positive({3}), 2.0)
-              .add(ints(2, 3, {4}), ints(2, 3, {}), 1e-5, 1e-8, true)
-              .add(t({0}), t({0}));
-        },
-    .python = "oar Tensor",
-};
-
-const OpDef equal_all_op = {
-    .schema = "equal_all(Tensor x, Tensor y) -> Tensor",
-    .brief = "Whether x and y have one shape and equal elements; a 0-d bool.",
-    .decompose = [](const args::equal_all& a) -> Made {
-      if (a.x.rank() != a.y.rank() || !same(a.x.shape(), a.y.shape()))
-        return full({}, Scalar(false), DType::Bool);
-      return all(equal(a.x, a.y));
-    },
-    .traits = Trait::Promote | Trait::NoGrad,
-    .numpy = "np.array(np.array_equal(x, y))",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({2, 3}), t({2, 3}))
-              .add(t({2, 3}), t({3}))
-              .add(ints(2, 3, {4}), ints(2, 3, {4}))
-              .add(t({0}), t({0}));
-        },
-    .python = "oar Tensor",
-};
-
 }  // namespace
 
-OAR_FAMILY(arithmetic, &hypot_op, &logaddexp_op, &logaddexp_grad_op, &copysign_op, &nextafter_op,
-           &ldexp_op, &heaviside_op, &gcd_op, &lcm_op, &bitwise_left_shift_op,
-           &bitwise_right_shift_op, &polar_op, &isclose_op, &allclose_op, &equal_all_op)
+OAR_FAMILY(arithmetic, &add_op, &subtract_op, &multiply_op, &divide_op, &floor_divide_op,
+           &remainder_op, &mod_op, &floor_mod_op, &neg_op, &abs_op, &sign_op, &sgn_op, &scale_op,
+           &lerp_op, &add_n_op, &hypot_op, &gcd_op, &lcm_op, &heaviside_op)
 
 }  // namespace oar

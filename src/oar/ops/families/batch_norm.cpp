@@ -1,4 +1,4 @@
-// Normalisation of channels over a batch.
+// Normalisation of channels over a batch, and a scale and shift for each channel.
 #include "oar/ops/gen/batch_norm.h"
 
 #include "oar/ops/core/dispatcher.h"
@@ -9,16 +9,84 @@
 #include "oar/ops/families/layer_dtypes.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/families/norm_rules.h"
-#include "oar/ops/gen/activation.h"
-#include "oar/ops/gen/channels.h"
-#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/powers.h"
 #include "oar/ops/gen/reduction.h"
+#include "oar/ops/gen/relu.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/statistics.h"
 
 namespace oar {
 namespace {
+
+const OpDef channel_affine_op = {
+    .schema =
+        "channel_affine(Tensor x, Tensor scale, Tensor shift, int channel_axis = 1) -> Tensor",
+    .brief = "x * scale + shift, with one number of each per channel.",
+    .infer = [](const args::channel_affine& a) -> Metas {
+      const int64_t axis = normalise_axis(a.channel_axis, a.x.rank(), "channel_axis");
+      check_channels(a.scale, "scale", a.x.dim(axis));
+      check_channels(a.shift, "shift", a.x.dim(axis));
+      return infer::like(a.x);
+    },
+    .decompose = [](const args::channel_affine& a) -> Made {
+      const int64_t axis = normalise_axis(a.channel_axis, a.x.rank(), "channel_axis");
+      return narrowed(widened(a.x) * spread(a.scale, a.x, axis) + spread(a.shift, a.x, axis),
+                      a.x.dtype());
+    },
+    .vjp = [](const vjp::channel_affine& v) -> Grads {
+      const auto [x, scale, shift] = channel_affine_grad(v.x, v.scale, v.grad, v.channel_axis);
+      return {x, fitted(scale, v.scale), fitted(shift, v.shift)};
+    },
+    .saves = "x scale shift:shape",
+    .traits = Trait::Smooth,
+    .dtypes = "float",
+    .numpy =
+        "(lambda k: x * scale.reshape(k) + shift.reshape(k))([-1 if i == channel_axis % x.ndim else "
+        "1 for i in range(x.ndim)])",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), t({3}), t({3}))
+              .add(t({2, 3, 4}), t({3}), t({3}), 1)
+              .add(t({3, 2, 2}), t({2}), t({2}), -1)
+              .add(t({0, 3}), t({3}), t({3}));
+        },
+};
+
+const OpDef channel_affine_grad_op = {
+    .schema =
+        "channel_affine_grad(Tensor x, Tensor scale, Tensor grad, int channel_axis) -> (Tensor "
+        "grad_x, Tensor grad_scale, Tensor grad_shift)",
+    .brief = "The derivative of channel_affine.",
+    .infer = [](const args::channel_affine_grad& a) -> Metas {
+      const int64_t axis = normalise_axis(a.channel_axis, a.x.rank(), "channel_axis");
+      check_channels(a.scale, "scale", a.x.dim(axis));
+      infer::check_type(a.grad, "grad", infer::like(a.x));
+      const TensorMeta parameter{wide_type(a.x.dtype()), Shape{a.x.dim(axis)}};
+      return {infer::like(a.x), parameter, parameter};
+    },
+    .decompose = [](const args::channel_affine_grad& a) -> Made {
+      const int64_t axis = normalise_axis(a.channel_axis, a.x.rank(), "channel_axis");
+      const Tensor x = widened(a.x), grad = widened(a.grad);
+      const auto axes = other_axes(x, axis);
+      return {narrowed(grad * spread(a.scale, x, axis), a.x.dtype()), sum(grad * x, axes),
+              sum(grad, axes)};
+    },
+    .dtypes = "float",
+    .numpy =
+        "(lambda k, ax: (grad * scale.reshape(k), np.sum(grad * x, ax, 'float64'), np.sum(grad, ax, "
+        "'float64')))([-1 if i == channel_axis % x.ndim else 1 for i in range(x.ndim)], tuple(i for "
+        "i in range(x.ndim) if i != channel_axis % x.ndim))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), t({3}), t({4, 3}), 1)
+              .add(t({2, 3, 4}), t({3}), t({2, 3, 4}), 1)
+              .add(t({3, 2, 2}), t({2}), t({3, 2, 2}), -1);
+        },
+};
 
 // The axis of channels, the others, and a shape that broadcasts one number per channel over x.
 struct Channels {
@@ -51,7 +119,7 @@ struct Channels {
   Shape kept, rest;
 };
 
-Tensor fitted(const Tensor& grad, const Tensor& like) {
+Tensor narrowed_like(const Tensor& grad, const Tensor& like) {
   return like.defined() ? narrowed(grad, like.dtype()) : Tensor();
 }
 
@@ -83,7 +151,7 @@ const OpDef batch_norm_train_op = {
       const auto [gx, gw, gb] =
           batch_norm_train_grad(v.x, v.weight, v.mean, v.var, v.grad_out, v.grad_mean, v.grad_var,
                                 v.epsilon, v.channel_axis, v.bias, v.relu);
-      return {gx, fitted(gw, v.weight), fitted(gb, v.bias)};
+      return {gx, narrowed_like(gw, v.weight), narrowed_like(gb, v.bias)};
     },
     .saves = "x weight bias mean var",
     .dtypes = "float",
@@ -243,6 +311,7 @@ const OpDef batch_norm_op = {
 
 }  // namespace
 
-OAR_FAMILY(batch_norm, &batch_norm_train_op, &batch_norm_train_grad_op, &batch_norm_op)
+OAR_FAMILY(batch_norm, &channel_affine_op, &channel_affine_grad_op, &batch_norm_train_op,
+           &batch_norm_train_grad_op, &batch_norm_op)
 
 }  // namespace oar

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "oar/ops/core/op_def.h"
+#include "oar/ops/gen/broadcast.h"
 #include "oar/ops/gen/shape.h"
 
 namespace oar {

@@ -1,8 +1,8 @@
 // Where derivatives of reading start from.
 #pragma once
 
+#include "oar/ops/gen/broadcast.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/shape.h"
 
 namespace oar {
 

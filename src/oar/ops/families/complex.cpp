@@ -4,9 +4,16 @@
 #include "oar/ops/gen/complex.h"
 
 #include "oar/ops/core/infer.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/count.h"
+#include "oar/ops/families/elementwise_rules.h"
 #include "oar/ops/families/masks.h"
+#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/masking.h"
+#include "oar/ops/gen/trigonometry.h"
 
 namespace oar {
 namespace {
@@ -96,6 +103,20 @@ const OpDef angle_op = {
     .python = "oar Tensor",
 };
 
+const OpDef isreal_op = {
+    .schema = "isreal(Tensor x) -> Tensor",
+    .brief = "Whether the imaginary part of x is 0; it is of every real x.",
+    .decompose = [](const args::isreal& a) -> Made {
+      if (!is_complex(a.x.dtype())) return ones_like(a.x, DType::Bool);
+      return equal(imag(a.x), literal(0));
+    },
+    .shard = "... -> ...",
+    .traits = kQuestion,
+    .numpy = "np.isreal(x)",
+    .samples = samples::unary,
+    .python = "oar Tensor",
+};
+
 const OpDef complex_op = {
     .schema = "complex(Tensor real, Tensor imag) -> Tensor",
     .brief = "real + i * imag.",
@@ -113,6 +134,30 @@ const OpDef complex_op = {
     .numpy = "real + 1j * imag",
     .samples = samples::binary,
     .python = "oar",
+};
+
+const OpDef polar_op = {
+    .schema = "polar(Tensor abs, Tensor angle) -> Tensor",
+    .brief = "The complex numbers with these magnitudes and angles.",
+    .decompose = [](const args::polar& a) -> Made {
+      return complex(a.abs * cos(a.angle), a.abs * sin(a.angle));
+    },
+    .shard = "..., ... -> ...",
+    .traits = kPair | Trait::FloatMath | Trait::Smooth,
+    .dtypes = "float",
+    .numpy =
+        "(abs * np.cos(angle) + 1j * abs * np.sin(angle)).astype('complex128' if abs.dtype == 'float64' else "
+        "'complex64')",
+    .samples =
+        [] {
+          const auto of = [](const TensorSpec& spec) { return of_dtype(spec, DType::Float64); };
+          return Samples()
+              .add(of(t({4, 7})), of(t({4, 7})))
+              .add(of(t({2, 1})), of(t({3})))
+              .add(of(t({})), of(t({})))
+              .add(of(t({0, 3})), of(t({3})));
+        },
+    .python = "oar Tensor",
 };
 
 const OpDef as_complex_op = {
@@ -169,7 +214,7 @@ const OpDef as_real_op = {
 
 }  // namespace
 
-OAR_FAMILY(complex, &conj_op, &complex_conj_op, &real_op, &imag_op, &angle_op, &complex_op,
-           &as_complex_op, &as_real_op)
+OAR_FAMILY(complex, &conj_op, &complex_conj_op, &real_op, &imag_op, &angle_op, &isreal_op,
+           &complex_op, &polar_op, &as_complex_op, &as_real_op)
 
 }  // namespace oar

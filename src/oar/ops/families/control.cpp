@@ -6,7 +6,7 @@
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/control_rules.h"
 #include "oar/ops/families/control_runs.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/sharding/rules.h"
 #include "oar/tensor/dim_assume.h"
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "oar/ops/core/dispatcher.h"
-#include "oar/ops/gen/binary.h"
+#include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/control.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/cumulative.h"
 #include "oar/ops/gen/gather.h"
-#include "oar/ops/gen/index.h"
-#include "oar/ops/gen/scan.h"
+#include "oar/ops/gen/masking.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/tensor/dim_assume.h"
 

@@ -3,8 +3,9 @@
 #include "oar/base/interrupt.h"
 #include "oar/device/generator.h"
 #include "oar/ops/core/launch_queue.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/join.h"
+#include "oar/ops/gen/concat.h"
+#include "oar/ops/gen/control.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar {
 

@@ -1,6 +1,7 @@
-// Convolution over one, two or three spatial axes, as many as x has. The primitive takes all it needs as
-// numbers; its derivatives by the image and by the weight are primitives too, and each of the three has
-// the other two as its derivatives. A transposed convolution is conv_input_grad.
+// Convolution over one, two or three spatial axes. The primitive `conv` takes all it needs as numbers; its
+// derivatives by the image and by the weight are primitives too, and each of the three has the other two as its
+// derivatives. conv1d, conv2d and conv3d are what users call: one number for all axes, padding by name,
+// channels first or last.
 #include "oar/ops/gen/conv.h"
 
 #include "oar/ops/core/infer.h"
@@ -9,21 +10,17 @@
 #include "oar/ops/families/activated.h"
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/conv_rules.h"
+#include "oar/ops/families/layer_dtypes.h"
+#include "oar/ops/families/window.h"
 #include "oar/ops/families/window_batch.h"
-#include "oar/ops/gen/channels.h"
-#include "oar/ops/gen/complex.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/batch_norm.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/sharding/rules.h"
 
 namespace oar {
 namespace {
-
-void check_grad(const Shape& expected, const Tensor& grad) {
-  user_check(same(expected, grad.shape()), ErrorKind::InvalidArgument,
-             "grad has shape {}, but the convolution's result has shape {}.",
-             to_string(grad.dims()), expected.str());
-}
 
 // Every axis but the channels'.
 IntVector axes_beside_channels(const Tensor& image, const Sliding& s) {
@@ -32,8 +29,6 @@ IntVector axes_beside_channels(const Tensor& image, const Sliding& s) {
     if (i != static_cast<int64_t>(s.axes().channel())) axes.push_back(i);
   return axes;
 }
-
-// ---- Batching. Batched images are more images; with batched weights, more groups.
 
 // Axes first, first + 1, …, except `moved`, which goes before axis `before`.
 IntVector moved_axis(int rank, int64_t moved, int64_t before) {
@@ -55,6 +50,7 @@ Tensor as_channels(const BatchCall& c, size_t i, const Sliding& s) {
   for (Dim d : t.dims().subspan(static_cast<size_t>(channel + 1))) shape.push_back(d);
   return reshape(moved, shape);
 }
+
 Tensor from_channels(const Tensor& t, Dim batch, Dim channels, const Sliding& s) {
   const auto channel = static_cast<int64_t>(s.axes().channel());
   Shape shape(t.dims().subspan(0, static_cast<size_t>(channel)));
@@ -83,39 +79,13 @@ Made batch_conv(const BatchCall& c) {
   return out + reshape(a.bias, sides);
 }
 
-Made batch_input_grad(const BatchCall& c) {
-  const args::conv_input_grad a(c.args);
-  const Sliding s(a);
-  if (!c.batched[0])
-    return unfold_batch(conv_input_grad(a.weight, fold_batch(c, 1), folded_shape(c.size, a.x_shape),
-                                        a.stride, a.padding, a.dilation, a.groups, a.channels_last),
-                        c.size);
-  Shape x(a.x_shape);
-  Dim& channels = x[s.axes().channel()];
-  const Dim each = channels;
-  channels = each * c.size;
-  const Tensor out = conv_input_grad(fold_batch(c, 0), as_channels(c, 1, s), x, a.stride, a.padding,
-                                     a.dilation, a.groups * c.size.value(), a.channels_last);
-  return from_channels(out, c.size, each, s);
-}
-
-Made batch_weight_grad(const BatchCall& c) {
-  const args::conv_weight_grad a(c.args);
-  const Sliding s(a);
-  return unfold_batch(conv_weight_grad(as_channels(c, 0, s), as_channels(c, 1, s),
-                                       folded_shape(c.size, a.weight_shape), a.stride, a.padding,
-                                       a.dilation, a.groups * c.size.value(), a.channels_last),
-                      c.size);
-}
-
-// ---- Samples: every number of axes, both layouts, groups, depthwise, dilation, uneven padding.
-
 struct ConvSample {
   Shape x, weight, out;
   IntVector stride, padding, dilation;
   int64_t groups;
   bool channels_last;
 };
+
 std::vector<ConvSample> conv_samples() {
   return {
       {{2, 3, 5, 6}, {4, 3, 3, 2}, {2, 4, 5, 6}, {1, 1}, {1, 1, 0, 1}, {1, 1}, 1, false},
@@ -145,10 +115,9 @@ std::vector<ConvSample> conv_samples() {
   };
 }
 
-// The rule speaks of channels first; channels_last moves c and o after the spatial axes. Channels are
-// cut together with groups, else not at all where there are several.
-// ---- Sharding: images are cut by batch, input channels (a sum) and output channels, or by groups.
-
+// Images are cut by batch, input channels (a sum) and output channels, or by groups. The rule speaks of
+// channels first; channels_last moves c and o after the spatial axes. Channels are cut together with groups,
+// else not at all where there are several.
 void plan_convolution(ShardPlan& plan, PlanTensor& x, PlanTensor& weight, PlanTensor& out,
                       PlanTensor* bias, const Sliding& s) {
   const size_t channel = s.axes().channel();
@@ -166,12 +135,6 @@ void plan_convolution(ShardPlan& plan, PlanTensor& x, PlanTensor& weight, PlanTe
   plan.put(out, channel, made, inner);
   if (bias) plan.put(*bias, 0, made, inner);
   if (s.groups > 1) plan.put(x, channel, made, floor_div(x.shape[channel], s.groups));
-}
-
-void localise_groups(const PieceCall& piece, const PlanTensor& weight) {
-  const auto index = static_cast<size_t>(piece.op.schema().index_of("groups"));
-  if (piece.frame[index].as_int() > 1 && weight.axes[0].factor == static_cast<int>(piece.factor))
-    piece.frame.set(index, piece.size.value());
 }
 
 const OpDef conv_op = {
@@ -238,6 +201,147 @@ const OpDef conv_op = {
           return samples;
         },
     .onnx = "Conv",
+};
+
+void check_grad(const Shape& expected, const Tensor& grad) {
+  user_check(same(expected, grad.shape()), ErrorKind::InvalidArgument,
+             "grad has shape {}, but the convolution's result has shape {}.",
+             to_string(grad.dims()), expected.str());
+}
+
+Made batch_input_grad(const BatchCall& c) {
+  const args::conv_input_grad a(c.args);
+  const Sliding s(a);
+  if (!c.batched[0])
+    return unfold_batch(conv_input_grad(a.weight, fold_batch(c, 1), folded_shape(c.size, a.x_shape),
+                                        a.stride, a.padding, a.dilation, a.groups, a.channels_last),
+                        c.size);
+  Shape x(a.x_shape);
+  Dim& channels = x[s.axes().channel()];
+  const Dim each = channels;
+  channels = each * c.size;
+  const Tensor out = conv_input_grad(fold_batch(c, 0), as_channels(c, 1, s), x, a.stride, a.padding,
+                                     a.dilation, a.groups * c.size.value(), a.channels_last);
+  return from_channels(out, c.size, each, s);
+}
+
+const OpDef conv_input_grad_op = {
+    .schema =
+        "conv_input_grad(Tensor weight, Tensor grad, shape x_shape, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False) -> Tensor",
+    .brief = "The derivative of conv by its input; also a transposed convolution.",
+    .infer = [](const args::conv_input_grad& a) -> Metas {
+      const Shape x(a.x_shape);
+      check_grad(conv_result(x, a.weight.shape(), Sliding(a)), a.grad);
+      return TensorMeta{a.grad.dtype(), x};
+    },
+    .vjp = [](const vjp::conv_input_grad& v) -> Grads {
+      const Tensor& cotangent = v.call.cotangents[0];
+      const Tensor& grad = v.call.args[1].as_tensor();
+      return {v.needs(0) ? conv_weight_grad(cotangent, conjugate(grad), v.weight.dims(), v.stride,
+                                            v.padding, v.dilation, v.groups, v.channels_last)
+                         : Tensor(),
+              v.needs(1) ? conv(cotangent, conjugate(v.weight), Tensor(), v.stride, v.padding,
+                                v.dilation, v.groups, v.channels_last)
+                         : Tensor()};
+    },
+    .saves = "weight>grad grad>weight",
+    .batch = batch_input_grad,
+    .plan =
+        [](const PlanCall& c) {
+          const args::conv_input_grad a(c.args);
+          plan_convolution(c.plan, c.plan.results[0], c.plan.operands[0], c.plan.operands[1],
+                           nullptr, Sliding(a));
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_groups(piece, piece.plan.operands[0]);
+          sharding::result_shape("x_shape")(piece);
+        },
+    .traits = Trait::Promote,
+    .dtypes = "int float complex",
+    .amp = Amp::Low,
+    .numpy =
+        "(lambda n, w, g, p, x: (lambda z: ([z.__setitem__(k, z[k] + np.einsum('goc,ngo...->ngc...', w[(..., *tap)], "
+        "g).reshape(x[0], x[1], *g.shape[3:])) for tap in np.ndindex(*w.shape[3:]) for k in [(..., *[slice(q * d, q * "
+        "d + (m - 1) * s + 1, s) for q, d, m, s in zip(tap, dilation, g.shape[3:], stride)])]], (lambda o: "
+        "np.moveaxis(o, 1, -1) if channels_last else o)(z[(..., *[slice(b, b + m) for b, m in zip(p[::2], "
+        "x[2:])])]))[1])(np.zeros((x[0], x[1], *[m + a + b for m, a, b in zip(x[2:], p[::2], p[1::2])]), "
+        "grad.dtype)))(grad.ndim - 2, weight.reshape(groups, -1, *weight.shape[1:]), (lambda g: g.reshape(g.shape[0], "
+        "groups, g.shape[1] // groups, *g.shape[2:]))(np.moveaxis(grad, -1, 1) if channels_last else grad), padding, "
+        "[x_shape[0], x_shape[-1], *x_shape[1:-1]] if channels_last else x_shape)",
+    .samples =
+        [] {
+          Samples samples;
+          for (const ConvSample& s : conv_samples())
+            samples.add(t(s.weight), t(s.out),
+                        IntVector(as_words(s.x).begin(), as_words(s.x).end()), s.stride, s.padding,
+                        s.dilation, s.groups, s.channels_last);
+          return samples;
+        },
+    .onnx = "ConvTranspose",
+};
+
+Made batch_weight_grad(const BatchCall& c) {
+  const args::conv_weight_grad a(c.args);
+  const Sliding s(a);
+  return unfold_batch(conv_weight_grad(as_channels(c, 0, s), as_channels(c, 1, s),
+                                       folded_shape(c.size, a.weight_shape), a.stride, a.padding,
+                                       a.dilation, a.groups * c.size.value(), a.channels_last),
+                      c.size);
+}
+
+const OpDef conv_weight_grad_op = {
+    .schema =
+        "conv_weight_grad(Tensor x, Tensor grad, shape weight_shape, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False) -> Tensor",
+    .brief = "The derivative of conv by its weight.",
+    .infer = [](const args::conv_weight_grad& a) -> Metas {
+      const Shape weight(a.weight_shape);
+      check_grad(conv_result(a.x.shape(), weight, Sliding(a)), a.grad);
+      return TensorMeta{a.grad.dtype(), weight};
+    },
+    .vjp = [](const vjp::conv_weight_grad& v) -> Grads {
+      const Tensor& cotangent = v.call.cotangents[0];
+      const Tensor& grad = v.call.args[1].as_tensor();
+      return {v.needs(0) ? conv_input_grad(cotangent, conjugate(grad), v.x.dims(), v.stride,
+                                           v.padding, v.dilation, v.groups, v.channels_last)
+                         : Tensor(),
+              v.needs(1) ? conv(conjugate(v.x), cotangent, Tensor(), v.stride, v.padding,
+                                v.dilation, v.groups, v.channels_last)
+                         : Tensor()};
+    },
+    .saves = "x>grad grad>x",
+    .batch = batch_weight_grad,
+    .plan =
+        [](const PlanCall& c) {
+          const args::conv_weight_grad a(c.args);
+          plan_convolution(c.plan, c.plan.operands[0], c.plan.results[0], c.plan.operands[1],
+                           nullptr, Sliding(a));
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_groups(piece, piece.plan.results[0]);
+          sharding::result_shape("weight_shape")(piece);
+        },
+    .traits = Trait::Promote,
+    .dtypes = "int float complex",
+    .amp = Amp::Low,
+    .numpy =
+        "(lambda n, k, g: (lambda p: (lambda v: np.einsum(f\"ngc{'xyz'[:n]}{'pqr'[:n]},ngf{'xyz'[:n]}->gfc"
+        "{'pqr'[:n]}\", v.reshape(v.shape[0], groups, v.shape[1] // groups, *v.shape[2:]), g.reshape(g.shape[0], "
+        "groups, g.shape[1] // groups, *g.shape[2:])).reshape(weight_shape))(np.lib.stride_tricks."
+        "sliding_window_view(p, [(m - 1) * d + 1 for m, d in zip(k, dilation)], axis=tuple(range(2, 2 + n)))[(..., "
+        "*[slice(None, None, s) for s in (*stride, *dilation)])]))(np.pad(np.moveaxis(x, -1, 1) if channels_last else "
+        "x, ((0, 0), (0, 0), *zip(padding[::2], padding[1::2])))))(x.ndim - 2, weight_shape[2:], np.moveaxis(grad, "
+        "-1, 1) if channels_last else grad)",
+    .samples =
+        [] {
+          Samples samples;
+          for (const ConvSample& s : conv_samples())
+            samples.add(t(s.x), t(s.out),
+                        IntVector(as_words(s.weight).begin(), as_words(s.weight).end()), s.stride,
+                        s.padding, s.dilation, s.groups, s.channels_last);
+          return samples;
+        },
 };
 
 // What programs make of a convolution and what follows it. Only they call it, so it has no derivative of its own.
@@ -311,118 +415,114 @@ const OpDef conv_fused_op = {
         },
 };
 
-const OpDef conv_input_grad_op = {
+template <class A>
+Made convolve(const A& a, size_t spatial) {
+  const Resolved r(a, spatial);
+  return conv(a.x, a.weight, a.bias, r.stride, r.padding, r.dilation, a.groups,
+              r.axes.channels_last);
+}
+
+// One reference for every number of axes.
+constexpr const char* kConvReference =
+    "(lambda n, last: (lambda x, k, s, d: (lambda q: (lambda v: (lambda o: np.moveaxis(o, 1, -1) if last else o)("
+    "np.einsum(f\"ngc{'xyz'[:n]}{'pqr'[:n]},gfc{'pqr'[:n]}->ngf{'xyz'[:n]}\", v.reshape(v.shape[0], groups, "
+    "v.shape[1] // groups, *v.shape[2:]), weight.reshape(groups, -1, *weight.shape[1:])).reshape(v.shape[0], "
+    "weight.shape[0], *v.shape[2:2 + n]) + (0 if bias is None else bias.reshape(-1, *[1] * n))))(np.lib."
+    "stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), *q)), [(m - 1) * e + 1 for m, e in zip(k, d)], "
+    "axis=tuple(range(2, 2 + n)))[(..., *[slice(None, None, e) for e in (*s, *d)])]))([(0, 0)] * n if "
+    "padding_algorithm == 'VALID' else [(e // 2, e - e // 2) for m, f, g in zip(x.shape[2:], k, s) for e in "
+    "[max((-(-m // g) - 1) * g + f - m, 0)]] if padding_algorithm == 'SAME' else list(zip(padding[::2], padding[1::2])) "
+    "if len(padding) == 2 * n else [(e, e) for e in (list(padding) * n)[:n]]))(np.moveaxis(x, -1, 1) if last else x, "
+    "weight.shape[2:], (list(stride) * n)[:n], [1] * n if padding_algorithm == 'SAME' else (list(dilation) * n)[:n]))("
+    "x.ndim - 2, data_format[-1] == 'C')";
+
+const OpDef conv1d_op = {
     .schema =
-        "conv_input_grad(Tensor weight, Tensor grad, shape x_shape, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False) -> Tensor",
-    .brief = "The derivative of conv by its input; also a transposed convolution.",
-    .infer = [](const args::conv_input_grad& a) -> Metas {
-      const Shape x(a.x_shape);
-      check_grad(conv_result(x, a.weight.shape(), Sliding(a)), a.grad);
-      return TensorMeta{a.grad.dtype(), x};
-    },
-    .vjp = [](const vjp::conv_input_grad& v) -> Grads {
-      const Tensor& cotangent = v.call.cotangents[0];
-      const Tensor& grad = v.call.args[1].as_tensor();
-      return {v.needs(0) ? conv_weight_grad(cotangent, conjugate(grad), v.weight.dims(), v.stride,
-                                            v.padding, v.dilation, v.groups, v.channels_last)
-                         : Tensor(),
-              v.needs(1) ? conv(cotangent, conjugate(v.weight), Tensor(), v.stride, v.padding,
-                                v.dilation, v.groups, v.channels_last)
-                         : Tensor()};
-    },
-    .saves = "weight>grad grad>weight",
-    .batch = batch_input_grad,
-    .plan =
-        [](const PlanCall& c) {
-          const args::conv_input_grad a(c.args);
-          plan_convolution(c.plan, c.plan.results[0], c.plan.operands[0], c.plan.operands[1],
-                           nullptr, Sliding(a));
-        },
-    .localise =
-        [](const PieceCall& piece) {
-          localise_groups(piece, piece.plan.operands[0]);
-          sharding::result_shape("x_shape")(piece);
-        },
-    .traits = Trait::Promote,
+        "conv1d(Tensor x, Tensor weight, Tensor? bias = None, int[] stride = 1, int[] padding = 0, int[] dilation = 1, int groups = 1, str data_format = 'NCL', str padding_algorithm = 'EXPLICIT') -> Tensor",
+    .brief =
+        "The convolution of sequences with a weight of shape [out_channels, in_channels / groups, length]; "
+        "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
+    .decompose = [](const args::conv1d& a) -> Made { return convolve(a, 1); },
+    .localise = local_groups,
     .dtypes = "int float complex",
     .amp = Amp::Low,
-    .numpy =
-        "(lambda n, w, g, p, x: (lambda z: ([z.__setitem__(k, z[k] + np.einsum('goc,ngo...->ngc...', w[(..., *tap)], "
-        "g).reshape(x[0], x[1], *g.shape[3:])) for tap in np.ndindex(*w.shape[3:]) for k in [(..., *[slice(q * d, q * "
-        "d + (m - 1) * s + 1, s) for q, d, m, s in zip(tap, dilation, g.shape[3:], stride)])]], (lambda o: "
-        "np.moveaxis(o, 1, -1) if channels_last else o)(z[(..., *[slice(b, b + m) for b, m in zip(p[::2], "
-        "x[2:])])]))[1])(np.zeros((x[0], x[1], *[m + a + b for m, a, b in zip(x[2:], p[::2], p[1::2])]), "
-        "grad.dtype)))(grad.ndim - 2, weight.reshape(groups, -1, *weight.shape[1:]), (lambda g: g.reshape(g.shape[0], "
-        "groups, g.shape[1] // groups, *g.shape[2:]))(np.moveaxis(grad, -1, 1) if channels_last else grad), padding, "
-        "[x_shape[0], x_shape[-1], *x_shape[1:-1]] if channels_last else x_shape)",
+    .numpy = kConvReference,
     .samples =
         [] {
-          Samples samples;
-          for (const ConvSample& s : conv_samples())
-            samples.add(t(s.weight), t(s.out),
-                        IntVector(as_words(s.x).begin(), as_words(s.x).end()), s.stride, s.padding,
-                        s.dilation, s.groups, s.channels_last);
-          return samples;
+          return Samples()
+              .add(t({2, 3, 7}), t({4, 3, 3}), t({4}))
+              .add(t({1, 4, 8}), t({6, 2, 3}), t({6}), IntVector{2}, IntVector{1, 2}, IntVector{2},
+                   2)
+              .add(t({2, 6, 3}), t({2, 3, 2}), std::nullopt, IntVector{1}, IntVector{1},
+                   IntVector{1}, 1, "NLC")
+              .add(t({1, 2, 5}), t({3, 2, 4}), t({3}), IntVector{2}, IntVector{0}, IntVector{3}, 1,
+                   "NCL", "SAME")
+              .add(t({1, 2, 5}), t({3, 2, 2}), t({3}), IntVector{1}, IntVector{0}, IntVector{1}, 1,
+                   "NCL", "VALID");
         },
-    .onnx = "ConvTranspose",
+    .onnx = "Conv",
 };
 
-const OpDef conv_weight_grad_op = {
+const OpDef conv2d_op = {
     .schema =
-        "conv_weight_grad(Tensor x, Tensor grad, shape weight_shape, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False) -> Tensor",
-    .brief = "The derivative of conv by its weight.",
-    .infer = [](const args::conv_weight_grad& a) -> Metas {
-      const Shape weight(a.weight_shape);
-      check_grad(conv_result(a.x.shape(), weight, Sliding(a)), a.grad);
-      return TensorMeta{a.grad.dtype(), weight};
-    },
-    .vjp = [](const vjp::conv_weight_grad& v) -> Grads {
-      const Tensor& cotangent = v.call.cotangents[0];
-      const Tensor& grad = v.call.args[1].as_tensor();
-      return {v.needs(0) ? conv_input_grad(cotangent, conjugate(grad), v.x.dims(), v.stride,
-                                           v.padding, v.dilation, v.groups, v.channels_last)
-                         : Tensor(),
-              v.needs(1) ? conv(conjugate(v.x), cotangent, Tensor(), v.stride, v.padding,
-                                v.dilation, v.groups, v.channels_last)
-                         : Tensor()};
-    },
-    .saves = "x>grad grad>x",
-    .batch = batch_weight_grad,
-    .plan =
-        [](const PlanCall& c) {
-          const args::conv_weight_grad a(c.args);
-          plan_convolution(c.plan, c.plan.operands[0], c.plan.results[0], c.plan.operands[1],
-                           nullptr, Sliding(a));
-        },
-    .localise =
-        [](const PieceCall& piece) {
-          localise_groups(piece, piece.plan.results[0]);
-          sharding::result_shape("weight_shape")(piece);
-        },
-    .traits = Trait::Promote,
+        "conv2d(Tensor x, Tensor weight, Tensor? bias = None, int[] stride = 1, int[] padding = 0, int[] dilation = 1, int groups = 1, str data_format = 'NCHW', str padding_algorithm = 'EXPLICIT') -> Tensor",
+    .brief =
+        "The convolution of images with a weight of shape [out_channels, in_channels / groups, height, width]; "
+        "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
+    .decompose = [](const args::conv2d& a) -> Made { return convolve(a, 2); },
+    .localise = local_groups,
     .dtypes = "int float complex",
     .amp = Amp::Low,
-    .numpy =
-        "(lambda n, k, g: (lambda p: (lambda v: np.einsum(f\"ngc{'xyz'[:n]}{'pqr'[:n]},ngf{'xyz'[:n]}->gfc"
-        "{'pqr'[:n]}\", v.reshape(v.shape[0], groups, v.shape[1] // groups, *v.shape[2:]), g.reshape(g.shape[0], "
-        "groups, g.shape[1] // groups, *g.shape[2:])).reshape(weight_shape))(np.lib.stride_tricks."
-        "sliding_window_view(p, [(m - 1) * d + 1 for m, d in zip(k, dilation)], axis=tuple(range(2, 2 + n)))[(..., "
-        "*[slice(None, None, s) for s in (*stride, *dilation)])]))(np.pad(np.moveaxis(x, -1, 1) if channels_last else "
-        "x, ((0, 0), (0, 0), *zip(padding[::2], padding[1::2])))))(x.ndim - 2, weight_shape[2:], np.moveaxis(grad, "
-        "-1, 1) if channels_last else grad)",
+    .numpy = kConvReference,
     .samples =
         [] {
-          Samples samples;
-          for (const ConvSample& s : conv_samples())
-            samples.add(t(s.x), t(s.out),
-                        IntVector(as_words(s.weight).begin(), as_words(s.weight).end()), s.stride,
-                        s.padding, s.dilation, s.groups, s.channels_last);
-          return samples;
+          return Samples()
+              .add(t({2, 3, 5, 6}), t({4, 3, 3, 2}), t({4}))
+              .add(t({1, 4, 6, 5}), t({6, 2, 3, 3}), t({6}), IntVector{2, 1}, IntVector{1, 2},
+                   IntVector{1, 2}, 2)
+              .add(t({1, 2, 4, 4}), t({2, 2, 3, 3}), std::nullopt, IntVector{1},
+                   IntVector{1, 0, 2, 1})
+              .add(t({2, 5, 4, 3}), t({2, 3, 2, 2}), t({2}), IntVector{1}, IntVector{1},
+                   IntVector{1}, 1, "NHWC")
+              .add(t({0, 2, 4, 4}), t({3, 2, 2, 2}), t({3}))
+              .add(t({1, 2, 5, 4}), t({3, 2, 3, 2}), t({3}), IntVector{2, 1}, IntVector{0},
+                   IntVector{1}, 1, "NCHW", "SAME")
+              .add(t({1, 2, 5, 4}), t({3, 2, 3, 2}), std::nullopt, IntVector{1}, IntVector{0},
+                   IntVector{1}, 1, "NCHW", "VALID")
+              .add(t({1, 5, 4, 2}), t({3, 2, 3, 2}), t({3}), IntVector{2}, IntVector{0},
+                   IntVector{1}, 1, "NHWC", "SAME");
         },
+    .onnx = "Conv",
+};
+
+const OpDef conv3d_op = {
+    .schema =
+        "conv3d(Tensor x, Tensor weight, Tensor? bias = None, int[] stride = 1, int[] padding = 0, int[] dilation = 1, int groups = 1, str data_format = 'NCDHW', str padding_algorithm = 'EXPLICIT') -> Tensor",
+    .brief =
+        "The convolution of volumes with a weight of shape [out_channels, in_channels / groups, depth, height, width]; "
+        "padding as numbers (EXPLICIT) or by name: SAME, VALID.",
+    .decompose = [](const args::conv3d& a) -> Made { return convolve(a, 3); },
+    .localise = local_groups,
+    .dtypes = "int float complex",
+    .amp = Amp::Low,
+    .numpy = kConvReference,
+    .samples =
+        [] {
+          return Samples()
+              .add(t({1, 2, 3, 4, 3}), t({3, 2, 2, 2, 2}), t({3}))
+              .add(t({1, 2, 4, 3, 4}), t({2, 1, 2, 2, 2}), t({2}), IntVector{2, 1, 1},
+                   IntVector{1, 0, 1}, IntVector{1, 2, 1}, 2)
+              .add(t({1, 3, 3, 3, 2}), t({2, 2, 2, 3, 2}), std::nullopt, IntVector{1}, IntVector{1},
+                   IntVector{1}, 1, "NDHWC")
+              .add(t({1, 1, 3, 3, 4}), t({2, 1, 2, 2, 3}), t({2}), IntVector{2, 1, 1}, IntVector{0},
+                   IntVector{1}, 1, "NCDHW", "SAME");
+        },
+    .onnx = "Conv",
 };
 
 }  // namespace
 
-OAR_FAMILY(conv, &conv_op, &conv_fused_op, &conv_input_grad_op, &conv_weight_grad_op)
+OAR_FAMILY(conv, &conv_op, &conv_input_grad_op, &conv_weight_grad_op, &conv_fused_op, &conv1d_op,
+           &conv2d_op, &conv3d_op)
 
 }  // namespace oar

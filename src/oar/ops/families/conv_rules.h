@@ -1,6 +1,7 @@
 // What convolutions of every kind check, and the shape of what they make.
 #pragma once
 
+#include "oar/ops/families/layer_dtypes.h"
 #include "oar/ops/families/window.h"
 
 namespace oar {
@@ -59,5 +60,40 @@ inline void check_bias(const Tensor& bias, const Shape& weight) {
              "bias of shape {} must have one number for each of the {} output channels.",
              to_string(bias.dims()), weight[0].str());
 }
+
+// The public forms of the arguments, resolved.
+struct Resolved {
+  ImageAxes axes;
+  SmallVector<int64_t, 6> stride, dilation;
+  Shape padding;
+
+  template <class A>
+  Resolved(const A& a, size_t spatial) : axes(axes_of(a.data_format, spatial)) {
+    check_parameter(a.x, a.weight, "weight");
+    check_parameter(a.x, a.bias, "bias");
+    const auto rank = static_cast<int>(spatial) + 2;
+    user_check(a.x.rank() == rank && a.weight.rank() == rank, ErrorKind::InvalidArgument,
+               "x and weight must have {} axes, but their shapes are {} and {}.\nhint: x is {}; "
+               "unsqueeze(0) adds a batch to a single image.",
+               rank, to_string(a.x.dims()), to_string(a.weight.dims()), a.data_format);
+    stride = expand_ints(a.stride, spatial, "stride");
+    dilation = expand_ints(a.dilation, spatial, "dilation");
+    check_windows(Ints(stride), spatial, "stride");
+    check_windows(Ints(dilation), spatial, "dilation");
+    padding = resolve_padding(a.padding_algorithm, a.padding, axes.sizes(a.x.dims()),
+                              Shape(a.weight.dims().subspan(2)), Ints(stride));
+    check_padding(padding, spatial);
+    if (a.padding_algorithm == "SAME") std::fill(dilation.begin(), dilation.end(), 1);  // as Paddle
+  }
+};
+
+// A piece that is cut by groups has fewer of them.
+inline void localise_groups(const PieceCall& piece, const PlanTensor& weight) {
+  const auto index = static_cast<size_t>(piece.op.schema().index_of("groups"));
+  if (piece.frame[index].as_int() > 1 && weight.axes[0].factor == static_cast<int>(piece.factor))
+    piece.frame.set(index, piece.size.value());
+}
+
+inline void local_groups(const PieceCall& piece) { localise_groups(piece, piece.plan.operands[1]); }
 
 }  // namespace oar

@@ -1,12 +1,10 @@
-// Tensors out of nothing, and copies: full, arange, cast, assign.
+// Tensors that are made of no tensor.
 #include "oar/ops/gen/creation.h"
 
 #include <cmath>
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
-#include "oar/ops/gen/binary.h"
-#include "oar/ops/gen/shape.h"
 #include "oar/ops/sharding/rules.h"
 
 namespace oar {
@@ -170,60 +168,9 @@ const OpDef range_op = {
         },
 };
 
-const OpDef cast_op = {
-    .schema = "cast(Tensor x, dtype dtype) -> Tensor",
-    .brief = "The values of x in another dtype, as NumPy's astype converts them.",
-    .infer = [](const args::cast& a) -> Metas { return TensorMeta{a.dtype, a.x.shape()}; },
-    .vjp = [](const vjp::cast& v) -> Grads { return cast(v.grad, v.x.dtype()); },
-    .saves = "x:shape",
-    .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::Linear,
-    .numpy = "x.astype(dtype)",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({4, 7}), DType::Float64)
-              .add(t({3}), DType::Int32)
-              .add(t({}), DType::Bool)
-              .add(t({0, 3}), DType::Float16)
-              .add(t({2, 2}), DType::BFloat16);
-        },
-    .python = "oar Tensor",
-    .onnx = "Cast",
-};
-
-const OpDef assign_op = {
-    .schema = "assign(Tensor x) -> Tensor",
-    .brief = "A contiguous copy of x.",
-    .infer = infer::same_as_first,
-    .vjp = [](const vjp::assign& v) -> Grads { return v.grad; },
-    .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::Linear,
-    .numpy = "x.copy()",
-    .samples = samples::unary,
-};
-
-const OpDef copy_into_op = {
-    .schema = "copy_into(Tensor(a!) x, Tensor value) -> Tensor(a!)",
-    .brief = "Writes the values of `value`, broadcast and cast, into x.",
-    .infer = infer::same_as_first,
-    .vjp = [](const vjp::copy_into& v) -> Grads { return {zeros_like(v.grad), v.grad}; },
-    .shard = "..., ... -> ...",
-    .traits = Trait::Broadcast,
-    .numpy = "np.broadcast_to(value, x.shape).astype(x.dtype)",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({2, 3}), t({2, 3}))
-              .add(t({2, 3}), t({3}))
-              .add(t({}), t({}))
-              .add(t({0, 3}), t({3}));
-        },
-};
-
 }  // namespace
 
 OAR_FAMILY(creation, &full_op, &full_like_op, &zeros_op, &ones_op, &zeros_like_op, &ones_like_op,
-           &range_op, &cast_op, &assign_op, &copy_into_op)
+           &range_op)
 
 }  // namespace oar

@@ -1,19 +1,136 @@
-// Making and writing diagonals, and matrices made of matrices along one.
+// Diagonals and triangles of matrices: read, written, and matrices made of them.
 #include "oar/ops/gen/diagonals.h"
+
+#include <cmath>
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
-#include "oar/ops/gen/compare.h"
+#include "oar/ops/families/batching.h"
+#include "oar/ops/families/masks.h"
+#include "oar/ops/gen/concat.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/join.h"
+#include "oar/ops/gen/masking.h"
 #include "oar/ops/gen/pad.h"
+#include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/strided.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar {
 namespace {
+
+struct Diagonal {
+  int64_t first, second;
+  Dim length, row, column;  // where it starts
+};
+
+Diagonal resolve_diagonal(const Tensor& x, int64_t offset, int64_t axis1, int64_t axis2) {
+  user_check(x.rank() >= 2, ErrorKind::InvalidArgument,
+             "a diagonal needs a tensor of rank 2 or more; x has shape {}.", to_string(x.dims()));
+  Diagonal d{normalise_axis(axis1, x.rank(), "axis1"), normalise_axis(axis2, x.rank(), "axis2"), 0,
+             offset < 0 ? -offset : 0, offset > 0 ? offset : 0};
+  user_check(d.first != d.second, ErrorKind::InvalidArgument, "axis1 and axis2 are both axis {}.",
+             d.first);
+  d.length = max_of(min_of(x.dim(d.first) - d.row, x.dim(d.second) - d.column), 0);
+  return d;
+}
+
+// Shape or strides of a diagonal: the other axes, then the joint one.
+template <class List>
+void without_two(const Diagonal& d, List& from, List& to) {
+  for (size_t i = 0; i < from.size(); ++i)
+    if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second)
+      to.push_back(from[i]);
+}
+
+const OpDef diagonal_op = {
+    .schema = "diagonal(Tensor(a) x, int offset = 0, int axis1 = 0, int axis2 = 1) -> Tensor(a)",
+    .brief =
+        "The elements where the indices of two axes differ by offset, as a new last axis. A view.",
+    .infer = [](const args::diagonal& a) -> Metas {
+      const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
+      Shape all = a.x.shape(), shape;
+      without_two(d, all, shape);
+      shape.push_back(d.length);
+      return TensorMeta{a.x.dtype(), shape};
+    },
+    .view = [](const args::diagonal& a) -> std::optional<ViewSpec> {
+      const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
+      const Ints s = a.x.strides();
+      SmallVector<int64_t, 6> strides(s.begin(), s.end());
+      Shape all = a.x.shape();
+      ViewSpec spec;
+      without_two(d, all, spec.shape);
+      without_two(d, strides, spec.strides);
+      const int64_t down = s[static_cast<size_t>(d.first)],
+                    right = s[static_cast<size_t>(d.second)];
+      spec.shape.push_back(d.length);
+      spec.strides.push_back(down + right);
+      if (d.length.value() > 0) spec.offset = d.row.value() * down + d.column.value() * right;
+      return spec;
+    },
+    .vjp = [](const vjp::diagonal& v) -> Grads {
+      const Diagonal d = resolve_diagonal(v.x, v.offset, v.axis1, v.axis2);
+      Shape all = logical_strides(v.x.dims()), strides;
+      without_two(d, all, strides);
+      const Dim down = all[static_cast<size_t>(d.first)],
+                right = all[static_cast<size_t>(d.second)];
+      strides.push_back(down + right);
+      const Dim start = d.length == Dim(0) ? Dim(0) : d.row * down + d.column * right;
+      return as_strided_grad(v.grad, v.x.dims(), IntArgs(as_words(strides)), start.word());
+    },
+    .saves = "x:shape",
+    .batch = [](const BatchCall& c) -> Made {
+      const args::diagonal a(c.args);
+      const int64_t rank = a.x.rank() - 1;
+      return diagonal(a.x, a.offset, behind_batch(a.axis1, rank, "axis1"),
+                      behind_batch(a.axis2, rank, "axis2"));
+    },
+    .plan =
+        [](const PlanCall& c) {
+          const args::diagonal a(c.args);
+          const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
+          size_t to = 0;
+          for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i)
+            if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second)
+              c.plan.pass(c.plan.operands[0], i, c.plan.results[0], to++);
+        },
+    .traits = Trait::Linear,
+    .numpy = "np.diagonal(x, offset, axis1, axis2).copy()",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}))
+              .add(t({3, 4}), 1)
+              .add(t({2, 3, 4}), -1, 0, 2)
+              .add(t({2, 3, 4}), 0, -1, -2)
+              .add(t({3, 3}), 5)
+              .add(t({0, 3}));
+        },
+    .python = "oar Tensor",
+};
+
+const OpDef trace_op = {
+    .schema = "trace(Tensor x, int offset = 0, int axis1 = 0, int axis2 = 1) -> Tensor",
+    .brief = "The sum along a diagonal of two axes.",
+    .decompose = [](const args::trace& a) -> Made {
+      return sum(diagonal(a.x, a.offset, a.axis1, a.axis2), IntArgs{-1}, a.x.dtype());
+    },
+    .dtypes = "int float complex",
+    .numpy = "np.trace(x, offset, axis1, axis2, dtype=x.dtype)",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3, 4}))
+              .add(t({3, 4}), -1)
+              .add(t({2, 3, 4}), 1, -1, 0)
+              .add(t({0, 3}));
+        },
+    .python = "oar Tensor",
+};
 
 // `values`, whose last axis runs along a diagonal of axes (first, second) of `shape`, in zeros.
 Tensor embedded(const Tensor& values, const Shape& shape, int64_t offset, int64_t first,
@@ -31,11 +148,6 @@ Tensor embedded(const Tensor& values, const Shape& shape, int64_t offset, int64_
   const Tensor zeros_and_values = as_strided_grad(bits ? cast(values, DType::UInt8) : values, shape,
                                                   IntArgs(as_words(strides)), start.word());
   return bits ? cast(zeros_and_values, DType::Bool) : zeros_and_values;
-}
-
-Tensor on_diagonal(const Tensor& like, const Shape& shape, int64_t offset, int64_t first,
-                   int64_t second) {
-  return embedded(ones(like.dims(), DType::Bool), shape, offset, first, second);
 }
 
 const OpDef diag_embed_op = {
@@ -81,6 +193,11 @@ const OpDef diag_embed_op = {
         },
     .python = "oar Tensor",
 };
+
+Tensor on_diagonal(const Tensor& like, const Shape& shape, int64_t offset, int64_t first,
+                   int64_t second) {
+  return embedded(ones(like.dims(), DType::Bool), shape, offset, first, second);
+}
 
 const OpDef diag_op = {
     .schema = "diag(Tensor x, int offset = 0, Scalar padding_value = 0) -> Tensor",
@@ -207,8 +324,61 @@ const OpDef block_diag_op = {
     .python = "oar",
 };
 
+Metas infer_triangle(const Tensor& x) {
+  user_check(x.rank() >= 2, ErrorKind::InvalidArgument,
+             "a triangle needs a tensor of rank 2 or more; x has shape {}.", to_string(x.dims()));
+  return infer::like(x);
+}
+
+Samples triangles() {
+  return Samples()
+      .add(t({3, 4}))
+      .add(t({4, 3}), 1)
+      .add(t({2, 3, 3}), -1)
+      .add(t({0, 3}))
+      .add(t({2, 2}), 9)
+      .add(t({2, 2}), -9);
+}
+
+// The diagonal of the whole, seen from a piece of some rows or columns.
+void shifted_diagonal(const PieceCall& piece) {
+  const auto& axes = piece.plan.operands[0].axes;
+  const int64_t diagonal = piece.frame[1].as_int();
+  if (axes[axes.size() - 2].factor == static_cast<int>(piece.factor))
+    piece.frame.set(1, diagonal + piece.start.value());
+  if (axes.back().factor == static_cast<int>(piece.factor))
+    piece.frame.set(1, diagonal - piece.start.value());
+}
+
+const OpDef tril_op = {
+    .schema = "tril(Tensor x, int diagonal = 0) -> Tensor",
+    .brief = "The elements on and below a diagonal of the last two axes; zero above.",
+    .infer = [](const args::tril& a) { return infer_triangle(a.x); },
+    .vjp = [](const vjp::tril& v) -> Grads { return tril(v.grad, v.diagonal); },
+    .shard = "...ij -> ...ij",
+    .localise = shifted_diagonal,
+    .traits = Trait::Linear | Trait::HasInplace,
+    .numpy = "np.tril(x, diagonal)",
+    .samples = triangles,
+    .python = "oar Tensor",
+};
+
+const OpDef triu_op = {
+    .schema = "triu(Tensor x, int diagonal = 0) -> Tensor",
+    .brief = "The elements on and above a diagonal of the last two axes; zero below.",
+    .infer = [](const args::triu& a) { return infer_triangle(a.x); },
+    .vjp = [](const vjp::triu& v) -> Grads { return triu(v.grad, v.diagonal); },
+    .shard = "...ij -> ...ij",
+    .localise = shifted_diagonal,
+    .traits = Trait::Linear | Trait::HasInplace,
+    .numpy = "np.triu(x, diagonal)",
+    .samples = triangles,
+    .python = "oar Tensor",
+};
+
 }  // namespace
 
-OAR_FAMILY(diagonals, &diag_embed_op, &diag_op, &diagflat_op, &diagonal_scatter_op, &block_diag_op)
+OAR_FAMILY(diagonals, &diagonal_op, &trace_op, &diag_embed_op, &diag_op, &diagflat_op,
+           &diagonal_scatter_op, &block_diag_op, &tril_op, &triu_op)
 
 }  // namespace oar

@@ -1,4 +1,4 @@
-// Dropout of whole channels, and dropout that keeps the mean and variance of a SELU network.
+// Dropout of elements and of whole channels, and dropout that keeps the mean and variance of a SELU network.
 #include "oar/ops/gen/dropout.h"
 
 #include <cmath>
@@ -6,15 +6,67 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
-#include "oar/ops/gen/random.h"
+#include "oar/ops/families/random_rules.h"
 
 namespace oar {
 namespace {
 
-void check_probability(double p) {
-  user_check(p >= 0 && p <= 1, ErrorKind::InvalidArgument,
-             "p is {}; a probability lies between 0 and 1.", p);
-}
+const OpDef dropout_mask_op = {
+    .schema = "dropout_mask(shape shape, float p, float kept, dtype dtype) -> Tensor",
+    .brief = "0 with probability p, else the value `kept`; as bool: False and True.",
+    .infer = [](const args::dropout_mask& a) -> Metas {
+      if (a.dtype != DType::Bool) return random_floats(a.shape, a.dtype);
+      check_shape(a.shape);
+      return TensorMeta{DType::Bool, Shape(a.shape)};
+    },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .traits = kRandom,
+    .samples =
+        [] {
+          return Samples()
+              .add(IntVector{4, 7}, 0.5, 2.0, DType::Float32)
+              .add(IntVector{3, 5}, 0.5, 1.0, DType::Bool)
+              .add(IntVector{}, 0.1, 1.0, DType::Float64);
+        },
+};
+
+const OpDef dropout_op = {
+    .schema =
+        "dropout(Tensor x, float p = 0.5, int[]? axis = None, bool training = True, str "
+        "mode = 'upscale_in_train') -> Tensor",
+    .brief =
+        "Sets elements to 0 with probability p in training; the others grow by 1 / (1 - p), "
+        "or all shrink by it later where mode is 'downscale_in_infer'. With axis, whole slices "
+        "are dropped.",
+    .decompose = [](const args::dropout& a) -> Made {
+      user_check(a.p >= 0 && a.p <= 1, ErrorKind::InvalidArgument,
+                 "p is {}; a probability lies between 0 and 1.", a.p);
+      const bool upscale = a.mode == "upscale_in_train";
+      user_check(upscale || a.mode == "downscale_in_infer", ErrorKind::InvalidArgument,
+                 "mode is '{}'; it can be 'upscale_in_train' or 'downscale_in_infer'.", a.mode);
+      if (a.p == 0) return a.x;
+      if (!a.training) return upscale ? Made(a.x) : Made(a.x * (1 - a.p));
+      Shape shape = a.x.shape();
+      if (a.axis && !a.axis->empty()) {
+        shape = Shape(static_cast<size_t>(a.x.rank()), 1);
+        for (int64_t axis : normalise_axes(a.axis, a.x.rank()))
+          shape[static_cast<size_t>(axis)] = a.x.dim(axis);
+      }
+      const double kept = upscale && a.p < 1 ? 1 / (1 - a.p) : 1.0;
+      return a.x * dropout_mask(shape, a.p, kept, a.x.dtype());
+    },
+    .traits = Trait::Random,
+    .dtypes = "float",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}))
+              .add(t({4, 3}), 0.2, IntVector{1})
+              .add(t({4}), 0.5, std::nullopt, false, "downscale_in_infer")
+              .add(t({4}), 0.0);
+        },
+    .python = "oar.nn.functional",
+};
 
 // Drops whole channels of an input with `rank` axes.
 Tensor drop_channels(const Tensor& x, double p, bool training, std::string_view data_format,
@@ -68,6 +120,11 @@ const OpDef dropout3d_op = {
     .python = "oar.nn.functional",
 };
 
+void check_probability(double p) {
+  user_check(p >= 0 && p <= 1, ErrorKind::InvalidArgument,
+             "p is {}; a probability lies between 0 and 1.", p);
+}
+
 // What selu tends to far below zero, times its scale: what dropped elements become.
 constexpr double kSeluFloor =
     -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717;
@@ -119,6 +176,7 @@ const OpDef feature_alpha_dropout_op = {
 
 }  // namespace
 
-OAR_FAMILY(dropout, &dropout2d_op, &dropout3d_op, &alpha_dropout_op, &feature_alpha_dropout_op)
+OAR_FAMILY(dropout, &dropout_mask_op, &dropout_op, &dropout2d_op, &dropout3d_op, &alpha_dropout_op,
+           &feature_alpha_dropout_op)
 
 }  // namespace oar

@@ -7,12 +7,12 @@
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
-#include "oar/ops/gen/binary.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/linalg.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/diagonals.h"
+#include "oar/ops/gen/matmul.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
-#include "oar/ops/gen/strided.h"
 
 namespace oar {
 namespace {

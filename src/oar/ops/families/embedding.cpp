@@ -8,6 +8,7 @@
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/index.h"
 #include "oar/ops/gen/shape.h"

@@ -6,11 +6,11 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/batching.h"
 #include "oar/ops/gen/activation.h"
-#include "oar/ops/gen/extremes.h"
-#include "oar/ops/gen/join.h"
-#include "oar/ops/gen/random.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/concat.h"
+#include "oar/ops/gen/min_max.h"
 #include "oar/ops/gen/shape.h"
-#include "oar/ops/gen/softmax.h"
+#include "oar/ops/gen/split.h"
 
 namespace oar {
 namespace {

@@ -5,12 +5,15 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
-#include "oar/ops/gen/along.h"
-#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/along_axis.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/broadcast.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/index.h"
-#include "oar/ops/gen/join.h"
+#include "oar/ops/gen/min_max.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/split.h"
 #include "oar/ops/sharding/rules.h"
 
 namespace oar {
@@ -30,16 +33,6 @@ Tensor row_index(const Tensor& index) {
              "index has shape {}; it must be a number, a vector or a column.",
              to_string(index.dims()));
   return index;
-}
-
-// The last axis of a list of coordinates, as one index tensor per coordinate.
-std::vector<Tensor> coordinates(const Tensor& x, const Tensor& index) {
-  user_check(index.rank() >= 1, ErrorKind::InvalidArgument,
-             "index is 0-d; its last axis must list coordinates.");
-  user_check(specialised(index.dim(-1)) <= x.rank(), ErrorKind::InvalidArgument,
-             "index of shape {} gives {} coordinates for a tensor of rank {}.",
-             to_string(index.dims()), index.dim(-1).str(), x.rank());
-  return unbind(index, -1);
 }
 
 const OpDef gather_op = {
@@ -80,6 +73,16 @@ const OpDef index_select_op = {
         },
     .python = "oar Tensor",
 };
+
+// The last axis of a list of coordinates, as one index tensor per coordinate.
+std::vector<Tensor> coordinates(const Tensor& x, const Tensor& index) {
+  user_check(index.rank() >= 1, ErrorKind::InvalidArgument,
+             "index is 0-d; its last axis must list coordinates.");
+  user_check(specialised(index.dim(-1)) <= x.rank(), ErrorKind::InvalidArgument,
+             "index of shape {} gives {} coordinates for a tensor of rank {}.",
+             to_string(index.dims()), index.dim(-1).str(), x.rank());
+  return unbind(index, -1);
+}
 
 const OpDef gather_nd_op = {
     .schema = "gather_nd(Tensor x, Tensor index) -> Tensor",
@@ -290,46 +293,9 @@ const OpDef index_fill_op = {
     .python = "oar Tensor",
 };
 
-const OpDef shard_index_op = {
-    .schema =
-        "shard_index(Tensor input, int index_num, int nshards, int shard_id, int ignore_value = -1) -> Tensor",
-    .brief =
-        "Of indices below index_num, which nshards share evenly: their number within shard_id, or ignore_value where "
-        "another one holds them.",
-    .infer = [](const args::shard_index& a) -> Metas {
-      user_check(a.index_num > 0 && a.nshards > 0, ErrorKind::InvalidArgument,
-                 "index_num {} and nshards {} must be positive.", a.index_num, a.nshards);
-      user_check(a.shard_id >= 0 && a.shard_id < a.nshards, ErrorKind::InvalidArgument,
-                 "shard_id is {}; it must be one of 0 to {}.", a.shard_id, a.nshards - 1);
-      return infer::like(a.input);
-    },
-    .decompose = [](const args::shard_index& a) -> Made {
-      const int64_t size = (a.index_num - 1) / a.nshards + 1;
-      const auto number = [&](int64_t n) { return full({}, Scalar(n), a.input.dtype()); };
-      const Tensor own = a.input - number((Dim(size) * Dim(a.shard_id)).value());
-      const Tensor here = logical_and(greater_equal(own, number(0)), less_than(own, number(size)));
-      return where(here, own, number(a.ignore_value));
-    },
-    .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::NoGrad,
-    .dtypes = "int",
-    .numpy =
-        "np.where(input // -(-index_num // nshards) == shard_id, input % -(-index_num // nshards), "
-        "np.array(ignore_value).astype(input.dtype))",
-    .samples =
-        [] {
-          return Samples()
-              .add(ints(0, 20, {4, 1}), 20, 2, 0)
-              .add(ints(0, 7, {5}, DType::Int32), 7, 3, 2, 9)
-              .add(ints(0, 7, {0}), 7, 3, 1);
-        },
-    .python = "oar Tensor",
-};
-
 }  // namespace
 
 OAR_FAMILY(gather, &gather_op, &index_select_op, &gather_nd_op, &index_sample_op, &take_op,
-           &scatter_op, &scatter_nd_add_op, &scatter_nd_op, &index_add_op, &index_fill_op,
-           &shard_index_op)
+           &scatter_op, &scatter_nd_add_op, &scatter_nd_op, &index_add_op, &index_fill_op)
 
 }  // namespace oar

@@ -1,4 +1,4 @@
-// Advanced indexing: by tensors of positions and by masks.
+// Indexing by tensors of positions and by masks: x[tensor].
 #include "oar/ops/gen/index.h"
 
 #include "oar/ops/core/infer.h"
@@ -7,37 +7,14 @@
 #include "oar/ops/families/blank.h"
 #include "oar/ops/families/index_layout.h"
 #include "oar/ops/families/masks.h"
-#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/broadcast.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/masking.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 
 namespace oar {
-
-IndexLayout index_layout(SmallVector<int64_t, 6> taken, int64_t rank) {
-  IndexLayout layout{std::move(taken), {}, {}};
-  const auto& t = layout.taken;
-  const bool block = t.back() - t.front() + 1 == static_cast<int64_t>(t.size());
-  for (int64_t axis = 0; axis < rank; ++axis) {
-    if (std::find(t.begin(), t.end(), axis) != t.end()) continue;
-    (block && axis < t.front() ? layout.before : layout.behind).push_back(axis);
-  }
-  return layout;
-}
-
-Shape indexed_shape(const IndexLayout& layout, Dims x, const Shape& index) {
-  Shape shape;
-  for (int64_t axis : layout.before) shape.push_back(x[static_cast<size_t>(axis)]);
-  for (Dim d : index) shape.push_back(d);
-  for (int64_t axis : layout.behind) shape.push_back(x[static_cast<size_t>(axis)]);
-  return shape;
-}
-
-void fail_out_of_range(int64_t index, int64_t axis, int64_t size) {
-  fail(ErrorKind::OutOfRange, "index {} is out of range for axis {} of size {}.", index, axis,
-       size);
-}
-
 namespace {
 
 bool is_mask(const Tensor& t) { return t.defined() && is_bool(t.dtype()); }
@@ -68,6 +45,7 @@ struct Positions {
   Tensor x;
   std::vector<Tensor> indices;
 };
+
 Positions positions_of(const Tensor& x, TensorList indices) {
   check_entries(x.dims(), indices);
   Positions p{x, {}};
@@ -84,10 +62,39 @@ Positions positions_of(const Tensor& x, TensorList indices) {
   return p;
 }
 
+bool any_defined(TensorList indices) {
+  return std::any_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
+}
+
+const OpDef index_get_op = {
+    .schema = "index_get(Tensor x, Tensor?[] indices) -> Tensor",
+    .brief =
+        "x[indices] for tensors of positions or masks, one per axis (a mask: one per its axes) from the "
+        "first on; None is a whole axis.",
+    .decompose = [](const args::index_get& a) -> Made {
+      check_entries(a.x.dims(), a.indices);
+      if (a.indices.size() == 1 && is_mask(a.indices[0]) && a.indices[0].rank() == a.x.rank() &&
+          a.x.rank() > 0)
+        return masked_select(a.x, a.indices[0]);
+      const Positions p = positions_of(a.x, a.indices);
+      return any_defined(p.indices) ? index_take(p.x, p.indices) : assign(a.x);
+    },
+    .numpy = "x[tuple(slice(None) if i is None else i for i in indices)]",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 3}), Specs{ints(-4, 4, {5})})
+              .add(t({4, 3}), Specs{ints(0, 4, {2, 1}), ints(-3, 3, {3})})
+              .add(t({3, 2, 2}), Specs{ints(0, 3, {})})
+              .add(t({3, 2}), Specs{ints(0, 3, {0})});
+        },
+};
+
 struct Resolved {
   IndexLayout layout;
   Shape index;  // the indices' common shape
 };
+
 // Of index tensors without masks.
 Resolved resolve_positions(Dims x, TensorList indices) {
   check_entries(x, indices);
@@ -106,16 +113,6 @@ Resolved resolve_positions(Dims x, TensorList indices) {
              "there is no index tensor among the indices.");
   return {index_layout(std::move(taken), static_cast<int64_t>(x.size())), index};
 }
-
-void check_mask(const Tensor& mask) {
-  user_check(is_bool(mask.dtype()), ErrorKind::InvalidType, "mask has dtype {}; it must be bool.",
-             name_of(mask.dtype()));
-}
-
-bool any_defined(TensorList indices) {
-  return std::any_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
-}
-bool any_mask(TensorList indices) { return std::any_of(indices.begin(), indices.end(), is_mask); }
 
 // The axes that no index stands for, in x and in the rightmost axes of another tensor.
 void pass_free_axes(ShardPlan& plan, const IndexLayout& layout, size_t index_rank) {
@@ -144,46 +141,6 @@ void plan_take(const PlanCall& c) {
   c.plan.factors.back().positions = 1;
   c.plan.put(c.plan.operands[0], axis, factor);
 }
-
-// Free axes pass; places in x are named by the indices, so that all the rest stays whole.
-void plan_put(const PlanCall& c) {
-  const args::index_put a(c.args);
-  PlanTensor &x = c.plan.operands.front(), &value = c.plan.operands.back();
-  int64_t named = 0;
-  for (const Tensor& entry : a.indices) named += axes_of(entry);
-  for (size_t axis = 0; axis < x.axes.size(); ++axis) {
-    const bool behind = static_cast<int64_t>(axis) >= named;
-    if (!behind) continue;
-    c.plan.pass(x, axis, c.plan.results[0], axis);
-    const size_t from_end = x.axes.size() - axis;
-    if (from_end <= value.axes.size() && x.axes[axis].factor >= 0)
-      c.plan.put(value, value.axes.size() - from_end, x.axes[axis].factor);
-  }
-}
-
-const OpDef index_get_op = {
-    .schema = "index_get(Tensor x, Tensor?[] indices) -> Tensor",
-    .brief =
-        "x[indices] for tensors of positions or masks, one per axis (a mask: one per its axes) from the "
-        "first on; None is a whole axis.",
-    .decompose = [](const args::index_get& a) -> Made {
-      check_entries(a.x.dims(), a.indices);
-      if (a.indices.size() == 1 && is_mask(a.indices[0]) && a.indices[0].rank() == a.x.rank() &&
-          a.x.rank() > 0)
-        return masked_select(a.x, a.indices[0]);
-      const Positions p = positions_of(a.x, a.indices);
-      return any_defined(p.indices) ? index_take(p.x, p.indices) : assign(a.x);
-    },
-    .numpy = "x[tuple(slice(None) if i is None else i for i in indices)]",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({4, 3}), Specs{ints(-4, 4, {5})})
-              .add(t({4, 3}), Specs{ints(0, 4, {2, 1}), ints(-3, 3, {3})})
-              .add(t({3, 2, 2}), Specs{ints(0, 3, {})})
-              .add(t({3, 2}), Specs{ints(0, 3, {0})});
-        },
-};
 
 const OpDef index_take_op = {
     .schema = "index_take(Tensor x, Tensor?[] indices) -> Tensor",
@@ -233,6 +190,35 @@ const OpDef last_writes_op = {
         },
 };
 
+// Free axes pass; places in x are named by the indices, so that all the rest stays whole.
+void plan_put(const PlanCall& c) {
+  const args::index_put a(c.args);
+  PlanTensor &x = c.plan.operands.front(), &value = c.plan.operands.back();
+  int64_t named = 0;
+  for (const Tensor& entry : a.indices) named += axes_of(entry);
+  for (size_t axis = 0; axis < x.axes.size(); ++axis) {
+    const bool behind = static_cast<int64_t>(axis) >= named;
+    if (!behind) continue;
+    c.plan.pass(x, axis, c.plan.results[0], axis);
+    const size_t from_end = x.axes.size() - axis;
+    if (from_end <= value.axes.size() && x.axes[axis].factor >= 0)
+      c.plan.put(value, value.axes.size() - from_end, x.axes[axis].factor);
+  }
+}
+
+bool any_mask(TensorList indices) { return std::any_of(indices.begin(), indices.end(), is_mask); }
+
+Metas infer_index_put(const Tensor& x, TensorList indices, const Tensor& value) {
+  check_entries(x.dims(), indices);
+  user_check(any_defined(indices), ErrorKind::InvalidArgument,
+             "there is no index tensor among the indices.");
+  if (!any_mask(indices)) {
+    const Resolved r = resolve_positions(x.dims(), indices);
+    static_cast<void>(broadcast_target(value, indexed_shape(r.layout, x.dims(), r.index)));
+  }
+  return infer::like(x);
+}
+
 // The gradient of what was written, for each write that lasted.
 Tensor gathered_gradient(const Tensor& grad, TensorList indices, const Tensor& value,
                          bool accumulate) {
@@ -249,17 +235,6 @@ Tensor gathered_gradient(const Tensor& grad, TensorList indices, const Tensor& v
   }
   part = sum_to(part, value.dims());
   return part.dtype() == value.dtype() ? part : cast(part, value.dtype());
-}
-
-Metas infer_index_put(const Tensor& x, TensorList indices, const Tensor& value) {
-  check_entries(x.dims(), indices);
-  user_check(any_defined(indices), ErrorKind::InvalidArgument,
-             "there is no index tensor among the indices.");
-  if (!any_mask(indices)) {
-    const Resolved r = resolve_positions(x.dims(), indices);
-    static_cast<void>(broadcast_target(value, indexed_shape(r.layout, x.dims(), r.index)));
-  }
-  return infer::like(x);
 }
 
 template <class Call>
@@ -313,147 +288,9 @@ const OpDef index_put_inplace_op = {
     .python = "oar Tensor",
 };
 
-const OpDef nonzero_op = {
-    .schema = "nonzero(Tensor x) -> Tensor",
-    .brief =
-        "The positions of the elements that are not zero: one row per element, one column per axis.",
-    .infer = [](const args::nonzero& a) -> Metas {
-      // The kernel finds the number; only a program needs a name for it.
-      const Dim count = a.x.is_dense() ? a.x.numel() : Dim::symbol("nonzero", a.x.numel().hint());
-      return TensorMeta{DType::Int64, Shape{count, a.x.rank()}, true};
-    },
-    .shard = "whole: how many there are depends on every element",
-    .traits = Trait::DataDependent | Trait::NoGrad,
-    .numpy = "np.argwhere(x)",
-    .samples =
-        [] {
-          return Samples()
-              .add(bools({3, 4}))
-              .add(ints(0, 2, {2, 2, 3}))
-              .add(t({5}))
-              .add(bools({}))
-              .add(t({0, 3}));
-        },
-};
-
-const OpDef masked_select_op = {
-    .schema = "masked_select(Tensor x, Tensor mask) -> Tensor",
-    .brief = "The elements of x where the mask holds, as a vector. Shapes are broadcast.",
-    .infer = [](const args::masked_select& a) -> Metas {
-      check_mask(a.mask);
-      const Dim all = broadcast_shapes(a.x.shape(), a.mask.shape()).numel();
-      const Dim count = a.mask.is_dense() ? all : Dim::symbol("selected", all.hint());
-      return TensorMeta{a.x.dtype(), Shape{count}, true};
-    },
-    .decompose = [](const args::masked_select& a) -> Made {
-      check_mask(a.mask);
-      const Shape shape = broadcast_shapes(a.x.shape(), a.mask.shape());
-      const Tensor mask = broadcast_to(a.mask, shape);
-      const Positions p = positions_of(broadcast_to(a.x, shape), {&mask, 1});
-      return index_take(p.x, p.indices);
-    },
-    .vjp = [](const vjp::masked_select& v) -> Grads {
-      const Shape shape = broadcast_shapes(v.x.shape(), v.mask.shape());
-      const Tensor spread =
-          index_put(blank(shape, v.grad.dtype()), {broadcast_to(v.mask, shape)}, v.grad);
-      return {sum_to(spread, v.x.dims()), Tensor()};
-    },
-    .saves = "x:shape mask",
-    .shard = "whole: how many there are depends on every element",
-    .traits = Trait::DataDependent,
-    .numpy =
-        "np.broadcast_to(x, np.broadcast_shapes(x.shape, mask.shape))[np.broadcast_to(mask, "
-        "np.broadcast_shapes(x.shape, mask.shape))]",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 4}), bools({3, 4}))
-              .add(t({3, 4}), bools({4}))
-              .add(t({5}), bools({5}))
-              .add(t({0, 2}), bools({0, 2}))
-              .add(t({}), bools({}));
-        },
-    .python = "oar Tensor",
-};
-
-const OpDef masked_fill_op = {
-    .schema = "masked_fill(Tensor x, Tensor mask, Tensor value) -> Tensor",
-    .brief = "x with `value` where the mask holds. Shapes are broadcast; x keeps its dtype.",
-    .decompose = [](const args::masked_fill& a) -> Made {
-      check_mask(a.mask);
-      return where(a.mask, a.value.dtype() == a.x.dtype() ? a.value : cast(a.value, a.x.dtype()),
-                   a.x);
-    },
-    .traits = Trait::Broadcast | Trait::HasInplace,
-    .numpy = "np.where(mask, value.astype(x.dtype), x)",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 4}), bools({3, 4}), t({}))
-              .add(t({3, 4}), bools({4}), t({}))
-              .add(t({1, 4}), bools({3, 1}), t({}))
-              .add(t({0, 2}), bools({2}), t({}));
-        },
-    .python = "oar Tensor",
-};
-
-const OpDef masked_scatter_op = {
-    .schema = "masked_scatter(Tensor x, Tensor mask, Tensor value) -> Tensor",
-    .brief = "x with the elements of `value`, in order, where the mask holds.",
-    .decompose = [](const args::masked_scatter& a) -> Made {
-      const Tensor mask = broadcast_to(a.mask, a.x.dims());
-      const Dim count = nonzero(mask).dim(0);
-      // While sizes are inferred the mask has no content yet; the run then checks the count.
-      user_check(!count.is_known() || !known_less(a.value.numel(), count),
-                 ErrorKind::InvalidArgument, "value has {} elements for the {} places of the mask.",
-                 a.value.numel().str(), count.str());
-      const Tensor flat = reshape(a.value, {a.value.numel()});
-      return index_put(a.x, {mask}, slice_view(flat, SliceIndex().range(0, count)));
-    },
-    .shard = "whole: which value a place takes depends on the mask in front of it",
-    .traits = Trait::DataDependent | Trait::HasInplace,
-    .numpy =
-        "(lambda out, m: (out.__setitem__(m, value.ravel()[:m.sum()]), out)[1])(x.copy(), np.broadcast_to(mask, x.shape))",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 4}), bools({3, 4}), t({12}))
-              .add(t({2, 3}), bools({3}), t({3, 2}))
-              .add(t({0}), bools({0}), t({2}));
-        },
-    .python = "oar Tensor",
-};
-
-const OpDef one_hot_op = {
-    .schema = "one_hot(Tensor x, int num_classes) -> Tensor",
-    .brief = "A new last axis of num_classes elements: 1 at the place that x names, else 0.",
-    .infer = [](const args::one_hot& a) -> Metas {
-      const Dim classes = Dim::from_word(a.num_classes);
-      user_check(classes.is_symbolic() || a.num_classes > 0, ErrorKind::InvalidArgument,
-                 "num_classes must be positive, not {}.", a.num_classes);
-      Shape shape = a.x.shape();
-      shape.push_back(classes);
-      return TensorMeta{DType::Float32, shape};
-    },
-    .shard = "... -> ...c ; c whole",
-    .traits = Trait::NoGrad,
-    .dtypes = "int",
-    .numpy = "np.eye(num_classes, dtype='float32')[x]",
-    .samples =
-        [] {
-          return Samples()
-              .add(ints(0, 5, {3, 2}), 5)
-              .add(ints(0, 3, {}, DType::Int32), 3)
-              .add(ints(0, 3, {0, 2}), 4);
-        },
-    .python = "oar.nn.functional",
-    .onnx = "OneHot",
-};
-
 }  // namespace
 
 OAR_FAMILY(index, &index_get_op, &index_take_op, &last_writes_op, &index_put_op,
-           &index_put_inplace_op, &nonzero_op, &masked_select_op, &masked_fill_op,
-           &masked_scatter_op, &one_hot_op)
+           &index_put_inplace_op)
 
 }  // namespace oar

@@ -2,6 +2,7 @@
 // promote: an array of NumPy's float64 that reaches a float32 network is a mistake that should show.
 #pragma once
 
+#include "oar/base/error.h"
 #include "oar/tensor/tensor.h"
 
 namespace oar {

@@ -26,4 +26,18 @@ inline TensorSpec fixed(TensorSpec spec) {
   return spec;
 }
 
+inline Samples pair_samples() {
+  return Samples()
+      .add(t({4, 3}), t({4, 3}))
+      .add(t({2, 3}), t({2, 3}), "none")
+      .add(t({2, 3}), t({3}), "sum")
+      .add(t({}), t({}));
+}
+
+inline void check_alike(const Tensor& input, const Tensor& label) {
+  user_check(same(input.shape(), label.shape()), ErrorKind::InvalidArgument,
+             "input has shape {} and label {}; they must be equal.", to_string(input.dims()),
+             to_string(label.dims()));
+}
+
 }  // namespace oar

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "oar/ops/core/operators.h"
-#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/masking.h"
 
 namespace oar {
 

@@ -4,9 +4,10 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/join.h"
-#include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/broadcast.h"
+#include "oar/ops/gen/concat.h"
+#include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/flip.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/sharding/rules.h"
 

@@ -12,8 +12,15 @@
 #include "oar/ops/families/loss_rules.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/activation.h"
+#include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/exp_log.h"
+#include "oar/ops/gen/logic.h"
+#include "oar/ops/gen/masking.h"
+#include "oar/ops/gen/min_max.h"
+#include "oar/ops/gen/powers.h"
+#include "oar/ops/gen/relu.h"
 
 namespace oar {
 namespace {
@@ -139,12 +146,6 @@ Pair wide_pair(const Tensor& x, const Tensor& y, double a, double b) {
 // The gradient of a reduced loss, as one factor for all elements.
 Tensor share_of(const Tensor& grad, const Tensor& x, std::string_view reduction) {
   return reduction == "mean" ? grad / count_of(x.dims(), grad.dtype()) : grad;
-}
-
-void check_alike(const Tensor& x, const Tensor& y) {
-  user_check(same(x.shape(), y.shape()), ErrorKind::InvalidArgument,
-             "input has shape {} and label {}; they must be equal.", to_string(x.dims()),
-             to_string(y.dims()));
 }
 
 constexpr const char* kNumpy =

@@ -1,4 +1,4 @@
-// Other ways to write a product: all of them lead to matmul or multiply.
+// Products of vectors and of whole tensors.
 #include "oar/ops/gen/products.h"
 
 #include <algorithm>
@@ -6,54 +6,17 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
-#include "oar/ops/gen/binary.h"
-#include "oar/ops/gen/linalg.h"
+#include "oar/ops/families/count.h"
+#include "oar/ops/families/reduce_rules.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/flip.h"
+#include "oar/ops/gen/matmul.h"
+#include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 
 namespace oar {
 namespace {
-
-void check_rank(const Tensor& x, int rank, const char* name) {
-  user_check(x.rank() == rank, ErrorKind::InvalidArgument,
-             "{} must have {} axes, but its shape is {}.\nhint: matmul takes any rank.", name, rank,
-             to_string(x.dims()));
-}
-
-const OpDef mm_op = {
-    .schema = "mm(Tensor input, Tensor mat2) -> Tensor",
-    .brief = "The matrix product, without transposition.",
-    .decompose = [](const args::mm& a) -> Made { return matmul(a.input, a.mat2); },
-    .dtypes = "int float complex",
-    .numpy = "np.matmul(input, mat2)",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({2, 3}), t({3, 4}))
-              .add(t({2, 2, 3}), t({2, 3, 1}))
-              .add(t({0, 3}), t({3, 2}));
-        },
-    .python = "oar Tensor",
-};
-
-const OpDef bmm_op = {
-    .schema = "bmm(Tensor x, Tensor y) -> Tensor",
-    .brief = "The products of two equally long lists of matrices.",
-    .decompose = [](const args::bmm& a) -> Made {
-      check_rank(a.x, 3, "x");
-      check_rank(a.y, 3, "y");
-      user_check(
-          same(a.x.dim(0), a.y.dim(0)), ErrorKind::InvalidArgument,
-          "x of shape {} holds {} matrices and y of shape {} holds {}.\nhint: matmul broadcasts "
-          "a single one.",
-          to_string(a.x.dims()), a.x.dim(0).str(), to_string(a.y.dims()), a.y.dim(0).str());
-      return matmul(a.x, a.y);
-    },
-    .dtypes = "int float complex",
-    .numpy = "np.matmul(x, y)",
-    .samples =
-        [] { return Samples().add(t({2, 3, 4}), t({2, 4, 2})).add(t({0, 2, 3}), t({0, 3, 2})); },
-    .python = "oar Tensor",
-};
 
 const OpDef dot_op = {
     .schema = "dot(Tensor x, Tensor y) -> Tensor",
@@ -84,38 +47,34 @@ const OpDef dot_op = {
     .python = "oar Tensor",
 };
 
-const OpDef mv_op = {
-    .schema = "mv(Tensor x, Tensor vec) -> Tensor",
-    .brief = "A matrix times a vector.",
-    .decompose = [](const args::mv& a) -> Made {
-      check_rank(a.x, 2, "x");
-      check_rank(a.vec, 1, "vec");
-      return matmul(a.x, a.vec);
+const OpDef vecdot_op = {
+    .schema = "vecdot(Tensor x, Tensor y, int axis = -1) -> Tensor",
+    .brief = "The sum of x * y along an axis.",
+    .infer = [](const args::vecdot& a) -> Metas {
+      return reduced(a.x, IntVector{a.axis}, false, a.x.dtype());
     },
-    .dtypes = "int float complex",
-    .numpy = "np.matmul(x, vec)",
-    .samples =
-        [] {
-          return Samples().add(t({3, 4}), t({4})).add(t({0, 3}), t({3})).add(t({2, 0}), t({0}));
-        },
-    .python = "oar Tensor",
-};
-
-const OpDef outer_op = {
-    .schema = "outer(Tensor x, Tensor y) -> Tensor",
-    .brief = "Every element of x times every element of y; both are flattened first.",
-    .decompose = [](const args::outer& a) -> Made {
-      return multiply(reshape(a.x, {a.x.numel(), 1}), reshape(a.y, {1, a.y.numel()}));
+    .decompose = [](const args::vecdot& a) -> Made {
+      return narrowed(sum(widened(a.x) * widened(a.y), IntVector{a.axis}), a.x.dtype());
     },
-    .traits = Trait::Promote,
-    .numpy = "np.outer(x, y)",
+    .vjp = [](const vjp::vecdot& v) -> Grads {
+      const Tensor grad = stretch(v.grad, v.x, IntVector{v.axis});
+      return {grad * v.y, grad * v.x};
+    },
+    .saves = "x y",
+    .shard = "...a..., ...a... -> ...... ; a@axis sum",
+    .linear_in = "x y",
+    .traits = Trait::Reduction | Trait::Broadcast | Trait::Promote | Trait::Smooth,
+    .dtypes = "float",
+    .numpy = "np.sum(x * y, axis=axis)",
     .samples =
         [] {
           return Samples()
-              .add(t({3}), t({4}))
-              .add(t({2, 2}), t({3}))
-              .add(t({}), t({2}))
-              .add(t({0}), t({3}));
+              .add(t({4}), t({4}))
+              .add(t({2, 3}), t({2, 3}), 0)
+              .add(t({2, 3, 4}), t({3, 1}), -2)  // broadcast
+              .add(t({2, 1, 3}), t({4, 1}), 1)
+              .add(t({0, 3}), t({0, 3}), 0)
+              .add(t({3, 0}), t({3, 0}), 0);
         },
     .python = "oar Tensor",
 };
@@ -155,35 +114,59 @@ const OpDef inner_op = {
     .python = "oar Tensor",
 };
 
-Tensor scaled(const Tensor& x, double factor) { return factor == 1.0 ? x : x * factor; }
-
-const OpDef addmm_op = {
-    .schema =
-        "addmm(Tensor input, Tensor x, Tensor y, float beta = 1.0, float alpha = 1.0) -> Tensor",
-    .brief = "beta * input + alpha * (x @ y), with input broadcast to the product's shape.",
-    .decompose = [](const args::addmm& a) -> Made {
-      check_rank(a.x, 2, "x");
-      check_rank(a.y, 2, "y");
-      const Tensor product = matmul(a.x, a.y);
-      user_check(a.input.rank() <= 2 &&
-                     same(broadcast_shapes(a.input.shape(), product.shape()), product.shape()),
-                 ErrorKind::InvalidArgument,
-                 "input of shape {} does not broadcast to the shape {} of the product.",
-                 to_string(a.input.dims()), to_string(product.dims()));
-      return scaled(a.input, a.beta) + scaled(product, a.alpha);
+const OpDef outer_op = {
+    .schema = "outer(Tensor x, Tensor y) -> Tensor",
+    .brief = "Every element of x times every element of y; both are flattened first.",
+    .decompose = [](const args::outer& a) -> Made {
+      return multiply(reshape(a.x, {a.x.numel(), 1}), reshape(a.y, {1, a.y.numel()}));
     },
-    .traits = Trait::Promote | Trait::HasInplace,
-    .dtypes = "float complex",
-    .numpy = "(beta * input + alpha * (x @ y)).astype(input.dtype)",
+    .traits = Trait::Promote,
+    .numpy = "np.outer(x, y)",
     .samples =
         [] {
           return Samples()
-              .add(t({2, 4}), t({2, 3}), t({3, 4}))
-              .add(t({4}), t({2, 3}), t({3, 4}), 2.0, 3.0)
-              .add(t({2, 1}), t({2, 0}), t({0, 4}), 2.0);
+              .add(t({3}), t({4}))
+              .add(t({2, 2}), t({3}))
+              .add(t({}), t({2}))
+              .add(t({0}), t({3}));
         },
     .python = "oar Tensor",
-    .onnx = "Gemm",
+};
+
+const OpDef cross_op = {
+    .schema = "cross(Tensor x, Tensor y, int axis = 9) -> Tensor",
+    .brief =
+        "The cross product of vectors along an axis of size 3; by default (9) the first axis of that size.",
+    .decompose = [](const args::cross& a) -> Made {
+      int64_t axis = a.axis;
+      if (axis == 9) {
+        axis = 0;
+        while (axis < a.x.rank() && !same(a.x.dim(axis), Dim(3))) ++axis;
+        user_check(axis < a.x.rank(), ErrorKind::InvalidArgument,
+                   "x of shape {} has no axis of size 3.", to_string(a.x.dims()));
+      }
+      axis = normalise_axis(axis, a.x.rank());
+      user_check(same(a.x.dim(axis), Dim(3)), ErrorKind::InvalidArgument,
+                 "axis {} of x (shape {}) must have size 3.", axis, to_string(a.x.dims()));
+      const auto turned = [&](const Tensor& v, int64_t by) { return roll(v, {by}, IntArgs{axis}); };
+      return turned(a.x, -1) * turned(a.y, -2) - turned(a.x, -2) * turned(a.y, -1);
+    },
+    .traits = Trait::Broadcast | Trait::Promote,
+    .dtypes = "int float complex",
+    .numpy =
+        "(lambda k, u, v: np.moveaxis(np.cross(np.moveaxis(u, k, -1), np.moveaxis(v, k, -1)), -1, k))(axis if "
+        "axis != 9 else np.broadcast_shapes(x.shape, y.shape).index(3), np.broadcast_to(x, "
+        "np.broadcast_shapes(x.shape, y.shape)), np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({3}), t({3}))
+              .add(t({2, 3}), t({2, 3}))
+              .add(t({3, 3}), t({3, 3}), 1)
+              .add(t({2, 3, 1}), t({3, 4}), -2)
+              .add(t({0, 3}), t({0, 3}), 1);
+        },
+    .python = "oar Tensor",
 };
 
 // The sizes of both factors, axis by axis; missing ones are 1.
@@ -259,8 +242,84 @@ const OpDef kron_op = {
     .python = "oar Tensor",
 };
 
+using Axes = SmallVector<int64_t, 6>;
+
+Axes axes_of(const Tensor& t, Ints axes, const char* name) {
+  Axes found;
+  for (const int64_t axis : axes) {
+    const int64_t at = normalise_axis(axis, t.rank());
+    user_check(std::find(found.begin(), found.end(), at) == found.end(), ErrorKind::InvalidArgument,
+               "{} names axis {} twice.", name, at);
+    found.push_back(at);
+  }
+  return found;
+}
+
+Axes others(const Tensor& t, const Axes& taken) {
+  Axes rest;
+  for (int64_t i = 0; i < t.rank(); ++i)
+    if (std::find(taken.begin(), taken.end(), i) == taken.end()) rest.push_back(i);
+  return rest;
+}
+
+// The axes in the order of the two lists, each list as one axis.
+Tensor as_matrix(const Tensor& t, const Axes& first, const Axes& second) {
+  Axes order = first;
+  order.insert(order.end(), second.begin(), second.end());
+  Dim rows = 1, columns = 1;
+  for (const int64_t axis : first) rows = rows * t.dim(axis);
+  for (const int64_t axis : second) columns = columns * t.dim(axis);
+  return reshape(transpose(t, IntArgs(order)), {rows, columns});
+}
+
+const OpDef tensordot_axes_op = {
+    .schema = "tensordot_axes(Tensor x, Tensor y, int[] x_axes, int[] y_axes) -> Tensor",
+    .brief =
+        "The sums of products over pairs of axes, one of x and one of y; what is left of x comes first. An axis "
+        "of size 1 is stretched to its partner.",
+    .decompose = [](const args::tensordot_axes& a) -> Made {
+      user_check(a.x_axes.size() == a.y_axes.size(), ErrorKind::InvalidArgument,
+                 "axes names {} axes of x and {} of y; they come in pairs.", a.x_axes.size(),
+                 a.y_axes.size());
+      Axes xs = axes_of(a.x, a.x_axes, "axes"), ys = axes_of(a.y, a.y_axes, "axes");
+      Tensor x = a.x, y = a.y;
+      for (size_t i = 0; i < xs.size(); ++i) {
+        const Dim m = x.dim(xs[i]), n = y.dim(ys[i]);
+        if (same(m, n)) continue;
+        user_check(same(m, Dim(1)) || same(n, Dim(1)), ErrorKind::InvalidArgument,
+                   "axis {} of x (shape {}) has size {} and axis {} of y (shape {}) size {}.",
+                   xs[i], to_string(x.dims()), m.str(), ys[i], to_string(y.dims()), n.str());
+        if (same(n, Dim(1)))
+          x = sum(x, IntArgs{xs[i]}, x.dtype(), true);
+        else
+          y = sum(y, IntArgs{ys[i]}, y.dtype(), true);
+      }
+      const Axes left = others(x, xs), right = others(y, ys);
+      Shape shape;
+      for (const int64_t axis : left) shape.push_back(x.dim(axis));
+      for (const int64_t axis : right) shape.push_back(y.dim(axis));
+      return reshape(matmul(as_matrix(x, left, xs), as_matrix(y, ys, right)), shape);
+    },
+    .traits = Trait::Promote,
+    .dtypes = "int float complex",
+    .numpy =
+        "np.tensordot(np.broadcast_to(x, [max(n, y.shape[y_axes[x_axes.index(i)]]) if i in x_axes else n for i, "
+        "n in enumerate(x.shape)]), np.broadcast_to(y, [max(n, x.shape[x_axes[y_axes.index(i)]]) if i in y_axes "
+        "else n for i, n in enumerate(y.shape)]), (x_axes, y_axes))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({2, 3, 4}), t({3, 4, 5}), IntVector{1, 2}, IntVector{0, 1})
+              .add(t({2, 3}), t({2, 4}), IntVector{0}, IntVector{0})
+              .add(t({2, 3}), t({2}), IntVector{}, IntVector{})
+              .add(t({2, 1}), t({3, 2}), IntVector{1}, IntVector{0})
+              .add(t({2, 0}), t({0, 3}), IntVector{1}, IntVector{0});
+        },
+};
+
 }  // namespace
 
-OAR_FAMILY(products, &mm_op, &bmm_op, &dot_op, &mv_op, &outer_op, &inner_op, &addmm_op, &kron_op)
+OAR_FAMILY(products, &dot_op, &vecdot_op, &inner_op, &outer_op, &cross_op, &kron_op,
+           &tensordot_axes_op)
 
 }  // namespace oar

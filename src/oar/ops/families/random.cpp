@@ -5,27 +5,12 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/elementwise.h"
+#include "oar/ops/families/count.h"
+#include "oar/ops/families/random_rules.h"
+#include "oar/ops/gen/reduction.h"
 
 namespace oar {
 namespace {
-
-void check_shape(Dims shape) {
-  for (Dim d : shape)
-    user_check(d.is_symbolic() || d.word() >= 0, ErrorKind::InvalidArgument,
-               "the shape {} has a negative size.", to_string(shape));
-}
-
-Metas random_floats(Dims shape, std::optional<DType> dtype) {
-  check_shape(shape);
-  const DType type = dtype.value_or(default_dtype());
-  user_check(is_floating(type), ErrorKind::InvalidType,
-             "dtype is {}; random numbers of this kind are floats.", name_of(type));
-  return TensorMeta{type, Shape(shape)};
-}
-
-constexpr Trait kRandom = Trait::Random | Trait::NoGrad;
 
 const OpDef uniform_op = {
     .schema =
@@ -224,69 +209,101 @@ const OpDef multinomial_op = {
     .python = "oar Tensor",
 };
 
-// ---- dropout ----------------------------------------------------------------------------------
-
-const OpDef dropout_mask_op = {
-    .schema = "dropout_mask(shape shape, float p, float kept, dtype dtype) -> Tensor",
-    .brief = "0 with probability p, else the value `kept`; as bool: False and True.",
-    .infer = [](const args::dropout_mask& a) -> Metas {
-      if (a.dtype != DType::Bool) return random_floats(a.shape, a.dtype);
-      check_shape(a.shape);
-      return TensorMeta{DType::Bool, Shape(a.shape)};
+const OpDef exponential_op = {
+    .schema = "exponential(shape shape, float lam = 1.0, dtype? dtype = None) -> Tensor",
+    .brief = "Numbers from the exponential distribution with rate lam.",
+    .infer = [](const args::exponential& a) -> Metas {
+      user_check(a.lam > 0, ErrorKind::InvalidArgument, "lam is {}; a rate is positive.", a.lam);
+      return random_floats(a.shape, a.dtype);
     },
     .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] {
           return Samples()
-              .add(IntVector{4, 7}, 0.5, 2.0, DType::Float32)
-              .add(IntVector{3, 5}, 0.5, 1.0, DType::Bool)
-              .add(IntVector{}, 0.1, 1.0, DType::Float64);
+              .add(IntVector{4, 7})
+              .add(IntVector{}, 2.0, DType::Float64)
+              .add(IntVector{0, 2}, 1.0, DType::Float16);
         },
 };
 
-const OpDef dropout_op = {
+const OpDef truncated_normal_op = {
     .schema =
-        "dropout(Tensor x, float p = 0.5, int[]? axis = None, bool training = True, str "
-        "mode = 'upscale_in_train') -> Tensor",
+        "truncated_normal(shape shape, float mean = 0.0, float std = 1.0, float a = -2.0, float b = "
+        "2.0, dtype? dtype = None) -> Tensor",
     .brief =
-        "Sets elements to 0 with probability p in training; the others grow by 1 / (1 - p), "
-        "or all shrink by it later where mode is 'downscale_in_infer'. With axis, whole slices "
-        "are dropped.",
-    .decompose = [](const args::dropout& a) -> Made {
-      user_check(a.p >= 0 && a.p <= 1, ErrorKind::InvalidArgument,
-                 "p is {}; a probability lies between 0 and 1.", a.p);
-      const bool upscale = a.mode == "upscale_in_train";
-      user_check(upscale || a.mode == "downscale_in_infer", ErrorKind::InvalidArgument,
-                 "mode is '{}'; it can be 'upscale_in_train' or 'downscale_in_infer'.", a.mode);
-      if (a.p == 0) return a.x;
-      if (!a.training) return upscale ? Made(a.x) : Made(a.x * (1 - a.p));
-      Shape shape = a.x.shape();
-      if (a.axis && !a.axis->empty()) {
-        shape = Shape(static_cast<size_t>(a.x.rank()), 1);
-        for (int64_t axis : normalise_axes(a.axis, a.x.rank()))
-          shape[static_cast<size_t>(axis)] = a.x.dim(axis);
-      }
-      const double kept = upscale && a.p < 1 ? 1 / (1 - a.p) : 1.0;
-      return a.x * dropout_mask(shape, a.p, kept, a.x.dtype());
+        "Numbers from a normal distribution, cut off at a and b standard deviations from the mean.",
+    .infer = [](const args::truncated_normal& a) -> Metas {
+      user_check(a.std_ >= 0, ErrorKind::InvalidArgument,
+                 "std is {}; a standard deviation is not negative.", a.std_);
+      user_check(a.a < a.b, ErrorKind::InvalidArgument, "a is {} and b {}; a must be below b.", a.a,
+                 a.b);
+      return random_floats(a.shape, a.dtype);
     },
-    .traits = Trait::Random,
-    .dtypes = "float",
+    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .traits = kRandom,
     .samples =
         [] {
           return Samples()
-              .add(t({4, 7}))
-              .add(t({4, 3}), 0.2, IntVector{1})
-              .add(t({4}), 0.5, std::nullopt, false, "downscale_in_infer")
-              .add(t({4}), 0.0);
+              .add(IntVector{4, 7})
+              .add(IntVector{}, 1.0, 2.0, -1.0, 3.0, DType::Float64)
+              .add(IntVector{0, 2}, 0.0, 1.0, -2.0, 2.0, DType::BFloat16);
         },
-    .python = "oar.nn.functional",
+};
+
+const OpDef standard_gamma_op = {
+    .schema = "standard_gamma(Tensor x) -> Tensor",
+    .brief = "Numbers from gamma distributions with the shapes that x holds and scale 1.",
+    .infer = infer::same_as_first,
+    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .traits = kRandom,
+    .dtypes = "float",
+    .samples =
+        [] { return Samples().add(positive({4, 7})).add(uniform_in(2, 9, {3})).add(positive({})); },
+    .python = "oar",
+};
+
+const OpDef dirichlet_op = {
+    .schema = "dirichlet(Tensor alpha) -> Tensor",
+    .brief = "Points of the simplex, from Dirichlet distributions along the last axis of alpha.",
+    .decompose = [](const args::dirichlet& a) -> Made {
+      user_check(a.alpha.rank() > 0, ErrorKind::InvalidArgument,
+                 "alpha is 0-d; it needs an axis of concentrations.");
+      const Tensor drawn = standard_gamma(widened(a.alpha));
+      return narrowed(drawn / sum(drawn, IntArgs{-1}, std::nullopt, true), a.alpha.dtype());
+    },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .traits = kRandom,
+    .dtypes = "float",
+    .samples = [] { return Samples().add(positive({4, 3})).add(positive({5})); },
+};
+
+const OpDef binomial_op = {
+    .schema = "binomial(Tensor count, Tensor prob) -> Tensor",
+    .brief =
+        "The number of successes in `count` trials, each of which succeeds with probability prob.",
+    .infer = [](const args::binomial& a) -> Metas {
+      user_check(is_floating(a.prob.dtype()), ErrorKind::InvalidType,
+                 "prob has dtype {}; it must be a float.", name_of(a.prob.dtype()));
+      return TensorMeta{DType::Int64, a.count.shape()};
+    },
+    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .traits = kRandom | Trait::Broadcast,
+    .dtypes = "int float",
+    .samples =
+        [] {
+          return Samples()
+              .add(ints(1, 9, {4, 7}), uniform_in(0, 1, {4, 7}))
+              .add(ints(50, 90, {3, 1}), uniform_in(0.2, 0.8, {4}))
+              .add(ints(1, 9, {}), uniform_in(0, 1, {}));
+        },
+    .python = "oar",
 };
 
 }  // namespace
 
 OAR_FAMILY(random, &uniform_op, &gaussian_op, &rand_op, &randn_op, &standard_normal_op, &randint_op,
            &randint_like_op, &randperm_op, &bernoulli_op, &poisson_op, &multinomial_op,
-           &dropout_mask_op, &dropout_op)
+           &exponential_op, &truncated_normal_op, &standard_gamma_op, &dirichlet_op, &binomial_op)
 
 }  // namespace oar

@@ -12,12 +12,15 @@
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/concat.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/join.h"
-#include "oar/ops/gen/linalg.h"
+#include "oar/ops/gen/masking.h"
+#include "oar/ops/gen/matmul.h"
 #include "oar/ops/gen/reduction.h"
+#include "oar/ops/gen/relu.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/ops/gen/split.h"
 #include "oar/ops/gen/trigonometry.h"
 
 namespace oar {

@@ -1,55 +1,29 @@
 // Reductions over axes. `axis` None means all of them.
 #include "oar/ops/gen/reduction.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/core/view.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/families/reduce_rules.h"
+#include "oar/ops/gen/broadcast.h"
 #include "oar/ops/gen/compare.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/scan.h"
+#include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/cumulative.h"
+#include "oar/ops/gen/exp_log.h"
+#include "oar/ops/gen/floating_point.h"
+#include "oar/ops/gen/gather.h"
+#include "oar/ops/gen/logic.h"
+#include "oar/ops/gen/masking.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/sharding/rules.h"
 
 namespace oar {
-
-Tensor count_of(Dims sizes, DType dtype) {
-  const Dim count = Shape(sizes).numel();
-  if (count.is_known()) return literal(static_cast<double>(count.word()));
-  return product_of(sizes, dtype);
-}
-
-Tensor count_along(const Tensor& x, Ints axes) {
-  Shape sizes;
-  for (int64_t axis : axes) sizes.push_back(x.dims()[static_cast<size_t>(axis)]);
-  return count_of(sizes, real_type_of(x.dtype()));
-}
-
-Tensor widened(const Tensor& x) {
-  return is_floating(x.dtype()) && size_of(x.dtype()) < 4 ? cast(x, DType::Float32) : x;
-}
-
-Tensor narrowed(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
-
-Metas reduced(const Tensor& x, std::optional<Ints> axis, bool keepdim, DType dtype) {
-  return TensorMeta{dtype, reduced_shape(x.shape(), Ints(normalise_axes(axis, x.rank())), keepdim)};
-}
-
-Tensor stretch(const Tensor& kept, const Tensor& x, std::optional<Ints> axis) {
-  const Shape shape = reduced_shape(x.shape(), Ints(normalise_axes(axis, x.rank())), true);
-  return broadcast_to(reshape(kept, shape), x.dims());
-}
-
-Samples reduction_samples(TensorSpec (*spec)(Shape)) {
-  return Samples()
-      .add(spec({4, 7}))
-      .add(spec({2, 3, 5}), IntVector{1}, true)
-      .add(spec({2, 3, 5}), IntVector{0, -1})
-      .add(spec({}))
-      .add(spec({3, 0, 2}), IntVector{0});
-}
-
 namespace {
 
 const OpDef sum_op = {
@@ -86,6 +60,40 @@ const OpDef sum_op = {
     .onnx = "ReduceSum",
 };
 
+const OpDef reduce_as_op = {
+    .schema = "reduce_as(Tensor x, Tensor target) -> Tensor",
+    .brief = "x summed over the axes that a tensor of the shape of `target` would be stretched by.",
+    .decompose = [](const args::reduce_as& a) -> Made {
+      const bool widens = !is_differentiable(a.x.dtype());  // as sum does
+      return sum_to(widens ? cast(a.x, DType::Int64) : a.x, a.target.dims());
+    },
+    .plan =
+        [](const PlanCall& c) {
+          PlanTensor &x = c.plan.operands[0], &target = c.plan.operands[1];
+          const size_t added = x.axes.size() - target.axes.size();
+          for (size_t i = 0; i < x.axes.size(); ++i) {
+            const int factor = c.plan.add(x.shape[i], Join::Sum);
+            c.plan.put(x, i, factor);
+            if (i < added) continue;
+            c.plan.put(target, i - added, factor);
+            c.plan.put(c.plan.results[0], i - added, factor);
+          }
+        },
+    .numpy =
+        "(lambda s: s.reshape(target.shape))(np.sum(x, axis=tuple(i for i in range(x.ndim) if i < x.ndim - "
+        "target.ndim or target.shape[i - x.ndim + target.ndim] != x.shape[i]), dtype='int64' if x.dtype.kind in "
+        "'biu' else x.dtype))",
+    .samples =
+        [] {
+          return Samples()
+              .add(t({4, 7}), t({7}))
+              .add(t({2, 3, 4}), t({3, 1}))
+              .add(t({2, 3}), t({}))
+              .add(t({2, 3}), t({2, 3}));
+        },
+    .python = "oar Tensor",
+};
+
 const OpDef product_of_op = {
     .schema = "product_of(shape sizes, dtype dtype) -> Tensor",
     .brief =
@@ -99,27 +107,6 @@ const OpDef product_of_op = {
         [] {
           return Samples().add(IntVector{2, 3}, DType::Float32).add(IntVector{}, DType::Int64);
         },
-};
-
-const OpDef mean_op = {
-    .schema = "mean(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
-    .brief = "The mean over axes, in the dtype of x; of integers it is cut to an integer.",
-    .infer = [](const args::mean& a) -> Metas {
-      return reduced(a.x, a.axis, a.keepdim, a.x.dtype());
-    },
-    .vjp = [](const vjp::mean& v) -> Grads {
-      const auto axes = normalise_axes(v.axis, v.x.rank());
-      return stretch(v.grad / count_along(v.x, Ints(axes)), v.x, v.axis);
-    },
-    .saves = "x:shape",
-    .shard = "...a... -> ...... ; a@axis mean",
-    .traits = Trait::Reduction | Trait::Linear,
-    .dtypes = "int float complex",
-    .amp = Amp::Full,
-    .numpy = "np.mean(x, axis=tuple(axis) if axis else None, keepdims=keepdim).astype(x.dtype)",
-    .samples = [] { return reduction_samples(t).add(t({2, 6}), IntVector{}); },
-    .python = "oar Tensor",
-    .onnx = "ReduceMean",
 };
 
 // The kept axes in front, the reduced ones as a single axis at the end.
@@ -182,46 +169,25 @@ const OpDef prod_op = {
     .onnx = "ReduceProd",
 };
 
-const OpDef all_op = {
-    .schema = "all(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
-    .brief = "Is every element along the axes true (not zero)?",
-    .infer = [](const args::all& a) -> Metas {
-      return reduced(a.x, a.axis, a.keepdim, DType::Bool);
+const OpDef mean_op = {
+    .schema = "mean(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "The mean over axes, in the dtype of x; of integers it is cut to an integer.",
+    .infer = [](const args::mean& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, a.x.dtype());
     },
-    .shard = "...a... -> ...... ; a@axis min",
-    .traits = Trait::Reduction | Trait::NoGrad,
-    .numpy = "np.all(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
-    .samples = [] { return reduction_samples(t).add(bools({3, 2}), IntVector{0}); },
+    .vjp = [](const vjp::mean& v) -> Grads {
+      const auto axes = normalise_axes(v.axis, v.x.rank());
+      return stretch(v.grad / count_along(v.x, Ints(axes)), v.x, v.axis);
+    },
+    .saves = "x:shape",
+    .shard = "...a... -> ...... ; a@axis mean",
+    .traits = Trait::Reduction | Trait::Linear,
+    .dtypes = "int float complex",
+    .amp = Amp::Full,
+    .numpy = "np.mean(x, axis=tuple(axis) if axis else None, keepdims=keepdim).astype(x.dtype)",
+    .samples = [] { return reduction_samples(t).add(t({2, 6}), IntVector{}); },
     .python = "oar Tensor",
-};
-
-const OpDef any_op = {
-    .schema = "any(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
-    .brief = "Is any element along the axes true (not zero)?",
-    .infer = [](const args::any& a) -> Metas {
-      return reduced(a.x, a.axis, a.keepdim, DType::Bool);
-    },
-    .shard = "...a... -> ...... ; a@axis max",
-    .traits = Trait::Reduction | Trait::NoGrad,
-    .numpy = "np.any(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
-    .samples = [] { return reduction_samples(t).add(bools({3, 2}), IntVector{0}); },
-    .python = "oar Tensor",
-};
-
-const OpDef count_nonzero_op = {
-    .schema = "count_nonzero(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
-    .brief = "How many elements along the axes are not zero, as int64.",
-    .infer = [](const args::count_nonzero& a) -> Metas {
-      return reduced(a.x, a.axis, a.keepdim, DType::Int64);
-    },
-    .decompose = [](const args::count_nonzero& a) -> Made {
-      return sum(cast(a.x, DType::Bool), a.axis, std::nullopt, a.keepdim);
-    },
-    .shard = "...a... -> ...... ; a@axis sum",
-    .traits = Trait::Reduction | Trait::NoGrad,
-    .numpy = "np.sum(x != 0, axis=tuple(axis) if axis else None, keepdims=keepdim)",
-    .samples = [] { return reduction_samples(t); },
-    .python = "oar Tensor",
+    .onnx = "ReduceMean",
 };
 
 Tensor without_nan(const Tensor& x) {
@@ -278,9 +244,75 @@ const OpDef nanmean_op = {
     .python = "oar Tensor",
 };
 
+const OpDef all_op = {
+    .schema = "all(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "Is every element along the axes true (not zero)?",
+    .infer = [](const args::all& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, DType::Bool);
+    },
+    .shard = "...a... -> ...... ; a@axis min",
+    .traits = Trait::Reduction | Trait::NoGrad,
+    .numpy = "np.all(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples = [] { return reduction_samples(t).add(bools({3, 2}), IntVector{0}); },
+    .python = "oar Tensor",
+};
+
+const OpDef any_op = {
+    .schema = "any(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "Is any element along the axes true (not zero)?",
+    .infer = [](const args::any& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, DType::Bool);
+    },
+    .shard = "...a... -> ...... ; a@axis max",
+    .traits = Trait::Reduction | Trait::NoGrad,
+    .numpy = "np.any(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples = [] { return reduction_samples(t).add(bools({3, 2}), IntVector{0}); },
+    .python = "oar Tensor",
+};
+
+const OpDef count_nonzero_op = {
+    .schema = "count_nonzero(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "How many elements along the axes are not zero, as int64.",
+    .infer = [](const args::count_nonzero& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, DType::Int64);
+    },
+    .decompose = [](const args::count_nonzero& a) -> Made {
+      return sum(cast(a.x, DType::Bool), a.axis, std::nullopt, a.keepdim);
+    },
+    .shard = "...a... -> ...... ; a@axis sum",
+    .traits = Trait::Reduction | Trait::NoGrad,
+    .numpy = "np.sum(x != 0, axis=tuple(axis) if axis else None, keepdims=keepdim)",
+    .samples = [] { return reduction_samples(t); },
+    .python = "oar Tensor",
+};
+
+const OpDef logsumexp_op = {
+    .schema = "logsumexp(Tensor x, int[]? axis = None, bool keepdim = False) -> Tensor",
+    .brief = "log(sum(exp(x))) over axes, without overflow.",
+    .infer = [](const args::logsumexp& a) -> Metas {
+      return reduced(a.x, a.axis, a.keepdim, a.x.dtype());
+    },
+    .vjp = [](const vjp::logsumexp& v) -> Grads {
+      const Tensor out = stretch(v.out, v.x, v.axis);
+      // Where all are minus infinity, so is the result, and their share is none.
+      const Tensor none = literal(-INFINITY);
+      const Tensor share = exp(where(equal(v.x, none), none, v.x - out));
+      return stretch(v.grad, v.x, v.axis) * share;
+    },
+    .saves = "x out",
+    .shard = "...a... -> ...... ; a@axis again",
+    .traits = Trait::Reduction | Trait::FloatMath | Trait::Smooth,
+    .dtypes = "float",
+    .amp = Amp::Full,
+    .numpy = "np.log(np.sum(np.exp(x), axis=tuple(axis) if axis else None, keepdims=keepdim))",
+    .samples = [] { return reduction_samples(t); },
+    .python = "oar Tensor",
+    .onnx = "ReduceLogSumExp",
+};
+
 }  // namespace
 
-OAR_FAMILY(reduction, &sum_op, &product_of_op, &mean_op, &prod_op, &all_op, &any_op,
-           &count_nonzero_op, &nansum_op, &nanmean_op)
+OAR_FAMILY(reduction, &sum_op, &reduce_as_op, &product_of_op, &prod_op, &mean_op, &nansum_op,
+           &nanmean_op, &all_op, &any_op, &count_nonzero_op, &logsumexp_op)
 
 }  // namespace oar

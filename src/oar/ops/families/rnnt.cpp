@@ -7,14 +7,18 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/masks.h"
-#include "oar/ops/gen/along.h"
+#include "oar/ops/gen/along_axis.h"
 #include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/concat.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/join.h"
+#include "oar/ops/gen/exp_log.h"
+#include "oar/ops/gen/logic.h"
+#include "oar/ops/gen/masking.h"
+#include "oar/ops/gen/min_max.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
-#include "oar/ops/gen/statistics.h"
 
 namespace oar {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/infer.h"
+#include "oar/ops/gen/concat.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/index.h"
-#include "oar/ops/gen/join.h"
 #include "oar/ops/gen/selected_rows.h"
 
 namespace oar {

@@ -1,4 +1,4 @@
-// Views: the same memory under another shape, and what undoes them.
+// Views of the same elements under another shape.
 #include "oar/ops/gen/shape.h"
 
 #include <algorithm>
@@ -7,8 +7,6 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
 #include "oar/ops/families/batching.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/reduction.h"
 #include "oar/ops/sharding/rules.h"
 
 namespace oar {
@@ -17,71 +15,6 @@ namespace {
 Metas first_with_shape(const Tensor& x, Shape shape) {
   return TensorMeta{x.dtype(), std::move(shape)};
 }
-
-const OpDef broadcast_to_op = {
-    .schema = "broadcast_to(Tensor(a) x, shape shape) -> Tensor(a)",
-    .brief =
-        "x repeated along axes of size 1 and new leading axes, without a copy; -1 keeps a size.",
-    .infer = [](const args::broadcast_to& a) -> Metas {
-      return first_with_shape(a.x, broadcast_target(a.x, a.shape));
-    },
-    .view = [](const args::broadcast_to& a) -> std::optional<ViewSpec> {
-      ViewSpec spec{broadcast_target(a.x, a.shape), {}, 0};
-      const size_t added = spec.shape.size() - static_cast<size_t>(a.x.rank());
-      for (size_t i = 0; i < spec.shape.size(); ++i) {
-        const bool stretched =
-            i < added || (a.x.dims()[i - added] == Dim(1) && !(spec.shape[i] == Dim(1)));
-        spec.strides.push_back(stretched ? 0 : a.x.strides()[i - added]);
-      }
-      return spec;
-    },
-    .vjp = [](const vjp::broadcast_to& v) -> Grads { return sum_to(v.grad, v.x.dims()); },
-    .saves = "x:shape",
-    .batch = [](const BatchCall& c) -> Made {
-      const args::broadcast_to a(c.args);
-      return broadcast_to(with_batch(c, 0, static_cast<int>(a.shape.size())),
-                          behind_batch(-1, a.shape));
-    },
-    .plan = sharding::stretched,
-    .localise = sharding::result_shape("shape"),
-    .traits = Trait::Linear,
-    .numpy = "np.broadcast_to(x, shape).copy()",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 1}), IntVector{2, 3, 4})
-              .add(t({}), IntVector{2})
-              .add(t({1, 0}), IntVector{3, 0});
-        },
-    .python = "oar Tensor",
-};
-
-const OpDef sum_to_op = {
-    .schema = "sum_to(Tensor x, shape shape) -> Tensor",
-    .brief =
-        "Sums the axes that broadcasting from `shape` had stretched: the reverse of broadcast_to.",
-    .decompose = [](const args::sum_to& a) -> Made {
-      SmallVector<int64_t, 6> axes;
-      const int64_t added = a.x.rank() - static_cast<int64_t>(a.shape.size());
-      for (int64_t i = 0; i < a.x.rank(); ++i)
-        if (i < added || !same(a.shape[static_cast<size_t>(i - added)], a.x.dim(i)))
-          axes.push_back(i);
-      if (axes.empty()) return a.x;
-      return reshape(sum(a.x, IntArgs(axes), a.x.dtype(), true), a.shape);
-    },
-    .localise = sharding::result_shape("shape"),
-    .traits = Trait::Linear,
-    .numpy =
-        "x.sum(axis=tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or "
-        "(shape[i - x.ndim + len(shape)] == 1)), keepdims=True, dtype=x.dtype).reshape(shape)",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({2, 3, 4}), IntVector{3, 1})
-              .add(t({2}), IntVector{})
-              .add(t({3, 2}), IntVector{3, 2});
-        },
-};
 
 const OpDef reshape_op = {
     .schema = "reshape(Tensor(a) x, shape shape) -> Tensor(a)",
@@ -168,46 +101,6 @@ const OpDef transpose_op = {
         },
     .python = "oar Tensor",
     .onnx = "Transpose",
-};
-
-const OpDef expand_op = {
-    .schema = "expand(Tensor(a) x, shape shape) -> Tensor(a)",
-    .brief = "broadcast_to under its other name.",
-    .decompose = [](const args::expand& a) -> Made { return broadcast_to(a.x, a.shape); },
-    .plan = sharding::stretched,
-    .localise = sharding::result_shape("shape"),
-    .traits = Trait::Linear,
-    .numpy =
-        "np.broadcast_to(x, [x.shape[i - len(shape)] if d == -1 else d for i, d in enumerate(shape)]).copy()",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 1}), IntVector{2, -1, 4})
-              .add(t({}), IntVector{2})
-              .add(t({1, 0}), IntVector{3, 0});
-        },
-    .python = "oar Tensor",
-    .onnx = "Expand",
-};
-
-const OpDef expand_as_op = {
-    .schema = "expand_as(Tensor(a) x, Tensor y) -> Tensor(a)",
-    .brief = "x broadcast to the shape of y.",
-    .decompose = [](const args::expand_as& a) -> Made { return broadcast_to(a.x, a.y.dims()); },
-    .plan =
-        [](const PlanCall& c) {
-          sharding::stretched(c);
-          c.plan.operands[1].axes = c.plan.results[0].axes;  // it lends its shape only
-        },
-    .numpy = "np.broadcast_to(x, y.shape).copy()",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 1}), t({2, 3, 4}))
-              .add(t({}), t({2}))
-              .add(t({1, 0}), t({3, 0}));
-        },
-    .python = "oar Tensor",
 };
 
 const OpDef view_as_op = {
@@ -427,10 +320,82 @@ const OpDef moveaxis_op = {
     .python = "oar Tensor",
 };
 
+// The order of axes with two of them exchanged.
+SmallVector<int64_t, 6> exchanged(const Tensor& x, int64_t first, int64_t second) {
+  SmallVector<int64_t, 6> perm;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    perm.push_back(i == first ? second : i == second ? first : i);
+  return perm;
+}
+
+const OpDef swapaxes_op = {
+    .schema = "swapaxes(Tensor(a) x, int axis0, int axis1) -> Tensor(a)",
+    .brief = "Two axes exchanged. A view.",
+    .decompose = [](const args::swapaxes& a) -> Made {
+      return transpose(a.x, exchanged(a.x, normalise_axis(a.axis0, a.x.rank(), "axis0"),
+                                      normalise_axis(a.axis1, a.x.rank(), "axis1")));
+    },
+    .traits = Trait::Linear,
+    .numpy = "np.swapaxes(x, axis0, axis1).copy()",
+    .samples =
+        [] { return Samples().add(t({2, 3, 4}), 0, -1).add(t({2, 3}), 1, 1).add(t({0, 2}), 0, 1); },
+    .python = "oar Tensor",
+};
+
+// As NumPy's atleast_1d, atleast_2d and atleast_3d: a row in 2-d, a plane's middle axis in 3-d.
+Tensor with_rank(const Tensor& x, int rank) {
+  if (x.rank() >= rank) return x;
+  if (rank == 1) return reshape(x, {1});
+  if (rank == 2) return reshape(x, {1, x.rank() == 1 ? x.dim(0) : Dim(1)});
+  if (x.rank() == 2) return reshape(x, {x.dim(0), x.dim(1), 1});
+  return reshape(x, {1, x.rank() == 1 ? x.dim(0) : Dim(1), 1});
+}
+
+std::vector<Tensor> all_with_rank(TensorList list, int rank) {
+  std::vector<Tensor> out;
+  for (const Tensor& x : list) out.push_back(with_rank(x, rank));
+  return out;
+}
+
+Samples of_all_ranks() {
+  return Samples()
+      .add(Specs{t({2, 3}), t({2, 3})})
+      .add(Specs{t({3}), t({})})
+      .add(Specs{t({}), t({2, 3, 2})})
+      .add(Specs{t({2, 1, 3, 2})});
+}
+
+const OpDef atleast_1d_op = {
+    .schema = "atleast_1d(Tensor(a)[] inputs) -> Tensor(a)[]",
+    .brief = "Each tensor, with an axis where it has none.",
+    .decompose = [](const args::atleast_1d& a) -> Made { return all_with_rank(a.inputs, 1); },
+    .traits = Trait::Linear,
+    .numpy = "[np.atleast_1d(i) for i in inputs]",
+    .samples = of_all_ranks,
+};
+
+const OpDef atleast_2d_op = {
+    .schema = "atleast_2d(Tensor(a)[] inputs) -> Tensor(a)[]",
+    .brief = "Each tensor, made up to rank 2; a vector becomes a row.",
+    .decompose = [](const args::atleast_2d& a) -> Made { return all_with_rank(a.inputs, 2); },
+    .traits = Trait::Linear,
+    .numpy = "[np.atleast_2d(i) for i in inputs]",
+    .samples = of_all_ranks,
+};
+
+const OpDef atleast_3d_op = {
+    .schema = "atleast_3d(Tensor(a)[] inputs) -> Tensor(a)[]",
+    .brief = "Each tensor, made up to rank 3; a vector lies along the middle axis.",
+    .decompose = [](const args::atleast_3d& a) -> Made { return all_with_rank(a.inputs, 3); },
+    .traits = Trait::Linear,
+    .numpy = "[np.atleast_3d(i) for i in inputs]",
+    .samples = of_all_ranks,
+};
+
 }  // namespace
 
-OAR_FAMILY(shape, &broadcast_to_op, &sum_to_op, &reshape_op, &transpose_op, &expand_op,
-           &expand_as_op, &view_as_op, &squeeze_op, &unsqueeze_op, &flatten_op, &unflatten_op,
-           &moveaxis_op)
+OAR_FAMILY(shape, &reshape_op, &transpose_op, &view_as_op, &squeeze_op, &unsqueeze_op, &flatten_op,
+           &unflatten_op, &moveaxis_op, &swapaxes_op, &atleast_1d_op, &atleast_2d_op,
+           &atleast_3d_op)
 
 }  // namespace oar

@@ -1,23 +1,18 @@
-// Activations that leave out a part of the line: near zero, or up to a threshold.
+// Activations that cut a part of the line off: near zero, or beyond bounds.
 #include "oar/ops/gen/shrink.h"
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/elementwise_rules.h"
 #include "oar/ops/families/masks.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/min_max.h"
+#include "oar/ops/gen/powers.h"
 #include "oar/ops/gen/trigonometry.h"
 
 namespace oar {
 namespace {
-
-Samples threshold_samples(double threshold) {
-  return samples::unary().add(t({9}), threshold).add(uniform_in(-3, 3, {2, 5}), threshold);
-}
-Samples threshold_grad_samples(double threshold) {
-  return Samples()
-      .add(t({4, 7}), t({4, 7}), threshold)
-      .add(t({}), t({}), 0.3)
-      .add(t({0, 3}), t({0, 3}), 0.0);
-}
 
 const OpDef hardshrink_op = {
     .schema = "hardshrink(Tensor x, float threshold = 0.5) -> Tensor",
@@ -122,43 +117,9 @@ const OpDef hardtanh_op = {
     .python = "oar.nn.functional",
 };
 
-const OpDef thresholded_relu_op = {
-    .schema = "thresholded_relu(Tensor x, float threshold = 1.0, float value = 0.0) -> Tensor",
-    .brief = "x where x > threshold, else value.",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::thresholded_relu& a) -> Made {
-      return where(less_equal(a.x, literal(a.threshold)), literal(a.value), a.x);
-    },
-    .vjp = [](const vjp::thresholded_relu& v) -> Grads {
-      return thresholded_relu_grad(v.x, v.grad, v.threshold);
-    },
-    .saves = "x",
-    .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::HasInplace,
-    .dtypes = "float",
-    .numpy = "np.where(x <= threshold, np.array(value, x.dtype), x)",
-    .samples = [] { return threshold_samples(0.2).add(t({5}), -0.4, 2.5); },
-    .python = "oar.nn.functional",
-    .onnx = "ThresholdedRelu",
-};
-
-const OpDef thresholded_relu_grad_op = {
-    .schema = "thresholded_relu_grad(Tensor x, Tensor grad, float threshold) -> Tensor",
-    .brief = "grad where x > threshold, else 0: the derivative of thresholded_relu.",
-    .infer = infer::same_as_first,
-    .decompose = [](const args::thresholded_relu_grad& a) -> Made {
-      return zero_where(less_equal(a.x, literal(a.threshold)), a.grad);
-    },
-    .shard = "..., ... -> ...",
-    .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "np.where(x <= threshold, 0, grad)",
-    .samples = [] { return threshold_grad_samples(0.5); },
-};
-
 }  // namespace
 
 OAR_FAMILY(shrink, &hardshrink_op, &softshrink_op, &shrink_grad_op, &tanhshrink_op,
-           &tanhshrink_grad_op, &hardtanh_op, &thresholded_relu_op, &thresholded_relu_grad_op)
+           &tanhshrink_grad_op, &hardtanh_op)
 
 }  // namespace oar

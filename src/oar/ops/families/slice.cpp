@@ -1,4 +1,4 @@
-// Basic indexing: slices, integers, new axes. ops/view.h describes the index.
+// Basic indexing: slices, integers, new axes. ops/core/view.h describes the index.
 #include "oar/ops/gen/slice.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include "oar/ops/core/view.h"
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/blank.h"
+#include "oar/ops/gen/broadcast.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/join.h"
-#include "oar/ops/gen/shape.h"
 #include "oar/ops/sharding/rules.h"
 
 namespace oar {
@@ -106,15 +106,15 @@ const OpDef slice_view_op = {
         },
 };
 
+Metas infer_slice_put(const Tensor& x, const Tensor& value, Ints index) {
+  static_cast<void>(broadcast_target(value, sliced_shape(x.dims(), index)));
+  return infer::like(x);
+}
+
 // The gradient of what was written: the view's part, undone of broadcasting and the cast.
 Tensor written_part(const Tensor& grad, const Tensor& value, Ints index) {
   const Tensor part = sum_to(slice_view(grad, index), value.dims());
   return part.dtype() == value.dtype() ? part : cast(part, value.dtype());
-}
-
-Metas infer_slice_put(const Tensor& x, const Tensor& value, Ints index) {
-  static_cast<void>(broadcast_target(value, sliced_shape(x.dims(), index)));
-  return infer::like(x);
 }
 
 template <class Call>
@@ -323,96 +323,9 @@ const OpDef select_scatter_op = {
     .python = "oar Tensor",
 };
 
-const OpDef flip_op = {
-    .schema = "flip(Tensor x, int[] axis) -> Tensor",
-    .brief = "The elements in reverse order along the given axes.",
-    .infer = [](const args::flip& a) -> Metas {
-      if (!a.axis.empty()) static_cast<void>(normalise_axes(a.axis, a.x.rank()));
-      return infer::like(a.x);
-    },
-    .decompose = [](const args::flip& a) -> Made {
-      SliceIndex index;
-      index.skip(a.x.rank());
-      if (!a.axis.empty())
-        for (int64_t axis : normalise_axes(a.axis, a.x.rank()))
-          std::copy_n(SliceIndex().reversed().begin(), 4, index.begin() + 4 * axis);
-      return assign(slice_view(a.x, index));
-    },
-    .vjp = [](const vjp::flip& v) -> Grads { return flip(v.grad, v.axis); },
-    .traits = Trait::Linear,
-    .numpy = "np.flip(x, axis)",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 4}), IntVector{0})
-              .add(t({2, 3, 4}), IntVector{-1, 0})
-              .add(t({5}), IntVector{0})
-              .add(t({0, 3}), IntVector{1});
-        },
-    .python = "oar Tensor",
-};
-
-// Elements moved on along one axis; nothing to do for a full turn.
-bool roll_axis(Tensor& x, int64_t shift, int64_t axis) {
-  const Dim size = x.dim(axis);
-  if (size == Dim(0)) return false;
-  const Dim cut = size - floor_mod(Dim::from_word(shift), size);
-  if (cut == size) return false;
-  x = concat({slice_view(x, SliceIndex().skip(axis).range(cut, kOpenHigh)),
-              slice_view(x, SliceIndex().skip(axis).range(0, cut))},
-             axis);
-  return true;
-}
-
-void check_roll(const args::roll& a) {
-  if (!a.axis || a.axis->empty()) return;
-  user_check(a.axis->size() == a.shifts.size(), ErrorKind::InvalidArgument,
-             "shifts {} and axis {} must have as many numbers.", to_string(a.shifts),
-             to_string(*a.axis));
-  for (int64_t axis : *a.axis) static_cast<void>(normalise_axis(axis, a.x.rank()));
-}
-
-const OpDef roll_op = {
-    .schema = "roll(Tensor x, int[] shifts, int[]? axis = None) -> Tensor",
-    .brief =
-        "The elements moved on by `shifts` along the axes; what leaves at the end comes in at the "
-        "start. Without axes the tensor is rolled as a flat list.",
-    .infer = [](const args::roll& a) -> Metas {
-      check_roll(a);
-      return infer::like(a.x);
-    },
-    .decompose = [](const args::roll& a) -> Made {
-      check_roll(a);
-      const bool flat = !a.axis || a.axis->empty();
-      Tensor y = flat ? reshape(a.x, {a.x.numel()}) : a.x;
-      bool moved = false;
-      for (size_t i = 0; i < a.shifts.size(); ++i)
-        moved |= roll_axis(y, a.shifts[i], flat ? 0 : normalise_axis((*a.axis)[i], a.x.rank()));
-      if (!moved) return assign(a.x);
-      return flat ? reshape(y, a.x.dims()) : y;
-    },
-    .vjp = [](const vjp::roll& v) -> Grads {
-      SmallVector<int64_t, 6> back;
-      for (int64_t shift : v.shifts) back.push_back((Dim(0) - Dim::from_word(shift)).word());
-      return roll(v.grad, back, v.axis);
-    },
-    .traits = Trait::Linear,
-    .numpy = "np.roll(x, shifts if axis else sum(shifts), tuple(axis) if axis else None)",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 4}), IntVector{1})
-              .add(t({3, 4}), IntVector{-1, 6}, IntVector{0, -1})
-              .add(t({5}), IntVector{5}, IntVector{0})
-              .add(t({0, 3}), IntVector{1}, IntVector{0})
-              .add(t({}), IntVector{2});
-        },
-    .python = "oar Tensor",
-};
-
 }  // namespace
 
 OAR_FAMILY(slice, &slice_view_op, &slice_put_op, &slice_put_inplace_op, &slice_op,
-           &strided_slice_op, &crop_op, &slice_scatter_op, &select_scatter_op, &flip_op, &roll_op)
+           &strided_slice_op, &crop_op, &slice_scatter_op, &select_scatter_op)
 
 }  // namespace oar

@@ -5,8 +5,8 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/count.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/extremes.h"
+#include "oar/ops/gen/exp_log.h"
+#include "oar/ops/gen/min_max.h"
 #include "oar/ops/gen/reduction.h"
 
 namespace oar {

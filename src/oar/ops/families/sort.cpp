@@ -7,10 +7,7 @@
 #include "oar/ops/families/blank.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/reduce_rules.h"
-#include "oar/ops/gen/along.h"
-#include "oar/ops/gen/compare.h"
-#include "oar/ops/gen/creation.h"
-#include "oar/ops/gen/reduction.h"
+#include "oar/ops/gen/along_axis.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 

@@ -1,4 +1,4 @@
-// The gamma function and related functions, Bessel functions, the inverse of erf.
+// The error function, the gamma function and related functions, Bessel functions.
 #include "oar/ops/gen/special.h"
 
 #include <algorithm>
@@ -9,9 +9,13 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/elementwise_rules.h"
 #include "oar/ops/families/masks.h"
-#include "oar/ops/gen/activation.h"
+#include "oar/ops/gen/arithmetic.h"
+#include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/exp_log.h"
+#include "oar/ops/gen/masking.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/trigonometry.h"
@@ -19,7 +23,51 @@
 namespace oar {
 namespace {
 
-constexpr Trait kMath = Trait::Elementwise | Trait::FloatMath | Trait::Smooth;
+const OpDef erf_op = {
+    .schema = "erf(Tensor x) -> Tensor",
+    .brief = "The error function: 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::erf& v) -> Grads { return erf_grad(v.x, v.grad); },
+    .saves = "x",
+    .shard = "... -> ...",
+    .traits = kMath | Trait::HasInplace,
+    .dtypes = "float",
+    .numpy = "sp.erf(x)",
+    .samples = samples::unary,
+    .python = "oar Tensor",
+    .onnx = "Erf",
+};
+
+const OpDef erf_grad_op = {
+    .schema = "erf_grad(Tensor x, Tensor grad) -> Tensor",
+    .brief = "grad * exp(-x²) * 2 / sqrt(pi): the derivative of erf.",
+    .infer = infer::same_as_first,
+    .decompose = [](const args::erf_grad& a) -> Made {
+      return a.grad * exp(-(a.x * a.x)) * (2 * std::numbers::inv_sqrtpi);
+    },
+    .shard = "..., ... -> ...",
+    .traits = kSmooth,
+    .dtypes = "float",
+    .numpy = "grad * np.exp(-x * x) * 2 / np.sqrt(np.pi)",
+    .samples = samples::binary,
+};
+
+const OpDef erfinv_op = {
+    .schema = "erfinv(Tensor x) -> Tensor",
+    .brief = "The inverse of erf: infinite at -1 and 1, NaN beyond.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::erfinv& v) -> Grads {
+      return v.grad * (exp(v.out * v.out) * (std::sqrt(std::numbers::pi) / 2));
+    },
+    .saves = "out",
+    .shard = "... -> ...",
+    .traits = kMath | Trait::HasInplace,
+    .dtypes = "float",
+    .amp = Amp::Full,
+    .numpy = "sp.erfinv(x)",
+    .samples = [] { return samples::unary_in(-0.7, 0.7).add(uniform_in(0.9, 0.99, {3})); },
+    .python = "oar Tensor",
+};
 
 // On both sides of 0, away from the poles at the integers below it.
 Samples around_poles() {
@@ -244,27 +292,6 @@ const OpDef gammainc_order_op = {
         },
 };
 
-const OpDef erfinv_op = {
-    .schema = "erfinv(Tensor x) -> Tensor",
-    .brief = "The inverse of erf: infinite at -1 and 1, NaN beyond.",
-    .infer = infer::same_as_first,
-    .vjp = [](const vjp::erfinv& v) -> Grads {
-      return v.grad * (exp(v.out * v.out) * (std::sqrt(std::numbers::pi) / 2));
-    },
-    .saves = "out",
-    .shard = "... -> ...",
-    .traits = kMath | Trait::HasInplace,
-    .dtypes = "float",
-    .amp = Amp::Full,
-    .numpy = "sp.erfinv(x)",
-    .samples = [] { return samples::unary_in(-0.7, 0.7).add(uniform_in(0.9, 0.99, {3})); },
-    .python = "oar Tensor",
-};
-
-Samples bessel_samples() {
-  return samples::unary().add(uniform_in(3, 12, {5})).add(uniform_in(-40, -15, {2, 2}));
-}
-
 const OpDef i0_op = {
     .schema = "i0(Tensor x) -> Tensor",
     .brief = "The modified Bessel function of the first kind, of order 0.",
@@ -279,6 +306,10 @@ const OpDef i0_op = {
     .samples = [] { return samples::unary().add(uniform_in(3, 9, {5})); },
     .python = "oar Tensor",
 };
+
+Samples bessel_samples() {
+  return samples::unary().add(uniform_in(3, 12, {5})).add(uniform_in(-40, -15, {2, 2}));
+}
 
 const OpDef i0e_op = {
     .schema = "i0e(Tensor x) -> Tensor",
@@ -354,8 +385,8 @@ const OpDef sinc_op = {
 
 }  // namespace
 
-OAR_FAMILY(special, &lgamma_op, &gammaln_op, &digamma_op, &polygamma_op, &multigammaln_op,
-           &gammainc_op, &gammaincc_op, &gammainc_order_op, &erfinv_op, &i0_op, &i0e_op, &i1_op,
-           &i1e_op, &sinc_op)
+OAR_FAMILY(special, &erf_op, &erf_grad_op, &erfinv_op, &lgamma_op, &gammaln_op, &digamma_op,
+           &polygamma_op, &multigammaln_op, &gammainc_op, &gammaincc_op, &gammainc_order_op, &i0_op,
+           &i0e_op, &i1_op, &i1e_op, &sinc_op)
 
 }  // namespace oar

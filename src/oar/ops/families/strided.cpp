@@ -6,7 +6,6 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
 #include "oar/ops/families/batching.h"
-#include "oar/ops/gen/shape.h"
 #include "oar/ops/sharding/rules.h"
 #include "oar/tensor/byte_count.h"
 
@@ -99,96 +98,6 @@ const OpDef as_strided_grad_op = {
         },
 };
 
-struct Diagonal {
-  int64_t first, second;
-  Dim length, row, column;  // where it starts
-};
-Diagonal resolve_diagonal(const Tensor& x, int64_t offset, int64_t axis1, int64_t axis2) {
-  user_check(x.rank() >= 2, ErrorKind::InvalidArgument,
-             "a diagonal needs a tensor of rank 2 or more; x has shape {}.", to_string(x.dims()));
-  Diagonal d{normalise_axis(axis1, x.rank(), "axis1"), normalise_axis(axis2, x.rank(), "axis2"), 0,
-             offset < 0 ? -offset : 0, offset > 0 ? offset : 0};
-  user_check(d.first != d.second, ErrorKind::InvalidArgument, "axis1 and axis2 are both axis {}.",
-             d.first);
-  d.length = max_of(min_of(x.dim(d.first) - d.row, x.dim(d.second) - d.column), 0);
-  return d;
-}
-
-// Shape or strides of a diagonal: the other axes, then the joint one.
-template <class List>
-void without_two(const Diagonal& d, List& from, List& to) {
-  for (size_t i = 0; i < from.size(); ++i)
-    if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second)
-      to.push_back(from[i]);
-}
-
-const OpDef diagonal_op = {
-    .schema = "diagonal(Tensor(a) x, int offset = 0, int axis1 = 0, int axis2 = 1) -> Tensor(a)",
-    .brief =
-        "The elements where the indices of two axes differ by offset, as a new last axis. A view.",
-    .infer = [](const args::diagonal& a) -> Metas {
-      const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
-      Shape all = a.x.shape(), shape;
-      without_two(d, all, shape);
-      shape.push_back(d.length);
-      return TensorMeta{a.x.dtype(), shape};
-    },
-    .view = [](const args::diagonal& a) -> std::optional<ViewSpec> {
-      const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
-      const Ints s = a.x.strides();
-      SmallVector<int64_t, 6> strides(s.begin(), s.end());
-      Shape all = a.x.shape();
-      ViewSpec spec;
-      without_two(d, all, spec.shape);
-      without_two(d, strides, spec.strides);
-      const int64_t down = s[static_cast<size_t>(d.first)],
-                    right = s[static_cast<size_t>(d.second)];
-      spec.shape.push_back(d.length);
-      spec.strides.push_back(down + right);
-      if (d.length.value() > 0) spec.offset = d.row.value() * down + d.column.value() * right;
-      return spec;
-    },
-    .vjp = [](const vjp::diagonal& v) -> Grads {
-      const Diagonal d = resolve_diagonal(v.x, v.offset, v.axis1, v.axis2);
-      Shape all = logical_strides(v.x.dims()), strides;
-      without_two(d, all, strides);
-      const Dim down = all[static_cast<size_t>(d.first)],
-                right = all[static_cast<size_t>(d.second)];
-      strides.push_back(down + right);
-      const Dim start = d.length == Dim(0) ? Dim(0) : d.row * down + d.column * right;
-      return as_strided_grad(v.grad, v.x.dims(), words(strides), start.word());
-    },
-    .saves = "x:shape",
-    .batch = [](const BatchCall& c) -> Made {
-      const args::diagonal a(c.args);
-      const int64_t rank = a.x.rank() - 1;
-      return diagonal(a.x, a.offset, behind_batch(a.axis1, rank, "axis1"),
-                      behind_batch(a.axis2, rank, "axis2"));
-    },
-    .plan =
-        [](const PlanCall& c) {
-          const args::diagonal a(c.args);
-          const Diagonal d = resolve_diagonal(a.x, a.offset, a.axis1, a.axis2);
-          size_t to = 0;
-          for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i)
-            if (static_cast<int64_t>(i) != d.first && static_cast<int64_t>(i) != d.second)
-              c.plan.pass(c.plan.operands[0], i, c.plan.results[0], to++);
-        },
-    .traits = Trait::Linear,
-    .numpy = "np.diagonal(x, offset, axis1, axis2).copy()",
-    .samples =
-        [] {
-          return Samples()
-              .add(t({3, 4}))
-              .add(t({3, 4}), 1)
-              .add(t({2, 3, 4}), -1, 0, 2)
-              .add(t({2, 3, 4}), 0, -1, -2)
-              .add(t({3, 3}), 5)
-              .add(t({0, 3}));
-        },
-    .python = "oar Tensor",
-};
-
 Dim window_count(const Tensor& x, int64_t axis, int64_t size, int64_t step) {
   user_check(size >= 0 && step > 0, ErrorKind::InvalidArgument,
              "size {} must not be negative and step {} must be positive.", size, step);
@@ -253,6 +162,6 @@ const OpDef unfold_op = {
 
 }  // namespace
 
-OAR_FAMILY(strided, &as_strided_op, &as_strided_grad_op, &diagonal_op, &unfold_op)
+OAR_FAMILY(strided, &as_strided_op, &as_strided_grad_op, &unfold_op)
 
 }  // namespace oar

@@ -3,7 +3,7 @@
 #include "oar/device/device.h"
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
-#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/transfer.h"
 #include "oar/tensor/read_hook.h"
 

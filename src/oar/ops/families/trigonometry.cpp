@@ -1,14 +1,16 @@
-// Elementwise ops on angles, and their hyperbolic counterparts.
+// Angles and their hyperbolic counterparts.
 #include "oar/ops/gen/trigonometry.h"
+
+#include <numbers>
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/elementwise_rules.h"
+#include "oar/ops/gen/powers.h"
 
 namespace oar {
 namespace {
-
-constexpr Trait kMath = Trait::Elementwise | Trait::FloatMath | Trait::Smooth;
 
 const OpDef sin_op = {
     .schema = "sin(Tensor x) -> Tensor",
@@ -100,6 +102,24 @@ const OpDef atan_op = {
     .onnx = "Atan",
 };
 
+const OpDef atan2_op = {
+    .schema = "atan2(Tensor x, Tensor y) -> Tensor",
+    .brief =
+        "The angle of the point (y, x) seen from the origin: atan(x / y) in the right quadrant.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::atan2& v) -> Grads {
+      const Tensor g = v.grad / (v.x * v.x + v.y * v.y);
+      return {v.needs(0) ? g * v.y : Tensor(), v.needs(1) ? -g * v.x : Tensor()};
+    },
+    .saves = "x y",
+    .shard = "..., ... -> ...",
+    .traits = kMath | Trait::Promote,
+    .dtypes = "float",
+    .numpy = "np.arctan2(x, y)",
+    .samples = samples::binary,
+    .python = "oar Tensor",
+};
+
 const OpDef sinh_op = {
     .schema = "sinh(Tensor x) -> Tensor",
     .brief = "The hyperbolic sine of x.",
@@ -158,27 +178,85 @@ const OpDef tanh_grad_op = {
     .samples = samples::binary,
 };
 
-const OpDef atan2_op = {
-    .schema = "atan2(Tensor x, Tensor y) -> Tensor",
-    .brief =
-        "The angle of the point (y, x) seen from the origin: atan(x / y) in the right quadrant.",
+const OpDef asinh_op = {
+    .schema = "asinh(Tensor x) -> Tensor",
+    .brief = "The number whose hyperbolic sine is x.",
     .infer = infer::same_as_first,
-    .vjp = [](const vjp::atan2& v) -> Grads {
-      const Tensor g = v.grad / (v.x * v.x + v.y * v.y);
-      return {v.needs(0) ? g * v.y : Tensor(), v.needs(1) ? -g * v.x : Tensor()};
+    .vjp = [](const vjp::asinh& v) -> Grads { return v.grad * conjugate(rsqrt(1 + v.x * v.x)); },
+    .saves = "x",
+    .shard = "... -> ...",
+    .traits = kMath | Trait::HasInplace,
+    .dtypes = "float complex",
+    .amp = Amp::Full,
+    .numpy = "np.arcsinh(x)",
+    .samples = [] { return samples::unary_in(-0.6, 0.6); },
+    .python = "oar Tensor",
+    .onnx = "Asinh",
+};
+
+const OpDef acosh_op = {
+    .schema = "acosh(Tensor x) -> Tensor",
+    .brief = "The positive number whose hyperbolic cosine is x; NaN below 1.",
+    .infer = infer::same_as_first,
+    // Two roots, since of a complex x their product has another branch than the root of the product.
+    .vjp = [](const vjp::acosh& v) -> Grads {
+      return v.grad * conjugate(rsqrt(v.x - 1) * rsqrt(v.x + 1));
     },
-    .saves = "x y",
-    .shard = "..., ... -> ...",
-    .traits = kMath | Trait::Promote,
+    .saves = "x",
+    .shard = "... -> ...",
+    .traits = kMath | Trait::HasInplace,
+    .dtypes = "float complex",
+    .amp = Amp::Full,
+    .numpy = "np.arccosh(x)",
+    .samples = [] { return samples::unary_in(1.5, 4); },
+    .python = "oar Tensor",
+    .onnx = "Acosh",
+};
+
+const OpDef atanh_op = {
+    .schema = "atanh(Tensor x) -> Tensor",
+    .brief = "The number whose hyperbolic tangent is x; infinite at -1 and 1, NaN beyond.",
+    .infer = infer::same_as_first,
+    .vjp = [](const vjp::atanh& v) -> Grads { return v.grad / conjugate(1 - v.x * v.x); },
+    .saves = "x",
+    .shard = "... -> ...",
+    .traits = kMath | Trait::HasInplace,
+    .dtypes = "float complex",
+    .amp = Amp::Full,
+    .numpy = "np.arctanh(x)",
+    .samples = [] { return samples::unary_in(-0.45, 0.45); },
+    .python = "oar Tensor",
+    .onnx = "Atanh",
+};
+
+const OpDef rad2deg_op = {
+    .schema = "rad2deg(Tensor x) -> Tensor",
+    .brief = "An angle in degrees: x * 180 / pi.",
+    .decompose = [](const args::rad2deg& a) -> Made { return a.x * (180 / std::numbers::pi); },
+    .shard = "... -> ...",
+    .traits = kMath,
     .dtypes = "float",
-    .numpy = "np.arctan2(x, y)",
-    .samples = samples::binary,
+    .numpy = "np.rad2deg(x)",
+    .samples = samples::unary,
+    .python = "oar Tensor",
+};
+
+const OpDef deg2rad_op = {
+    .schema = "deg2rad(Tensor x) -> Tensor",
+    .brief = "An angle of degrees in radians: x * pi / 180.",
+    .decompose = [](const args::deg2rad& a) -> Made { return a.x * (std::numbers::pi / 180); },
+    .shard = "... -> ...",
+    .traits = kMath,
+    .dtypes = "float",
+    .numpy = "np.deg2rad(x)",
+    .samples = samples::unary,
     .python = "oar Tensor",
 };
 
 }  // namespace
 
-OAR_FAMILY(trigonometry, &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &sinh_op,
-           &cosh_op, &tanh_op, &tanh_grad_op, &atan2_op)
+OAR_FAMILY(trigonometry, &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &atan2_op,
+           &sinh_op, &cosh_op, &tanh_op, &tanh_grad_op, &asinh_op, &acosh_op, &atanh_op,
+           &rad2deg_op, &deg2rad_op)
 
 }  // namespace oar

@@ -37,4 +37,9 @@ Dim window_count(Dim size, Dim window, int64_t stride, Dim padding, int64_t dila
 Shape resolve_padding(std::string_view algorithm, Ints given, const Shape& image,
                       const Shape& window, Ints stride);
 
+inline void check_positive(int64_t number, const char* argument) {
+  user_check(number > 0, ErrorKind::InvalidArgument, "{} must be positive, not {}.", argument,
+             number);
+}
+
 }  // namespace oar

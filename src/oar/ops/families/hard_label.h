@@ -1,0 +1,71 @@
+// What losses of class numbers share.
+#pragma once
+
+#include <string_view>
+
+#include "oar/ops/core/operators.h"
+#include "oar/ops/families/count.h"
+#include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/masking.h"
+#include "oar/ops/gen/reduction.h"
+
+namespace oar {
+
+// `shape` is the label's, with the axis of classes.
+inline void check_hard_label(const Tensor& logits, const Tensor& label, const Shape& shape,
+                             int64_t axis) {
+  user_check(is_integral(label.dtype()), ErrorKind::InvalidType,
+             "label has dtype {}; class numbers are integers.\nhint: Cast it with "
+             "label.astype('int64'), or pass soft_label=True for probabilities.",
+             name_of(label.dtype()));
+  Shape expected = logits.shape();
+  expected[static_cast<size_t>(axis)] = 1;
+  user_check(shape.rank() == logits.rank() && same(shape, expected), ErrorKind::InvalidArgument,
+             "label has shape {}; with scores of shape {} and classes along axis {} it must be {}.",
+             to_string(label.dims()), to_string(logits.dims()), axis, expected.str());
+}
+
+inline void check_hard_label(const Tensor& logits, const Tensor& label, int64_t axis) {
+  check_hard_label(logits, label, label.shape(), axis);
+}
+
+// Labels with those to be ignored replaced by class 0, and which ones count.
+struct HardLabel {
+  HardLabel(const Tensor& label, int64_t ignore_index)
+      : valid(not_equal(label, literal_index(ignore_index))),
+        safe(where(valid, label, literal(0))) {}
+  static Tensor literal_index(int64_t i) { return Tensor::scalar(i, DType::Int64, true); }
+  Tensor valid, safe;
+};
+
+struct Weighted {
+  Tensor loss;    // of each sample, before its weight
+  Tensor weight;  // of each sample; undefined where classes have none
+  Tensor valid;   // which samples count; undefined: all
+};
+
+// A sum of weights as a divisor: 1 where nothing counts, since the loss is then 0.
+inline Tensor divisor(const Tensor& total) {
+  return where(equal(total, literal(0)), literal(1), total);
+}
+
+inline Tensor reduce_weighted(const Weighted& w, std::string_view reduction, bool count_valid) {
+  Tensor loss = w.weight.defined() ? w.loss * w.weight : w.loss;
+  if (reduction == "none") return loss;
+  if (reduction == "sum") return sum(loss);
+  if (!w.weight.defined() && !count_valid) return mean(loss);
+  const Tensor wide = widened(loss);
+  const Tensor total =
+      w.weight.defined() ? sum(widened(w.weight)) : cast(sum(w.valid), wide.dtype());
+  return narrowed(sum(wide) / divisor(total), loss.dtype());
+}
+
+inline void check_weight(const Tensor& weight, Dim classes) {
+  if (!weight.defined()) return;
+  user_check(weight.rank() == 1 && same(weight.dim(0), classes), ErrorKind::InvalidArgument,
+             "weight has shape {}; it must hold one number for each of the {} classes.",
+             to_string(weight.dims()), classes.str());
+}
+
+}  // namespace oar

@@ -1,0 +1,24 @@
+// What records of random ops share.
+#pragma once
+
+#include "oar/ops/core/op_def.h"
+
+namespace oar {
+
+inline void check_shape(Dims shape) {
+  for (Dim d : shape)
+    user_check(d.is_symbolic() || d.word() >= 0, ErrorKind::InvalidArgument,
+               "the shape {} has a negative size.", to_string(shape));
+}
+
+inline Metas random_floats(Dims shape, std::optional<DType> dtype) {
+  check_shape(shape);
+  const DType type = dtype.value_or(default_dtype());
+  user_check(is_floating(type), ErrorKind::InvalidType,
+             "dtype is {}; random numbers of this kind are floats.", name_of(type));
+  return TensorMeta{type, Shape(shape)};
+}
+
+inline constexpr Trait kRandom = Trait::Random | Trait::NoGrad;
+
+}  // namespace oar
