@@ -3,6 +3,8 @@
 #include "oar/ops/gen/broadcast.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/exp_log.h"
+#include "oar/ops/gen/powers.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "autograd_util.h"
+#include "oar/ops/gen/exp_log.h"
 #include "oar/ops/gen/matmul.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/trigonometry.h"

@@ -1,6 +1,7 @@
 #include "autograd_util.h"
 #include "oar/autograd/transform.h"
 #include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/exp_log.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/trigonometry.h"
 

@@ -15,6 +15,7 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/exp_log.h"
 #include "oar/ops/gen/matmul.h"
+#include "oar/ops/gen/min_max.h"
 #include "oar/ops/gen/powers.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/relu.h"

@@ -16,10 +16,6 @@
 namespace oar {
 namespace {
 
-Scalar conjugate(const Scalar& s) {
-  return s.kind() == Scalar::Complex ? Scalar(std::conj(s.to_complex())) : s;
-}
-
 const OpDef exp_op = {
     .schema = "exp(Tensor x) -> Tensor",
     .brief = "e to the power of x.",

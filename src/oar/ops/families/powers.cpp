@@ -85,10 +85,6 @@ const OpDef pow_grad_op = {
         },
 };
 
-Scalar conjugate(const Scalar& s) {
-  return s.kind() == Scalar::Complex ? Scalar(std::conj(s.to_complex())) : s;
-}
-
 const OpDef square_op = {
     .schema = "square(Tensor x) -> Tensor",
     .brief = "x * x.",
