@@ -90,8 +90,9 @@ const OpDef masked_select_op = {
     .decompose = [](const args::masked_select& a) -> Made {
       check_mask(a.mask);
       const Shape shape = broadcast_shapes(a.x.shape(), a.mask.shape());
-      const Tensor mask = broadcast_to(a.mask, shape);
-      return index_get(broadcast_to(a.x, shape), {mask});
+      const Tensor flat = reshape(broadcast_to(a.x, shape), {shape.numel()});
+      const Tensor mask = reshape(broadcast_to(a.mask, shape), {shape.numel()});
+      return index_take(flat, {slice_view(nonzero(mask), SliceIndex().all().at(0))});
     },
     .vjp = [](const vjp::masked_select& v) -> Grads {
       const Shape shape = broadcast_shapes(v.x.shape(), v.mask.shape());
