@@ -220,6 +220,8 @@ class Attributes:
 
     def _of_tensor(self, value: Tensor, name: str) -> Any:
         cls = type(value)
+        if id(value) in self.world.numbers:
+            raise Decline(f"it reads {name} of a number that depends on a tensor")
         raw = self.world.class_attribute(cls, name)
         if type(raw) in _FUNCTIONS:
             return types.MethodType(raw, value)

@@ -16,6 +16,8 @@ from oar.jit._interpret.world import ABSENT, Decline, Raised, is_known_by_value
 def _class_of(m: Machine, value: Any) -> type:
     if isinstance(value, Generator):
         raise Decline("it asks for the class of a generator")
+    if id(value) in m.world.numbers:
+        return m.world.numbers[id(value)]
     if m.world.is_input(value):
         return type(m.world.inputs[id(value)])
     cls = type(value)

@@ -37,7 +37,6 @@ class Forks(Numbers, Machine):
         super().__init__()
         self._stops: dict[int, frozenset[int]] = {}  # by id of a frame: where its region ends
         self.twins: dict[Any, dict[int, int]] = {}  # by code: tests at the end of loops, and the same at their beginning
-        self.raised: list[Tensor] = []  # conditions under which the region that is interpreted has raised
         self._raised_around: list[list[Tensor]] = []
         self._before: list[dict[int, Any]] = []  # by region: the objects that were there when it began
         self._trail: list[Any] = []  # the ways that lead to the region that is interpreted

@@ -101,6 +101,8 @@ class Iteration(Attributes):
         raise NotImplementedError
 
     def rows_of(self, value: Tensor) -> list:
+        if id(value) in self.world.numbers:
+            raise Decline("it goes over a number")
         if value.ndim == 0:
             raise Raised(TypeError("a 0-d tensor cannot be iterated over."))
         count = value.shape[0]

@@ -13,6 +13,9 @@ __all__ = ["Numbers"]
 
 _DTYPES: dict[Any, str] = {bool: "bool", int: "int64", float: "float64"}
 _ARITHMETIC = frozenset({"+", "-", "*"})
+# Python's integers have no end. Those that a program computes are exact as 64-bit numbers, and as floats, within this.
+_LARGEST = 2**53
+_SMALL = 2**20  # added in every round of a loop, it stays within the largest
 
 
 class Numbers(Operators):
@@ -21,6 +24,7 @@ class Numbers(Operators):
     def __init__(self) -> None:
         super().__init__()
         self._tags: dict[int, tuple[Tensor, type]] = {}
+        self.raised: list[Tensor] = []  # conditions under which the region that is interpreted has raised
 
     def kind_of(self, value: Any) -> type | None:
         """bool, int or float for a number; None for everything else, plain tensors among it."""
@@ -43,6 +47,8 @@ class Numbers(Operators):
         if isinstance(value, Tensor):
             return value
         if type(value) in _DTYPES:
+            if type(value) is int and abs(value) > _LARGEST:
+                raise Decline("a large integer depends on the value of a tensor")
             return _C.ops.assign(_C.make_tensor(value, _DTYPES[type(value)]))
         raise Decline(f"a {type(value).__name__} depends on the value of a tensor")
 
@@ -64,12 +70,19 @@ class Numbers(Operators):
                 raise Decline(f"it computes {symbol} of numbers that depend on tensors")
             kind = float if float in kinds else int
             left, right = (_C.ops.cast(self.as_tensor(v), _DTYPES[kind]) for v in (a, b))
-            return self.tagged(super().binary(symbol, left, right), kind)
+            made = self.tagged(super().binary(symbol, left, right), kind)
+            if kind is int and (symbol == "*" or not any(type(v) is int and abs(v) < _SMALL for v in (a, b))):
+                self._check_range(super().binary(symbol, _C.ops.cast(left, "float64"), _C.ops.cast(right, "float64")))
+            return made
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             a = self._like(a, b) if self.is_tagged(a) else a
             b = self._like(b, a) if self.is_tagged(b) else b
             return super().binary(symbol, a, b)
         raise Decline("it computes with a number that depends on a tensor")
+
+    def _check_range(self, exact: Tensor) -> None:
+        """The program is for calls whose integers stay within the largest; Python does the others."""
+        self.raised.append(_C.ops.greater_than(_C.ops.abs(exact), self.as_tensor(float(_LARGEST))))
 
     def inplace(self, symbol: str, a: Any, b: Any) -> Any:
         if self._tags and self.is_tagged(a):

@@ -203,6 +203,8 @@ class Operators(Calls):
         kind = type(key)
         if kind is _C.Dim:
             raise Decline("an open size is a key")
+        if id(key) in self.world.numbers:
+            raise Decline("a number that depends on a tensor is a key")
         if kind in IMMUTABLE or isinstance(key, (Tensor, type, types.FunctionType, types.ModuleType)):
             return
         if kind in (tuple, frozenset) or isinstance(key, tuple) and not self.world.has_python_method(kind, "__hash__"):
@@ -346,8 +348,10 @@ class Operators(Calls):
 
     def length(self, value: Any) -> Any:
         if isinstance(value, Tensor):
+            if id(value) in self.world.numbers:
+                raise Decline("it asks for the length of a number")
             if value.ndim == 0:
-                raise Raised(TypeError("len() of a 0-d tensor"))
+                raise Raised(TypeError("a 0-d tensor has no len()."))
             return value.shape[0]
         method = self.world.class_attribute(type(value), "__len__")
         if isinstance(method, types.FunctionType):
