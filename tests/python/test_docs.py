@@ -150,6 +150,19 @@ def test_the_list_of_missing_names_is_current(tmp_path):
     run(sys.executable, ROOT / "tools" / "missing_names.py", "--check", cwd=tmp_path)
 
 
+def test_no_name_that_exists_is_listed_as_missing():
+    text = (ROOT / "docs" / "from-paddle.md").read_text()
+    listed = re.findall(r"^\*\*`paddle([\w.]*)`\*\* \(.*?\n\n(.*?)\n(?=\n)", text, re.MULTILINE | re.DOTALL)
+    assert len(listed) > 20
+    found = []
+    for path, names in listed:
+        home = oar
+        for part in path.split(".")[1:]:
+            home = getattr(home, part, None)
+        found += [f"oar{path}.{name}" for name in re.findall(r"`(\w+)`", names) if hasattr(home, name)]
+    assert found == []
+
+
 def test_every_page_is_in_the_index():
     index = (ROOT / "docs" / "README.md").read_text()
     assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "README.md" and f"({page.name})" not in index] == []

@@ -35,6 +35,25 @@ def test_a_model_file_cannot_reach_memory(tmp_path, call, result):
         static.load_inference_model(str(tmp_path / "bad"), static.Executor())
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"format": "oar program", "version": 1, "feed": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"format": "oar program"}',
+        b'{"format": "oar program", "version": 1}',
+        b'{"format": "oar program", "version": 1, "feed": 5, "fetch": [], "names": {}}',
+        b'{"format": "oar program", "version": 1, "feed": [], "fetch": [[1]], "names": {}}',
+        b'{"format": "oar program", "version": 1, "feed": [], "fetch": [], "names": {"x": 1}}',
+        b'["oar program"]',
+        b"null",
+        b"\xff",
+    ],
+)
+def test_a_first_line_that_is_none_is_refused(line):
+    with pytest.raises(ValueError, match="no program of Oar|has version|first line"):
+        static.deserialize_program(line + b"\nprogram main() -> () {\n}\n")
+
+
 HUGE = {
     "rand": lambda x: oar.rand([BILLIONS, BILLIONS]) + x,
     "zeros": lambda x: oar.zeros([BILLIONS, BILLIONS]) + x,

@@ -170,6 +170,25 @@ def test_names_of_layers_are_not_kept():
     assert [layer.create_parameter([1]).name[-4:] for _ in range(2)] == [".w_0", ".w_1"]
 
 
+@pytest.mark.parametrize("kind", ["Momentum", "Adam", "AdamW", "Lamb"])
+def test_names_of_states_are_not_kept(kind):
+    def train(layer):
+        optimizer = getattr(oar.optimizer, kind)(parameters=layer.parameters())
+        layer(oar.ones([1, 2])).sum().backward()
+        optimizer.step()
+        return [name for name in optimizer.state_dict() if name.startswith(layer.weight.name)]
+
+    counts = oar.utils.unique_name.switch()
+    oar.utils.unique_name.switch(counts)
+    layer = oar.nn.Linear(2, 2)
+    first, second = train(layer), train(layer)
+    assert first and not set(first) & set(second)  # the next number
+    before = len(counts.ids)
+    names = [name for _ in range(10) for name in train(oar.nn.Linear(2, 2))]
+    assert len(counts.ids) == before
+    assert len(set(names)) == 10 * len(first)
+
+
 @pytest.mark.parametrize("fetch", [False, True])
 def test_static_programs_do_not_pile_up(fetch):
     from oar.static import variable

@@ -5,6 +5,7 @@ import os
 import pickle
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ from oar import static
 
 
 def refused(data, text):
-    start = time.time()
+    start = time.process_time()
     with pytest.raises(pickle.UnpicklingError, match=text):
         oar.load(io.BytesIO(data))
-    assert time.time() - start < 5
+    assert time.process_time() - start < 5
 
 
 def nested(opening, closing, levels):
@@ -56,6 +57,42 @@ def test_doubled_tuples_are_refused(doublings):
     refused(tuples, "elements; .* is the limit")
     lists = b"\x80\x04]" + b"".join(b"\x94]h" + bytes([i]) + b"ah" + bytes([i]) + b"a" for i in range(doublings)) + b"."
     refused(lists, "elements; .* is the limit")
+
+
+def long_number(value):
+    return b"\x8a\x0a" + value.to_bytes(10, "little", signed=True)
+
+
+EQUAL_HASHES = [k * ((1 << 61) - 1) for k in range(1, 1500)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pickle.dumps(dict.fromkeys(EQUAL_HASHES), 4),
+        pickle.dumps(dict.fromkeys(EQUAL_HASHES), 0),
+        pickle.dumps(set(EQUAL_HASHES), 4),  # elements one by one
+        pickle.dumps(set(EQUAL_HASHES), 2),  # set([...])
+        pickle.dumps(frozenset(EQUAL_HASHES), 4),
+        b"\x80\x02(" + b"".join(long_number(n) + b"N" for n in EQUAL_HASHES) + b"d.",
+        b"\x80\x02ccollections\nOrderedDict\n](" + b"".join(long_number(n) + b"N\x86" for n in EQUAL_HASHES) + b"e\x85R.",
+        pickle.dumps({(k, -(k << 40)): 0 for k in range(20_000)}, 4),  # what the hashes of tuples are is not looked at
+    ],
+    ids=["dictionary", "text", "set", "set of a list", "frozenset", "dict opcode", "pairs", "tuples"],
+)
+def test_many_keys_of_one_hash_are_refused(data):
+    refused(data, "numbers with the same hash|tuples of large numbers")
+
+
+def test_numbers_of_different_hashes_are_keys():
+    value = {**{k * 10**12: k for k in range(5000)}, **{k / 7: k for k in range(5000)}, float("nan"): 1, (1.5, "a"): 2}
+    for protocol in range(6):
+        assert oar.load(io.BytesIO(pickle.dumps([value, set(value)], protocol)))[0].keys() >= {5 * 10**12, 1 / 7}
+
+
+def test_copies_that_nobody_keeps_are_counted():
+    copies = b"h\x00h\x01\x85R0" * 10_000  # list(numbers), thrown away
+    refused(b"\x80\x04cbuiltins\nlist\n\x94](" + b"K\x01" * 10_000 + b"e\x94" + copies + b".", "elements; .* is the limit")
 
 
 def test_a_list_that_holds_itself_is_refused():
@@ -129,6 +166,16 @@ def test_saving_to_a_link_writes_its_target(tmp_path, name):
     oar.save([1], hanging)
     assert hanging.is_symlink() and oar.load(tmp_path / "far" / "new") == [1]
     assert sorted(os.listdir(tmp_path / "far")) == sorted([name, "new"])
+
+
+def test_a_pipe_is_written_to_and_read_from(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with ThreadPoolExecutor() as pool:
+        reader = pool.submit(oar.load, path)
+        oar.save({"a": [1, 2]}, path)
+        assert reader.result() == {"a": [1, 2]}
+    assert stat.S_ISFIFO(path.stat().st_mode) and os.listdir(tmp_path) == ["pipe"]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])

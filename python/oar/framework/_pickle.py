@@ -15,7 +15,7 @@ from collections import OrderedDict
 from typing import Any, BinaryIO
 
 from oar._lazy import np
-from oar.framework._pickle_limits import LimitError, check_limits
+from oar.framework._pickle_limits import LimitError, check_hashes, check_limits
 
 __all__ = ["restricted_load"]
 
@@ -102,6 +102,16 @@ def _bytes(kind: type, *arguments: Any) -> Any:
     return kind(*arguments)
 
 
+def _hashed(kind: type, *arguments: Any) -> Any:
+    """A set of values, or a dictionary of pairs."""
+    if not arguments:
+        return kind()
+    (values,) = arguments
+    pairs = issubclass(kind, dict) and not isinstance(values, dict)
+    check_hashes((key for key, _ in values) if pairs else values)
+    return kind(values)
+
+
 class _Call:
     """A function that a pickle may call and cannot change: it has no attributes to set."""
 
@@ -125,15 +135,17 @@ _ALLOWED: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): _Call(_no_array_type),
     ("numpy", "dtype"): _Call(_make_dtype),
     ("_codecs", "encode"): _Call(_encode),
-    ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "OrderedDict"): _Call(functools.partial(_hashed, OrderedDict)),
 }
 for _core in ("numpy.core", "numpy._core"):
     _ALLOWED[(f"{_core}.multiarray", "_reconstruct")] = _Call(_Array)
     _ALLOWED[(f"{_core}.multiarray", "scalar")] = _Call(_scalar)
     _ALLOWED[(f"{_core}.numeric", "_frombuffer")] = _Call(_from_buffer)
 for _module in ("builtins", "__builtin__"):
-    for _type in (tuple, list, dict, set, frozenset, complex):
+    for _type in (tuple, list, complex):
         _ALLOWED[(_module, _type.__name__)] = _type
+    for _type in (dict, set, frozenset):
+        _ALLOWED[(_module, _type.__name__)] = _Call(functools.partial(_hashed, _type))
     for _type in (bytearray, bytes):
         _ALLOWED[(_module, _type.__name__)] = _Call(functools.partial(_bytes, _type))
 

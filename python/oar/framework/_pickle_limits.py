@@ -2,21 +2,28 @@
 
 A pickle of a few hundred bytes can describe a tuple of 2 ** 100 elements, each level holding the one before it twice,
 or lists nested a million deep. Python's own functions (a hash, a comparison) then run for ever or overflow the stack.
-So the opcodes are read first, and a pickle beyond the limits is refused before anything is built.
+Numbers whose hashes are equal are found in a dictionary by comparing one with all others, so a million of them as keys
+take hours. So the opcodes are read first, and a pickle beyond the limits is refused before anything is built.
 """
 
 from __future__ import annotations
 
 import pickletools
+import struct
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from typing import Any, BinaryIO
 
-__all__ = ["MOST_LEVELS", "LimitError", "check_limits"]
+__all__ = ["MOST_LEVELS", "LimitError", "check_hashes", "check_limits"]
 
 MOST_LEVELS = 200
 # Elements that a walk over the whole meets, an object that is held twice being met twice.
 _MOST_ELEMENTS = 1_000_000
 _MOST_ELEMENTS_PER_OPCODE = 16
 _UNCOUNTED = 10**30  # sums stop here
+# Keys and elements of sets. Text has another hash in each process; numbers have the same everywhere.
+_MOST_OF_ONE_HASH = 1000
+_MOST_KEYS_WITH_NUMBERS = 10_000
 
 
 class LimitError(ValueError):
@@ -34,6 +41,32 @@ _LENGTH_BYTES = {
     pickletools.TAKEN_FROM_ARGUMENT8U: 8,
 }
 _MARK = object()
+_COMPOUND = object()  # stands for the hash of a key that holds large numbers
+
+
+class _Number(int):
+    """The hash of a number that is large or a fraction. The hashes of small integers differ."""
+
+
+def _number(name: str, argument: bytes) -> _Number | None:
+    if name in ("BINFLOAT", "FLOAT"):
+        fraction = struct.unpack(">d", argument)[0] if name == "BINFLOAT" else float(argument)
+        return _Number(hash(fraction)) if fraction == fraction else None  # the hashes of NaNs differ
+    value = int.from_bytes(argument, "little", signed=True) if name in ("LONG1", "LONG4") else int(argument.rstrip(b"L"))
+    return _Number(hash(value)) if abs(value) >= 1 << 31 else None
+
+
+_NUMBERS = {"BINFLOAT", "FLOAT", "LONG1", "LONG4", "LONG", "INT"}
+
+
+def _refuse_hash(count: int) -> None:
+    if count > _MOST_OF_ONE_HASH:
+        raise LimitError(f"more than {_MOST_OF_ONE_HASH} numbers with the same hash are keys or elements of sets")
+
+
+def check_hashes(values: Iterable[Hashable]) -> None:
+    """An error if a set of these values would compare too many of them with each other."""
+    _refuse_hash(max(Counter(map(hash, values)).values(), default=0))
 
 
 class _Reader:
@@ -89,6 +122,9 @@ class _Graph:
         self.memo: dict[int, Any] = {}
         self.sizes: dict[int, int] = {}  # by the container's id: elements that are no containers
         self.containers: list[list[Any]] = []  # keeps ids unique
+        self.calls: list[list[Any]] = []  # the containers among them that functions build
+        self.with_numbers: set[int] = set()  # ids of containers that hold large numbers, or what a function made of them
+        self.hashes: Counter[Any] = Counter()  # of keys
         self.opcodes = 0
 
     def run(self, file: BinaryIO) -> None:
@@ -105,8 +141,20 @@ class _Graph:
     def _fill(self, container: Any, items: list[Any]) -> None:
         if container is None:
             raise ValueError("elements are added to something that is no container")
-        container.extend(item for item in items if item is not None)
+        container.extend(item for item in items if isinstance(item, list))
         self.sizes[id(container)] = self.sizes.get(id(container), 0) + len(items)
+
+    def _has_numbers(self, item: Any) -> bool:
+        return isinstance(item, _Number) or id(item) in self.with_numbers
+
+    def _count_keys(self, keys: list[Any]) -> None:
+        for key in keys:
+            if self._has_numbers(key):
+                self.hashes[key if isinstance(key, _Number) else _COMPOUND] += 1
+                if isinstance(key, _Number):
+                    _refuse_hash(self.hashes[key])
+        if self.hashes[_COMPOUND] > _MOST_KEYS_WITH_NUMBERS:
+            raise LimitError(f"more than {_MOST_KEYS_WITH_NUMBERS} tuples of large numbers are keys or elements of sets")
 
     def _step(self, op: Any, argument: bytes) -> None:
         stack, name = self.stack, op.name
@@ -131,7 +179,13 @@ class _Graph:
             items = self._pop_to_mark() if name in ("APPENDS", "SETITEMS", "ADDITEMS") else [stack.pop()]
             if name == "SETITEM":
                 items.append(stack.pop())
+            if name in ("SETITEM", "SETITEMS"):
+                self._count_keys(items[1::2])  # the last ones come first
+            elif name == "ADDITEMS":
+                self._count_keys(items)
             self._fill(stack[-1], items)
+        elif name in _NUMBERS:
+            stack.append(_number(name, argument))
         else:
             self._make(op)
 
@@ -150,16 +204,25 @@ class _Graph:
             return
         made: list[Any] = []
         self.containers.append(made)
+        if op.name == "DICT":
+            self._count_keys(items[1::2])
+        elif op.name == "FROZENSET":
+            self._count_keys(items)
+        if op.name == "REDUCE":
+            self.calls.append(made)
+        if op.name in ("FROZENSET", "REDUCE") or any(map(self._has_numbers, items)):
+            self.with_numbers.add(id(made))
         self._fill(made, items)
         self.stack.append(made)
 
     def measure(self) -> tuple[int, int]:
-        """Levels of the deepest container, elements of the largest."""
+        """Levels of the deepest container; elements of the largest, or of all that functions walk over."""
         levels: dict[int, int] = {}
         elements: dict[int, int] = {}
         for container in self.containers:
             self._measure(container, levels, elements)
-        return max(levels.values(), default=0), max(elements.values(), default=0)
+        walked = sum(elements[id(call)] for call in self.calls)
+        return max(levels.values(), default=0), min(max([walked, *elements.values()]), _UNCOUNTED)
 
     def _measure(self, root: list[Any], levels: dict[int, int], elements: dict[int, int]) -> None:
         open_ids: set[int] = set()

@@ -16,16 +16,24 @@ Writer = Callable[[BinaryIO], object]
 
 
 class _Replacement:
-    """A new content for a path, written beside it. A link is followed; permissions of an old file stay."""
+    """A new content for a path, written beside it. A link is followed; permissions of an old file stay.
+
+    What is no file, such as a device or a named pipe, is written to: a file in its place would be something else.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = os.path.realpath(path)
         self.directory = os.path.dirname(self.path)
+        self.in_place = os.path.exists(self.path) and not os.path.isfile(self.path) and not os.path.isdir(self.path)
         self.temporary: str | None = None
         self.kept: str | None = None  # another name of the old file
         self.done = False
 
     def stage(self, writer: Writer) -> None:
+        if self.in_place:
+            with open(self.path, "wb") as file:
+                writer(file)
+            return
         os.makedirs(self.directory, exist_ok=True)
         handle, self.temporary = self._beside()
         with os.fdopen(handle, "wb") as file:
@@ -35,6 +43,8 @@ class _Replacement:
         os.chmod(self.temporary, self._mode())
 
     def put(self, keep_old: bool) -> None:
+        if self.in_place:
+            return
         assert self.temporary is not None
         if keep_old and os.path.isfile(self.path):
             handle, self.kept = self._beside()
@@ -88,7 +98,7 @@ def replace_files(writers: dict[str, Writer]) -> None:
     finally:
         for replacement in replacements.values():
             replacement.clean()
-    for directory in {replacement.directory for replacement in replacements.values()}:
+    for directory in {replacement.directory for replacement in replacements.values() if replacement.done}:
         _sync(directory)
 
 

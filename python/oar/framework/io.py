@@ -84,7 +84,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         configs: accepted for compatibility.
 
     The file is written beside its place, flushed to the disk, and moved there in one step. A link stays a link: the
-    file that it points to is replaced. An existing file's permissions stay.
+    file that it points to is replaced. An existing file's permissions stay. A named pipe or a device is written to.
 
     Examples:
         >>> import oar
@@ -230,7 +230,7 @@ def load(path: Any, **configs: Any) -> Any:
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError(f"load() takes a path or a file that is open for reading, not {type(path).__name__}.")
     path = os.fspath(path)
-    if not os.path.isfile(path):
+    if os.path.isdir(path) or not os.path.exists(path):
         problem = "is a folder" if os.path.isdir(path) else "does not exist"
         start = "" if os.path.isabs(path) else f" in {os.getcwd()}"
         raise ValueError(f"The path '{path}' given to load() is no file: it {problem}{start}.")

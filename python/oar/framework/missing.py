@@ -11,24 +11,32 @@ from typing import Any
 
 from oar import _C
 
-__all__ = ["explain_missing_names", "explain_missing_names_everywhere", "missing_error", "missing_text"]
+__all__ = [
+    "explain_missing_names",
+    "explain_missing_names_everywhere",
+    "missing_error",
+    "missing_text",
+    "paddle_names",
+]
 
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 _MARK = "_oar_explains_missing_names"
 
 
 @functools.lru_cache(maxsize=None)
-def _paddles_names() -> frozenset[str]:
-    """Paddle's public names without the leading ``paddle.``."""
-    names = set()
+def paddle_names() -> dict[str, list[str]]:
+    """Paddle's public names, by module or class."""
     with open(os.path.join(os.path.dirname(__file__), "paddle_names.txt"), encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    for line in lines:
-        module, _, members = line.partition(":")
-        module = module.removeprefix("paddle").removeprefix(".")
-        names.add(module)
-        names.update(f"{module}.{member}".removeprefix(".") for member in members.split())
-    return frozenset(names)
+        rows = [line.partition(":") for line in file.read().splitlines()]
+    return {home: members.split() for home, _, members in rows}
+
+
+@functools.lru_cache(maxsize=None)
+def _paddles_paths() -> frozenset[str]:
+    """The same as paths without the leading ``paddle.``."""
+    paths = set(paddle_names())
+    paths.update(f"{home}.{member}" for home, members in paddle_names().items() for member in members)
+    return frozenset(path.removeprefix("paddle").removeprefix(".") for path in paths)
 
 
 def _public_names(module: types.ModuleType | None) -> list[str]:
@@ -46,7 +54,7 @@ def _other_place(name: str) -> str:
 def missing_text(name: str, module: types.ModuleType | None) -> str:
     """What to tell someone who asks for ``paddle.foo.bar`` or ``oar.foo.bar``, of this module."""
     path, _, last = name.rpartition(".")
-    if name.partition(".")[2] in _paddles_names():
+    if name.partition(".")[2] in _paddles_paths():
         return f"Oar does not have {name} yet"
     library = name.partition(".")[0]
     elsewhere = _other_place(last)

@@ -11,6 +11,8 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from oar._framework import in_dynamic_mode
+
 __all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
 
 
@@ -68,6 +70,19 @@ def generate_within(owner: dict[str, int], key: str) -> str:
     number = owner.get(key, 0)
     owner[key] = number + 1
     return f"{_current.prefix}{key}_{number}"
+
+
+def generate_for(owner: Any, key: str) -> str:
+    """The next name for ``key``, which begins with the name of a tensor. The tensor counts, so nothing is left of it.
+
+    In static mode tensors of one name in two programs are one, and the generator counts for both.
+    """
+    if not in_dynamic_mode():
+        return generate(key)
+    counts = getattr(owner, "_name_counts", None)
+    if counts is None:
+        counts = owner._name_counts = {}
+    return generate_within(counts.setdefault(_current, {}), key)
 
 
 def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:

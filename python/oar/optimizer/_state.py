@@ -20,7 +20,7 @@ class OptimizerState:
     def _state_name(self, name: str, param: Tensor) -> str:
         """A new name for the state ``name`` of a parameter: what it has in state dicts."""
         own = "" if self._name is None else f"{self._name}_"
-        return unique_name.generate(f"{param.name}_{own}{name}")
+        return unique_name.generate_for(param, f"{param.name}_{own}{name}")
 
     def _state_tensor(self, name: str, param: Tensor) -> Tensor:
         """The state ``name`` of a parameter, made when asked for first."""

@@ -169,7 +169,7 @@ class Adam(Optimizer):
         for bucket in self._buckets:
             names = [param.name for param in bucket.params]
             if not self._share_a_clock(names):
-                name = unique_name.generate(f"{names[0]}_steps")
+                name = unique_name.generate_for(bucket.params[0], f"{names[0]}_steps")
                 betas = (bucket.options["beta1"], bucket.options["beta2"])
                 self._start_clock(names, _Clock(float(bucket.extra[1]), betas, name))
 

@@ -345,7 +345,7 @@ class Optimizer(OptimizerState):
     def _master_weight(self, param: Tensor) -> Tensor:
         master = self._master_weights.get(param.name)
         if master is None:
-            name = unique_name.generate(f"{param.name}_fp32_master")
+            name = unique_name.generate_for(param, f"{param.name}_fp32_master")
             source = param if oar.in_dynamic_mode() else oar.static.default_startup_program().global_block().var(param.name)
             master = persistent(lambda: source.detach().astype("float32"), name)
             self._master_weights[param.name] = master

@@ -126,6 +126,28 @@ def _input_order(executable: Any, feeds: list[str]) -> list[str]:
     return [plain.get(label, label) for label in executable.input_names]
 
 
+def _header(line: bytes) -> dict[str, Any]:
+    """The first line of a program's bytes, looked at before it is believed."""
+    try:
+        header = json.loads(line)
+        known = header["format"] == _FORMAT
+    except (ValueError, KeyError, TypeError, RecursionError):
+        known = False
+    if not known:
+        raise ValueError("these bytes are no program of Oar.")
+    if header.get("version") != _VERSION:
+        raise ValueError(f"the program has version {header.get('version')}; this Oar reads version {_VERSION}.")
+
+    def are_texts(values: Any) -> bool:
+        return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+    names = header.get("names")
+    named = isinstance(names, dict) and are_texts(list(names.values()))
+    if not (named and are_texts(header.get("feed")) and are_texts(header.get("fetch"))):
+        raise ValueError("the program's first line lacks its inputs, its results or their names; the file is damaged.")
+    return header
+
+
 def deserialize_program(data: bytes) -> Program:
     """The program that ``serialize_program`` wrote.
 
@@ -151,15 +173,7 @@ def deserialize_program(data: bytes) -> Program:
     if not isinstance(data, bytes):
         raise ValueError(f"a program is read from bytes, not from {type(data).__name__}.")
     line, _, text = data.partition(b"\n")
-    try:
-        header = json.loads(line)
-        known = header["format"] == _FORMAT
-    except (ValueError, KeyError, TypeError):
-        known = False
-    if not known:
-        raise ValueError("these bytes are no program of Oar.")
-    if header["version"] != _VERSION:
-        raise ValueError(f"the program has version {header['version']}; this Oar reads version {_VERSION}.")
+    header = _header(line)
     program = Program(_C.builder_from_text(text.decode(), {}, header["names"]))
     program._feed_names, program._fetch_names = list(header["feed"]), list(header["fetch"])
     return program
