@@ -7,6 +7,7 @@ set -euo pipefail
 folder=${1:?usage: tools/bench_peers.sh FOLDER}
 python=${OAR_PYTHON:-python3}
 mkdir -p "$folder"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check matplotlib # for the plots of the report
 for peer in torch:torch paddle:paddlepaddle; do
   name=${peer%%:*} package=${peer##*:}
   [ -x "$folder/$name/bin/python" ] || "$python" -m venv "$folder/$name"

@@ -19,6 +19,7 @@ if [ "${1:-}" != slow ]; then
   check files .venv/bin/python tools/check_files.py
   check isolation .venv/bin/python tools/check_isolation.py
   check python .venv/bin/ruff check --quiet .
+  check mypy .venv/bin/mypy
   check types .venv/bin/python tools/check_types.py
   check spelling tools/check_spelling.sh
 fi

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from check_common import ROOT, finish, project_files
 
-ORDER = ["base", "tensor", "device", "ops", "backend", "autograd", "nn", "ir", "runtime", "compiler",
+ORDER = ["base", "tensor", "device", "ops", "backend", "formats", "autograd", "nn", "ir", "runtime", "compiler",
          "extension",
          "distributed", "interop", "inference", "serving", "cli"]
 
@@ -46,6 +46,13 @@ def complaints(path: str, text: str) -> list[str]:
     return found
 
 
+def table_complaints(page: str, folders: set[str]) -> list[str]:
+    """What is wrong with the table of folders in docs/architecture.md, which is the only one."""
+    listed = re.findall(r"^\| \[`(\w+)/`\]\(\.\./src/oar/", page, re.MULTILINE)
+    wanted = [folder for folder in ORDER if folder in folders]
+    return [] if listed == wanted else [f"docs/architecture.md: the folders should be {wanted}, not {listed}"]
+
+
 def self_test() -> None:
     def wrong(path: str, *includes: str) -> int:
         return len(complaints(path, "".join(f'#include "{name}"\n' for name in includes)))
@@ -62,6 +69,9 @@ def self_test() -> None:
     assert wrong("misc/add.cpp") == 1
     assert wrong("ops/core/run.cpp", "oar/ops/families/window.h", "oar/ops/gen/add.h", "oar/ops/sharding/plan.h") == 1
     assert wrong("ops/families/conv.cpp", "oar/ops/families/window.h", "oar/ops/core/run.h") == 0
+    rows = "| [`base/`](../src/oar/base/README.md) | a |\n| [`ops/`](../src/oar/ops/README.md) | b |\n"
+    assert table_complaints(rows, {"base", "ops"}) == []
+    assert len(table_complaints(rows, {"base", "ops", "cli"})) == 1
     assert complaints("base/a.h", '\n#  include <oar/ir/b.h>\n')[0].startswith("src/oar/base/a.h:2:")
 
 
@@ -69,7 +79,11 @@ def main() -> None:
     self_test()
     root = Path("src/oar")
     files = [p for p in project_files(".h", ".cpp", ".inc") if p.is_relative_to(root)]
-    failures = 0
+    folders = {path.relative_to(root).parts[0] for path in files if len(path.relative_to(root).parts) > 1}
+    wrong_table = table_complaints((ROOT / "docs/architecture.md").read_text(), folders)
+    for complaint in wrong_table:
+        print(complaint, file=sys.stderr)
+    failures = len(wrong_table)
     for path in files:
         for complaint in complaints(str(path.relative_to(root)), (ROOT / path).read_text()):
             failures += 1

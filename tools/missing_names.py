@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from oar.framework.missing import paddle_names
+from oar._missing import paddle_names
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "from-paddle.md"

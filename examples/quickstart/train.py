@@ -4,7 +4,7 @@ Takes some seconds on a CPU, reads about 99 of 100 digits it has never seen righ
 
   digits.safetensors       the trained parameters, for predict.cpp or any other program
   digits_test.safetensors  the held-out images, their labels, and the probabilities found here
-  quickstart.png           some of those images with the network's answers, and the loss curve
+  quickstart.svg           some of those images with the network's answers, and the loss curve
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from picture import draw
 
 import oar
 from oar import nn
@@ -123,55 +124,6 @@ def probabilities(net: DigitNet, images: np.ndarray) -> np.ndarray:
         return nn.functional.softmax(net(oar.to_tensor(images)), axis=-1).numpy()
 
 
-def draw(path: Path, test: Digits, found: np.ndarray, losses: list[float]) -> bool:
-    """Draw some images with the answers, the least certain ones among them, and the loss curve."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("quickstart.png needs matplotlib: pip install matplotlib")
-        return False
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    ink, right, wrong, faint = "#22303c", "#2a9d8f", "#e76f51", "#d5dde3"
-    plt.rcParams.update({"font.size": 9, "text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": faint})
-    answers = found.argmax(axis=1)
-    by_certainty = np.argsort(found.max(axis=1))
-    sure = [int(np.flatnonzero((test.labels == digit) & (answers == digit))[digit]) for digit in range(10)]
-    figure = plt.figure(figsize=(11, 7.6), facecolor="white")
-    grid = figure.add_gridspec(3, 1, height_ratios=[1, 1, 0.9], hspace=0.28)
-    for row, chosen in ((0, sure), (1, by_certainty[:10].tolist())):
-        cells = grid[row].subgridspec(2, 10, height_ratios=[1, 0.55], hspace=0.06, wspace=0.25)
-        for column, index in enumerate(chosen):
-            good = answers[index] == test.labels[index]
-            picture = figure.add_subplot(cells[0, column])
-            picture.imshow(test.images[index, 0], cmap="Greys", interpolation="nearest")
-            picture.set(xticks=[], yticks=[])
-            picture.set_title(f"{answers[index]}", color=right if good else wrong, fontweight="bold", pad=3)
-            bars = figure.add_subplot(cells[1, column])
-            colours = [faint] * 10
-            colours[test.labels[index]] = right
-            if not good:
-                colours[answers[index]] = wrong
-            bars.bar(range(10), found[index], color=colours, width=0.85)
-            bars.set(ylim=(0, 1.05), yticks=[], xticks=range(10))
-            bars.tick_params(length=0, labelsize=6)
-            bars.spines[["top", "right", "left"]].set_visible(False)
-    curve = figure.add_subplot(grid[2])
-    smooth = np.convolve(losses, np.ones(15) / 15, mode="valid")
-    curve.plot(losses, color=faint, linewidth=0.8)
-    curve.plot(np.arange(len(smooth)) + 14, smooth, color=right, linewidth=1.8)
-    curve.set(yscale="log", xlabel="step", ylabel="loss", xlim=(0, len(losses)))
-    curve.spines[["top", "right"]].set_visible(False)
-    share = float((answers == test.labels).mean())
-    title = f"{share:.1%} of {len(test)} held-out digits read right"
-    figure.suptitle(title, x=0.125, y=1.0, ha="left", fontsize=15, fontweight="bold")
-    caption = "One of each digit, then the ten it was least sure of, with its probabilities"
-    figure.text(0.125, 0.945, caption, fontsize=10)
-    figure.savefig(path, dpi=130, bbox_inches="tight")
-    return True
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=15, help="passes over the training images (default 15)")
@@ -201,8 +153,8 @@ def main() -> None:
     oar.save(net.state_dict(), arguments.out / "digits.safetensors")
     held_out = {"images": test.images, "labels": test.labels, "probabilities": found.astype("float32")}
     oar.save(held_out, arguments.out / "digits_test.safetensors")
-    drawn = draw(arguments.out / "quickstart.png", test, found, losses)
-    written = ["digits.safetensors", "digits_test.safetensors"] + ["quickstart.png"] * drawn
+    draw(arguments.out / "quickstart.svg", test.images, test.labels, found, losses)
+    written = ["digits.safetensors", "digits_test.safetensors", "quickstart.svg"]
     print("Written:", ", ".join(str(arguments.out / name) for name in written))
     if share < 0.97:
         sys.exit("That is less than the 97 % this example is meant to reach.")

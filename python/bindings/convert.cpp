@@ -269,6 +269,11 @@ Ref as_array(PyObject* object) {
 
 }  // namespace
 
+// The same bits as another dtype of their width.
+static Tensor with_dtype(const Tensor& t, DType dtype) {
+  return Tensor::view_of(t->storage, t.dims(), t.strides(), t->data, dtype);
+}
+
 Tensor from_array(PyObject* array, bool copy) {
   auto hold = std::make_unique<BufferHold>();
   Ref exporter = Ref::borrow(array);
@@ -280,8 +285,9 @@ Tensor from_array(PyObject* array, bool copy) {
     const auto type = dtype_from_name(PyUnicode_AsUTF8(name.get()));
     if (!type) refuse_array(array);
     const Ref bits =
-        checked(PyObject_CallMethod(array, "view", "s", size_of(*type) == 2 ? "uint16" : "uint8"));
+        checked(PyObject_CallMethod(array, "view", "s", bits_of(*type) == 16 ? "uint16" : "uint8"));
     Tensor raw = from_array(bits.get(), true);
+    if (is_packed(*type)) return with_dtype(cast(raw, DType::UInt4), *type);
     return Tensor::view_of(raw->storage, raw.dims(), raw.strides(), raw->data, *type);
   }
   const Py_buffer& view = hold->view;
@@ -363,6 +369,10 @@ int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags)
     PyErr_SetString(PyExc_BufferError, "only a dense CPU tensor has a buffer.");
     return -1;
   }
+  if (is_packed(t.dtype())) {
+    PyErr_SetString(PyExc_BufferError, "elements that share bytes have no buffer; use x.numpy().");
+    return -1;
+  }
   lend(*t->storage);
   const auto item = static_cast<Py_ssize_t>(size_of(t.dtype()));
   auto* sizes = new Py_ssize_t[static_cast<size_t>(2 * t.rank() + 1)];
@@ -392,6 +402,18 @@ void release_buffer(PyObject*, Py_buffer* view) {
   conceal(lent->memory);
 }
 
+// One element per byte: of ml_dtypes' types where it is installed, else int8 or float32.
+static PyObject* packed_to_array(const Tensor& t) {
+  const Ref types(PyImport_ImportModule("ml_dtypes"));
+  const Ref type(types ? PyObject_GetAttrString(types.get(), name_of(t.dtype())) : nullptr);
+  if (!type) {
+    PyErr_Clear();
+    return to_array(cast(t, t.dtype() == DType::Float4E2M1FN ? DType::Float32 : DType::Int8), true);
+  }
+  const Ref bits = checked(to_array(cast(with_dtype(t, DType::UInt4), DType::UInt8), true));
+  return PyObject_CallMethod(bits.get(), "view", "O", type.get());
+}
+
 PyObject* to_array(const Tensor& t, bool copy) {
   read_content(t);
   if (t.kind() == Kind::Symbolic)
@@ -400,6 +422,7 @@ PyObject* to_array(const Tensor& t, bool copy) {
              "the values of {} cannot be read here.\nhint: A value is only at hand for dense CPU "
              "tensors outside of capture, jvp and vmap.",
              t.describe());
+  if (is_packed(t.dtype())) return packed_to_array(t);
   static PyObject* asarray = numpy_function("asarray");
   static PyObject* array = numpy_function("array");
   const Ref tensor(wrap(t));
@@ -421,7 +444,8 @@ PyObject* item(const Tensor& given) {
                "x.tolist() or x.numpy() for all of them, or reduce it first, e.g. x.mean().",
                t.describe());
     if (is_bool(t.dtype())) return PyBool_FromLong(t.item_int() != 0);
-    if (is_integral(t.dtype())) return PyLong_FromLongLong(t.item_int());
+    if (is_integral(t.dtype()) || t.dtype() == DType::Int4 || t.dtype() == DType::UInt4)
+      return PyLong_FromLongLong(t.item_int());
     const std::complex<double> value = load_element(t->data, t.dtype());
     return is_complex(t.dtype()) ? PyComplex_FromDoubles(value.real(), value.imag())
                                  : PyFloat_FromDouble(value.real());
@@ -429,6 +453,8 @@ PyObject* item(const Tensor& given) {
 }
 
 PyObject* to_list(const Tensor& t) {
+  if (is_packed(t.dtype()))
+    return to_list(cast(t, t.dtype() == DType::Float4E2M1FN ? DType::Float32 : DType::Int8));
   if (t.dtype() == DType::BFloat16 || size_of(t.dtype()) == 1) {
     if (is_floating(t.dtype())) return to_list(cast(t, DType::Float32));
   }

@@ -37,7 +37,9 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 }
 
 PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(name_of(code_of(self))); }
-PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(size_of(code_of(self))); }
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromLongLong(byte_count(1, code_of(self)));
+}
 PyObject* reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("O(s)", g_type, name_of(code_of(self)));
 }
@@ -52,7 +54,7 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject*) {
 
 PyGetSetDef kGetters[] = {
     {"name", get_name, nullptr, "The type's name, such as 'float32'.", nullptr},
-    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element, alone.", nullptr},
     {}};
 PyMethodDef kMethods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
 PyType_Slot kSlots[] = {{Py_tp_repr, reinterpret_cast<void*>(repr)},

@@ -86,7 +86,7 @@ CalledOp ask(const char* function, PyObject* about) {
 CalledOp called_as(const Op& op) {
   const Ref function(op_function(op));
   CalledOp called = ask("called_as", function.get());
-  return called.name.empty() ? CalledOp{op.name(), op.schema().str()} : called;
+  return called.name.empty() ? CalledOp{op.name(), op.schema().visible_str()} : called;
 }
 
 std::string called_function(const char* otherwise) {

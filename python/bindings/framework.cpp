@@ -5,10 +5,12 @@
 #include "oar/base/flags.h"
 #include "oar/base/interrupt.h"
 #include "oar/base/parallel.h"
+#include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/base/version.h"
 #include "oar/device/device.h"
 #include "oar/device/generator.h"
+#include "oar/formats/safetensors.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/trait_names.h"
@@ -77,7 +79,7 @@ PyObject* seed(PyObject*, PyObject* value) {
 PyObject* rng_state(PyObject*, PyObject*) {
   return guarded([&] {
     const LaunchNow now;
-    const RandomState s = generator::state();
+    const RandomState s = generator::state(devices::current());
     return Py_BuildValue("(KK)", s.seed, s.offset);
   });
 }
@@ -86,7 +88,7 @@ PyObject* put_rng_state(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "KK", &seed_value, &offset)) return nullptr;
   return guarded([&]() -> PyObject* {
     const LaunchNow now;
-    generator::set_state({seed_value, offset});
+    generator::set_state({seed_value, offset}, devices::current());
     Py_RETURN_NONE;
   });
 }
@@ -210,10 +212,11 @@ PyObject* op_records(PyObject*, PyObject*) {
       const OpDef& d = op->def();
       const Ref row = checked(Py_BuildValue(
           "{s:s,s:s,s:s,s:z,s:z,s:I,s:z,s:z,s:z,s:O,s:O}", "name", op->name().c_str(), "family",
-          op->family().c_str(), "schema", op->schema().str().c_str(), "brief", d.brief, "python",
-          d.python, "traits", static_cast<unsigned>(d.traits), "numpy", d.numpy, "dtypes", d.dtypes,
-          "inplace_of", op->inplace_of() ? op->inplace_of()->name().c_str() : nullptr, "has_vjp",
-          d.vjp ? Py_True : Py_False, "has_decompose", d.decompose ? Py_True : Py_False));
+          op->family().c_str(), "schema", op->schema().visible_str().c_str(), "brief", d.brief,
+          "python", d.python, "traits", static_cast<unsigned>(d.traits), "numpy", d.numpy, "dtypes",
+          d.dtypes, "inplace_of", op->inplace_of() ? op->inplace_of()->name().c_str() : nullptr,
+          "has_vjp", d.vjp ? Py_True : Py_False, "has_decompose",
+          d.decompose ? Py_True : Py_False));
       check(PyList_Append(list.get(), row.get()));
     }
     return list.release();
@@ -284,7 +287,7 @@ PyObject* op_samples(PyObject*, PyObject* args) {
         const Frame frame = sample.make(op.schema(), type, number++);
         Ref row = checked(PyList_New(0));
         size_t position = 0;
-        for (const Value& v : frame.args()) {
+        for (const Value& v : frame.args().first(op.schema().visible_count())) {
           const Ref argument(from_value(v));
           mark_fixed(argument.get(), sample, position++);
           check(PyList_Append(row.get(), argument.get()));
@@ -340,6 +343,32 @@ PyObject* nearest(PyObject*, PyObject* args) {
   });
 }
 
+// What the bytes of a safetensors file hold: ([(name, dtype, shape, begin, end)], metadata).
+PyObject* safetensors_index(PyObject*, PyObject* file) {
+  Py_buffer bytes;
+  if (PyObject_GetBuffer(file, &bytes, PyBUF_SIMPLE) != 0) return nullptr;
+  const ScopeGuard release([&] { PyBuffer_Release(&bytes); });
+  return guarded([&] {
+    const SafetensorsIndex index =
+        parse_safetensors({static_cast<const char*>(bytes.buf), static_cast<size_t>(bytes.len)});
+    Ref entries = checked(PyList_New(0)), metadata = checked(PyDict_New());
+    for (const SafetensorsIndex::Entry& entry : index.entries) {
+      Ref shape = checked(PyTuple_New(entry.shape.rank()));
+      for (int i = 0; i < entry.shape.rank(); ++i)
+        PyTuple_SET_ITEM(shape.get(), i, PyLong_FromLongLong(entry.shape[i].word()));
+      const Ref row = checked(Py_BuildValue("(NsOnn)", text(entry.name), entry.stored.c_str(),
+                                            shape.get(), static_cast<Py_ssize_t>(entry.begin),
+                                            static_cast<Py_ssize_t>(entry.end)));
+      check(PyList_Append(entries.get(), row.get()));
+    }
+    for (const auto& [key, value] : index.metadata) {
+      const Ref name = checked(text(key)), content = checked(text(value));
+      check(PyDict_SetItem(metadata.get(), name.get(), content.get()));
+    }
+    return checked(Py_BuildValue("(OO)", entries.get(), metadata.get())).release();
+  });
+}
+
 PyMethodDef kFunctions[] = {{"nearest_name", nearest, METH_VARARGS, nullptr},
                             {"get_flag", get_flag, METH_O, nullptr},
                             {"set_flag", put_flag, METH_VARARGS, nullptr},
@@ -365,6 +394,7 @@ PyMethodDef kFunctions[] = {{"nearest_name", nearest, METH_VARARGS, nullptr},
                             {"op_records", op_records, METH_NOARGS, nullptr},
                             {"trait_bits", trait_bits, METH_NOARGS, nullptr},
                             {"op_samples", op_samples, METH_VARARGS, nullptr},
+                            {"safetensors_index", safetensors_index, METH_O, nullptr},
                             {"validate_registry", validate, METH_NOARGS, nullptr},
                             {}};
 

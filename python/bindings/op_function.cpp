@@ -305,13 +305,14 @@ void CallFrame::fill_defaults(uint32_t given) {
 
 size_t parameter_named(const PyOp* self, PyObject* name) {
   const auto& parameters = self->op->schema().parameters;
-  for (size_t i = 0; i < parameters.size(); ++i)
+  const size_t visible = self->op->schema().visible_count();
+  for (size_t i = 0; i < visible; ++i)
     if (self->names[i] == name) return i;
-  for (size_t i = 0; i < parameters.size(); ++i)
+  for (size_t i = 0; i < visible; ++i)
     if (PyUnicode_Compare(self->names[i], name) == 0) return i;
   if (PyUnicode_Compare(name, g_name_keyword) == 0) return SIZE_MAX;
   std::vector<std::string> known;
-  for (const Parameter& p : parameters) known.push_back(p.name);
+  for (size_t i = 0; i < visible; ++i) known.push_back(parameters[i].name);
   const char* text = PyUnicode_AsUTF8(name);
   if (!text) throw PythonError{};
   const std::string nearest = nearest_name(text, known);
@@ -322,13 +323,14 @@ size_t parameter_named(const PyOp* self, PyObject* name) {
 // More arguments than there are. Sizes or axes one by one, x.reshape(2, 3), are the usual reason.
 [[noreturn]] void refuse_count(const Op& op, PyObject* const* args, size_t count) {
   const std::vector<Parameter>& parameters = op.schema().parameters;
+  const size_t visible = op.schema().visible_count();
   size_t list = 0;
-  while (list < parameters.size() && parameters[list].type != ArgType::Shape &&
+  while (list < visible && parameters[list].type != ArgType::Shape &&
          !(parameters[list].list && parameters[list].type == ArgType::Int))
     ++list;
-  bool loose = list < parameters.size();
+  bool loose = list < visible;
   for (size_t i = list; i < count; ++i) loose &= PyLong_Check(args[i]) != 0;
-  refuse_call(op, "it takes {} arguments, but {} are given.{}", parameters.size(), count,
+  refuse_call(op, "it takes {} arguments, but {} are given.{}", visible, count,
               loose ? oar::format(" Pass '{}' as one list.", parameters[list].name) : "");
 }
 
@@ -416,12 +418,12 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
     const auto* self = reinterpret_cast<PyOp*>(callable);
     const Op& op = *self->op;
     const auto& parameters = op.schema().parameters;
+    const size_t visible = op.schema().visible_count();
     auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
-    if (count > parameters.size() &&
-        !(count == parameters.size() + 1 &&
-          (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1]))))
+    if (count > visible &&
+        !(count == visible + 1 && (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1]))))
       refuse_count(op, args, count);
-    const size_t positional = std::min(count, parameters.size());
+    const size_t positional = std::min(count, visible);
     CallFrame frame(op);
     uint32_t given = 0;
     for (size_t i = 0; i < positional; ++i) {
@@ -444,7 +446,8 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
 }
 
 PyObject* op_repr(PyObject* self) {
-  return PyUnicode_FromFormat("<op %s>", reinterpret_cast<PyOp*>(self)->op->schema().str().c_str());
+  return PyUnicode_FromFormat("<op %s>",
+                              reinterpret_cast<PyOp*>(self)->op->schema().visible_str().c_str());
 }
 
 void op_dealloc(PyObject* self) {
@@ -469,13 +472,14 @@ PyObject* get_op_name(PyObject* self, void*) {
   return PyUnicode_FromString(reinterpret_cast<PyOp*>(self)->op->name().c_str());
 }
 PyObject* get_schema(PyObject* self, void*) {
-  return PyUnicode_FromString(reinterpret_cast<PyOp*>(self)->op->schema().str().c_str());
+  return PyUnicode_FromString(reinterpret_cast<PyOp*>(self)->op->schema().visible_str().c_str());
 }
-// (type, name, default or None) of every parameter.
+// (type, name, default or None) of every parameter that users see.
 Ref parameter_list(const Op& op) {
   const std::vector<Parameter>& parameters = op.schema().parameters;
-  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(parameters.size())));
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  const size_t visible = op.schema().visible_count();
+  Ref list = checked(PyList_New(static_cast<Py_ssize_t>(visible)));
+  for (size_t i = 0; i < visible; ++i) {
     const Parameter& p = parameters[i];
     Ref item = checked(Py_BuildValue("(ssz)", p.type_text().c_str(), p.name.c_str(),
                                      p.has_default ? p.default_text.c_str() : nullptr));
@@ -489,10 +493,10 @@ PyObject* get_doc(PyObject* self, void*) {
     const Op* base = op.inplace_of();
     const Ref module = checked(PyImport_ImportModule("oar._docs"));
     const Ref parameters = parameter_list(op);
-    return PyObject_CallMethod(module.get(), "op_doc", "ssssssO", op.name().c_str(),
-                               (base ? base : &op)->name().c_str(), op.family().c_str(),
-                               op.def().brief ? op.def().brief : "", op.schema().str().c_str(),
-                               op.def().dtypes, parameters.get());
+    return PyObject_CallMethod(
+        module.get(), "op_doc", "ssssssO", op.name().c_str(), (base ? base : &op)->name().c_str(),
+        op.family().c_str(), op.def().brief ? op.def().brief : "",
+        op.schema().visible_str().c_str(), op.def().dtypes, parameters.get());
   });
 }
 PyObject* get_signature(PyObject* self, void*) {

@@ -405,13 +405,13 @@ const TrainedProgram& trained_program_of(PyObject* object) {
 }
 
 std::optional<std::vector<Tensor>> run_or_unmet(const TrainedProgram& program, TensorList inputs) {
-  const RandomState before = generator::state();
+  const generator::Places before;
   try {
     const GilRelease release;
     return program.run(inputs);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Interrupted || error.kind() == ErrorKind::Internal) throw;
-    generator::set_state(before);
+    before.restore();
   }
   PyErr_SetNone(unmet_error());
   return std::nullopt;

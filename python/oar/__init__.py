@@ -8,45 +8,59 @@
 
 from oar import _C  # isort: skip
 from oar._C import (  # noqa: F401
-    ArgumentTypeError, Dim, Tensor, bfloat16, bool, complex64, complex128, dtype, float8_e4m3fn, float8_e5m2, float16,
-    float32, float64, int8, int16, int32, int64, uint8)
-from oar import _registry
+    ArgumentTypeError, Dim, Tensor, bfloat16, bool, complex64, complex128, dtype, float4_e2m1fn, float8_e4m3fn,
+    float8_e5m2, float16, float32, float64, int4, int8, int16, int32, int64, uint4, uint8)
+from oar import _missing, _registry
+from oar._lazy import LazyNames as _LazyNames
 
+# Parts that many programs never touch are imported when they are first asked for: `import oar` is quick.
+_lazy_names = _LazyNames(
+    "oar",
+    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "decomposition", "device", "distributed", "framework",
+     "func", "geometric", "incubate", "inference", "io", "jit", "metric", "nn", "optimizer", "pir", "pir_utils",
+     "profiler", "regularizer", "static", "tensor", "utils", "vision"),
+    {"oar.autograd": ("grad", "ir_backward"),
+     "oar.framework": ("ParamAttr", "Parameter", "create_parameter", "load", "save"),
+     "oar.nn.initializer": ("LazyGuard",),
+     "oar.static.program": ("disable_static", "enable_static")})
+
+_missing.find_modules()
 _registry.attach_tensor_methods(Tensor)
 globals().update(_registry.functions_of("oar"))
 
 from oar._creation import (  # noqa: E402,F401
     arange, empty, empty_like, eye, from_dlpack, linspace, logspace, normal, randint, to_dlpack, to_tensor)
 from oar._framework import (  # noqa: E402,F401
-    CPUPlace, CUDAPinnedPlace, CUDAPlace, check_shape, finfo, get_cuda_rng_state, get_default_dtype,
-    get_device, get_flags, get_num_threads, get_rng_state, iinfo, in_dynamic_mode, is_compiled_with_cinn,
-    is_compiled_with_cuda, is_compiled_with_rocm, is_compiled_with_xpu, is_complex, is_floating_point, is_integer,
-    is_tensor, numel, rank, seed, set_default_dtype, set_device, set_flags, set_num_threads, set_printoptions,
-    set_rng_state, shape, version)
+    get_cuda_rng_state, get_default_dtype, get_flags, get_num_threads, get_rng_state, in_dynamic_mode, seed,
+    set_default_dtype, set_flags, set_num_threads, set_printoptions, set_rng_state, version)
+from oar._places import (  # noqa: E402,F401
+    CPUPlace, CUDAPinnedPlace, CUDAPlace, get_device, is_compiled_with_cinn, is_compiled_with_cuda,
+    is_compiled_with_rocm, is_compiled_with_xpu, set_device)
+from oar._questions import (  # noqa: E402,F401
+    check_shape, finfo, iinfo, is_complex, is_floating_point, is_integer, is_tensor, numel, rank, shape)
 from oar._functions import *  # noqa: E402,F401,F403
 from oar._layout import *  # noqa: E402,F401,F403
+from oar._split import *  # noqa: E402,F401,F403
 from oar._random import *  # noqa: E402,F401,F403
 from oar._math import *  # noqa: E402,F401,F403
 from oar._search import *  # noqa: E402,F401,F403
 from oar._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402,F401
-from oar import _diagonal, _tensor  # noqa: E402,F401
+from oar import _diagonal, _tensor, _variable  # noqa: E402,F401
 from oar import linalg  # noqa: E402,F401
 from oar import _math_methods  # noqa: E402,F401
-from oar import autograd  # noqa: E402
-from oar.autograd import grad  # noqa: E402,F401
-from oar import framework, func, nn, regularizer  # noqa: E402,F401
-from oar.framework import ParamAttr, Parameter, create_parameter, load, save  # noqa: E402,F401
-from oar.static.program import disable_static, enable_static  # noqa: E402
-from oar import amp, geometric, incubate, io, jit, metric, optimizer, profiler, static, utils  # noqa: E402,F401
-from oar import base, decomposition, device, distributed, inference, pir, pir_utils, tensor, vision  # noqa: E402,F401
-from oar.autograd import ir_backward  # noqa: E402,F401
-from oar import _C_ops, _legacy_C_ops  # noqa: E402,F401
-from oar.nn.initializer import LazyGuard  # noqa: E402,F401
-
-from oar.framework.missing import explain_missing_names_everywhere as _explain_missing_names  # noqa: E402
-
-nn.functional.attach(_registry.functions_of("oar.nn.functional"))
 
 __version__ = _C.version
 
-_explain_missing_names("oar")
+
+def __getattr__(name: str):
+    if name in _lazy_names:
+        return _lazy_names.load(name)
+    if name == "__all__":  # `from oar import *` takes the names that are not imported yet, too
+        return [public for public in __dir__() if not public.startswith("_")]
+    import sys
+
+    raise _missing.missing_error(name, sys.modules["oar"], 2)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_lazy_names})

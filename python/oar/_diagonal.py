@@ -95,6 +95,5 @@ def fill_diagonal_tensor_(
     return ops.copy_into(x, ops.diagonal_scatter(x, y, offset, dim1, dim2))
 
 
-Tensor.fill_diagonal_ = fill_diagonal_
-Tensor.fill_diagonal_tensor = fill_diagonal_tensor
-Tensor.fill_diagonal_tensor_ = fill_diagonal_tensor_
+for _function in (fill_diagonal_, fill_diagonal_tensor, fill_diagonal_tensor_):
+    setattr(Tensor, _function.__name__, _function)

@@ -161,4 +161,5 @@ def _filling(op):
 
 
 index_fill, index_fill_ = _filling(ops.index_fill), _filling(ops.index_fill_)
-Tensor.index_fill, Tensor.index_fill_ = index_fill, index_fill_
+for _function in (index_fill, index_fill_):
+    setattr(Tensor, _function.__name__, _function)

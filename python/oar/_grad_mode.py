@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar
 
 from oar import _C
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal, TypeVar
+
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Mode:
@@ -35,6 +37,8 @@ class _Mode:
         return False
 
     def __call__(self, func: _Function) -> _Function:
+        import inspect
+
         make = type(self)
         if inspect.isgeneratorfunction(func):
             @functools.wraps(func)
@@ -53,7 +57,7 @@ class _Mode:
             def wrapper(*args, **kwargs):
                 with make():
                     return func(*args, **kwargs)
-        return wrapper
+        return wrapper  # type: ignore[return-value]
 
 
 class no_grad(_Mode):  # noqa: N801
@@ -120,7 +124,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
         def wrapper(*args, **kwargs):
             with set_grad_enabled(mode):
                 return func(*args, **kwargs)
-        return wrapper
+        return wrapper  # type: ignore[return-value]
 
 
 def is_grad_enabled() -> bool:

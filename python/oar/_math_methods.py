@@ -1,11 +1,11 @@
 """Math functions written in Python as methods of Tensor."""
 
-from oar import _framework, _functions, _math, _search, linalg
+from oar import _functions, _math, _questions, _search, linalg
 from oar._C import Tensor
 
 _FROM = ((_math, _math.TENSOR_METHODS), (_search, _search.TENSOR_METHODS),
          (linalg, ("corrcoef", "cov", "matrix_power", "multi_dot", "norm")),
-         (_functions, ("is_empty", "nonzero")), (_framework, ("is_complex", "is_floating_point", "is_integer")))
+         (_functions, ("is_empty", "nonzero")), (_questions, ("is_complex", "is_floating_point", "is_integer")))
 for _module, _names in _FROM:
     for _name in _names:
         if _name not in Tensor.__dict__:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oar import _C
 from oar._C import Tensor, ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal", "log_normal_", "normal_", "randn",

@@ -12,7 +12,10 @@ def python_type(schema_type: str, broadcasts: bool) -> str:
 
     An op that broadcasts takes numbers where it reads tensors.
     """
-    word, elements, listed, optional = re.fullmatch(r"(\w+)(?:\(\w!?\))?(\??)(\[\])?(\??)", schema_type).groups()
+    found = re.fullmatch(r"(\w+)(?:\(\w!?\))?(\??)(\[\])?(\??)", schema_type)
+    if found is None:
+        raise ValueError(f"{schema_type!r} is no type of a schema.")
+    word, elements, listed, optional = found.groups()
     if not listed:
         elements, optional = "", elements or optional
     number = broadcasts and word == "Tensor" and not listed and "!" not in schema_type

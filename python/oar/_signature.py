@@ -93,7 +93,8 @@ def _public_function(frame: types.FrameType | None) -> types.FunctionType | None
     found = None
     while frame is not None and not is_users_file(frame.f_code.co_filename):
         code = frame.f_code
-        function = inspect.unwrap(frame.f_globals.get(code.co_name))
+        named: Any = frame.f_globals.get(code.co_name)
+        function = inspect.unwrap(named)
         if getattr(function, "__code__", None) is code:
             if _is_public(function, frame.f_globals):
                 found = function

@@ -6,36 +6,9 @@ import builtins
 
 from oar import _C, _printing
 from oar._C import Tensor, ops
-from oar._framework import place_of, sizes_tensor
-
-
-class TensorHookRemoveHelper:
-    """Takes a gradient hook off again."""
-
-    def __init__(self, tensor: Tensor, hook_id: int):
-        self._tensor, self._id = tensor, hook_id
-
-    def remove(self) -> builtins.bool:
-        return self._tensor._remove_hook(self._id)
-
-
-def register_hook(self, hook) -> TensorHookRemoveHelper:
-    """Calls ``hook(grad)`` when the gradient of this tensor is known; what it returns replaces it.
-
-    Args:
-        hook: a function of the gradient.
-
-    Examples:
-        >>> import oar
-        >>> x = oar.to_tensor([1.0], stop_gradient=False)
-        >>> handle = x.register_hook(lambda gradient: gradient * 10)
-        >>> (x * 2).backward()
-        >>> x.grad.tolist()
-        [20.0]
-        >>> handle.remove()
-        True
-    """
-    return TensorHookRemoveHelper(self, self._add_hook(hook))
+from oar._hooks import register_backward_hook, register_hook
+from oar._places import place_of
+from oar._questions import sizes_tensor
 
 
 def clone(self) -> Tensor:
@@ -414,7 +387,7 @@ def copy_deep(self, memo) -> Tensor:
         raise RuntimeError("only leaves can be deep-copied; use x.detach() or x.clone() first.")
     twin = ops.assign(self.detach())
     if type(self) is not Tensor:
-        twin = Tensor.__new__(type(self), twin)
+        twin = Tensor.__new__(type(self), twin)  # type: ignore[call-arg]
     memo[id(self)] = twin
     twin.stop_gradient = self.stop_gradient
     twin.persistable = self.persistable
@@ -425,7 +398,7 @@ def copy_deep(self, memo) -> Tensor:
 
 def rebuild(cls, data, dtype_name, stop_gradient, state):
     """For pickles: a tensor from its bits."""
-    t = _from_bits(data, dtype_name)
+    t = from_bits(data, dtype_name)
     if cls is not Tensor:
         t = Tensor.__new__(cls, t)
     t.stop_gradient = stop_gradient
@@ -433,7 +406,21 @@ def rebuild(cls, data, dtype_name, stop_gradient, state):
     return t
 
 
-def _from_bits(data, dtype_name: str) -> Tensor:
+# Several elements share a byte.
+PACKED_DTYPES = ("int4", "uint4", "float4_e2m1fn")
+
+
+def bits_of(t: Tensor):
+    """An array from which ``from_bits`` makes the tensor again; of packed dtypes one element per byte."""
+    t = t.detach().contiguous()
+    if t.dtype.name in PACKED_DTYPES:
+        t = ops.cast(ops.bitcast(t, "uint4"), "uint8")
+    return t.numpy()
+
+
+def from_bits(data, dtype_name: str) -> Tensor:
+    if dtype_name in PACKED_DTYPES:
+        return ops.bitcast(ops.cast(_C.make_tensor(data, "uint8"), "uint4"), dtype_name)
     if dtype_name == "bfloat16" or dtype_name.startswith("float8"):
         import ml_dtypes
         data = data.view(getattr(ml_dtypes, dtype_name))
@@ -441,15 +428,16 @@ def _from_bits(data, dtype_name: str) -> Tensor:
 
 
 def reduce(self, protocol):
-    return rebuild, (type(self), self.detach().contiguous().numpy(), self.dtype.name, self.stop_gradient,
-                     dict(self.__dict__))
+    return rebuild, (type(self), bits_of(self), self.dtype.name, self.stop_gradient, dict(self.__dict__))
 
 
 def summarised(t: Tensor):
     """The values as NumPy shows them; 16- and 8-bit floats by their numbers, not their bits."""
     name = t.dtype.name
-    if name == "bfloat16" or name.startswith("float8"):
+    if name == "bfloat16" or name.startswith(("float8", "float4")):
         t = ops.cast(t, "float32")
+    elif name in PACKED_DTYPES:
+        t = ops.cast(t, "int8")
     return t.numpy()
 
 
@@ -477,19 +465,7 @@ def inplace_assign(self, other: Tensor) -> Tensor:
     return self
 
 
-def register_backward_hook(self, hook) -> builtins.bool:
-    """Calls ``hook()`` whenever a leaf has received its gradient."""
-    if self.stop_gradient or not self.is_leaf:
-        raise ValueError("a backward hook is for leaves that ask for their gradient; use register_hook for others.")
-
-    def call(grad):
-        hook()
-
-    self.register_hook(call)
-    return True
-
-
-_METHODS = {
+_METHODS: dict[str, object] = {
     "_inplace_assign": inplace_assign, "_register_backward_hook": register_backward_hook,
     "_use_gpudnn": lambda self, use: self,  # a wish about a library of GPUs
     "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
@@ -502,14 +478,14 @@ _METHODS = {
     "__deepcopy__": copy_deep, "__reduce_ex__": reduce, "__repr__": show, "__str__": show,
     "_share_data_with": share_data_with,
 }
+_METHODS.update({
+    "T": property(transposed), "mT": property(matrix_transposed), "itemsize": property(element_size),
+    "place": property(lambda self: place_of(self._device), doc="The device that holds the elements."),
+    "data": property(lambda self: self, lambda self, value: self._become(value),
+                     doc="The tensor itself; assigning replaces its content."),
+    "grad_fn": property(lambda self: self._grad_node, doc="The name of the op that computed it, or None for a leaf."),
+    "_is_initialized": lambda self: True,
+    "__array_priority__": 1000.0,  # array * tensor is the tensor's business, and a tensor
+})
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
-Tensor.__array_priority__ = 1000.0  # array * tensor is the tensor's business, and a tensor
-Tensor.T = property(transposed)
-Tensor.mT = property(matrix_transposed)
-Tensor.place = property(lambda self: place_of(self._device), doc="The device that holds the elements.")
-Tensor.data = property(lambda self: self, lambda self, value: self._become(value),
-                       doc="The tensor itself; assigning replaces its content.")
-Tensor.grad_fn = property(lambda self: self._grad_node, doc="The name of the op that computed it, or None for a leaf.")
-Tensor.itemsize = property(element_size)
-Tensor._is_initialized = lambda self: True

@@ -9,6 +9,7 @@
 #include "oar/compiler/region_runs.h"
 #include "oar/ops/core/autocast.h"
 #include "oar/ops/core/profile.h"
+#include "oar/ops/families/quantisation.h"
 #include "oar/ops/families/selected_rows.h"
 #include "oar/ops/sharding/bind.h"
 #include "oar/tensor/allocator.h"
@@ -25,6 +26,7 @@ __attribute__((constructor)) void start() {
   null::register_device();
   install_profile_layer();
   install_autocast_layer();
+  install_quantised_layer();
   install_autograd_layers();
   install_selected_rows_layer();
   install_planning_layer();

@@ -5,12 +5,13 @@
 
 #include <string>
 
+#include "oar/base/format.h"
 #include "oar/device/device.h"
 
 namespace oar {
 
 inline std::string plugin_path(const std::string& name) {
-  return std::string(OAR_TEST_PLUGINS) + "/" + name + ".so";
+  return format("{}/{}.so", OAR_TEST_PLUGINS, name);
 }
 
 // Loads the plug-in at first use.

@@ -82,9 +82,10 @@ TEST(DLPack, EveryDTypeRoundTrips) {
   EXPECT_EQ(managed->dl_tensor.dtype.code, 5);
   EXPECT_EQ(managed->dl_tensor.dtype.bits, 64);
   managed->deleter(managed);
-  const std::pair<DType, int> codes[] = {{DType::Bool, 6},        {DType::UInt8, 1},
-                                         {DType::BFloat16, 4},    {DType::Float8E4M3FN, 10},
-                                         {DType::Float8E5M2, 12}, {DType::Int64, 0}};
+  const std::pair<DType, int> codes[] = {
+      {DType::Bool, 6},          {DType::UInt8, 1},       {DType::BFloat16, 4},
+      {DType::Float8E4M3FN, 10}, {DType::Float8E5M2, 12}, {DType::Int64, 0},
+      {DType::Int4, 0},          {DType::UInt4, 1},       {DType::Float4E2M1FN, 17}};
   for (const auto& [dtype, code] : codes) {
     managed = to_dlpack(Tensor::empty({2}, dtype));
     EXPECT_EQ(managed->dl_tensor.dtype.code, code) << name_of(dtype);
@@ -188,7 +189,7 @@ TEST(DLPack, RefusesWhatItCannotHold) {
                  [](Versioned& f) { f.tensor().dtype = {dlpack::kUInt, 16, 1}; });
   expect_refused(ErrorKind::InvalidType,
                  [](Versioned& f) { f.tensor().dtype = {dlpack::kFloat, 32, 4}; });
-  expect_refused(ErrorKind::InvalidType, [](Versioned& f) { f.tensor().dtype = {17, 4, 1}; });
+  expect_refused(ErrorKind::InvalidType, [](Versioned& f) { f.tensor().dtype = {16, 6, 1}; });
   expect_refused(ErrorKind::InvalidType,
                  [](Versioned& f) { f.tensor().dtype = {dlpack::kComplex, 32, 1}; });
   expect_refused(ErrorKind::InvalidArgument, [](Versioned& f) { f.tensor().ndim = -1; });

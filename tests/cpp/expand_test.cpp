@@ -17,7 +17,7 @@ size_t calls_of(const Program& program, std::string_view op) {
 
 Program expanded(const std::string& text) {
   Program program = parse_program(text);
-  EXPECT_TRUE(expand(program));
+  EXPECT_TRUE(run_pass(pass_named("expand"), program));
   EXPECT_EQ(verify(program), std::vector<std::string>());
   return program;
 }
@@ -41,7 +41,7 @@ TEST(Expand, LeavesCallsThatKernelsTake) {
 
 TEST(Expand, ASecondTimeFindsNothing) {
   Program program = expanded(kVecdots);
-  EXPECT_FALSE(expand(program));
+  EXPECT_FALSE(run_pass(pass_named("expand"), program));
 }
 
 TEST(Expand, LeavesKernelsAndViewsAlone) {
@@ -50,7 +50,7 @@ TEST(Expand, LeavesKernelsAndViewsAlone) {
   %b = transpose(%a, perm=[1, 0]) : float32[8, 4]
 })";
   Program program = parse_program(text);
-  EXPECT_FALSE(expand(program));
+  EXPECT_FALSE(run_pass(pass_named("expand"), program));
   EXPECT_EQ(program.body.instructions.size(), 2u);
 }
 
@@ -58,7 +58,7 @@ TEST(Expand, WaitsForOpenSizes) {
   Program program = parse_program(R"(program f<N ~ 4>(%x: float32[N, 8]) -> (%a: float32[N]) {
   %a = vecdot(%x, %x, axis=1) : float32[N]
 })");
-  EXPECT_FALSE(expand(program));
+  EXPECT_FALSE(run_pass(pass_named("expand"), program));
   EXPECT_EQ(calls_of(program, "vecdot"), 1u);
 }
 

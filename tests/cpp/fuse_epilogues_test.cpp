@@ -32,7 +32,7 @@ std::vector<std::string> ops_of(const Program& program) {
 
 void expect_fused(const std::string& text, const std::vector<std::string>& ops) {
   Program program = parse_program(text);
-  if (pass_named("fuse_epilogues").run(program)) program.renumber();
+  run_pass(pass_named("fuse_epilogues"), program);
   expect_sound(program);
   EXPECT_EQ(ops_of(program), ops);
   const Tensors in = {numbers({2, 16, 6, 5}), numbers({2, 16, 6, 5}, 0.9), numbers({16, 16, 3, 3}),
@@ -80,7 +80,7 @@ TEST(FuseEpilogues, NotChannelsOfAnotherAxisNorOtherOrders) {
       "%a = conv(%x, %w, None, stride=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1) : " +
       square + "\n%y = channel_affine(%a, %s, %s, channel_axis=2) : " + square + "\n}";
   Program program = parse_program(text);
-  EXPECT_FALSE(pass_named("fuse_epilogues").run(program));
+  EXPECT_FALSE(run_pass(pass_named("fuse_epilogues"), program));
 }
 
 // ---- products
@@ -101,7 +101,7 @@ std::string row(const std::string& to, const std::string& call) {
 Program expect_fused_product(const std::string& text, const std::vector<std::string>& ops,
                              double tolerance = 0) {
   Program program = parse_program(text);
-  if (pass_named("fuse_epilogues").run(program)) remove_dead(program);
+  if (run_pass(pass_named("fuse_epilogues"), program)) remove_dead(program);
   program.renumber();
   expect_sound(program);
   EXPECT_EQ(ops_of(program), ops) << to_text(program);

@@ -164,6 +164,29 @@ TEST(Instance, SeveralThreadsRunOneProgram) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Integer division fails on values, after the launch that could have written the state in its place.
+TEST(Instance, ARunThatFailsOnValuesChangesNoState) {
+  for (const char* op : {"floor_divide", "remainder", "pow"}) {
+    Program program = program_of(
+        "program f(%x: int64[2], %y: int64[2], state %n: int64[2]) -> (%q) {\n"
+        "%m = add(%n, %x) : int64[2]\n%q = " +
+        std::string(op) + "(%x, %y) : int64[2]\nwrite %n = %m\n}");
+    const Tensor n = program.states[0].tensor;
+    const Executor executor(std::move(program));
+    const auto ints = [](std::vector<int64_t> v) {
+      return Tensor::from_vector(v, Shape{2}, DType::Int64);
+    };
+    executor.run({{ints({1, 2}), ints({3, 4})}});
+    EXPECT_EQ(n.to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
+    const Tensor x = ints({0, 2});
+    const Tensor y = std::string_view(op) == "pow" ? ints({-1, 1}) : ints({0, 1});
+    EXPECT_NE(error_of([&] { executor.run({{x, y}}); }).find("cannot be divided"),
+              std::string::npos)
+        << op;
+    EXPECT_EQ(n.to_vector<int64_t>(), (std::vector<int64_t>{1, 2})) << op;
+  }
+}
+
 // A run that is interrupted between two launches writes no state.
 TEST(Instance, AnInterruptedRunChangesNothing) {
   static std::atomic<bool> wanted{false};

@@ -39,6 +39,64 @@ TEST(IrParse, RunsWhatItReads) {
   expect_same(total, sum(wanted, IntArgs{0}));
 }
 
+constexpr const char* kPlaced =
+    "program f<B ~ 4>(%x: float32[B, 2] on grid(data: shard 0, model: replicate)) -> (%2: float32[B, 2]) {\n"
+    "  const %w: float32[2, 2] on grid(data: replicate, model: shard 0) = "
+    "[1.0, 2.0, 3.0, 4.0]\n"
+    "  %2 = matmul(%x, %w, transpose_x=False, transpose_y=False) : float32[B, 2] on grid(data: shard 0, "
+    "model: partial sum)\n"
+    "}\n";
+
+TEST(IrParse, ValuesHavePlacements) {
+  const std::string text =
+      changed(kPlaced, "-> (%2: float32[B, 2])",
+              "-> (%2: float32[B, 2] on grid(data: shard 0, model: partial sum))");
+  const Program program = parse_program(text);
+  EXPECT_EQ(to_text(program), text);
+  EXPECT_EQ(verify(program), std::vector<std::string>{});
+  const ValueType& x = program.type_of(program.find("x"));
+  ASSERT_TRUE(x.placement);
+  EXPECT_EQ(x.placement->mesh, "grid");
+  EXPECT_EQ(x.placement->axes[0].kind, MeshAxisPlacement::Shard);
+  // Placements are compared by what they say.
+  ValueType same = x, other = x, none = x;
+  same.placement = std::make_shared<const Placement>(*x.placement);
+  Placement cut = *x.placement;
+  cut.axes[0].axis = 1;
+  other.placement = std::make_shared<const Placement>(cut);
+  none.placement = nullptr;
+  EXPECT_EQ(x, same);
+  EXPECT_FALSE(x == other);
+  EXPECT_FALSE(x == none);
+  EXPECT_EQ(none.str(), "float32[B, 2]");
+}
+
+TEST(IrParse, RefusesPlacementsThatAreNone) {
+  const auto refused = [](const char* from, const char* to, const char* why) {
+    try {
+      parse_program(changed(kPlaced, from, to));
+      ADD_FAILURE() << to << " is taken";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  };
+  refused("data: shard 0, model: replicate))", "data: shard 2, model: replicate))", "2 axes");
+  refused("data: shard 0, model: replicate))", "data: shard 0, data: replicate))", "placed twice");
+  refused("model: partial sum", "model: partial product", "not by 'product'");
+  refused("on grid(data: shard 0, model: replicate))", "on grid())", "has no axes");
+  refused("data: shard 0, model: replicate))", "data: halves 0))", "partial");
+}
+
+TEST(IrParse, APlacementThatDoesNotFitIsAProblem) {
+  Program program = parse_program(kPlaced);
+  Placement wrong = *program.values[0].type.placement;
+  wrong.axes[1] = {"model", MeshAxisPlacement::Shard, 5};
+  program.values[0].type.placement = std::make_shared<const Placement>(wrong);
+  const std::vector<std::string> problems = verify(program);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_NE(problems[0].find("axis 5 is cut along model"), std::string::npos) << problems[0];
+}
+
 TEST(IrParse, NumbersOfValuesAreLabelsOnly) {
   const Program p = parse_program(
       "program f(%9: float32[2]) -> (%1234567890123456789) {\n"

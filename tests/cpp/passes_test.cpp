@@ -10,7 +10,7 @@ namespace {
 
 Program after(const char* pass, const std::string& text) {
   Program program = parse_program(text);
-  if (pass_named(pass).run(program)) program.renumber();
+  run_pass(pass_named(pass), program);
   expect_sound(program);
   return program;
 }

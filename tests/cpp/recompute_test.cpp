@@ -37,7 +37,8 @@ std::string program_of(const std::string& body) {
 
 void expect_recomputed(int limit, const std::string& before, const std::string& after) {
   Program program = parse_program(program_of(before));
-  const bool changed = with_limit(limit, [&] { return pass_named("recompute").run(program); });
+  const bool changed =
+      with_limit(limit, [&] { return run_pass(pass_named("recompute"), program); });
   expect_sound(program);
   EXPECT_EQ(changed, before != after);
   Program wanted = parse_program(program_of(after));
@@ -89,7 +90,7 @@ TEST(Recompute, NotWhatIsDearOrRandom) {
        {"cumsum(%x, axis=1)", "uniform(shape=[512, 1024], dtype=float32, min=0.0, max=1.0)"}) {
     Program program = parse_program(
         program_of(line("%a", made) + line("%y", "neg(%a)") + line("%d", "multiply(%late, %a)")));
-    EXPECT_FALSE(with_limit(1, [&] { return pass_named("recompute").run(program); })) << made;
+    EXPECT_FALSE(with_limit(1, [&] { return run_pass(pass_named("recompute"), program); })) << made;
   }
 }
 

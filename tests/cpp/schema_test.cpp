@@ -158,5 +158,16 @@ TEST(Schema, AnyTextIsSurvived) {
   }
 }
 
+TEST(Schema, InternalParametersComeLast) {
+  const Schema schema = Schema::parse("f(Tensor x, int n = 1, shape? _part = None) -> Tensor");
+  EXPECT_EQ(schema.visible_count(), 2U);
+  EXPECT_TRUE(schema.parameters[2].is_internal());
+  EXPECT_EQ(schema.str(), "f(Tensor x, int n = 1, shape? _part = None) -> Tensor");
+  EXPECT_EQ(schema.visible_str(), "f(Tensor x, int n = 1) -> Tensor");
+  EXPECT_THROW(Schema::parse("f(shape? _part = None, Tensor x) -> Tensor"), Error);
+  EXPECT_THROW(Schema::parse("f(Tensor x, int _n = 1) -> Tensor"), Error);
+  EXPECT_THROW(Schema::parse("f(Tensor x, shape? _part) -> Tensor"), Error);
+}
+
 }  // namespace
 }  // namespace oar

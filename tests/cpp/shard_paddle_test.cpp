@@ -1,8 +1,7 @@
 // What Paddle's own sharding rules can cut, Oar's can. A row is an op, a call, and the axes that must be
 // of one factor in letters; `-` demands nothing.
 //
-// Left out on purpose: bernoulli, poisson and dropout, whose pieces would draw other numbers than the
-// whole; and the first axis of scatter's index, whose pieces would each bring along all of x.
+// Left out on purpose: the first axis of scatter's index, whose pieces would each bring along all of x.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -120,6 +119,8 @@ TEST(ShardingAsInPaddle, ElementwiseOps) {
   expect_cut("where", Samples().add(bools({4, 6}), t({4, 6}), t({4, 1}))[0], "ab, ab, a- -> ab");
   expect_cut("cast", Samples().add(t({4, 6}), DType::Float32)[0], "ab -> ab");
   expect_cut("full_like", Samples().add(t({4, 6}), 2.0)[0], "ab -> ab");
+  for (const char* name : {"bernoulli", "poisson", "dropout"})
+    expect_cut(name, Samples().add(uniform_in(0, 1, {4, 6}))[0], "ab -> ab");
   expect_cut("label_smooth", Samples().add(t({4, 6}))[0], "a- -> a-");  // a mean over the last axis
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <iostream>
 #include <set>
 
@@ -133,8 +134,10 @@ class Cutting {
       if (inner.plan_.factors.size() <= second) return {};  // a piece of size 1 has fewer factors
       const std::vector<Piece> parts = pieces_of(second, inner.halves(second));
       std::vector<Outputs> part_results;
-      for (const Piece& part : parts)
+      for (const Piece& part : parts) {
+        generator::seed(5);
         part_results.push_back(run_piece(op_, call.args(), inner.plan_, part));
+      }
       results.push_back(join_pieces(op_, call.args(), inner.plan_, parts, part_results));
     }
     const Outputs joined = join_pieces(op_, frame_.args(), plan_, pieces, results);
@@ -197,7 +200,7 @@ void prove(const Op& op, const Frame& frame, Tally& tally) {
       const int64_t size = plan.factors[f].size.value();
       note(letter + " in halves", cutting.wrong_with(f, cutting.halves(f)));
       if (size > 2) note(letter + " unevenly", cutting.wrong_with(f, {1, size - 1}));
-      const bool alone = op.has(Trait::Inplace) || plan.factors[f].positions >= 0;
+      const bool alone = op.has(Trait::Inplace) || plan.factors[f].positions >= 0 || plan.by_calls;
       if (f > 0 && !alone && plan.factors[0].positions < 0)
         note("a and " + letter, cutting.wrong_with_pair(0, f));
     }
@@ -238,6 +241,104 @@ TEST(Sharding, EveryPlanIsProvenByCutting) {
   std::cout << tally.proven.size() << " of " << ops << " ops have a cut proven, by " << tally.cuts
             << " cuts; nothing is cut of " << join(uncut, ", ") << ".\n";
   EXPECT_TRUE(tally.problems.empty()) << listed(tally.problems);
+}
+
+// ---- random numbers ----------------------------------------------------------------------------
+
+const char* bytes_of(const Tensor& t) { return static_cast<const char*>(t->data); }
+
+// Cuts every factor at places that fall between no blocks or groups, and compares bits. Returns the cuts.
+size_t expect_bits_of_whole(const char* name, const Sample& sample, DType dtype) {
+  const Op& op = get_op(name);
+  const Frame frame = sample.make(op.schema(), dtype, 1);
+  const ShardPlan plan = plan_of(op, frame.args());
+  generator::seed(77);
+  generator::reserve(24);  // not at the start of the stream
+  const RandomState begin = generator::state();
+  const Outputs whole = dispatch(op, frame.args());
+  const RandomState end = generator::state();
+  size_t cuts = 0;
+  for (size_t f = 0; f < plan.factors.size(); ++f) {
+    const int64_t size = plan.factors[f].size.value();
+    const std::vector<Piece> pieces = pieces_of(f, {1, size / 3, size - size / 3 - 1});
+    std::vector<Outputs> results;
+    for (const Piece& piece : pieces) {
+      generator::set_state(begin);
+      results.push_back(run_piece(op, frame.args(), plan, piece));
+      EXPECT_EQ(generator::state(), end) << name << ": every piece takes the numbers of the whole";
+    }
+    const Outputs joined = join_pieces(op, frame.args(), plan, pieces, results);
+    EXPECT_EQ(joined[0].describe(), whole[0].describe());
+    const auto count = static_cast<size_t>(byte_count(whole[0]->numel, whole[0].dtype()));
+    EXPECT_EQ(std::memcmp(bytes_of(joined[0]), bytes_of(whole[0]), count), 0)
+        << name << ", " << plan.str() << ", factor " << f;
+    ++cuts;
+  }
+  return cuts;
+}
+
+TEST(Sharding, PiecesOfRandomTensorsHaveTheBitsOfTheWhole) {
+  const IntVector shape{11, 5, 37};
+  for (DType dtype : {DType::Float32, DType::Float64, DType::BFloat16}) {
+    const auto expect = [&](const char* name, const Samples& samples) {
+      for (const Sample& sample : samples)
+        EXPECT_EQ(expect_bits_of_whole(name, sample, dtype), 3U) << name;
+    };
+    expect("uniform", Samples().add(shape, dtype, -1.0, 2.0).add(shape, dtype, 0.0, 1.0, 9));
+    expect("gaussian", Samples().add(shape, 1.0, 2.0, 0, dtype));
+    expect("rand", Samples().add(shape, dtype));
+    expect("randn", Samples().add(shape, dtype));
+    expect("exponential", Samples().add(shape, 2.0, dtype));
+    expect("truncated_normal", Samples().add(shape, 0.0, 1.0, -2.0, 2.0, dtype));
+    expect("dropout_mask", Samples().add(shape, 0.3, 2.0, dtype));
+    expect("bernoulli", Samples().add(uniform_in(0, 1, {11, 5, 37})));
+    expect("poisson", Samples().add(uniform_in(0, 30, {11, 5, 37})));
+    expect("standard_gamma", Samples().add(uniform_in(0.2, 4, {11, 5, 37})));
+    expect("dropout", Samples().add(t({11, 5, 37}), 0.4));
+    expect("alpha_dropout", Samples().add(t({11, 5, 37}), 0.4));
+    expect("rrelu", Samples().add(t({11, 5, 37})));
+  }
+  const auto count = [](const char* name, const Sample& sample) {
+    return expect_bits_of_whole(name, sample, DType::Float32);
+  };
+  EXPECT_EQ(count("randint", Samples().add(3, 90, shape)[0]), 3U);
+  EXPECT_EQ(count("randint", Samples().add(0, int64_t{1} << 40, shape)[0]), 3U);
+  EXPECT_EQ(count("dropout_mask", Samples().add(shape, 0.3, 1.0, DType::Bool)[0]), 3U);
+  EXPECT_EQ(count("binomial", Samples().add(ints(1, 90, {11, 1, 37}), uniform_in(0, 1, {5, 1}))[0]),
+            3U);
+  EXPECT_EQ(count("multinomial", Samples().add(positive({12, 9}), 4)[0]), 1U);
+  EXPECT_EQ(count("multinomial", Samples().add(positive({12, 9}), 5, true)[0]), 1U);
+  EXPECT_EQ(count("dirichlet", Samples().add(positive({12, 9}))[0]), 1U);
+  EXPECT_EQ(count("dropout", Samples().add(t({11, 5, 37}), 0.4, IntVector{1})[0]), 3U);
+  EXPECT_EQ(count("dropout2d", Samples().add(t({4, 6, 5, 8}), 0.4)[0]), 4U);
+  EXPECT_EQ(count("randperm", Samples().add(40)[0]), 0U);
+}
+
+// A slice of a slice knows its place in the whole.
+TEST(Sharding, PiecesOfPiecesOfRandomTensors) {
+  const Op& op = get_op("gaussian");
+  const Frame frame = Samples().add(IntVector{90, 70})[0].make(op.schema(), DType::Float32, 1);
+  generator::seed(3);
+  const auto whole = dispatch(op, frame.args())[0].to_vector<float>();
+  const Frame rows = piece_call(op, frame.args(), plan_of(op, frame.args()), {0, 13, 40});
+  const Frame part = piece_call(op, rows.args(), plan_of(op, rows.args()), {1, 21, 33});
+  generator::seed(3);
+  const Tensor drawn = dispatch(op, part.args())[0];
+  ASSERT_EQ(drawn.describe(), "float32[40, 33]");
+  const auto values = drawn.to_vector<float>();
+  for (size_t i = 0; i < 40; ++i)
+    for (size_t k = 0; k < 33; ++k) ASSERT_EQ(values[i * 33 + k], whole[(13 + i) * 70 + 21 + k]);
+}
+
+TEST(Sharding, PartsThatDoNotFitAreRefused) {
+  const Op& op = get_op("uniform");
+  Frame frame = Samples().add(IntVector{4})[0].make(op.schema(), DType::Float32, 1);
+  const auto part = static_cast<size_t>(op.schema().index_of("_part"));
+  for (const IntVector& wrong :
+       {IntVector{0}, IntVector{3, 6}, IntVector{-1, 6}, IntVector{0, 4, 4}}) {
+    frame.set(part, Value(Ints(wrong)));
+    EXPECT_THROW(dispatch(op, frame.args()), Error);
+  }
 }
 
 std::string plan_text(const char* op, const Sample& sample) {

@@ -195,7 +195,7 @@ bool make_inputs(const Program& program, Random& random, Tensors& inputs) {
   for (ValueId id : program.inputs) {
     const ValueType& type = program.type_of(id);
     const Shape shape = known_shape(type.shape, sizes, random);
-    int64_t bytes = static_cast<int64_t>(size_of(type.dtype));
+    int64_t bytes = byte_count(1, type.dtype);
     for (Dim d : shape)
       if (d.word() < 0 || __builtin_mul_overflow(bytes, std::max<int64_t>(d.word(), 1), &bytes) ||
           bytes > kMostInputBytes)

@@ -192,7 +192,7 @@ void change_tensor(Random& random, const Parameter& p, Frame& frame, size_t i) {
 void copy_exactly(Frame& frame) {
   const auto exact = [](const Tensor& t) {
     if (!t.defined()) return t;
-    const size_t bytes = static_cast<size_t>(t->numel) * size_of(t.dtype());
+    const auto bytes = static_cast<size_t>(byte_count(t->numel, t.dtype()));
     StoragePtr storage = exact_storage(bytes);
     if (bytes > 0) std::memcpy(storage->data(), t->data, bytes);
     return Tensor::view_of(storage, t.dims(), t.strides(), storage->data(), t.dtype());
@@ -267,7 +267,18 @@ Shape random_shape(Random& random) {
   return shape;
 }
 
+// Elements that share bytes lie side by side; the rest of the last byte is 0.
+Tensor random_packed(Random& random, const Shape& shape, DType dtype) {
+  const int64_t elements = shape.numel().value(), bytes = byte_count(elements, dtype);
+  const StoragePtr storage = exact_storage(static_cast<size_t>(bytes));
+  auto* data = static_cast<uint8_t*>(storage->data());
+  for (int64_t i = 0; i < bytes; ++i) data[i] = static_cast<uint8_t>(random.below(256));
+  if (elements % 2 != 0) data[bytes - 1] &= 15;
+  return Tensor::view_of(storage, shape, contiguous_strides(shape), storage->data(), dtype);
+}
+
 Tensor random_tensor(Random& random, const Shape& shape, DType dtype) {
+  if (is_packed(dtype)) return random_packed(random, shape, dtype);
   const Layout layout = random_layout(random, shape);
   const bool empty = shape.numel() == Dim(0);
   const size_t bytes = empty ? 0 : static_cast<size_t>(layout.elements) * size_of(dtype);

@@ -8,7 +8,7 @@
 
 #include "driver.h"
 #include "oar/base/error.h"
-#include "oar/nn/safetensors.h"
+#include "oar/formats/safetensors.h"
 
 namespace {
 
@@ -52,8 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (entry.begin > entry.end || entry.end > size) broken("a tensor lies outside of the file");
       if (entry.begin < position) broken("tensors overlap");
       position = entry.end;
-      if (static_cast<size_t>(entry.shape.numel().value()) * oar::size_of(entry.dtype) !=
-          entry.end - entry.begin)
+      const auto bits = static_cast<size_t>(entry.shape.numel().value() * entry.bits);
+      if ((bits + 7) / 8 != entry.end - entry.begin)
         broken("a tensor has another size than its place");
     }
   } catch (const oar::Error& error) {

@@ -25,7 +25,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 _BATCH = 250
-_SECONDS = 60.0  # a worker that writes nothing for so long, beside the time for shrinking, is ended
+# A worker that writes nothing for so long, beside the time for shrinking, is ended: it waits for something. One that
+# computes without end stops itself earlier, by its processor time.
+_SECONDS = 300.0
 
 
 def arguments() -> argparse.Namespace:

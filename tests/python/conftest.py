@@ -4,8 +4,11 @@ import os
 
 import pytest
 
-import oar
-from registry import rotation
+# Read when the library is loaded; processes that tests start inherit it.
+os.environ.setdefault("OAR_VERIFY_PASSES", "1")
+
+import oar  # noqa: E402
+from registry import rotation  # noqa: E402
 
 FULL = os.environ.get("OAR_TEST_MODE") == "full"
 SEGMENTS = os.environ.get("OAR_TEST_MODE") == "segments"

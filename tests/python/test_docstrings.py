@@ -14,6 +14,8 @@ import pytest
 import oar
 import oar.utils.cpp_extension  # loaded when it is asked for
 
+oar._lazy_names.load_all()
+
 # Paddle's inner names, for programs that reach below the public interface. Their docstrings need no example.
 INNER = {"oar.base", "oar.framework", "oar.pir", "oar.pir_utils"}
 # Their examples need a compiler, and setuptools, which a user may not have.

@@ -115,3 +115,15 @@ def test_complex_normal_numbers_have_unit_variance(dtype, part):
         assert abs(values.mean()) < 0.02
         np.testing.assert_allclose([values.real.var(), values.imag.var()], 0.5, rtol=0.03)
         assert abs(np.mean(values.real * values.imag)) < 0.01
+
+
+def test_internal_parameters_are_not_part_of_functions():
+    import inspect
+
+    for function in (oar.uniform, oar.bernoulli, oar.poisson, oar.multinomial, oar.binomial):
+        names = list(inspect.signature(function).parameters)
+        assert names[-1] == "name" and not any(name.startswith("_") for name in names)
+    assert "_part" not in oar.bernoulli.schema
+    with pytest.raises(TypeError, match="_part"):
+        oar.bernoulli(oar.rand([3]), _part=[0, 3])
+    assert oar.bernoulli(oar.rand([3]), "a name").shape == [3]  # name comes right after what users see

@@ -295,3 +295,24 @@ def test_one_program(function, derivatives):
     (counts,) = run_side_by_side(over_values(function), derivatives, rtol=1e-4)
     assert counts["whole"] == over_values.calls and counts["segments"] == counts["eager"] == 0, counts
     assert counts["captures"] <= 6, counts
+
+
+def test_a_loop_with_a_break_in_a_branch_of_every_turn_is_given_up_soon():
+    """The ways double with every turn, and each keeps all objects: the interpreter stops instead of working for minutes."""
+    layers = nn.Sequential(nn.Linear(3, 3), nn.LeakyReLU(0.25))
+
+    def function(t):
+        for _ in reversed(t):
+            t = t.clip(-2, 2).cos()
+            if (t > 0.9).any():
+                layers(layers[0](t))
+                t = t.square()
+            elif not t.mean() > 0.7:
+                break
+        for _, _ in zip(t, t):
+            t = oar.concat([t, t], 1)[:, 1:4]
+        return layers(oar.stack([row * 0.5 for row in t]))
+
+    x = oar.arange(27, dtype="float32").reshape([9, 3]) / 9
+    wanted = function(x)
+    assert oar.jit.to_static(function)(x).tolist() == wanted.tolist()

@@ -21,7 +21,7 @@ def annotation(op: Op, p: Parameter) -> str:
 
 def signature(op: Op) -> str:
     parts = [f"{p.name}: {annotation(op, p)}" + (f" = {p.default}" if p.default is not None else "")
-             for p in op.parameters]
+             for p in op.visible]
     returns = schema_types.result_type(len(op.results), op.results[0].list)
     return f"{op.name}({', '.join([*parts, 'name: str | None = None'])}) -> {returns}"
 
@@ -30,9 +30,9 @@ def section(op: Op) -> str:
     where = [f"`{p}.{op.name}`" for p in op.python.split()] or [f"`oar._C.ops.{op.name}`"]
     lines = [f"## {op.name}", "", op.brief, "", "```python", signature(op), "```", "",
              f"Found at {', '.join(where)}; in C++ `oar::{op.name}`.", ""]
-    if op.parameters:
+    if op.visible:
         lines += ["| parameter | type | default |", "|---|---|---|"]
-        for p in op.parameters:
+        for p in op.visible:
             default = "required" if p.default is None else f"`{p.default}`"
             lines.append(f"| `{p.name}` | {annotation(op, p).replace('|', 'or')} | {default} |")
         lines.append("")
@@ -40,6 +40,8 @@ def section(op: Op) -> str:
         lines += [f"Takes {op.dtypes.replace(' ', ', ')} types.", ""]
     if op.numpy:
         lines += [f"The same in NumPy: `{op.numpy}`", ""]
+    if op.scalar:
+        lines += [f"Each element: `{op.scalar}`", ""]
     return "\n".join(lines)
 
 

@@ -35,12 +35,18 @@ class Op:
     brief: str = ""
     python: str = ""
     numpy: str = ""
+    scalar: str = ""
     dtypes: str = ""
     variable: str = ""
     version: int = 1
     inplace_of: str = ""
     traits: set[str] = field(default_factory=set)
     schema: str = ""
+
+    @property
+    def visible(self) -> list[Parameter]:
+        """Those that users see: a name that begins with an underscore is internal."""
+        return [p for p in self.parameters if not p.name.startswith("_")]
 
 
 PARAMETER = re.compile(
@@ -128,7 +134,7 @@ def read_family(path: Path) -> list[Op]:
         record = text[start:end]
         op = parse_schema(string_field(record, "schema"), path.stem)
         op.variable = re.match(r"const OpDef (\w+)", record)[1]
-        for name in ("brief", "python", "numpy", "dtypes"):
+        for name in ("brief", "python", "numpy", "scalar", "dtypes"):
             setattr(op, name, string_field(record, name))
         op.traits = set(re.findall(r"Trait::(\w+)", record))
         ops.append(op)

@@ -24,13 +24,16 @@ TYPES = {"Tensor": "Tensor", "bool": "_bool | Tensor", "int": "IntLike", "float"
          "Scalar": "Number | Tensor", "str": "str", "dtype": "DTypeLike", "shape": "ShapeLike", "program": "object"}
 LISTS = {"Tensor": "Sequence[Tensor]", "int": "IntsLike", "float": "Sequence[FloatLike]", "program": "Sequence[object]"}
 # Names of ops hide those of builtins, so annotations use names of their own.
-OPS_HEAD = HEAD + '''from builtins import bool as _bool, complex as _complex
+OPS_HEAD = HEAD + '''import builtins as _builtins
 from collections.abc import Sequence
 from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 import numpy as _np
 import numpy.typing as _npt
-from oar._C import Tensor, dtype as _dtype
+from oar._C import Tensor as Tensor, dtype as _dtype
 
+# The other stubs use these too; a plain import would not give them out.
+_bool: TypeAlias = _builtins.bool
+_complex: TypeAlias = _builtins.complex
 IntLike: TypeAlias = SupportsIndex
 IntsLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | Tensor
 FloatLike: TypeAlias = float | SupportsFloat
@@ -59,7 +62,7 @@ def default(p: Parameter) -> str:
 
 def signature(op: Op, method: bool) -> str:
     parts = ["self"] if method else []
-    parts += [f"{p.name}: {annotation(op, p)}{default(p)}" for p in op.parameters[1 if method else 0:]]
+    parts += [f"{p.name}: {annotation(op, p)}{default(p)}" for p in op.visible[1 if method else 0:]]
     parts.append("name: str | None = None")
     if len(op.results) > 1:
         result = "tuple[" + ", ".join("Tensor" for _ in op.results) + "]"
@@ -257,8 +260,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where the stubs go")
     options = parser.parse_args()
     sys.path.insert(0, str(options.package))
-    import oar  # noqa: F401
+    import oar
 
+    oar._lazy_names.load_all()  # the stubs tell of every part
     stubs = {Path("_ops.pyi"): ops_stub(registered_ops()), Path("_methods.pyi"): tensor_stub()}
     for package in collecting_packages():
         stubs[Path(*package.__name__.split(".")[1:], "__init__.pyi")] = package_stub(package)

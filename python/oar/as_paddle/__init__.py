@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from oar import _C
-from oar.framework.missing import (
-    explain_missing_names, explain_missing_names_everywhere, missing_error, missing_text)
+from oar._missing import missing_error, missing_text, speak_of
 
 __all__ = ["PADDLE_VERSION", "install"]
 
@@ -50,7 +49,7 @@ class _Facade(types.ModuleType):
         try:
             value = getattr(sys.modules["oar"], name)
         except AttributeError:
-            raise missing_error(f"paddle.{name}", self, 2) from None
+            raise missing_error(name, self, 2) from None
         self.__dict__[name] = value
         return value
 
@@ -66,9 +65,7 @@ class _AliasLoader(importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         name = module.__name__
-        real = importlib.import_module("oar" + name.removeprefix("paddle"))
-        explain_missing_names(real, "paddle")
-        sys.modules[name] = real
+        sys.modules[name] = importlib.import_module("oar" + name.removeprefix("paddle"))
 
 
 class _AliasFinder(importlib.abc.MetaPathFinder):
@@ -105,8 +102,7 @@ def _make_facade() -> _Facade:
     own["__version__"] = PADDLE_VERSION
     own["version"] = _version()
     own["__spec__"] = importlib.machinery.ModuleSpec("paddle", None, is_package=True)
-    if "__all__" in vars(oar):
-        own["__all__"] = oar.__all__
+    own["__all__"] = oar.__all__
     return facade
 
 
@@ -128,10 +124,11 @@ def install() -> types.ModuleType:
     if _SHIM not in sys.path:  # Spawned processes are given this list, whatever PYTHONPATH says.
         sys.path.insert(1, _SHIM)
     _C.set_library_name("paddle")
+    sys.modules["oar"]._lazy_names.load_all()  # each module has a second name from the start
     facade = _make_facade()
     sys.modules["paddle"] = facade
     sys.meta_path.insert(0, _AliasFinder())
-    explain_missing_names_everywhere("paddle")
+    speak_of("paddle")
     for name, module in list(sys.modules.items()):
         if name.startswith("oar.") and isinstance(module, types.ModuleType):
             sys.modules["paddle" + name.removeprefix("oar")] = module

@@ -1,7 +1,17 @@
 """Derivatives: backward, grad, functions with derivatives of their own."""
 
+from oar._lazy import LazyNames as _LazyNames
 from oar.autograd.backward import backward, grad
 from oar.autograd.functional import hessian, jacobian
 from oar.autograd.py_layer import PyLayer, PyLayerContext
 
 __all__ = ["PyLayer", "PyLayerContext", "backward", "hessian", "jacobian"]
+
+# It needs the whole of `oar.static`.
+_lazy_names = _LazyNames("oar.autograd", ("ir_backward",), {})
+
+
+def __getattr__(name: str):
+    if name in _lazy_names:
+        return _lazy_names.load(name)
+    raise AttributeError(f"module 'oar.autograd' has no attribute {name!r}")

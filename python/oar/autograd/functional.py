@@ -67,5 +67,5 @@ def hessian(ys, xs, batch_axis: int | None = None):
     if isinstance(xs, (list, tuple)):
         first = grad([ys if batch_axis is None else ops.sum(ys)], list(xs), create_graph=True)
         return tuple(tuple(jacobian(g, x, batch_axis) for x in xs) for g in first)
-    (first,) = grad([ys if batch_axis is None else ops.sum(ys)], [xs], create_graph=True)
-    return jacobian(first, xs, batch_axis)
+    (single,) = grad([ys if batch_axis is None else ops.sum(ys)], [xs], create_graph=True)
+    return jacobian(single, xs, batch_axis)

@@ -1,18 +1,10 @@
 """Inner names of Paddle that programs use although they are not public: those that have a meaning here."""
 
 from oar._C import Tensor
-from oar._framework import (
-    CPUPlace,
-    CUDAPinnedPlace,
-    CUDAPlace,
-    get_flags,
-    in_dynamic_mode,
-    is_compiled_with_cinn,
-    is_compiled_with_cuda,
-    is_compiled_with_rocm,
-    is_compiled_with_xpu,
-    set_flags,
-)
+from oar._framework import get_flags, in_dynamic_mode, set_flags
+from oar._places import (
+    CPUPlace, CUDAPinnedPlace, CUDAPlace, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm,
+    is_compiled_with_xpu)
 from oar.base import (
     backward,
     compiler,

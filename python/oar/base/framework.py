@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from oar import _C
-from oar._framework import get_flags, in_dynamic_mode, place_of, set_flags
+from oar._framework import get_flags, in_dynamic_mode, set_flags
+from oar._places import place_of
 from oar.base import operators
 from oar.base.proto.framework_pb2 import OpProto
 from oar.framework import core, unique_name

@@ -137,7 +137,7 @@ class LayerHelper(LayerMaker):
         block = self.main_program.global_block()
         if block.has_var(name):
             return block.var(name), False
-        return self.create_global_variable(*args, name=name, **kwargs), True
+        return self.create_global_variable(*args, **{**kwargs, "name": name}), True
 
     def set_variable_initializer(self, var: Tensor, initializer: Any) -> Tensor:
         """Lets the startup program give a variable that lives on its first content."""

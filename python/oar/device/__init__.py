@@ -1,13 +1,8 @@
 """The devices there are, and the one of new tensors."""
 
-from oar._framework import (
-    get_device,
-    is_compiled_with_cinn,
-    is_compiled_with_cuda,
-    is_compiled_with_rocm,
-    is_compiled_with_xpu,
-    set_device,
-)
+from oar._places import (
+    get_device, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm, is_compiled_with_xpu,
+    set_device)
 from oar.framework.core import (
     get_all_custom_device_type,
     get_all_device_type,

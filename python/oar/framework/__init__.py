@@ -1,14 +1,7 @@
 """What layers, optimizers and files share: parameters, their attributes, names, saving and loading."""
 
-from oar._framework import (
-    CPUPlace,
-    CUDAPinnedPlace,
-    CUDAPlace,
-    get_default_dtype,
-    in_dynamic_mode,
-    seed,
-    set_default_dtype,
-)
+from oar._framework import get_default_dtype, in_dynamic_mode, seed, set_default_dtype
+from oar._places import CPUPlace, CUDAPinnedPlace, CUDAPlace
 from oar._grad_mode import no_grad
 from oar.framework import core, dtype, random, unique_name
 from oar.framework.io import load, save

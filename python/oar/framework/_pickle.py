@@ -26,7 +26,7 @@ class UnsafePickleError(pickle.UnpicklingError):
     """The file names something that loading does not allow."""
 
 
-def _make_dtype(spec: Any = "V", align: Any = False, copy: Any = False) -> np.dtype:
+def _make_dtype(spec: Any = "V", align: Any = False, copy: Any = False) -> _Dtype:
     if not isinstance(spec, str) or len(spec) > 32:
         raise UnsafePickleError(f"The file holds an array of the dtype {str(spec)[:80]!r}, which is not admitted.")
     made = np.dtype(spec)
@@ -116,6 +116,7 @@ class _Call:
     """A function that a pickle may call and cannot change: it has no attributes to set."""
 
     __slots__ = ("_function",)
+    _function: Any
 
     def __init__(self, function: Any) -> None:
         object.__setattr__(self, "_function", function)
@@ -142,12 +143,10 @@ for _core in ("numpy.core", "numpy._core"):
     _ALLOWED[(f"{_core}.multiarray", "scalar")] = _Call(_scalar)
     _ALLOWED[(f"{_core}.numeric", "_frombuffer")] = _Call(_from_buffer)
 for _module in ("builtins", "__builtin__"):
-    for _type in (tuple, list, complex):
-        _ALLOWED[(_module, _type.__name__)] = _type
-    for _type in (dict, set, frozenset):
-        _ALLOWED[(_module, _type.__name__)] = _Call(functools.partial(_hashed, _type))
-    for _type in (bytearray, bytes):
-        _ALLOWED[(_module, _type.__name__)] = _Call(functools.partial(_bytes, _type))
+    _ALLOWED.update({(_module, plain.__name__): plain for plain in (tuple, list, complex)})
+    _ALLOWED.update({(_module, hashed.__name__): _Call(functools.partial(_hashed, hashed))
+                     for hashed in (dict, set, frozenset)})
+    _ALLOWED.update({(_module, held.__name__): _Call(functools.partial(_bytes, held)) for held in (bytearray, bytes)})
 
 
 class _RestrictedUnpickler(pickle.Unpickler):
@@ -178,6 +177,7 @@ def _finished(value: Any, seen: dict[int, Any]) -> Any:
         return value
     if id(value) in seen:
         return seen[id(value)]
+    result: Any
     if isinstance(value, dict):
         seen[id(value)] = result = type(value)()
         for key, item in value.items():

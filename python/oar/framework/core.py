@@ -6,15 +6,9 @@ import types
 
 from oar import _C
 from oar._C import Tensor
-from oar._framework import (
-    CPUPlace,
-    CUDAPinnedPlace,
-    CUDAPlace,
-    is_compiled_with_cinn,
-    is_compiled_with_cuda,
-    is_compiled_with_rocm,
-    is_compiled_with_xpu,
-)
+from oar._places import (
+    CPUPlace, CUDAPinnedPlace, CUDAPlace, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm,
+    is_compiled_with_xpu)
 
 __all__ = [
     "CPUPlace",
@@ -320,7 +314,8 @@ def get_all_op_protos() -> list[bytes]:
     from oar.base import operators
     from oar.base.proto.framework_pb2 import OpProto
 
-    return [OpProto.of(operators.find_older(name)).SerializeToString() for name in operators.older_names()]
+    forms = map(operators.find_older, operators.older_names())
+    return [OpProto.of(form).SerializeToString() for form in forms if form is not None]
 
 
 def get_op_extra_attrs(type: str) -> dict[str, object]:

@@ -17,7 +17,7 @@ from oar._C import (
     int64,
     uint8,
 )
-from oar._framework import finfo, iinfo
+from oar._questions import finfo, iinfo
 
 __all__ = [
     "bfloat16",

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import oar
 from oar._C import Tensor
 from oar._lazy import np
+from oar._tensor import PACKED_DTYPES, bits_of, from_bits
 from oar.framework import _pickle, safetensors
 from oar.framework._pickle_limits import MOST_LEVELS
 from oar.framework._replace import replace_files
@@ -43,7 +44,9 @@ def _dtype_name(tensor: Tensor) -> str:
 
 
 def tensor_to_array(tensor: Tensor) -> np.ndarray:
-    """The values of a tensor; bfloat16 as the bits in uint16."""
+    """The values of a tensor; bfloat16 as the bits in uint16, packed dtypes one element per byte."""
+    if _dtype_name(tensor) in PACKED_DTYPES:
+        return bits_of(tensor)
     array = tensor.detach().numpy()
     if _dtype_name(tensor) == "bfloat16" and array.dtype != np.uint16:
         array = array.view(np.uint16) if array.dtype.itemsize == 2 else _bfloat16_bits(array)
@@ -58,6 +61,8 @@ def _bfloat16_bits(array: np.ndarray) -> np.ndarray:
 def array_to_tensor(array: np.ndarray, dtype: str | None = None) -> Tensor:
     """A tensor with the values of an array; bits in uint16 become bfloat16."""
     array = np.asarray(array)
+    if dtype in PACKED_DTYPES:
+        return from_bits(array, dtype)
     if dtype is None and array.dtype == np.uint16:
         dtype = "bfloat16"
     if not array.dtype.isnative:
@@ -148,10 +153,20 @@ def _is_state_dict(obj: Any) -> bool:
     return any(isinstance(v, Tensor) for v in obj.values()) and all(isinstance(v, flat_kinds) for v in obj.values())
 
 
+def _pickled_array(tensor: Tensor) -> np.ndarray:
+    """Paddle's pickles hold arrays without the names of their dtypes."""
+    if _dtype_name(tensor) in PACKED_DTYPES:
+        raise TypeError(
+            f"save() cannot write a tensor of dtype {_dtype_name(tensor)} into a pickle of Paddle's format. "
+            "Save it to a path that ends in .safetensors."
+        )
+    return tensor_to_array(tensor)
+
+
 def _write_pickle(obj: Any, file: BinaryIO, protocol: int) -> None:
     if _is_state_dict(obj):
         names = {key: value.name for key, value in obj.items() if isinstance(value, Tensor)}
-        plain = {key: tensor_to_array(v) if isinstance(v, Tensor) else _plain(v, False) for key, v in obj.items()}
+        plain = {key: _pickled_array(v) if isinstance(v, Tensor) else _plain(v, False) for key, v in obj.items()}
         plain[NAME_TABLE] = names
         if protocol < 4:
             plain = _split_big_arrays(plain)
@@ -165,7 +180,7 @@ def _plain(value: Any, named: bool, level: int = 0) -> Any:
     if level > _MOST_LEVELS:
         raise ValueError(f"save() takes containers that are nested {_MOST_LEVELS} deep at most; this one is deeper.")
     if isinstance(value, Tensor):
-        array = tensor_to_array(value)
+        array = _pickled_array(value)
         return (value.name, array) if named else array
     if isinstance(value, dict):
         return {key: _plain(item, named, level + 1) for key, item in value.items()}

@@ -108,7 +108,7 @@ class Parameter(Tensor):
                 own[key] = copy.deepcopy(value, memo)
         return twin
 
-    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.numpy(), dtype_name(self.dtype), self.name, self._settings())
 
     def __repr__(self) -> str:
@@ -133,7 +133,7 @@ def _blank(shape: Any, dtype: Any) -> Tensor:
 
 def _as_subclass(cls: type, data: Tensor) -> Any:
     """A new Python object of type ``cls`` over the memory of ``data``."""
-    return Tensor.__new__(cls, data)
+    return Tensor.__new__(cls, data)  # type: ignore[call-arg]
 
 
 def _rebuild(cls: type, array: Any, dtype: str, name: str, settings: dict[str, Any]) -> Parameter:
@@ -161,9 +161,10 @@ def make_parameter(
 ) -> Parameter:
     """Create and initialise a parameter as ``attr`` says. ``attr.name`` must be set."""
     from oar.nn import initializer as init
+    from oar.nn.initializer.initializer import _global_initializer
 
     _check_sizes(shape)
-    fallback = init._global_initializer(is_bias) or default_initializer
+    fallback = _global_initializer(is_bias) or default_initializer
     chosen = attr.initializer or fallback
     if chosen is None:
         if dtype_name(dtype) not in _FLOATING:

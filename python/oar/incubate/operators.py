@@ -106,4 +106,4 @@ def identity_loss(x: Tensor, reduction: str | int = "none") -> Tensor:
     how = numbered.get(reduction, reduction) if isinstance(reduction, int) else reduction.lower()
     if how not in numbered.values():
         raise ValueError(f"[identity_loss] reduction is {reduction!r}; it must be 'sum', 'mean' or 'none'.")
-    return {"sum": ops.sum, "mean": ops.mean, "none": ops.assign}[how](x)
+    return {"sum": ops.sum, "mean": ops.mean, "none": ops.assign}[str(how)](x)

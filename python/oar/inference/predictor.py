@@ -109,13 +109,14 @@ class Predictor:
     """
 
     def __init__(self, config: Config) -> None:
-        if config.prog_file() is None:
+        files = config.prog_file(), config.params_file()
+        if files[0] is None or files[1] is None:
             raise ValueError("[create_predictor] the Config has no model. Give it prog_file and params_file.")
         self._config, self._scope, self._executor = config, Scope(), Executor()
         with written_elsewhere(), scope_guard(self._scope):
-            params = load_from_file(config.params_file())
+            params = load_from_file(files[1])
             self._program, feeds, self._fetches = load_inference_model(
-                None, self._executor, model_filename=load_from_file(config.prog_file()), params_filename=params)
+                None, self._executor, model_filename=load_from_file(files[0]), params_filename=params)
         self._inputs = {name: Tensor(name) for name in feeds}
         self._outputs = {name: Tensor(name) for name in self._program._fetch_names}
 

@@ -81,7 +81,7 @@ def encode(batch: Any, slot: Slot | None) -> tuple[bytes, list[int] | None]:
     if not in_pipe:
         raw.append(memoryview(head))
         sizes.append(len(head))
-    target = slot.view(sum(map(_aligned, sizes))) if sizes else None
+    target = slot.view(sum(map(_aligned, sizes))) if sizes else memoryview(b"")
     start = 0
     for view, size in zip(raw, sizes):
         target[start : start + size] = view
@@ -94,7 +94,10 @@ def decode(head: bytes, sizes: list[int] | None, slot: Slot | None) -> Any:
     if sizes is None:
         return pickle.loads(head)
     views: list[memoryview] = []
-    source = slot.view(sum(map(_aligned, sizes))) if sizes else None
+    source = memoryview(b"")
+    if sizes:
+        assert slot is not None, "a batch with buffers comes with the slot that holds them"
+        source = slot.view(sum(map(_aligned, sizes)))
     start = 0
     for size in sizes:
         views.append(source[start : start + size])

@@ -71,7 +71,7 @@ class WorkerError:
         if self.kind is KeyError:
             text = _Text(text)
         try:
-            error = self.kind(text)
+            error = RuntimeError(text) if self.kind is None else self.kind(text)
         except Exception:
             error = RuntimeError(text)
         raise error

@@ -41,7 +41,7 @@ class Sampler:
     """
 
     def __init__(self, data_source: Sized | None = None) -> None:
-        self.data_source = data_source
+        self.data_source: Any = data_source
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__().")

@@ -1,5 +1,6 @@
 """Programs: functions written down as ops, with open sizes."""
 
+from oar import _lazy_names
 from oar.jit.api import (
     capture_counts,
     enable_to_static,
@@ -24,3 +25,6 @@ __all__ = [
     "set_verbosity",
     "to_static",
 ]
+
+# Captured functions are guarded by what they read of modules, so all names are in their places before one is captured.
+_lazy_names.load_all()

@@ -76,7 +76,7 @@ def _static_layer(layer: Layer, input_spec: Any) -> Layer:
         forward = forward.rollback()
     function = getattr(forward, "__func__", forward)
     instance = layer if inspect.ismethod(forward) else None
-    layer.forward = StaticFunction(function, input_spec, instance)
+    layer.forward = StaticFunction(function, input_spec, instance)  # type: ignore[method-assign]
     return layer
 
 

@@ -120,7 +120,7 @@ def example_arguments(spec: Any) -> tuple:
 
     def make(one: Any) -> Any:
         if isinstance(one, InputSpec):
-            shape = []
+            shape: list[Any] = []
             for axis, size in enumerate(one.shape):
                 name = size if isinstance(size, str) else f"{id(one)}_{axis}"
                 is_open = size is None or isinstance(size, str)

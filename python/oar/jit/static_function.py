@@ -307,6 +307,7 @@ class StaticFunction(_C.StaticCall):
         """The program captured last; one is captured from the input spec if there is none yet."""
         if self._last is None:
             self._capture_from_spec()
+        assert self._last is not None
         return ConcreteProgram(self._last)
 
     @property
@@ -333,7 +334,8 @@ class StaticFunction(_C.StaticCall):
                 try:
                     variant = self._capture(family, sizes, tensors, args, kwargs, None)
                 except _FallBack:
-                    raise RuntimeError(f"There is no program: {family.uncaptured.reason}") from None
+                    why = family.uncaptured.reason if family.uncaptured else "it could not be captured"
+                    raise RuntimeError(f"There is no program: {why}") from None
         concrete = ConcreteProgram(variant)
         return concrete, concrete
 

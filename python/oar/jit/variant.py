@@ -149,7 +149,7 @@ class Variant:
         tensors = self._inputs(tensors)
         for action in self.before:
             action()
-        place = _C.rng_state() if self._demands else None
+        place = _C.rng_state() if self._demands else ()
         try:
             made = self.program.run(tensors)
         except Exception:

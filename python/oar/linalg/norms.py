@@ -53,7 +53,7 @@ def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1
         Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
                6.)
     """
-    axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
+    axes: Sequence[int] = axis if isinstance(axis, (list, tuple)) else ()
     if len(axes) != 2:
         raise ValueError(f"[matrix_norm] axis is {axis!r}; a matrix has two axes.")
     rank = x.ndim
@@ -96,7 +96,7 @@ def norm(x: Tensor, p: float | str | None = None, axis: int | Sequence[int] | No
     if isinstance(axis, (list, tuple)) and len(axis) == 1:
         axis = axis[0]
     if axis is None or isinstance(axis, int):
-        return vector_norm(x, 2.0 if p is None or p == "fro" else p, axis, keepdim)
+        return vector_norm(x, 2.0 if p is None or p == "fro" else p, axis, keepdim)  # type: ignore[arg-type]
     if len(axis) != 2:
         raise ValueError(f"[norm] axis is {axis!r}; it can name one axis or two.")
     return matrix_norm(x, "fro" if p is None else p, axis, keepdim)

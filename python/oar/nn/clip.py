@@ -23,7 +23,7 @@ def _wanted(pair: Pair) -> bool:
 
 def squared_norms(grads: Sequence[Tensor]) -> Tensor:
     """The sum of the squares of all elements of all tensors, in float32 or wider."""
-    total = None
+    total: Any = None
     for grad in grads:
         wide = grad if str(grad.dtype).endswith(("32", "64", "128")) else grad.astype("float32")
         square = oar.sum(wide * wide)
@@ -112,7 +112,7 @@ class ClipGradByNorm(ClipGradBase):
 
     def _shortened(self, grad: Tensor) -> Tensor:
         norm = oar.sqrt(squared_norms([grad]))
-        scale = self.clip_norm / oar.clip(norm, min=self.clip_norm)
+        scale: Tensor = self.clip_norm / oar.clip(norm, min=self.clip_norm)
         return grad * scale.astype(grad.dtype)
 
     def _clip(self, params_grads: list[Pair]) -> list[Pair]:
@@ -156,7 +156,7 @@ class ClipGradByGlobalNorm(ClipGradBase):
         norm = oar.sqrt(squared_norms(wanted))
         if self.auto_skip_clip and float(norm) <= self.clip_norm:
             return params_grads
-        scale = self.clip_norm / oar.clip(norm, min=self.clip_norm)
+        scale: Tensor = self.clip_norm / oar.clip(norm, min=self.clip_norm)
         casts: dict[Any, Tensor] = {}
 
         def scaled(grad: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import oar
@@ -16,6 +16,19 @@ from oar.optimizer.lr import LRScheduler
 
 class OptimizerState:
     """What ``Optimizer`` does with the states of its parameters."""
+
+    # What ``Optimizer`` itself has.
+    _name: str | None
+    _learning_rate: float | LRScheduler
+    _accumulators: dict[str, dict[str, Tensor]]
+    _accumulators_holder: dict[str, Any]
+    _master_weights: dict[str, Tensor]
+    _without_state: list[str]
+    _flat: list[Tensor]
+    _signature: list[Any] | None
+    _initial_state: Callable[[str, Tensor], Tensor]
+    _refresh_lr: Callable[[], None]
+    get_lr: Callable[[], float]
 
     def _state_name(self, name: str, param: Tensor) -> str:
         """A new name for the state ``name`` of a parameter: what it has in state dicts."""

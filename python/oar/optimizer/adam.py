@@ -12,10 +12,11 @@ from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
 from oar.framework.persistent import persistent
+from oar.optimizer._in_program import is_variable
 from oar.optimizer._plan import Bucket
 from oar.optimizer._rows import RowUpdate, has_sparse_gradient, merged_rows
 from oar.optimizer.lr import LRScheduler
-from oar.optimizer.optimizer import Optimizer, _DecoupledDecay, _is_variable
+from oar.optimizer.optimizer import Optimizer, _DecoupledDecay
 
 __all__ = ["Adam", "AdamW"]
 
@@ -65,6 +66,7 @@ class _Clock:
 
     def show(self, which: int, tensor: Tensor) -> None:
         """Let ``tensor`` be the power of beta 1 or 2 from now on."""
+        assert self._powers is not None, "programs keep the powers themselves"
         tensor._share_data_with(self._powers[which : which + 1])
 
     def look(self) -> None:
@@ -148,12 +150,13 @@ class Adam(Optimizer):
     def _count(self, param: Tensor) -> int:
         """How often a parameter has been updated."""
         if param.name not in self._powers and oar.in_dynamic_mode():
-            self._powers[param.name] = tuple(self._power_tensor(stem, param) for stem in _POWERS)
+            first, second = (self._power_tensor(stem, param) for stem in _POWERS)
+            self._powers[param.name] = first, second
             held = [self._claim(power.name) for power in self._powers[param.name]]
             if None not in held:
                 return self._steps_behind(param.name, held)
         clock = self._clocks.get(param.name)
-        if clock is None or _is_variable(clock.steps):  # A program is given its update once.
+        if clock is None or is_variable(clock.steps):  # A program is given its update once.
             return 0
         return int(float(clock.steps))
 
@@ -232,7 +235,7 @@ class Adam(Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
-        rest = {key: state.pop(key) for key in ("master_weights", "LR_Scheduler") if key in state}
+        rest: dict[str, Any] = {key: state.pop(key) for key in ("master_weights", "LR_Scheduler") if key in state}
         for clock in self._clocks.values():
             clock.look()
         for which in (0, 1):

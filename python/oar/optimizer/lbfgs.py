@@ -147,7 +147,7 @@ class LBFGS(Optimizer):
             direction = direction + change * (used.pop() - (grad_change * direction).sum() * weight)
         return direction
 
-    def step(self, closure: Callable[[], Tensor]) -> Tensor:
+    def step(self, closure: Callable[[], Tensor]) -> Tensor:  # type: ignore[override]
         """Some iterations. Returns the loss before them."""
         with oar.no_grad():
             return self._step(closure)

@@ -13,7 +13,7 @@ from oar._lazy import np
 from oar.framework import unique_name
 from oar.framework.persistent import persistent
 from oar.nn.clip import ClipGradBase
-from oar.optimizer import _plan
+from oar.optimizer import _in_program, _plan
 from oar.optimizer._state import OptimizerState
 from oar.optimizer.lr import LRScheduler
 from oar.regularizer import L2Decay, WeightDecayRegularizer
@@ -152,19 +152,10 @@ class Optimizer(OptimizerState):
             self._lr_value = rate
             with oar.no_grad():
                 for factor, tensor in self._lr_tensors.items():
-                    value = np.array(rate * factor, dtype="float32")
-                    if not _is_variable(tensor):
-                        tensor.set_value(value)
-                    elif oar.static.global_scope().find_var(tensor.name):
-                        oar.static.global_scope()._set(tensor.name, value)
-
-    def _feed_learning_rate(self, scope: Any) -> None:
-        """Before a run: what a scheduler says now goes to the scope that the program runs in."""
-        if not isinstance(self._learning_rate, LRScheduler):
-            return
-        for factor, tensor in self._lr_tensors.items():
-            if _is_variable(tensor):
-                scope._set(tensor.name, np.array(self.get_lr() * factor, dtype="float32"))
+                    if _in_program.is_variable(tensor):
+                        _in_program.set_learning_rate(tensor, rate * factor)
+                    else:
+                        tensor.set_value(np.array(rate * factor, dtype="float32"))
 
     def _lr_tensor(self, factor: float) -> Tensor:
         if factor not in self._lr_tensors:
@@ -199,29 +190,6 @@ class Optimizer(OptimizerState):
         params_grads = self.backward(loss, startup_program, parameters, no_grad_set)
         return self.apply_gradients(params_grads), params_grads
 
-    def _static_backward(self, loss: Tensor, parameters: Any, no_grad_set: Any) -> list[tuple[Tensor, Tensor]]:
-        """Appends the backward of a loss to its program."""
-        listed = parameters if parameters is not None else self._flat or loss.block.program.all_parameters()
-        params_grads = oar.static.append_backward(loss, listed, no_grad_set)
-        if not params_grads:
-            raise ValueError("no parameter of the program that is trained takes part in the loss.")
-        return params_grads
-
-    def _static_update(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
-        """Appends the update of parameters to their program; returns its ops."""
-        program = oar.static.default_main_program()
-        known = {id(param) for param in self._flat}
-        new = [param for param, _ in params_grads if id(param) not in known]
-        if new:
-            self._add_param_group({"params": new}, set_factor=False)
-        if self not in program._optimizers:
-            program._optimizers.append(self)
-        given = {id(param): grad for param, grad in params_grads}
-        before = program.num_ops()
-        with program._role("update"), oar.no_grad():
-            self._update([given.get(id(param)) for param in self._flat])
-        return program.global_block().ops[before:]
-
     def backward(
         self,
         loss: Tensor,
@@ -232,8 +200,8 @@ class Optimizer(OptimizerState):
     ) -> list[tuple[Tensor, Tensor]]:
         """The parameters and the gradients they hold. Call ``loss.backward()`` before; a program is given its
         backward here."""
-        if _is_variable(loss):
-            return self._static_backward(loss, parameters, no_grad_set)
+        if _in_program.is_variable(loss):
+            return _in_program.append_backward(self, loss, parameters, no_grad_set)
         listed = self._flat if parameters is None else list(parameters)
         skipped = {id(item) for item in (no_grad_set or ())}
         wanted = (p for p in listed if not p.stop_gradient and id(p) not in skipped)
@@ -241,8 +209,8 @@ class Optimizer(OptimizerState):
 
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
         """Update parameters with the gradients given."""
-        if params_grads and _is_variable(params_grads[0][1]):
-            return self._static_update(params_grads)
+        if params_grads and _in_program.is_variable(params_grads[0][1]):
+            return _in_program.append_update(self, params_grads)
         self._refresh_lr()
         given = {id(param): grad for param, grad in params_grads}
         with oar.no_grad():
@@ -346,7 +314,7 @@ class Optimizer(OptimizerState):
         master = self._master_weights.get(param.name)
         if master is None:
             name = unique_name.generate_for(param, f"{param.name}_fp32_master")
-            source = param if oar.in_dynamic_mode() else oar.static.default_startup_program().global_block().var(param.name)
+            source = param if oar.in_dynamic_mode() else _in_program.startup_value(param)
             master = persistent(lambda: source.detach().astype("float32"), name)
             self._master_weights[param.name] = master
         return master
@@ -358,11 +326,6 @@ class Optimizer(OptimizerState):
     def _initial_state(self, name: str, param: Tensor) -> Tensor:
         """What the state ``name`` of a parameter begins with: zeros in its shape."""
         return oar.zeros(list(param.shape), dtype="float32" if _plan.is_half(param) else param.dtype)
-
-
-def _is_variable(tensor: Any) -> bool:
-    """Whether it is a variable of a program, which has no value now."""
-    return isinstance(tensor, Tensor) and oar.static.program.program_of(tensor) is not None
 
 
 class _DecoupledDecay:

@@ -76,11 +76,11 @@ class ExponentialMovingAverage:
         """Within the block parameters are their averages, without the zeros these began with."""
         scope = global_scope()
         with written_elsewhere():
-            share = 1.0 - float(scope._tensor(self._rest.name))
+            share = 1.0 - float(scope._content(self._rest.name))
             for name, average in self._averages.items():
-                parameter = scope._tensor(name)
+                parameter = scope._content(name)
                 self._saved[name] = parameter.clone()
-                parameter.set_value(scope._tensor(average) / share if share > 0 else scope._tensor(average))
+                parameter.set_value(scope._content(average) / share if share > 0 else scope._content(average))
         try:
             yield
         finally:
@@ -91,5 +91,5 @@ class ExponentialMovingAverage:
         """Parameters are as they were before ``apply``."""
         with written_elsewhere():
             for name, value in self._saved.items():
-                global_scope()._tensor(name).set_value(value)
+                global_scope()._content(name).set_value(value)
         self._saved = {}

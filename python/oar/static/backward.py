@@ -22,10 +22,12 @@ def _variables(program: Program, items: Any, what: str) -> list[Tensor]:
     if items is None:
         return []
     listed = [items] if isinstance(items, (Tensor, str)) else list(items)
-    found = [program._find(item) if isinstance(item, str) else item for item in listed]
-    for item, variable in zip(listed, found):
+    found = []
+    for item in listed:
+        variable = program._find(item) if isinstance(item, str) else item
         if not isinstance(variable, Tensor):
             raise ValueError(f"{what}: the program has no variable {item!r}. It has {_some(v.name for v in program.list_vars())}.")
+        found.append(variable)
     return found
 
 

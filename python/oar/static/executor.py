@@ -10,8 +10,9 @@ from typing import Any
 import oar
 from oar import _C
 from oar._C import Tensor
-from oar._framework import CPUPlace, place_of
+from oar._places import CPUPlace, place_of
 from oar._lazy import np
+from oar.optimizer._in_program import feed_learning_rate
 from oar.static.program import Operator, Program, _some, default_main_program, written_elsewhere
 from oar.static.scope import Scope, global_scope
 from oar.static.sequences import content_with_lengths, fed_levels, fed_with_lengths, hint_at_lengths
@@ -213,7 +214,7 @@ def _fetched(program: Program, entry: Any, scope: Scope) -> Tensor:
     return found
 
 
-def _as_tensor(value: Any, name: str, variable: Tensor) -> Tensor:
+def _as_tensor(value: Any, name: str, variable: Any) -> Tensor:
     if isinstance(value, Tensor):
         tensor = value
     else:
@@ -249,7 +250,7 @@ def _contents(scope: Scope) -> Any:
                 f"[Executor.run] the variable {name!r} should be {dtype.name}{shape}, but the scope holds "
                 f"{there.dtype.name}{list(there.shape)}."
             )
-        if not fits:
+        if there is None or not fits:
             there = oar.zeros(shape, dtype)
             scope._put(name, there)
         return there
@@ -276,7 +277,7 @@ def _run(
     found = [_fetched(program, entry, scope) for entry in wanted]
     fetches = [v for v in found if _C.capture_of(v) is not None]
     for optimizer in program._optimizers:
-        optimizer._feed_learning_rate(scope)
+        feed_learning_rate(optimizer, scope)
     levels = [[] if return_numpy or _C.capture_of(v) is None else fed_levels(v, feed) for v in found]
     executable, names = _draft(program, [*fetches, *itertools.chain(*levels)], scope, pruned)
     missing = [name for name in names if name not in feed]

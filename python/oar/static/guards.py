@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from oar._framework import CPUPlace
+from oar._places import CPUPlace
 from oar.framework import unique_name
 
 __all__ = ["cpu_places", "cuda_places", "device_guard", "name_scope", "xpu_places"]

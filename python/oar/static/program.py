@@ -182,9 +182,10 @@ class Program:
     _seed_to_come = 0
 
     def __init__(self, builder: _C.Builder | None = None) -> None:
-        self._builder = _C.Builder("main") if builder is None else builder
+        self._builder: Any = _C.Builder("main") if builder is None else builder
         self._parameters: dict[str, Parameter] = {}
         self._optimizers: list[Any] = []
+        self._feed_names: list[str] = []  # of a program that was loaded
         self._drafts: dict[Any, Any] = {}
         self._fetch_names: list[str] = []
         self._lengths: dict[str, Tensor] = {}  # of sequences, by the open size that they divide

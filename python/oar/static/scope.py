@@ -181,6 +181,13 @@ class Scope:
         """Forget the scopes made here."""
         self._kids.clear()
 
+    def _content(self, name: str) -> Tensor:
+        """The content of a variable, which must have one."""
+        found = self._tensor(name)
+        if found is None:
+            raise RuntimeError(f"the variable {name!r} has no content in this scope. Run the startup program first.")
+        return found
+
     def _tensor(self, name: str) -> Tensor | None:
         scope: Scope | None = self
         while scope is not None:

@@ -63,7 +63,7 @@ def _known(variable: Tensor) -> tuple[Program, Tensor | None]:
 def levels_of(variable: Tensor) -> list[Tensor]:
     """The lengths of a variable, level by level; the last one counts rows. Empty where there are none."""
     program, lengths = _known(variable)
-    levels = []
+    levels: list[Tensor] = []
     while lengths is not None:
         levels.insert(0, lengths)
         lengths = program._lengths.get(str(lengths.shape[0]))
@@ -140,10 +140,10 @@ def fed_with_lengths(names: list[str], feed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_lengths(name: str, levels: int, feed: dict[str, Any]) -> None:
-    rows = [feed.get(_lengths_name(name, level)) for level in range(levels)]
-    if any(row is None for row in rows):
+    fed = [feed.get(_lengths_name(name, level)) for level in range(levels)]
+    if any(row is None for row in fed):
         return
-    rows = [np.asarray(row) for row in rows]
+    rows = [np.asarray(row) for row in fed]
     content = feed[name].shape() if isinstance(feed[name], LoDTensor) else np.shape(feed[name])
     counts = [*map(len, rows[1:]), content[0] if len(content) else 0]
     for level, (row, count) in enumerate(zip(rows, counts)):

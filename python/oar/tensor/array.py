@@ -7,7 +7,7 @@ from typing import Any
 
 import oar
 from oar._C import Tensor
-from oar._framework import sizes_tensor
+from oar._questions import sizes_tensor
 
 __all__ = ["array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor"]
 

@@ -96,7 +96,7 @@ def require_version(min_version: str, max_version: str | None = None) -> None:
     """
     least = _numbers(min_version, "min_version")
     most = None if max_version is None else _numbers(max_version, "max_version")
-    here = _numbers(re.match(r"[\d.]*\d", _C.version).group(), "Oar's version")
+    here = _numbers(re.split(r"[^\d.]", _C.version)[0].rstrip("."), "Oar's version")
     if here < least or (most is not None and here > most):
         wanted = f"{min_version} or newer" if most is None else f"from {min_version} to {max_version}"
         raise RuntimeError(f"[require_version] this is Oar {_C.version}; a version {wanted} is needed.")

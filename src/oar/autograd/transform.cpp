@@ -39,13 +39,13 @@ const Wrapped* wrapped_at(const Tensor& t, int level) {
 }
 
 Tensor make_dual(const Tensor& value, const Tensor& tangent, int level) {
-  return Tensor::with_payload(Kind::Dual, value.dims(), value.dtype(), value.device(), kWrapped,
+  return Tensor::with_payload(Kind::Dual, value.dims(), value.dtype(), value.device(), 0,
                               make_intrusive<Dual>(level, value, tangent));
 }
 
 Tensor make_batched(const Tensor& value, int level) {
   return Tensor::with_payload(Kind::Batched, value.dims().subspan(1), value.dtype(), value.device(),
-                              kWrapped, make_intrusive<Batched>(level, value));
+                              0, make_intrusive<Batched>(level, value));
 }
 
 Tensor detach_wrapped(const Tensor& t) {
@@ -74,16 +74,14 @@ Frame unwrapped(Args args, int level) {
 }
 
 Outputs functional_result(const Op& op, Args args) {
-  if (op.inplace_of()) return dispatch(*op.inplace_of(), args);
-  Outputs outputs;
-  if (op.name() == "copy_into") {
+  if (op.stores()) {
     const Tensor& x = args[0].as_tensor();
-    const Tensor& value = args[1].as_tensor();
+    const Tensor& value = args[static_cast<size_t>(op.copied())].as_tensor();
+    Outputs outputs;
     outputs.push_back(value.dtype() == x.dtype() ? value : cast(value, x.dtype()));
     return outputs;
   }
-  const std::string functional = op.name().substr(0, op.name().size() - 1);
-  const Op* counterpart = op.name().back() == '_' ? Registry::get().find(functional) : nullptr;
+  const Op* counterpart = functional_of(op);
   user_check(counterpart != nullptr, ErrorKind::Unsupported,
              "{} writes its arguments and has no functional form, so it does not run inside jvp or "
              "vmap.\nhint: Call it outside of the transform.",

@@ -24,6 +24,12 @@ struct Row {
   bool is_list = false;         // several words, separated by commas
 };
 
+#ifdef NDEBUG
+constexpr std::string_view kVerifyPasses = "false";
+#else
+constexpr std::string_view kVerifyPasses = "true";
+#endif
+
 // Every flag there is. No int here has a use for a negative value, so none is accepted.
 constexpr Row kTable[] = {
     {{"backward_memory_mb", FlagType::Int, "0", "OAR_BACKWARD_MEMORY_MB",
@@ -69,6 +75,9 @@ constexpr Row kTable[] = {
       "others declined), passes (the program after each compiler pass), capture."},
      "dispatch,passes,capture",
      true},
+    {{"verify_passes", FlagType::Bool, kVerifyPasses, "OAR_VERIFY_PASSES",
+      "Verify a program after each compiler pass that changed it. On by default in builds with "
+      "assertions."}},
 };
 
 struct Slot {

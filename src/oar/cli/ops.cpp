@@ -4,8 +4,10 @@
 #include "oar/base/string_util.h"
 #include "oar/cli/commands.h"
 #include "oar/cli/terminal.h"
-#include "oar/ops/core/registry.h"
+#include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/trait_names.h"
+#include "oar/ops/core/work.h"
+#include "oar/ops/sharding/bind.h"
 
 namespace oar::cli {
 namespace {
@@ -42,6 +44,23 @@ std::string sharding_of(const Op& op, const OpDef& def) {
   return format("{}; of the first sample: {}", from, plan_of(op, call.args()).str());
 }
 
+// The rule's or what it is derived from, and what the first sample's call costs.
+std::string cost_text(const Op& op, const OpDef& def) {
+  const std::string_view from = def.cost                   ? "stated"
+                                : def.view                 ? "none: a view"
+                                : def.scalar               ? "by the scalar body"
+                                : op.has(Trait::Moves)     ? "bytes only"
+                                : def.decompose            ? "by decomposition"
+                                : op.has(Trait::Reduction) ? "one flop per element that is read"
+                                                           : "one flop per element";
+  if (!def.samples || op.inplace_of() != nullptr || def.samples().empty()) return std::string(from);
+  const Frame call = bare_call(def.samples().front().make(op.schema(), DType::Float32, 1).args());
+  const Outputs results = dispatch(op, call.args());
+  const Cost cost = cost_of(op, call.args(), TensorList(results.data(), results.size()));
+  return format("{}; of the first sample: {:.6g} flops, {:.6g} bytes", from, cost.flops,
+                cost.bytes);
+}
+
 int show_op(std::ostream& out, bool color, const Op& op) {
   // A derived in-place op has the rules of the op it is derived from.
   const OpDef& def = (op.inplace_of() != nullptr ? *op.inplace_of() : op).def();
@@ -61,6 +80,8 @@ int show_op(std::ostream& out, bool color, const Op& op) {
   row("dtypes", *def.dtypes != '\0' ? def.dtypes : "any");
   row("inference", rule_text(def.infer, def.decompose ? "by decomposition" : "no"));
   row("decomposition", rule_text(def.decompose, "no: a primitive"));
+  if (def.scalar != nullptr) row("each element", def.scalar);
+  row("cost", cost_text(op, def));
   row("view", rule_text(def.view, "no"));
   row("vjp", rule_text(def.vjp, no_grad         ? "none needed: the derivative is zero"
                                 : def.decompose ? "by decomposition"

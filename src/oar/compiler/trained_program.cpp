@@ -37,14 +37,13 @@ std::vector<RowsOutput> give_back_rows(Program& backward) {
   const size_t count = backward.outputs.size();
   for (size_t k = 0; k < count; ++k) {
     const Instruction* maker = makers(backward.outputs[k]);
-    if (!maker || maker->op->name() != "embedding_grad") continue;
+    if (!maker || !maker->op->def().rows) continue;
+    const std::optional<RowsSpec> spec = maker->op->def().rows(maker->attributes.args());
     const Shape& shape = backward.type_of(backward.outputs[k]).shape;
-    if (!attribute(*maker, "sparse").as_bool() || attribute(*maker, "padding_idx").as_int() != -1 ||
-        !shape.is_known())
-      continue;
+    if (!spec || !spec->as_given || !shape.is_known()) continue;
     rows.push_back({k, backward.outputs.size(), shape});
-    backward.outputs.push_back(operand(*maker, 0));
-    backward.outputs[k] = operand(*maker, 1);
+    backward.outputs.push_back(operand(*maker, spec->numbers));
+    backward.outputs[k] = operand(*maker, spec->slices);
   }
   if (!rows.empty()) remove_dead(backward);
   return rows;

@@ -36,8 +36,9 @@ oar_tensor* allocate_output(oar_kernel_call* call, int32_t index, int32_t ndim,
   }
 }
 
-void next_random(oar_kernel_call*, uint64_t count, uint64_t* seed, uint64_t* offset) {
-  const RandomState start = generator::reserve(count);
+void next_random(oar_kernel_call* call, uint64_t count, uint64_t* seed, uint64_t* offset) {
+  const oar_tensor& drawn = *call->outputs[0];
+  const RandomState start = generator::reserve(count, {drawn.device_type, drawn.device_index});
   *seed = start.seed;
   *offset = start.offset;
 }

@@ -1,9 +1,15 @@
-// The random stream: Philox4x32-10, counter based, so that numbers depend on the seed and the place
-// in the stream only, never on threads.
+// Random streams: Philox4x32-10, counter based. A number depends on the seed, the place in the stream and the
+// element's index in the whole tensor, never on threads, on the instruction set or on how the tensor is cut.
+//
+// Each device has a stream of its own, so that devices that run the pieces of one program draw at the same
+// places. `seed` starts all of them anew. A call takes its place in the stream when it is launched.
 #pragma once
 
 #include <array>
 #include <cstdint>
+
+#include "oar/base/small_vector.h"
+#include "oar/tensor/storage.h"
 
 namespace oar {
 
@@ -15,12 +21,24 @@ struct RandomState {
 
 namespace generator {
 void seed(uint64_t value);
-RandomState state();
-void set_state(RandomState state);
+RandomState state(Device device = {});
+void set_state(RandomState state, Device device = {});
 // Takes the next blocks that hold `numbers` 32-bit numbers; returns where they start.
-RandomState reserve(uint64_t numbers);
+RandomState reserve(uint64_t numbers, Device device = {});
 
-// While one lives, this thread has a stream of its own, and the one that all share stands still.
+// The streams of all devices at once, to go back to after an attempt.
+class Places {
+ public:
+  Places();  // as they are now
+  void restore() const;
+  bool operator==(const Places& other) const { return states_ == other.states_; }
+
+ private:
+  SmallVector<RandomState, 2> states_;
+};
+
+// While one lives, this thread has a stream of its own for every device, and those that all threads share
+// stand still.
 class Detour {
  public:
   explicit Detour(RandomState start);

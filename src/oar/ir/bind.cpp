@@ -105,6 +105,11 @@ void InputBinder::bind_input(const Program& program, size_t i, const Tensor& t,
   user_check(t.rank() == type.shape.rank(), ErrorKind::InvalidArgument,
              "input '{}' of the program {} is {} and was given {}: the ranks differ.", name,
              program.name, type.str(), t.describe());
+  user_check(
+      !t->scales, ErrorKind::Unsupported,
+      "input '{}' of the program {} was given a tensor with scales, which programs do not take as "
+      "inputs.\nhint: Cast it to a float first, x.astype('float32').",
+      program.label(id).substr(1), program.name);
   for (size_t axis = 0; axis < type.shape.size(); ++axis)
     if (is_symbol(type.shape[axis]) && !values.has(type.shape[axis]))
       values.set(type.shape[axis], t.dims()[axis]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oar/base/string_util.h"
+#include "oar/ir/cost.h"
 #include "oar/ir/print.h"
 #include "oar/ir/region.h"
 
@@ -48,12 +49,9 @@ std::string shortened(std::string text, size_t most) {
   return text;
 }
 
-const char* style_of(const Op& op) {
-  static constexpr std::string_view kHeavy[] = {"matmul",    "linear", "conv",
-                                                "attention", "einsum", "recurrent"};
-  for (std::string_view word : kHeavy)
-    if (op.name().find(word) != std::string::npos) return "heavy";
+const char* style_of(const Op& op, const Cost& cost) {
   if (is_update(op)) return "update";
+  if (2 * cost.products > cost.flops) return "heavy";  // matmul, conv, attention
   if (op.has(Trait::Random)) return "random";
   if (op.has(Trait::View)) return "view";
   if (op.has(Trait::Elementwise)) return "elementwise";
@@ -123,7 +121,9 @@ void Picture::add_call(const Instruction& instruction) {
     box.detail = shortened(program_.type_of(instruction.results[0]).str(), 30);
   box.tooltip = to_text(program_, instruction);
   if (!instruction.location.empty()) box.tooltip += "\n" + instruction.location;
-  box.style = style_of(*instruction.op);
+  const Cost cost = cost_of(program_, instruction);
+  if (cost.flops > 0) box.tooltip += format("\n{:.3g} flops, {:.3g} bytes", cost.flops, cost.bytes);
+  box.style = style_of(*instruction.op, cost);
   for_each_operand(instruction, [&](ValueId id) { read(box, id); });
   if (has_regions(instruction)) add_regions(box, instruction);
   const size_t made = add(std::move(box));

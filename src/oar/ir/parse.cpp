@@ -54,6 +54,7 @@ class ProgramParser {
   void scalar(Frame& attributes, size_t i);
   std::pair<ValueId, std::string> typed_value();
   ValueType type();
+  Placement placement(int rank);
   ValueId define(const std::string& label, ValueType type);
   ValueId defined(const std::string& label);
   const Op& op_called(const std::string& name);
@@ -110,7 +111,35 @@ ValueType ProgramParser::type() {
   list("[", "]", [&] { type.shape.push_back(in_.dim(symbols_)); });
   for (Dim d : type.shape)
     if (d.is_known() && d.word() < 0) in_.fail_here(format("the size {} is negative", d.word()));
+  if (in_.at_word("on"))
+    type.placement = std::make_shared<const Placement>(placement(type.shape.rank()));
   return type;
+}
+
+Placement ProgramParser::placement(int rank) {
+  in_.expect("on");
+  Placement made;
+  made.mesh = in_.name();
+  list("(", ")", [&] {
+    MeshAxisPlacement& a = made.axes.emplace_back();
+    a.mesh_axis = in_.name();
+    in_.expect(":");
+    if (in_.accept("replicate")) return;
+    if (in_.accept("shard")) {
+      a.kind = MeshAxisPlacement::Shard;
+      const int64_t axis = in_.integer();
+      a.axis = axis < 0 || axis >= rank ? -1 : static_cast<int32_t>(axis);
+      return;
+    }
+    in_.expect("partial");
+    a.kind = MeshAxisPlacement::Partial;
+    const std::string how = in_.name();
+    for (Join join : {Join::Sum, Join::Max, Join::Min, Join::Mean})
+      if (how == name_of(join)) return void(a.join = join);
+    in_.fail_here(format("partial results are joined by sum, max, min or mean, not by '{}'", how));
+  });
+  if (const std::string wrong = made.problem(rank); !wrong.empty()) in_.fail_here(wrong);
+  return made;
 }
 
 std::pair<ValueId, std::string> ProgramParser::typed_value() {
@@ -231,10 +260,11 @@ Tensor ProgramParser::constant_tensor(const std::string& name, const ValueType& 
   }
   std::vector<std::complex<double>> numbers;
   std::vector<int64_t> integers;
-  const bool exact = !is_floating(type.dtype) && !is_complex(type.dtype);
+  const bool exact =
+      !is_floating(type.dtype) && !is_complex(type.dtype) && type.dtype != DType::Float4E2M1FN;
   const auto item = [&] {
     if (exact)
-      integers.push_back(in_.integer());
+      integers.push_back(in_.number());
     else
       numbers.push_back(is_complex(type.dtype) ? complex_number() : real());
   };
@@ -242,8 +272,8 @@ Tensor ProgramParser::constant_tensor(const std::string& name, const ValueType& 
     list("[", "]", item);
   else
     item();
-  const int64_t wanted =
-      bytes_of(type.shape, type.dtype).value() / static_cast<int64_t>(size_of(type.dtype));
+  bytes_of(type.shape, type.dtype);  // refuses what cannot be addressed
+  const int64_t wanted = type.shape.numel().value();
   const auto given = static_cast<int64_t>(exact ? integers.size() : numbers.size());
   if (given != wanted) in_.fail_here(format("{} values are given for {}", given, type.str()));
   return exact ? Tensor::from_vector(integers, type.shape, type.dtype)
@@ -353,7 +383,7 @@ void ProgramParser::scalar(Frame& attributes, size_t i) {
   TextReader ahead = in_;
   const std::string word = ahead.number_word();
   if (word.find_first_of(".einf") == std::string::npos) {
-    const Scalar value(in_.integer());
+    const Scalar value(in_.number());
     return attributes.set(i, Value(value));
   }
   const Scalar value(real());
@@ -419,9 +449,7 @@ Program parse_program(std::string_view text, const ParseOptions& options) {
   Symbols symbols;
   Program program = ProgramParser(reader, symbols, options).run();
   if (!reader.at_end()) reader.expected("the end");
-  const std::vector<std::string> problems = verify(program);
-  user_check(problems.empty(), ErrorKind::InvalidArgument, "the program {} is not well formed:\n{}",
-             program.name, join(problems, "\n"));
+  check_verified(program, ErrorKind::InvalidArgument, "the program " + program.name);
   return program;
 }
 

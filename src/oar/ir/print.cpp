@@ -39,7 +39,8 @@ std::string label_text(const Program& program, ValueId id) {
   return named ? "%" + name_text(label.substr(1)) : label;
 }
 
-std::string attribute_text(const Value& v) {
+std::string attribute_text(const Parameter& p, const Value& v) {
+  if (v.tag == OAR_TAG_INT && !can_be_size(p, v)) return std::to_string(v.integer);
   switch (v.tag) {
     case OAR_TAG_DOUBLE:
       return float_text(v.as_double());
@@ -80,7 +81,7 @@ std::string constant_text(const Tensor& t, int64_t largest) {
     text = list_text(t.to_vector<std::complex<double>>(), [](std::complex<double> v) {
       return format("({}, {}j)", float_text(v.real()), float_text(v.imag()));
     });
-  else if (is_floating(t.dtype()))
+  else if (is_floating(t.dtype()) || t.dtype() == DType::Float4E2M1FN)
     text = list_text(t.to_vector<double>(), float_text);
   else
     text = list_text(t.to_vector<int64_t>(), [](int64_t v) { return std::to_string(v); });
@@ -133,11 +134,12 @@ std::string attributes_text(const Instruction& instruction, const PrintOptions& 
   std::vector<std::string> items;
   const std::vector<Parameter>& parameters = instruction.op->schema().parameters;
   for (size_t i = 0; i < instruction.operands.size() && i < parameters.size(); ++i)
-    if (instruction.operands[i].kind == Operand::Attribute)
+    if (instruction.operands[i].kind == Operand::Attribute &&
+        !(parameters[i].is_internal() && instruction.attributes[i].is_none()))
       items.push_back(parameters[i].name + "=" +
                       (parameters[i].type == kProgramType
                            ? regions_text(instruction.attributes[i], options, indent)
-                           : attribute_text(instruction.attributes[i])));
+                           : attribute_text(parameters[i], instruction.attributes[i])));
   return join(items, ", ");
 }
 

@@ -7,7 +7,10 @@
 
 namespace oar {
 
-std::string ValueType::str() const { return format("{}{}", name_of(dtype), shape.str()); }
+std::string ValueType::str() const {
+  const std::string text = format("{}{}", name_of(dtype), shape.str());
+  return placement ? text + " " + placement->str() : text;
+}
 
 Instruction::Instruction(const Instruction& other)
     : op(other.op),
@@ -71,8 +74,9 @@ void replace_program_dims(Program& program, F&& replaced) {
   for (ProgramValue& v : program.values)
     for (Dim& d : v.type.shape) d = replaced(d);
   for (Instruction& instruction : program.body.instructions)
-    if (has_symbolic_attributes(instruction.attributes.args()))
-      instruction.attributes = replace_dims(instruction.attributes.args(), replaced);
+    if (has_symbolic_attributes(*instruction.op, instruction.attributes.args()))
+      instruction.attributes =
+          replace_dims(*instruction.op, instruction.attributes.args(), replaced);
   for (DimAssumption& a : program.assumptions) {
     a.left = replaced(a.left);
     a.right = replaced(a.right);
@@ -84,14 +88,7 @@ void for_each_dim(const Program& program, F&& body) {
   for (const ProgramValue& v : program.values)
     for (Dim d : v.type.shape) body(d);
   for (const Instruction& instruction : program.body.instructions)
-    for (const Value& v : instruction.attributes.args()) {
-      if (v.tag == OAR_TAG_INT) body(Dim::from_word(v.integer));
-      if (v.tag == OAR_TAG_INTS)
-        for (Dim d : v.as_dim_list()) body(d);
-      for_each_program(Args(&v, 1), [&](const Closure& c) {
-        for (Dim symbol : program_of(c).symbols) body(symbol);
-      });
-    }
+    for_each_size(*instruction.op, instruction.attributes.args(), body);
   for (const DimAssumption& a : program.assumptions) {
     body(a.left);
     body(a.right);
@@ -165,17 +162,22 @@ Outputs written_arguments(const Op& op, Args args) {
   return written;
 }
 
-bool has_symbolic_attributes(Args attributes) {
-  for (const Value& v : attributes) {
-    if (v.tag == OAR_TAG_INT && Dim::from_word(v.integer).is_symbolic()) return true;
-    bool open = false;
-    for_each_program(Args(&v, 1), [&](const Closure& c) { open |= c.has_open_sizes(); });
-    if (open) return true;
-    if (v.tag != OAR_TAG_INTS) continue;
-    for (Dim d : v.as_dim_list())
-      if (d.is_symbolic()) return true;
+void for_each_size(const Op& op, Args attributes, const std::function<void(Dim)>& body) {
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    const Value& v = attributes[i];
+    if (can_be_size(op.schema().parameters[i], v)) body(Dim::from_word(v.integer));
+    if (v.tag == OAR_TAG_INTS)
+      for (Dim d : v.as_dim_list()) body(d);
+    for_each_program(Args(&v, 1), [&](const Closure& c) {
+      for (Dim symbol : program_of(c).symbols) body(symbol);
+    });
   }
-  return false;
+}
+
+bool has_symbolic_attributes(const Op& op, Args attributes) {
+  bool open = false;
+  for_each_size(op, attributes, [&](Dim d) { open |= d.is_symbolic(); });
+  return open;
 }
 
 std::string to_string(const DimAssumption& assumption) {

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "oar/ir/placement.h"
 #include "oar/ops/core/registry.h"
 #include "oar/tensor/closure.h"
 
@@ -22,10 +24,13 @@ struct ValueType {
   DType dtype = DType::Float32;
   Shape shape;  // sizes may be symbolic
   Device device;
+  std::shared_ptr<const Placement> placement;  // none: on one device
 
   std::string str() const;  // "float32[B, 4]"
   bool operator==(const ValueType& other) const {
-    return dtype == other.dtype && shape == other.shape && device == other.device;
+    const bool placed_alike = placement == other.placement ||
+                              (placement && other.placement && *placement == *other.placement);
+    return dtype == other.dtype && shape == other.shape && device == other.device && placed_alike;
   }
 };
 
@@ -103,16 +108,23 @@ class Program {
   void gather_symbols();
 };
 
-// Does the instruction's operand or attribute depend on a symbol?
-bool has_symbolic_attributes(Args attributes);
+// Can the integer in the parameter's place be an open size? The schema tells: an `int` can. A `Scalar` is a number,
+// even where it lies so far below zero that it looks like the word of a symbol.
+inline bool can_be_size(const Parameter& p, const Value& v) {
+  return v.tag == OAR_TAG_INT && p.type != ArgType::Scalar;
+}
+// Calls body(dim) for every size among a call's attributes; a region names its symbols.
+void for_each_size(const Op& op, Args attributes, const std::function<void(Dim)>& body);
+// Does an attribute depend on a symbol?
+bool has_symbolic_attributes(const Op& op, Args attributes);
 // A call's attributes with every symbolic dimension replaced.
 template <class F>
-Frame replace_dims(Args attributes, F&& size_of_dim) {
+Frame replace_dims(const Op& op, Args attributes, F&& size_of_dim) {
   Frame frame(attributes);
   SmallVector<int64_t, 8> words;
   for (size_t i = 0; i < attributes.size(); ++i) {
     const Value& v = attributes[i];
-    if (v.tag == OAR_TAG_INT && Dim::from_word(v.integer).is_symbolic())
+    if (can_be_size(op.schema().parameters[i], v) && Dim::from_word(v.integer).is_symbolic())
       frame.set(i, Value(Dim(size_of_dim(Dim::from_word(v.integer))).word()));
     if (holds_programs(v)) {
       std::vector<ClosurePtr> list;

@@ -84,15 +84,21 @@ std::string TextReader::label() {
   return std::string(text_.substr(start, at_ - start));
 }
 
-int64_t TextReader::integer() {
+int64_t TextReader::number() {
   skip_blanks();
   int64_t value = 0;
   const char* const end = text_.data() + text_.size();
   const auto [behind, error] = std::from_chars(text_.data() + at_, end, value);
   if (error == std::errc::invalid_argument) expected("an integer");
-  // What lies below is no number but the word of a symbol.
-  if (error != std::errc{} || Dim(value).is_symbolic()) fail_here("the integer is too large");
+  if (error != std::errc{}) fail_here("the integer is too large");
   at_ = static_cast<size_t>(behind - text_.data());
+  return value;
+}
+
+int64_t TextReader::integer() {
+  const int64_t value = number();
+  // What lies below is no size but the word of a symbol.
+  if (Dim(value).is_symbolic()) fail_here("the integer is too large");
   return value;
 }
 

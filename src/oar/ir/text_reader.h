@@ -32,6 +32,7 @@ class TextReader {
   std::string any_name();     // a plain one, or any in quotes
   std::string label();        // %name, %12 or %"any name", without % and the last quote
   int64_t integer();          // with an optional minus
+  int64_t number();           // any integer of 64 bits
   std::string number_word();  // the characters of a number: sign, digits, ., e, inf, nan
   std::string string();       // "…" with \" \\ and \n
   // What stands behind # up to the end of this line; empty where nothing does.

@@ -48,9 +48,24 @@ std::string listed(Args args) {
 
 class Verifier {
  public:
-  // `sizes`: the symbols of a program around this one.
-  explicit Verifier(const Program& program, std::vector<Dim> sizes = {})
-      : program_(program), defined_(program.values.size(), false), sizes_(std::move(sizes)) {}
+  explicit Verifier(const Program& program)
+      : program_(program), defined_(program.values.size(), false) {}
+  // A region; `sizes` are the symbols of the program around it.
+  Verifier(const Program& region, std::vector<Dim> sizes) : Verifier(region) {
+    sizes_ = std::move(sizes);
+    is_region_ = true;
+  }
+
+  // A region whose program around it is not at hand: every size that it names is known.
+  void know_all_sizes() {
+    is_region_ = true;
+    for (const ProgramValue& v : program_.values) learn_sizes(v.type.shape);
+    for (const Instruction& call : program_.body.instructions)
+      if (call.op && call.attributes.size() == call.op->schema().parameters.size())
+        for_each_size(*call.op, call.attributes.args(), [&](Dim d) { learn_sizes(Shape{d}); });
+  }
+  // The instructions that problems are about.
+  const std::vector<const Instruction*>& wrong() const { return wrong_; }
 
   std::vector<std::string> run() {
     for (ValueId id : program_.inputs) {
@@ -59,7 +74,11 @@ class Verifier {
     }
     for (const State& s : program_.states) check_outside(s.value, s.tensor, "state");
     for (const Constant& c : program_.constants) check_outside(c.value, c.tensor, "constant");
-    for (const Instruction& instruction : program_.body.instructions) check(instruction);
+    for (const Instruction& instruction : program_.body.instructions) {
+      const size_t before = problems_.size();
+      check(instruction);
+      if (problems_.size() > before) wrong_.push_back(&instruction);
+    }
     for (ValueId id : program_.outputs) use(id, "the outputs");
     for (const State& s : program_.states) check_written(s);
     check_symbols();
@@ -79,6 +98,10 @@ class Verifier {
     if (defined_[static_cast<size_t>(id)])
       problem("{}: {} is defined twice", where, program_.label(id));
     defined_[static_cast<size_t>(id)] = true;
+    const ValueType& type = program_.type_of(id);
+    if (!type.placement) return;
+    if (const std::string wrong = type.placement->problem(type.shape.rank()); !wrong.empty())
+      problem("{}: {} is placed {}: {}", where, program_.label(id), type.placement->str(), wrong);
   }
   bool use(ValueId id, std::string_view where) {
     if (!exists(id)) {
@@ -102,7 +125,7 @@ class Verifier {
     return std::find(sizes_.begin(), sizes_.end(), symbol) != sizes_.end();
   }
   void check_sizes(Dims dims, const std::string& where);
-  void check_sizes(Args attributes, const std::string& where);
+  void check_sizes(const Op& op, Args attributes, const std::string& where);
 
   void check_outside(ValueId id, const Tensor& t, std::string_view what);
   void check_written(const State& state);
@@ -118,7 +141,9 @@ class Verifier {
   const Program& program_;
   std::vector<bool> defined_;
   std::vector<Dim> sizes_;
+  bool is_region_ = false;
   std::vector<std::string> problems_;
+  std::vector<const Instruction*> wrong_;
 };
 
 void Verifier::check_outside(ValueId id, const Tensor& t, std::string_view what) {
@@ -139,7 +164,9 @@ void Verifier::check_written(const State& state) {
             program_.type_of(state.value).str());
 }
 
+// The program around a region gives all sizes different names, when it is complete.
 void Verifier::check_symbols() {
+  if (is_region_) return;
   std::vector<std::string> names;
   for (Dim symbol : program_.symbols) {
     if (std::find(names.begin(), names.end(), symbol.str()) != names.end())
@@ -154,10 +181,12 @@ void Verifier::check_sizes(Dims dims, const std::string& where) {
       if (!knows(s)) problem("{}: no input tells the value of the size {}", where, s.str());
 }
 
-void Verifier::check_sizes(Args attributes, const std::string& where) {
-  for (const Value& v : attributes) {
+void Verifier::check_sizes(const Op& op, Args attributes, const std::string& where) {
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    const Value& v = attributes[i];
     if (v.tag == OAR_TAG_INTS) check_sizes(v.as_dim_list(), where);
-    const Dim number = v.tag == OAR_TAG_INT ? Dim::from_word(v.integer) : Dim(0);
+    if (!can_be_size(op.schema().parameters[i], v)) continue;
+    const Dim number = Dim::from_word(v.integer);
     check_sizes(Dims(&number, 1), where);
   }
 }
@@ -243,7 +272,7 @@ bool Verifier::is_assumed(const DimAssumption& a) const {
 }
 
 void Verifier::check_types(const Instruction& instruction, const std::string& where) {
-  check_sizes(instruction.attributes.args(), where);
+  check_sizes(*instruction.op, instruction.attributes.args(), where);
   const Frame frame = meta_arguments(instruction);
   Metas metas;
   const DimAssumptions assumptions;
@@ -286,5 +315,31 @@ void Verifier::check_types(const Instruction& instruction, const std::string& wh
 }  // namespace
 
 std::vector<std::string> verify(const Program& program) { return Verifier(program).run(); }
+
+namespace {
+// Can the instruction be printed?
+bool is_whole(const Program& program, const Instruction& call) {
+  const auto exists = [&](ValueId id) {
+    return id == kNoValue || (id >= 0 && static_cast<size_t>(id) < program.values.size());
+  };
+  bool whole = call.op && std::all_of(call.results.begin(), call.results.end(), exists) &&
+               call.attributes.size() == call.op->schema().parameters.size();
+  for (const Operand& operand : call.operands)
+    whole &= std::all_of(operand.ids.begin(), operand.ids.end(), exists);
+  return whole;
+}
+}  // namespace
+
+void check_verified(const Program& program, ErrorKind kind, const std::string& what,
+                    ProgramKind is) {
+  Verifier verifier(program);
+  if (is == ProgramKind::Region) verifier.know_all_sizes();
+  const std::vector<std::string> problems = verifier.run();
+  if (problems.empty()) return;
+  std::string text = join(problems, "\n");
+  for (const Instruction* call : verifier.wrong())
+    if (is_whole(program, *call)) text += "\n  " + to_text(program, *call);
+  fail(kind, "{} is not well formed:\n{}", what, text);
+}
 
 }  // namespace oar

@@ -13,4 +13,10 @@ namespace oar {
 // that are written down, and that it takes nothing for granted that the program does not state.
 std::vector<std::string> verify(const Program& program);
 
+// Fails if the program is not sound, with what is wrong and the instructions that are: "<what> is not well formed: …".
+// A region may use any open size: the program around it knows them.
+enum class ProgramKind : uint8_t { Whole, Region };
+void check_verified(const Program& program, ErrorKind kind, const std::string& what,
+                    ProgramKind is = ProgramKind::Whole);
+
 }  // namespace oar

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "oar/nn/safetensors.h"
+#include "oar/formats/safetensors.h"
 #include "oar/tensor/tensor.h"
 
 namespace oar::nn {

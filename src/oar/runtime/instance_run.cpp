@@ -129,7 +129,7 @@ void Instance::run_into(TensorList inputs, TensorList outputs) const {
     if (made[i]->data == outputs[i]->data || made[i]->numel == 0) continue;
     const Tensor row_major = made[i].is_contiguous() ? made[i] : assign(made[i]);
     std::memcpy(outputs[i]->data, row_major->data,
-                static_cast<size_t>(row_major->numel) * size_of(row_major.dtype()));
+                static_cast<size_t>(byte_count(row_major->numel, row_major.dtype())));
   }
 }
 

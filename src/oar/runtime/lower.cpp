@@ -33,9 +33,11 @@ Program with_updates_last(const Program& program) {
   return ordered;
 }
 
-// Can a call of it fail, its shapes and dtypes being right?
+// Can a call of it fail, its shapes and dtypes being right? An elementwise op cannot, unless its record says so or it is a
+// user's function.
 bool may_fail(const Op& op) {
-  return !op.has(Trait::Elementwise) && !op.def().view && !is_update(op) && op.name() != "assign";
+  if (op.has(Trait::MayFail) || !op.is_built_in()) return !is_update(op);
+  return !op.has(Trait::Elementwise) && !op.def().view && !is_update(op);
 }
 
 class Lowering {
@@ -203,9 +205,8 @@ void Lowering::emit_view(const Instruction& call, Ids& ids) {
   }
   const Place place = out_.places[static_cast<size_t>(shown)];
   const DType dtype = place.layout.dtype();
-  ids[static_cast<size_t>(call.results[0])] =
-      add_place(place.root, place.offset + spec->offset * static_cast<int64_t>(size_of(dtype)),
-                layout_of(*spec, dtype));
+  ids[static_cast<size_t>(call.results[0])] = add_place(
+      place.root, place.offset + byte_offset(spec->offset, dtype), layout_of(*spec, dtype));
 }
 
 // The kernel writes its operands: those that somebody still needs are copied first.
@@ -277,7 +278,7 @@ bool Lowering::lands_in_state(int32_t place, size_t state) {
   const Place& p = out_.places[static_cast<size_t>(place)];
   Root& root = out_.roots[static_cast<size_t>(p.root)];
   if (root.kind != Root::Arena || p.offset != 0 || !p.layout.is_contiguous() ||
-      root.bytes != p.layout->numel * static_cast<int64_t>(size_of(p.layout.dtype())))
+      root.bytes != byte_count(p.layout->numel, p.layout.dtype()))
     return false;
   const auto is_state = [&](int32_t id) {
     return root_of(id).kind == Root::State && root_of(id).index == static_cast<int32_t>(state);
@@ -391,7 +392,7 @@ bool fills_root(const Lowered& l, int32_t place) {
   const Place& p = l.places[static_cast<size_t>(place)];
   return p.offset == 0 && p.layout.is_contiguous() &&
          l.roots[static_cast<size_t>(p.root)].bytes ==
-             p.layout->numel * static_cast<int64_t>(size_of(p.layout.dtype()));
+             byte_count(p.layout->numel, p.layout.dtype());
 }
 
 }  // namespace oar

@@ -69,7 +69,8 @@ class Runner::Run {
     Frame evaluated;
     Args attributes = instruction.attributes.args();
     if (runner_.symbolic_[index]) {
-      evaluated = replace_dims(attributes, [&](Dim d) { return values_.evaluate(d); });
+      evaluated =
+          replace_dims(*instruction.op, attributes, [&](Dim d) { return values_.evaluate(d); });
       attributes = evaluated.args();
     }
     SmallVector<Value, 6> args(attributes.begin(), attributes.end());
@@ -145,7 +146,7 @@ Runner::Runner(Program program, Prepare prepare)
     for (ValueId id : instructions[i].results) ends_here(id);
   }
   for (const Instruction& instruction : instructions)
-    symbolic_.push_back(has_symbolic_attributes(instruction.attributes.args()));
+    symbolic_.push_back(has_symbolic_attributes(*instruction.op, instruction.attributes.args()));
 }
 
 std::vector<Tensor> Runner::run_on(std::vector<Tensor> inputs) const {

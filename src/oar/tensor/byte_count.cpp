@@ -8,7 +8,7 @@ namespace oar {
 namespace {
 
 [[noreturn, gnu::cold]] void refuse(Dims shape, DType dtype) {
-  double bytes = static_cast<double>(size_of(dtype));
+  double bytes = static_cast<double>(bits_of(dtype)) / 8;
   for (Dim d : shape) bytes *= std::max(static_cast<double>(d.value()), 1.0);
   fail(ErrorKind::InvalidArgument,
        "a tensor of shape {} and dtype {} takes about {:.2g} bytes, which is more than can be "
@@ -25,7 +25,8 @@ void Count::throw_overflow(int64_t a, char op, int64_t b) {
 }
 
 Count bytes_of(Dims shape, DType dtype) {
-  auto bytes = static_cast<int64_t>(size_of(dtype));
+  // Elements that share a byte are counted first.
+  int64_t bytes = is_packed(dtype) ? 1 : bits_of(dtype) / 8;
   bool empty = false;
   for (Dim d : shape) {
     const int64_t size = d.value();
@@ -35,7 +36,7 @@ Count bytes_of(Dims shape, DType dtype) {
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes)) [[unlikely]]
       refuse(shape, dtype);
   }
-  return empty ? 0 : bytes;
+  return empty ? 0 : is_packed(dtype) ? byte_count(bytes, dtype) : bytes;
 }
 
 }  // namespace oar

@@ -29,8 +29,21 @@ enum oar_dtype {
   OAR_COMPLEX128 = 11,
   OAR_FLOAT8_E4M3FN = 12,
   OAR_FLOAT8_E5M2 = 13,
-  OAR_DTYPE_COUNT = 14
+  /* Packed below a byte. A packed tensor is contiguous and begins at a whole byte: element i is in byte
+   * i / 2, in the low half if i is even; the half after an odd number of elements is 0. */
+  OAR_INT4 = 14,
+  OAR_UINT4 = 15,
+  OAR_FLOAT4_E2M1FN = 16,
+  OAR_DTYPE_COUNT = 17
 };
+
+/* Scales of a quantised tensor: value = (element - zero_point) * scale. Both have the rank of the tensor,
+ * and each of their sizes divides the tensor's: size 1 is one scale for the whole axis, the full size one
+ * per channel, anything between one per block of neighbours. */
+typedef struct oar_scales {
+  const struct oar_tensor* scale;
+  const struct oar_tensor* zero_point; /* null: 0 */
+} oar_scales;
 
 typedef struct oar_tensor {
   void* data;             /* first element of this view; null while zero-size or not dense */
@@ -42,7 +55,8 @@ typedef struct oar_tensor {
   uint8_t kind;  /* how the content is held; kernels only ever see dense (0) */
   uint8_t device_type;
   uint8_t device_index;
-  uint32_t flags; /* the host's; a kernel neither reads nor writes them */
+  uint32_t flags;           /* the host's; a kernel neither reads nor writes them */
+  const oar_scales* scales; /* null: the elements are the values */
 } oar_tensor;
 
 /* What an argument holds. */

@@ -7,6 +7,7 @@
 
 #include "oar/base/error.h"
 #include "oar/base/scope_guard.h"
+#include "oar/tensor/byte_count.h"
 #include "oar/tensor/exposed.h"
 #include "oar/tensor/read_hook.h"
 
@@ -22,13 +23,16 @@ static_assert(sizeof(void*) != 8 ||
 constexpr int32_t kMaxRank = 64;
 
 dlpack::DataType type_of(DType dtype) {
-  const auto bits = static_cast<uint8_t>(8 * size_of(dtype));
+  const auto bits = static_cast<uint8_t>(bits_of(dtype));
   const auto with = [&](dlpack::TypeCode code) { return dlpack::DataType{code, bits, 1}; };
   switch (dtype) {
     case DType::Bool:
       return with(dlpack::kBool);
     case DType::UInt8:
+    case DType::
+        UInt4:  // packed, with the first of two elements in the low half of a byte, as of DLPack
       return with(dlpack::kUInt);
+    case DType::Int4:
     case DType::Int8:
     case DType::Int16:
     case DType::Int32:
@@ -47,6 +51,8 @@ dlpack::DataType type_of(DType dtype) {
       return with(dlpack::kFloat8E4M3FN);
     case DType::Float8E5M2:
       return with(dlpack::kFloat8E5M2);
+    case DType::Float4E2M1FN:
+      return with(dlpack::kFloat4E2M1FN);
   }
   fail(ErrorKind::Internal, "dtype {} has no DLPack code.", static_cast<int>(dtype));
 }
@@ -115,6 +121,11 @@ struct Extent {
 };
 
 Extent extent_of(Ints shape, Ints strides, DType dtype) {
+  if (is_packed(dtype)) {  // contiguous, which view_of checks
+    Count elements = 1;
+    for (const int64_t size : shape) elements = elements * size;
+    return {0, byte_count(elements.value(), dtype)};
+  }
   const auto size = static_cast<int64_t>(size_of(dtype));
   Extent extent{0, size};
   bool overflow = false;
@@ -177,7 +188,9 @@ Tensor take_over(Managed* managed, bool readonly) {
              "the DLPack tensor has no memory.");
   // Complex numbers are aligned as their parts.
   user_check(
-      reinterpret_cast<uintptr_t>(data) % size_of(real_type_of(dtype)) == 0,
+      reinterpret_cast<uintptr_t>(data) %
+              static_cast<uintptr_t>(byte_count(1, real_type_of(dtype))) ==
+          0,
       ErrorKind::InvalidArgument,
       "the DLPack tensor's memory is not aligned to its elements.\nhint: Copy it in the library "
       "it comes from.");

@@ -31,8 +31,28 @@ DType promote_integers(DType a, DType b) {
 
 }  // namespace
 
+void detail::refuse_packed_size(DType t) {
+  fail(
+      ErrorKind::Unsupported,
+      "this operation does not take {}, whose elements share bytes.\nhint: Cast it first, for example "
+      "x.astype('{}').",
+      name_of(t), t == DType::Float4E2M1FN ? "float32" : "int8");
+}
+
+void detail::refuse_packed_offset(DType t, int64_t elements) {
+  fail(
+      ErrorKind::InvalidArgument,
+      "a view of {} elements must begin at a whole byte, but element {} does not.\nhint: Begin at an "
+      "even element, or cast first, for example x.astype('{}').",
+      name_of(t), elements, t == DType::Float4E2M1FN ? "float32" : "int8");
+}
+
 DType promote(DType a, DType b) {
   if (a == b) return a;
+  for (DType t : {a, b})
+    user_check(!is_packed(t), ErrorKind::InvalidType,
+               "{} is for storage only and has no common dtype with {}.\nhint: Cast it first.",
+               name_of(t), name_of(t == a ? b : a));
   if (is_complex(a) || is_complex(b)) {
     const bool wide = real_type_of(a) == DType::Float64 || real_type_of(b) == DType::Float64;
     return wide ? DType::Complex128 : DType::Complex64;
@@ -51,11 +71,14 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   for (int i = 0; i < kDTypeCount; ++i)
     if (name == detail::kDTypes[i].name) return static_cast<DType>(i);
   static constexpr std::pair<std::string_view, DType> kAliases[] = {
-      {"bool_", DType::Bool},         {"uint16", DType::BFloat16},   {"fp16", DType::Float16},
-      {"half", DType::Float16},       {"bf16", DType::BFloat16},     {"fp32", DType::Float32},
-      {"float", DType::Float64},      {"fp64", DType::Float64},      {"double", DType::Float64},
-      {"int", DType::Int64},          {"long", DType::Int64},        {"cfloat", DType::Complex64},
-      {"cdouble", DType::Complex128}, {"complex", DType::Complex128}};
+      {"bool_", DType::Bool},         {"uint16", DType::BFloat16},
+      {"fp16", DType::Float16},       {"half", DType::Float16},
+      {"bf16", DType::BFloat16},      {"fp32", DType::Float32},
+      {"float", DType::Float64},      {"fp64", DType::Float64},
+      {"double", DType::Float64},     {"int", DType::Int64},
+      {"long", DType::Int64},         {"cfloat", DType::Complex64},
+      {"cdouble", DType::Complex128}, {"complex", DType::Complex128},
+      {"fp4", DType::Float4E2M1FN},   {"float4_e2m1", DType::Float4E2M1FN}};
   for (const auto& [alias, type] : kAliases)
     if (name == alias) return type;
   return std::nullopt;
@@ -64,7 +87,7 @@ std::optional<DType> dtype_from_name(std::string_view name) {
 DType default_dtype() { return g_default.load(std::memory_order_relaxed); }
 
 void set_default_dtype(DType t) {
-  user_check(is_floating(t) && size_of(t) >= 2, ErrorKind::InvalidType,
+  user_check(is_floating(t) && bits_of(t) >= 16, ErrorKind::InvalidType,
              "the default dtype must be float16, bfloat16, float32 or float64, not {}.",
              name_of(t));
   g_default.store(t, std::memory_order_relaxed);

@@ -25,25 +25,55 @@ enum class DType : uint8_t {
   Complex128 = OAR_COMPLEX128,
   Float8E4M3FN = OAR_FLOAT8_E4M3FN,
   Float8E5M2 = OAR_FLOAT8_E5M2,
+  Int4 = OAR_INT4,
+  UInt4 = OAR_UINT4,
+  Float4E2M1FN = OAR_FLOAT4_E2M1FN,
 };
 inline constexpr int kDTypeCount = OAR_DTYPE_COUNT;
 
 namespace detail {
 struct DTypeInfo {
   const char* name;
-  uint8_t size;
-  char category;  // 'b'ool, 'i'nteger, 'f'loat, 'c'omplex
+  uint8_t bits;
+  char category;  // 'b'ool, 'i'nteger, 'f'loat, 'c'omplex, 'p'acked
 };
 inline constexpr DTypeInfo kDTypes[kDTypeCount] = {
-    {"bool", 1, 'b'},          {"uint8", 1, 'i'},      {"int8", 1, 'i'},
-    {"int16", 2, 'i'},         {"int32", 4, 'i'},      {"int64", 8, 'i'},
-    {"float16", 2, 'f'},       {"bfloat16", 2, 'f'},   {"float32", 4, 'f'},
-    {"float64", 8, 'f'},       {"complex64", 8, 'c'},  {"complex128", 16, 'c'},
-    {"float8_e4m3fn", 1, 'f'}, {"float8_e5m2", 1, 'f'}};
+    {"bool", 8, 'b'},          {"uint8", 8, 'i'},        {"int8", 8, 'i'},
+    {"int16", 16, 'i'},        {"int32", 32, 'i'},       {"int64", 64, 'i'},
+    {"float16", 16, 'f'},      {"bfloat16", 16, 'f'},    {"float32", 32, 'f'},
+    {"float64", 64, 'f'},      {"complex64", 64, 'c'},   {"complex128", 128, 'c'},
+    {"float8_e4m3fn", 8, 'f'}, {"float8_e5m2", 8, 'f'},  {"int4", 4, 'p'},
+    {"uint4", 4, 'p'},         {"float4_e2m1fn", 4, 'p'}};
+// Unsupported: code that counts in whole bytes met a packed dtype.
+[[noreturn]] void refuse_packed_size(DType t);
+// InvalidArgument: an element that does not begin a byte was asked for.
+[[noreturn]] void refuse_packed_offset(DType t, int64_t elements);
 }  // namespace detail
 
 constexpr const char* name_of(DType t) { return detail::kDTypes[static_cast<int>(t)].name; }
-constexpr size_t size_of(DType t) { return detail::kDTypes[static_cast<int>(t)].size; }
+constexpr int64_t bits_of(DType t) { return detail::kDTypes[static_cast<int>(t)].bits; }
+// Several elements share a byte. Packed dtypes store numbers: no op computes in them, and none of the
+// questions below holds for them. Cast before computing.
+constexpr bool is_packed(DType t) { return bits_of(t) < 8; }
+// Bytes of one element. An error for packed dtypes: use byte_count and byte_offset for whole tensors.
+constexpr size_t size_of(DType t) {
+  if (is_packed(t)) [[unlikely]]
+    detail::refuse_packed_size(t);
+  return static_cast<size_t>(bits_of(t)) / 8;
+}
+// Bytes of `elements` neighbours from the start of a byte on.
+constexpr int64_t byte_count(int64_t elements, DType t) {
+  if (!is_packed(t)) [[likely]]
+    return elements * (bits_of(t) / 8);
+  const int64_t per_byte = 8 / bits_of(t);
+  return elements / per_byte + (elements % per_byte != 0);
+}
+// Bytes to the element that comes this many after the first; an error where it does not begin a byte.
+constexpr int64_t byte_offset(int64_t elements, DType t) {
+  if (is_packed(t) && elements % (8 / bits_of(t)) != 0) [[unlikely]]
+    detail::refuse_packed_offset(t, elements);
+  return is_packed(t) ? elements / (8 / bits_of(t)) : elements * (bits_of(t) / 8);
+}
 constexpr bool is_bool(DType t) { return t == DType::Bool; }
 constexpr bool is_integral(DType t) { return detail::kDTypes[static_cast<int>(t)].category == 'i'; }
 constexpr bool is_floating(DType t) { return detail::kDTypes[static_cast<int>(t)].category == 'f'; }

@@ -1,7 +1,35 @@
 #include "oar/tensor/element.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+
+namespace oar {
+
+double packed_value(uint8_t bits, DType dtype) {
+  if (dtype == DType::UInt4) return bits;
+  if (dtype == DType::Int4) return bits < 8 ? bits : bits - 16;
+  // One sign bit, two exponent bits, one mantissa bit.
+  static constexpr double kMagnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  return bits & 8 ? -kMagnitudes[bits & 7] : kMagnitudes[bits & 7];
+}
+
+uint8_t packed_bits(double value, DType dtype) {
+  if (dtype != DType::Float4E2M1FN) {
+    if (!std::isfinite(value)) return 0;
+    return static_cast<uint8_t>(static_cast<int64_t>(std::fmod(std::trunc(value), 16.0)) & 15);
+  }
+  if (std::isnan(value)) return std::signbit(value) ? 0 : 8;  // a zero, as of ml_dtypes
+  const double magnitude = std::fabs(value);
+  // Steps of 0.5 below 2, of 1 below 4, of 2 from there on; ties go to the even mantissa.
+  const double step = magnitude < 2 ? 0.5 : magnitude < 4 ? 1 : 2;
+  const double rounded = std::min(std::nearbyint(magnitude / step) * step, 6.0);
+  uint8_t code = 7;
+  while (packed_value(code, dtype) > rounded) --code;
+  return static_cast<uint8_t>(code | (std::signbit(value) ? 8 : 0));
+}
+
+}  // namespace oar
 
 namespace oar::detail {
 

@@ -69,6 +69,21 @@ inline float8_e4m3fn::operator float() const { return detail::float8_to_float(bi
 inline float8_e5m2::float8_e5m2(float v) : bits(detail::float_to_float8(v, 5, 2, false)) {}
 inline float8_e5m2::operator float() const { return detail::float8_to_float(bits, 5, 2, false); }
 
+// The values of packed dtypes, four bits each. Integers wrap around as NumPy's astype does with ml_dtypes;
+// float4 has no infinity and no NaN: what is larger than 6 becomes 6, and NaN a zero.
+double packed_value(uint8_t bits, DType dtype);
+uint8_t packed_bits(double value, DType dtype);
+inline double load_packed(const void* data, DType dtype, int64_t index) {
+  const uint8_t pair = static_cast<const uint8_t*>(data)[index / 2];
+  return packed_value(index % 2 ? pair >> 4 : pair & 15, dtype);
+}
+// Not for two threads in one byte.
+inline void store_packed(void* data, DType dtype, int64_t index, double value) {
+  uint8_t& pair = static_cast<uint8_t*>(data)[index / 2];
+  const uint8_t bits = packed_bits(value, dtype);
+  pair = static_cast<uint8_t>(index % 2 ? (pair & 15) | bits << 4 : (pair & 0xf0) | bits);
+}
+
 template <class T>
 struct TypeTag {
   using type = T;
@@ -106,6 +121,10 @@ decltype(auto) visit_dtype(DType dtype, F&& body) {
       return body(TypeTag<float8_e4m3fn>{});
     case DType::Float8E5M2:
       return body(TypeTag<float8_e5m2>{});
+    case DType::Int4:
+    case DType::UInt4:
+    case DType::Float4E2M1FN:
+      detail::refuse_packed_size(dtype);
   }
   fail(ErrorKind::Internal, "unknown dtype code {}", static_cast<int>(dtype));
 }
@@ -161,7 +180,9 @@ To convert_element(From value) {
   }
 }
 
+// Of packed dtypes the first element of the byte.
 inline std::complex<double> load_element(const void* p, DType dtype) {
+  if (is_packed(dtype)) return load_packed(p, dtype, 0);
   return visit_dtype(dtype, [&](auto tag) {
     typename decltype(tag)::type value;
     std::memcpy(&value, p, sizeof(value));
@@ -169,6 +190,7 @@ inline std::complex<double> load_element(const void* p, DType dtype) {
   });
 }
 inline int64_t load_integer(const void* p, DType dtype) {
+  if (is_packed(dtype)) return static_cast<int64_t>(load_packed(p, dtype, 0));
   return visit_dtype(dtype, [&](auto tag) {
     typename decltype(tag)::type value;
     std::memcpy(&value, p, sizeof(value));
@@ -176,12 +198,14 @@ inline int64_t load_integer(const void* p, DType dtype) {
   });
 }
 inline void store_element(void* p, DType dtype, std::complex<double> value) {
+  if (is_packed(dtype)) return store_packed(p, dtype, 0, value.real());
   visit_dtype(dtype, [&](auto tag) {
     const auto converted = convert_element<typename decltype(tag)::type>(value);
     std::memcpy(p, &converted, sizeof(converted));
   });
 }
 inline void store_integer(void* p, DType dtype, int64_t value) {
+  if (is_packed(dtype)) return store_packed(p, dtype, 0, static_cast<double>(value));
   visit_dtype(dtype, [&](auto tag) {
     const auto converted = convert_element<typename decltype(tag)::type>(value);
     std::memcpy(p, &converted, sizeof(converted));

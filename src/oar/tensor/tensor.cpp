@@ -37,7 +37,8 @@ TensorImpl::TensorImpl(Dims dims, DType type, Device device, Kind k) {
   kind = static_cast<uint8_t>(k);
   device_type = device.type;
   device_index = device.index;
-  flags = 0;
+  flags = is_packed(type) ? uint32_t{kQuantised} : 0;
+  scales = nullptr;
   ndim = 0;
   set_sizes(dims);
 }
@@ -110,6 +111,7 @@ Intrusive<TensorImpl> TensorImpl::alias() const {
   copy->data = data;
   copy->storage = storage;
   copy->payload = payload;
+  copy->scales = scales;
   copy->flags = flags & ~uint32_t{kRecording | kParameter | kPersistable};
   return copy;
 }
@@ -128,6 +130,7 @@ void TensorImpl::become(const TensorImpl& other) {
   device_index = other.device_index;
   storage = other.storage;
   payload = other.payload;
+  scales = other.scales;
   flags = (flags & kOwn) | (other.flags & ~kOwn);
 }
 
@@ -148,6 +151,13 @@ Tensor Tensor::meta(Dims shape, DType dtype, Device device) {
                                         void* data, DType dtype) {
   Tensor t(make_intrusive<TensorImpl>(Dims{}, dtype, storage->device(), Kind::Dense));
   t->set_layout(shape, strides);
+  if (is_packed(dtype) && !t->contiguous) [[unlikely]]
+    fail(
+        ErrorKind::InvalidArgument,
+        "{} elements share bytes, so that a view of them must be contiguous; one of shape {} with strides "
+        "{} is not.\nhint: Cast it first, for example x.astype('{}').",
+        name_of(dtype), to_string(shape), to_string(strides),
+        dtype == DType::Float4E2M1FN ? "float32" : "int8");
   t->storage = storage;
   t->data = data;
   return t;
@@ -156,7 +166,7 @@ Tensor Tensor::meta(Dims shape, DType dtype, Device device) {
 Tensor Tensor::with_payload(Kind kind, Dims shape, DType dtype, Device device, uint32_t flags,
                             Intrusive<Payload> payload) {
   Tensor t(make_intrusive<TensorImpl>(shape, dtype, device, kind));
-  t->flags = flags;
+  t->flags |= flags | flag_of(kind);
   t->payload = std::move(payload);
   return t;
 }
@@ -178,14 +188,28 @@ Tensor Tensor::scalar(int64_t value, DType dtype, bool weak) {
   return t;
 }
 
+namespace {
+template <class T>
+double real_part(const T& value) {
+  if constexpr (std::is_same_v<T, std::complex<double>>)
+    return value.real();
+  else
+    return static_cast<double>(value);
+}
+}  // namespace
+
 template <class T>
 Tensor Tensor::from_vector(const std::vector<T>& values, Dims shape, DType dtype) {
   Tensor t = empty(shape, dtype);
   user_check(t->numel == static_cast<int64_t>(values.size()), ErrorKind::InvalidArgument,
              "{} values do not fill a tensor of shape {}.", values.size(), to_string(shape));
   auto* bytes = static_cast<char*>(t->data);
+  if (is_packed(dtype) && t->numel > 0)
+    std::memset(bytes, 0, static_cast<size_t>(byte_count(t->numel, dtype)));
   for (size_t i = 0; i < values.size(); ++i) {
-    if constexpr (std::is_same_v<T, int64_t>)
+    if (is_packed(dtype))
+      store_packed(bytes, dtype, static_cast<int64_t>(i), real_part(values[i]));
+    else if constexpr (std::is_same_v<T, int64_t>)
       store_integer(bytes + i * size_of(dtype), dtype, values[i]);
     else
       store_element(bytes + i * size_of(dtype), dtype, std::complex<double>(values[i]));
@@ -244,6 +268,10 @@ std::vector<T> Tensor::to_vector() const {
   check_readable(*this);
   std::vector<T> values(static_cast<size_t>(impl_->numel));
   for (int64_t i = 0; i < impl_->numel; ++i) {
+    if (is_packed(dtype())) {  // always contiguous
+      values[static_cast<size_t>(i)] = static_cast<T>(load_packed(impl_->data, dtype(), i));
+      continue;
+    }
     const char* element = element_at(*this, i);
     if constexpr (std::is_same_v<T, int64_t>)
       values[static_cast<size_t>(i)] = load_integer(element, dtype());

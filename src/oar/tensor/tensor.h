@@ -33,13 +33,16 @@ enum class Kind : uint8_t {
 enum TensorFlag : uint32_t {
   kProfile = 1u << 0,
   kAutocast = 1u << 1,
-  kRecording = 1u << 2,  // autograd: the tensor asks for its gradient
-  kWrapped = 1u << 3,    // jvp or vmap
-  kDistributed = 1u << 4,
-  kFunctionalise = 1u << 5,
-  kCapture = 1u << 6,
-  kSelectedRows = 1u << 7,
-  kPlanning = 1u << 8,  // no tensor has it: a decomposition is read for its sharding plan
+  kQuantised = 1u << 2,  // packed below a byte, or with scales: few ops take it as it is
+  kRecording = 1u << 3,  // autograd: the tensor asks for its gradient
+  kWrapped = 1u << 4,    // jvp or vmap
+  kDistributed = 1u << 5,
+  kFunctionalise = 1u << 6,
+  kCapture = 1u << 7,
+  kSparseCoo = 1u << 8,
+  kSparseCsr = 1u << 9,
+  kSelectedRows = 1u << 10,
+  kPlanning = 1u << 11,  // no tensor has it: a decomposition is read for its sharding plan
   kDispatchMask = 0xffffu,
   // Not layers: properties that travel with the tensor.
   kWeakScalar = 1u << 16,  // made from a literal; takes the dtype of its partner
@@ -47,7 +50,26 @@ enum TensorFlag : uint32_t {
   kParameter = 1u << 18,
 };
 
-// Content of a kind other than dense.
+// The layer that owns a kind: its bit is set on every tensor of the kind. A dense tensor has none.
+constexpr uint32_t flag_of(Kind kind) {
+  switch (kind) {
+    case Kind::SparseCoo:
+      return kSparseCoo;
+    case Kind::SparseCsr:
+      return kSparseCsr;
+    case Kind::Distributed:
+      return kDistributed;
+    case Kind::SelectedRows:
+      return kSelectedRows;
+    case Kind::Dual:
+    case Kind::Batched:
+      return kWrapped;
+    default:  // symbolic tensors take part in several layers, which their capture names
+      return 0;
+  }
+}
+
+// Content of a kind other than dense; the scales of a dense tensor that has some (tensor/scales.h).
 class Payload : public RefCounted {
  public:
   virtual ~Payload() = default;
@@ -120,6 +142,7 @@ class Tensor {
   // A dense view on a storage.
   static Tensor view_of(const StoragePtr& storage, Dims shape, Ints strides, void* data,
                         DType dtype);
+  // `flags` beyond the one of the kind.
   static Tensor with_payload(Kind kind, Dims shape, DType dtype, Device device, uint32_t flags,
                              Intrusive<Payload> payload);
   // A 0-d tensor; `weak` as for a literal.

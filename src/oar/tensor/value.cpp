@@ -201,8 +201,8 @@ void Frame::set_tensors(size_t i, std::vector<Tensor> list) {
 Tensor make_selected_rows(const Tensor& rows, const Tensor& values, Dims full_shape) {
   internal_check(rows.rank() == 1 && values.rank() >= 1,
                  "selected rows need int64[n] and [n, ...]");
-  return Tensor::with_payload(Kind::SelectedRows, full_shape, values.dtype(), values.device(),
-                              kSelectedRows, make_intrusive<SelectedRows>(rows, values));
+  return Tensor::with_payload(Kind::SelectedRows, full_shape, values.dtype(), values.device(), 0,
+                              make_intrusive<SelectedRows>(rows, values));
 }
 
 const SelectedRows& selected_rows(const Tensor& t) {

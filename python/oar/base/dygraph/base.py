@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from oar._creation import to_tensor
 from oar._framework import in_dynamic_mode
-from oar._framework import get_device, set_device
+from oar._places import get_device, set_device
 from oar._grad_mode import no_grad
 from oar.autograd import grad
 from oar.base.wrapped_decorator import wrap_decorator

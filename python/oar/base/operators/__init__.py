@@ -111,9 +111,9 @@ class Form:
                     given[argument.name] = _listed(value) if argument.many else _single(value)
                     break
             else:
-                name = next((n for n in (*argument.older, argument.name) if n in attrs), None)
-                if name is not None:
-                    given[argument.name] = attrs[name]
+                present = next((n for n in (*argument.older, argument.name) if n in attrs), None)
+                if present is not None:
+                    given[argument.name] = attrs[present]
         if attrs.get("reduce_all"):
             given["axis"] = None
         return given
@@ -141,7 +141,8 @@ def _function(path: str) -> Callable:
     from oar.base.operators import functions, layers, updates
 
     if "." in path:
-        return functools.reduce(getattr, path.split("."), _Roots())
+        roots: Any = _Roots()
+        return functools.reduce(getattr, path.split("."), roots)
     for home in (functions, layers, updates, oar, oar.nn.functional, oar.linalg):
         found = vars(home).get(path)
         if found is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import oar
 from oar._C import Tensor, ops
 from oar.nn import functional as F
-from oar.nn.layer.rnn import over_steps
+from oar.nn.layer.rnn.cells import over_steps
 from oar.nn.layer.spectral import normalised
 
 # losses ------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class Jacobian:
             raise ValueError("With is_batched, every input needs a batch axis and at least one more.")
         self._batched = is_batched
         self._ys = _flat(as_tensors(func(*self._xs)), is_batched)
-        self._matrix = None
+        self._matrix: Tensor | None = None
 
     def _rows(self) -> list[Tensor]:
         columns = self._ys.shape[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import types
+from collections.abc import Callable
 from typing import Any
 
 from oar import _C
@@ -24,13 +25,29 @@ _OF_FUNCTIONS = frozenset({
 })
 _OF_CLASSES = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__mro__", "__bases__", "__class__", "__base__"})
 _HEAP_TYPE = 1 << 9
-_FIELD = type(collections.namedtuple("_Pair", "left")("").__class__.left)
+_FIELD = type(vars(collections.namedtuple("_Pair", "left"))["left"])
 
 
 class Attributes:
     """Reads and writes of attributes, as a part of the interpreter."""
 
     world: World
+    # What other parts of the interpreter bring.
+    _call_numpy: Callable[..., Any]
+    _new_native: Callable[..., Any]
+    check_key: Callable[..., Any]
+    compare_plain: Callable[..., Any]
+    contains: Callable[..., Any]
+    entries_of: Callable[..., Any]
+    iterate: Callable[..., Any]
+    iterator: Callable[..., Any]
+    known_size: Callable[..., Any]
+    length: Callable[..., Any]
+    make_instance: Callable[..., Any]
+    next_of: Callable[..., Any]
+    run_pure: Callable[..., Any]
+    trampoline: Callable[..., Any]
+    truth: Callable[..., Any]
 
     def call(self, function: Any, args: list, kwargs: dict) -> Any:
         raise NotImplementedError
@@ -205,7 +222,7 @@ class Attributes:
             return self._from_descriptor(above, cls, meta, name)
         return self._fall_back(meta, cls, name) if meta is not type else ABSENT
 
-    def _of_super(self, value: super, name: str) -> Any:
+    def _of_super(self, value: Any, name: str) -> Any:
         if name == "__class__":
             return super
         start, owner, cls = value.__thisclass__, value.__self__, value.__self_class__
@@ -336,7 +353,7 @@ class Attributes:
         """Runs native code; what it raises is the function's exception."""
         raise NotImplementedError
 
-    def on_tensors(self, run: Any) -> Any:
+    def on_tensors(self, run: Any, *inputs: Any) -> Any:
         """Runs native code on tensors; an error ends the capture."""
         raise NotImplementedError
 

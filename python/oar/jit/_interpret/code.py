@@ -54,13 +54,13 @@ class Code:
         self.instructions: list[Instruction] = []
         line = code.co_firstlineno
         for i in kept:
-            line = i.positions.lineno or line
+            line = (i.positions and i.positions.lineno) or line
             jumps = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs
             target = places[i.argval] if jumps else -1
             self.instructions.append(Instruction(i.opname, i.arg or 0, i.argval, target, line))
         self.handlers = [
             Handler(places[e.start], places[e.end], places[e.target], e.depth, e.lasti)
-            for e in dis._parse_exception_table(code)
+            for e in dis._parse_exception_table(code)  # type: ignore[attr-defined]
         ]
         self.is_generator = any(i.opname == "RETURN_GENERATOR" for i in listed)
         self.local_names = code.co_varnames

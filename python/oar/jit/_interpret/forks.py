@@ -24,6 +24,8 @@ __all__ = ["Forks", "restored_modes", "set_modes"]
 
 _DEEPEST = 20
 _MOST_REGIONS = 800
+# Every region keeps the contents of all objects, so its cost grows with them. This many take about a second.
+_MOST_CONTENTS = 200_000
 
 
 class _Probed(BaseException):
@@ -42,7 +44,7 @@ class Forks(Numbers, Machine):
         self._trail: list[Any] = []  # the ways that lead to the region that is interpreted
         self._forks: list[int] = [0]  # by region: how many branches it has had
         self._plans: dict[tuple, Any] = {}  # by trail: how a branch is joined, or which of its ways raises
-        self._regions = 0
+        self._regions = self._contents = 0
         self.demands: list[Tensor] = []  # conditions under which the program stands for the call
 
     def start(self, function: Any, args: list, kwargs: dict) -> Any:
@@ -119,7 +121,7 @@ class Forks(Numbers, Machine):
                 return self._go_the_other_way(pred, raising is yes, other)
         heap = Heap(self.world)
         older = {id(t) for t in _tensors([frame.locals, heap.contents, *(start.stacks for start in starts)])}
-        ways: dict[bool, Way | Raised] = {}
+        ways: dict[bool, Any] = {}  # of Way or Raised
         mode = modes()
 
         def go(which: bool) -> Way | Raised:
@@ -236,7 +238,8 @@ class Forks(Numbers, Machine):
     def run_region(self, frame: Frame, ends: frozenset, heap: Heap, step: Any, begin: Callable[[], Any]) -> Way:
         """Runs until one of these instructions is next, or the function returns. ``step``: names it in the trail."""
         self._regions += 1
-        if self._regions > _MOST_REGIONS:
+        self._contents += len(heap.objects)
+        if self._regions > _MOST_REGIONS or self._contents > _MOST_CONTENTS:
             raise Decline("it has too many branches on tensors")
         before = self._stops.get(id(frame))
         self._stops[id(frame)] = ends

@@ -23,7 +23,7 @@ class Frame:
         self.function = function
         self.code = code
         self.globals = function.__globals__
-        self.builtins = function.__builtins__
+        self.builtins = function.__builtins__  # type: ignore[attr-defined]
         self.index = 0
         self.stack: list[Any] = []
         self.locals = values

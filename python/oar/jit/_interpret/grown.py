@@ -10,7 +10,7 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar._framework import sizes_tensor
+from oar._questions import sizes_tensor
 from oar.jit._interpret.world import Decline, World
 
 __all__ = ["Grown", "Rows", "asked", "common_start", "forget", "is_grown", "joined", "rows_of", "stacked", "taken"]

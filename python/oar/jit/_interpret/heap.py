@@ -21,7 +21,7 @@ class Heap:
         self.contents = {key: _content(value) for key, value in self.objects.items()}
         self.unknown, self.dict_copies = dict(world.unknown), dict(world.dict_copies)
         pending = world.pending
-        self.pending = {
+        self.pending: dict[str, Any] = {
             "dicts": {k: (m, dict(w)) for k, (m, w) in pending.dicts.items()},
             "moved": dict(pending.moved),
             "copies": dict(pending.copies),

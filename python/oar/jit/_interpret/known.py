@@ -31,9 +31,9 @@ class UniqueName:
         raise NotImplementedError
 
 
-_ORDERED = collections.OrderedDict()
+_ORDERED: collections.OrderedDict[Any, Any] = collections.OrderedDict()
 _ORDERED_VIEWS = (_ORDERED.keys(), _ORDERED.values(), _ORDERED.items())
-_PLAIN_TYPES = frozenset({
+_PLAIN_TYPES: frozenset[type] = frozenset({
     int, float, str, bool, complex, bytes, type(None), type(Ellipsis), type(NotImplemented), tuple, frozenset, range, slice,
     list, dict, set, bytearray, memoryview, types.CellType, types.BuiltinFunctionType, types.MethodDescriptorType,
     types.WrapperDescriptorType, types.CodeType, type({}.keys()), type({}.values()), type({}.items()), _C.dtype,

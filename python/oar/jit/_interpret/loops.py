@@ -65,7 +65,7 @@ class Interpreter(Forks):
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
         if type(step) is not int or step <= 0:
             raise Decline("it counts downwards, or in steps that a tensor tells")
-        return CountedRange(*(self._whole_number(v) for v in (start, stop)), step)
+        return CountedRange(self._whole_number(start), self._whole_number(stop), step)
 
     def _whole_number(self, value: Any) -> Any:
         if type(value) is int or self.kind_of(value) is int:
@@ -206,9 +206,11 @@ class _GrownList:
             raise Decline("a loop on a tensor changes a list in other ways than by appending")
         if grown.rows_of(self._machine, value[self._count:], []) != (self._dtype, self._shape):
             raise Decline("the rounds of a loop on a tensor append tensors of different kinds to a list")
+        assert self._leaf is not None, "before() comes first"
         return self._leaf.variables(self._machine, self._stacked(value))
 
     def taken(self, given: Iterator[Tensor]) -> list:
+        assert self._leaf is not None, "before() comes first"
         rows = self._leaf.taken(self._machine, given)
         return grown.taken(self._machine.world, self._key, self._before[:self._count], rows)
 
@@ -224,7 +226,7 @@ class _Rounds:
         self._heap = Heap(machine.world)
         self._raises = False
         lost = places.missing.get(header, frozenset())
-        self._locals = {n: _Tree(machine, frame.locals[n]) for n in names
+        self._locals: dict[str, Any] = {n: _Tree(machine, frame.locals[n]) for n in names
                         if n not in lost and is_set(frame.locals.get(n, ABSENT))}
         self._lost = {*lost, *(n for n in names if n not in self._locals)}
         self._objects: dict[int, _Tree | _GrownList] = {}

@@ -35,6 +35,10 @@ def instruction(*names: str) -> Callable:
 class Machine(Operators):
     """One interpretation of one call."""
 
+    raised: list[Any]
+    negation: Callable[..., Any]
+    next_in_range: Callable[..., Any]
+
     def __init__(self) -> None:
         super().__init__()
         self.world = World()

@@ -56,7 +56,7 @@ class Methods(Attributes):
             return self.load_or_raise(self.generic_attribute(owner, args[0]), args[0])
         if name == "__init__" and (cls is object or isinstance(owner, BaseException)):
             if isinstance(owner, BaseException):
-                cls.__init__(owner, *args, **kwargs)
+                getattr(cls, "__init__")(owner, *args, **kwargs)
             return None
         if name == "__new__" and isinstance(owner, type):
             return self._new_native(args[0] if args else owner, owner.__new__, args[1:], kwargs)
@@ -104,7 +104,7 @@ class Methods(Attributes):
             if name in ("index", "count", "__contains__", "__eq__"):
                 return self._search(cls, name, target, args)
             if name == "copy":
-                return self.world.new(cls.copy(target))
+                return self.world.new(getattr(cls, "copy")(target))
             if name == "__iter__":
                 return self.iterator(owner)
             args = [self.world.content(a) if isinstance(a, known.CONTAINER_TYPES) else a for a in args]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
+from collections.abc import Callable
 from typing import Any
 
 from oar import _C
@@ -30,8 +31,9 @@ _COMPARE: dict[str, tuple[Any, str, str]] = {
     "<": (operator.lt, "__lt__", "__gt__"), "<=": (operator.le, "__le__", "__ge__"), "==": (operator.eq, "__eq__", "__eq__"),
     "!=": (operator.ne, "__ne__", "__ne__"), ">": (operator.gt, "__gt__", "__lt__"), ">=": (operator.ge, "__ge__", "__le__"),
 }
-_UNARY = {"UNARY_POSITIVE": (operator.pos, "__pos__"), "UNARY_NEGATIVE": (operator.neg, "__neg__"),
-          "UNARY_INVERT": (operator.invert, "__invert__")}
+_UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "UNARY_POSITIVE": (operator.pos, "__pos__"), "UNARY_NEGATIVE": (operator.neg, "__neg__"),
+    "UNARY_INVERT": (operator.invert, "__invert__")}
 
 
 def _is_simple(value: Any) -> bool:
@@ -271,7 +273,7 @@ class Operators(Calls):
             key, value = self.world.settled(key, "an index"), self.world.settled(value, "an index")
             if self.world.asking:
                 raise Decline("it writes to a tensor, and only a branch tells whether it asks for its gradient")
-            self.on_tensors(lambda: operator.setitem(container, key, value))
+            self.on_tensors(lambda: operator.setitem(container, key, value))  # type: ignore[call-overload]
         elif isinstance(container, dict):
             self.check_key(key)
             self.world.set_entry(container, key, value)

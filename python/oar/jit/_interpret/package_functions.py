@@ -112,7 +112,7 @@ def _look_at_name(m: Machine, args: list, kwargs: dict) -> Any:
 def _full_name(m: Machine, args: list, kwargs: dict) -> Any:
     if isinstance(vars(args[0]).get("_full_name"), known.UniqueName):
         _look_at_name(m, args, kwargs)
-    return m.call_function(Layer.full_name, args, kwargs)
+    return m.call_function(Layer.full_name, args, kwargs)  # type: ignore[arg-type]
 
 
 calls._FUNCTIONS[known.UniqueName.__eq__] = _look_at_name

@@ -299,7 +299,7 @@ def _constant(value: Any) -> Maker:
 
 
 def _empty(value: Any) -> Any:
-    kind = type(value)
+    kind: Any = type(value)
     if kind is collections.deque:
         return collections.deque(maxlen=value.maxlen)
     if isinstance(value, bytearray):

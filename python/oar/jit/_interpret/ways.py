@@ -68,7 +68,7 @@ class Joint(NamedTuple):
     ways: tuple[Way, Way]
     older: set[int]  # ids of the tensors that were there before it
     tensors: list[Tensor]
-    built: dict[tuple[int, int], Any]
+    built: dict[tuple[int, ...], Any]
 
 
 class StalePlan(BaseException):
@@ -113,8 +113,8 @@ class Merge:
         """By place: the stack there. Where there are several places, their stacks hold nothing that a branch made."""
         made = {}
         for place in sorted(self._ends[True] | self._ends[False]):
-            a, b = yes.places.stacks.get(place), no.places.stacks.get(place)
-            a, b = b if a is None else a, a if b is None else b
+            stacks = [way.places.stacks[place] for way in (yes, no) if place in way.places.stacks]
+            a, b = stacks[0], stacks[-1]
             if len(a) != len(b):
                 raise Decline("the branches of a tensor leave different values")
             if self._several:

@@ -395,9 +395,9 @@ class World:
             return self._settled_items(self.content(value), what, tensors)
         if kind is dict or kind is collections.OrderedDict:
             held = self.content(value)
-            made = {self.settled(k, what, tensors): self.settled(v, what, tensors) for k, v in held.items()}
-            same = all(made[k] is v for k, v in held.items())
-            return held if same else kind(made)
+            entries = {self.settled(k, what, tensors): self.settled(v, what, tensors) for k, v in held.items()}
+            same = all(entries[k] is v for k, v in held.items())
+            return held if same else kind(entries)
         if kind is _C.Dim:
             if tensors:
                 return value

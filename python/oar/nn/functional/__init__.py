@@ -1,13 +1,12 @@
 """Functions of networks: activations, convolutions, pooling, normalisation, losses.
 
-Nearly all of them are ops of the core and come from the op registry: when ``oar`` is imported it attaches
-each op whose record names this module (``attach``). What stands here in Python is only what is no op.
+Nearly all of them are ops of the core and come from the op registry: each op whose record names this module. What
+stands here in Python is only what is no op.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
+from oar._registry import functions_of
 from oar.nn.functional import (
     activation,
     common,
@@ -50,13 +49,16 @@ _INNER = {
 }
 
 
-def attach(functions: Mapping[str, Callable]) -> None:
-    """Add functions to this module. A name that Python code here defines already is left alone."""
+def _attach_ops() -> None:
+    """Add the ops to this module. A name that Python code here defines already is left alone."""
     names = globals()
-    for name, function in functions.items():
+    for name, function in functions_of("oar.nn.functional").items():
         if name not in names:
             names[name] = function
             __all__.append(name)
     for module, inner in _INNER.items():
         for name in inner:
             setattr(module, name, names[name])
+
+
+_attach_ops()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from oar._C import Tensor, ops
+from oar.nn._axes import Axes, for_axes
 from oar.nn.functional._window import resolve_padding
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
@@ -25,133 +26,86 @@ def _output_size(output_size: Any, output_padding: Any, dims: int) -> Any:
     return [output_size] * dims if isinstance(output_size, int) else output_size
 
 
-def conv1d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
-           data_format: str = "NCL", name: str | None = None) -> Tensor:
-    """Slides filters [out, in / groups, length] over sequences, 'NCL' or 'NLC'.
+def _for_conv(axes: Axes) -> Any:
+    op, dims = getattr(ops, f"conv{axes.count}d"), axes.count
 
-    Args:
-        x: the input.
-        weight: the filters.
-        bias: what is added to each channel, or None.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        dilation: the distance between the taps of a filter.
-        groups: the number of groups of channels.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+    def conv(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
+             data_format: str = axes.first, name: str | None = None) -> Tensor:
+        """Slides filters [out, in / groups, {kernel}] over {inputs}.
 
-    Returns:
-        a tensor.
+        Args:
+            x: the input.
+            weight: the filters.
+            bias: what is added to each channel, or None.
+            stride: the distance of neighbouring windows: a number, or one per axis.
+            padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+            dilation: the distance between the taps of a filter.
+            groups: the number of groups of channels.
+            data_format: {formats}.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.conv1d(oar.to_tensor([[[1.0, 2.0, 3.0, 4.0]]]), oar.to_tensor([[[1.0, -1.0]]]))
-        Tensor(shape=[1, 1, 3], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[[-1., -1., -1.]]])
-    """
-    if padding.__class__ is int:
-        return ops.conv1d(x, weight, bias, stride, padding, dilation, groups, data_format)
-    numbers, algorithm = resolve_padding(padding, 1, data_format)
-    return ops.conv1d(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
+        Returns:
+            a tensor.
 
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> F.conv{n}d(oar.ones([1, 1, {sizes:4}]), oar.ones([2, 1, {sizes:2}])).shape
+            [1, 2, {sizes:3}]
+        """
+        if padding.__class__ is int:
+            return op(x, weight, bias, stride, padding, dilation, groups, data_format)
+        numbers, algorithm = resolve_padding(padding, dims, data_format)
+        return op(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
 
-def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
-           data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """Slides filters [out, in / groups, height, width] over images, 'NCHW' or 'NHWC'.
-
-    Args:
-        x: the input.
-        weight: the filters.
-        bias: what is added to each channel, or None.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        dilation: the distance between the taps of a filter.
-        groups: the number of groups of channels.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> images, filters = oar.ones([1, 3, 5, 5]), oar.ones([2, 3, 3, 3])
-        >>> F.conv2d(images, filters, padding=1).shape
-        [1, 2, 5, 5]
-        >>> F.conv2d(images, filters)[0, 0, 0, 0].item()
-        27.0
-    """
-    if padding.__class__ is int:
-        return ops.conv2d(x, weight, bias, stride, padding, dilation, groups, data_format)
-    numbers, algorithm = resolve_padding(padding, 2, data_format)
-    return ops.conv2d(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
+    return conv
 
 
-def conv3d(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, dilation=1, groups: int = 1,
-           data_format: str = "NCDHW", name: str | None = None) -> Tensor:
-    """Slides filters [out, in / groups, depth, height, width] over volumes, 'NCDHW' or 'NDHWC'.
-
-    Args:
-        x: the input.
-        weight: the filters.
-        bias: what is added to each channel, or None.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        dilation: the distance between the taps of a filter.
-        groups: the number of groups of channels.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.conv3d(oar.ones([1, 1, 4, 4, 4]), oar.ones([2, 1, 2, 2, 2])).shape
-        [1, 2, 3, 3, 3]
-    """
-    if padding.__class__ is int:
-        return ops.conv3d(x, weight, bias, stride, padding, dilation, groups, data_format)
-    numbers, algorithm = resolve_padding(padding, 3, data_format)
-    return ops.conv3d(x, weight, bias, stride, numbers, dilation, groups, data_format, algorithm)
+conv1d, conv2d, conv3d = for_axes("conv{n}d", _for_conv)
 
 
-def conv1d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0,
-                     groups: int = 1, dilation=1, output_size=None, data_format: str = "NCL",
-                     name: str | None = None) -> Tensor:
-    """The transposed convolution with filters [in, out / groups, length].
+def _for_conv_transpose(axes: Axes) -> Any:
+    op, dims = getattr(ops, f"conv{axes.count}d_transpose"), axes.count
 
-    Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
-    names one.
+    def conv_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0,
+                       groups: int = 1, dilation=1, output_size=None, data_format: str = axes.first,
+                       name: str | None = None) -> Tensor:
+        """The transposed convolution with filters [in, out / groups, {kernel}].
 
-    Args:
-        x: the input.
-        weight: the filters.
-        bias: what is added to each channel, or None.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        output_padding: how many elements to add at one end of the result.
-        groups: the number of groups of channels.
-        dilation: the distance between the taps of a filter.
-        output_size: the sizes of the result.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
+        names one.
 
-    Returns:
-        a tensor.
+        Args:
+            x: the input.
+            weight: the filters.
+            bias: what is added to each channel, or None.
+            stride: the distance of neighbouring windows: a number, or one per axis.
+            padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+            output_padding: how many elements to add at one end of the result.
+            groups: the number of groups of channels.
+            dilation: the distance between the taps of a filter.
+            output_size: the sizes of the result.
+            data_format: {formats}.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.conv1d_transpose(oar.to_tensor([[[1.0, 2.0]]]), oar.to_tensor([[[1.0, 10.0]]]), stride=2)
-        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[[1. , 10., 2. , 20.]]])
-    """
-    size = _output_size(output_size, output_padding, 1)
-    numbers, algorithm = resolve_padding(padding, 1, data_format)
-    return ops.conv1d_transpose(x, weight, bias, stride, numbers, output_padding, groups, dilation, size, data_format,
-                                algorithm)
+        Returns:
+            a tensor.
+
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> F.conv{n}d_transpose(oar.ones([1, 1, {sizes:2}]), oar.ones([1, 1, {sizes:2}]), stride=2).shape
+            [1, 1, {sizes:4}]
+        """
+        size = _output_size(output_size, output_padding, dims)
+        numbers, algorithm = resolve_padding(padding, dims, data_format)
+        return op(x, weight, bias, stride, numbers, output_padding, groups, dilation, size, data_format, algorithm)
+
+    return conv_transpose
 
 
+conv1d_transpose, conv3d_transpose = for_axes("conv{n}d_transpose", _for_conv_transpose, (1, 3))
+
+
+# Paddle has dilation before groups here, and groups before dilation for one axis and for three.
 def conv2d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0,
                      dilation=1, groups: int = 1, output_size=None, data_format: str = "NCHW",
                      name: str | None = None) -> Tensor:
@@ -184,39 +138,4 @@ def conv2d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stri
     size = _output_size(output_size, output_padding, 2)
     numbers, algorithm = resolve_padding(padding, 2, data_format)
     return ops.conv2d_transpose(x, weight, bias, stride, numbers, output_padding, dilation, groups, size, data_format,
-                                algorithm)
-
-
-def conv3d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0,
-                     groups: int = 1, dilation=1, output_size=None, data_format: str = "NCDHW",
-                     name: str | None = None) -> Tensor:
-    """The transposed convolution with filters [in, out / groups, depth, height, width].
-
-    Several sizes of the result have x's size as theirs; ``output_padding`` adds to the smallest one, ``output_size``
-    names one.
-
-    Args:
-        x: the input.
-        weight: the filters.
-        bias: what is added to each channel, or None.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        output_padding: how many elements to add at one end of the result.
-        groups: the number of groups of channels.
-        dilation: the distance between the taps of a filter.
-        output_size: the sizes of the result.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.conv3d_transpose(oar.ones([1, 1, 2, 2, 2]), oar.ones([1, 1, 2, 2, 2]), stride=2).shape
-        [1, 1, 4, 4, 4]
-    """
-    size = _output_size(output_size, output_padding, 3)
-    numbers, algorithm = resolve_padding(padding, 3, data_format)
-    return ops.conv3d_transpose(x, weight, bias, stride, numbers, output_padding, groups, dilation, size, data_format,
                                 algorithm)

@@ -11,6 +11,7 @@ from typing import Any
 
 import oar
 from oar._C import Tensor, ops
+from oar.nn._axes import Axes, for_axes
 from oar.nn.functional._window import keep_none, resolve_padding
 
 __all__ = [
@@ -74,7 +75,6 @@ def _fractional_max_pool(dims: int, x: Tensor, output_size, kernel_size, random_
     return (out, mask) if return_mask else out
 
 
-
 def max_pool1d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
                name: str | None = None):
     """The largest element of each window; with ``return_mask`` also its place.
@@ -97,51 +97,34 @@ def max_pool1d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool
     return _max_pool(ops.max_pool1d, 1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
-def max_pool2d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
-               data_format: str = "NCHW", name: str | None = None):
-    """The largest element of each window; with ``return_mask`` also its place.
+def _for_max_pool(axes: Axes) -> Any:
+    op, dims = getattr(ops, f"max_pool{axes.count}d"), axes.count
 
-    Args:
-        x: the input.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        return_mask: whether to return the places of the elements as well.
-        ceil_mode: whether windows that reach over the edge count.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+    def max_pool(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
+                 data_format: str = axes.first, name: str | None = None):
+        """The largest element of each window; with ``return_mask`` also its place.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> x = oar.arange(16, dtype='float32').reshape([1, 1, 4, 4])
-        >>> F.max_pool2d(x, 2).reshape([2, 2])
-        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[5. , 7. ],
-                [13., 15.]])
-    """
-    return _max_pool(ops.max_pool2d, 2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+        Args:
+            x: the input.
+            kernel_size: the size of the windows: a number, or one per axis.
+            stride: the distance of neighbouring windows: a number, or one per axis.
+            padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+            return_mask: whether to return the places of the elements as well.
+            ceil_mode: whether windows that reach over the edge count.
+            data_format: {formats}.
+
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> F.max_pool{n}d(oar.ones([1, 1, {sizes:4}]), 2).shape
+            [1, 1, {sizes:2}]
+        """
+        return _max_pool(op, dims, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+    return max_pool
 
 
-def max_pool3d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
-               data_format: str = "NCDHW", name: str | None = None):
-    """The largest element of each window; with ``return_mask`` also its place.
-
-    Args:
-        x: the input.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        return_mask: whether to return the places of the elements as well.
-        ceil_mode: whether windows that reach over the edge count.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.max_pool3d(oar.ones([1, 1, 4, 4, 4]), 2).shape
-        [1, 1, 2, 2, 2]
-    """
-    return _max_pool(ops.max_pool3d, 3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+max_pool2d, max_pool3d = for_axes("max_pool{n}d", _for_max_pool, (2, 3))
 
 
 def avg_pool1d(x: Tensor, kernel_size, stride=None, padding=0, exclusive: bool = True, ceil_mode: bool = False,
@@ -170,116 +153,72 @@ def avg_pool1d(x: Tensor, kernel_size, stride=None, padding=0, exclusive: bool =
     return ops.avg_pool1d(x, kernel_size, stride, numbers, ceil_mode, exclusive, None, "NCL", algorithm)
 
 
-def avg_pool2d(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, exclusive: bool = True,
-               divisor_override=None, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """The mean of each window; ``exclusive`` leaves the padding out of the count.
+def _for_avg_pool(axes: Axes) -> Any:
+    op, dims = getattr(ops, f"avg_pool{axes.count}d"), axes.count
 
-    Args:
-        x: the input.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        ceil_mode: whether windows that reach over the edge count.
-        exclusive: whether the padding is left out of the mean.
-        divisor_override: what sums are divided by, or None.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+    def avg_pool(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, exclusive: bool = True,
+                 divisor_override=None, data_format: str = axes.first, name: str | None = None) -> Tensor:
+        """The mean of each window; ``exclusive`` leaves the padding out of the count.
 
-    Returns:
-        a tensor.
+        Args:
+            x: the input.
+            kernel_size: the size of the windows: a number, or one per axis.
+            stride: the distance of neighbouring windows: a number, or one per axis.
+            padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+            ceil_mode: whether windows that reach over the edge count.
+            exclusive: whether the padding is left out of the mean.
+            divisor_override: what sums are divided by, or None.
+            data_format: {formats}.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> x = oar.arange(16, dtype='float32').reshape([1, 1, 4, 4])
-        >>> F.avg_pool2d(x, 2).reshape([2, 2])
-        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[2.50000000 , 4.50000000 ],
-                [10.50000000, 12.50000000]])
-    """
-    numbers, algorithm = resolve_padding(padding, 2, data_format)
-    return ops.avg_pool2d(x, kernel_size, stride, numbers, ceil_mode, exclusive, divisor_override, data_format,
-                          algorithm)
+        Returns:
+            a tensor.
 
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> F.avg_pool{n}d(oar.ones([1, 1, {sizes:4}]), 2).shape
+            [1, 1, {sizes:2}]
+        """
+        numbers, algorithm = resolve_padding(padding, dims, data_format)
+        return op(x, kernel_size, stride, numbers, ceil_mode, exclusive, divisor_override, data_format, algorithm)
 
-def avg_pool3d(x: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, exclusive: bool = True,
-               divisor_override=None, data_format: str = "NCDHW", name: str | None = None) -> Tensor:
-    """The mean of each window; ``exclusive`` leaves the padding out of the count.
-
-    Args:
-        x: the input.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        ceil_mode: whether windows that reach over the edge count.
-        exclusive: whether the padding is left out of the mean.
-        divisor_override: what sums are divided by, or None.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.avg_pool3d(oar.ones([1, 1, 4, 4, 4]), 2).shape
-        [1, 1, 2, 2, 2]
-    """
-    numbers, algorithm = resolve_padding(padding, 3, data_format)
-    return ops.avg_pool3d(x, kernel_size, stride, numbers, ceil_mode, exclusive, divisor_override, data_format,
-                          algorithm)
+    return avg_pool
 
 
-def lp_pool1d(x: Tensor, norm_type: float, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
-              data_format: str = "NCL", name: str | None = None) -> Tensor:
-    """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``.
-
-    Args:
-        x: the input.
-        norm_type: the p of the norm.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        ceil_mode: whether windows that reach over the edge count.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.lp_pool1d(oar.to_tensor([[[3.0, 4.0]]]), 2.0, 2)
-        Tensor(shape=[1, 1, 1], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[[5.]]])
-    """
-    return _lp_pool(1, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+avg_pool2d, avg_pool3d = for_axes("avg_pool{n}d", _for_avg_pool, (2, 3))
 
 
-def lp_pool2d(x: Tensor, norm_type: float, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
-              data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``.
+def _for_lp_pool(axes: Axes) -> Any:
+    dims = axes.count
 
-    Args:
-        x: the input.
-        norm_type: the p of the norm.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        ceil_mode: whether windows that reach over the edge count.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+    def lp_pool(x: Tensor, norm_type: float, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
+                data_format: str = axes.first, name: str | None = None) -> Tensor:
+        """The root of the sum of the powers of each window: (x ** p summed) ** (1 / p) with p = ``norm_type``.
 
-    Returns:
-        a tensor.
+        Args:
+            x: the input.
+            norm_type: the p of the norm.
+            kernel_size: the size of the windows: a number, or one per axis.
+            stride: the distance of neighbouring windows: a number, or one per axis.
+            padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+            ceil_mode: whether windows that reach over the edge count.
+            data_format: {formats}.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.lp_pool2d(oar.ones([1, 1, 4, 4]), 2.0, 2).reshape([2, 2])
-        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[2., 2.],
-                [2., 2.]])
-    """
-    return _lp_pool(2, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+        Returns:
+            a tensor.
+
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> F.lp_pool{n}d(oar.ones([1, 1, {sizes:4}]), 2.0, 2).shape
+            [1, 1, {sizes:2}]
+        """
+        return _lp_pool(dims, x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+
+    return lp_pool
+
+
+lp_pool1d, lp_pool2d = for_axes("lp_pool{n}d", _for_lp_pool, (1, 2))
 
 
 def adaptive_avg_pool1d(x: Tensor, output_size, name: str | None = None) -> Tensor:
@@ -302,221 +241,119 @@ def adaptive_avg_pool1d(x: Tensor, output_size, name: str | None = None) -> Tens
     return ops.adaptive_avg_pool1d(x, keep_none(output_size))
 
 
-def adaptive_avg_pool2d(x: Tensor, output_size, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """Means over windows chosen so that the result has ``output_size``; None keeps a size.
+def _for_adaptive_avg_pool(axes: Axes) -> Any:
+    op = getattr(ops, f"adaptive_avg_pool{axes.count}d")
 
-    Args:
-        x: the input.
-        output_size: the sizes of the result.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+    def adaptive_avg_pool(x: Tensor, output_size, data_format: str = axes.first, name: str | None = None) -> Tensor:
+        """Means over windows chosen so that the result has ``output_size``; None keeps a size.
 
-    Returns:
-        a tensor.
+        Args:
+            x: the input.
+            output_size: the sizes of the result.
+            data_format: {formats}.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.adaptive_avg_pool2d(oar.ones([1, 3, 7, 5]), [2, None]).shape
-        [1, 3, 2, 5]
-    """
-    return ops.adaptive_avg_pool2d(x, keep_none(output_size), data_format)
+        Returns:
+            a tensor.
 
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> F.adaptive_avg_pool{n}d(oar.ones([1, 3, {sizes:4}]), 2).shape
+            [1, 3, {sizes:2}]
+        """
+        return op(x, keep_none(output_size), data_format)
 
-def adaptive_avg_pool3d(x: Tensor, output_size, data_format: str = "NCDHW", name: str | None = None) -> Tensor:
-    """Means over windows chosen so that the result has ``output_size``; None keeps a size.
-
-    Args:
-        x: the input.
-        output_size: the sizes of the result.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.adaptive_avg_pool3d(oar.ones([1, 3, 4, 4, 4]), 2).shape
-        [1, 3, 2, 2, 2]
-    """
-    return ops.adaptive_avg_pool3d(x, keep_none(output_size), data_format)
+    return adaptive_avg_pool
 
 
-def adaptive_max_pool1d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
-    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size.
-
-    Args:
-        x: the input.
-        output_size: the sizes of the result.
-        return_mask: whether to return the places of the elements as well.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.adaptive_max_pool1d(oar.to_tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
-        Tensor(shape=[1, 1, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[[3., 4.]]])
-    """
-    if return_mask:
-        _check_rank(x, 1)
-        return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
-    return ops.adaptive_max_pool1d(x, keep_none(output_size))
+adaptive_avg_pool2d, adaptive_avg_pool3d = for_axes("adaptive_avg_pool{n}d", _for_adaptive_avg_pool, (2, 3))
 
 
-def adaptive_max_pool2d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
-    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size.
+def _for_adaptive_max_pool(axes: Axes) -> Any:
+    op, dims = getattr(ops, f"adaptive_max_pool{axes.count}d"), axes.count
 
-    Args:
-        x: the input.
-        output_size: the sizes of the result.
-        return_mask: whether to return the places of the elements as well.
+    def adaptive_max_pool(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
+        """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.adaptive_max_pool2d(oar.ones([1, 3, 7, 5]), 2).shape
-        [1, 3, 2, 2]
-    """
-    if return_mask:
-        _check_rank(x, 2)
-        return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
-    return ops.adaptive_max_pool2d(x, keep_none(output_size))
+        Args:
+            x: the input.
+            output_size: the sizes of the result.
+            return_mask: whether to return the places of the elements as well.
 
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> F.adaptive_max_pool{n}d(oar.ones([1, 3, {sizes:4}]), 2).shape
+            [1, 3, {sizes:2}]
+        """
+        if return_mask:
+            _check_rank(x, dims)
+            return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
+        return op(x, keep_none(output_size))
 
-def adaptive_max_pool3d(x: Tensor, output_size, return_mask: bool = False, name: str | None = None):
-    """Largest elements over windows chosen so that the result has ``output_size``; None keeps a size.
-
-    Args:
-        x: the input.
-        output_size: the sizes of the result.
-        return_mask: whether to return the places of the elements as well.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.adaptive_max_pool3d(oar.ones([1, 3, 4, 4, 4]), 2).shape
-        [1, 3, 2, 2, 2]
-    """
-    if return_mask:
-        _check_rank(x, 3)
-        return ops.adaptive_max_pool_with_mask(x, keep_none(output_size))
-    return ops.adaptive_max_pool3d(x, keep_none(output_size))
+    return adaptive_max_pool
 
 
-def fractional_max_pool2d(x: Tensor, output_size, kernel_size=None, random_u: float | None = None,
-                          return_mask: bool = False, name: str | None = None):
-    """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None.
-
-    Args:
-        x: the input.
-        output_size: the sizes of the result.
-        kernel_size: the size of the windows: a number, or one per axis.
-        random_u: where the windows lie, in (0, 1); random if None.
-        return_mask: whether to return the places of the elements as well.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.fractional_max_pool2d(oar.ones([1, 1, 7, 7]), 3, random_u=0.5).shape
-        [1, 1, 3, 3]
-    """
-    return _fractional_max_pool(2, x, output_size, kernel_size, random_u, return_mask)
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = for_axes("adaptive_max_pool{n}d", _for_adaptive_max_pool)
 
 
-def fractional_max_pool3d(x: Tensor, output_size, kernel_size=None, random_u: float | None = None,
-                          return_mask: bool = False, name: str | None = None):
-    """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None.
+def _for_fractional_max_pool(axes: Axes) -> Any:
+    dims = axes.count
 
-    Args:
-        x: the input.
-        output_size: the sizes of the result.
-        kernel_size: the size of the windows: a number, or one per axis.
-        random_u: where the windows lie, in (0, 1); random if None.
-        return_mask: whether to return the places of the elements as well.
+    def fractional_max_pool(x: Tensor, output_size, kernel_size=None, random_u: float | None = None,
+                            return_mask: bool = False, name: str | None = None):
+        """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.fractional_max_pool3d(oar.ones([1, 1, 7, 7, 7]), 3, random_u=0.5).shape
-        [1, 1, 3, 3, 3]
-    """
-    return _fractional_max_pool(3, x, output_size, kernel_size, random_u, return_mask)
+        Args:
+            x: the input.
+            output_size: the sizes of the result.
+            kernel_size: the size of the windows: a number, or one per axis.
+            random_u: where the windows lie, in (0, 1); random if None.
+            return_mask: whether to return the places of the elements as well.
 
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> F.fractional_max_pool{n}d(oar.ones([1, 1, {sizes:7}]), 3, random_u=0.5).shape
+            [1, 1, {sizes:3}]
+        """
+        return _fractional_max_pool(dims, x, output_size, kernel_size, random_u, return_mask)
 
-def max_unpool1d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCL",
-                 output_size=None, name: str | None = None) -> Tensor:
-    """Puts each element of x where the mask of a max pooling says; the rest is zero.
-
-    Args:
-        x: the input.
-        indices: the mask of the pooling.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-        output_size: the sizes of the result.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> pooled, places = F.max_pool1d(oar.to_tensor([[[1.0, 3.0, 4.0, 2.0]]]), 2, return_mask=True)
-        >>> F.max_unpool1d(pooled, places, 2)
-        Tensor(shape=[1, 1, 4], dtype=float32, place=Place(cpu), stop_gradient=True,
-               [[[0., 3., 4., 0.]]])
-    """
-    return _max_unpool(1, x, indices, kernel_size, stride, padding, data_format, output_size)
+    return fractional_max_pool
 
 
-def max_unpool2d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCHW",
-                 output_size=None, name: str | None = None) -> Tensor:
-    """Puts each element of x where the mask of a max pooling says; the rest is zero.
-
-    Args:
-        x: the input.
-        indices: the mask of the pooling.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-        output_size: the sizes of the result.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> pooled, places = F.max_pool2d(oar.rand([1, 1, 4, 4]), 2, return_mask=True)
-        >>> F.max_unpool2d(pooled, places, 2).shape
-        [1, 1, 4, 4]
-    """
-    return _max_unpool(2, x, indices, kernel_size, stride, padding, data_format, output_size)
+fractional_max_pool2d, fractional_max_pool3d = for_axes("fractional_max_pool{n}d", _for_fractional_max_pool, (2, 3))
 
 
-def max_unpool3d(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = "NCDHW",
-                 output_size=None, name: str | None = None) -> Tensor:
-    """Puts each element of x where the mask of a max pooling says; the rest is zero.
+def _for_max_unpool(axes: Axes) -> Any:
+    dims = axes.count
 
-    Args:
-        x: the input.
-        indices: the mask of the pooling.
-        kernel_size: the size of the windows: a number, or one per axis.
-        stride: the distance of neighbouring windows: a number, or one per axis.
-        padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
-        data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
-        output_size: the sizes of the result.
+    def max_unpool(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = axes.first,
+                   output_size=None, name: str | None = None) -> Tensor:
+        """Puts each element of x where the mask of a max pooling says; the rest is zero.
 
-    Returns:
-        a tensor.
+        Args:
+            x: the input.
+            indices: the mask of the pooling.
+            kernel_size: the size of the windows: a number, or one per axis.
+            stride: the distance of neighbouring windows: a number, or one per axis.
+            padding: the padding: a number, a list, pairs per axis, ``'SAME'`` or ``'VALID'``.
+            data_format: {formats}.
+            output_size: the sizes of the result.
 
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> pooled, places = F.max_pool3d(oar.rand([1, 1, 4, 4, 4]), 2, return_mask=True)
-        >>> F.max_unpool3d(pooled, places, 2).shape
-        [1, 1, 4, 4, 4]
-    """
-    return _max_unpool(3, x, indices, kernel_size, stride, padding, data_format, output_size)
+        Returns:
+            a tensor.
+
+        Examples:
+            >>> import oar
+            >>> import oar.nn.functional as F
+            >>> pooled, places = F.max_pool{n}d(oar.rand([1, 1, {sizes:4}]), 2, return_mask=True)
+            >>> F.max_unpool{n}d(pooled, places, 2).shape
+            [1, 1, {sizes:4}]
+        """
+        return _max_unpool(dims, x, indices, kernel_size, stride, padding, data_format, output_size)
+
+    return max_unpool
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = for_axes("max_unpool{n}d", _for_max_unpool)

@@ -129,9 +129,9 @@ class _Xavier(Initializer):
         self._fan_in, self._fan_out, self._gain = fan_in, fan_out, gain
 
     def _std(self, shape: Sequence[int]) -> float:
-        fan_in, fan_out = compute_fans(shape)
-        fan_in = fan_in if self._fan_in is None else self._fan_in
-        fan_out = fan_out if self._fan_out is None else self._fan_out
+        own_in, own_out = compute_fans(shape)
+        fan_in = own_in if self._fan_in is None else self._fan_in
+        fan_out = own_out if self._fan_out is None else self._fan_out
         return self._gain * math.sqrt(2.0 / max(fan_in + fan_out, 1e-12))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import oar
@@ -20,6 +20,16 @@ _REGISTRIES = ("_parameters", "_buffers", "_sub_layers")
 
 class LayerStateMixin:
     """What ``Layer`` does with its values as a whole. Kept apart only for the length of the file."""
+
+    # What ``Layer`` itself has.
+    _parameters: Registry
+    _buffers: Registry
+    _sub_layers: Registry
+    _non_persistable_buffer_names_set: set[str]
+    _state_dict_hooks: OrderedDict[int, Any]
+    _dtype: Any
+    apply: Callable[..., Any]
+    sublayers: Callable[..., list[Any]]
 
     # state dictionaries ------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ class Registry(OrderedDict):
         self._mirror().pop(key, None)
         return key, value
 
-    def copy(self) -> OrderedDict:
+    def copy(self) -> OrderedDict:  # type: ignore[override]
         return OrderedDict(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

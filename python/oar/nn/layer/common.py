@@ -136,7 +136,7 @@ class Embedding(Layer):
         self._weight_attr = weight_attr
         self._dtype = oar.get_default_dtype()
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr, self._dtype)
-        self.weight.gradient_of_rows = sparse
+        setattr(self.weight, "gradient_of_rows", sparse)
         if padding_idx is not None:
             with oar.no_grad():
                 self.weight[padding_idx % num_embeddings] = 0.0

@@ -11,7 +11,7 @@ from oar.framework.parameter import Parameter
 from oar.nn import functional as F
 from oar.nn.functional._window import FORMATS
 from oar.nn.initializer import Normal
-from oar.nn.layer._axes import Axes, for_axes
+from oar.nn._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
@@ -232,7 +232,7 @@ def _transposed_convolution(axes: Axes) -> type[_ConvNd]:
 _Transposed1D, Conv2DTranspose, Conv3DTranspose = for_axes("Conv{n}DTranspose", _transposed_convolution)
 
 
-class Conv1DTranspose(_Transposed1D):
+class Conv1DTranspose(_Transposed1D):  # type: ignore[misc, valid-type]
     __doc__ = _Transposed1D.__doc__
 
     # Paddle has groups before dilation here, and dilation before groups for two and three axes.

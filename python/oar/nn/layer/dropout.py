@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oar._C import Tensor
 from oar.nn import functional as F
-from oar.nn.layer._axes import Axes, for_axes
+from oar.nn._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = ["AlphaDropout", "Dropout2D", "Dropout3D", "FeatureAlphaDropout"]

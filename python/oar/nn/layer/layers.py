@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, overload
 from weakref import ref
 
 import oar
@@ -165,6 +165,18 @@ class Layer(LayerStateMixin):
 
     # making and registering --------------------------------------------------------------------
 
+    @overload
+    def create_parameter(
+        self, shape: Sequence[int], attr: Literal[False], dtype: Any = None, is_bias: bool = False,
+        default_initializer: Any = None,
+    ) -> None: ...  # fmt: skip
+
+    @overload
+    def create_parameter(
+        self, shape: Sequence[int], attr: Any = None, dtype: Any = None, is_bias: bool = False,
+        default_initializer: Any = None,
+    ) -> Parameter: ...  # fmt: skip
+
     def create_parameter(
         self,
         shape: Sequence[int],
@@ -273,7 +285,7 @@ class Layer(LayerStateMixin):
     def _named_members(
         self, registry: str, prefix: str, include_sublayers: bool, remove_duplicate: bool
     ) -> Iterator[tuple[str, Any]]:
-        layers = [(prefix, self)]
+        layers: Iterable[tuple[str, Layer]] = [(prefix, self)]
         if include_sublayers:
             layers = self.named_sublayers(prefix, True, None, remove_duplicate)
         seen: set[int] = set()

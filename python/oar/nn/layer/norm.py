@@ -12,7 +12,7 @@ from oar.framework.param_attr import ParamAttr
 from oar.framework.parameter import Parameter
 from oar.nn import functional as F
 from oar.nn.initializer import Constant
-from oar.nn.layer._axes import Axes, for_axes
+from oar.nn._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = [
@@ -358,9 +358,9 @@ class SyncBatchNorm(_BatchNormBase):
         """``layer`` with each BatchNorm1D, 2D and 3D in it replaced by a synchronous one that has its parameters."""
         result = layer
         if isinstance(layer, _BatchNormBase) and not isinstance(layer, (BatchNorm, SyncBatchNorm)):
-            attrs = (False if parameter is None else None for parameter in (layer.weight, layer.bias))
+            weight, bias = (False if parameter is None else None for parameter in (layer.weight, layer.bias))
             result = cls(
-                layer._num_features, layer._momentum, layer._epsilon, *attrs, layer._data_format, layer._name
+                layer._num_features, layer._momentum, layer._epsilon, weight, bias, layer._data_format, layer._name
             )
             result._use_global_stats = layer._use_global_stats
             result.training = layer.training

@@ -6,7 +6,7 @@ from typing import Any
 
 from oar._C import Tensor
 from oar.nn import functional as F
-from oar.nn.layer._axes import Axes, for_axes
+from oar.nn._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = [

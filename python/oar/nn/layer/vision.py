@@ -6,7 +6,7 @@ from typing import Any
 
 from oar._C import Tensor
 from oar.nn import functional as F
-from oar.nn.layer._axes import Axes, for_axes
+from oar.nn._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = [
@@ -64,7 +64,7 @@ Pad1D, Pad2D, Pad3D = _PADS = for_axes("Pad{n}D", _pad)
 
 
 def _zero_pad(axes: Axes) -> type[_WithName]:
-    class ZeroPad(_PADS[axes.count - 1]):
+    class ZeroPad(_PADS[axes.count - 1]):  # type: ignore[misc]
         """Adds zeros around {inputs}.
 
         Args:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -64,9 +66,9 @@ def _total_norm(grads: list[Tensor], norm_type: float) -> Tensor:
         peaks = [oar.max(part) for part in flat]
         return oar.max(oar.stack(peaks))
     if norm_type == 0:
-        return sum(oar.sum((part != 0).astype("float32")) for part in flat)
+        return functools.reduce(operator.add, [oar.sum((part != 0).astype("float32")) for part in flat])
     if norm_type == 1:
-        return sum(oar.sum(part) for part in flat)
+        return functools.reduce(operator.add, [oar.sum(part) for part in flat])
     return oar.pow(sum(oar.sum(oar.pow(part, norm_type)) for part in flat), 1.0 / norm_type)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import oar
 from oar._C import Tensor
 from oar.framework.parameter import Parameter
@@ -25,7 +27,7 @@ class _Hook:
         self.name = name
 
     @classmethod
-    def on(cls, layer: Layer, name: str) -> tuple[int, _Hook] | None:
+    def on(cls, layer: Layer, name: str) -> tuple[int, Any] | None:
         for key, hook in layer._forward_pre_hooks.items():
             if isinstance(hook, cls) and hook.name == name:
                 return key, hook
@@ -36,7 +38,7 @@ class _Hook:
         if self.on(layer, self.name):
             raise RuntimeError(f"Cannot register two {kind} hooks on the same parameter {self.name}")
         weight = layer._parameters.pop(self.name)
-        layer.register_forward_pre_hook(self)
+        layer.register_forward_pre_hook(self)  # type: ignore[arg-type]
         return weight
 
 

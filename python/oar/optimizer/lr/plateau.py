@@ -66,7 +66,7 @@ class ReduceOnPlateau(LRScheduler):
         self.min_lr = min_lr
         self.epsilon = epsilon
         self.cooldown_counter = 0
-        self.best = None
+        self.best: float | None = None
         self.num_bad_epochs = 0
         # No first step: there is no metric yet.
         self.base_lr = float(learning_rate)

@@ -70,7 +70,7 @@ class LRScheduler:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "step" in cls.__dict__:
-            cls.step = _deferred(cls.__dict__["step"])
+            setattr(cls, "step", _deferred(cls.__dict__["step"]))
 
     def get_lr(self) -> float:
         """The learning rate for ``self.last_epoch``."""

@@ -34,6 +34,21 @@ def _sizes(variable: Tensor, like: Sequence[Tensor]) -> list[Any]:
     ]
 
 
+def _inference(operands: list[Tensor], shapes: list[list[Any]], dtypes: list[Any]) -> Callable:
+    """The shapes, with open sizes read from the operands of a call: in a program of known sizes they are known."""
+    places = [(number, axis, size) for number, x in enumerate(operands) for axis, size in enumerate(x.shape)
+              if not isinstance(size, int)]
+
+    def size_in(x: list[Tensor], size: Any) -> Any:
+        if not isinstance(size, int):
+            for number, axis, open_size in places:
+                if str(open_size) == str(size):
+                    return x[number].shape[axis]
+        return size
+
+    return lambda x: [([size_in(x, size) for size in shape], dtype) for shape, dtype in zip(shapes, dtypes)]
+
+
 def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]], dtypes: list[Any],
              vjp: Callable | None = None) -> list[Tensor]:
     """Calls ``function(*tensors)`` at every run; its results have these shapes and dtypes."""
@@ -52,7 +67,7 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
         raise RuntimeError("[py_func] a gradient is asked for, and there is no backward function for it.")
 
     # A rule in any case: an op without one is expanded into its parts, and Python code has none.
-    op = _C.register_op(schema, "Python code called at every run.", compute, lambda x: list(zip(shapes, dtypes)),
+    op = _C.register_op(schema, "Python code called at every run.", compute, _inference(operands, shapes, dtypes),
                         vjp or refuse, "x out" if vjp else "", None, None,
                         _TRAITS)
     made = op(operands)
@@ -99,6 +114,7 @@ def py_func(func: Callable, x: Any, out: Any, backward_func: Callable | None = N
         kept = [v for v, o in zip(x, operands) if id(o) not in skipped]
         kept += [v for v, o in zip(outputs, results) if id(o) not in skipped]
         wide = [list(v.shape) for v in x]
+        assert backward_func is not None
         return _host_op(backward_func, [*kept, *cotangents], wide, [v.dtype for v in x])
 
     if not results:

@@ -37,7 +37,7 @@ class LayerMaker:
         self.dtype = dtype
 
     def parameter(self, shape: list[int], attr: Any, is_bias: bool = False, default: Any = None,
-                  dtype: Any = None) -> Parameter | None:
+                  dtype: Any = None) -> Any:
         """A parameter as ``attr`` says, of the layer's dtype unless another is given; None where ``attr`` is False."""
         dtype = dtype or self.dtype
         attr = ParamAttr._to_attr(attr)

@@ -39,7 +39,7 @@ def load_library(path: str, name: str) -> ModuleType:
     module.__file__ = path
     for function_name, function in _C.load_extension(path):
         setattr(module, function_name, function)
-    module.__all__ = [key for key in vars(module) if not key.startswith("__")]
+    vars(module)["__all__"] = [key for key in vars(module) if not key.startswith("__")]
     return module
 
 

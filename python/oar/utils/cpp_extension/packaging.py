@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from oar.utils.cpp_extension.build import compile_command, compile_library
 
@@ -19,7 +20,7 @@ __all__ = list(_ops.__all__)
 '''
 
 
-def _setuptools():
+def _setuptools() -> Any:
     try:
         import setuptools
         from setuptools.command.build_ext import build_ext
@@ -87,7 +88,7 @@ class BuildExtension:
 def _build_command(options: dict):
     _, build_ext = _setuptools()
 
-    class Build(build_ext):
+    class Build(build_ext):  # type: ignore[misc, valid-type]
         """Each extension is a module ``name.py`` with its library beside it."""
 
         def build_extension(self, extension) -> None:

@@ -1,23 +1,10 @@
-// Activations of integers and complex numbers; floats have vectorised loops (simd/).
+// Activations of complex numbers; floats have vectorised loops (simd/).
 #include <cmath>
 
 #include "oar/backend/cpu/apply.h"
 
 namespace oar::cpu {
 namespace {
-
-struct Relu {
-  template <class T>
-  T operator()(T v) const {
-    return v < T(0) ? T(0) : v;
-  }
-};
-struct ReluGrad {
-  template <class T>
-  T operator()(T out, T grad) const {
-    return out > T(0) ? grad : T(0);
-  }
-};
 
 struct Sigmoid {
   template <class T>
@@ -49,12 +36,10 @@ struct SiluGrad {
 
 KernelList activation_kernels() {
   static const oar_kernel list[] = {
-      {"relu", 1, "cpu:ref", nullptr, kernel_entry<unary<kIntegers, Relu>>},
-      {"relu_grad", 1, "cpu:ref", nullptr, kernel_entry<binary<kIntegers, ReluGrad>>},
-      {"sigmoid", 1, "cpu:ref", nullptr, kernel_entry<unary<kComplexes, Sigmoid>>},
-      {"sigmoid_grad", 1, "cpu:ref", nullptr, kernel_entry<binary<kComplexes, SigmoidGrad>>},
-      {"silu", 1, "cpu:ref", nullptr, kernel_entry<unary<kComplexes, Silu>>},
-      {"silu_grad", 1, "cpu:ref", nullptr, kernel_entry<binary<kComplexes, SiluGrad>>},
+      {"sigmoid", 1, "cpu:generic", nullptr, kernel_entry<unary<kComplexes, Sigmoid>>},
+      {"sigmoid_grad", 1, "cpu:generic", nullptr, kernel_entry<binary<kComplexes, SigmoidGrad>>},
+      {"silu", 1, "cpu:generic", nullptr, kernel_entry<unary<kComplexes, Silu>>},
+      {"silu_grad", 1, "cpu:generic", nullptr, kernel_entry<binary<kComplexes, SiluGrad>>},
   };
   return list;
 }

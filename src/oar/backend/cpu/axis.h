@@ -20,7 +20,7 @@ struct AxisSpan {
 
 // The elements side by side, in their own dtype.
 template <class T>
-using Contiguous = Flat<T, T>;
+using Contiguous = Flat<T>;
 
 // The elements side by side as C, whatever the tensor's dtype; nothing where there is no tensor.
 template <class C>
@@ -29,11 +29,7 @@ class Converted {
   explicit Converted(const oar_tensor* x) : own_(needs_copy(x) ? x->numel : 0) {
     if (!x) return;
     data_ = needs_copy(x) ? own_.data() : static_cast<const C*>(x->data);
-    if (needs_copy(x))
-      visit<kBools | kIntegers | kFloats>(static_cast<DType>(x->dtype), [&](auto tag) {
-        convert_elements<C, typename decltype(tag)::type>(
-            FlatTensor(*x, own_.data(), dtype_of<C>).get(), *x);
-      });
+    if (needs_copy(x)) copy_elements(FlatTensor(*x, own_.data(), dtype_for<C>).get(), *x);
   }
   explicit operator bool() const { return data_ != nullptr; }
   const C* data() const { return data_; }
@@ -41,7 +37,7 @@ class Converted {
 
  private:
   static bool needs_copy(const oar_tensor* x) {
-    return x && (static_cast<DType>(x->dtype) != dtype_of<C> || !is_contiguous(*x));
+    return x && (static_cast<DType>(x->dtype) != dtype_for<C> || !is_contiguous(*x));
   }
   Scratch<C> own_;
   const C* data_ = nullptr;

@@ -88,7 +88,7 @@ void update_in_place(const std::array<const oar_tensor*, N>& tensors, Step&& ste
     step(at);
   };
   const bool dense = std::all_of(tensors.begin(), tensors.end(), [](const oar_tensor* t) {
-    return is_contiguous(*t) && static_cast<DType>(t->dtype) == dtype_of<C>;
+    return is_contiguous(*t) && static_cast<DType>(t->dtype) == dtype_for<C>;
   });
   const int64_t n = tensors[0]->numel, whole = n / kBlock;
   if (!dense || whole == 0) return update_blocks<kWritten, C>(tensors, through);

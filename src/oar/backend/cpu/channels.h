@@ -29,26 +29,4 @@ class ChannelsFirst {
   SmallVector<int64_t, 6> shape_, strides_;
 };
 
-// A result computed as a flat array of compute_t<T>, and put in its place at the end.
-template <class T>
-class Placed {
- public:
-  using Element = compute_t<T>;
-  explicit Placed(const oar_tensor& out)
-      : out_(out),
-        buffer_(copies() ? out.numel : 0),
-        data_(copies() ? buffer_.data() : static_cast<Element*>(out.data)) {}
-  Element* data() const { return data_; }
-  void finish() const {
-    if (copies())
-      convert_elements<T, Element>(out_, FlatTensor(out_, data_, dtype_of<Element>).get());
-  }
-
- private:
-  bool copies() const { return !std::is_same_v<T, Element> || !is_contiguous(out_); }
-  const oar_tensor& out_;
-  Scratch<Element, 64> buffer_;
-  Element* data_;
-};
-
 }  // namespace oar::cpu

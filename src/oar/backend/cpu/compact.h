@@ -36,84 +36,91 @@ class FlatTensor {
   SmallVector<int64_t, 6> strides_;
 };
 
-template <class To, class From>
-void convert_elements(const oar_tensor& to, const oar_tensor& from) {
-  StridedLoop<2>({&to, &from}).run([](const auto& p, const auto& s, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-      *reinterpret_cast<To*>(p[0] + i * s[0]) =
-          convert_element<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
-  });
-}
+// Any dtypes and strides; the values are converted where the dtypes differ.
+void copy_elements(const oar_tensor& to, const oar_tensor& from);
+
+// A run of n elements from p[1] to p[0], with steps in bytes.
+using ConvertRun = void (*)(const std::array<char*, 2>& p, const std::array<int64_t, 2>& steps,
+                            int64_t n);
+ConvertRun conversion(DType to, DType from);
 
 template <class T>
-inline constexpr DType dtype_of = DType::Float32;
+struct HasNoDType;
+template <class T>
+inline constexpr DType dtype_for = HasNoDType<T>::value;
 template <>
-inline constexpr DType dtype_of<bool> = DType::Bool;
+inline constexpr DType dtype_for<float> = DType::Float32;
 template <>
-inline constexpr DType dtype_of<float16> = DType::Float16;
+inline constexpr DType dtype_for<bool> = DType::Bool;
 template <>
-inline constexpr DType dtype_of<bfloat16> = DType::BFloat16;
+inline constexpr DType dtype_for<uint8_t> = DType::UInt8;
 template <>
-inline constexpr DType dtype_of<float8_e4m3fn> = DType::Float8E4M3FN;
+inline constexpr DType dtype_for<int8_t> = DType::Int8;
 template <>
-inline constexpr DType dtype_of<float8_e5m2> = DType::Float8E5M2;
+inline constexpr DType dtype_for<int16_t> = DType::Int16;
 template <>
-inline constexpr DType dtype_of<double> = DType::Float64;
+inline constexpr DType dtype_for<int32_t> = DType::Int32;
 template <>
-inline constexpr DType dtype_of<uint8_t> = DType::UInt8;
+inline constexpr DType dtype_for<int64_t> = DType::Int64;
 template <>
-inline constexpr DType dtype_of<int8_t> = DType::Int8;
+inline constexpr DType dtype_for<float16> = DType::Float16;
 template <>
-inline constexpr DType dtype_of<int16_t> = DType::Int16;
+inline constexpr DType dtype_for<bfloat16> = DType::BFloat16;
 template <>
-inline constexpr DType dtype_of<int32_t> = DType::Int32;
+inline constexpr DType dtype_for<double> = DType::Float64;
 template <>
-inline constexpr DType dtype_of<int64_t> = DType::Int64;
+inline constexpr DType dtype_for<std::complex<float>> = DType::Complex64;
 template <>
-inline constexpr DType dtype_of<std::complex<float>> = DType::Complex64;
+inline constexpr DType dtype_for<std::complex<double>> = DType::Complex128;
 template <>
-inline constexpr DType dtype_of<std::complex<double>> = DType::Complex128;
+inline constexpr DType dtype_for<float8_e4m3fn> = DType::Float8E4M3FN;
+template <>
+inline constexpr DType dtype_for<float8_e5m2> = DType::Float8E5M2;
 
-// Elements of type T read as `As`.
-template <class T, class As>
+// The elements side by side as `As`, whatever the tensor's dtype.
+template <class As>
 class Flat {
  public:
-  explicit Flat(const oar_tensor& t)
-      : buffer_(copies(t) ? t.numel : 0),
-        data_(copies(t) ? buffer_.data() : static_cast<const As*>(t.data)) {
-    if (copies(t)) convert_elements<As, T>(FlatTensor(t, buffer_.data(), dtype_of<As>).get(), t);
-  }
+  explicit Flat(const oar_tensor& t) : Flat(t, copies(t)) {}
   const As* data() const { return data_; }
 
  private:
-  static bool copies(const oar_tensor& t) { return !std::is_same_v<T, As> || !is_contiguous(t); }
+  Flat(const oar_tensor& t, bool copies)
+      : buffer_(copies ? t.numel : 0),
+        data_(copies ? buffer_.data() : static_cast<const As*>(t.data)) {
+    if (copies) copy_elements(FlatTensor(t, buffer_.data(), dtype_for<As>).get(), t);
+  }
+  static bool copies(const oar_tensor& t) {
+    return static_cast<DType>(t.dtype) != dtype_for<As> || !is_contiguous(t);
+  }
   Scratch<As, 64> buffer_;
   const As* data_;
 };
 // In the type that sums are made in, or as it is.
 template <class T>
-using Compact = Flat<T, compute_t<T>>;
+using Compact = Flat<compute_t<T>>;
 template <class T>
-using Copied = Flat<T, T>;
+using Copied = Flat<T>;
 
-// A contiguous result, computed as compute_t<T> and rounded once at the end.
+// A result computed as a flat array of compute_t<T>, and rounded to its dtype once at the end.
 template <class T>
 class Result {
  public:
   using Element = compute_t<T>;
-  explicit Result(oar_tensor& out)
+  explicit Result(const oar_tensor& out)
       : out_(out),
-        buffer_(kCopies ? out.numel : 0),
-        data_(kCopies ? buffer_.data() : static_cast<Element*>(out.data)) {}
+        copies_(static_cast<DType>(out.dtype) != dtype_for<Element> || !is_contiguous(out)),
+        buffer_(copies_ ? out.numel : 0),
+        data_(copies_ ? buffer_.data() : static_cast<Element*>(out.data)) {}
   Element* data() const { return data_; }
+  bool in_place() const { return !copies_; }
   void finish() const {
-    if constexpr (kCopies)
-      convert_elements<T, Element>(out_, FlatTensor(out_, data_, dtype_of<Element>).get());
+    if (copies_) copy_elements(out_, FlatTensor(out_, data_, dtype_for<Element>).get());
   }
 
  private:
-  static constexpr bool kCopies = !std::is_same_v<T, Element>;
-  oar_tensor& out_;
+  const oar_tensor& out_;
+  const bool copies_;
   Scratch<Element, 64> buffer_;
   Element* data_;
 };

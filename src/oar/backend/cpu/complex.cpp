@@ -44,7 +44,7 @@ struct Angle {
 
 template <unsigned kTypes, class F>
 void part(KernelCall& call) {
-  visit<kTypes>(call.dtype(), [&](auto tag) {
+  visit_wide<kTypes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_type<T>)
       map_unary<typename T::value_type, T>(call.out(), call.in(0), F{});
@@ -54,18 +54,11 @@ void part(KernelCall& call) {
 }
 
 void complex(KernelCall& call) {
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    map_binary<std::complex<C>, T>(call.out(), call.in(0), call.in(1),
+  visit_wide<kFloats>(call.dtype(), [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    map_binary<std::complex<C>, C>(call.out(), call.in(0), call.in(1),
                                    [](C re, C im) { return std::complex<C>(re, im); });
   });
-}
-
-void copy_numbers(const oar_tensor& out, const oar_tensor& in) {
-  if (static_cast<DType>(in.dtype) == DType::Float32)
-    return map_unary<float, float>(out, in, [](float v) { return v; });
-  map_unary<double, double>(out, in, [](double v) { return v; });
 }
 
 // A complex tensor as its numbers: one axis more, of size 2.
@@ -93,20 +86,20 @@ class Pairs {
   SmallVector<int64_t, 8> shape_, strides_;
 };
 
-void as_complex(KernelCall& call) { copy_numbers(Pairs(call.out()).numbers(), call.in(0)); }
-void as_real(KernelCall& call) { copy_numbers(call.out(), Pairs(call.in(0)).numbers()); }
+void as_complex(KernelCall& call) { copy_elements(Pairs(call.out()).numbers(), call.in(0)); }
+void as_real(KernelCall& call) { copy_elements(call.out(), Pairs(call.in(0)).numbers()); }
 
 }  // namespace
 
 KernelList complex_kernels() {
   static const oar_kernel list[] = {
-      {"complex_conj", 1, "cpu:ref", nullptr, kernel_entry<unary<kComplexes, Conj>>},
-      {"real", 1, "cpu:ref", nullptr, kernel_entry<part<kNumbers, Real>>},
-      {"imag", 1, "cpu:ref", nullptr, kernel_entry<part<kNumbers, Imag>>},
-      {"angle", 1, "cpu:ref", nullptr, kernel_entry<part<kFloats | kComplexes, Angle>>},
-      {"complex", 1, "cpu:ref", nullptr, kernel_entry<complex>},
-      {"as_complex", 1, "cpu:ref", nullptr, kernel_entry<as_complex>},
-      {"as_real", 1, "cpu:ref", nullptr, kernel_entry<as_real>},
+      {"complex_conj", 1, "cpu:generic", nullptr, kernel_entry<unary<kComplexes, Conj>>},
+      {"real", 1, "cpu:generic", nullptr, kernel_entry<part<kNumbers, Real>>},
+      {"imag", 1, "cpu:generic", nullptr, kernel_entry<part<kNumbers, Imag>>},
+      {"angle", 1, "cpu:generic", nullptr, kernel_entry<part<kFloats | kComplexes, Angle>>},
+      {"complex", 1, "cpu:generic", nullptr, kernel_entry<complex>},
+      {"as_complex", 1, "cpu:generic", nullptr, kernel_entry<as_complex>},
+      {"as_real", 1, "cpu:generic", nullptr, kernel_entry<as_real>},
   };
   return list;
 }

@@ -168,10 +168,10 @@ void weight_gradient(const ConvShape& s, const T* x, const T* grad, T* out) {
 template <class F>
 void with_operands(const oar_tensor& left, const oar_tensor& right, const oar_tensor& out, F f) {
   if (out.numel == 0) return;
-  visit<kNumbers>(static_cast<DType>(out.dtype), [&](auto tag) {
+  visit_wide<kNumbers>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Compact<T> a(left), b(right);
-    const Placed<T> result(out);
+    const Result<T> result(out);
     f(tag, a.data(), b.data(), result.data());
     result.finish();
   });
@@ -216,17 +216,17 @@ KernelList conv_kernels() {
   static const oar_kernel list[] = {
       {"conv", 1, "cpu:tiles", tiles_refuse_conv, kernel_entry<conv_on_tiles>},
       {"conv", 1, "cpu:gemm", real_floats, kernel_entry<conv>},
-      {"conv", 1, "cpu:ref", nullptr, kernel_entry<conv>},
+      {"conv", 1, "cpu:generic", nullptr, kernel_entry<conv>},
       {"conv_input_grad", 1, "cpu:tiles", tiles_refuse_conv_input_grad,
        kernel_entry<conv_input_grad_on_tiles>},
       {"conv_input_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_input_grad>},
-      {"conv_input_grad", 1, "cpu:ref", nullptr, kernel_entry<conv_input_grad>},
+      {"conv_input_grad", 1, "cpu:generic", nullptr, kernel_entry<conv_input_grad>},
       {"conv_weight_grad", 1, "cpu:tiles", tiles_refuse_conv_weight_grad,
        kernel_entry<conv_weight_grad_on_tiles>},
       {"conv_weight_grad", 1, "cpu:channels", refuse_depthwise_weight_grad,
        kernel_entry<depthwise_weight_grad_last>},
       {"conv_weight_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_weight_grad>},
-      {"conv_weight_grad", 1, "cpu:ref", nullptr, kernel_entry<conv_weight_grad>},
+      {"conv_weight_grad", 1, "cpu:generic", nullptr, kernel_entry<conv_weight_grad>},
   };
   return list;
 }

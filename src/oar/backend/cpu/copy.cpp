@@ -49,15 +49,6 @@ void convert_run(const std::array<char*, 2>& p, const std::array<int64_t, 2>& s,
         convert_element<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
 }
 
-void convert(const oar_tensor& to, const oar_tensor& from) {
-  visit_dtype(dtype_of(to), [&](auto to_tag) {
-    visit_dtype(dtype_of(from), [&](auto from_tag) {
-      StridedLoop<2>({&to, &from})
-          .run(convert_run<typename decltype(to_tag)::type, typename decltype(from_tag)::type>);
-    });
-  });
-}
-
 // An axis with its steps in elements.
 struct Axis {
   int64_t size, to, from;
@@ -275,8 +266,18 @@ class Copy {
 
 }  // namespace
 
+ConvertRun conversion(DType to, DType from) {
+  return visit_dtype(to, [&](auto to_tag) {
+    return visit_dtype(from, [](auto from_tag) -> ConvertRun {
+      return convert_run<typename decltype(to_tag)::type, typename decltype(from_tag)::type>;
+    });
+  });
+}
+
 void copy_elements(const oar_tensor& to, const oar_tensor& from) {
-  if (to.dtype != from.dtype) return convert(to, from);
+  if (is_packed(dtype_of(to)) || is_packed(dtype_of(from))) return copy_quantised(to, from);
+  if (to.dtype != from.dtype)
+    return StridedLoop<2>({&to, &from}).run(*conversion(dtype_of(to), dtype_of(from)));
   visit_width(to, [&](auto word) { Copy<decltype(word)>(to, from).run(); });
 }
 

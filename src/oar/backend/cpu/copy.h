@@ -3,13 +3,13 @@
 
 #include <cstring>
 
-#include "oar/backend/cpu/scratch.h"
+#include "oar/backend/cpu/compact.h"
 #include "oar/ops/core/op_def.h"
 
 namespace oar::cpu {
 
-// Any dtypes and strides; the values are converted where the dtypes differ.
-void copy_elements(const oar_tensor& to, const oar_tensor& from);
+// A copy of elements where one of the dtypes is packed below a byte.
+void copy_quantised(const oar_tensor& to, const oar_tensor& from);
 
 // A tensor as kernels see it, over memory that somebody else owns. Not to be copied: it points into
 // itself.
@@ -28,7 +28,7 @@ class LocalTensor : public oar_tensor {
   // The part of `base` that a view describes.
   LocalTensor(const oar_tensor& base, const ViewSpec& spec)
       : LocalTensor(static_cast<char*>(base.data) +
-                        spec.offset * static_cast<int64_t>(size_of(static_cast<DType>(base.dtype))),
+                        byte_offset(spec.offset, static_cast<DType>(base.dtype)),
                     static_cast<DType>(base.dtype), spec.shape,
                     {spec.strides.data(), spec.strides.size()}) {}
   // `x` broadcast to a shape.
@@ -59,7 +59,7 @@ class TemporaryTensor {
  public:
   TemporaryTensor(Dims dims, DType dtype)
       : steps_(contiguous_strides(dims)),
-        memory_(Shape(dims).numel().word() * static_cast<int64_t>(size_of(dtype))),
+        memory_(byte_count(Shape(dims).numel().word(), dtype)),
         tensor_(memory_.data(), dtype, dims, {steps_.data(), steps_.size()}) {}
   const oar_tensor& operator*() const { return tensor_; }
   template <class T>
@@ -71,6 +71,23 @@ class TemporaryTensor {
   SmallVector<int64_t, 6> steps_;
   Scratch<char, 256> memory_;
   LocalTensor tensor_;
+};
+
+// The elements side by side as they are, for kernels that only move them: a copy where they are not.
+class Packed {
+ public:
+  explicit Packed(const oar_tensor& t) : memory_(is_contiguous(t) ? 0 : t.numel * element_size(t)) {
+    data_ = is_contiguous(t) ? static_cast<const char*>(t.data) : memory_.data();
+    if (!is_contiguous(t)) copy_elements(FlatTensor(t, memory_.data(), dtype_of(t)).get(), t);
+  }
+  template <class Word = char>
+  const Word* data() const {
+    return reinterpret_cast<const Word*>(data_);
+  }
+
+ private:
+  Scratch<char, 256> memory_;
+  const char* data_;
 };
 
 // Do the bytes from the lowest to the highest element of both meet?

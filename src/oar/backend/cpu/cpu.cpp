@@ -7,17 +7,33 @@
 #include <vector>
 
 #include "oar/backend/cpu/gen/kernel_lists.h"
+#include "oar/backend/cpu/instruction_set.h"
+#include "oar/backend/cpu/loops.h"
 #include "oar/device/device.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar::cpu {
 namespace {
 
-// Candidates for an op are tried in this order: a library's, one for an instruction set, our own, the
-// general one.
-int place_of(const oar_kernel& kernel) {
-  const std::string_view name = kernel.name;
-  return name == "cpu:onednn" ? 0 : name == "cpu:simd" ? 1 : name == "cpu:ref" ? 3 : 2;
+// What kernels are called, in the order in which the candidates for an op are tried.
+constexpr std::string_view kOrder[] = {
+    "cpu:onednn",    // a library's
+    "cpu:avx512",    // loops for an instruction set: see vector_name
+    "cpu:avx2",      //
+    "cpu:simd",      //
+    "cpu:tiles",     // products of 16-bit floats on tiles (AMX or AVX-512)
+    "cpu:channels",  // channels that lie side by side
+    "cpu:gemm",      // by our own matrix product
+    "cpu:blocks",    // attention in blocks that stay in the cache
+    "cpu:steps",     // recurrent layers step by step
+    "cpu:generic",   // loops that take any dtype and strides
+};
+size_t place_of(const oar_kernel& kernel) {
+  const auto* found = std::find(std::begin(kOrder), std::end(kOrder), kernel.name);
+  internal_check(found != std::end(kOrder),
+                 "the kernel of {} is called {}, which has no place in the order of cpu.cpp",
+                 kernel.op, kernel.name);
+  return static_cast<size_t>(found - std::begin(kOrder));
 }
 
 const std::vector<oar_kernel>& all_kernels() {
@@ -64,6 +80,14 @@ oar_device_api make_api() {
 }
 
 }  // namespace
+
+const char* vector_name() {
+#if defined(__x86_64__)
+  return use_avx512() ? "cpu:avx512" : "cpu:avx2";
+#else
+  return "cpu:simd";
+#endif
+}
 
 void register_device() {
   static const bool once = [] {

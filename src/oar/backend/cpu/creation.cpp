@@ -57,12 +57,12 @@ void bitcast(KernelCall& call) {
 
 KernelList creation_kernels() {
   static const oar_kernel list[] = {
-      {"full", 1, "cpu:ref", nullptr, kernel_entry<full>},
-      {"range", 1, "cpu:ref", nullptr, kernel_entry<range>},
-      {"cast", 1, "cpu:ref", nullptr, kernel_entry<copy>},
-      {"assign", 1, "cpu:ref", nullptr, kernel_entry<copy>},
-      {"bitcast", 1, "cpu:ref", nullptr, kernel_entry<bitcast>},
-      {"copy_into", 1, "cpu:ref", nullptr, kernel_entry<copy_into>},
+      {"full", 1, "cpu:generic", nullptr, kernel_entry<full>},
+      {"range", 1, "cpu:generic", nullptr, kernel_entry<range>},
+      {"cast", 1, "cpu:generic", nullptr, kernel_entry<copy>},
+      {"assign", 1, "cpu:generic", nullptr, kernel_entry<copy>},
+      {"bitcast", 1, "cpu:generic", nullptr, kernel_entry<bitcast>},
+      {"copy_into", 1, "cpu:generic", nullptr, kernel_entry<copy_into>},
   };
   return list;
 }

@@ -226,8 +226,8 @@ void ctc_grad(KernelCall& call) {
 
 KernelList ctc_kernels() {
   static const oar_kernel list[] = {
-      {"ctc", 1, "cpu:ref", nullptr, kernel_entry<ctc>},
-      {"ctc_grad", 1, "cpu:ref", nullptr, kernel_entry<ctc_grad>},
+      {"ctc", 1, "cpu:generic", nullptr, kernel_entry<ctc>},
+      {"ctc_grad", 1, "cpu:generic", nullptr, kernel_entry<ctc_grad>},
   };
   return list;
 }

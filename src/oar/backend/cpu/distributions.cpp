@@ -16,9 +16,10 @@ void exponential(KernelCall& call) {
   visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const Stream stream = take(call, static_cast<uint64_t>(out.numel) * (sizeof(C) / 4));
+    const Part part(call);
+    const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()) * (sizeof(C) / 4));
     const C scale = static_cast<C>(-1 / lam);
-    fill_blocks<T, C>(out, stream, [=](const Block* bits, C* made) {
+    fill_blocks<T, C>(out, part, stream, [=](const Block* bits, C* made) {
       units_of(bits, made);
       for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k)
         made[k] = scale * functions::log(1 - made[k]);
@@ -32,10 +33,11 @@ void truncated_normal(KernelCall& call) {
                a = call.arg(3).as_double(), b = call.arg(4).as_double();
   const auto share = [](double v) { return std::erfc(-v * (std::numbers::sqrt2 / 2)) / 2; };
   const double low = share(a), width = share(b) - low;
-  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * 2);
+  const Part part(call);
+  const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()) * 2);
   visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    fill_blocks<T, double>(out, stream, [=](const Block* bits, double* made) {
+    fill_blocks<T, double>(out, part, stream, [=](const Block* bits, double* made) {
       units_of(bits, made);
       for (int64_t k = 0; k < kGroup * kPerBlock<double>; ++k) {
         const double v = normal_quantile(low + made[k] * width);
@@ -54,11 +56,12 @@ constexpr int kTries = 84;
 template <class T, class Make>
 void fill_each(KernelCall& call, Make&& make) {
   const oar_tensor& out = call.out();
-  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * kBlocks * 4);
+  const Part part(call);
+  const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()) * kBlocks * 4);
   auto* o = static_cast<T*>(out.data);
   parallel_for(0, out.numel, kGrain / 64, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      Supply supply(stream, static_cast<uint64_t>(i) * kBlocks, kBlocks);
+      Supply supply(stream, static_cast<uint64_t>(part.index(i)) * kBlocks, kBlocks);
       o[i] = convert_element<T>(make(i, supply));
     }
   });
@@ -146,10 +149,10 @@ void binomial(KernelCall& call) {
 
 KernelList distribution_kernels() {
   static const oar_kernel list[] = {
-      {"exponential", 1, "cpu:ref", nullptr, kernel_entry<exponential>},
-      {"truncated_normal", 1, "cpu:ref", nullptr, kernel_entry<truncated_normal>},
-      {"standard_gamma", 1, "cpu:ref", nullptr, kernel_entry<standard_gamma>},
-      {"binomial", 1, "cpu:ref", nullptr, kernel_entry<binomial>},
+      {"exponential", 1, "cpu:generic", nullptr, kernel_entry<exponential>},
+      {"truncated_normal", 1, "cpu:generic", nullptr, kernel_entry<truncated_normal>},
+      {"standard_gamma", 1, "cpu:generic", nullptr, kernel_entry<standard_gamma>},
+      {"binomial", 1, "cpu:generic", nullptr, kernel_entry<binomial>},
   };
   return list;
 }

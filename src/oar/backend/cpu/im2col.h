@@ -84,12 +84,12 @@ void im2col_row(const ConvShape& s, const T* plane, const Tap& tap, int64_t firs
     const int64_t begin = visible ? std::clamp(x_begin, ox, ox + run) : ox + run;
     const int64_t end = visible ? std::clamp(x_end, begin, ox + run) : begin;
     const T* line = plane + (iz * s.y.size + iy) * s.x.size + x_offset;
-    std::fill(to, to + (begin - ox), T(0));
+    std::fill(to, to + (begin - ox), T{});
     if (s.x.stride == 1)
       std::copy(line + begin, line + end, to + (begin - ox));
     else
       for (int64_t x = begin; x < end; ++x) to[x - ox] = line[x * s.x.stride];
-    std::fill(to + (end - ox), to + run, T(0));
+    std::fill(to + (end - ox), to + run, T{});
     to += run;
     count -= run;
     ox = 0;

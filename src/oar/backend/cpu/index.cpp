@@ -462,14 +462,14 @@ void one_hot(KernelCall& call) {
 
 KernelList index_kernels() {
   static const oar_kernel list[] = {
-      {"index_take", 1, "cpu:ref", nullptr, kernel_entry<index_take>},
-      {"index_put", 1, "cpu:ref", nullptr, kernel_entry<index_put>},
-      {"index_put_", 1, "cpu:ref", nullptr, kernel_entry<index_put_inplace>},
-      {"last_writes", 1, "cpu:ref", nullptr, kernel_entry<last_writes>},
-      {"nonzero", 1, "cpu:ref", nullptr, kernel_entry<nonzero>},
-      {"masked_select", 1, "cpu:ref", nullptr, kernel_entry<masked_select>},
-      {"repeat_positions", 1, "cpu:ref", nullptr, kernel_entry<repeat_positions>},
-      {"one_hot", 1, "cpu:ref", nullptr, kernel_entry<one_hot>},
+      {"index_take", 1, "cpu:generic", nullptr, kernel_entry<index_take>},
+      {"index_put", 1, "cpu:generic", nullptr, kernel_entry<index_put>},
+      {"index_put_", 1, "cpu:generic", nullptr, kernel_entry<index_put_inplace>},
+      {"last_writes", 1, "cpu:generic", nullptr, kernel_entry<last_writes>},
+      {"nonzero", 1, "cpu:generic", nullptr, kernel_entry<nonzero>},
+      {"masked_select", 1, "cpu:generic", nullptr, kernel_entry<masked_select>},
+      {"repeat_positions", 1, "cpu:generic", nullptr, kernel_entry<repeat_positions>},
+      {"one_hot", 1, "cpu:generic", nullptr, kernel_entry<one_hot>},
   };
   return list;
 }

@@ -66,7 +66,7 @@ void pointwise_loss(KernelCall& call) {
     return simd::drive_op<2>(loss.value, {&call.out(), &input, &label}, settings);
   in_precision_of(call.dtype(), [&](auto zero) {
     using C = decltype(zero);
-    const simd::Function loop = simd::loop_for(loss.value, dtype_of<C>);
+    const simd::Function loop = simd::loop_for(loss.value, dtype_for<C>);
     const C total = block_sum<C, 2>({&input, &label}, [&](const C(*b)[kBlock], C* made) {
       loop({.out = made,
             .in = {b[0], b[1]},

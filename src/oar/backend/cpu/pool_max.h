@@ -8,19 +8,29 @@
 
 namespace oar::cpu {
 
-// The lowest finite value: what a window without pixels answers, as in Paddle.
-template <class T>
-compute_t<T> lowest() {
-  if constexpr (std::is_same_v<T, float16>)
-    return -65504.0f;
-  else if constexpr (std::is_same_v<T, bfloat16>)
-    return -0x1.fep127f;
-  else if constexpr (std::is_same_v<T, float8_e4m3fn>)
-    return -448.0f;
-  else if constexpr (std::is_same_v<T, float8_e5m2>)
-    return -57344.0f;
-  else
-    return std::numeric_limits<T>::lowest();
+// The lowest finite value of a dtype: what a window without pixels returns, as in Paddle.
+template <class C>
+C lowest_of(DType dtype) {
+  switch (dtype) {
+    case DType::Float16:
+      return static_cast<C>(-65504);
+    case DType::BFloat16:
+      return static_cast<C>(-0x1.fep127);
+    case DType::Float8E4M3FN:
+      return static_cast<C>(-448);
+    case DType::Float8E5M2:
+      return static_cast<C>(-57344);
+    case DType::UInt8:
+      return 0;
+    case DType::Int8:
+      return static_cast<C>(INT8_MIN);
+    case DType::Int16:
+      return static_cast<C>(INT16_MIN);
+    case DType::Int32:
+      return static_cast<C>(INT32_MIN);
+    default:
+      return std::numeric_limits<C>::lowest();
+  }
 }
 
 // Does v take the place of best? NaN is larger than anything, and the first one stays.
@@ -155,9 +165,9 @@ void max_of_line(const Run& run, const C* line, int32_t start, C* best, int32_t*
 }
 
 // A row of windows over a plane: the largest of each column first, then those of neighbours.
-template <class T, class C>
+template <class C>
 void max_row(const Windows& w, const Runs& runs, const C* plane, const Span& z, const Span& y,
-             C* column, int32_t* places, C* best, int32_t* at) {
+             C lowest, C* column, int32_t* places, C* best, int32_t* at) {
   const int64_t width = w.size[2], lines = z.size() * y.size();
   const int64_t first = z.begin * w.size[1] + y.begin;
   if (lines > 1) {
@@ -177,7 +187,7 @@ void max_row(const Windows& w, const Runs& runs, const C* plane, const Span& z, 
     C* to = best + run.first;
     int32_t* to_at = at + run.first;
     if (lines == 0 || run.size == 0) {  // wholly in the padding
-      std::fill_n(to, run.count, lowest<T>());
+      std::fill_n(to, run.count, lowest);
       std::fill_n(to_at, run.count, -1);
     } else if (lines == 1) {
       max_of_line(run, plane + first * width, static_cast<int32_t>(first * width), to, to_at);
@@ -191,13 +201,13 @@ void max_row(const Windows& w, const Runs& runs, const C* plane, const Span& z, 
 }
 
 // One window over channels that lie side by side.
-template <class T, class C>
+template <class C>
 void max_channels(const Windows& w, const C* image, const Span& z, const Span& y, const Span& x,
-                  int64_t channels, C* best, int32_t* at) {
+                  int64_t channels, C lowest, C* best, int32_t* at) {
   const int64_t pixel = first_pixel(w, z, y, x);
   std::fill_n(at, channels, static_cast<int32_t>(pixel));
   if (pixel < 0) {
-    std::fill_n(best, channels, lowest<T>());
+    std::fill_n(best, channels, lowest);
     return;
   }
   std::copy_n(image + pixel * w.channels, channels, best);
@@ -207,39 +217,23 @@ void max_channels(const Windows& w, const C* image, const Span& z, const Span& y
   });
 }
 
-// Where a row of results is computed: in its place, or in `other` where it is to be rounded.
-template <class T, class C>
-C* in_place(T* out, C* other) {
-  if constexpr (std::is_same_v<T, C>) return out;
-  return other;
-}
-template <class T, class C>
-void round_into(int64_t n, const C* from, T* to) {
-  if constexpr (!std::is_same_v<T, C>)
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
-}
-
-template <class T>
-void max_pool_of(const Windows& w, const compute_t<T>* x, T* out, int32_t* mask) {
-  using C = compute_t<T>;
+template <class C>
+void max_pool_of(const Windows& w, C lowest, const C* x, C* out, int32_t* mask) {
   const Runs runs = runs_of(w.spans[2]);
   const auto columns = static_cast<int64_t>(w.spans[2].size());
   w.for_each_piece([&](int64_t piece, int64_t begin, int64_t end) {
     const C* image = x + piece * w.pixels() * w.channels + begin;
     const int64_t first = piece * w.count() * w.channels + begin, n = end - begin;
-    const Scratch<C> best(std::max(columns, n)), column(w.channels == 1 ? w.size[2] : 0);
+    const Scratch<C> column(w.channels == 1 ? w.size[2] : 0);
     const Scratch<int32_t> places(w.channels == 1 ? w.size[2] : 0);
     w.for_each_row([&](int64_t row, const Span& z, const Span& y) {
-      if (w.channels == 1) {
-        C* to = in_place<T>(out + first + row, best.data());
-        max_row<T>(w, runs, image, z, y, column.data(), places.data(), to, mask + first + row);
-        return round_into(columns, to, out + first + row);
-      }
+      if (w.channels == 1)
+        return max_row(w, runs, image, z, y, lowest, column.data(), places.data(),
+                       out + first + row, mask + first + row);
       for (int64_t i = 0; i < columns; ++i) {
         const int64_t to = first + (row + i) * w.channels;
-        C* values = in_place<T>(out + to, best.data());
-        max_channels<T>(w, image, z, y, w.spans[2][static_cast<size_t>(i)], n, values, mask + to);
-        round_into(n, values, out + to);
+        max_channels(w, image, z, y, w.spans[2][static_cast<size_t>(i)], n, lowest, out + to,
+                     mask + to);
       }
     });
   });

@@ -138,4 +138,21 @@ struct Windows {
   }
 };
 
+// Arguments from `first` on: kernel_size, stride, padding.
+inline Windows sliding_windows(const KernelCall& call, int first, const oar_tensor& image,
+                               const oar_tensor& out, bool channels_last) {
+  const Ints window = call.arg(first).as_ints(), stride = call.arg(first + 1).as_ints();
+  const Ints padding = call.arg(first + 2).as_ints();
+  return {image, out, channels_last, [&](int axis, int64_t size, int64_t count) {
+            const auto i = static_cast<size_t>(axis);
+            return sliding_spans(size, count, window[i], stride[i], padding[2 * i],
+                                 padding[2 * i + 1]);
+          }};
+}
+inline Windows adaptive_windows(const oar_tensor& image, const oar_tensor& out,
+                                bool channels_last) {
+  return {image, out, channels_last,
+          [](int, int64_t size, int64_t count) { return adaptive_spans(size, count); }};
+}
+
 }  // namespace oar::cpu

@@ -1,5 +1,5 @@
-// Random numbers from the counter-based stream: element i takes the same numbers however the work
-// is cut.
+// Random numbers from the counter-based stream: an element takes the numbers of its index in the whole
+// tensor, however the work and the tensor are cut.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,18 +32,19 @@ T below(T value, double limit, double low) {
 
 void uniform(KernelCall& call) {
   const oar_tensor& out = call.out();
+  const Part part(call);
   const double low = call.arg(2).as_double(), high = call.arg(3).as_double();
   visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const auto numbers = static_cast<uint64_t>(out.numel) * (sizeof(C) / 4);
+    const auto numbers = static_cast<uint64_t>(part.whole_numel()) * (sizeof(C) / 4);
     const Stream stream = take(call, numbers, call.arg(4).as_int());
     const C from = static_cast<C>(low), width = static_cast<C>(high - low);
     // What rounding must not pass.
     const C top = low < high
                       ? static_cast<C>(below(convert_element<T>(static_cast<C>(high)), high, low))
                       : from;
-    fill_blocks<T, C>(out, stream, [=](const Block* bits, C* made) {
+    fill_blocks<T, C>(out, part, stream, [=](const Block* bits, C* made) {
       units_of(bits, made);
       for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k) {
         const C value = from + made[k] * width;
@@ -55,14 +56,15 @@ void uniform(KernelCall& call) {
 
 void gaussian(KernelCall& call) {
   const oar_tensor& out = call.out();
+  const Part part(call);
   visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     const C mean = static_cast<C>(call.arg(1).as_double()),
             std = static_cast<C>(call.arg(2).as_double());
-    const auto numbers = static_cast<uint64_t>(out.numel) * (sizeof(C) / 4);
+    const auto numbers = static_cast<uint64_t>(part.whole_numel()) * (sizeof(C) / 4);
     const Stream stream = take(call, numbers, call.arg(3).as_int());
-    fill_blocks<T, C>(out, stream, [=](const Block* bits, C* made) {
+    fill_blocks<T, C>(out, part, stream, [=](const Block* bits, C* made) {
       units_of(bits, made);
       normals_of<kGroup * kPerBlock<C>>(made);
       for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k) made[k] = made[k] * std + mean;
@@ -83,15 +85,16 @@ void randint(KernelCall& call) {
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   // 32 random bits for an element of a narrow range, whose integers they hit nearly as often.
   const bool narrow = width <= uint64_t{1} << 16;
-  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * (narrow ? 1 : 2));
+  const Part part(call);
+  const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()) * (narrow ? 1 : 2));
   visit<kAllTypes>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (narrow)
-      return fill_blocks<T, int64_t, 4>(out, stream, [&](const Block* bits, int64_t* made) {
+      return fill_blocks<T, int64_t, 4>(out, part, stream, [&](const Block* bits, int64_t* made) {
         for (size_t k = 0; k < 4 * kGroup; ++k)
           made[k] = low + static_cast<int64_t>(bits[k / 4][k % 4] * width >> 32);
       });
-    fill_blocks<T, int64_t>(out, stream, [&](const Block* bits, int64_t* made) {
+    fill_blocks<T, int64_t>(out, part, stream, [&](const Block* bits, int64_t* made) {
       for (size_t k = 0; k < 2 * kGroup; ++k) {
         const size_t half = k % 2 * 2;
         const uint64_t drawn = joined(bits[k / 2][half], bits[k / 2][half + 1]);
@@ -146,46 +149,37 @@ void randperm(KernelCall& call) {
 
 void dropout_mask(KernelCall& call) {
   const oar_tensor& out = call.out();
-  const Stream stream = take(call, static_cast<uint64_t>(out.numel));
+  const Part part(call);
+  const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()));
   const double p = call.arg(1).as_double();
-  // Dropped where the 32 random bits lie below p; 2^32 of them exist, so that p = 1 drops all.
-  const auto limit = static_cast<uint64_t>(std::llround(p * 0x1p32));
+  // Dropped where the 32 random bits lie below p; 2^32 of them exist, so that p = 1 drops all: then what is
+  // kept is 0 too, and a limit of 32 bits lets the comparison be made for several elements at once.
+  const auto share = static_cast<uint64_t>(std::llround(p * 0x1p32));
+  const bool drops_all = share > UINT32_MAX;
+  const auto limit = static_cast<uint32_t>(drops_all ? 0 : share);
   visit<kFloats | kBools>(static_cast<DType>(out.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const auto kept = static_cast<float>(call.arg(2).as_double());
-    if constexpr (std::is_same_v<T, double> || std::is_same_v<T, bool>) {
-      auto* o = static_cast<T*>(out.data);
-      const auto value = static_cast<T>(call.arg(2).as_double());
-      parallel_for(0, (out.numel + 3) / 4, kGrain / 8, [&](int64_t begin, int64_t end) {
-        stream.blocks(begin, end, [&](int64_t b, const Block& bits) {
-          for (int64_t k = 0; k < std::min<int64_t>(4, out.numel - 4 * b); ++k)
-            o[4 * b + k] = bits[static_cast<size_t>(k)] < limit ? T(0) : value;
-        });
-      });
-    } else {
-      fill_blocks<T, float>(out, stream, [&](const Block* bits, float* made) {
-        for (size_t k = 0; k < 4 * kGroup; ++k) made[k] = bits[k / 4][k % 4] < limit ? 0.0f : kept;
-      });
-    }
+    using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const auto kept = static_cast<C>(drops_all ? 0.0 : call.arg(2).as_double());
+    fill_blocks<T, C, 4>(out, part, stream, [=](const Block* bits, C* made) {
+      for (size_t b = 0; b < kGroup; ++b)
+        for (size_t k = 0; k < 4; ++k) made[4 * b + k] = bits[b][k] < limit ? C(0) : kept;
+    });
   });
 }
 
 void bernoulli(KernelCall& call) {
   const oar_tensor& out = call.out();
-  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * 2);
+  const Part part(call);
+  const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()) * 2);
   const Converted<double> p(&call.in(0));
   visit<kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     auto* o = static_cast<T*>(out.data);
-    parallel_for(0, (out.numel + 1) / 2, kGrain / 8, [&](int64_t begin, int64_t end) {
-      stream.blocks(begin, end, [&](int64_t b, const Block& bits) {
-        for (int64_t i = 2 * b; i < std::min(out.numel, 2 * b + 2); ++i) {
-          user_check(p[i] >= 0 && p[i] <= 1, ErrorKind::InvalidArgument,
-                     "x holds {}; a probability lies between 0 and 1.", p[i]);
-          const size_t half = i % 2 ? 2 : 0;
-          o[i] = convert_element<T>(unit_double(bits[half], bits[half + 1]) < p[i]);
-        }
-      });
+    each_block<2>(out, part, stream, kGrain / 4, [&](int64_t i, size_t k, const Block& bits) {
+      user_check(p[i] >= 0 && p[i] <= 1, ErrorKind::InvalidArgument,
+                 "x holds {}; a probability lies between 0 and 1.", p[i]);
+      o[i] = convert_element<T>(unit_double(bits[2 * k], bits[2 * k + 1]) < p[i]);
     });
   });
 }
@@ -219,7 +213,8 @@ double poisson_number(double mean, Supply& supply) {
 void poisson(KernelCall& call) {
   constexpr uint64_t kBlocks = 101;  // the most that an element takes
   const oar_tensor& out = call.out();
-  const Stream stream = take(call, static_cast<uint64_t>(out.numel) * kBlocks * 4);
+  const Part part(call);
+  const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()) * kBlocks * 4);
   const Converted<double> mean(&call.in(0));
   visit<kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -228,7 +223,7 @@ void poisson(KernelCall& call) {
       for (int64_t i = begin; i < end; ++i) {
         user_check(mean[i] >= 0, ErrorKind::InvalidArgument, "x holds {}; a mean is not negative.",
                    mean[i]);
-        Supply supply(stream, static_cast<uint64_t>(i) * kBlocks, kBlocks);
+        Supply supply(stream, static_cast<uint64_t>(part.index(i)) * kBlocks, kBlocks);
         o[i] = convert_element<T>(poisson_number(mean[i], supply));
       }
     });
@@ -307,13 +302,15 @@ void multinomial(KernelCall& call) {
   const int64_t n = x.shape[x.ndim - 1], rows = n ? x.numel / n : 0, count = call.arg(1).as_int();
   const bool replacement = call.arg(2).as_bool();
   const int64_t blocks = (replacement ? count : n) / 2 + 1;
-  const Stream stream = take(call, static_cast<uint64_t>(rows * blocks * 4));
+  const Part part(call);
+  const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel() / count * blocks * 4));
   auto* o = static_cast<int64_t*>(call.out().data);
   const auto draw_rows = [&](const auto* weights) {
     parallel_for(0, rows, std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(n, 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t r = begin; r < end; ++r) {
-                     const int64_t first = r * blocks;
+                     // A row's numbers are those of its place in the whole.
+                     const int64_t first = part.index(r * count) / count * blocks;
                      const Supply supply(stream, static_cast<uint64_t>(first),
                                          static_cast<uint64_t>(blocks));
                      if (replacement)
@@ -331,14 +328,14 @@ void multinomial(KernelCall& call) {
 
 KernelList random_kernels() {
   static const oar_kernel list[] = {
-      {"uniform", 1, "cpu:ref", nullptr, kernel_entry<uniform>},
-      {"gaussian", 1, "cpu:ref", nullptr, kernel_entry<gaussian>},
-      {"randint", 1, "cpu:ref", nullptr, kernel_entry<randint>},
-      {"randperm", 1, "cpu:ref", nullptr, kernel_entry<randperm>},
-      {"bernoulli", 1, "cpu:ref", nullptr, kernel_entry<bernoulli>},
-      {"poisson", 1, "cpu:ref", nullptr, kernel_entry<poisson>},
-      {"multinomial", 1, "cpu:ref", nullptr, kernel_entry<multinomial>},
-      {"dropout_mask", 1, "cpu:ref", nullptr, kernel_entry<dropout_mask>},
+      {"uniform", 1, "cpu:generic", nullptr, kernel_entry<uniform>},
+      {"gaussian", 1, "cpu:generic", nullptr, kernel_entry<gaussian>},
+      {"randint", 1, "cpu:generic", nullptr, kernel_entry<randint>},
+      {"randperm", 1, "cpu:generic", nullptr, kernel_entry<randperm>},
+      {"bernoulli", 1, "cpu:generic", nullptr, kernel_entry<bernoulli>},
+      {"poisson", 1, "cpu:generic", nullptr, kernel_entry<poisson>},
+      {"multinomial", 1, "cpu:generic", nullptr, kernel_entry<multinomial>},
+      {"dropout_mask", 1, "cpu:generic", nullptr, kernel_entry<dropout_mask>},
   };
   return list;
 }

@@ -1,5 +1,5 @@
-// The counter-based stream of random numbers inside kernels: element i takes the same numbers
-// however the work is cut.
+// The counter-based stream of random numbers inside kernels: an element takes the numbers of its index in the
+// whole tensor, however the work and the tensor are cut.
 #pragma once
 
 #ifdef __AVX2__
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "oar/backend/cpu/loops.h"
+#include "oar/base/small_vector.h"
 #include "oar/device/generator.h"
 
 namespace oar::cpu {
@@ -113,7 +114,7 @@ struct Stream {
   }
 };
 
-// The next `numbers` of the common stream, or the start of the one that a seed names.
+// The next `numbers` of the device's stream, or the start of the one that a seed names.
 inline Stream take(KernelCall& call, uint64_t numbers, int64_t seed = 0) {
   if (seed != 0) return {static_cast<uint64_t>(seed), 0};
   Stream stream;
@@ -132,9 +133,123 @@ inline uint64_t joined(uint32_t low, uint32_t high) { return uint64_t{high} << 3
 template <class C>
 inline constexpr int64_t kPerBlock = sizeof(C) == 8 ? 2 : 4;
 
+// Which part of a larger tensor a result is: the op's last argument, `_part`, holds where it begins along
+// each axis, then the sizes of the whole; None stands for the whole itself.
+class Part {
+ public:
+  explicit Part(const KernelCall& call) : whole_(call.out().numel) {
+    const int last = call.input_count - 1;
+    if (call.has(last)) read(call.out(), call.arg(last).as_ints());
+  }
+
+  bool is_whole() const { return is_whole_; }
+  int64_t whole_numel() const { return whole_; }
+  // The index in the whole tensor of an element.
+  int64_t index(int64_t i) const { return is_whole_ ? i : begin_of(i / run_) + i % run_; }
+  // body(first element, its index in the whole, count) over neighbours in both, for elements [begin, end).
+  template <class Body>
+  void runs(int64_t begin, int64_t end, Body&& body) const {
+    while (begin < end) {
+      const int64_t count = is_whole_ ? end - begin : std::min(end - begin, run_ - begin % run_);
+      body(begin, index(begin), count);
+      begin += count;
+    }
+  }
+
+ private:
+  struct Axis {
+    int64_t size, begin, stride;  // stride: of the whole
+  };
+
+  void read(const oar_tensor& out, Ints part) {
+    const auto rank = static_cast<size_t>(out.ndim);
+    user_check(
+        part.size() == 2 * rank, ErrorKind::InvalidArgument,
+        "_part has {} numbers; a result with {} axes needs {}: where the part begins, and the sizes "
+        "of the whole.",
+        part.size(), rank, 2 * rank);
+    is_whole_ = false;
+    whole_ = run_ = 1;
+    bool full = true;  // so far every axis of the whole is in the part
+    for (size_t i = rank; i-- > 0;) {
+      const int64_t size = out.shape[i], begin = part[i], whole = part[rank + i];
+      user_check(begin >= 0 && begin + size <= whole, ErrorKind::InvalidArgument,
+                 "_part begins at {} of axis {} and has {} elements, but the whole has {}.", begin,
+                 i, size, whole);
+      if (full) {
+        run_ *= size;
+        first_ = begin * whole_;
+        full = size == whole;
+      } else {
+        outer_.push_back({size, begin, whole_});
+      }
+      whole_ *= whole;
+    }
+  }
+
+  // Where a run begins in the whole.
+  int64_t begin_of(int64_t run) const {
+    int64_t at = first_;
+    for (const Axis& axis : outer_) {
+      at += (run % axis.size + axis.begin) * axis.stride;
+      run /= axis.size;
+    }
+    return at;
+  }
+
+  bool is_whole_ = true;
+  int64_t whole_, run_ = 1, first_ = 0;
+  SmallVector<Axis, 6> outer_;  // the innermost first
+};
+
+// body(element, which of the block's numbers, block) for every element, where a block serves `per` elements.
+template <int64_t per, class Body>
+void each_block(const oar_tensor& out, const Part& part, const Stream& stream, int64_t grain,
+                Body&& body) {
+  parallel_for(0, out.numel, grain, [&](int64_t begin, int64_t end) {
+    part.runs(begin, end, [&](int64_t first, int64_t at, int64_t count) {
+      stream.blocks(at / per, (at + count - 1) / per + 1, [&](int64_t b, const Block& bits) {
+        const int64_t i = first + (b * per - at);  // the element of the block's first number
+        if (b * per >= at && (b + 1) * per <= at + count) {
+          for (int64_t k = 0; k < per; ++k) body(i + k, static_cast<size_t>(k), bits);
+          return;
+        }
+        for (int64_t k = 0; k < per; ++k)  // the run begins or ends inside the block
+          if (b * per + k >= at && b * per + k < at + count)
+            body(i + k, static_cast<size_t>(k), bits);
+      });
+    });
+  });
+}
+
+// A part of the elements of fill_blocks: groups that lie across its ends are made whole.
+template <class T, class C, int64_t per, class Values>
+void fill_part(const oar_tensor& out, const Part& part, const Stream& stream, Values&& values) {
+  constexpr int64_t group = kGroup * per;
+  auto* o = static_cast<T*>(out.data);
+  parallel_for(0, out.numel, kGrain, [&](int64_t begin, int64_t end) {
+    Block bits[kGroup];
+    C made[group];
+    int64_t ready = -1;  // the group that is made: short runs share it
+    part.runs(begin, end, [&](int64_t first, int64_t at, int64_t count) {
+      T* const to = o + first;
+      for (int64_t g = at / group; g * group < at + count; ++g) {
+        if (g != ready) {
+          philox_group(stream.seed, stream.offset + static_cast<uint64_t>(g * kGroup), bits);
+          values(bits, made);
+          ready = g;
+        }
+        const int64_t from = std::max(at, g * group), until = std::min(at + count, (g + 1) * group);
+        for (int64_t k = from; k < until; ++k) to[k - at] = convert_element<T>(made[k - g * group]);
+      }
+    });
+  });
+}
+
 // values(blocks, made) makes the elements of kGroup blocks as C; they are stored as T.
 template <class T, class C, int64_t per = kPerBlock<C>, class Values>
-void fill_blocks(const oar_tensor& out, const Stream& stream, Values&& values) {
+void fill_blocks(const oar_tensor& out, const Part& part, const Stream& stream, Values&& values) {
+  if (!part.is_whole()) return fill_part<T, C, per>(out, part, stream, values);
   constexpr int64_t group = kGroup * per;
   auto* o = static_cast<T*>(out.data);
   parallel_for(0, (out.numel + group - 1) / group, kGrain / 64, [&](int64_t begin, int64_t end) {

@@ -16,9 +16,8 @@
 //   void columns(const T* p, int64_t step, int64_t n, int64_t width, int64_t row, Acc* acc) const;
 #pragma once
 
-#include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/compact.h"
 #include "oar/backend/cpu/reducers.h"
-#include "oar/backend/cpu/scratch.h"
 #include "oar/ops/core/infer.h"
 
 namespace oar::cpu {
@@ -156,12 +155,16 @@ template <class Reducer, class T, class Acc>
 concept HasColumns =
     requires(const Reducer& r, const T* p, Acc* to) { r.columns(p, 0, 0, 0, 0, to); };
 
+// `load` converts elements to T in blocks; null where they are of that type.
 template <class T, class Acc, class Reducer>
 class RowReduction {
  public:
-  RowReduction(const ReduceLayout& layout, const void* data, const Reducer& reducer, Acc* results)
+  RowReduction(const ReduceLayout& layout, const oar_tensor& x, ConvertRun load,
+               const Reducer& reducer, Acc* results)
       : layout_(layout),
-        data_(static_cast<const char*>(data)),
+        data_(static_cast<const char*>(x.data)),
+        element_(static_cast<int64_t>(size_of(static_cast<DType>(x.dtype)))),
+        load_(load),
         reducer_(reducer),
         results_(results) {}
 
@@ -185,7 +188,6 @@ class RowReduction {
   }
 
  private:
-  static constexpr int64_t kElement = sizeof(T);
   static constexpr int64_t kFewRows = 16;
   static constexpr int64_t kChunk = 1 << 16;  // elements of a long row that one task takes
   static constexpr int64_t kBlock =
@@ -194,8 +196,8 @@ class RowReduction {
   static constexpr int64_t kColumnBlock = 64;  // their elements that one leaf takes
 
   bool by_columns() const {
-    return layout_.rows.run_stride() == sizeof(T) && layout_.rows.run_length() > 1 &&
-           !(layout_.inner.run_stride() == sizeof(T) && layout_.inner.run_length() > 1);
+    return layout_.rows.run_stride() == element_ && layout_.rows.run_length() > 1 &&
+           !(layout_.inner.run_stride() == element_ && layout_.inner.run_length() > 1);
   }
   Acc join(Acc a, Acc b) const { return reducer_.join(a, b); }
 
@@ -218,12 +220,32 @@ class RowReduction {
   // `repeats` runs of n elements; steps and strides in bytes.
   Acc plane(const char* p, int64_t stride, int64_t n, int64_t step, int64_t repeats,
             int64_t row) const {
+    if (load_) return converted_plane(p, stride, n, step, repeats, row);
     if constexpr (HasRun<Reducer, T>)
-      if (stride == kElement)
-        return reducer_.run(reinterpret_cast<const T*>(p), n, step / kElement, repeats, row);
+      if (stride == element_)
+        return reducer_.run(reinterpret_cast<const T*>(p), n, step / element_, repeats, row);
     Acc acc = reduce_strided<T, Acc>(reducer_, p, stride, n, row);
     for (int64_t i = 1; i < repeats; ++i)
       acc = join(acc, reduce_strided<T, Acc>(reducer_, p + i * step, stride, n, row));
+    return acc;
+  }
+  void load(T* to, const char* from, int64_t stride, int64_t n) const {
+    load_({reinterpret_cast<char*>(to), const_cast<char*>(from)}, {sizeof(T), stride}, n);
+  }
+  Acc converted_plane(const char* p, int64_t stride, int64_t n, int64_t step, int64_t repeats,
+                      int64_t row) const {
+    constexpr int64_t kConverted = 1024;
+    T block[kConverted];
+    Acc acc = reducer_.identity();
+    for (int64_t r = 0; r < repeats; ++r)
+      for (int64_t i = 0; i < n; i += kConverted) {
+        const int64_t count = std::min(kConverted, n - i);
+        load(block, p + r * step + i * stride, stride, count);
+        if constexpr (HasRun<Reducer, T>)
+          acc = join(acc, reducer_.run(block, count, 0, 1, row));
+        else
+          acc = join(acc, reduce_run<T, Acc>(reducer_, block, count, row));
+      }
     return acc;
   }
 
@@ -231,6 +253,10 @@ class RowReduction {
     const int64_t length = layout_.inner.count, stride = layout_.inner.run_stride();
     for (int64_t row = begin; row < end; ++row) {
       const char* p = data_ + layout_.rows.offset(row);
+      if (load_) {
+        results_[row] = reducer_.finish(converted_plane(p, stride, length, 0, 1, row), row);
+        continue;
+      }
       Acc acc = reducer_.identity();
       for (int64_t i = 0; i < length; ++i, p += stride)
         acc = reducer_.step(acc, reinterpret_cast<const T*>(p), row);
@@ -263,14 +289,17 @@ class RowReduction {
       }
     }
     if constexpr (HasColumns<Reducer, T, Acc>)
-      if (layout_.inner.shape.size() == 1)
+      if (layout_.inner.shape.size() == 1 && !load_)
         return reducer_.columns(reinterpret_cast<const T*>(start + layout_.inner.offset(begin)),
-                                layout_.inner.run_stride() / kElement, end - begin, width, first,
+                                layout_.inner.run_stride() / element_, end - begin, width, first,
                                 acc);
     constexpr int64_t lanes = kLanes<Acc>;
     for (int64_t c = 0; c < width; ++c) acc[c] = reducer_.identity();
+    T block[kWidth];
     for (int64_t i = begin; i < end; ++i) {
-      const auto* __restrict p = reinterpret_cast<const T*>(start + layout_.inner.offset(i));
+      const char* from = start + layout_.inner.offset(i);
+      if (load_) load(block, from, element_, width);
+      const T* __restrict p = load_ ? block : reinterpret_cast<const T*>(from);
       int64_t c = 0;
       for (; c + lanes <= width; c += lanes)
         for (int64_t k = 0; k < lanes; ++k)
@@ -323,36 +352,28 @@ class RowReduction {
 
   const ReduceLayout& layout_;
   const char* data_;
+  const int64_t element_;  // bytes from an element to the next
+  const ConvertRun load_;
   const Reducer& reducer_;
   Acc* results_;
 };
 
-template <class Acc>
-[[gnu::noinline]] void convert_results(const oar_tensor& out, const Acc* results) {
-  visit_dtype(static_cast<DType>(out.dtype), [&](auto to) {
-    using Out = typename decltype(to)::type;
-    auto* o = static_cast<Out*>(out.data);
-    for (int64_t i = 0; i < out.numel; ++i) o[i] = convert_element<Out>(results[i]);
-  });
-}
-
-// results[row] for every row of x.
+// results[row] for every row of x, whose elements are read as T.
 template <class T, class Acc, class Reducer>
 [[gnu::noinline]] void reduce_rows(const oar_tensor& x, Ints axes, const Reducer& reducer,
                                    Acc* results) {
   const ReduceLayout layout(x, axes);
-  RowReduction<T, Acc, Reducer>(layout, x.data, reducer, results).run();
+  const auto dtype = static_cast<DType>(x.dtype);
+  const ConvertRun load = dtype == dtype_for<T> ? nullptr : conversion(dtype_for<T>, dtype);
+  RowReduction<T, Acc, Reducer>(layout, x, load, reducer, results).run();
 }
 
 // The same into a tensor of any dtype.
 template <class T, class Acc, class Reducer>
 void reduce_into(const oar_tensor& out, const oar_tensor& x, Ints axes, const Reducer& reducer) {
-  const auto dtype = static_cast<DType>(out.dtype);
-  const bool direct =
-      visit_dtype(dtype, [](auto to) { return std::is_same_v<typename decltype(to)::type, Acc>; });
-  const Scratch<Acc> results(direct ? 1 : std::max<int64_t>(out.numel, 1));
-  reduce_rows<T, Acc>(x, axes, reducer, direct ? static_cast<Acc*>(out.data) : results.data());
-  if (!direct) convert_results(out, results.data());
+  const Result<Acc> results(out);
+  reduce_rows<T, Acc>(x, axes, reducer, results.data());
+  results.finish();
 }
 
 // The axes of a reduction call: argument `index` holds them, or None.

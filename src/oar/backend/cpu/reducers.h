@@ -104,11 +104,9 @@ struct SpreadReducer : Adding<Acc>, VectorisedAround<Fold::spread, T, Acc> {
 };
 
 // NaN wins over every number, as in NumPy.
-template <class T>
-using extreme_t = std::conditional_t<std::is_same_v<T, bool>, uint8_t, compute_t<T>>;
 template <class T, bool kLargest>
-struct ExtremeReducer : Vectorised<kLargest ? Fold::max : Fold::min, T, extreme_t<T>> {
-  using Acc = extreme_t<T>;
+struct ExtremeReducer : Vectorised<kLargest ? Fold::max : Fold::min, T, T> {
+  using Acc = T;
   Acc identity() const {
     using Limits = std::numeric_limits<Acc>;
     if constexpr (Limits::has_infinity)

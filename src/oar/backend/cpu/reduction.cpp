@@ -1,14 +1,14 @@
-// Sums and products. Small floats accumulate in float32, integers in 64 bits.
-#include "oar/backend/cpu/compact.h"
+// Sums, products, and what is true of all or any. Small floats accumulate in float32, integers in 64 bits.
+#include <cmath>
+
+#include "oar/backend/cpu/copy.h"
 #include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/simd/exponentials.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar::cpu {
 namespace {
 
-// What a sum is carried in.
-template <class T>
-using sum_t = std::conditional_t<std::is_integral_v<T>, int64_t, compute_t<T>>;
 template <class T, class Acc>
 struct ProductReducer : Vectorised<Fold::product, T, Acc> {
   Acc identity() const { return Acc(1); }
@@ -20,7 +20,7 @@ struct ProductReducer : Vectorised<Fold::product, T, Acc> {
 };
 
 // As in Paddle, elements are cast to the result's dtype before they are summed. Where that is more
-// than a wider accumulator, it is done in front; this says to what.
+// than a wider accumulator, they are read as that dtype; this says which.
 std::optional<DType> cast_first(DType in, DType out) {
   if (is_integral(out) || is_bool(out))
     return is_differentiable(in) ? std::optional(DType::Int64) : std::nullopt;
@@ -31,32 +31,13 @@ std::optional<DType> cast_first(DType in, DType out) {
 }
 
 template <template <class, class> class Reducer>
-void fold_as_is(const oar_tensor& out, const oar_tensor& x, Ints axes) {
-  visit<kAllTypes>(static_cast<DType>(x.dtype), [&](auto in) {
-    using T = typename decltype(in)::type;
-    using Acc = sum_t<T>;
-    reduce_into<T, Acc>(out, x, axes, Reducer<T, Acc>{});
-  });
-}
-
-template <template <class, class> class Reducer>
 void fold(KernelCall& call) {
   const auto axes = reduced_axes(call, 1);
-  const oar_tensor& x = call.in(0);
   const auto wanted = cast_first(call.dtype(), static_cast<DType>(call.out().dtype));
-  if (!wanted) return fold_as_is<Reducer>(call.out(), x, Ints(axes));
-  const Scratch<std::complex<double>> memory(std::max<int64_t>(x.numel, 1));
-  const FlatTensor flat(x, memory.data(), *wanted);
-  visit_dtype(call.dtype(), [&](auto in) {
+  visit_wide<kAllTypes>(wanted.value_or(call.dtype()), [&](auto in) {
     using T = typename decltype(in)::type;
-    if (*wanted == DType::Int64)
-      convert_elements<int64_t, T>(flat.get(), x);
-    else if (*wanted == DType::Float64)
-      convert_elements<double, T>(flat.get(), x);
-    else
-      convert_elements<std::complex<double>, T>(flat.get(), x);
+    reduce_into<T, T>(call.out(), call.in(0), Ints(axes), Reducer<T, T>{});
   });
-  fold_as_is<Reducer>(call.out(), flat.get(), Ints(axes));
 }
 
 void sum(KernelCall& call) { fold<SumReducer>(call); }
@@ -64,16 +45,15 @@ void prod(KernelCall& call) { fold<ProductReducer>(call); }
 
 void mean(KernelCall& call) {
   const auto axes = reduced_axes(call, 1);
-  visit<kNumbers>(call.dtype(), [&](auto in) {
+  visit_wide<kNumbers>(call.dtype(), [&](auto in) {
     using T = typename decltype(in)::type;
-    using Acc = sum_t<T>;
     const int64_t count = ReduceLayout(call.in(0), Ints(axes)).inner.count;
     user_check(count > 0 || !std::is_integral_v<T> || call.out().numel == 0,
                ErrorKind::InvalidArgument,
                "the mean of no integers is no integer (x has no elements along axis).\nhint: "
                "Cast x "
                "to a float first; its mean is then NaN.");
-    reduce_into<T, Acc>(call.out(), call.in(0), Ints(axes), MeanReducer<T, Acc>{{}, count});
+    reduce_into<T, T>(call.out(), call.in(0), Ints(axes), MeanReducer<T, T>{{}, count});
   });
 }
 
@@ -84,18 +64,15 @@ struct CountReducer : Adding<int64_t>, Vectorised<Fold::count, T, int64_t> {
 
 void count_nonzero(KernelCall& call) {
   const auto axes = reduced_axes(call, 1);
-  visit<kAllTypes>(call.dtype(), [&](auto in) {
+  visit_wide<kAllTypes>(call.dtype(), [&](auto in) {
     using T = typename decltype(in)::type;
     reduce_into<T, int64_t>(call.out(), call.in(0), Ints(axes), CountReducer<T>{});
   });
 }
 
-template <class T, class C = compute_t<T>>
-struct NumbersReducer : Adding<C>, Vectorised<Fold::numbers, T, C> {
-  C step(C acc, const T* p, int64_t) const {
-    const C v = static_cast<C>(*p);
-    return v == v ? acc + v : acc;
-  }
+template <class T>
+struct NumbersReducer : Adding<T>, Vectorised<Fold::numbers, T, T> {
+  T step(T acc, const T* p, int64_t) const { return *p == *p ? acc + *p : acc; }
 };
 
 const char* accepts_nansum(const oar_kernel_call* call) {
@@ -105,9 +82,91 @@ const char* accepts_nansum(const oar_kernel_call* call) {
 }
 void nansum(KernelCall& call) {
   const auto axes = reduced_axes(call, 1);
-  visit<kFloats>(call.dtype(), [&](auto in) {
+  visit_wide<kFloats>(call.dtype(), [&](auto in) {
     using T = typename decltype(in)::type;
-    reduce_into<T, compute_t<T>>(call.out(), call.in(0), Ints(axes), NumbersReducer<T>{});
+    reduce_into<T, T>(call.out(), call.in(0), Ints(axes), NumbersReducer<T>{});
+  });
+}
+
+// Whether any element is true; or with `all`, by the opposite of each, whether all are. Only bits
+// matter: an element is true where one but its sign is set.
+template <class Word>
+struct LogicReducer {
+  Word bits;
+  bool all;
+  uint8_t identity() const { return 0; }
+  uint8_t join(uint8_t a, uint8_t b) const { return a | b; }
+  uint8_t step(uint8_t acc, const Word* p, int64_t) const {
+    bool is_true;
+    if constexpr (std::is_same_v<Word, Wide>)
+      is_true = ((p->words[0] & bits.words[0]) | (p->words[1] & bits.words[1])) != 0;
+    else
+      is_true = (*p & bits) != 0;
+    return static_cast<uint8_t>(acc | static_cast<uint8_t>(is_true != all));
+  }
+  uint8_t finish(uint8_t acc, int64_t) const { return acc ^ static_cast<uint8_t>(all); }
+};
+
+// The bits of an element but the signs of its numbers, in a word that holds it.
+uint64_t bits_of_value(DType dtype) {
+  if (!is_floating(dtype) && !is_complex(dtype)) return ~uint64_t{0};
+  switch (size_of(is_complex(dtype) ? real_type_of(dtype) : dtype)) {
+    case 1:
+      return 0x7f;
+    case 2:
+      return 0x7fff;
+    case 4:
+      return 0x7fffffff'7fffffff;
+    default:
+      return ~uint64_t{0} >> 1;
+  }
+}
+
+template <bool kAll>
+void logic(KernelCall& call) {
+  const auto axes = reduced_axes(call, 1);
+  const uint64_t bits = bits_of_value(call.dtype());
+  const ReduceLayout layout(call.in(0), Ints(axes));
+  const auto reduce = [&](auto word) {
+    using Reducer = LogicReducer<decltype(word)>;
+    // A bool is a byte that holds 0 or 1.
+    RowReduction<decltype(word), uint8_t, Reducer>(layout, call.in(0), nullptr, Reducer{word, kAll},
+                                                   static_cast<uint8_t*>(call.out().data))
+        .run();
+  };
+  switch (size_of(call.dtype())) {
+    case 1:
+      return reduce(static_cast<uint8_t>(bits));
+    case 2:
+      return reduce(static_cast<uint16_t>(bits));
+    case 4:
+      return reduce(static_cast<uint32_t>(bits));
+    case 8:
+      return reduce(bits);
+    default:
+      return reduce(Wide{{bits, bits}});
+  }
+}
+
+// The exponents are taken relative to the largest. An infinite one is the result.
+template <class T>
+struct LogSumExpReducer : Adding<T>, VectorisedAround<Fold::exponents, T, T> {
+  T step(T acc, const T* p, int64_t row) const {
+    return acc + functions::exp(*p - this->centre[row]);
+  }
+  T finish(T acc, int64_t row) const {
+    const T high = this->centre[row];
+    return std::isinf(high) ? high : std::log(acc) + high;
+  }
+};
+
+void logsumexp(KernelCall& call) {
+  const auto axes = reduced_axes(call, 1);
+  visit_wide<kFloats>(call.dtype(), [&](auto in) {
+    using T = typename decltype(in)::type;
+    const Scratch<T> high(std::max<int64_t>(call.out().numel, 1));
+    reduce_rows<T, T>(call.in(0), Ints(axes), ExtremeReducer<T, true>{}, high.data());
+    reduce_into<T, T>(call.out(), call.in(0), Ints(axes), LogSumExpReducer<T>{{}, {high.data()}});
   });
 }
 
@@ -121,12 +180,15 @@ void product_of(KernelCall& call) {
 
 KernelList reduction_kernels() {
   static const oar_kernel list[] = {
-      {"sum", 1, "cpu:ref", nullptr, kernel_entry<sum>},
-      {"mean", 1, "cpu:ref", nullptr, kernel_entry<mean>},
-      {"product_of", 1, "cpu:ref", nullptr, kernel_entry<product_of>},
-      {"prod", 1, "cpu:ref", nullptr, kernel_entry<prod>},
-      {"count_nonzero", 1, "cpu:ref", nullptr, kernel_entry<count_nonzero>},
-      {"nansum", 1, "cpu:ref", accepts_nansum, kernel_entry<nansum>},
+      {"sum", 1, vector_name(), nullptr, kernel_entry<sum>},
+      {"mean", 1, vector_name(), nullptr, kernel_entry<mean>},
+      {"product_of", 1, "cpu:generic", nullptr, kernel_entry<product_of>},
+      {"prod", 1, vector_name(), nullptr, kernel_entry<prod>},
+      {"count_nonzero", 1, vector_name(), nullptr, kernel_entry<count_nonzero>},
+      {"nansum", 1, vector_name(), accepts_nansum, kernel_entry<nansum>},
+      {"all", 1, "cpu:generic", nullptr, kernel_entry<logic<true>>},
+      {"any", 1, "cpu:generic", nullptr, kernel_entry<logic<false>>},
+      {"logsumexp", 1, vector_name(), nullptr, kernel_entry<logsumexp>},
   };
   return list;
 }

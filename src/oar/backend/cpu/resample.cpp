@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "oar/backend/cpu/compact.h"
+#include "oar/backend/cpu/copy.h"
 
 namespace oar::cpu {
 namespace {
@@ -420,7 +420,7 @@ void resample(KernelCall& call) {
                     !align_corners && call.arg(6).as_int() == 0,
                     static_cast<int64_t>(call.arg(2).as_ints().size())};
   const Around around(call);
-  visit<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
+  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Compact<T> x(call.in(0));
     const Result<T> result(call.out());
@@ -430,34 +430,14 @@ void resample(KernelCall& call) {
   });
 }
 
-// What is only moved needs no type of its own.
-template <size_t kBytes>
-struct WordOf {
-  using type = std::array<uint64_t, kBytes / 8>;
-};
-template <>
-struct WordOf<1> {
-  using type = uint8_t;
-};
-template <>
-struct WordOf<2> {
-  using type = uint16_t;
-};
-template <>
-struct WordOf<4> {
-  using type = uint32_t;
-};
-
 void resample_nearest(KernelCall& call) {
   if (call.out().numel == 0) return;
   const Around around(call);
-  visit<kAllTypes>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using Word = typename WordOf<sizeof(T)>::type;
-    const Copied<T> x(call.in(0));
+  const Packed x(call.in(0));
+  visit_width(call.in(0), [&](auto word) {
+    using Word = decltype(word);
     Resampler<Word, true>(taps_of(call, {"nearest", false, false}, false), around.inner)
-        .run(reinterpret_cast<const Word*>(x.data()), static_cast<Word*>(call.out().data),
-             around.images);
+        .run(x.data<Word>(), static_cast<Word*>(call.out().data), around.images);
   });
 }
 
@@ -504,7 +484,7 @@ struct Edges {
 void pad_edges_grad(KernelCall& call) {
   const oar_tensor& x = call.out();
   if (x.numel == 0) return;
-  visit<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
+  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Compact<T> grad(call.in(0));
     const Result<T> result(call.out());
@@ -523,10 +503,10 @@ void pad_edges_grad(KernelCall& call) {
 
 KernelList resample_kernels() {
   static const oar_kernel list[] = {
-      {"resample", 1, "cpu:ref", nullptr, kernel_entry<resample<false>>},
-      {"resample_grad", 1, "cpu:ref", nullptr, kernel_entry<resample<true>>},
-      {"pad_edges_grad", 1, "cpu:ref", nullptr, kernel_entry<pad_edges_grad>},
-      {"resample_nearest", 1, "cpu:ref", nullptr, kernel_entry<resample_nearest>},
+      {"resample", 1, "cpu:generic", nullptr, kernel_entry<resample<false>>},
+      {"resample_grad", 1, "cpu:generic", nullptr, kernel_entry<resample<true>>},
+      {"pad_edges_grad", 1, "cpu:generic", nullptr, kernel_entry<pad_edges_grad>},
+      {"resample_nearest", 1, "cpu:generic", nullptr, kernel_entry<resample_nearest>},
   };
   return list;
 }

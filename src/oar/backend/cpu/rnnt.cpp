@@ -145,8 +145,8 @@ void rnnt_grad(KernelCall& call) {
 
 KernelList rnnt_kernels() {
   static const oar_kernel list[] = {
-      {"rnnt", 1, "cpu:ref", nullptr, kernel_entry<rnnt>},
-      {"rnnt_grad", 1, "cpu:ref", nullptr, kernel_entry<rnnt_grad>},
+      {"rnnt", 1, "cpu:generic", nullptr, kernel_entry<rnnt>},
+      {"rnnt_grad", 1, "cpu:generic", nullptr, kernel_entry<rnnt_grad>},
   };
   return list;
 }

@@ -288,14 +288,14 @@ void as_strided_grad(KernelCall& call) {
 
 KernelList shape_kernels() {
   static const oar_kernel list[] = {
-      {"slice_put", 1, "cpu:ref", nullptr, kernel_entry<slice_put>},
-      {"slice_put_", 1, "cpu:ref", nullptr, kernel_entry<slice_put_inplace>},
-      {"concat", 1, "cpu:ref", nullptr, kernel_entry<concat>},
-      {"pad_constant", 1, "cpu:ref", nullptr, kernel_entry<pad_constant>},
-      {"pad_edges", 1, "cpu:ref", nullptr, kernel_entry<pad_edges>},
-      {"tril", 1, "cpu:ref", nullptr, kernel_entry<triangle<true>>},
-      {"triu", 1, "cpu:ref", nullptr, kernel_entry<triangle<false>>},
-      {"as_strided_grad", 1, "cpu:ref", nullptr, kernel_entry<as_strided_grad>},
+      {"slice_put", 1, "cpu:generic", nullptr, kernel_entry<slice_put>},
+      {"slice_put_", 1, "cpu:generic", nullptr, kernel_entry<slice_put_inplace>},
+      {"concat", 1, "cpu:generic", nullptr, kernel_entry<concat>},
+      {"pad_constant", 1, "cpu:generic", nullptr, kernel_entry<pad_constant>},
+      {"pad_edges", 1, "cpu:generic", nullptr, kernel_entry<pad_edges>},
+      {"tril", 1, "cpu:generic", nullptr, kernel_entry<triangle<true>>},
+      {"triu", 1, "cpu:generic", nullptr, kernel_entry<triangle<false>>},
+      {"as_strided_grad", 1, "cpu:generic", nullptr, kernel_entry<as_strided_grad>},
   };
   return list;
 }

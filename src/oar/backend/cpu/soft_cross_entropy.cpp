@@ -67,8 +67,9 @@ void soft_cross_entropy_grad(KernelCall& call) {
 
 KernelList soft_cross_entropy_kernels() {
   static const oar_kernel list[] = {
-      {"soft_cross_entropy", 1, "cpu:ref", accepts<2>, kernel_entry<soft_cross_entropy>},
-      {"soft_cross_entropy_grad", 1, "cpu:ref", accepts<5>, kernel_entry<soft_cross_entropy_grad>},
+      {"soft_cross_entropy", 1, vector_name(), accepts<2>, kernel_entry<soft_cross_entropy>},
+      {"soft_cross_entropy_grad", 1, vector_name(), accepts<5>,
+       kernel_entry<soft_cross_entropy_grad>},
   };
   return list;
 }

@@ -9,10 +9,11 @@ void order(KernelCall& call, int64_t axis, int64_t count, bool descending) {
   internal_check(span.length <= int64_t{UINT32_MAX}, "a line of {} elements is too long to sort",
                  span.length);
   if (call.out(0).numel == 0) return;
-  visit<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
+  visit_wide<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Contiguous<T> x(call.in(0));
-    auto* values = static_cast<T*>(call.out(0).data);
+    const Result<T> result(call.out(0));
+    T* values = result.data();
     auto* places = static_cast<int64_t*>(call.out(1).data);
     parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 16 / span.length),
                  [&](int64_t begin, int64_t end) {
@@ -29,6 +30,7 @@ void order(KernelCall& call, int64_t axis, int64_t count, bool descending) {
                      }
                    }
                  });
+    result.finish();
   });
 }
 
@@ -50,10 +52,11 @@ void kthvalue(KernelCall& call) {
   const AxisSpan span(x, call.has(2) ? call.arg(2).as_int() : -1);
   const int64_t before = call.arg(1).as_int() - 1;
   if (call.out(0).numel == 0) return;
-  visit<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
+  visit_wide<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Contiguous<T> flat(x);
-    auto* values = static_cast<T*>(call.out(0).data);
+    const Result<T> result(call.out(0));
+    T* values = result.data();
     auto* places = static_cast<int64_t*>(call.out(1).data);
     parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 16 / span.length),
                  [&](int64_t begin, int64_t end) {
@@ -65,6 +68,7 @@ void kthvalue(KernelCall& call) {
                      values[i] = line[places[i] * span.inner];
                    }
                  });
+    result.finish();
   });
 }
 
@@ -72,10 +76,11 @@ void kthvalue(KernelCall& call) {
 void mode_along(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(1).as_int());
   if (call.out(0).numel == 0) return;
-  visit<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
+  visit_wide<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Contiguous<T> x(call.in(0));
-    auto* values = static_cast<T*>(call.out(0).data);
+    const Result<T> result(call.out(0));
+    T* values = result.data();
     auto* places = static_cast<int64_t*>(call.out(1).data);
     parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 16 / span.length),
                  [&](int64_t begin, int64_t end) {
@@ -96,6 +101,7 @@ void mode_along(KernelCall& call) {
                      values[i] = line[places[i] * span.inner];
                    }
                  });
+    result.finish();
   });
 }
 
@@ -103,10 +109,10 @@ void mode_along(KernelCall& call) {
 
 KernelList sort_kernels() {
   static const oar_kernel list[] = {
-      {"sort_with_indices", 1, "cpu:ref", nullptr, kernel_entry<sort_with_indices>},
-      {"kthvalue", 1, "cpu:ref", nullptr, kernel_entry<kthvalue>},
-      {"mode_along", 1, "cpu:ref", nullptr, kernel_entry<mode_along>},
-      {"topk_along", 1, "cpu:ref", nullptr, kernel_entry<topk_along>},
+      {"sort_with_indices", 1, "cpu:generic", nullptr, kernel_entry<sort_with_indices>},
+      {"kthvalue", 1, "cpu:generic", nullptr, kernel_entry<kthvalue>},
+      {"mode_along", 1, "cpu:generic", nullptr, kernel_entry<mode_along>},
+      {"topk_along", 1, "cpu:generic", nullptr, kernel_entry<topk_along>},
   };
   return list;
 }

@@ -7,6 +7,13 @@
 namespace oar::cpu {
 namespace {
 
+struct Erf {
+  template <class T>
+  T operator()(T v) const {
+    return std::erf(v);
+  }
+};
+
 template <double (*kFunction)(double)>
 struct InDouble {
   template <class T>
@@ -44,27 +51,16 @@ double sinc_of(double x) {
 // A group of floats at a time by straight-line code, element by element where one of them asks for it.
 template <class Plain, class Usual, class General>
 void map_groups(KernelCall& call, Plain plain, Usual usual, General general) {
-  visit<kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, double>) {
-      map_unary<T, T>(call.out(), call.in(0), general);
-    } else {
-      StridedLoop<2>({&call.out(), &call.in(0)}).run([&](const auto& p, const auto& s, int64_t n) {
-        constexpr int64_t kGroup = 16, kSize = sizeof(T);
-        const bool dense = s[0] == kSize && s[1] == kSize;
+  if (call.dtype() == DType::Float64)
+    return map_unary<double, double>(call.out(), call.in(0), general);
+  map_blocks<float, float, 1>(
+      {&call.out(), &call.in(0)}, [&](float* to, const auto& from, int64_t n) {
+        constexpr int64_t kGroup = 16;
         float in[kGroup], out[kGroup];
         for (int64_t i = 0; i < n; i += kGroup) {
           const int64_t count = std::min(kGroup, n - i);
-          const bool whole = dense && count == kGroup;
-          const T* from = reinterpret_cast<const T*>(p[1]) + i;
-          T* to = reinterpret_cast<T*>(p[0]) + i;
-          if (whole)
-            for (int64_t k = 0; k < kGroup; ++k) in[k] = static_cast<float>(from[k]);
-          else
-            for (int64_t k = 0; k < kGroup; ++k)
-              in[k] = k < count
-                          ? static_cast<float>(*reinterpret_cast<const T*>(p[1] + (i + k) * s[1]))
-                          : 0.5f;
+          std::fill_n(in, kGroup, 0.5f);
+          std::copy_n(from[0] + i, count, in);
           int all = 1;
           for (int64_t k = 0; k < kGroup; ++k) all &= static_cast<int>(usual(in[k]));
           if (all != 0)
@@ -72,15 +68,9 @@ void map_groups(KernelCall& call, Plain plain, Usual usual, General general) {
           else
             for (int64_t k = 0; k < kGroup; ++k)
               out[k] = static_cast<float>(general(static_cast<double>(in[k])));
-          if (whole)
-            for (int64_t k = 0; k < kGroup; ++k) to[k] = static_cast<T>(out[k]);
-          else
-            for (int64_t k = 0; k < count; ++k)
-              *reinterpret_cast<T*>(p[0] + (i + k) * s[0]) = static_cast<T>(out[k]);
+          std::copy_n(out, count, to + i);
         }
       });
-    }
-  });
 }
 
 void digamma_kernel(KernelCall& call) {
@@ -108,19 +98,21 @@ void gammainc_order(KernelCall& call) {
 
 KernelList special_kernels() {
   static const oar_kernel list[] = {
-      {"lgamma", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<log_gamma>>>},
-      {"digamma", 1, "cpu:ref", nullptr, kernel_entry<digamma_kernel>},
-      {"polygamma", 1, "cpu:ref", nullptr, kernel_entry<polygamma_kernel>},
-      {"gammainc", 1, "cpu:ref", nullptr, kernel_entry<binary<kFloats, PairInDouble<gamma_lower>>>},
-      {"gammaincc", 1, "cpu:ref", nullptr,
+      {"erf", 1, "cpu:generic", nullptr, kernel_entry<unary<kFloats, Erf>>},
+      {"lgamma", 1, "cpu:generic", nullptr, kernel_entry<unary<kFloats, InDouble<log_gamma>>>},
+      {"digamma", 1, "cpu:generic", nullptr, kernel_entry<digamma_kernel>},
+      {"polygamma", 1, "cpu:generic", nullptr, kernel_entry<polygamma_kernel>},
+      {"gammainc", 1, "cpu:generic", nullptr,
+       kernel_entry<binary<kFloats, PairInDouble<gamma_lower>>>},
+      {"gammaincc", 1, "cpu:generic", nullptr,
        kernel_entry<binary<kFloats, PairInDouble<gamma_upper>>>},
-      {"gammainc_order", 1, "cpu:ref", nullptr, kernel_entry<gammainc_order>},
-      {"erfinv", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<inverse_erf>>>},
-      {"i0", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<bessel_i0>>>},
-      {"i0e", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<scaled_bessel_i0>>>},
-      {"i1", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<bessel_i1>>>},
-      {"i1e", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<scaled_bessel_i1>>>},
-      {"sinc", 1, "cpu:ref", nullptr, kernel_entry<unary<kFloats, InDouble<sinc_of>>>},
+      {"gammainc_order", 1, "cpu:generic", nullptr, kernel_entry<gammainc_order>},
+      {"erfinv", 1, "cpu:generic", nullptr, kernel_entry<unary<kFloats, InDouble<inverse_erf>>>},
+      {"i0", 1, "cpu:generic", nullptr, kernel_entry<unary<kFloats, InDouble<bessel_i0>>>},
+      {"i0e", 1, "cpu:generic", nullptr, kernel_entry<unary<kFloats, InDouble<scaled_bessel_i0>>>},
+      {"i1", 1, "cpu:generic", nullptr, kernel_entry<unary<kFloats, InDouble<bessel_i1>>>},
+      {"i1e", 1, "cpu:generic", nullptr, kernel_entry<unary<kFloats, InDouble<scaled_bessel_i1>>>},
+      {"sinc", 1, "cpu:generic", nullptr, kernel_entry<unary<kFloats, InDouble<sinc_of>>>},
   };
   return list;
 }

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/compact.h"
 
 namespace oar::cpu {
 
@@ -12,6 +12,12 @@ template <class T>
 bool streams(const oar_tensor& out) {
   constexpr int64_t kFrom = int64_t{16} << 20;
   return std::is_same_v<T, compute_t<T>> && out.numel * static_cast<int64_t>(sizeof(T)) >= kFrom;
+}
+
+// The same for one that may be rounded to its dtype at the end.
+template <class C>
+bool streams(const Result<C>& result, const oar_tensor& out) {
+  return result.in_place() && streams<C>(out);
 }
 
 // Before others read what was written past the caches.

@@ -77,22 +77,43 @@ struct Atan2 {
     return std::atan2(x, y);
   }
 };
+struct Asinh {
+  template <class T>
+  T operator()(T v) const {
+    return std::asinh(v);
+  }
+};
+struct Acosh {
+  template <class T>
+  T operator()(T v) const {
+    return std::acosh(v);
+  }
+};
+struct Atanh {
+  template <class T>
+  T operator()(T v) const {
+    return std::atanh(v);
+  }
+};
 
 }  // namespace
 
 KernelList trigonometry_kernels() {
   static const oar_kernel list[] = {
-      {"sin", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Sin>>},
-      {"cos", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Cos>>},
-      {"tan", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Tan>>},
-      {"asin", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Asin>>},
-      {"acos", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Acos>>},
-      {"atan", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Atan>>},
-      {"sinh", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Sinh>>},
-      {"cosh", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Cosh>>},
-      {"tanh", 1, "cpu:ref", nullptr, kernel_entry<unary<kMath, Tanh>>},
-      {"tanh_grad", 1, "cpu:ref", nullptr, kernel_entry<binary<kMath, TanhGrad>>},
-      {"atan2", 1, "cpu:ref", nullptr, kernel_entry<binary<kFloats, Atan2>>},
+      {"sin", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Sin>>},
+      {"cos", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Cos>>},
+      {"tan", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Tan>>},
+      {"asin", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Asin>>},
+      {"acos", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Acos>>},
+      {"atan", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Atan>>},
+      {"sinh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Sinh>>},
+      {"cosh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Cosh>>},
+      {"tanh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Tanh>>},
+      {"tanh_grad", 1, "cpu:generic", nullptr, kernel_entry<binary<kMath, TanhGrad>>},
+      {"atan2", 1, "cpu:generic", nullptr, kernel_entry<binary<kFloats, Atan2>>},
+      {"asinh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Asinh>>},
+      {"acosh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Acosh>>},
+      {"atanh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Atanh>>},
   };
   return list;
 }

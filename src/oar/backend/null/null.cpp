@@ -39,7 +39,7 @@ int32_t event_wait(oar_event* /*event*/, oar_stream* /*stream*/) { return OAR_OK
 
 void clear(const oar_tensor& t) {
   if (t.numel > 0)
-    std::memset(t.data, 0, static_cast<size_t>(t.numel) * size_of(static_cast<DType>(t.dtype)));
+    std::memset(t.data, 0, static_cast<size_t>(byte_count(t.numel, static_cast<DType>(t.dtype))));
 }
 
 // Outputs are contiguous and allocated, except where their size depends on the data: then `data` is

@@ -56,16 +56,8 @@ void drop_idle_inputs(Program& program, const std::vector<int>& uses) {
   std::vector<Dim> known, needed;
   for (ValueId id : program.inputs)
     if (used(id)) add_symbols(program.type_of(id).shape, known);
-  for (const Instruction& i : program.body.instructions) {
-    for (size_t k = 0; k < i.attributes.size(); ++k) {
-      const Value v = i.attributes[k];
-      if (v.tag == OAR_TAG_INT) add_symbols({{Dim::from_word(v.integer)}}, needed);
-      if (v.tag == OAR_TAG_INTS) add_symbols(v.as_dim_list(), needed);
-      for_each_program(Args(&v, 1), [&](const Closure& c) {
-        needed.insert(needed.end(), program_of(c).symbols.begin(), program_of(c).symbols.end());
-      });
-    }
-  }
+  for (const Instruction& i : program.body.instructions)
+    for_each_size(*i.op, i.attributes.args(), [&](Dim d) { add_symbols({{d}}, needed); });
   const auto has = [](const std::vector<Dim>& list, Dim d) {
     return std::find(list.begin(), list.end(), d) != list.end();
   };

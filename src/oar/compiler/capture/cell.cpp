@@ -13,7 +13,7 @@ Tensor fresh_layout(Dims shape) {
 }
 
 Tensor view_layout(const Op& op, Args args, const Tensor& base) {
-  Frame frame = replace_dims(args, [](Dim d) { return d.hint(); });
+  Frame frame = replace_dims(op, args, [](Dim d) { return d.hint(); });
   frame.set_tensor(0, base);
   const std::optional<ViewSpec> spec = op.def().view(frame.args());
   if (!spec) return {};

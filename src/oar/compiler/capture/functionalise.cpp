@@ -9,22 +9,6 @@
 namespace oar {
 namespace {
 
-// The op that computes what `op` writes: one result for each of its results, from the same
-// arguments.
-const Op* functional_of(const Op& op) {
-  if (op.inplace_of()) return op.inplace_of();
-  const std::string& name = op.name();
-  if (name.back() != '_') return nullptr;
-  const Op* other = Registry::get().find(std::string_view(name).substr(0, name.size() - 1));
-  if (!other || writes_arguments(*other)) return nullptr;
-  const std::vector<Parameter>&a = op.schema().parameters, &b = other->schema().parameters;
-  if (a.size() != b.size() || op.schema().results.size() != other->schema().results.size())
-    return nullptr;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (a[i].type != b[i].type || a[i].list != b[i].list || a[i].name != b[i].name) return nullptr;
-  return other;
-}
-
 // The argument that a result is, by its alias letter; -1 where the result is a tensor of its own.
 int argument_of(const Op& op, const Result& result) {
   if (!result.written) return -1;
@@ -105,9 +89,9 @@ bool has_single_results(const Op& op) {
 
 Outputs functionalise_write(Capture& capture, const Op& op, Args args) {
   OpScope scope(op.name().c_str());
-  static const Op& copy_into_op = get_op("copy_into");
-  if (&op == &copy_into_op) {
-    copy_value(capture, op, args[0].as_tensor(), args[1].as_tensor());
+  if (op.stores()) {
+    const Tensor& value = args[static_cast<size_t>(op.copied())].as_tensor();
+    copy_value(capture, op, args[0].as_tensor(), value);
     return results_of(op, args, {});
   }
   if (is_update(op)) {

@@ -25,16 +25,34 @@ void Capture::meet_gradient_of(const Tensor& leaf, GradientUse use) {
   for (PlainTensors::Entry* entry : zeros) entry->shown_zeros = history_of(leaf).grad.get();
 }
 
-// What eager mode holds as rows (families/embedding.cpp) and adds up as rows (families/selected_rows.cpp).
+namespace {
+
+bool makes_rows(const Instruction& call) {
+  return call.op->def().rows && call.op->def().rows(call.attributes.args()).has_value();
+}
+
+// Copies and sums of rows are rows (families/selected_rows.cpp).
+bool keeps_rows(const Op& op) {
+  if (!op.def().scalar || !op.has(Trait::Linear) || op.has(Trait::Inplace)) return false;
+  return op.copied() == 0 || op.scalar()->is_sum();
+}
+
+}  // namespace
+
+// What eager mode holds as rows.
 bool Capture::stands_for_rows(const Tensor& grad) {
-  static const Op &lookup = get_op("embedding_grad"), &sum = get_op("add"),
-                  &copy = get_op("assign");
   const auto& calls = program_.body.instructions;
   for (; rows_known_ < calls.size(); ++rows_known_) {
     const Instruction& call = calls[rows_known_];
-    const auto is_rows = [&](size_t i) { return rows_.contains(operand(call, i)); };
-    if ((call.op == &lookup && attribute(call, "sparse").as_bool()) ||
-        (call.op == &copy && is_rows(0)) || (call.op == &sum && is_rows(0) && is_rows(1)))
+    const auto all_operands_are_rows = [&](const Instruction& reader) {
+      bool all = true;
+      for_each_operand(reader, [&](ValueId id) {
+        all &= rows_.contains(id) &&
+               program_.type_of(id).dtype == program_.type_of(reader.results[0]).dtype;
+      });
+      return all;
+    };
+    if (makes_rows(call) || (keeps_rows(*call.op) && all_operands_are_rows(call)))
       rows_.insert(call.results[0]);
   }
   return !rows_.empty() && rows_.contains(value_of(grad));

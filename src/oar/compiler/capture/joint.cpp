@@ -132,7 +132,10 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
 }
 
 namespace {
-bool is_stop(const Instruction& call) { return call.op->name() == "without_gradient"; }
+// x itself, without a derivative: it does nothing but stop gradients.
+bool is_stop(const Instruction& call) {
+  return call.op->has(Trait::View) && call.op->has(Trait::NoGrad) && call.op->copied() == 0;
+}
 }  // namespace
 
 void remove_stops(Program& program) {
@@ -294,7 +297,7 @@ class Cutting {
     for (const ProgramValue& value : part.values)
       for (const Dim d : value.type.shape) use(d);
     for (const Instruction& instruction : part.body.instructions)
-      static_cast<void>(replace_dims(instruction.attributes.args(), use));
+      static_cast<void>(replace_dims(*instruction.op, instruction.attributes.args(), use));
     return untold;
   }
 

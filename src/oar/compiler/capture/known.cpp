@@ -1,7 +1,10 @@
 #include "oar/compiler/capture/known.h"
 
+#include <cmath>
+
 #include "oar/compiler/passes/edit.h"
 #include "oar/ir/region.h"
+#include "oar/ops/core/dispatcher.h"
 
 namespace oar {
 
@@ -84,80 +87,106 @@ class SizeArithmetic {
   Maybe step(const Instruction& i) {
     const ValueType& type = part_.type_of(i.results[0]);
     if (!is_integral(type.dtype) || !type.shape.is_known()) return std::nullopt;
-    const std::string& name = i.op->name();
-    if (name == "product_of") {
-      Dim product = 1;
-      for (Dim d : i.attributes[0].as_dim_list()) product = product * d;
-      return Elements{product};
-    }
-    if (name == "full") {
-      const Value& fill = attribute(i, "fill_value");
-      if (fill.tag != OAR_TAG_INT && fill.tag != OAR_TAG_DOUBLE) return std::nullopt;
-      const Dim v = fill.tag == OAR_TAG_INT ? Dim::from_word(fill.integer)
-                                            : Dim(static_cast<int64_t>(fill.as_double()));
-      return Elements(static_cast<size_t>(type.shape.numel().value()), v);
-    }
-    if (name == "assign" || name == "cast" || name == "reshape") return at(operand(i, 0));
-    if (name == "broadcast_to") return repeated(i);
-    if (name == "concat") return joined(i);
-    if (name == "slice_view") return sliced(i);
-    return combined(i);
+    if (i.op->has(Trait::View) || i.op->has(Trait::Moves)) return moved(i);
+    return i.op->scalar() ? computed(i) : std::nullopt;
   }
 
-  Maybe repeated(const Instruction& i) {
-    const Maybe& x = at(operand(i, 0));
+  // Runs the op on the numbers of the elements, which tells where each goes.
+  Maybe moved(const Instruction& i) {
+    if (has_symbolic_attributes(*i.op, i.attributes.args())) return std::nullopt;
+    Elements all;
+    bool known = true;
+    const Frame frame = with_operands(i.attributes.clone(), i, [&](size_t, ValueId id) {
+      known &= at(id).has_value() && shape(id).is_known();
+      if (!known) return Tensor();
+      Tensor numbers = Tensor::empty(shape(id), DType::Int64);
+      for (size_t k = 0; k < at(id)->size(); ++k)
+        static_cast<int64_t*>(numbers->data)[k] = static_cast<int64_t>(all.size() + k);
+      all.insert(all.end(), at(id)->begin(), at(id)->end());
+      return numbers;
+    });
+    if (!known) return std::nullopt;
+    const LayersOff plain(kDispatchMask);
+    Elements list;
+    for (int64_t number : dispatch(*i.op, frame.args())[0].to_vector<int64_t>())
+      list.push_back(all[static_cast<size_t>(number)]);
+    return list;
+  }
+
+  // By the scalar body, with sizes for numbers.
+  Maybe computed(const Instruction& i) {
     const auto count = static_cast<size_t>(shape(i.results[0]).numel().value());
-    if (!x || (x->size() != 1 && x->size() != count)) return std::nullopt;
-    return x->size() == count ? *x : Elements(count, (*x)[0]);
-  }
-
-  Maybe joined(const Instruction& i) {
-    if (shape(i.results[0]).rank() != 1) return std::nullopt;
+    if (count > kMostElements) return std::nullopt;
+    bool known = true;
+    for_each_operand(i, [&](ValueId id) { known &= at(id) && at(id)->size() == count; });
+    if (!known) return std::nullopt;
     Elements list;
-    for (ValueId id : i.operands[0].ids) {
-      if (!at(id)) return std::nullopt;
-      list.insert(list.end(), at(id)->begin(), at(id)->end());
+    for (size_t k = 0; k < count; ++k) {
+      const std::optional<Dim> element = computed(i, k);
+      if (!element) return std::nullopt;
+      list.push_back(*element);
     }
     return list;
   }
 
-  // One axis: [kind, start, stop, step], where kind 1 is a single index.
-  Maybe sliced(const Instruction& i) {
-    const Maybe& x = at(operand(i, 0));
-    const Dims index = i.attributes[1].as_dim_list();
-    if (!x || shape(operand(i, 0)).rank() != 1 || index.size() != 4) return std::nullopt;
-    for (Dim d : index)
-      if (d.is_symbolic()) return std::nullopt;
-    const int64_t start = index[1].value(), step = index[3].value();
-    const int64_t count = index[0] == Dim(1) ? 1 : shape(i.results[0])[0].value();
-    Elements list;
-    for (int64_t k = 0; k < count; ++k) {
-      const int64_t place = start + k * step;
-      if (place < 0 || place >= static_cast<int64_t>(x->size())) return std::nullopt;
-      list.push_back((*x)[static_cast<size_t>(place)]);
+  std::optional<Dim> computed(const Instruction& i, size_t k) {
+    const ScalarBody& body = *i.op->scalar();
+    std::vector<std::optional<Dim>> made;
+    for (const ScalarStep& step : body.steps()) {
+      const int arity = arity_of(step.fn);
+      const auto of = [&](int n) {
+        return n < arity ? made[step.operands[n]] : std::optional<Dim>();
+      };
+      const bool known = (arity < 1 || of(0)) && (arity < 2 || of(1));
+      made.push_back(known ? computed(i, k, step, of(0), of(1)) : std::nullopt);
     }
-    return list;
+    return made[body.results()[0]];
   }
 
-  Maybe combined(const Instruction& i) {
-    using Rule = Dim (*)(Dim, Dim);
-    static const std::pair<const char*, Rule> kRules[] = {
-        {"add", [](Dim a, Dim b) { return a + b; }},
-        {"subtract", [](Dim a, Dim b) { return a - b; }},
-        {"multiply", [](Dim a, Dim b) { return a * b; }},
-        {"floor_divide", [](Dim a, Dim b) { return floor_div(a, b); }},
-        {"remainder", [](Dim a, Dim b) { return floor_mod(a, b); }},
-        {"minimum", [](Dim a, Dim b) { return min_of(a, b); }},
-        {"maximum", [](Dim a, Dim b) { return max_of(a, b); }}};
-    for (const auto& [name, rule] : kRules) {
-      if (i.op->name() != name) continue;
-      const Maybe &a = at(operand(i, 0)), &b = at(operand(i, 1));
-      if (!a || !b || a->size() != b->size()) return std::nullopt;
-      Elements list;
-      for (size_t k = 0; k < a->size(); ++k) list.push_back(rule((*a)[k], (*b)[k]));
-      return list;
+  std::optional<Dim> computed(const Instruction& i, size_t k, const ScalarStep& step,
+                              const std::optional<Dim>& a, const std::optional<Dim>& b) {
+    switch (step.fn) {
+      case ScalarFn::Operand:
+        return (*at(operand(i, step.parameter)))[k];
+      case ScalarFn::Attribute:
+        return as_size(i, step.parameter);
+      case ScalarFn::Sizes: {
+        Dim product = 1;
+        for (Dim d : i.attributes[step.parameter].as_dim_list()) product = product * d;
+        return product;
+      }
+      case ScalarFn::Number:
+        return step.whole ? std::optional(Dim(static_cast<int64_t>(step.number))) : std::nullopt;
+      case ScalarFn::Add:
+        return *a + *b;
+      case ScalarFn::Subtract:
+        return *a - *b;
+      case ScalarFn::Multiply:
+        return *a * *b;
+      case ScalarFn::FloorDivide:
+        return floor_div(*a, *b);
+      case ScalarFn::Modulo:
+        return floor_mod(*a, *b);
+      case ScalarFn::Min:
+        return min_of(*a, *b);
+      case ScalarFn::Max:
+        return max_of(*a, *b);
+      default:
+        return std::nullopt;
     }
-    return std::nullopt;
+  }
+
+  // Only whole numbers: the rest of a body would round another one differently.
+  static std::optional<Dim> as_size(const Instruction& i, size_t parameter) {
+    const Value& v = i.attributes[parameter];
+    if (v.tag == OAR_TAG_INT) {
+      const Dim d = Dim::from_word(v.integer);
+      if (d.is_symbolic() && !can_be_size(i.op->schema().parameters[parameter], v))
+        return std::nullopt;  // a number that no size can be
+      return d;
+    }
+    if (v.tag != OAR_TAG_DOUBLE || v.real != std::floor(v.real)) return std::nullopt;
+    return Dim(static_cast<int64_t>(v.real));
   }
 
   const Program& part_;

@@ -107,7 +107,7 @@ Outputs capture_layer(const Op& op, Args args) {
   // optimiser may create its moments in the first captured step. Anything that reads a tensor is
   // recorded, plain tensors too: they may be states. A program that stays open records all.
   if (!capture.is_open() && !has_tensors(args) && !op.has(Trait::Random) &&
-      !has_symbolic_attributes(args))
+      !has_symbolic_attributes(op, args))
     return run_now(op, args);
   if (op.def().infer || op.def().vjp) return capture.record(op, args);
   return expanded(op, args);

@@ -16,7 +16,7 @@ void unite(Inputs& into, const Inputs& more) {
   for (size_t i = 0; i < more.size(); ++i) into[i] = into[i] || more[i];
 }
 
-bool is_switch(const Instruction& call) { return call.op->name() == "switch_case"; }
+bool is_switch(const Instruction& call) { return takes_branches(call.op->schema()); }
 
 ClosureList branches_of(const Instruction& call) {
   return as_programs(attribute(call, "branches"));

@@ -241,7 +241,7 @@ ClosurePtr to_region(Program program) {
   const FreshLayers fresh;
   name_values(program);
   program.renumber();
-  optimise(program);
+  optimise_region(program);
   program.gather_symbols();
   return make_intrusive<const Region>(std::move(program));
 }

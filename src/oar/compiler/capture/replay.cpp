@@ -58,7 +58,8 @@ class Replay {
     const Instruction& instruction = program_.body.instructions[index];
     const bool update = is_update(*instruction.op);
     const Frame frame = with_operands(
-        replace_dims(instruction.attributes.args(), [&](Dim d) { return values_.evaluate(d); }),
+        replace_dims(*instruction.op, instruction.attributes.args(),
+                     [&](Dim d) { return values_.evaluate(d); }),
         instruction, [&](size_t i, ValueId id) {
           return instruction.op->schema().parameters[i].written ? assign(at(id)) : at(id);
         });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oar/compiler/passes/edit.h"
 #include "oar/ir/region.h"
 
 namespace oar {
@@ -15,18 +16,11 @@ bool reads_tensors(const Instruction& call) {
 
 }  // namespace
 
-bool is_marker(const Instruction& call) {
-  static const Op& op = get_op("in_backward");
-  return call.op == &op;
-}
+bool is_marker(const Instruction& call) { return call.op->has(Trait::BackwardMark); }
 
 Instruction marker(ValueId from, ValueId to) {
-  Instruction call;
-  call.op = &get_op("in_backward");
-  call.operands.push_back({Operand::One, {from}});
-  call.attributes.push(Value());
-  call.results = {to};
-  return call;
+  static const Op& op = get_op("in_backward");
+  return NewCall(op, to).operand("x", from).take();
 }
 
 std::vector<bool> depends_on_backward(const Program& program) {

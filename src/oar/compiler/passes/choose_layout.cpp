@@ -5,8 +5,8 @@
 #include <array>
 #include <string_view>
 
-#include "oar/base/flags.h"
-#include "oar/compiler/passes/edit.h"
+#include "oar/base/string_util.h"
+#include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 
 namespace oar {
@@ -30,16 +30,23 @@ int64_t moved(int64_t axis) {
   return std::find(kToLast.begin(), kToLast.end(), from) - kToLast.begin();
 }
 
-bool is_convolution(std::string_view op) {
-  return op == "conv" || op == "conv_input_grad" || op == "conv_weight_grad";
+// What the records say of images.
+const ImageLayout& layout(const Instruction& call) { return call.op->def().layout; }
+
+bool says(const char* words, std::string_view name) {
+  const std::vector<std::string_view> list = split(words, ' ');
+  return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Ops that say by an attribute where the channels are, or which axes they work on.
-bool goes_along(const Op& op) {
-  if (op.schema().index_of("channels_last") >= 0 || op.schema().index_of("channel_axis") >= 0)
-    return true;
-  static constexpr std::string_view kOnAxes[] = {"broadcast_to", "sum_to", "sum", "mean", "concat"};
-  return std::find(std::begin(kOnAxes), std::end(kOnAxes), op.name()) != std::end(kOnAxes);
+bool is_image_parameter(const Instruction& call, size_t i) {
+  return call.op->has(Trait::Elementwise) ||
+         says(layout(call).images, call.op->schema().parameters[i].name);
+}
+
+// A weight has the rank of an image but is none.
+bool is_image_result(const Instruction& call, ValueId result) {
+  const char* weight = layout(call).weight;
+  return !*weight || result_named(call, weight) != result;
 }
 
 class Choosing {
@@ -52,13 +59,16 @@ class Choosing {
   bool run() {
     std::vector<Instruction> before = std::move(program_.body.instructions);
     program_.body.instructions.clear();
+    bool changed = false;
     for (Instruction& call : before) {
-      if (starts(call) || follows(call))
-        changed_ |= rewrite(call);
+      const bool turns = starts(call) || follows(call);
+      changed |= turns;
+      if (turns)
+        rewrite(call);
       else
         emit(std::move(call));
     }
-    return changed_;
+    return changed;
   }
 
  private:
@@ -67,17 +77,11 @@ class Choosing {
   // Was the value made with its channels last?
   bool is_last(ValueId id) const { return last_[static_cast<size_t>(id)] != kNoValue; }
 
-  static bool has_channels_last(const Instruction& call) {
-    const int at = call.op->schema().index_of("channels_last");
-    return at >= 0 && call.attributes[static_cast<size_t>(at)].as_bool();
-  }
-
   bool starts(const Instruction& call) const {
-    if (!is_convolution(call.op->name()) || has_channels_last(call)) return false;
-    const ValueId result = call.results[0];
-    const bool makes_weight = call.op->name() == "conv_weight_grad";
-    const ValueId weight = makes_weight ? result : operand_named(call, "weight");
-    const ValueType& type = program_.type_of(weight);
+    const char* name = layout(call).weight;
+    if (!*name || is_set(call, "channels_last")) return false;
+    const ValueId made = result_named(call, name);
+    const ValueType& type = program_.type_of(made == kNoValue ? operand(call, name) : made);
     if (type.shape.size() != kRank || type.dtype != DType::Float32 || !type.shape.is_known())
       return false;
     const int64_t groups = attribute(call, "groups").as_int();
@@ -87,52 +91,36 @@ class Choosing {
 
   bool follows(const Instruction& call) const {
     const Op& op = *call.op;
-    if (op.has(Trait::Random) || is_update(op) || has_channels_last(call)) return false;
-    const bool elementwise = op.has(Trait::Elementwise);
-    if (!elementwise && !goes_along(op)) return false;
+    if (op.has(Trait::Random) || is_update(op) || is_set(call, "channels_last")) return false;
     bool any = false, all = true;
-    for_each_image(call, [&](ValueId id) {
-      any |= is_last(id);
-      all &= is_image(id);
-    });
+    for (size_t i = 0; i < call.operands.size(); ++i)
+      for (ValueId id : call.operands[i].ids) {
+        if (id == kNoValue || !is_image_parameter(call, i)) continue;
+        any |= is_last(id);
+        all &= is_image(id);
+      }
     return any && all && can_turn(call);
   }
 
   // Are the attributes ones that have a meaning with the channels last?
   bool can_turn(const Instruction& call) const {
-    const std::string& op = call.op->name();
-    if (op == "broadcast_to" || op == "sum_to") {
-      const Dims shape = attribute(call, "shape").as_dim_list();
-      return shape.size() == kRank &&
-             std::none_of(shape.begin(), shape.end(), [](Dim d) { return d == Dim(-1); });
-    }
-    if (op != "sum" && op != "mean") return true;
-    const Value& axes = attribute(call, "axis");
-    if (axes.tag == OAR_TAG_NONE) return false;  // all of them: nothing to gain
-    if (attribute(call, "keepdim").as_bool()) return true;
+    const auto& [images, sizes, axes, weight] = layout(call);
+    if (*sizes && !is_full_size(attribute(call, sizes).as_dim_list())) return false;
+    if (!*axes) return true;
+    const Value& turned = attribute(call, axes);
+    if (turned.tag == OAR_TAG_NONE) return false;  // all of them: nothing to gain
+    if (is_image(call.results[0])) return true;
     // The axes that stay must stay in their order: channels after a spatial axis would not.
     const auto goes = [&](int64_t axis) {
-      const Ints list = axes.as_ints();
+      const Ints list = turned.as_ints();
       return std::any_of(list.begin(), list.end(),
                          [&](int64_t a) { return moved(a) == moved(axis); });
     };
     return goes(1) || (goes(2) && goes(3));
   }
-
-  // Operands that are images. Weights of convolutions have the same rank but are not images.
-  template <class F>
-  void for_each_image(const Instruction& call, F&& body) const {
-    const bool elementwise = call.op->has(Trait::Elementwise);
-    for (size_t i = 0; i < call.operands.size(); ++i)
-      for (ValueId id : call.operands[i].ids)
-        if (id != kNoValue && (elementwise || is_image_parameter(call, i))) body(id);
-  }
-  static bool is_image_parameter(const Instruction& call, size_t i) {
-    const std::string_view name = call.op->schema().parameters[i].name;
-    return name == "x" || name == "grad" || name == "mask" || name == "residual";
-  }
-  static ValueId operand_named(const Instruction& call, std::string_view name) {
-    return operand(call, static_cast<size_t>(call.op->schema().index_of(name)));
+  static bool is_full_size(Dims sizes) {
+    return sizes.size() == kRank &&
+           std::none_of(sizes.begin(), sizes.end(), [](Dim d) { return d == Dim(-1); });
   }
 
   // The value with its channels last: as it was made, or a view.
@@ -153,25 +141,21 @@ class Choosing {
 
   void transpose(ValueId from, ValueId to, const std::array<int64_t, kRank>& order) {
     static const Op& op = get_op("transpose");
-    Instruction call;
-    call.op = &op;
-    call.operands = {{Operand::One, {from}}, {}};
-    call.attributes.push(Value());
-    call.attributes.push(Value(Ints(order.data(), order.size())));
-    call.results = {to};
-    emit(std::move(call));
+    emit(NewCall(op, to)
+             .operand("x", from)
+             .attribute("perm", Value(Ints(order.data(), order.size())))
+             .take());
   }
 
-  bool rewrite(Instruction& call) {
-    const bool elementwise = call.op->has(Trait::Elementwise);
+  void rewrite(Instruction& call) {
     for (size_t i = 0; i < call.operands.size(); ++i)
-      if (elementwise || is_image_parameter(call, i))
+      if (is_image_parameter(call, i))
         for (ValueId& id : call.operands[i].ids)
           if (id != kNoValue) id = as_last(id);
     turn_attributes(call);
     std::vector<std::pair<ValueId, ValueId>> made;
     for (ValueId& result : call.results) {
-      if (!is_image(result) || call.op->name() == "conv_weight_grad") continue;
+      if (!is_image(result) || !is_image_result(call, result)) continue;
       const ValueId last = program_.add_value(turned(program_.type_of(result)));
       made.emplace_back(result, last);
       result = last;
@@ -181,49 +165,36 @@ class Choosing {
       last_[static_cast<size_t>(first)] = last;
       transpose(last, first, kToFirst);
     }
-    return true;
   }
 
   static void turn_attributes(Instruction& call) {
-    const auto set = [&](std::string_view name, auto&& change) {
-      const int at = call.op->schema().index_of(name);
-      if (at < 0 || call.attributes[static_cast<size_t>(at)].tag == OAR_TAG_NONE) return;
-      change(static_cast<size_t>(at));
-    };
-    const auto set_shape = [&](size_t i) {
-      SmallVector<int64_t, 4> words;
-      for (Dim d : permuted(Shape(call.attributes[i].as_dim_list()), kToLast))
-        words.push_back(d.word());
-      call.attributes.set(i, Value(Ints(words.data(), words.size())));
-    };
-    if (call.op->has(Trait::Elementwise)) return;
-    set("channels_last", [&](size_t i) { call.attributes.set(i, Value(true)); });
-    set("channel_axis",
-        [&](size_t i) { call.attributes.set(i, Value(moved(call.attributes[i].as_int()))); });
-    set("x_shape", set_shape);
-    set("shape", set_shape);
-    set("axis", [&](size_t i) {
-      if (call.attributes[i].tag == OAR_TAG_INT)
-        return call.attributes.set(i, Value(moved(call.attributes[i].as_int())));
-      SmallVector<int64_t, 4> axes;
-      for (int64_t axis : call.attributes[i].as_ints()) axes.push_back(moved(axis));
-      std::sort(axes.begin(), axes.end());
-      call.attributes.set(i, Value(Ints(axes.data(), axes.size())));
-    });
+    const auto& [images, sizes, axes, weight] = layout(call);
+    if (!*images) return;
+    if (has_parameter(call, "channels_last")) set_attribute(call, "channels_last", Value(true));
+    if (has_parameter(call, "channel_axis"))
+      set_attribute(call, "channel_axis", Value(moved(attribute(call, "channel_axis").as_int())));
+    if (*sizes) {
+      const Shape last = permuted(Shape(attribute(call, sizes).as_dim_list()), kToLast);
+      set_attribute(call, sizes, Value(Dims(last)));
+    }
+    if (!*axes) return;
+    const Value& before = attribute(call, axes);
+    if (before.tag == OAR_TAG_INT) return set_attribute(call, axes, Value(moved(before.as_int())));
+    SmallVector<int64_t, 4> after;
+    for (int64_t axis : before.as_ints()) after.push_back(moved(axis));
+    std::sort(after.begin(), after.end());
+    set_attribute(call, axes, Value(Ints(after.data(), after.size())));
   }
 
   Program& program_;
   std::vector<ValueId> last_;  // by value: itself with its channels last, as it was made
   std::vector<ValueId> seen_;  // by value: a view of it with its channels last
-  bool changed_ = false;
 };
 
 }  // namespace
 
-bool choose_layout(Program& program) {
-  // Our own convolutions have no such preference.
-  if (!flag<bool>("onednn")) return false;
-  if (!Choosing(program).run()) return false;
+bool choose_layout(Program& program, PassContext& context) {
+  if (!context.target.prefers_channels_last() || !Choosing(program).run()) return false;
   remove_dead(program);
   return true;
 }

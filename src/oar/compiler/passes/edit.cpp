@@ -1,5 +1,6 @@
 #include "oar/compiler/passes/edit.h"
 
+#include <cstdint>
 #include <numeric>
 
 #include "oar/ir/region.h"
@@ -20,9 +21,11 @@ void Aliases::apply_to_results(Program& program) const {
   for (State& s : program.states) s.written = (*this)(s.written);
 }
 
-Makers::Makers(const Program& program) : by_value_(program.values.size(), nullptr) {
-  for (const Instruction& instruction : program.body.instructions)
-    for (ValueId id : instruction.results) by_value_[static_cast<size_t>(id)] = &instruction;
+Makers::Makers(const Program& program)
+    : program_(program), by_value_(program.values.size(), SIZE_MAX) {
+  const std::vector<Instruction>& instructions = program.body.instructions;
+  for (size_t i = 0; i < instructions.size(); ++i)
+    for (ValueId id : instructions[i].results) by_value_[static_cast<size_t>(id)] = i;
 }
 
 std::vector<int> count_uses(const Program& program) {
@@ -50,10 +53,90 @@ std::vector<const Tensor*> constant_tensors(const Program& program) {
 
 bool is_pure(const Instruction& call) { return !draws_random(call); }
 
+namespace {
+size_t index_of(const Instruction& call, std::string_view name) {
+  const int i = call.op->schema().index_of(name);
+  internal_check(i >= 0, "{} has no parameter {}", call.op->name(), name);
+  return static_cast<size_t>(i);
+}
+}  // namespace
+
+bool has_parameter(const Instruction& instruction, std::string_view name) {
+  return instruction.op->schema().index_of(name) >= 0;
+}
+
 const Value& attribute(const Instruction& instruction, std::string_view name) {
-  const int i = instruction.op->schema().index_of(name);
-  internal_check(i >= 0, "{} has no attribute {}", instruction.op->name(), name);
-  return instruction.attributes[static_cast<size_t>(i)];
+  return instruction.attributes[index_of(instruction, name)];
+}
+
+void set_attribute(Instruction& instruction, std::string_view name, const Value& value) {
+  instruction.attributes.set(index_of(instruction, name), value);
+}
+
+bool is_set(const Instruction& instruction, std::string_view name) {
+  return has_parameter(instruction, name) && attribute(instruction, name).tag == OAR_TAG_BOOL &&
+         attribute(instruction, name).as_bool();
+}
+
+ValueId operand(const Instruction& instruction, std::string_view name) {
+  return operand(instruction, index_of(instruction, name));
+}
+
+void set_operand(Instruction& instruction, std::string_view name, ValueId value) {
+  instruction.operands[index_of(instruction, name)].ids[0] = value;
+}
+
+const SmallVector<ValueId, 2>& operands_named(const Instruction& instruction,
+                                              std::string_view name) {
+  return instruction.operands[index_of(instruction, name)].ids;
+}
+
+ValueId result_named(const Instruction& instruction, std::string_view name) {
+  const std::vector<Result>& results = instruction.op->schema().results;
+  for (size_t i = 0; i < results.size() && i < instruction.results.size(); ++i)
+    if (results[i].name == name) return instruction.results[i];
+  return kNoValue;
+}
+
+int64_t channel_axis(const Program& program, const Instruction& call) {
+  const auto rank = static_cast<int64_t>(program.type_of(call.results[0]).shape.size());
+  if (has_parameter(call, "channels_last")) return is_set(call, "channels_last") ? rank - 1 : 1;
+  const int64_t axis = attribute(call, "channel_axis").as_int();
+  return axis < 0 ? axis + rank : axis;
+}
+
+NewCall::NewCall(const Op& op, ValueId result) {
+  call_.op = &op;
+  call_.results = {result};
+  const std::vector<Parameter>& parameters = op.schema().parameters;
+  call_.attributes = op.schema().defaults().clone();
+  for (const Parameter& p : parameters) {
+    Operand& place = call_.operands.emplace_back();
+    if (!p.is_tensor()) continue;
+    place.kind = p.list ? Operand::List : Operand::One;
+    if (!p.list) place.ids.push_back(kNoValue);
+  }
+}
+
+NewCall::NewCall(const Op& op, const Instruction& replaced) : NewCall(op, kNoValue) {
+  call_.results = replaced.results;
+  call_.location = replaced.location;
+  call_.called = replaced.called;
+}
+
+NewCall& NewCall::operand(std::string_view name, ValueId value) {
+  set_operand(call_, name, value);
+  return *this;
+}
+
+NewCall& NewCall::attribute(std::string_view name, const Value& value) {
+  set_attribute(call_, name, value);
+  return *this;
+}
+
+NewCall& NewCall::result(ValueId value) {
+  call_.results = {value};
+  return *this;
 }
 
 }  // namespace oar

@@ -32,10 +32,17 @@ class Aliases {
 class Makers {
  public:
   explicit Makers(const Program& program);
-  const Instruction* operator()(ValueId id) const { return by_value_[static_cast<size_t>(id)]; }
+  // Values that were added since have no maker yet.
+  const Instruction* operator()(ValueId id) const {
+    const auto i = static_cast<size_t>(id);
+    const bool made = i < by_value_.size() && by_value_[i] < program_.body.instructions.size();
+    return made ? &program_.body.instructions[by_value_[i]] : nullptr;
+  }
 
  private:
-  std::vector<const Instruction*> by_value_;
+  const Program& program_;
+  // By number: a pass that changes nothing may still have moved the instructions in memory.
+  std::vector<size_t> by_value_;
 };
 
 // How often each value is read, by instructions and as a result of the program.
@@ -48,11 +55,42 @@ std::vector<const Tensor*> constant_tensors(const Program& program);
 // May a second call be spared, or a call be left out? Not where it takes random numbers.
 bool is_pure(const Instruction& call);
 
+bool has_parameter(const Instruction& instruction, std::string_view name);
 // An attribute of the instruction, by the name of the parameter.
 const Value& attribute(const Instruction& instruction, std::string_view name);
+void set_attribute(Instruction& instruction, std::string_view name, const Value& value);
+// Is it a bool attribute, and true?
+bool is_set(const Instruction& instruction, std::string_view name);
 // The value in the place of the single tensor parameter.
 inline ValueId operand(const Instruction& instruction, size_t parameter) {
   return instruction.operands[parameter].ids[0];
 }
+ValueId operand(const Instruction& instruction, std::string_view name);
+void set_operand(Instruction& instruction, std::string_view name, ValueId value);
+// The values in the place of a tensor parameter: a list, or one.
+const SmallVector<ValueId, 2>& operands_named(const Instruction& instruction,
+                                              std::string_view name);
+// The result of this name in the schema; kNoValue if there is none.
+ValueId result_named(const Instruction& instruction, std::string_view name);
+
+// The axis of channels in the first result of a call with the attribute `channels_last` or `channel_axis`.
+int64_t channel_axis(const Program& program, const Instruction& call);
+
+// A new call in the place of another one, whose results, location and user's name it takes over. What is not set has its
+// default, and an optional tensor is missing.
+class NewCall {
+ public:
+  NewCall(const Op& op, const Instruction& replaced);
+  // … that the program had no call for: an auxiliary view or copy.
+  NewCall(const Op& op, ValueId result);
+
+  NewCall& operand(std::string_view name, ValueId value);
+  NewCall& attribute(std::string_view name, const Value& value);
+  NewCall& result(ValueId value);
+  Instruction take() { return std::move(call_); }
+
+ private:
+  Instruction call_;
+};
 
 }  // namespace oar

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "oar/compiler/capture/capture.h"
-#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/generator.h"
 #include "oar/ir/region.h"
@@ -28,15 +28,15 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call)
     const Outputs made = call.op->def().decompose(frame.args());
     return std::vector<Tensor>(made.begin(), made.end());
   };
-  const RandomState before = generator::state();
+  const generator::Places before;
   Program inner;
   try {
     inner = capture(parts, specs, call.op->name());
   } catch (const Error&) {
     return std::nullopt;  // the run will tell
   }
-  if (generator::state() != before) {
-    generator::set_state(before);
+  if (!(generator::Places() == before)) {
+    before.restore();
     return std::nullopt;
   }
   if (!inner.states.empty()) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call)
 
 class Expansion {
  public:
-  explicit Expansion(Program& program) : program_(program) {}
+  Expansion(Program& program, PassContext& context) : program_(program), context_(context) {}
 
   bool run() {
     for (const ProgramValue& value : program_.values) {
@@ -90,6 +90,7 @@ class Expansion {
   }
 
   Program& program_;
+  PassContext& context_;
   std::vector<Tensor> layouts_;  // by value
   std::vector<Instruction> calls_;
   std::unordered_map<ValueId, ValueId> same_;  // results of calls that were taken apart
@@ -102,7 +103,7 @@ bool Expansion::has_kernel(const Instruction& call) {
   const Frame frame = arguments(call);
   std::vector<Tensor> results;
   for (ValueId id : call.results) results.push_back(layouts_[static_cast<size_t>(id)]);
-  return kernel_for(*call.op, frame.args(), results) != nullptr;
+  return context_.target.has_kernel(*call.op, frame.args(), results);
 }
 
 // Where the layout does not allow a view, lowering copies first, and the copy is row-major.
@@ -156,6 +157,6 @@ void Expansion::add_parts(const Instruction& call, const Program& parts) {
 
 }  // namespace
 
-bool expand(Program& program) { return Expansion(program).run(); }
+bool expand(Program& program, PassContext& context) { return Expansion(program, context).run(); }
 
 }  // namespace oar

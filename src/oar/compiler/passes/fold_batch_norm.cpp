@@ -1,6 +1,6 @@
 // Inference: a scale and a shift per channel after a convolution become part of its weight and bias.
 // Only where all of them are constants, so only in a frozen program. Rounding changes.
-#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/match.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/operators.h"
@@ -17,34 +17,39 @@ Tensor along_channels(const Tensor& t, int rank) {
   return reshape(t, shape);
 }
 
+// x * scale + shift of a convolution, everything but the image being constant.
+const Pattern& scaled_convolution() {
+  using namespace patterns;
+  static const Pattern convolution = call(takes(EpilogueStep::ScaleShift))
+                                         .operand("weight", constant().as("weight"))
+                                         .operand("bias", constant().optional().as("bias"))
+                                         .once()
+                                         .as("convolution");
+  static const Pattern scaled = call(has_role(EpilogueRole::ScaleShift))
+                                    .operand("x", convolution)
+                                    .operand("scale", constant().as("scale"))
+                                    .operand("shift", constant().as("shift"));
+  return scaled;
+}
+
 class Folding {
  public:
-  explicit Folding(Program& program)
-      : program_(program),
-        makers_(program),
-        constants_(constant_tensors(program)),
-        uses_(count_uses(program)) {}
+  Folding(Program& program, PassContext& context) : program_(program), context_(context) {}
 
-  // channel_affine(conv(x, w, b), scale, shift) as conv(x, w * scale, b * scale + shift).
+  // conv(x, w, b) * scale + shift as conv(x, w * scale, b * scale + shift).
   bool fold(Instruction& affine) {
-    const Instruction* conv = makers_(operand(affine, 0));
-    if (!conv || conv->op->name() != "conv" || uses_[static_cast<size_t>(operand(affine, 0))] != 1)
+    const std::optional<Match> m = match(scaled_convolution(), affine, context_);
+    if (!m || channel_axis(program_, affine) != channel_axis(program_, m->call("convolution")))
       return false;
-    const bool last = attribute(*conv, "channels_last").as_bool();
-    const auto rank = static_cast<int64_t>(program_.type_of(operand(*conv, 0)).shape.size());
-    const int64_t axis = attribute(affine, "channel_axis").as_int();
-    if ((axis < 0 ? axis + rank : axis) != (last ? rank - 1 : 1)) return false;
-    const Tensor *weight = constant(operand(*conv, 1)), *scale = constant(operand(affine, 1)),
-                 *shift = constant(operand(affine, 2));
-    const ValueId bias_id = operand(*conv, 2);
-    const Tensor* bias = bias_id == kNoValue ? nullptr : constant(bias_id);
-    if (!weight || !scale || !shift || (bias_id != kNoValue && !bias)) return false;
+    const auto tensor = [&](const char* name) { return context_.constant(m->value(name)); };
+    const Tensor *weight = tensor("weight"), *bias = tensor("bias"), *scale = tensor("scale"),
+                 *shift = tensor("shift");
     if (weight->dtype() != scale->dtype() || weight->dtype() != shift->dtype()) return false;
     const LayersOff off(kDispatchMask);
-    Instruction fused = *conv;
+    Instruction fused = m->call("convolution");
     fused.results = affine.results;
-    fused.operands[1].ids[0] = add(*weight * along_channels(*scale, weight->rank()));
-    fused.operands[2].ids[0] = add(bias ? *bias * *scale + *shift : *shift);
+    set_operand(fused, "weight", add(*weight * along_channels(*scale, weight->rank())));
+    set_operand(fused, "bias", add(bias ? *bias * *scale + *shift : *shift));
     affine = std::move(fused);
     return true;
   }
@@ -55,7 +60,6 @@ class Folding {
   }
 
  private:
-  const Tensor* constant(ValueId id) const { return constants_[static_cast<size_t>(id)]; }
   ValueId add(const Tensor& t) {
     const ValueId id = program_.add_value({t.dtype(), t.shape(), t.device()});
     fresh_.push_back({id, t});
@@ -63,19 +67,16 @@ class Folding {
   }
 
   Program& program_;
-  const Makers makers_;
-  const std::vector<const Tensor*> constants_;
-  const std::vector<int> uses_;
+  PassContext& context_;
   std::vector<Constant> fresh_;
 };
 
 }  // namespace
 
-bool fold_batch_norm(Program& program) {
+bool fold_batch_norm(Program& program, PassContext& context) {
   bool changed = false;
-  Folding folding(program);
-  for (Instruction& instruction : program.body.instructions)
-    if (instruction.op->name() == "channel_affine") changed |= folding.fold(instruction);
+  Folding folding(program, context);
+  for (Instruction& instruction : program.body.instructions) changed |= folding.fold(instruction);
   folding.finish();
   return changed;
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kSmall = 64 << 10;  // bytes that a result may always have
 
 int64_t bytes_of(const ValueType& type) {
-  return type.shape.numel().value() * static_cast<int64_t>(size_of(type.dtype));
+  return byte_count(type.shape.numel().value(), type.dtype);
 }
 
 bool can_fold(const Program& program, const Instruction& instruction,
@@ -23,7 +23,7 @@ bool can_fold(const Program& program, const Instruction& instruction,
   if (!is_pure(instruction) || is_update(*instruction.op)) return false;
   if (has_regions(instruction)) return false;  // a loop may take long, or for ever
   if (instruction.op->has(Trait::DataDependent)) return false;
-  if (has_symbolic_attributes(instruction.attributes.args())) return false;
+  if (has_symbolic_attributes(*instruction.op, instruction.attributes.args())) return false;
   bool constant = true;
   int64_t read = 0;
   for_each_operand(instruction, [&](ValueId id) {
@@ -55,7 +55,7 @@ std::optional<Outputs> run_now(const Instruction& instruction,
 
 }  // namespace
 
-bool fold_constants(Program& program) {
+bool fold_constants(Program& program, PassContext&) {
   std::vector<const Tensor*> constants = constant_tensors(program);
   std::vector<Tensor> made;  // what is folded may be folded on
   made.reserve(program.values.size());

@@ -1,288 +1,251 @@
-// Epilogues: what is done to each element of a result as soon as it is made, by the kernel that makes it, so that
+// Epilogues: what is done to each element of a result as soon as it is computed, by the kernel that computes it, so that
 // the result goes to memory once. A call and the ones after it become one call of a fused op, whose decomposition
-// says the same; a kernel that has no such epilogue leaves it to that. Rounding changes.
+// says the same; a kernel that has no such epilogue leaves it to that. Rounding changes. The records say which ops have
+// epilogues, of which steps, and which calls can be a step (`epilogue`).
 #include <algorithm>
-#include <optional>
 
-#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/match.h"
 #include "oar/compiler/passes/pass.h"
-#include "oar/ops/families/activated.h"
 
 namespace oar {
 namespace {
 
 constexpr int64_t kMostLookedAt = 16 << 10;  // elements of a constant that may be one number
 
+// The steps that were found, by the names of the fused op's parameters.
+struct Steps {
+  std::vector<std::pair<const char*, ValueId>> operands;
+  double factor = 1;
+  std::string activation;
+  ValueId end = kNoValue;     // what they make of the result
+  std::vector<size_t> calls;  // that become part of the one before them, in order
+};
+
 class Fusing {
  public:
-  explicit Fusing(Program& program)
-      : program_(program),
-        readers_(program.values.size()),
-        uses_(count_uses(program)),
-        constants_(constant_tensors(program)),
-        made_(program.values.size(), -1) {
-    std::vector<Instruction>& calls = program.body.instructions;
-    for (size_t i = 0; i < calls.size(); ++i) {
-      for_each_operand(calls[i],
-                       [&](ValueId id) { readers_[static_cast<size_t>(id)].push_back(i); });
-      for (ValueId id : calls[i].results) made_[static_cast<size_t>(id)] = static_cast<int>(i);
-    }
-    gone_.assign(calls.size(), false);
-  }
+  Fusing(Program& program, PassContext& context)
+      : program_(program), context_(context), gone_(program.body.instructions.size(), false) {}
 
   bool run() {
     std::vector<Instruction>& calls = program_.body.instructions;
+    bool changed = false;
     for (size_t i = 0; i < calls.size(); ++i) {
-      if (gone_[i]) continue;
-      if (calls[i].op->name() == "conv") fuse_convolution(i);
-      if (calls[i].op->name() == "linear" || calls[i].op->name() == "matmul") fuse_product(i);
-      if (calls[i].op->name() == "batch_norm_train") fuse_batch_norm(i);
+      const Epilogue& epilogue = calls[i].op->def().epilogue;
+      if (gone_[i] || epilogue.steps[0] == EpilogueStep::None) continue;
+      changed |= *epilogue.fused ? fuse(i) : set_activation(i);
     }
     size_t next = 0;
     std::erase_if(calls, [&](const Instruction&) { return gone_[next++]; });
-    return changed_;
+    return changed;
   }
 
  private:
   Instruction& call(size_t i) { return program_.body.instructions[i]; }
-  // The only call that reads the value, if the program does not give it back.
-  std::optional<size_t> only_reader(ValueId id) const {
-    const auto& readers = readers_[static_cast<size_t>(id)];
-    if (uses_[static_cast<size_t>(id)] != 1 || readers.size() != 1 || gone_[readers[0]])
-      return std::nullopt;
-    return readers[0];
+  const ValueType& type(ValueId id) const { return program_.type_of(id); }
+  // The only call that reads the value, if the program does not return it.
+  std::optional<size_t> only_reader(ValueId id) {
+    const std::optional<size_t> reader = context_.uses().only_reader(id);
+    return reader && !gone_[*reader] ? reader : std::nullopt;
   }
 
-  struct Epilogue {
-    ValueId scale = kNoValue, shift = kNoValue, residual = kNoValue;  // scale: of channels
-    ValueId bias = kNoValue;                                          // of a product
-    double factor = 1;
-    std::string activation;
-    ValueId end = kNoValue;     // what it makes of the result
-    std::vector<size_t> calls;  // that become part of the one in front, in order
-  };
+  // ---- steps that a fused op does
 
-  // The next call becomes part of the epilogue, if takes(call) agrees.
-  template <class F>
-  void step(Epilogue& e, F&& takes) {
-    const std::optional<size_t> reader = only_reader(e.end);
-    if (!reader || !takes(call(*reader))) return;
-    e.calls.push_back(*reader);
-    e.end = call(*reader).results[0];
-  }
-  // The fused call stands where its last part stood: what the others read is there by then.
-  void replace(size_t at, const Epilogue& e, Instruction fused) {
-    call(e.calls.back()) = std::move(fused);
-    gone_[at] = true;
-    for (size_t i : e.calls) gone_[i] = i != e.calls.back();
-    changed_ = true;
-  }
-
-  // ---- convolutions: a scale and shift of channels, an addition, an activation
-
-  void fuse_convolution(size_t at) {
-    Epilogue e{.end = call(at).results[0]};
-    step(e, [&](const Instruction& next) { return takes_affine(call(at), next, e); });
-    step(e, [&](const Instruction& next) { return takes_residual(at, next, e); });
-    step(e, [&](const Instruction& next) { return takes_activation(next, e); });
-    if (!e.calls.empty()) replace(at, e, fused_convolution(call(at), e));
-  }
-
-  bool takes_affine(const Instruction& conv, const Instruction& next, Epilogue& e) const {
-    if (next.op->name() != "channel_affine") return false;
-    const auto rank = static_cast<int64_t>(program_.type_of(conv.results[0]).shape.size());
-    const int64_t axis = attribute(next, "channel_axis").as_int();
-    const bool last = attribute(conv, "channels_last").as_bool();
-    if ((axis < 0 ? axis + rank : axis) != (last ? rank - 1 : 1)) return false;
-    e.scale = operand(next, 1);
-    e.shift = operand(next, 2);
-    return true;
-  }
-  // What the other operand of a sum or product with the epilogue's end is; none where it is another call.
-  std::optional<ValueId> other_operand(const Instruction& next, std::string_view op,
-                                       const Epilogue& e) const {
-    if (next.op->name() != op || operand(next, 0) == operand(next, 1)) return std::nullopt;
-    return operand(next, operand(next, 0) == e.end ? 1 : 0);
-  }
-  const Instruction* broadcast(ValueId id) const {
-    const int maker = made_[static_cast<size_t>(id)];
-    if (maker < 0) return nullptr;
-    const Instruction& call = program_.body.instructions[static_cast<size_t>(maker)];
-    return call.op->name() == "broadcast_to" ? &call : nullptr;
-  }
-  // One that is made after the call would make it wait, and keep what it reads in memory.
-  bool takes_residual(size_t at, const Instruction& next, Epilogue& e) const {
-    const std::optional<ValueId> other = other_operand(next, "add", e);
-    if (other && made_[static_cast<size_t>(*other)] > static_cast<int>(at)) return false;
-    // A number per channel or for all: its broadcast view would be read like an image.
-    if (!other || !(program_.type_of(*other) == program_.type_of(e.end)) || broadcast(*other))
+  bool fuse(size_t at) {
+    const Epilogue& epilogue = call(at).op->def().epilogue;
+    const Op& fused = get_op(epilogue.fused);
+    if (!fused.accepts(type(call(at).results[0]).dtype)) return false;
+    if (epilogue.accepts && !epilogue.accepts(meta_arguments(program_, call(at)).args()))
       return false;
-    e.residual = *other;
-    return true;
-  }
-  static bool takes_activation(const Instruction& next, Epilogue& e) {
-    const std::span<const char* const> known = activation_names();
-    if (std::find(known.begin(), known.end(), next.op->name()) == known.end()) return false;
-    e.activation = next.op->name();
-    return true;
-  }
-
-  // A call of the op with values and attributes in the order of its schema.
-  struct Building {
-    Instruction made;
-    Building(const char* op, const Instruction& from, ValueId result) {
-      made.op = &get_op(op);
-      made.location = from.location;
-      made.called = from.called;
-      made.results = {result};
+    Steps steps{.end = call(at).results[0]};
+    for (EpilogueStep step : epilogue.steps) {
+      const std::optional<size_t> reader = only_reader(steps.end);
+      if (!reader || !is_step(step, at, call(*reader), steps)) continue;
+      steps.calls.push_back(*reader);
+      steps.end = call(*reader).results[0];
     }
-    void values(std::initializer_list<ValueId> ids) {
-      for (ValueId id : ids) {
-        made.operands.push_back({Operand::One, {id}});
-        made.attributes.push(Value());
-      }
-    }
-    void set(const Value& value) {
-      made.operands.push_back({});
-      made.attributes.push(value);
-    }
-  };
-
-  static Instruction fused_convolution(const Instruction& conv, const Epilogue& e) {
-    Building b("conv_fused", conv, e.end);
-    b.values({operand(conv, 0), operand(conv, 1), operand(conv, 2), e.scale, e.shift, e.residual});
-    for (const char* name : {"stride", "padding", "dilation", "groups", "channels_last"})
-      b.set(attribute(conv, name));
-    b.set(Value(std::string_view(e.activation)));
-    return std::move(b.made);
-  }
-
-  // ---- products: a bias, a factor, an addition, an activation
-
-  void fuse_product(size_t at) {
-    const bool linear = call(at).op->name() == "linear";
-    const ValueType& type = program_.type_of(call(at).results[0]);
-    if (!is_floating(type.dtype) || program_.type_of(operand(call(at), 1)).shape.size() < 2) return;
-    Epilogue e{.end = call(at).results[0]};
-    if (linear) e.bias = operand(call(at), 2);
-    if (e.bias != kNoValue && !is_row_of(e.bias, type)) return;
-    if (e.bias == kNoValue) step(e, [&](const Instruction& next) { return takes_bias(next, e); });
-    step(e, [&](const Instruction& next) { return takes_factor(next, e); });
-    step(e, [&](const Instruction& next) { return takes_residual(at, next, e); });
-    // Other activations take as long there as alone, and round otherwise.
-    step(e, [&](const Instruction& next) {
-      return next.op->name() == "relu" && takes_activation(next, e);
-    });
-    if (!e.calls.empty()) replace(at, e, fused_product(call(at), e));
-  }
-  // A number for each column.
-  bool is_row_of(ValueId id, const ValueType& type) const {
-    const ValueType& row = program_.type_of(id);
-    return row.dtype == type.dtype && row.shape.size() == 1 && row.shape[0] == type.shape.back();
-  }
-  bool takes_bias(const Instruction& next, Epilogue& e) const {
-    const std::optional<ValueId> other = other_operand(next, "add", e);
-    const Instruction* spread = other ? broadcast(*other) : nullptr;
-    if (!spread || !is_row_of(operand(*spread, 0), program_.type_of(e.end))) return false;
-    e.bias = operand(*spread, 0);
+    if (steps.calls.empty()) return false;
+    // The fused call stands where its last part stood: what the others read is computed by then.
+    const size_t last = steps.calls.back();
+    call(last) = fused_call(fused, call(at), steps);
+    gone_[at] = true;
+    for (size_t i : steps.calls) gone_[i] = i != last;
     return true;
   }
-  bool takes_factor(const Instruction& next, Epilogue& e) const {
-    const std::optional<ValueId> other = other_operand(next, "multiply", e);
-    const std::optional<double> factor = other ? number_of(*other) : std::nullopt;
-    if (!factor) return false;
-    e.factor = *factor;
+
+  bool is_step(EpilogueStep step, size_t at, const Instruction& next, Steps& steps) {
+    switch (step) {
+      case EpilogueStep::ScaleShift:
+        return is_scale_shift(call(at), next, steps);
+      case EpilogueStep::Bias:
+        return is_bias(call(at), next, steps);
+      case EpilogueStep::Factor:
+        return is_factor(next, steps);
+      case EpilogueStep::Residual:
+        return is_residual(at, next, steps);
+      case EpilogueStep::Activation:
+        steps.activation = activation(call(at), next);
+        return !steps.activation.empty();
+      case EpilogueStep::None:
+        break;
+    }
+    return false;
+  }
+
+  bool is_scale_shift(const Instruction& producer, const Instruction& next, Steps& steps) {
+    static const Pattern scaled = patterns::call(patterns::has_role(EpilogueRole::ScaleShift))
+                                      .operand("scale", patterns::any().as("scale"))
+                                      .operand("shift", patterns::any().as("shift"));
+    const std::optional<Match> m = match(scaled, next, context_);
+    if (!m || channel_axis(program_, next) != channel_axis(program_, producer)) return false;
+    steps.operands.emplace_back("scale", m->value("scale"));
+    steps.operands.emplace_back("shift", m->value("shift"));
     return true;
   }
-  // The number that all elements of a constant are.
-  std::optional<double> number_of(ValueId id) const {
-    if (const Instruction* spread = broadcast(id)) id = operand(*spread, 0);
-    const Tensor* t = constants_[static_cast<size_t>(id)];
-    if (!t || !t->is_dense() || !t->device().is_cpu() || (*t)->numel == 0 ||
-        (*t)->numel > kMostLookedAt)
-      return std::nullopt;
-    const std::vector<double> values = t->to_vector<double>();
-    const bool same =
-        std::all_of(values.begin(), values.end(), [&](double v) { return v == values.front(); });
-    return same ? std::optional(values.front()) : std::nullopt;
+
+  // A sum or product with the value that the steps have come to; captures the other operand.
+  static Pattern with_end(EpilogueRole role, const Steps& steps, const Pattern& other) {
+    return patterns::call(patterns::has_role(role))
+        .either_order(patterns::this_value(steps.end), other);
+  }
+  static const Pattern& spread() {
+    static const Pattern pattern = patterns::call(patterns::has_role(EpilogueRole::Spread))
+                                       .operand("x", patterns::any().as("row"));
+    return pattern;
   }
 
-  static Instruction fused_product(const Instruction& product, const Epilogue& e) {
-    const bool linear = product.op->name() == "linear";
-    Building b("matmul_fused", product, e.end);
-    b.values({operand(product, 0), operand(product, 1), e.bias, e.residual});
-    for (const char* name : {"transpose_x", "transpose_y"})
-      b.set(linear ? Value(false) : attribute(product, name));
-    b.set(Value(e.factor));
-    b.set(Value(std::string_view(e.activation)));
-    b.set(Value(linear));
-    return std::move(b.made);
+  // A number for each column, unless the call has them already.
+  bool is_bias(const Instruction& producer, const Instruction& next, Steps& steps) {
+    if (has_parameter(producer, "bias") && operand(producer, "bias") != kNoValue) return false;
+    const std::optional<Match> m =
+        match(with_end(EpilogueRole::Sum, steps, spread()), next, context_);
+    if (!m) return false;
+    const ValueType &row = type(m->value("row")), &out = type(steps.end);
+    if (row.dtype != out.dtype || row.shape.size() != 1 || !(row.shape[0] == out.shape.back()))
+      return false;
+    steps.operands.emplace_back("bias", m->value("row"));
+    return true;
   }
 
-  // ---- batch norm in training: a relu after it, and before its derivative
+  bool is_factor(const Instruction& next, Steps& steps) {
+    const std::optional<Match> m =
+        match(with_end(EpilogueRole::Product, steps, patterns::any().as("factor")), next, context_);
+    const std::optional<double> factor =
+        m ? context_.constant_number(m->value("factor"), kMostLookedAt) : std::nullopt;
+    if (factor) steps.factor = *factor;
+    return factor.has_value();
+  }
 
-  void fuse_batch_norm(size_t at) {
-    if (attribute(call(at), "relu").as_bool()) return;
-    const ValueId plain = call(at).results[0];
-    const std::optional<size_t> relu = only_reader(plain);
-    if (!relu || call(*relu).op->name() != "relu") return;
-    const ValueId out = call(*relu).results[0];
-    const std::optional<Pair> backward = derivative_of(call(at), out);
-    if (!backward && readers_of_op(out, "relu_grad") > 0) return;
-    set(call(at), "relu", Value(true));
-    call(at).results[0] = out;
-    gone_[*relu] = true;
+  bool is_residual(size_t at, const Instruction& next, Steps& steps) {
+    const std::optional<Match> m =
+        match(with_end(EpilogueRole::Sum, steps, patterns::any().as("residual")), next, context_);
+    if (!m) return false;
+    const ValueId residual = m->value("residual");
+    // One that is computed after the call would make it wait, and keep what it reads in memory.
+    if (context_.lives().begin(residual) > static_cast<int>(at)) return false;
+    // A number per channel or for all: its broadcast view would be read like an image.
+    if (!(type(residual) == type(steps.end)) || match(spread(), residual, context_)) return false;
+    steps.operands.emplace_back("residual", residual);
+    return true;
+  }
+
+  // The name of the activation that the call is, among those that the producer knows.
+  static std::string activation(const Instruction& producer, const Instruction& next) {
+    const auto known = producer.op->def().epilogue.activations;
+    const bool is_known = std::any_of(known.begin(), known.end(),
+                                      [&](const char* name) { return next.op->name() == name; });
+    return is_known ? next.op->name() : std::string();
+  }
+
+  static Instruction fused_call(const Op& fused, const Instruction& producer, const Steps& steps) {
+    NewCall made(fused, producer);
+    const std::vector<Parameter>& own = producer.op->schema().parameters;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (own[i]
+              .is_tensor())  // operands by their places: what one op calls y, the other calls weight
+        made.operand(fused.schema().parameters[i].name, operand(producer, i));
+      else
+        made.attribute(own[i].name, producer.attributes[i]);
+    }
+    for (const auto& [name, value] : steps.operands) made.operand(name, value);
+    if (steps.factor != 1) made.attribute("scale", Value(steps.factor));
+    if (!steps.activation.empty())
+      made.attribute("activation", Value(std::string_view(steps.activation)));
+    const char* flag = producer.op->def().epilogue.sets;
+    if (*flag) made.attribute(flag, Value(true));
+    return made.result(steps.end).take();
+  }
+
+  // ---- an activation that the op itself does if an attribute says so, and its gradient undoes
+
+  bool set_activation(size_t at) {
+    Instruction& producer = call(at);
+    const std::optional<size_t> reader = only_reader(producer.results[0]);
+    if (!reader) return false;
+    const std::string name = activation(producer, call(*reader));
+    if (name.empty() || is_set(producer, name)) return false;
+    const ValueId out = call(*reader).results[0];
+    const Op& gradient = get_op(call(*reader).op->def().epilogue.gradient);
+    const std::optional<Backward> backward = backward_of(producer, out, gradient);
+    if (!backward && has_reader(out, gradient)) return false;
+    set_attribute(producer, name, Value(true));
+    producer.results[0] = out;
+    gone_[*reader] = true;
     if (backward) {
-      Instruction &gate = call(backward->gate), &norm = call(backward->norm);
-      norm.operands[4].ids[0] = operand(gate, 1);
-      const Operand& bias = call(at).operands[2];
-      norm.operands[9] = bias;
-      set(norm, "relu", Value(true));
-      gone_[backward->gate] = true;
+      Instruction& of_producer = call(backward->of_producer);
+      set_operand(of_producer, "grad", operand(call(backward->of_activation), "grad"));
+      set_operand(of_producer, "bias", operand(producer, "bias"));
+      set_attribute(of_producer, name, Value(true));
+      gone_[backward->of_activation] = true;
     }
-    changed_ = true;
+    return true;
   }
 
-  struct Pair {
-    size_t gate, norm;
+  struct Backward {
+    size_t of_activation, of_producer;
   };
-  // relu_grad(out, g), read by nothing but the derivative of this batch norm.
-  std::optional<Pair> derivative_of(const Instruction& norm, ValueId out) const {
-    for (size_t gate : readers_[static_cast<size_t>(out)]) {
-      const Instruction& g = program_.body.instructions[gate];
-      if (g.op->name() != "relu_grad" || operand(g, 0) != out || operand(g, 1) == out) continue;
-      const std::optional<size_t> reader = only_reader(g.results[0]);
-      if (!reader) return std::nullopt;
-      const Instruction& d = program_.body.instructions[*reader];
-      if (d.op->name() != "batch_norm_train_grad" || operand(d, 4) != g.results[0] ||
-          operand(d, 0) != operand(norm, 0) || operand(d, 2) != norm.results[1] ||
-          operand(d, 3) != norm.results[2])
+  // The activation's gradient, read by nothing but the gradient of this producer.
+  std::optional<Backward> backward_of(const Instruction& producer, ValueId out,
+                                      const Op& gradient) {
+    const Pattern of_activation = patterns::call(patterns::is_op(gradient))
+                                      .operand("out", patterns::this_value(out))
+                                      .operand("grad", patterns::any().as("grad"));
+    for (size_t i : context_.uses().readers(out)) {
+      const std::optional<Match> m = match(of_activation, call(i), context_);
+      if (!m || m->value("grad") == out) continue;
+      const std::optional<size_t> reader = only_reader(call(i).results[0]);
+      if (!reader || !is_gradient_of(producer, call(*reader), call(i).results[0]))
         return std::nullopt;
-      return Pair{gate, *reader};
+      return Backward{i, *reader};
     }
     return std::nullopt;
   }
-  size_t readers_of_op(ValueId id, std::string_view op) const {
-    const auto& readers = readers_[static_cast<size_t>(id)];
-    return static_cast<size_t>(std::count_if(readers.begin(), readers.end(), [&](size_t i) {
-      return program_.body.instructions[i].op->name() == op;
-    }));
+  // Does it read what the producer read and computed, under the same names?
+  static bool is_gradient_of(const Instruction& producer, const Instruction& gradient,
+                             ValueId grad) {
+    if (gradient.op->name() != producer.op->def().epilogue.gradient) return false;
+    if (operand(gradient, "grad") != grad) return false;
+    for (const Parameter& p : gradient.op->schema().parameters) {
+      if (!p.is_tensor() || operand(gradient, p.name) == kNoValue) continue;
+      const ValueId made = result_named(producer, p.name);
+      const ValueId read = has_parameter(producer, p.name) ? operand(producer, p.name) : made;
+      if (read != kNoValue && operand(gradient, p.name) != read) return false;
+    }
+    return true;
   }
-  static void set(Instruction& call, std::string_view name, const Value& value) {
-    call.attributes.set(static_cast<size_t>(call.op->schema().index_of(name)), value);
+  bool has_reader(ValueId id, const Op& op) {
+    const std::span<const size_t> readers = context_.uses().readers(id);
+    return std::any_of(readers.begin(), readers.end(), [&](size_t i) { return call(i).op == &op; });
   }
 
   Program& program_;
-  std::vector<std::vector<size_t>> readers_;
-  const std::vector<int> uses_;
-  const std::vector<const Tensor*> constants_;
-  std::vector<int> made_;  // by value: the call that makes it
+  PassContext& context_;
   std::vector<bool> gone_;
-  bool changed_ = false;
 };
 
 }  // namespace
 
-bool fuse_epilogues(Program& program) { return Fusing(program).run(); }
+bool fuse_epilogues(Program& program, PassContext& context) {
+  return Fusing(program, context).run();
+}
 
 }  // namespace oar

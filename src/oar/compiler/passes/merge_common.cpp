@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/print.h"
 #include "oar/ir/region.h"
@@ -25,7 +25,7 @@ constexpr int64_t kSmallConstant = 4096;  // bytes: larger ones are seldom equal
 void merge_constants(Program& program, Aliases& aliases) {
   std::unordered_map<std::string, ValueId> seen;
   for (const Constant& c : program.constants) {
-    const auto bytes = static_cast<size_t>(c.tensor->numel) * size_of(c.tensor.dtype());
+    const auto bytes = static_cast<size_t>(byte_count(c.tensor->numel, c.tensor.dtype()));
     if (!c.tensor.is_dense() || !c.tensor.device().is_cpu() || !c.tensor.is_contiguous() ||
         bytes > kSmallConstant)
       continue;
@@ -38,10 +38,10 @@ void merge_constants(Program& program, Aliases& aliases) {
 
 }  // namespace
 
-bool merge_common(Program& program) {
+bool merge_common(Program& program, PassContext& context) {
   Aliases aliases(program);
   merge_constants(program, aliases);
-  const std::vector<bool> given = given_back(program);
+  const Uses& uses = context.uses();
   std::unordered_map<std::string, const Instruction*> seen;
   std::vector<Instruction>& instructions = program.body.instructions;
   std::vector<bool> merged(instructions.size(), false);
@@ -52,7 +52,7 @@ bool merge_common(Program& program) {
     const auto [it, fresh] = seen.emplace(key_of(instruction), &instruction);
     if (fresh) continue;
     // Two results of the program stay two tensors: the caller may write one of them.
-    const auto is_given = [&](ValueId id) { return given[static_cast<size_t>(id)]; };
+    const auto is_given = [&](ValueId id) { return uses.is_returned(id); };
     if (std::any_of(instruction.results.begin(), instruction.results.end(), is_given)) continue;
     merged[i] = true;
     for (size_t k = 0; k < instruction.results.size(); ++k)

@@ -1,4 +1,4 @@
-// Passes: rewriting programs into equal ones that run faster.
+// Passes: rewriting programs into equal ones that run faster. docs/adding-a-pass.md shows how to add one.
 #pragma once
 
 #include <span>
@@ -6,6 +6,8 @@
 #include "oar/ir/program.h"
 
 namespace oar {
+
+class PassContext;
 
 enum class PassUse : uint8_t {
   Always,     // exact: what a program computes stays, to the bit
@@ -18,7 +20,7 @@ enum class PassUse : uint8_t {
 struct Pass {
   const char* name;
   const char* brief;
-  bool (*run)(Program& program);  // returns whether it changed anything
+  bool (*run)(Program& program, PassContext& context);  // returns whether it changed anything
   PassUse use = PassUse::Always;
 };
 
@@ -26,9 +28,15 @@ struct Pass {
 std::span<const Pass> passes();
 const Pass& pass_named(std::string_view name);
 
+// Runs one pass, unless the options leave it out, and verifies what it has changed. Returns whether it changed anything.
+bool run_pass(const Pass& pass, Program& program, PassContext& context);
+bool run_pass(const Pass& pass, Program& program);
+
 // Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave
-// out. Answers whether anything changed.
+// out. Returns whether anything changed.
 bool optimise(Program& program);
+// … of a program inside another one, which knows its open sizes.
+bool optimise_region(Program& program);
 
 // For a program that is to run: the passes for the kernels at hand, then the exact ones. A program that has been
 // through it is not changed again.
@@ -45,16 +53,19 @@ void expand_for_kernels(Program& program);
 void prepare_cut(Program& program);
 
 // One each; the file of the pass says what it does.
-bool canonicalise(Program& program);
-bool fold_constants(Program& program);
-bool merge_common(Program& program);
+bool canonicalise(Program& program, PassContext& context);
+bool fold_constants(Program& program, PassContext& context);
+bool merge_common(Program& program, PassContext& context);
+bool remove_dead(Program& program, PassContext& context);
+bool fold_batch_norm(Program& program, PassContext& context);
+bool simplify_regions(Program& program, PassContext& context);
+bool drop_traces(Program& program, PassContext& context);
+bool choose_layout(Program& program, PassContext& context);
+bool fuse_epilogues(Program& program, PassContext& context);
+bool recompute(Program& program, PassContext& context);
+bool expand(Program& program, PassContext& context);
+
+// Without a context: it needs none.
 bool remove_dead(Program& program);
-bool fold_batch_norm(Program& program);
-bool simplify_regions(Program& program);
-bool drop_traces(Program& program);
-bool choose_layout(Program& program);
-bool fuse_epilogues(Program& program);
-bool recompute(Program& program);
-bool expand(Program& program);
 
 }  // namespace oar

@@ -3,6 +3,7 @@
 
 #include "oar/base/flags.h"
 #include "oar/base/string_util.h"
+#include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
@@ -12,8 +13,7 @@
 namespace oar {
 namespace {
 
-// Constants are folded before calls are compared, so that equal constants meet; what both leave
-// behind is removed last.
+// Constants are folded before calls are compared, so that equal constants meet; what both leave over is removed last.
 constexpr Pass kPasses[] = {
     {"canonicalise", "one form for calls that say the same; calls that change nothing go",
      canonicalise},
@@ -40,42 +40,59 @@ constexpr Pass kPasses[] = {
 // Every pass leaves fewer or simpler calls, so few rounds do; the bound is for a pass that errs.
 constexpr int kMostRounds = 8;
 
-bool is_off(std::string_view name) {
-  const std::string off = flag<std::string>("passes_off");
-  for (std::string_view word : split(off, ','))
-    if (trim(word) == name || trim(word) == "all") return true;
-  return false;
+bool run_rounds(Program& program, PassUse also, PassContext& context) {
+  const LaunchNow now;  // constants are looked at
+  bool changed = true, any = false;
+  for (int round = 0; changed && round < kMostRounds; ++round) {
+    changed = false;
+    for (const Pass& pass : kPasses)
+      if (pass.use == PassUse::Always || pass.use == also)
+        changed |= run_pass(pass, program, context);
+    any |= changed;
+  }
+  return any;
 }
 
-bool run_pass(const Pass& pass, Program& program) {
-  if (is_off(pass.name)) return false;
+bool run_rounds(Program& program, PassUse also) {
+  PassContext context(program);
+  return run_rounds(program, also, context);
+}
+
+void run_once(Program& program, PassUse use) {
+  PassContext context(program);
+  for (const Pass& pass : kPasses)
+    if (pass.use == use) run_pass(pass, program, context);
+}
+
+}  // namespace
+
+std::span<const Pass> passes() { return kPasses; }
+
+bool run_pass(const Pass& pass, Program& program, PassContext& context) {
+  if (context.options.is_off(pass.name)) return false;
   const auto begin = std::chrono::steady_clock::now();
-  const bool changed = pass.run(program);
-  if (changed) program.renumber();
+  const bool changed = pass.run(program, context);
+  if (changed) {
+    program.renumber();
+    context.changed();
+  }
   if (tracing(Trace::Passes)) {
     const std::chrono::duration<double, std::micro> taken =
         std::chrono::steady_clock::now() - begin;
     std::fprintf(stderr, "passes: %s: %s (%.0f us): %s\n", program.name.c_str(), pass.name,
                  taken.count(), changed ? to_text(program).c_str() : "nothing changed");
   }
+  if (changed && context.options.verify)
+    check_verified(program, ErrorKind::Internal,
+                   format("the program {} after the pass {}", program.name, pass.name),
+                   context.kind);
   return changed;
 }
 
-bool run_rounds(Program& program, PassUse also) {
-  const LaunchNow now;  // constants are looked at
-  bool changed = true, any = false;
-  for (int round = 0; changed && round < kMostRounds; ++round) {
-    changed = false;
-    for (const Pass& pass : kPasses)
-      if (pass.use == PassUse::Always || pass.use == also) changed |= run_pass(pass, program);
-    any |= changed;
-  }
-  return any;
+bool run_pass(const Pass& pass, Program& program) {
+  PassContext context(program);
+  return run_pass(pass, program, context);
 }
-
-}  // namespace
-
-std::span<const Pass> passes() { return kPasses; }
 
 const Pass& pass_named(std::string_view name) {
   std::vector<std::string_view> names;
@@ -89,14 +106,13 @@ const Pass& pass_named(std::string_view name) {
 
 bool optimise(Program& program) { return run_rounds(program, PassUse::Always); }
 
-void tune(Program& program) { run_rounds(program, PassUse::Running); }
-
-namespace {
-void run_once(Program& program, PassUse use) {
-  for (const Pass& pass : kPasses)
-    if (pass.use == use) run_pass(pass, program);
+bool optimise_region(Program& program) {
+  PassContext context(program);
+  context.kind = ProgramKind::Region;
+  return run_rounds(program, PassUse::Always, context);
 }
-}  // namespace
+
+void tune(Program& program) { run_rounds(program, PassUse::Running); }
 
 void prepare_cut(Program& program) { run_once(program, PassUse::Cutting); }
 void expand_for_kernels(Program& program) { run_once(program, PassUse::Lowering); }

@@ -3,8 +3,8 @@
 // front of its first reader there. Nothing random is, and no bit changes.
 #include <algorithm>
 
-#include "oar/base/flags.h"
 #include "oar/compiler/passes/backward.h"
+#include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 
 namespace oar {
@@ -17,7 +17,7 @@ int64_t elements(const Program& program, ValueId id) {
 }
 
 int64_t bytes_of(const Program& program, ValueId id) {
-  return elements(program, id) * static_cast<int64_t>(size_of(program.type_of(id).dtype));
+  return byte_count(elements(program, id), program.type_of(id).dtype);
 }
 
 constexpr int kDeepest = 16;  // calls in a row that are made again for one
@@ -28,18 +28,12 @@ bool is_cheap(const Op& op) {
          !op.has(Trait::DataDependent) && !is_update(op);
 }
 
-int64_t work_of(const Program& program, const Instruction& call) {
-  int64_t work = 1;
-  for_each_operand(call, [&](ValueId id) { work += elements(program, id); });
-  for (ValueId id : call.results) work += elements(program, id);
-  return call.op->has(Trait::Elementwise) ? work : 4 * work;
-}
-
 // Which calls run again: those that save the most bytes for their work first.
 class Choosing {
  public:
-  explicit Choosing(const Program& program)
+  Choosing(const Program& program, PassContext& context)
       : program_(program),
+        context_(context),
         late_(depends_on_backward(program)),
         again(program.body.instructions.size(), false) {
     for (ValueId id : program.outputs)
@@ -116,8 +110,7 @@ class Choosing {
       for (ValueId id : calls[i].results)
         if (is_kept[static_cast<size_t>(id)]) bytes += bytes_of(program_, id);
       if (bytes == 0) continue;
-      found.emplace_back(
-          static_cast<double>(bytes) / static_cast<double>(work_of(program_, calls[i])), i);
+      found.emplace_back(static_cast<double>(bytes) / context_.cost(calls[i]), i);
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -127,6 +120,7 @@ class Choosing {
   }
 
   const Program& program_;
+  PassContext& context_;
   const std::vector<bool> late_;
   std::vector<ValueId> gradients_;
   std::vector<ValueId> values_;  // that are kept
@@ -227,10 +221,10 @@ class Copying {
 
 }  // namespace
 
-bool recompute(Program& program) {
-  const int64_t most = int64_t{flag<int>("backward_memory_mb")} << 20;
+bool recompute(Program& program, PassContext& context) {
+  const int64_t most = context.options.backward_bytes;
   if (most == 0) return false;
-  Choosing choosing(program);
+  Choosing choosing(program, context);
   choosing.run(most);
   const std::vector<bool>& again = choosing.again;
   if (std::none_of(again.begin(), again.end(), [](bool chosen) { return chosen; })) return false;

@@ -18,12 +18,7 @@ void add_symbols(Dims dims, std::unordered_set<int64_t>& to) {
 
 // The open sizes that the call's attributes name.
 void add_named(const Instruction& call, std::unordered_set<int64_t>& to) {
-  for (const Value& v : call.attributes.args()) {
-    if (v.tag == OAR_TAG_INT) add_symbols({{Dim::from_word(v.integer)}}, to);
-    if (v.tag == OAR_TAG_INTS) add_symbols(v.as_dim_list(), to);
-    for_each_program(Args(&v, 1),
-                     [&](const Closure& c) { add_symbols(program_of(c).symbols, to); });
-  }
+  for_each_size(*call.op, call.attributes.args(), [&](Dim d) { add_symbols({{d}}, to); });
 }
 
 // Does a run learn one of these sizes from the call's results?
@@ -66,5 +61,7 @@ bool remove_dead(Program& program) {
                 [&](const Constant& c) { return !needed[static_cast<size_t>(c.value)]; });
   return instructions.size() + program.constants.size() != before;
 }
+
+bool remove_dead(Program& program, PassContext&) { return remove_dead(program); }
 
 }  // namespace oar

@@ -2,21 +2,26 @@
 // of its branch; results of a switch that nobody reads, and operands that no region reads, go.
 #include <algorithm>
 
-#include "oar/base/flags.h"
-#include "oar/compiler/passes/edit.h"
+#include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/region.h"
 
 namespace oar {
 namespace {
 
-bool run_passes_inside(Instruction& call) {
+// Is it a choice among programs, by the operand `index`?
+bool is_switch(const Instruction& call) {
+  const int i = call.op->schema().index_of("branches");
+  return i >= 0 && call.op->schema().parameters[static_cast<size_t>(i)].type == kProgramType;
+}
+
+bool run_passes_inside(Instruction& call, const PassOptions& options) {
   // Once: a program around it comes by in each of its rounds.
-  const bool all = flag<std::string>("passes_off").empty();
+  const bool all = options.off.empty();
   return replace_regions(call, [&](const Region& region) -> ClosurePtr {
     if (region.is_optimised()) return {};
     Program copy = region.program();
-    if (!optimise(copy)) {
+    if (!optimise_region(copy)) {
       if (all) region.mark_optimised();
       return {};
     }
@@ -79,12 +84,12 @@ bool tells_size(const Program& program, const Instruction& call, ValueId result)
   return false;
 }
 
-bool drop_unread_results(const Program& program, Instruction& call, const std::vector<int>& uses) {
-  if (call.op->name() != "switch_case" || call.results.empty()) return false;
+bool drop_unread_results(const Program& program, Instruction& call, const Uses& uses) {
+  if (!is_switch(call) || call.results.empty()) return false;
   std::vector<bool> kept;
   const size_t made = as_programs(attribute(call, "branches"))[0]->outputs().size();
   for (size_t i = 0; i < call.results.size(); ++i)  // after what branches make, the trace
-    kept.push_back(i >= made || uses[static_cast<size_t>(call.results[i])] > 0 ||
+    kept.push_back(i >= made || uses.count(call.results[i]) > 0 ||
                    tells_size(program, call, call.results[i]));
   if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
   if (std::none_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;  // dead
@@ -97,12 +102,10 @@ bool drop_unread_results(const Program& program, Instruction& call, const std::v
 }
 
 // The branch that a constant index names; none where a run decides.
-const Program* known_branch(const Program& program, const Instruction& call,
-                            const std::vector<const Tensor*>& constants) {
-  constexpr size_t kRandom = 4;
-  if (call.op->name() != "switch_case" || attribute(call, "trace").as_bool()) return nullptr;
-  if (operand(call, kRandom) != kNoValue) return nullptr;  // numbers from elsewhere
-  const Tensor* index = constants[static_cast<size_t>(operand(call, 0))];
+const Program* known_branch(const Program& program, const Instruction& call, PassContext& context) {
+  if (!is_switch(call) || is_set(call, "trace")) return nullptr;
+  if (operand(call, "random") != kNoValue) return nullptr;  // numbers from elsewhere
+  const Tensor* index = context.constant(operand(call, "index"));
   if (!index || !index->is_dense() || !index->device().is_cpu()) return nullptr;
   const ClosureList branches = as_programs(attribute(call, "branches"));
   const auto last = static_cast<int64_t>(branches.size()) - 1;
@@ -125,7 +128,8 @@ void inline_region(Program& program, const Instruction& call, const Program& inn
     at(id) = program.add_value(inner.type_of(id));
     return at(id);
   };
-  for (size_t i = 0; i < inner.inputs.size(); ++i) at(inner.inputs[i]) = call.operands[1].ids[i];
+  const auto& captured = operands_named(call, "captured");
+  for (size_t i = 0; i < inner.inputs.size(); ++i) at(inner.inputs[i]) = captured[i];
   for (const Constant& c : inner.constants) constants.push_back({define(c.value), c.tensor});
   for (const Instruction& part : inner.body.instructions) {
     Instruction copy = part;
@@ -146,23 +150,17 @@ void inline_region(Program& program, const Instruction& call, const Program& inn
       same.emplace_back(call.results[i], at(id));
       continue;
     }
-    Instruction copy;
-    copy.op = &get_op("assign");
-    copy.operands.push_back({Operand::One, {at(id)}});
-    copy.attributes.push(Value());
-    copy.results.push_back(call.results[i]);
-    into.push_back(std::move(copy));
+    into.push_back(NewCall(get_op("assign"), call.results[i]).operand("x", at(id)).take());
   }
 }
 
-bool inline_known_branches(Program& program) {
-  const std::vector<const Tensor*> constants = constant_tensors(program);
+bool inline_known_branches(Program& program, PassContext& context) {
   std::vector<Instruction> calls;
   std::vector<Constant> fresh;
   std::vector<std::pair<ValueId, ValueId>> same;
   bool any = false;
   for (const Instruction& call : program.body.instructions) {
-    const Program* branch = known_branch(program, call, constants);
+    const Program* branch = known_branch(program, call, context);
     any |= branch != nullptr;
     if (branch)
       inline_region(program, call, *branch, calls, fresh, same);
@@ -181,18 +179,17 @@ bool inline_known_branches(Program& program) {
 
 }  // namespace
 
-bool simplify_regions(Program& program) {
+bool simplify_regions(Program& program, PassContext& context) {
   bool changed = false, any = false;
   for (const Instruction& call : program.body.instructions) any |= has_regions(call);
   if (!any) return false;
-  const std::vector<int> uses = count_uses(program);
   for (Instruction& call : program.body.instructions) {
     if (!has_regions(call)) continue;
-    changed |= drop_unread_results(program, call, uses);
-    changed |= run_passes_inside(call);
+    changed |= drop_unread_results(program, call, context.uses());
+    changed |= run_passes_inside(call, context.options);
     changed |= drop_unread_operands(call);
   }
-  changed |= inline_known_branches(program);
+  changed |= inline_known_branches(program, context);
   return changed;
 }
 

@@ -87,8 +87,8 @@ int32_t Segment::add_place(const Tensor& t, SegmentStorages::Entry& entry) {
     ++made.held;
     if (made.whole < 0) made.whole = index;
     const Tensor& whole = places[static_cast<size_t>(made.whole)].tensor;
-    place.offset = (static_cast<char*>(t->data) - static_cast<char*>(whole->data)) /
-                   static_cast<int64_t>(size_of(t.dtype()));
+    place.offset =
+        (static_cast<char*>(t->data) - static_cast<char*>(whole->data)) * 8 / bits_of(t.dtype());
   }
   words.push_back(entry.memory);
   words.push_back(place.offset);
@@ -145,11 +145,6 @@ void Segment::add(const Op& op, const oar_kernel& kernel, Args args, const Outpu
     }
     call.outputs.push_back(named(t));
   }
-}
-
-bool is_copy(const Op& op) {
-  static const Op& copy_into_op = get_op("copy_into");
-  return &op == &copy_into_op;
 }
 
 bool Segment::can_read(const Tensor& t) const {

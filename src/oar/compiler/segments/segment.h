@@ -108,9 +108,6 @@ class Segment {
   SegmentStorages storages_;
 };
 
-// The write that is nothing but a value: copy_into.
-bool is_copy(const Op& op);
-
 // A segment as a program, kept for the next one of the same structure.
 class SegmentProgram {
  public:

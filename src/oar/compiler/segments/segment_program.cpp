@@ -32,7 +32,7 @@ std::pair<Tensor, int64_t> hull_of(const Tensor& t) {
     (reach < 0 ? low : high) += reach;
   }
   const int64_t size[] = {high - low}, stride[] = {1};
-  char* data = static_cast<char*>(t->data) + low * static_cast<int64_t>(size_of(t.dtype()));
+  char* data = static_cast<char*>(t->data) + byte_offset(low, t.dtype());
   return {Tensor::view_of(t->storage, as_dims(Ints(size, 1)), Ints(stride, 1), data, t.dtype()),
           -low};
 }
@@ -119,7 +119,10 @@ class Building {
   }
 
   void add(const SegmentCall& call) {
-    if (is_copy(*call.op)) return set_value(call.outputs[0], value_of(call.args[1].as_tensor()));
+    if (call.op->stores()) {
+      const auto from = static_cast<size_t>(call.op->copied());
+      return set_value(call.outputs[0], value_of(call.args[from].as_tensor()));
+    }
     Instruction made;
     made.op = call.op->inplace_of() ? call.op->inplace_of() : call.op;
     for (size_t i = 0; i < call.args.size(); ++i) {

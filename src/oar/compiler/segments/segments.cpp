@@ -173,10 +173,10 @@ bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) con
   if (!plain || !writes(op)) return plain;
   // A write to all of a tensor is a new value. Other writes happen now, on memory; so do updates, which
   // gain nothing by waiting.
-  if (!is_copy(op) && !op.inplace_of()) return false;
+  if (!op.stores() && !op.inplace_of()) return false;
   const Tensor& x = args[0].as_tensor();
-  if (is_copy(op)) {
-    const Tensor& value = args[1].as_tensor();
+  if (op.stores()) {
+    const Tensor& value = args[static_cast<size_t>(op.copied())].as_tensor();
     return x.is_contiguous() && value.dtype() == x.dtype() && value.shape() == x.shape() &&
            !overlaps_partially(x, value);
   }
@@ -264,12 +264,12 @@ void SegmentQueue::run(Segment& segment, const char* why) {
   if (!title.empty()) tell(segment, why, program != nullptr);
   g_segments.fetch_add(1, std::memory_order_relaxed);
   if (!program) return make_one_by_one(segment);
-  const RandomState before = generator::state();
+  const generator::Places before;
   try {
     program->run(segment);
     g_programs.fetch_add(1, std::memory_order_relaxed);
   } catch (const Error& error) {
-    if (segment.random) generator::set_state(before);
+    if (segment.random) before.restore();
     if (error.kind() == ErrorKind::Interrupted) {
       lose_interrupted(segment, 0);
       throw;

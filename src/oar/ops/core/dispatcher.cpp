@@ -16,7 +16,33 @@ constexpr int kLayerCount = 16;
 std::array<Layer, kLayerCount> g_layers{};
 
 // Everything from here on sees operands of one shape and dtype.
-constexpr uint32_t kBeforePrepare = kProfile | kAutocast;
+constexpr uint32_t kBeforePrepare = kProfile | kAutocast | kQuantised;
+
+const char* kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::SparseCoo:
+      return "sparse (COO)";
+    case Kind::SparseCsr:
+      return "sparse (CSR)";
+    case Kind::Distributed:
+      return "distributed";
+    default:
+      return "wrapped";
+  }
+}
+
+// Nobody has installed the layer that owns a kind.
+[[noreturn, gnu::cold]] void refuse_kind(const Op& op, Args args, uint32_t flag) {
+  for (size_t i = 0; i < args.size(); ++i)
+    for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) {
+      if (!t.has(flag)) return;
+      const OpScope scope(op.name().c_str());
+      fail(ErrorKind::Unsupported,
+           "{} is a {} tensor, {}, and {} takes no such tensors here.\nhint: Pass a dense tensor.",
+           op.schema().parameters[i].name, kind_name(t.kind()), t.describe(), op.name());
+    });
+  fail(ErrorKind::Internal, "no layer is installed for flag {}", flag);
+}
 
 }  // namespace
 
@@ -47,7 +73,8 @@ Outputs proceed(const Op& op, Args args, uint32_t allowed) {
   }
   if (key == 0) return run_op(op, args);
   const Layer layer = g_layers[static_cast<size_t>(std::countr_zero(first))];
-  internal_check(layer != nullptr, "no layer is installed for flag {}", first);
+  if (!layer) [[unlikely]]
+    refuse_kind(op, args, first);
   return layer(op, args);
 }
 

@@ -2,12 +2,15 @@
 // field with an example.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "oar/base/error.h"
+#include "oar/ops/core/canonical.h"
 #include "oar/ops/core/samples.h"
 #include "oar/ops/core/schema.h"
 #include "oar/ops/sharding/plan.h"
@@ -133,6 +136,26 @@ class Made : public Outputs {
   explicit Made(Outputs outputs) : Outputs(std::move(outputs)) {}
 };
 
+// The work of a call, by sizes; symbolic sizes count as their hints.
+struct Cost {
+  double flops = 0;     // every kind of arithmetic on one element
+  double bytes = -1;    // read and written; below 0: all operands and results, once each
+  double products = 0;  // those of the flops in sums of products: devices do them at full rate
+  static Cost of_products(double flops) { return {.flops = flops, .products = flops}; }
+};
+
+// A cost rule's context: the arguments and the results, of which only shapes and dtypes are read.
+struct CostCall {
+  Args args;
+  TensorList results;
+};
+
+// Of a result that is zeros but for some rows: the operands that hold the numbers and the slices of these rows.
+struct RowsSpec {
+  size_t numbers = 0, slices = 0;
+  bool as_given = true;  // else the slices need work before they are the rows
+};
+
 using InferRule = Rule<Metas, Args>;
 using ViewRule = Rule<std::optional<ViewSpec>, Args>;
 using MakeRule = Rule<Made, Args>;
@@ -141,6 +164,11 @@ using JvpRule = Rule<Made, JvpCall>;
 using BatchRule = Rule<Made, BatchCall>;
 using PlanRule = Rule<void, PlanCall>;
 using LocaliseRule = Rule<void, PieceCall>;
+using CanonicalRule = Rule<void, CanonicalCall>;
+using AcceptRule = Rule<bool, Args>;
+using CostRule = Rule<Cost, CostCall>;
+using RowsRule = Rule<std::optional<RowsSpec>, Args>;
+using OrderRule = Rule<bool, Args>;
 
 // What the dispatcher, the compiler and the tests may conclude about an op.
 enum class Trait : uint32_t {
@@ -160,6 +188,13 @@ enum class Trait : uint32_t {
   SelectedRows = 1u << 12,  // takes selected-rows operands as they are
   Smooth = 1u << 13,        // derivatives of order 3 are tested
   HasInplace = 1u << 14,    // `name_` exists too and writes the first operand
+  // A 0-d operand beside larger ones of its kind does not widen them: float32 * 0-d float64 is float32.
+  Arithmetic = 1u << 15,
+  // Each element of the results is one of the operands', chosen by shapes and attributes alone: concat, flip. Views do that too.
+  Moves = 1u << 16,
+  MayFail = 1u << 17,  // an elementwise op whose kernel can refuse values: integer division by 0
+  BackwardMark = 1u << 18,  // what is computed from its result belongs to the derivative
+  Packed = 1u << 19,        // takes operands that are packed below a byte (int4) as they are
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
@@ -171,11 +206,55 @@ constexpr bool operator&(Trait a, Trait b) {
 // What automatic mixed precision does with the op.
 enum class Amp : uint8_t { Follow, Low, Full };
 
+// How the op works on images [batch, channels, height, width] whose channels are last in memory. The compiler then
+// permutes the image operands and results, and the attributes that speak of their axes: `channels_last`, `channel_axis`
+// and those named here. Elementwise ops need nothing: every operand and result is an image.
+struct ImageLayout {
+  const char* images = "";  // operands that are images: "x residual"; none: the op refuses
+  const char* sizes = "";   // an attribute with the sizes of an image
+  const char* axes = "";    // an attribute with axes of an image
+  // The weight [out_channels, in_channels / groups, …] of a convolution, an operand or a result. Such an op is faster
+  // with the channels last if the weight is large enough, and others follow it.
+  const char* weight = "";
+};
+
+// What a call can be to the product or convolution whose result it reads.
+enum class EpilogueRole : uint8_t {
+  None,
+  Sum,         // x + y: with a bias or a residual
+  Product,     // x * y: with a factor
+  ScaleShift,  // x * scale + shift, per channel
+  Spread,      // repeats x, aligned at the last axes: what a bias passes through
+};
+
+// A step that a product or convolution can do on each element of its result before it is stored.
+enum class EpilogueStep : uint8_t { None, ScaleShift, Bias, Factor, Residual, Activation };
+
+// Which calls the compiler fuses with the call that computes their operand.
+struct Epilogue {
+  EpilogueRole role = EpilogueRole::None;  // as a reader of another op's result
+
+  // As the op whose result is read: the steps it can do, in order, and the op that does them. The first operands of
+  // `fused` are those of this op; attributes and steps have their names (`bias`, `scale`, `shift`, `residual`,
+  // `activation`). No `fused`: the op has a bool attribute for the activation, of the same name.
+  std::array<EpilogueStep, 4> steps{};
+  const char* fused = "";
+  const char* sets = "";                     // a bool attribute of `fused` that stands for this op
+  std::span<const char* const> activations;  // ops that can be its activation
+  AcceptRule accepts;                        // calls of this op that have an epilogue; none: all
+
+  // The op that computes the gradient of this one. `fuse_epilogues` tells it of an activation, too.
+  const char* gradient = "";
+};
+
 struct OpDef {
   const char* schema = nullptr;
   const char* brief = nullptr;
   InferRule infer;  // may be left out where `decompose` is given
   MakeRule decompose;
+  // One element of each result from the elements of the operands in its place: "max(x, 0)"; see ops/core/scalar.h.
+  const char* scalar = nullptr;
+  CostRule cost;  // derived from the scalar body, the traits or `decompose` where left out
   ViewRule view;
   VjpRule vjp;
   // What vjp reads: "x out"; "x:shape" for its shape only; "x>y" for the whole of x if the gradient
@@ -188,6 +267,14 @@ struct OpDef {
   LocaliseRule localise;        // attributes of a piece, where they differ from those of the whole
   // Operands in which the op is linear while the others are fixed: "x y" of a product.
   const char* linear_in = "";
+  // For the compiler's passes.
+  CanonicalRule canonical;  // simplifies a call in a program: x * 1, transpose of transpose
+  const char* fill = "";    // the attribute that every element of the result equals
+  ImageLayout layout;
+  Epilogue epilogue;
+  RowsRule rows;  // where the call asks for a result that is held as selected rows
+  // May a library cut its sums by threads, and so give other bits on another number of them? Yes if left out.
+  OrderRule cuts_sums;
   Trait traits = Trait::None;
   const char* dtypes = "";    // of the first operands: "float complex int bool"; "" is any
   const char* promotes = "";  // names of the operands that share a dtype; "" is all

@@ -1,7 +1,6 @@
 // Broadcast and type promotion, once, before every rule: they become explicit calls of cast and
 // broadcast_to, so that no vjp, sharding rule or kernel has to know of them.
 #include <algorithm>
-#include <array>
 
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/infer.h"
@@ -18,21 +17,12 @@ bool is_weak(const Tensor& t) { return t.has(kWeakScalar); }
 
 int kind_of(DType t) { return is_bool(t) ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3; }
 
-// In arithmetic a 0-d tensor beside larger ones of its kind does not widen them, as in Paddle: float32
-// times a 0-d float64 is float32. In maximum, where and all other ops it does, there too.
-bool is_arithmetic(const Op& op) {
-  static const std::array<const Op*, 10> ops = {
-      &get_op("add"),       &get_op("subtract"), &get_op("multiply"),  &get_op("divide"),
-      &get_op("remainder"), &get_op("mod"),      &get_op("floor_mod"), &get_op("pow"),
-      &get_op("hypot"),     &get_op("copysign")};
-  return std::find(ops.begin(), ops.end(), &op) != ops.end();
-}
-
-// The dtype that tensors of some axes and 0-d tensors meet in.
+// The dtype that tensors of some axes and 0-d tensors meet in. In arithmetic a 0-d tensor beside larger ones of its
+// kind does not widen them, in maximum, where and all other ops it does, as in Paddle.
 std::optional<DType> strong_dtype(const Op& op, std::optional<DType> wide,
                                   std::optional<DType> scalar) {
   if (!wide || !scalar) return wide ? wide : scalar;
-  if (kind_of(*wide) == kind_of(*scalar) && is_arithmetic(op)) return wide;
+  if (kind_of(*wide) == kind_of(*scalar) && op.has(Trait::Arithmetic)) return wide;
   return promote(*wide, *scalar);
 }
 

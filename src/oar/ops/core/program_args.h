@@ -10,5 +10,7 @@ namespace oar {
 inline constexpr auto kProgramType = static_cast<ArgType>(static_cast<int>(ArgType::Shape) + 1);
 
 bool takes_programs(const Schema& schema);
+// A list of programs, `program[]`, of which a run takes one.
+bool takes_branches(const Schema& schema);
 
 }  // namespace oar

@@ -81,11 +81,30 @@ Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
                        std::find(promoted.begin(), promoted.end(), p.name) != promoted.end();
     if (p.is_tensor() && named) promotes_ |= 1u << i;
   }
+  if (def_.scalar) copied_ = schema_.index_of(def_.scalar);
+  if (copied_ >= 0 && !schema_.parameters[static_cast<size_t>(copied_)].is_tensor()) copied_ = -1;
   prepares_ = has(Trait::Broadcast) || has(Trait::Promote) || has(Trait::FloatMath);
   if (*def_.dtypes) accepted_dtypes_ = 0;
+  for (int t = 0; t < kDTypeCount; ++t)  // packed ones only by views and where the record says so
+    if (is_packed(static_cast<DType>(t))) {
+      accepted_dtypes_ &= ~(1u << t);
+      if (has(Trait::Packed) || has(Trait::View)) accepted_dtypes_ |= 1u << t;
+    }
   for (const std::string_view word : split(def_.dtypes, ' '))
     for (int t = 0; t < kDTypeCount && !word.empty(); ++t)
       if (detail::kDTypes[t].category == category_letter(word)) accepted_dtypes_ |= 1u << t;
+}
+
+// Parsed when it is first asked for: most programs never ask.
+const ScalarBody* Op::scalar() const {
+  if (const ScalarBody* body = scalar_.load(std::memory_order_acquire); body || !def_.scalar)
+    return body;
+  static auto& mutex = *new ForkMutex;
+  std::lock_guard lock(mutex);
+  if (!scalar_.load(std::memory_order_relaxed))
+    scalar_.store(new ScalarBody(ScalarBody::parse(def_.scalar, schema_)),
+                  std::memory_order_release);  // kept as long as the op: for ever
+  return scalar_.load(std::memory_order_relaxed);
 }
 
 const Op::KernelTable* Op::refresh_kernels() const {
@@ -115,10 +134,14 @@ Registry& Registry::get() {
 const Op& Registry::add(OpDef def, std::string family) {
   std::lock_guard lock(mutex_);
   // A run-time op's texts may belong to an interpreter; keep copies.
-  for (const char** text : {&def.schema, &def.brief, &def.saves, &def.shard, &def.linear_in,
-                            &def.dtypes, &def.promotes, &def.numpy, &def.python, &def.onnx})
+  for (const char** text :
+       {&def.schema, &def.brief, &def.scalar, &def.saves, &def.shard, &def.linear_in, &def.dtypes,
+        &def.promotes, &def.numpy, &def.python, &def.onnx, &def.fill, &def.layout.images,
+        &def.layout.sizes, &def.layout.axes, &def.layout.weight, &def.epilogue.fused,
+        &def.epilogue.sets, &def.epilogue.gradient})
     if (*text) *text = copy_text(texts_, *text);
   const size_t before = ops_.size();
+  if (def.schema && def.scalar) ScalarBody::parse(def.scalar, Schema::parse(def.schema));
   const Op& op = add_locked(std::move(def), std::move(family));
   for (size_t i = before; i < ops_.size(); ++i) ops_[i]->built_in_ = false;
   return op;
@@ -137,8 +160,9 @@ const Op& Registry::add_locked(OpDef def, std::string family) {
   Op& op = *ops_.back();
   if (op.has(Trait::HasInplace)) {
     OpDef derived = op.def();
-    derived.traits = static_cast<Trait>(static_cast<uint32_t>(derived.traits) &
-                                        ~static_cast<uint32_t>(Trait::HasInplace));
+    // What is written keeps its dtype anyway.
+    constexpr auto kOwn = static_cast<uint32_t>(Trait::HasInplace | Trait::Arithmetic);
+    derived.traits = static_cast<Trait>(static_cast<uint32_t>(derived.traits) & ~kOwn);
     derived.jvp = {};
     ops_.push_back(std::make_unique<Op>(std::move(derived), inplace_schema(op.schema()),
                                         std::move(family), &op));
@@ -176,6 +200,36 @@ std::vector<const Op*> Registry::all() const {
   return list;
 }
 
+namespace {
+// What is wrong in the fields for the compiler's passes.
+std::vector<std::string> compiler_fields(const Op& op) {
+  std::vector<std::string> problems;
+  const OpDef& def = op.def();
+  const auto has = [&](std::string_view name) { return op.schema().index_of(name) >= 0; };
+  const auto is_result = [&](std::string_view name) {
+    for (const Result& r : op.schema().results)
+      if (r.name == name) return true;
+    return false;
+  };
+  const auto demand_names = [&](const char* words, const char* field, bool results) {
+    for (const std::string_view word : split(words, ' '))
+      if (!word.empty() && !has(word) && !(results && is_result(word)))
+        problems.push_back(format("{} names '{}', which the schema does not have", field, word));
+  };
+  demand_names(def.fill, "fill", false);
+  demand_names(def.layout.images, "layout.images", false);
+  demand_names(def.layout.sizes, "layout.sizes", false);
+  demand_names(def.layout.axes, "layout.axes", false);
+  demand_names(def.layout.weight, "layout.weight", true);
+  if ((has("channels_last") || has("channel_axis")) && !*def.layout.images)
+    problems.emplace_back("says where channels are, but its layout names no images");
+  for (const char* other : {def.epilogue.fused, def.epilogue.gradient})
+    if (*other && !Registry::get().find(other))
+      problems.push_back(format("epilogue names the op '{}', which does not exist", other));
+  return problems;
+}
+}  // namespace
+
 std::vector<std::string> Registry::validate() const {
   std::vector<std::string> problems;
   for (const Op* op : all()) {
@@ -200,6 +254,7 @@ std::vector<std::string> Registry::validate() const {
     demand(def.shard || def.plan || def.decompose, "has no sharding rule and no decomposition");
     demand(!(def.shard && def.plan), "has two sharding rules");
     demand(!op->has(Trait::DataDependent) || !def.plan, "cuts a data-dependent op");
+    for (const std::string& problem : compiler_fields(*op)) demand(false, problem.c_str());
   }
   return problems;
 }
@@ -216,6 +271,20 @@ std::vector<std::string> Registry::unsupported() const {
     note(op, "decompose", op->def().decompose.why());
   }
   return list;
+}
+
+const Op* functional_of(const Op& op) {
+  if (op.inplace_of()) return op.inplace_of();
+  const std::string& name = op.name();
+  if (name.back() != '_') return nullptr;
+  const Op* other = Registry::get().find(std::string_view(name).substr(0, name.size() - 1));
+  if (!other || other->has(Trait::Inplace)) return nullptr;
+  const std::vector<Parameter>&a = op.schema().parameters, &b = other->schema().parameters;
+  if (a.size() != b.size() || op.schema().results.size() != other->schema().results.size())
+    return nullptr;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i].type != b[i].type || a[i].list != b[i].list || a[i].name != b[i].name) return nullptr;
+  return other;
 }
 
 const Op& get_op(std::string_view name) { return Registry::get().at(name); }

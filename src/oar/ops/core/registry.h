@@ -10,6 +10,7 @@
 
 #include "oar/device/device.h"
 #include "oar/ops/core/op_def.h"
+#include "oar/ops/core/scalar.h"
 
 namespace oar {
 
@@ -29,6 +30,12 @@ class Op {
   const Op* inplace_of() const { return inplace_of_; }
   // `name_`, where the record asks for it.
   const Op* inplace() const { return inplace_; }
+  // The parsed scalar body; null where the record has none.
+  const ScalarBody* scalar() const;
+  // The operand whose elements the result has, by the scalar body: x of assign and cast; -1 if there is none.
+  int copied() const { return copied_; }
+  // Writes the elements of an operand, broadcast and cast, over its first one.
+  bool stores() const { return copied_ > 0 && has(Trait::Inplace); }
   uint32_t saved_inputs() const { return saved_inputs_; }  // bit per parameter
   uint32_t saved_shapes() const { return saved_shapes_; }
   // The parameters whose gradients read a saved one whole; 0: it is always saved whole.
@@ -67,7 +74,9 @@ class Op {
   std::vector<uint32_t> saved_for_;
   bool prepares_ = false;
   bool built_in_ = true;
+  int copied_ = -1;
   uint32_t accepted_dtypes_ = ~0u;
+  mutable std::atomic<const ScalarBody*> scalar_{nullptr};
   mutable std::atomic<const KernelTable*> kernel_table_{nullptr};
   mutable std::vector<std::unique_ptr<KernelTable>> kernel_tables_;  // old ones may be in use
 };
@@ -95,6 +104,10 @@ class Registry {
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<std::unique_ptr<std::string>> texts_;
 };
+
+// The op that computes what `op` writes, one result for each of its results from the same arguments; null where there is
+// none. An op that writes and is called `name_` belongs to `name`.
+const Op* functional_of(const Op& op);
 
 // What generated functions hold on to.
 const Op& get_op(std::string_view name);

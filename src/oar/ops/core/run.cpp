@@ -65,8 +65,7 @@ Outputs allocate(const Metas& metas, Device device) {
 }
 
 Tensor view_on(const Tensor& base, const ViewSpec& spec) {
-  char* data =
-      static_cast<char*>(base->data) + spec.offset * static_cast<int64_t>(size_of(base.dtype()));
+  char* data = static_cast<char*>(base->data) + byte_offset(spec.offset, base.dtype());
   Tensor view = Tensor::view_of(base->storage, spec.shape,
                                 {spec.strides.data(), spec.strides.size()}, data, base.dtype());
   if (!(t_layers.off & kRecording) && is_differentiable(base.dtype()))
@@ -290,9 +289,8 @@ bool shares_elements(const Tensor& a, const Tensor& b) {
       const int64_t reach = (t->shape[i] - 1) * t->strides[i];
       (reach < 0 ? low : high) += reach;
     }
-    const auto size = static_cast<int64_t>(size_of(t.dtype()));
     auto* data = static_cast<char*>(t->data);
-    return std::pair{data + low * size, data + high * size};
+    return std::pair{data + byte_offset(low, t.dtype()), data + byte_count(high, t.dtype())};
   };
   const auto [a_low, a_high] = extent(a);
   const auto [b_low, b_high] = extent(b);

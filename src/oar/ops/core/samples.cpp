@@ -12,9 +12,9 @@ namespace oar {
 namespace {
 
 // Samples have a stream of their own: the same on every run, untouched by the user's seed.
-class Stream {
+class NumberStream {
  public:
-  explicit Stream(uint64_t seed) : seed_(seed) {}
+  explicit NumberStream(uint64_t seed) : seed_(seed) {}
   double uniform() {  // in (0, 1)
     if (left_ == 0) {
       block_ = philox(seed_, offset_++);
@@ -33,7 +33,7 @@ class Stream {
   int left_ = 0;
 };
 
-std::vector<double> numbers_for(const TensorSpec& spec, int64_t n, Stream& random) {
+std::vector<double> numbers_for(const TensorSpec& spec, int64_t n, NumberStream& random) {
   std::vector<double> values(static_cast<size_t>(n));
   switch (spec.fill) {
     case Fill::Normal:
@@ -70,7 +70,7 @@ std::vector<double> numbers_for(const TensorSpec& spec, int64_t n, Stream& rando
 
 Tensor TensorSpec::make(DType test_dtype, uint64_t seed) const {
   const DType type = dtype.value_or(test_dtype);
-  Stream random(seed);
+  NumberStream random(seed);
   const int64_t n = shape.numel().value();
   std::vector<double> reals = numbers_for(*this, n, random);
   if (is_complex(type)) {

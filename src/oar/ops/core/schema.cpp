@@ -203,6 +203,13 @@ Schema Schema::parse(std::string_view text) {
     for (size_t i = 0; i + 1 < schema.parameters.size(); ++i)
       if (schema.parameters[i].name == schema.parameters.back().name)
         p.error("a name not used yet");
+    if (!schema.parameters.back().is_internal()) {
+      if (schema.visible_ + 1 != schema.parameters.size())
+        p.error("internal parameters (_name) at the end");
+      ++schema.visible_;
+    } else if (schema.parameters.back().default_text != "None") {
+      p.error("the default None of an internal parameter (_name)");
+    }
   }
   p.expect("->");
   if (p.accept("(")) {
@@ -229,9 +236,12 @@ void Schema::parse_defaults() {
   }
 }
 
-std::string Schema::str() const {
+std::string Schema::str() const { return text(parameters.size()); }
+std::string Schema::visible_str() const { return text(visible_); }
+
+std::string Schema::text(size_t count) const {
   std::string text = name + (version > 1 ? format("@{}", version) : "") + "(";
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const Parameter& p = parameters[i];
     text += (i ? ", " : "") + p.type_text() + " " + p.name;
     if (p.has_default) text += " = " + p.default_text;
@@ -252,6 +262,11 @@ std::string Schema::str() const {
 bool takes_programs(const Schema& schema) {
   return std::any_of(schema.parameters.begin(), schema.parameters.end(),
                      [](const Parameter& p) { return p.type == kProgramType; });
+}
+
+bool takes_branches(const Schema& schema) {
+  return std::any_of(schema.parameters.begin(), schema.parameters.end(),
+                     [](const Parameter& p) { return p.type == kProgramType && p.list; });
 }
 
 int Schema::index_of(std::string_view parameter) const {

@@ -7,7 +7,8 @@
 //   conv2d@2(...)                                    version 2 of the schema
 //
 // Types: Tensor, bool, int, float, Scalar, str, dtype, shape (a list of dims), each with `?` for
-// optional and `[]` for a list (Tensor[], Tensor?[], int[], float[]).
+// optional and `[]` for a list (Tensor[], Tensor?[], int[], float[]). A parameter whose name begins with an
+// underscore is internal: the last ones, with the default None, and not part of the Python function.
 #pragma once
 
 #include <optional>
@@ -32,6 +33,8 @@ struct Parameter {
   bool has_default = false;
   std::string default_text;
 
+  // Of the library alone, by its name: "_part". Functions in Python do not have it.
+  bool is_internal() const { return name.starts_with('_'); }
   bool is_tensor() const { return type == ArgType::Tensor; }
   std::string type_text() const;
 };
@@ -52,14 +55,19 @@ struct Schema {
   // InvalidArgument with the place of the mistake; user-defined ops come through here.
   static Schema parse(std::string_view text);
   std::string str() const;
+  std::string visible_str() const;                 // without internal parameters
   int index_of(std::string_view parameter) const;  // -1 where there is none
+  // Parameters that users see; internal ones follow them.
+  size_t visible_count() const { return visible_; }
   bool returns_list() const { return results.size() == 1 && results[0].list; }
   // Values of the defaults; none for parameters that must be given.
   const Frame& defaults() const { return *defaults_; }
 
  private:
   void parse_defaults();
+  std::string text(size_t count) const;  // with the first parameters
   std::shared_ptr<Frame> defaults_;
+  size_t visible_ = 0;
 };
 
 }  // namespace oar

@@ -17,7 +17,12 @@ std::span<const TraitName> trait_names() {
                                          {Trait::Rowwise, "rowwise"},
                                          {Trait::SelectedRows, "selected_rows"},
                                          {Trait::Smooth, "smooth"},
-                                         {Trait::HasInplace, "has_inplace"}};
+                                         {Trait::HasInplace, "has_inplace"},
+                                         {Trait::MayFail, "may_fail"},
+                                         {Trait::BackwardMark, "backward_mark"},
+                                         {Trait::Arithmetic, "arithmetic"},
+                                         {Trait::Moves, "moves"},
+                                         {Trait::Packed, "packed"}};
   return kNames;
 }
 

@@ -1,15 +1,23 @@
-// How long a call takes, guessed from its sizes: good for choosing between ways to run it, not for more.
+// What a call costs, by its sizes: good for choosing between ways to run it, not for more.
 #pragma once
 
 #include "oar/ops/core/registry.h"
 
 namespace oar {
 
-// Nanoseconds on one thread of a processor of these years. Sizes are known.
+// By the record's rule, or derived: a scalar body counts its functions per element, a view costs nothing, moving elements only
+// bytes, a decomposition the flops of its parts with the bytes of one kernel. Symbolic sizes count as their hints.
+// Results may be tensors without content.
+Cost cost_of(const Op& op, Args args, TensorList results);
+
+// Nanoseconds on one thread of a processor of these years.
 double guessed_time(const Op& op, Args args, TensorList results);
 
-// May a library's kernel give other bits on another number of threads? Found by trying: it cuts long sums by threads in
-// gradients of convolutions and in products whose left factor is transposed. Our own kernels never do.
+// May a library's kernel give other bits on another number of threads? Our own kernels never do.
 bool sums_by_threads(const Op& op, Args args);
+
+// The number of elements and the size of an axis (from the back if negative) of a tensor; 0 and 1 of none.
+double elements(const Tensor& t);
+double extent(const Tensor& t, int axis);
 
 }  // namespace oar

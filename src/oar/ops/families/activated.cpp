@@ -1,6 +1,6 @@
 #include "oar/ops/families/activated.h"
 
-#include <algorithm>
+#include <span>
 
 #include "oar/base/string_util.h"
 #include "oar/ops/gen/activation.h"
@@ -8,13 +8,6 @@
 #include "oar/ops/gen/trigonometry.h"
 
 namespace oar {
-namespace {
-
-constexpr const char* kNames[] = {"", "relu", "hardswish", "silu", "sigmoid", "tanh"};
-
-}  // namespace
-
-std::span<const char* const> activation_names() { return kNames; }
 
 Tensor activated(const Tensor& x, std::string_view name) {
   if (name.empty()) return x;
@@ -24,7 +17,7 @@ Tensor activated(const Tensor& x, std::string_view name) {
   if (name == "sigmoid") return sigmoid(x);
   if (name == "tanh") return tanh(x);
   fail(ErrorKind::InvalidArgument, "activation is '{}'; it can be one of '{}'.", name,
-       join(activation_names(), "', '"));
+       join(std::span(kActivations), "', '"));
 }
 
 }  // namespace oar

@@ -2,7 +2,6 @@
 // errors of 1e-6, ours of some units in the last place.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "oar/tensor/tensor.h"
@@ -10,7 +9,9 @@
 namespace oar {
 
 // Their names; the empty one leaves x as it is.
-std::span<const char* const> activation_names();
+inline constexpr const char* kActivations[] = {"", "relu", "hardswish", "silu", "sigmoid", "tanh"};
+inline constexpr const char* kOnlyRelu[] = {"relu"};
+
 Tensor activated(const Tensor& x, std::string_view name);
 
 }  // namespace oar

@@ -30,6 +30,7 @@ const OpDef sigmoid_op = {
     .brief = "1 / (1 + exp(-x)).",
     .infer = infer::same_as_first,
     .decompose = [](const args::sigmoid& a) -> Made { return 1 / (1 + exp(-a.x)); },
+    .scalar = "1 / (1 + exp(-x))",
     .vjp = [](const vjp::sigmoid& v) -> Grads { return sigmoid_grad(v.out, v.grad); },
     .saves = "out",
     .shard = "... -> ...",
@@ -47,6 +48,7 @@ const OpDef sigmoid_grad_op = {
     .decompose = [](const args::sigmoid_grad& a) -> Made {
       return a.grad * conjugate(a.out * (1 - a.out));
     },
+    .scalar = "grad * (out * (1 - out))",
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float complex",
@@ -61,6 +63,7 @@ const OpDef log_sigmoid_op = {
     .decompose = [](const args::log_sigmoid& a) -> Made {
       return minimum(a.x, literal(0)) - log1p(exp(-abs(a.x)));
     },
+    .scalar = "min(x, 0) - log1p(exp(-abs(x)))",
     .vjp = [](const vjp::log_sigmoid& v) -> Grads { return log_sigmoid_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
@@ -76,6 +79,7 @@ const OpDef log_sigmoid_grad_op = {
     .brief = "grad * sigmoid(-x): the derivative of log_sigmoid.",
     .infer = infer::same_as_first,
     .decompose = [](const args::log_sigmoid_grad& a) -> Made { return a.grad * sigmoid(-a.x); },
+    .scalar = "grad / (1 + exp(x))",
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float",
@@ -103,6 +107,7 @@ const OpDef logit_op = {
       const Tensor x = bounded(widened(a.x), a.eps);
       return narrowed(log(x / (1 - x)), a.x.dtype());
     },
+    .scalar = "p = given(eps) ? min(max(x, eps), 1 - eps) : x; log(p / (1 - p))",
     .vjp = [](const vjp::logit& v) -> Grads {
       const Tensor x = bounded(v.x, v.eps);
       const Tensor slope = v.grad / (x * (1 - x));
@@ -136,6 +141,7 @@ const OpDef hardsigmoid_op = {
     .decompose = [](const args::hardsigmoid& a) -> Made {
       return clip(scale(a.x, Scalar(a.slope), Scalar(a.offset)), Scalar(0), Scalar(1));
     },
+    .scalar = "min(max(x * slope + offset, 0), 1)",
     .vjp = [](const vjp::hardsigmoid& v) -> Grads {
       return hardsigmoid_grad(v.out, v.grad, v.slope);
     },
@@ -156,6 +162,7 @@ const OpDef hardsigmoid_grad_op = {
     .decompose = [](const args::hardsigmoid_grad& a) -> Made {
       return clip_grad(a.out, a.grad * a.slope, Scalar(0), Scalar(1), false);
     },
+    .scalar = "out > 0 && out < 1 ? grad * slope : 0",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -175,6 +182,7 @@ const OpDef silu_op = {
     .brief = "x * sigmoid(x).",
     .infer = infer::same_as_first,
     .decompose = [](const args::silu& a) -> Made { return a.x * sigmoid(a.x); },
+    .scalar = "x / (1 + exp(-x))",
     .vjp = [](const vjp::silu& v) -> Grads { return silu_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
@@ -193,6 +201,7 @@ const OpDef silu_grad_op = {
       const Tensor s = sigmoid(a.x);
       return a.grad * conjugate(s * (1 + a.x * (1 - s)));
     },
+    .scalar = "s = 1 / (1 + exp(-x)); grad * (s * (1 + x * (1 - s)))",
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float complex",
@@ -205,6 +214,7 @@ const OpDef swish_op = {
     .brief = "x * sigmoid(x): silu under its other name.",
     .infer = infer::same_as_first,
     .decompose = [](const args::swish& a) -> Made { return silu(a.x); },
+    .scalar = "x / (1 + exp(-x))",
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::Smooth,
     .dtypes = "float complex",
@@ -220,6 +230,7 @@ const OpDef hardswish_op = {
     .decompose = [](const args::hardswish& a) -> Made {
       return a.x * clip(a.x + 3, Scalar(0), Scalar(6)) / 6;
     },
+    .scalar = "x * min(max(x + 3, 0), 6) / 6",
     .vjp = [](const vjp::hardswish& v) -> Grads { return hardswish_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
@@ -241,6 +252,7 @@ const OpDef hardswish_grad_op = {
       return where(greater_equal(a.x, literal(3)), a.grad,
                    zero_unless(greater_than(a.x, literal(-3)), between));
     },
+    .scalar = "x >= 3 ? grad : x > -3 ? grad * (2 * x + 3) / 6 : 0",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -261,6 +273,9 @@ const OpDef gelu_op = {
       if (!a.approximate) return half * (1 + erf(a.x * (std::numbers::sqrt2 / 2)));
       return half * (1 + tanh((a.x + a.x * a.x * a.x * kTanhCubic) * kTanhScale));
     },
+    .scalar =
+        "0.5 * x * (1 + (approximate ? tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)) : "
+        "erf(x / sqrt(2))))",
     .vjp = [](const vjp::gelu& v) -> Grads { return gelu_grad(v.x, v.grad, v.approximate); },
     .saves = "x",
     .shard = "... -> ...",
@@ -289,6 +304,10 @@ const OpDef gelu_grad_op = {
       const Tensor slope = (1 + square * (3 * kTanhCubic)) * kTanhScale;
       return a.grad * (0.5 * (1 + t) + 0.5 * a.x * (1 - t * t) * slope);
     },
+    .scalar =
+        "t = tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)); slope = sqrt(2 / pi) * (1 + "
+        "0.134145 * x * x); grad * (approximate ? 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * "
+        "slope : 0.5 * (1 + erf(x / sqrt(2))) + x * exp(-0.5 * x * x) / sqrt(2 * pi))",
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float",
@@ -305,6 +324,7 @@ const OpDef mish_op = {
     .brief = "x * tanh(softplus(x)).",
     .infer = infer::same_as_first,
     .decompose = [](const args::mish& a) -> Made { return a.x * tanh(softplus(a.x)); },
+    .scalar = "x * tanh(max(x, 0) + log1p(exp(-abs(x))))",
     .vjp = [](const vjp::mish& v) -> Grads { return mish_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
@@ -324,6 +344,9 @@ const OpDef mish_grad_op = {
       const Tensor t = tanh(softplus(a.x));
       return a.grad * (t + a.x * (1 - t * t) * sigmoid(a.x));
     },
+    .scalar =
+        "t = tanh(max(x, 0) + log1p(exp(-abs(x)))); "
+        "x > 40 ? grad : grad * (t + x * (1 - t * t) / (1 + exp(-x)))",
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float",
@@ -343,6 +366,7 @@ const OpDef softplus_op = {
       const Tensor scaled = a.x * a.beta;
       return where(greater_than(scaled, literal(a.threshold)), a.x, log1p(exp(scaled)) / a.beta);
     },
+    .scalar = "x * beta > threshold ? x : log1p(exp(x * beta)) / beta",
     .vjp = [](const vjp::softplus& v) -> Grads {
       return softplus_grad(v.x, v.grad, v.beta, v.threshold);
     },
@@ -366,6 +390,7 @@ const OpDef softplus_grad_op = {
       const Tensor scaled = a.x * a.beta;
       return where(greater_than(scaled, literal(a.threshold)), a.grad, a.grad * sigmoid(scaled));
     },
+    .scalar = "x * beta > threshold ? grad : grad / (1 + exp(-x * beta))",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -378,6 +403,7 @@ const OpDef softsign_op = {
     .brief = "x / (1 + |x|).",
     .infer = infer::same_as_first,
     .decompose = [](const args::softsign& a) -> Made { return a.x / (1 + abs(a.x)); },
+    .scalar = "x / (1 + abs(x))",
     .vjp = [](const vjp::softsign& v) -> Grads { return softsign_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
@@ -394,6 +420,7 @@ const OpDef softsign_grad_op = {
     .brief = "grad / (1 + |x|)²: the derivative of softsign.",
     .infer = infer::same_as_first,
     .decompose = [](const args::softsign_grad& a) -> Made { return a.grad / square(1 + abs(a.x)); },
+    .scalar = "d = 1 + abs(x); grad / (d * d)",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -405,6 +432,7 @@ const OpDef stanh_op = {
     .schema = "stanh(Tensor x, float scale_a = 0.67, float scale_b = 1.7159) -> Tensor",
     .brief = "scale_b * tanh(scale_a * x).",
     .decompose = [](const args::stanh& a) -> Made { return tanh(a.x * a.scale_a) * a.scale_b; },
+    .scalar = "tanh(x * scale_a) * scale_b",
     .shard = "... -> ...",
     .traits = kMath,
     .dtypes = "float",

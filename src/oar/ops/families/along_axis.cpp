@@ -8,6 +8,7 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/blank.h"
+#include "oar/ops/families/cost_rules.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/broadcast.h"
 #include "oar/ops/gen/compare.h"
@@ -38,6 +39,7 @@ const OpDef take_along_op = {
       check_index(a.index, a.x.dims(), normalise_axis(a.axis, a.x.rank()));
       return TensorMeta{a.x.dtype(), a.index.shape()};
     },
+    .cost = [](const CostCall& c) { return lookup_cost(c, 0); },
     .vjp = [](const vjp::take_along& v) -> Grads {
       return {put_along(blank(v.x.dims(), v.grad.dtype()), v.index, v.grad, v.axis, "add"),
               Tensor()};

@@ -6,6 +6,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
+#include "oar/ops/families/canonical_rules.h"
 #include "oar/ops/families/elementwise_rules.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/compare.h"
@@ -20,9 +21,11 @@ const OpDef add_op = {
     .schema = "add(Tensor x, Tensor y) -> Tensor",
     .brief = "x + y.",
     .infer = infer::same_as_first,
+    .scalar = "x + y",
     .vjp = [](const vjp::add& v) -> Grads { return {v.grad, v.grad}; },
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::Linear | Trait::HasInplace,
+    .epilogue = {.role = EpilogueRole::Sum},
+    .traits = kPair | Trait::Linear | Trait::HasInplace | Trait::Arithmetic,
     .numpy = "x + y",
     .samples = samples::binary,
     .python = "oar Tensor",
@@ -33,11 +36,14 @@ const OpDef subtract_op = {
     .schema = "subtract(Tensor x, Tensor y) -> Tensor",
     .brief = "x - y.",
     .infer = infer::same_as_first,
+    .scalar = "x - y",
     .vjp = [](const vjp::subtract& v) -> Grads {
       return {v.grad, v.needs(1) ? -v.grad : Tensor()};
     },
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::Linear | Trait::HasInplace,
+    // x - 0 is x for every float; x + 0 is not, since -0 + 0 is 0.
+    .canonical = [](const CanonicalCall& c) { canonical::drop_neutral(c, 0, false); },
+    .traits = kPair | Trait::Linear | Trait::HasInplace | Trait::Arithmetic,
     .dtypes = "int float complex",
     .numpy = "x - y",
     .samples = samples::binary,
@@ -49,6 +55,7 @@ const OpDef multiply_op = {
     .schema = "multiply(Tensor x, Tensor y) -> Tensor",
     .brief = "x * y, element by element.",
     .infer = infer::same_as_first,
+    .scalar = "x * y",
     .vjp = [](const vjp::multiply& v) -> Grads {
       return {v.needs(0) ? v.grad * conjugate(v.y) : Tensor(),
               v.needs(1) ? v.grad * conjugate(v.x) : Tensor()};
@@ -56,7 +63,9 @@ const OpDef multiply_op = {
     .saves = "x>y y>x",
     .shard = "..., ... -> ...",
     .linear_in = "x y",
-    .traits = kPair | Trait::Smooth | Trait::HasInplace,
+    .canonical = [](const CanonicalCall& c) { canonical::drop_neutral(c, 1, true); },
+    .epilogue = {.role = EpilogueRole::Product},
+    .traits = kPair | Trait::Smooth | Trait::HasInplace | Trait::Arithmetic,
     .numpy = "x * y",
     .samples = samples::binary,
     .python = "oar Tensor",
@@ -77,6 +86,7 @@ const OpDef divide_op = {
     .schema = "divide(Tensor x, Tensor y) -> Tensor",
     .brief = "x / y; integers become floats first.",
     .infer = infer::same_as_first,
+    .scalar = "x / y",
     .vjp = [](const vjp::divide& v) -> Grads {
       const Tensor gx = v.grad / conjugate(v.y);
       return {gx, v.needs(1) ? -gx * conjugate(v.out) : Tensor()};
@@ -84,7 +94,8 @@ const OpDef divide_op = {
     .saves = "y out",
     .shard = "..., ... -> ...",
     .linear_in = "x",
-    .traits = kPair | Trait::FloatMath | Trait::Smooth | Trait::HasInplace,
+    .canonical = [](const CanonicalCall& c) { canonical::drop_neutral(c, 1, false); },
+    .traits = kPair | Trait::FloatMath | Trait::Smooth | Trait::HasInplace | Trait::Arithmetic,
     .numpy = "x / y",
     .samples = dividing,
     .python = "oar Tensor",
@@ -95,8 +106,9 @@ const OpDef floor_divide_op = {
     .schema = "floor_divide(Tensor x, Tensor y) -> Tensor",
     .brief = "The largest integer that is not above x / y. Integers cannot be divided by 0.",
     .infer = infer::same_as_first,
+    .scalar = "x // y",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::NoGrad | Trait::HasInplace,
+    .traits = kPair | Trait::NoGrad | Trait::HasInplace | Trait::MayFail,
     .dtypes = "int float",
     .numpy = "np.floor_divide(x, y)",
     .samples = dividing,
@@ -107,12 +119,13 @@ const OpDef remainder_op = {
     .schema = "remainder(Tensor x, Tensor y) -> Tensor",
     .brief = "x - y * floor(x / y): what floor_divide leaves, with the sign of y.",
     .infer = infer::same_as_first,
+    .scalar = "x % y",
     .vjp = [](const vjp::remainder& v) -> Grads {
       return {v.grad, v.needs(1) ? -v.grad * floor_divide(v.x, v.y) : Tensor()};
     },
     .saves = "x y",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::HasInplace,
+    .traits = kPair | Trait::HasInplace | Trait::MayFail | Trait::Arithmetic,
     .dtypes = "int float",
     .numpy = "np.remainder(x, y)",
     .samples = dividing,
@@ -124,8 +137,9 @@ const OpDef mod_op = {
     .schema = "mod(Tensor x, Tensor y) -> Tensor",
     .brief = "Another name of remainder.",
     .decompose = [](const args::mod& a) -> Made { return remainder(a.x, a.y); },
+    .scalar = "x % y",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::HasInplace,
+    .traits = kPair | Trait::HasInplace | Trait::Arithmetic,
     .dtypes = "int float",
     .numpy = "np.remainder(x, y)",
     .samples = dividing,
@@ -136,8 +150,9 @@ const OpDef floor_mod_op = {
     .schema = "floor_mod(Tensor x, Tensor y) -> Tensor",
     .brief = "Another name of remainder.",
     .decompose = [](const args::floor_mod& a) -> Made { return remainder(a.x, a.y); },
+    .scalar = "x % y",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::HasInplace,
+    .traits = kPair | Trait::HasInplace | Trait::Arithmetic,
     .dtypes = "int float",
     .numpy = "np.remainder(x, y)",
     .samples = dividing,
@@ -148,8 +163,10 @@ const OpDef neg_op = {
     .schema = "neg(Tensor x) -> Tensor",
     .brief = "-x.",
     .infer = infer::same_as_first,
+    .scalar = "-x",
     .vjp = [](const vjp::neg& v) -> Grads { return -v.grad; },
     .shard = "... -> ...",
+    .canonical = canonical::involution,
     .traits = Trait::Elementwise | Trait::Linear | Trait::HasInplace,
     .dtypes = "int float complex",
     .numpy = "-x",
@@ -163,6 +180,7 @@ const OpDef abs_op = {
     .schema = "abs(Tensor x) -> Tensor",
     .brief = "The absolute value; of a complex x the modulus, as a real tensor.",
     .infer = infer::real_like_first,
+    .scalar = "abs(x)",
     .vjp = [](const vjp::abs& v) -> Grads {
       if (!is_complex(v.x.dtype())) return v.grad * sign(v.x);
       const Tensor modulus = abs(v.x);
@@ -170,6 +188,7 @@ const OpDef abs_op = {
     },
     .saves = "x",
     .shard = "... -> ...",
+    .canonical = canonical::idempotent,
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "int float complex",
     .numpy = "np.abs(x)",
@@ -182,8 +201,10 @@ const OpDef sign_op = {
     .schema = "sign(Tensor x) -> Tensor",
     .brief = "-1, 0 or 1 as x is negative, zero or positive; NaN stays NaN.",
     .infer = infer::same_as_first,
+    .scalar = "sign(x)",
     .vjp = [](const vjp::sign& v) -> Grads { return zeros_like(v.grad); },
     .shard = "... -> ...",
+    .canonical = canonical::idempotent,
     .traits = Trait::Elementwise,
     .dtypes = "int float",
     .numpy = "np.sign(x)",
@@ -200,6 +221,7 @@ const OpDef sgn_op = {
       const Tensor size = abs(a.x), zero = equal(size, literal(0));
       return a.x / cast(where(zero, literal(1), size), a.x.dtype());
     },
+    .scalar = "sign(x)",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "int float complex",
@@ -224,6 +246,7 @@ const OpDef scale_op = {
           name_of(a.x.dtype()));
       return infer::like(a.x);
     },
+    .scalar = "bias_after_scale ? x * scale + bias : (x + bias) * scale",
     .vjp = [](const vjp::scale& v) -> Grads { return scale(v.grad, conjugate(v.scale_)); },
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::Smooth | Trait::HasInplace,
@@ -245,6 +268,7 @@ const OpDef lerp_op = {
     .brief = "x + weight * (y - x): from x at weight 0 to y at weight 1.",
     .infer = infer::same_as_first,
     .decompose = [](const args::lerp& a) -> Made { return a.x + a.weight * (a.y - a.x); },
+    .scalar = "x + weight * (y - x)",
     .vjp = [](const vjp::lerp& v) -> Grads {
       const Tensor to_y = v.needs(0) || v.needs(1) ? v.grad * conjugate(v.weight) : Tensor();
       return {v.needs(0) ? v.grad - to_y : Tensor(), v.needs(1) ? to_y : Tensor(),
@@ -294,6 +318,7 @@ const OpDef hypot_op = {
     .schema = "hypot(Tensor x, Tensor y) -> Tensor",
     .brief = "sqrt(x * x + y * y), without overflow.",
     .infer = infer::same_as_first,
+    .scalar = "hypot(x, y)",
     .vjp = [](const vjp::hypot& v) -> Grads {
       const Tensor zero = equal(v.out, literal(0));
       const Tensor scale = zero_where(zero, v.grad / where(zero, literal(1), v.out));
@@ -301,7 +326,7 @@ const OpDef hypot_op = {
     },
     .saves = "x y out",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::FloatMath | Trait::Smooth | Trait::HasInplace,
+    .traits = kPair | Trait::FloatMath | Trait::Smooth | Trait::HasInplace | Trait::Arithmetic,
     .dtypes = "float",
     .numpy = "np.hypot(x, y)",
     .samples = samples::binary,
@@ -321,6 +346,7 @@ const OpDef gcd_op = {
     .schema = "gcd(Tensor x, Tensor y) -> Tensor",
     .brief = "The greatest common divisor of integers; that of 0 and 0 is 0.",
     .infer = infer::same_as_first,
+    .scalar = "gcd(x, y)",
     .shard = "..., ... -> ...",
     .traits = kPair | Trait::NoGrad | Trait::HasInplace,
     .dtypes = "int",
@@ -333,6 +359,7 @@ const OpDef lcm_op = {
     .schema = "lcm(Tensor x, Tensor y) -> Tensor",
     .brief = "The least common multiple of integers; it is 0 where one of them is.",
     .infer = infer::same_as_first,
+    .scalar = "g = gcd(x, y); g == 0 ? g : abs(x // g * y)",
     .shard = "..., ... -> ...",
     .traits = kPair | Trait::NoGrad | Trait::HasInplace,
     .dtypes = "int",
@@ -345,6 +372,7 @@ const OpDef heaviside_op = {
     .schema = "heaviside(Tensor x, Tensor y) -> Tensor",
     .brief = "0 where x is negative, 1 where it is positive, y where it is 0.",
     .infer = infer::same_as_first,
+    .scalar = "isnan(x) ? x : x == 0 ? y : x > 0",
     .vjp = [](const vjp::heaviside& v) -> Grads {
       return {zeros_like(v.grad), zero_unless(equal(v.x, literal(0)), v.grad)};
     },

@@ -8,6 +8,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/cost_rules.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/pool_rules.h"
 #include "oar/ops/families/window.h"
@@ -31,6 +32,10 @@ const OpDef avg_pool_op = {
     .infer = [](const args::avg_pool& a) -> Metas {
       return TensorMeta{a.x.dtype(), pooled(a.x.shape(), a)};
     },
+    .cost =
+        [](const CostCall& c) {
+          return window_cost(c.results[0], args::avg_pool(c.args).kernel_size);
+        },
     .vjp = [](const vjp::avg_pool& v) -> Grads {
       return avg_pool_grad(v.grad, v.x.dims(), v.kernel_size, v.stride, v.padding, v.ceil_mode,
                            v.exclusive, v.divisor, v.channels_last);
@@ -43,6 +48,7 @@ const OpDef avg_pool_op = {
                           c.size);
     },
     .shard = "nc... -> nc... ; c@channels_last, ... whole",
+    .layout = {.images = "x"},
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
@@ -84,6 +90,11 @@ const OpDef avg_pool_grad_op = {
                  to_string(a.grad.dims()), out.str());
       return TensorMeta{a.grad.dtype(), x};
     },
+    .cost =
+        [](const CostCall& c) {
+          const args::avg_pool_grad a(c.args);
+          return window_cost(a.grad, a.kernel_size);
+        },
     .vjp = [](const vjp::avg_pool_grad& v) -> Grads {
       return avg_pool(v.call.cotangents[0], v.kernel_size, v.stride, v.padding, v.ceil_mode,
                       v.exclusive, v.divisor, v.channels_last);
@@ -97,6 +108,7 @@ const OpDef avg_pool_grad_op = {
     },
     .shard = "nc... -> nc... ; c@channels_last, ... whole",
     .localise = sharding::result_shape("x_shape"),
+    .layout = {.images = "grad", .sizes = "x_shape"},
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
@@ -143,6 +155,7 @@ const OpDef adaptive_avg_pool_op = {
                           c.size);
     },
     .shard = "nc... -> nc... ; c@channels_last, ... whole",
+    .layout = {.images = "x"},
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
@@ -188,6 +201,7 @@ const OpDef adaptive_avg_pool_grad_op = {
     },
     .shard = "nc... -> nc... ; c@channels_last, ... whole",
     .localise = sharding::result_shape("x_shape"),
+    .layout = {.images = "grad", .sizes = "x_shape"},
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =

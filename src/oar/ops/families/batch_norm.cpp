@@ -5,6 +5,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/activated.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/layer_dtypes.h"
 #include "oar/ops/families/masks.h"
@@ -40,6 +41,8 @@ const OpDef channel_affine_op = {
       return {x, fitted(scale, v.scale), fitted(shift, v.shift)};
     },
     .saves = "x scale shift:shape",
+    .layout = {.images = "x"},
+    .epilogue = {.role = EpilogueRole::ScaleShift},
     .traits = Trait::Smooth,
     .dtypes = "float",
     .numpy =
@@ -74,6 +77,7 @@ const OpDef channel_affine_grad_op = {
       return {narrowed(grad * spread(a.scale, x, axis), a.x.dtype()), sum(grad * x, axes),
               sum(grad, axes)};
     },
+    .layout = {.images = "x grad"},
     .dtypes = "float",
     .numpy =
         "(lambda k, ax: (grad * scale.reshape(k), np.sum(grad * x, ax, 'float64'), np.sum(grad, ax, "
@@ -154,6 +158,10 @@ const OpDef batch_norm_train_op = {
       return {gx, narrowed_like(gw, v.weight), narrowed_like(gb, v.bias)};
     },
     .saves = "x weight bias mean var",
+    .layout = {.images = "x"},
+    .epilogue = {.steps = {EpilogueStep::Activation},
+                 .activations = kOnlyRelu,
+                 .gradient = "batch_norm_train_grad"},
     .dtypes = "float",
     .promotes = "x",
     .amp = Amp::Full,
@@ -209,6 +217,7 @@ const OpDef batch_norm_train_grad_op = {
                         c.spread(a.grad_mean / n) + distance * c.spread(2.0 * a.grad_var / n);
       return {narrowed(gx, a.x.dtype()), gw, gb};
     },
+    .layout = {.images = "x grad"},
     .dtypes = "float",
     .promotes = "x",
     .numpy =

@@ -5,6 +5,7 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
 #include "oar/ops/families/batching.h"
+#include "oar/ops/families/canonical_rules.h"
 #include "oar/ops/gen/concat.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/reduction.h"
@@ -40,6 +41,9 @@ const OpDef broadcast_to_op = {
     },
     .plan = sharding::stretched,
     .localise = sharding::result_shape("shape"),
+    .canonical = canonical::same_type,
+    .layout = {.images = "x", .sizes = "shape"},
+    .epilogue = {.role = EpilogueRole::Spread},
     .traits = Trait::Linear,
     .numpy = "np.broadcast_to(x, shape).copy()",
     .samples =
@@ -66,6 +70,7 @@ const OpDef sum_to_op = {
       return reshape(sum(a.x, IntArgs(axes), a.x.dtype(), true), a.shape);
     },
     .localise = sharding::result_shape("shape"),
+    .layout = {.images = "x", .sizes = "shape"},
     .traits = Trait::Linear,
     .numpy =
         "x.sum(axis=tuple(i for i in range(x.ndim) if i < x.ndim - len(shape) or "

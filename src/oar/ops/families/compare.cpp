@@ -19,6 +19,7 @@ const OpDef equal_op = {
     .schema = "equal(Tensor x, Tensor y) -> Tensor",
     .brief = "x == y, as bools.",
     .infer = infer::bool_like_first,
+    .scalar = "x == y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .numpy = "x == y",
@@ -31,6 +32,7 @@ const OpDef not_equal_op = {
     .schema = "not_equal(Tensor x, Tensor y) -> Tensor",
     .brief = "x != y, as bools.",
     .infer = infer::bool_like_first,
+    .scalar = "x != y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .numpy = "x != y",
@@ -42,6 +44,7 @@ const OpDef less_than_op = {
     .schema = "less_than(Tensor x, Tensor y) -> Tensor",
     .brief = "x < y, as bools.",
     .infer = infer::bool_like_first,
+    .scalar = "x < y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .dtypes = "bool int float",
@@ -55,6 +58,7 @@ const OpDef less_equal_op = {
     .schema = "less_equal(Tensor x, Tensor y) -> Tensor",
     .brief = "x <= y, as bools.",
     .infer = infer::bool_like_first,
+    .scalar = "x <= y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .dtypes = "bool int float",
@@ -68,6 +72,7 @@ const OpDef greater_than_op = {
     .schema = "greater_than(Tensor x, Tensor y) -> Tensor",
     .brief = "x > y, as bools.",
     .infer = infer::bool_like_first,
+    .scalar = "x > y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .dtypes = "bool int float",
@@ -81,6 +86,7 @@ const OpDef greater_equal_op = {
     .schema = "greater_equal(Tensor x, Tensor y) -> Tensor",
     .brief = "x >= y, as bools.",
     .infer = infer::bool_like_first,
+    .scalar = "x >= y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .dtypes = "bool int float",
@@ -104,6 +110,9 @@ const OpDef isclose_op = {
       if (!a.equal_nan) return close;
       return logical_or(close, logical_and(isnan(a.x), isnan(a.y)));
     },
+    .scalar =
+        "x == y || isfinite(y) && abs(1.0 * x - y) <= atol + rtol * abs(1.0 * y) || "
+        "equal_nan && isnan(x) && isnan(y)",
     .shard = "..., ... -> ...",
     .traits = kPair | Trait::NoGrad,
     .numpy = "np.isclose(x, y, rtol, atol, equal_nan)",

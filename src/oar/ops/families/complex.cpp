@@ -6,6 +6,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/canonical_rules.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/elementwise_rules.h"
 #include "oar/ops/families/masks.h"
@@ -30,6 +31,7 @@ const OpDef conj_op = {
       return is_complex(a.x.dtype()) ? complex_conj(a.x) : a.x;
     },
     .shard = "... -> ...",
+    .canonical = canonical::involution,
     .traits = kPart,
     .numpy = "np.conj(x) if np.iscomplexobj(x) else x",
     .samples = samples::unary,

@@ -74,7 +74,13 @@ const OpDef concat_op = {
       return concat(parts, behind_batch(a.axis, rank - 1));
     },
     .shard = "...a... -> ...a... ; a@axis whole",
-    .traits = Trait::Linear,
+    .canonical =
+        [](const CanonicalCall& c) {
+          const std::span<const GraphValue> x = c.operands_of(c.result(), "x");
+          if (x.size() == 1) c.replace_by(x[0]);
+        },
+    .layout = {.images = "x", .axes = "axis"},
+    .traits = Trait::Linear | Trait::Moves,
     .numpy = "np.concatenate(x, axis)",
     .samples =
         [] {
@@ -105,7 +111,7 @@ const OpDef stack_op = {
       }
       return concat(parts, axis);
     },
-    .traits = Trait::Linear,
+    .traits = Trait::Linear | Trait::Moves,
     .numpy = "np.stack(x, axis)",
     .samples =
         [] {

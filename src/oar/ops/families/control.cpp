@@ -281,6 +281,7 @@ const OpDef without_gradient_op = {
     .schema = "without_gradient(Tensor(a) x) -> Tensor(a)",
     .brief = "x itself, through which no gradient flows.",
     .infer = infer::same_as_first,
+    .scalar = "x",
     .view = [](const args::without_gradient& a) -> std::optional<ViewSpec> {
       return ViewSpec{a.x.shape(), {a.x.strides().begin(), a.x.strides().end()}, 0};
     },
@@ -300,6 +301,7 @@ const OpDef with_shape_op = {
                  "x is {} and cannot have the shape {}.", a.x.describe(), to_string(a.shape));
       return TensorMeta{a.x.dtype(), Shape(a.shape)};
     },
+    .scalar = "x",
     .view = [](const args::with_shape& a) -> std::optional<ViewSpec> {
       // Without content, sizes that only a run tells are guesses.
       user_check(!a.x.is_dense() || same(a.x.shape(), Shape(a.shape)), ErrorKind::InvalidArgument,
@@ -330,12 +332,13 @@ const OpDef in_backward_op = {
     .brief =
         "x itself; in a program, what is made of the result belongs to the derivative of a function.",
     .infer = infer::same_as_first,
+    .scalar = "x",
     .view = [](const args::in_backward& a) -> std::optional<ViewSpec> {
       return ViewSpec{a.x.shape(), {a.x.strides().begin(), a.x.strides().end()}, 0};
     },
     .vjp = [](const vjp::in_backward& v) -> Grads { return v.grad; },
     .shard = "... -> ...",
-    .traits = Trait::Linear,
+    .traits = Trait::Linear | Trait::BackwardMark,
     .numpy = "x",
     .samples = samples::unary,
 };

@@ -34,8 +34,7 @@ bool is_true(const Tensor& t) {
 }
 
 Tensor row_of(const Tensor& t, int64_t i) {
-  auto* const data =
-      static_cast<char*>(t->data) + i * t->strides[0] * static_cast<int64_t>(size_of(t.dtype()));
+  auto* const data = static_cast<char*>(t->data) + byte_offset(i * t->strides[0], t.dtype());
   return Tensor::view_of(t->storage, t.dims().subspan(1), t.strides().subspan(1), data, t.dtype());
 }
 
@@ -43,7 +42,7 @@ Tensor row_of(const Tensor& t, int64_t i) {
 
 // Places in the random stream as integers.
 void append_place(std::vector<int64_t>& to) {
-  const RandomState s = generator::state();
+  const RandomState s = generator::state(devices::current());
   to.push_back(static_cast<int64_t>(s.seed));
   to.push_back(static_cast<int64_t>(s.offset));
 }

@@ -4,9 +4,12 @@
 // channels first or last.
 #include "oar/ops/gen/conv.h"
 
+#include <algorithm>
+
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/core/work.h"
 #include "oar/ops/families/activated.h"
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/conv_rules.h"
@@ -137,6 +140,11 @@ void plan_convolution(ShardPlan& plan, PlanTensor& x, PlanTensor& weight, PlanTe
   if (s.groups > 1) plan.put(x, channel, made, floor_div(x.shape[channel], s.groups));
 }
 
+// Each element of the image on the result's side meets the weights of one filter.
+Cost conv_cost(const Tensor& out, const Tensor& weight) {
+  return Cost::of_products(2 * elements(out) * elements(weight) / std::max(1.0, extent(weight, 0)));
+}
+
 const OpDef conv_op = {
     .schema =
         "conv(Tensor x, Tensor weight, Tensor? bias, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False) -> Tensor",
@@ -148,6 +156,7 @@ const OpDef conv_op = {
       check_bias(a.bias, a.weight.shape());
       return TensorMeta{a.x.dtype(), out};
     },
+    .cost = [](const CostCall& c) { return conv_cost(c.results[0], c.args[1].as_tensor()); },
     .vjp = [](const vjp::conv& v) -> Grads {
       return {v.needs(0) ? conv_input_grad(conjugate(v.weight), v.grad, v.x.dims(), v.stride,
                                            v.padding, v.dilation, v.groups, v.channels_last)
@@ -174,6 +183,12 @@ const OpDef conv_op = {
               !(piece.start == Dim(0)))
             piece.frame.set(2, Value());
         },
+    .layout = {.images = "x", .weight = "weight"},
+    .epilogue = {.steps = {EpilogueStep::ScaleShift, EpilogueStep::Residual,
+                           EpilogueStep::Activation},
+                 .fused = "conv_fused",
+                 .activations = kActivations},
+    .cuts_sums = [](const Args&) { return false; },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -234,6 +249,8 @@ const OpDef conv_input_grad_op = {
       check_grad(conv_result(x, a.weight.shape(), Sliding(a)), a.grad);
       return TensorMeta{a.grad.dtype(), x};
     },
+    .cost =
+        [](const CostCall& c) { return conv_cost(c.args[1].as_tensor(), c.args[0].as_tensor()); },
     .vjp = [](const vjp::conv_input_grad& v) -> Grads {
       const Tensor& cotangent = v.call.cotangents[0];
       const Tensor& grad = v.call.args[1].as_tensor();
@@ -257,6 +274,7 @@ const OpDef conv_input_grad_op = {
           localise_groups(piece, piece.plan.operands[0]);
           sharding::result_shape("x_shape")(piece);
         },
+    .layout = {.images = "grad", .sizes = "x_shape", .weight = "weight"},
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -299,6 +317,7 @@ const OpDef conv_weight_grad_op = {
       check_grad(conv_result(a.x.shape(), weight, Sliding(a)), a.grad);
       return TensorMeta{a.grad.dtype(), weight};
     },
+    .cost = [](const CostCall& c) { return conv_cost(c.args[1].as_tensor(), c.results[0]); },
     .vjp = [](const vjp::conv_weight_grad& v) -> Grads {
       const Tensor& cotangent = v.call.cotangents[0];
       const Tensor& grad = v.call.args[1].as_tensor();
@@ -322,6 +341,7 @@ const OpDef conv_weight_grad_op = {
           localise_groups(piece, piece.plan.results[0]);
           sharding::result_shape("weight_shape")(piece);
         },
+    .layout = {.images = "x grad", .weight = "out"},
     .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -371,6 +391,9 @@ const OpDef conv_fused_op = {
       if (a.residual.defined()) out = out + a.residual;
       return activated(out, a.activation);
     },
+    .cost = [](const CostCall& c) { return conv_cost(c.results[0], c.args[1].as_tensor()); },
+    .layout = {.images = "x residual"},
+    .cuts_sums = [](const Args&) { return false; },
     .traits = Trait::Promote,
     .dtypes = "float",
     .amp = Amp::Low,
@@ -390,7 +413,7 @@ const OpDef conv_fused_op = {
     .samples =
         [] {
           Samples samples;
-          const std::span<const char* const> activations = activation_names();
+          const std::span<const char* const> activations = kActivations;
           size_t next = 0;
           for (const ConvSample& s : conv_samples()) {
             if (s.x.rank() != 4) continue;

@@ -3,6 +3,7 @@
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/canonical_rules.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/sharding/rules.h"
@@ -14,9 +15,15 @@ const OpDef assign_op = {
     .schema = "assign(Tensor x) -> Tensor",
     .brief = "A contiguous copy of x.",
     .infer = infer::same_as_first,
+    .scalar = "x",
     .vjp = [](const vjp::assign& v) -> Grads { return v.grad; },
     .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::Linear,
+    // A copy is needed only for what leaves the program: the caller may write it.
+    .canonical =
+        [](const CanonicalCall& c) {
+          if (!c.is_returned(c.result())) c.replace_by(c.operand("x"));
+        },
+    .traits = Trait::Elementwise | Trait::Linear | Trait::Packed,
     .numpy = "x.copy()",
     .samples = samples::unary,
 };
@@ -25,9 +32,10 @@ const OpDef copy_into_op = {
     .schema = "copy_into(Tensor(a!) x, Tensor value) -> Tensor(a!)",
     .brief = "Writes the values of `value`, broadcast and cast, into x.",
     .infer = infer::same_as_first,
+    .scalar = "value",
     .vjp = [](const vjp::copy_into& v) -> Grads { return {zeros_like(v.grad), v.grad}; },
     .shard = "..., ... -> ...",
-    .traits = Trait::Broadcast,
+    .traits = Trait::Broadcast | Trait::Packed,
     .numpy = "np.broadcast_to(value, x.shape).astype(x.dtype)",
     .samples =
         [] {
@@ -43,10 +51,12 @@ const OpDef cast_op = {
     .schema = "cast(Tensor x, dtype dtype) -> Tensor",
     .brief = "The values of x in another dtype, as NumPy's astype converts them.",
     .infer = [](const args::cast& a) -> Metas { return TensorMeta{a.dtype, a.x.shape()}; },
+    .scalar = "x",
     .vjp = [](const vjp::cast& v) -> Grads { return cast(v.grad, v.x.dtype()); },
     .saves = "x:shape",
     .shard = "... -> ...",
-    .traits = Trait::Elementwise | Trait::Linear,
+    .canonical = canonical::same_type,
+    .traits = Trait::Elementwise | Trait::Linear | Trait::Packed,
     .numpy = "x.astype(dtype)",
     .samples =
         [] {
@@ -66,18 +76,17 @@ const OpDef bitcast_op = {
     .brief =
         "The bytes of x read as another dtype. Where the elements' sizes differ, the last axis grows or shrinks.",
     .infer = [](const args::bitcast& a) -> Metas {
-      const auto from = static_cast<int64_t>(size_of(a.x.dtype())),
-                 to = static_cast<int64_t>(size_of(a.dtype));
+      const int64_t from = bits_of(a.x.dtype()), to = bits_of(a.dtype);
       Shape shape = a.x.shape();
       if (from == to) return TensorMeta{a.dtype, shape};
       user_check(a.x.rank() > 0, ErrorKind::InvalidArgument,
                  "x is 0-d, and {} is not as wide as {}.", name_of(a.dtype), name_of(a.x.dtype()));
-      const Dim bytes = shape.back() * from;
+      const Dim bits = shape.back() * from;
       user_check(
-          same(floor_mod(bytes, to), 0), ErrorKind::InvalidArgument,
+          same(floor_mod(bits, to), 0), ErrorKind::InvalidArgument,
           "the last axis of x, of size {}, has {} bytes, which do not make whole elements of {}.",
-          shape.back().str(), bytes.str(), name_of(a.dtype));
-      shape.back() = floor_div(bytes, to);
+          shape.back().str(), floor_div(bits, 8).str(), name_of(a.dtype));
+      shape.back() = floor_div(bits, to);
       return TensorMeta{a.dtype, shape};
     },
     .plan =
@@ -87,7 +96,7 @@ const OpDef bitcast_op = {
               last >= 0 && !(c.plan.operands[0].shape.back() == c.plan.results[0].shape.back());
           sharding::keep_axes(c.plan, resized ? Ints(&last, 1) : Ints());
         },
-    .traits = Trait::NoGrad,
+    .traits = Trait::NoGrad | Trait::Packed,
     .numpy =
         "np.ascontiguousarray(x).view(dtype).reshape(x.shape[:-1] + (-1,) if x.size and x.ndim else x.shape[:-1] + "
         "tuple(n * x.dtype.itemsize // np.dtype(dtype).itemsize for n in x.shape[-1:]))",

@@ -25,8 +25,10 @@ const OpDef full_op = {
                    "the shape {} has a negative size.", to_string(a.shape));
       return TensorMeta{a.dtype.value_or(filled_dtype(a.fill_value)), Shape(a.shape)};
     },
+    .scalar = "fill_value",
     .plan = sharding::made_axes,
     .localise = sharding::result_shape("shape"),
+    .fill = "fill_value",
     .traits = Trait::NoGrad,
     .numpy = "np.full(shape, fill_value, dtype or 'float32')",
     .samples =

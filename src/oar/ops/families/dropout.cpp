@@ -12,14 +12,16 @@ namespace oar {
 namespace {
 
 const OpDef dropout_mask_op = {
-    .schema = "dropout_mask(shape shape, float p, float kept, dtype dtype) -> Tensor",
+    .schema =
+        "dropout_mask(shape shape, float p, float kept, dtype dtype, shape? _part = None) -> Tensor",
     .brief = "0 with probability p, else the value `kept`; as bool: False and True.",
     .infer = [](const args::dropout_mask& a) -> Metas {
       if (a.dtype != DType::Bool) return random_floats(a.shape, a.dtype);
       check_shape(a.shape);
       return TensorMeta{DType::Bool, Shape(a.shape)};
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .plan = sharding::made_axes,
+    .localise = random_piece,
     .traits = kRandom,
     .samples =
         [] {

@@ -6,6 +6,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/batching.h"
+#include "oar/ops/families/cost_rules.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/copy.h"
@@ -85,6 +86,7 @@ const OpDef embedding_lookup_op = {
       check_numbers(a.x);
       return without_padding(index_take(a.weight, {a.x}), a.x, a.padding_idx);
     },
+    .cost = [](const CostCall& c) { return lookup_cost(c, 1); },
     .vjp = [](const vjp::embedding_lookup& v) -> Grads {
       const Dim rows = v.weight.dim(0);
       const Tensor grad = v.scale_grad_by_freq ? shared_by_frequency(v.grad, v.x, rows) : v.grad;
@@ -175,6 +177,10 @@ const OpDef embedding_grad_op = {
               c.plan.put(c.plan.results[0], i - x.axes.size() + 1, factor);
           }
         },
+    .rows = [](const Args& a) -> std::optional<RowsSpec> {
+      if (!a[4].as_bool()) return std::nullopt;
+      return RowsSpec{.numbers = 0, .slices = 1, .as_given = a[3].as_int() == -1};
+    },
     .numpy =
         "(lambda out: (np.add.at(out, x[x != padding_idx], value[x != padding_idx]), out)[1])("
         "np.zeros((num_rows,) + value.shape[x.ndim:], value.dtype))",

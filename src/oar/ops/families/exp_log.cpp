@@ -20,6 +20,7 @@ const OpDef exp_op = {
     .schema = "exp(Tensor x) -> Tensor",
     .brief = "e to the power of x.",
     .infer = infer::same_as_first,
+    .scalar = "exp(x)",
     .vjp = [](const vjp::exp& v) -> Grads { return v.grad * conjugate(v.out); },
     .saves = "out",
     .shard = "... -> ...",
@@ -35,6 +36,7 @@ const OpDef expm1_op = {
     .schema = "expm1(Tensor x) -> Tensor",
     .brief = "exp(x) - 1, exact for small x.",
     .infer = infer::same_as_first,
+    .scalar = "expm1(x)",
     .vjp = [](const vjp::expm1& v) -> Grads { return v.grad * conjugate(v.out + 1); },
     .saves = "out",
     .shard = "... -> ...",
@@ -49,6 +51,7 @@ const OpDef log_op = {
     .schema = "log(Tensor x) -> Tensor",
     .brief = "The natural logarithm of x.",
     .infer = infer::same_as_first,
+    .scalar = "log(x)",
     .vjp = [](const vjp::log& v) -> Grads { return v.grad / conjugate(v.x); },
     .saves = "x",
     .shard = "... -> ...",
@@ -65,6 +68,7 @@ const OpDef log2_op = {
     .brief = "The logarithm of x to base 2.",
     .infer = infer::same_as_first,
     .decompose = [](const args::log2& a) -> Made { return log(a.x) * std::numbers::log2e; },
+    .scalar = "log2(x)",
     .vjp = [](const vjp::log2& v) -> Grads {
       return v.grad / conjugate(v.x) * std::numbers::log2e;
     },
@@ -82,6 +86,7 @@ const OpDef log10_op = {
     .brief = "The logarithm of x to base 10.",
     .infer = infer::same_as_first,
     .decompose = [](const args::log10& a) -> Made { return log(a.x) * std::numbers::log10e; },
+    .scalar = "log10(x)",
     .vjp = [](const vjp::log10& v) -> Grads {
       return v.grad / conjugate(v.x) * std::numbers::log10e;
     },
@@ -98,6 +103,7 @@ const OpDef log1p_op = {
     .schema = "log1p(Tensor x) -> Tensor",
     .brief = "log(1 + x), exact for small x.",
     .infer = infer::same_as_first,
+    .scalar = "log1p(x)",
     .vjp = [](const vjp::log1p& v) -> Grads { return v.grad / conjugate(v.x + 1); },
     .saves = "x",
     .shard = "... -> ...",
@@ -112,6 +118,7 @@ const OpDef logaddexp_op = {
     .schema = "logaddexp(Tensor x, Tensor y) -> Tensor",
     .brief = "log(exp(x) + exp(y)), without overflow.",
     .infer = infer::same_as_first,
+    .scalar = "x == y ? x + log(2) : max(x, y) + log1p(exp(-abs(x - y)))",
     .vjp = [](const vjp::logaddexp& v) -> Grads {
       const Tensor gx = logaddexp_grad(v.x, v.y, v.grad);
       return {gx, v.needs(1) ? v.grad - gx : Tensor()};
@@ -135,6 +142,7 @@ const OpDef logaddexp_grad_op = {
       const Tensor undefined = logical_and(equal(a.x, a.y), isinf(a.x));
       return a.grad * sigmoid(zero_where(undefined, a.x - a.y));
     },
+    .scalar = "grad / (1 + exp(x == y ? 0 : y - x))",
     .shard = "..., ..., ... -> ...",
     .traits = Trait::Elementwise | Trait::Smooth,
     .dtypes = "float",

@@ -30,7 +30,7 @@ const OpDef flip_op = {
       return assign(slice_view(a.x, index));
     },
     .vjp = [](const vjp::flip& v) -> Grads { return flip(v.grad, v.axis); },
-    .traits = Trait::Linear,
+    .traits = Trait::Linear | Trait::Moves,
     .numpy = "np.flip(x, axis)",
     .samples =
         [] {
@@ -87,7 +87,7 @@ const OpDef roll_op = {
       for (int64_t shift : v.shifts) back.push_back((Dim(0) - Dim::from_word(shift)).word());
       return roll(v.grad, back, v.axis);
     },
-    .traits = Trait::Linear,
+    .traits = Trait::Linear | Trait::Moves,
     .numpy = "np.roll(x, shifts if axis else sum(shifts), tuple(axis) if axis else None)",
     .samples =
         [] {

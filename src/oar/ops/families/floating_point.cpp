@@ -36,6 +36,7 @@ const OpDef isnan_op = {
     .schema = "isnan(Tensor x) -> Tensor",
     .brief = "Whether x is not a number; of a complex x, whether a part is not.",
     .infer = infer::bool_like_first,
+    .scalar = "isnan(x)",
     .shard = "... -> ...",
     .traits = kQuestion,
     .numpy = "np.isnan(x)",
@@ -48,6 +49,7 @@ const OpDef isinf_op = {
     .schema = "isinf(Tensor x) -> Tensor",
     .brief = "Whether x is infinite; of a complex x, whether a part is.",
     .infer = infer::bool_like_first,
+    .scalar = "isinf(x)",
     .shard = "... -> ...",
     .traits = kQuestion,
     .numpy = "np.isinf(x)",
@@ -60,6 +62,7 @@ const OpDef isfinite_op = {
     .schema = "isfinite(Tensor x) -> Tensor",
     .brief = "Whether x is neither NaN nor infinite.",
     .infer = infer::bool_like_first,
+    .scalar = "isfinite(x)",
     .shard = "... -> ...",
     .traits = kQuestion,
     .numpy = "np.isfinite(x)",
@@ -86,6 +89,7 @@ const OpDef isposinf_op = {
     .schema = "isposinf(Tensor x) -> Tensor",
     .brief = "Whether x is plus infinity.",
     .infer = infer::bool_like_first,
+    .scalar = "x == inf",
     .shard = "... -> ...",
     .traits = kQuestion,
     .dtypes = "bool int float",
@@ -98,6 +102,7 @@ const OpDef isneginf_op = {
     .schema = "isneginf(Tensor x) -> Tensor",
     .brief = "Whether x is minus infinity.",
     .infer = infer::bool_like_first,
+    .scalar = "x == -inf",
     .shard = "... -> ...",
     .traits = kQuestion,
     .dtypes = "bool int float",
@@ -113,6 +118,9 @@ const OpDef nan_to_num_op = {
         "x with numbers in the places of NaN and of the infinities; by default 0 and the dtype's largest and "
         "lowest number.",
     .infer = infer::same_as_first,
+    .scalar =
+        "isnan(x) ? nan : x == inf ? (given(posinf) ? posinf : largest) : x == -inf ? "
+        "(given(neginf) ? neginf : -largest) : x",
     .vjp = [](const vjp::nan_to_num& v) -> Grads { return zero_unless(isfinite(v.x), v.grad); },
     .saves = "x",
     .shard = "... -> ...",
@@ -134,6 +142,7 @@ const OpDef signbit_op = {
     .schema = "signbit(Tensor x) -> Tensor",
     .brief = "Whether x has a minus sign; -0.0 has one too.",
     .infer = infer::bool_like_first,
+    .scalar = "signbit(x)",
     .shard = "... -> ...",
     .traits = kQuestion,
     .dtypes = "bool int float",
@@ -146,12 +155,13 @@ const OpDef copysign_op = {
     .schema = "copysign(Tensor x, Tensor y) -> Tensor",
     .brief = "The magnitude of x with the sign of y.",
     .infer = infer::same_as_first,
+    .scalar = "copysign(x, y)",
     .vjp = [](const vjp::copysign& v) -> Grads {
       return {v.grad * sign(v.x) * copysign(literal(1.0), v.y), zeros_like(v.grad)};
     },
     .saves = "x y",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::HasInplace,
+    .traits = kPair | Trait::HasInplace | Trait::Arithmetic,
     .dtypes = "int float",
     .numpy = "np.copysign(x, y).astype(x.dtype)",
     .samples = [] { return samples::binary().add(positive({3}), uniform_in(-2, -1, {3})); },
@@ -162,6 +172,7 @@ const OpDef frexp_op = {
     .schema = "frexp(Tensor x) -> (Tensor mantissa, Tensor exponent)",
     .brief = "x as mantissa * 2 ** exponent with a mantissa in [0.5, 1); both in the dtype of x.",
     .infer = [](const args::frexp& a) -> Metas { return {infer::like(a.x), infer::like(a.x)}; },
+    .scalar = "mantissa(x), exponent(x)",
     .vjp = [](const vjp::frexp& v) -> Grads { return ldexp(v.grad_mantissa, -v.exponent); },
     .saves = "exponent",
     .shard = "... -> ..., ...",
@@ -176,6 +187,7 @@ const OpDef ldexp_op = {
     .schema = "ldexp(Tensor x, Tensor y) -> Tensor",
     .brief = "x * 2 ** y.",
     .infer = infer::same_as_first,
+    .scalar = "ldexp(x, y)",
     .vjp = [](const vjp::ldexp& v) -> Grads {
       return {v.needs(0) ? ldexp(v.grad, v.y) : Tensor(),
               v.needs(1) ? v.grad * ldexp(v.x, v.y) * std::numbers::ln2 : Tensor()};

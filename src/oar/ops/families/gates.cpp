@@ -89,6 +89,7 @@ const OpDef gated_silu_op = {
     .brief = "silu(x) * y.",
     .infer = infer::same_as_first,
     .decompose = [](const args::gated_silu& a) -> Made { return silu(a.x) * a.y; },
+    .scalar = "x / (1 + exp(-x)) * y",
     .vjp = [](const vjp::gated_silu& v) -> Grads {
       const auto [on_x, on_y] = gated_silu_grad(v.x, v.y, v.grad);
       return {on_x, on_y};
@@ -111,6 +112,7 @@ const OpDef gated_silu_grad_op = {
       const Tensor s = sigmoid(a.x);
       return {a.grad * a.y * s * (1 + a.x * (1 - s)), a.grad * a.x * s};
     },
+    .scalar = "s = 1 / (1 + exp(-x)); grad * y * s * (1 + x * (1 - s)), grad * x * s",
     .shard = "..., ..., ... -> ..., ...",
     .traits = Trait::Elementwise | Trait::Promote | Trait::Smooth,
     .dtypes = "float",

@@ -5,6 +5,7 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
 #include "oar/ops/families/blank.h"
+#include "oar/ops/families/cost_rules.h"
 #include "oar/ops/families/index_layout.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/broadcast.h"
@@ -149,6 +150,7 @@ const OpDef index_take_op = {
       const Resolved r = resolve_positions(a.x.dims(), a.indices);
       return TensorMeta{a.x.dtype(), indexed_shape(r.layout, a.x.dims(), r.index)};
     },
+    .cost = [](const CostCall& c) { return lookup_cost(c, 0); },
     .vjp = [](const vjp::index_take& v) -> Grads {
       Grads grads(index_put(blank(v.x.dims(), v.grad.dtype()), v.indices, v.grad, true));
       for (size_t i = 0; i < v.indices.size(); ++i) grads.push_back(Tensor());

@@ -93,6 +93,9 @@ const OpDef shard_index_op = {
       const Tensor here = logical_and(greater_equal(own, number(0)), less_than(own, number(size)));
       return where(here, own, number(a.ignore_value));
     },
+    .scalar =
+        "size = (index_num - 1) // nshards + 1; own = input - size * shard_id; own >= 0 && "
+        "own < size ? own : ignore_value",
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::NoGrad,
     .dtypes = "int",

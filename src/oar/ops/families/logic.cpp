@@ -4,6 +4,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/canonical_rules.h"
 #include "oar/ops/families/elementwise_rules.h"
 
 namespace oar {
@@ -13,7 +14,9 @@ const OpDef logical_not_op = {
     .schema = "logical_not(Tensor x) -> Tensor",
     .brief = "Whether x is 0 or false.",
     .infer = infer::bool_like_first,
+    .scalar = "!x",
     .shard = "... -> ...",
+    .canonical = canonical::involution,
     .traits = kQuestion | Trait::HasInplace,
     .numpy = "np.logical_not(x)",
     .samples = [] { return samples::unary().add(bools({7})).add(few({7})); },
@@ -25,6 +28,7 @@ const OpDef logical_and_op = {
     .schema = "logical_and(Tensor x, Tensor y) -> Tensor",
     .brief = "Whether both are other than 0.",
     .infer = infer::bool_like_first,
+    .scalar = "x && y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .numpy = "np.logical_and(x, y)",
@@ -37,6 +41,7 @@ const OpDef logical_or_op = {
     .schema = "logical_or(Tensor x, Tensor y) -> Tensor",
     .brief = "Whether one of them is other than 0.",
     .infer = infer::bool_like_first,
+    .scalar = "x || y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .numpy = "np.logical_or(x, y)",
@@ -49,6 +54,7 @@ const OpDef logical_xor_op = {
     .schema = "logical_xor(Tensor x, Tensor y) -> Tensor",
     .brief = "Whether exactly one of them is other than 0.",
     .infer = infer::bool_like_first,
+    .scalar = "!x != !y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .numpy = "np.logical_xor(x, y)",
@@ -61,7 +67,9 @@ const OpDef bitwise_not_op = {
     .schema = "bitwise_not(Tensor x) -> Tensor",
     .brief = "Every bit of x turned over; of a bool, the other one.",
     .infer = infer::same_as_first,
+    .scalar = "~x",
     .shard = "... -> ...",
+    .canonical = canonical::involution,
     .traits = kQuestion | Trait::HasInplace,
     .dtypes = "bool int",
     .numpy = "np.bitwise_not(x)",
@@ -91,6 +99,7 @@ const OpDef bitwise_and_op = {
     .schema = "bitwise_and(Tensor x, Tensor y) -> Tensor",
     .brief = "The bits that x and y have in common.",
     .infer = infer::same_as_first,
+    .scalar = "x & y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .dtypes = "bool int",
@@ -104,6 +113,7 @@ const OpDef bitwise_or_op = {
     .schema = "bitwise_or(Tensor x, Tensor y) -> Tensor",
     .brief = "The bits of x and y together.",
     .infer = infer::same_as_first,
+    .scalar = "x | y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .dtypes = "bool int",
@@ -117,6 +127,7 @@ const OpDef bitwise_xor_op = {
     .schema = "bitwise_xor(Tensor x, Tensor y) -> Tensor",
     .brief = "The bits in which x and y differ.",
     .infer = infer::same_as_first,
+    .scalar = "x ^ y",
     .shard = "..., ... -> ...",
     .traits = kComparison | Trait::HasInplace,
     .dtypes = "bool int",
@@ -131,6 +142,7 @@ const OpDef bitwise_left_shift_op = {
     .brief =
         "The bits of x moved up by y places; 0 where y is negative or as large as the dtype is wide.",
     .infer = infer::same_as_first,
+    .scalar = "x << y",
     .shard = "..., ... -> ...",
     .traits = kPair | Trait::NoGrad | Trait::HasInplace,
     .dtypes = "int",
@@ -151,6 +163,7 @@ const OpDef bitwise_right_shift_op = {
         "The bits of x moved down by y places; from above come copies of the sign, or zeros where it is not "
         "arithmetic.",
     .infer = infer::same_as_first,
+    .scalar = "is_arithmetic ? x >> y : shift_right_bits(x, y)",
     .shard = "..., ... -> ...",
     .traits = kPair | Trait::NoGrad | Trait::HasInplace,
     .dtypes = "int",

@@ -29,6 +29,7 @@ const OpDef where_op = {
           name_of(a.condition.dtype()));
       return infer::like(a.x);
     },
+    .scalar = "condition ? x : y",
     .vjp = [](const vjp::where& v) -> Grads {
       return {Tensor(), v.needs(1) ? zero_unless(v.condition, v.grad) : Tensor(),
               v.needs(2) ? zero_where(v.condition, v.grad) : Tensor()};

@@ -2,10 +2,12 @@
 #include "oar/ops/gen/matmul.h"
 
 #include <algorithm>
+#include <array>
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/core/work.h"
 #include "oar/ops/families/activated.h"
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/layer_dtypes.h"
@@ -83,6 +85,22 @@ Tensor with_batch(const Tensor& x, const Shape& batch) {
 
 Tensor as_rows(const Tensor& x) { return reshape(x, {batch_of(x).numel() * x.dim(-2), x.dim(-1)}); }
 
+// Multiply-adds of `summed` products for each element of the result.
+Cost product_cost(const CostCall& c, double summed) {
+  return Cost::of_products(2 * elements(c.results[0]) * summed);
+}
+
+template <class A>
+double summed_size(const A& a) {
+  return extent(a.x, a.transpose_x && a.x.rank() > 1 ? -2 : -1);
+}
+
+// A left factor whose rows are not dense, by a flag or by its strides: found by trying, a library cuts the long sums of such
+// products by threads.
+bool is_turned(const Tensor& x, bool flag) {
+  return x.rank() > 1 && (flag || x->strides[x.rank() - 1] != 1);
+}
+
 const OpDef matmul_core_op = {
     .schema = "matmul_core(Tensor x, Tensor y) -> Tensor",
     .brief = "The product of matrices in the last two axes; the axes in front are equal.",
@@ -94,6 +112,7 @@ const OpDef matmul_core_op = {
                  to_string(a.x.dims()), to_string(a.y.dims()));
       return TensorMeta{a.x.dtype(), product_shape(a.x, a.y, false, false).result()};
     },
+    .cost = [](const CostCall& c) { return product_cost(c, extent(c.args[0].as_tensor(), -1)); },
     .vjp = [](const vjp::matmul_core& v) -> Grads {
       return {v.needs(0) ? matmul_core(v.grad, swap_last_two(conjugate(v.y))) : Tensor(),
               v.needs(1) ? matmul_core(swap_last_two(conjugate(v.x)), v.grad) : Tensor()};
@@ -107,6 +126,7 @@ const OpDef matmul_core_op = {
     },
     .shard = "...ik, ...kj -> ...ij",
     .linear_in = "x y",
+    .cuts_sums = [](const args::matmul_core& a) { return is_turned(a.x, false); },
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -154,6 +174,10 @@ Grads matmul_vjp(const vjp::matmul& v) {
   return grads;
 }
 
+// Activations other than relu take as long inside the product as alone, and round otherwise.
+constexpr std::array<EpilogueStep, 4> kProductSteps = {
+    EpilogueStep::Bias, EpilogueStep::Factor, EpilogueStep::Residual, EpilogueStep::Activation};
+
 const OpDef matmul_op = {
     .schema =
         "matmul(Tensor x, Tensor y, bool transpose_x = False, bool transpose_y = False) -> Tensor",
@@ -175,6 +199,7 @@ const OpDef matmul_op = {
       const Shape shape = p.result();
       return out.shape() == shape ? out : reshape(out, shape);
     },
+    .cost = [](const CostCall& c) { return product_cost(c, summed_size(args::matmul(c.args))); },
     .vjp = matmul_vjp,
     .saves = "x>y y>x",
     .plan =
@@ -200,6 +225,11 @@ const OpDef matmul_op = {
             if (from_end <= columns) c.plan.put(y, columns - from_end, factor);
           }
         },
+    .epilogue = {.steps = kProductSteps,
+                 .fused = "matmul_fused",
+                 .activations = kOnlyRelu,
+                 .accepts = [](const args::matmul& a) { return a.y.rank() >= 2; }},
+    .cuts_sums = [](const args::matmul& a) { return is_turned(a.x, a.transpose_x); },
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -264,6 +294,7 @@ const OpDef linear_op = {
       const Tensor out = matmul(a.x, a.weight);
       return a.bias.defined() ? add(out, a.bias) : out;
     },
+    .cost = [](const CostCall& c) { return product_cost(c, extent(c.args[0].as_tensor(), -1)); },
     .vjp = [](const vjp::linear& v) -> Grads {
       Grads grads{Tensor(), Tensor(), Tensor()};
       if (v.needs(0)) grads[0] = matmul(v.grad, conjugate(v.weight), false, true);
@@ -281,6 +312,16 @@ const OpDef linear_op = {
               piece.plan.operands[1].axes[0].factor == static_cast<int>(piece.factor);
           if (partial && !(piece.start == Dim(0))) piece.frame.set(2, Value());
         },
+    .epilogue = {.steps = kProductSteps,
+                 .fused = "matmul_fused",
+                 .sets = "from_bias",
+                 .activations = kOnlyRelu,
+                 .accepts =
+                     [](const args::linear& a) {
+                       return !a.bias.defined() ||
+                              (a.bias.dtype() == a.x.dtype() && a.bias.dim(0) == a.weight.dim(1));
+                     }},
+    .cuts_sums = [](const args::linear& a) { return is_turned(a.x, false); },
     .traits = Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
@@ -330,6 +371,9 @@ const OpDef matmul_fused_op = {
       if (a.residual.defined()) out = out + a.residual;
       return activated(out, a.activation);
     },
+    .cost =
+        [](const CostCall& c) { return product_cost(c, summed_size(args::matmul_fused(c.args))); },
+    .cuts_sums = [](const args::matmul_fused& a) { return is_turned(a.x, a.transpose_x); },
     .traits = Trait::Promote,
     .dtypes = "float",
     .amp = Amp::Low,
@@ -342,7 +386,7 @@ const OpDef matmul_fused_op = {
     .samples =
         [] {
           Samples samples;
-          for (const char* activation : activation_names())
+          for (const char* activation : kActivations)
             samples.add(t({3, 4}), t({4, 5}), t({5}), t({3, 5}), false, false, 1.0, activation,
                         *activation == 's');
           return samples

@@ -6,6 +6,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/cost_rules.h"
 #include "oar/ops/families/pool_rules.h"
 #include "oar/ops/families/window.h"
 #include "oar/ops/families/window_batch.h"
@@ -31,6 +32,10 @@ const OpDef max_pool_op = {
     .infer = [](const args::max_pool& a) -> Metas {
       return with_mask(a.x, pooled(a.x.shape(), a));
     },
+    .cost =
+        [](const CostCall& c) {
+          return window_cost(c.results[0], args::max_pool(c.args).kernel_size);
+        },
     .vjp = [](const vjp::max_pool& v) -> Grads {
       return max_pool_scatter(v.grad_out, v.mask, v.x.dims(), v.channels_last);
     },
@@ -42,6 +47,7 @@ const OpDef max_pool_op = {
       return {unfold_batch(out, c.size), unfold_batch(mask, c.size)};
     },
     .shard = "nc... -> nc..., nc... ; c@channels_last, ... whole",
+    .layout = {.images = "x"},
     .dtypes = "int float",
     .numpy =
         "(lambda f, w: (lambda q, r: tuple((lambda o: np.moveaxis(o, 1, -1) if channels_last else "
@@ -90,6 +96,7 @@ const OpDef adaptive_max_pool_op = {
       return {unfold_batch(out, c.size), unfold_batch(mask, c.size)};
     },
     .shard = "nc... -> nc..., nc... ; c@channels_last, ... whole",
+    .layout = {.images = "x"},
     .dtypes = "int float",
     .numpy =
         "(lambda f, w: (lambda q, r: tuple((lambda o: np.moveaxis(o, 1, -1) if channels_last else "
@@ -197,6 +204,7 @@ const OpDef max_pool_scatter_op = {
     },
     .shard = "nc..., nc... -> nc... ; c@channels_last, ... whole",
     .localise = sharding::result_shape("x_shape"),
+    .layout = {.images = "grad mask", .sizes = "x_shape"},
     .dtypes = "int float complex",
     .numpy =
         "(lambda g, m, s: (lambda z: (np.add.at(z, (np.arange(s[0])[:, None, None], np.arange(s[1])[:, None], "
@@ -232,6 +240,7 @@ const OpDef max_pool_gather_op = {
                           c.size);
     },
     .shard = "nc..., nc... -> nc... ; c@channels_last, ... whole",
+    .layout = {.images = "x mask"},
     .dtypes = "int float complex",
     .numpy =
         "(lambda f, m: (lambda o: np.moveaxis(o, 1, -1) if channels_last else o)(np.take_along_axis(f.reshape("

@@ -30,6 +30,7 @@ const OpDef maximum_op = {
     .schema = "maximum(Tensor x, Tensor y) -> Tensor",
     .brief = "The larger of x and y; NaN where either is.",
     .infer = infer::same_as_first,
+    .scalar = "max(x, y)",
     .vjp = [](const vjp::maximum& v) -> Grads {
       return extreme_grads(v.call, v.x, v.y, v.grad, greater_than);
     },
@@ -47,6 +48,7 @@ const OpDef minimum_op = {
     .schema = "minimum(Tensor x, Tensor y) -> Tensor",
     .brief = "The smaller of x and y; NaN where either is.",
     .infer = infer::same_as_first,
+    .scalar = "min(x, y)",
     .vjp = [](const vjp::minimum& v) -> Grads {
       return extreme_grads(v.call, v.x, v.y, v.grad, less_than);
     },
@@ -65,6 +67,7 @@ const OpDef fmax_op = {
     .schema = "fmax(Tensor x, Tensor y) -> Tensor",
     .brief = "The larger of x and y; where one is NaN, the other.",
     .infer = infer::same_as_first,
+    .scalar = "fmax(x, y)",
     .vjp = [](const vjp::fmax& v) -> Grads {
       const Tensor first = logical_or(greater_equal(v.x, v.y), isnan(v.y));
       return {v.needs(0) ? zero_unless(first, v.grad) : Tensor(),
@@ -83,6 +86,7 @@ const OpDef fmin_op = {
     .schema = "fmin(Tensor x, Tensor y) -> Tensor",
     .brief = "The smaller of x and y; where one is NaN, the other.",
     .infer = infer::same_as_first,
+    .scalar = "fmin(x, y)",
     .vjp = [](const vjp::fmin& v) -> Grads {
       const Tensor first = logical_or(less_equal(v.x, v.y), isnan(v.y));
       return {v.needs(0) ? zero_unless(first, v.grad) : Tensor(),
@@ -113,6 +117,7 @@ const OpDef clip_op = {
     .schema = "clip(Tensor x, Scalar? min = None, Scalar? max = None) -> Tensor",
     .brief = "x limited to [min, max]; None leaves a side open. NaN stays NaN.",
     .infer = [](const args::clip& a) { return infer_clip(a.x, a.min, a.max); },
+    .scalar = "low = given(min) ? max(x, min) : x; given(max) ? min(low, max) : low",
     .vjp = [](const vjp::clip& v) -> Grads { return clip_grad(v.x, v.grad, v.min, v.max); },
     .saves = "x",
     .shard = "... -> ...",
@@ -155,6 +160,9 @@ const OpDef clip_grad_op = {
       if (a.max) out = zero_unless(below(a.x, number(*a.max)), out);
       return a.min || a.max ? out : assign(out);
     },
+    .scalar =
+        "above = !given(min) || (bounds ? x >= min : x > min); below = !given(max) || "
+        "(bounds ? x <= max : x < max); above && below ? grad : 0",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",

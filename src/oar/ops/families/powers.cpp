@@ -36,13 +36,14 @@ const OpDef pow_op = {
     .schema = "pow(Tensor x, Tensor y) -> Tensor",
     .brief = "x to the power of y. Of integers the fraction that a negative y gives is cut off.",
     .infer = infer::same_as_first,
+    .scalar = "pow(x, y)",
     .vjp = [](const vjp::pow& v) -> Grads {
       return {v.needs(0) ? pow_grad(v.x, v.y, v.grad) : Tensor(),
               v.needs(1) ? pow_y_grad(v.x, v.y, v.grad) : Tensor()};
     },
     .saves = "x y",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::Smooth | Trait::HasInplace,
+    .traits = kPair | Trait::Smooth | Trait::HasInplace | Trait::MayFail | Trait::Arithmetic,
     .dtypes = "int float complex",
     .amp = Amp::Full,
     .numpy = "np.power(x, y)",
@@ -71,6 +72,7 @@ const OpDef pow_grad_op = {
       const Tensor exponent = where(both_zero, literal(0), a.y - 1);
       return a.grad * conjugate(a.y * pow(a.x, exponent));
     },
+    .scalar = "grad * (y * pow(x, x == 0 && y == 0 ? 0 : y - 1))",
     .shard = "..., ..., ... -> ...",
     .traits = Trait::Elementwise | Trait::Smooth,
     .dtypes = "float complex",
@@ -90,6 +92,7 @@ const OpDef square_op = {
     .brief = "x * x.",
     .infer = infer::same_as_first,
     .decompose = [](const args::square& a) -> Made { return a.x * a.x; },
+    .scalar = "x * x",
     .vjp = [](const vjp::square& v) -> Grads { return v.grad * conjugate(v.x) * 2; },
     .saves = "x",
     .shard = "... -> ...",
@@ -105,6 +108,7 @@ const OpDef sqrt_op = {
     .schema = "sqrt(Tensor x) -> Tensor",
     .brief = "The square root of x.",
     .infer = infer::same_as_first,
+    .scalar = "sqrt(x)",
     .vjp = [](const vjp::sqrt& v) -> Grads { return v.grad / conjugate(v.out) * 0.5; },
     .saves = "out",
     .shard = "... -> ...",
@@ -120,6 +124,7 @@ const OpDef rsqrt_op = {
     .brief = "1 / sqrt(x).",
     .infer = infer::same_as_first,
     .decompose = [](const args::rsqrt& a) -> Made { return 1 / sqrt(a.x); },
+    .scalar = "1 / sqrt(x)",
     .vjp = [](const vjp::rsqrt& v) -> Grads { return rsqrt_grad(v.out, v.grad); },
     .saves = "out",
     .shard = "... -> ...",
@@ -137,6 +142,7 @@ const OpDef rsqrt_grad_op = {
     .decompose = [](const args::rsqrt_grad& a) -> Made {
       return a.grad * conjugate(a.out * a.out * a.out) * -0.5;
     },
+    .scalar = "grad * (out * out * out) * -0.5",
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float complex",
@@ -149,6 +155,7 @@ const OpDef reciprocal_op = {
     .brief = "1 / x.",
     .infer = infer::same_as_first,
     .decompose = [](const args::reciprocal& a) -> Made { return 1 / a.x; },
+    .scalar = "1 / x",
     .vjp = [](const vjp::reciprocal& v) -> Grads { return -v.grad * conjugate(v.out * v.out); },
     .saves = "out",
     .shard = "... -> ...",

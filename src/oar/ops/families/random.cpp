@@ -1,5 +1,6 @@
 // Random numbers. An element's number depends on the seed, the place in the stream and its own
 // place in the tensor, never on the number of threads. A seed other than 0 is a stream of its own.
+// `_part` makes the result a part of a larger tensor, with the numbers that it has in there.
 #include "oar/ops/gen/random.h"
 
 #include "oar/ops/core/infer.h"
@@ -15,14 +16,15 @@ namespace {
 const OpDef uniform_op = {
     .schema =
         "uniform(shape shape, dtype? dtype = None, float min = -1.0, float max = 1.0, int "
-        "seed = 0) -> Tensor",
+        "seed = 0, shape? _part = None) -> Tensor",
     .brief = "Numbers spread evenly over [min, max).",
     .infer = [](const args::uniform& a) -> Metas {
       user_check(a.min <= a.max, ErrorKind::InvalidArgument,
                  "min is {} and max {}; min must not be larger.", a.min, a.max);
       return random_floats(a.shape, a.dtype);
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .plan = sharding::made_axes,
+    .localise = random_piece,
     .traits = kRandom,
     .samples =
         [] {
@@ -38,14 +40,15 @@ const OpDef uniform_op = {
 const OpDef gaussian_op = {
     .schema =
         "gaussian(shape shape, float mean = 0.0, float std = 1.0, int seed = 0, dtype? "
-        "dtype = None) -> Tensor",
+        "dtype = None, shape? _part = None) -> Tensor",
     .brief = "Numbers from a normal distribution.",
     .infer = [](const args::gaussian& a) -> Metas {
       user_check(a.std_ >= 0, ErrorKind::InvalidArgument,
                  "std is {}; a standard deviation is not negative.", a.std_);
       return random_floats(a.shape, a.dtype);
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .plan = sharding::made_axes,
+    .localise = random_piece,
     .traits = kRandom,
     .samples =
         [] {
@@ -61,7 +64,6 @@ const OpDef rand_op = {
     .schema = "rand(shape shape, dtype? dtype = None) -> Tensor",
     .brief = "Numbers spread evenly over [0, 1).",
     .decompose = [](const args::rand& a) -> Made { return uniform(a.shape, a.dtype, 0.0, 1.0); },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}).add(IntVector{}, DType::Float64); },
     .python = "oar",
@@ -73,7 +75,6 @@ const OpDef randn_op = {
     .decompose = [](const args::randn& a) -> Made {
       return gaussian(a.shape, 0.0, 1.0, 0, a.dtype);
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}).add(IntVector{}, DType::Float64); },
     .python = "oar",
@@ -83,7 +84,6 @@ const OpDef standard_normal_op = {
     .schema = "standard_normal(shape shape, dtype? dtype = None) -> Tensor",
     .brief = "Numbers from the standard normal distribution: randn under its other name.",
     .decompose = [](const args::standard_normal& a) -> Made { return randn(a.shape, a.dtype); },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples = [] { return Samples().add(IntVector{4, 7}); },
     .python = "oar",
@@ -91,8 +91,8 @@ const OpDef standard_normal_op = {
 
 const OpDef randint_op = {
     .schema =
-        "randint(int low = 0, int? high = None, shape shape = [1], dtype? dtype = None) -> "
-        "Tensor",
+        "randint(int low = 0, int? high = None, shape shape = [1], dtype? dtype = None, shape? _part "
+        "= None) -> Tensor",
     .brief = "Integers spread evenly over [low, high), or [0, low) where high is not given.",
     .infer = [](const args::randint& a) -> Metas {
       check_shape(a.shape);
@@ -104,7 +104,8 @@ const OpDef randint_op = {
                  low, high);
       return TensorMeta{a.dtype.value_or(DType::Int64), Shape(a.shape)};
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .plan = sharding::made_axes,
+    .localise = random_piece,
     .traits = kRandom,
     .samples =
         [] {
@@ -127,7 +128,6 @@ const OpDef randint_like_op = {
     .decompose = [](const args::randint_like& a) -> Made {
       return randint(a.low, a.high, a.x.dims(), a.dtype.value_or(a.x.dtype()));
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .samples =
         [] { return Samples().add(t({4, 7}), 2, 5).add(t({2}), 4, std::nullopt, DType::Int64); },
@@ -148,10 +148,11 @@ const OpDef randperm_op = {
 };
 
 const OpDef bernoulli_op = {
-    .schema = "bernoulli(Tensor x) -> Tensor",
+    .schema = "bernoulli(Tensor x, shape? _part = None) -> Tensor",
     .brief = "1 with the probability that x holds, else 0.",
     .infer = infer::same_as_first,
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .shard = "... -> ...",
+    .localise = random_piece,
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -165,10 +166,11 @@ const OpDef bernoulli_op = {
 };
 
 const OpDef poisson_op = {
-    .schema = "poisson(Tensor x) -> Tensor",
+    .schema = "poisson(Tensor x, shape? _part = None) -> Tensor",
     .brief = "Counts from Poisson distributions with the means that x holds.",
     .infer = infer::same_as_first,
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .shard = "... -> ...",
+    .localise = random_piece,
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -179,7 +181,9 @@ const OpDef poisson_op = {
 };
 
 const OpDef multinomial_op = {
-    .schema = "multinomial(Tensor x, int num_samples = 1, bool replacement = False) -> Tensor",
+    .schema =
+        "multinomial(Tensor x, int num_samples = 1, bool replacement = False, shape? _part = None) -> "
+        "Tensor",
     .brief = "Places in the last axis of x, drawn in proportion to its elements.",
     .infer = [](const args::multinomial& a) -> Metas {
       user_check(a.x.rank() == 1 || a.x.rank() == 2, ErrorKind::InvalidArgument,
@@ -196,7 +200,12 @@ const OpDef multinomial_op = {
       shape.back() = a.num_samples;
       return TensorMeta{DType::Int64, shape};
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .plan =
+        [](const PlanCall& c) {
+          const auto last = static_cast<int64_t>(c.plan.operands[0].axes.size()) - 1;
+          sharding::keep_axes(c.plan, Ints(&last, 1));  // a row's numbers are drawn as one
+        },
+    .localise = random_piece,
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -210,13 +219,15 @@ const OpDef multinomial_op = {
 };
 
 const OpDef exponential_op = {
-    .schema = "exponential(shape shape, float lam = 1.0, dtype? dtype = None) -> Tensor",
+    .schema =
+        "exponential(shape shape, float lam = 1.0, dtype? dtype = None, shape? _part = None) -> Tensor",
     .brief = "Numbers from the exponential distribution with rate lam.",
     .infer = [](const args::exponential& a) -> Metas {
       user_check(a.lam > 0, ErrorKind::InvalidArgument, "lam is {}; a rate is positive.", a.lam);
       return random_floats(a.shape, a.dtype);
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .plan = sharding::made_axes,
+    .localise = random_piece,
     .traits = kRandom,
     .samples =
         [] {
@@ -230,7 +241,7 @@ const OpDef exponential_op = {
 const OpDef truncated_normal_op = {
     .schema =
         "truncated_normal(shape shape, float mean = 0.0, float std = 1.0, float a = -2.0, float b = "
-        "2.0, dtype? dtype = None) -> Tensor",
+        "2.0, dtype? dtype = None, shape? _part = None) -> Tensor",
     .brief =
         "Numbers from a normal distribution, cut off at a and b standard deviations from the mean.",
     .infer = [](const args::truncated_normal& a) -> Metas {
@@ -240,7 +251,8 @@ const OpDef truncated_normal_op = {
                  a.b);
       return random_floats(a.shape, a.dtype);
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .plan = sharding::made_axes,
+    .localise = random_piece,
     .traits = kRandom,
     .samples =
         [] {
@@ -252,10 +264,11 @@ const OpDef truncated_normal_op = {
 };
 
 const OpDef standard_gamma_op = {
-    .schema = "standard_gamma(Tensor x) -> Tensor",
+    .schema = "standard_gamma(Tensor x, shape? _part = None) -> Tensor",
     .brief = "Numbers from gamma distributions with the shapes that x holds and scale 1.",
     .infer = infer::same_as_first,
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .shard = "... -> ...",
+    .localise = random_piece,
     .traits = kRandom,
     .dtypes = "float",
     .samples =
@@ -272,14 +285,13 @@ const OpDef dirichlet_op = {
       const Tensor drawn = standard_gamma(widened(a.alpha));
       return narrowed(drawn / sum(drawn, IntArgs{-1}, std::nullopt, true), a.alpha.dtype());
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
     .traits = kRandom,
     .dtypes = "float",
     .samples = [] { return Samples().add(positive({4, 3})).add(positive({5})); },
 };
 
 const OpDef binomial_op = {
-    .schema = "binomial(Tensor count, Tensor prob) -> Tensor",
+    .schema = "binomial(Tensor count, Tensor prob, shape? _part = None) -> Tensor",
     .brief =
         "The number of successes in `count` trials, each of which succeeds with probability prob.",
     .infer = [](const args::binomial& a) -> Metas {
@@ -287,7 +299,8 @@ const OpDef binomial_op = {
                  "prob has dtype {}; it must be a float.", name_of(a.prob.dtype()));
       return TensorMeta{DType::Int64, a.count.shape()};
     },
-    .shard = "whole: an element's number depends on its place in the whole tensor",
+    .shard = "..., ... -> ...",
+    .localise = random_piece,
     .traits = kRandom | Trait::Broadcast,
     .dtypes = "int float",
     .samples =

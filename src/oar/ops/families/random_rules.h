@@ -2,6 +2,7 @@
 #pragma once
 
 #include "oar/ops/core/op_def.h"
+#include "oar/ops/sharding/rules.h"
 
 namespace oar {
 
@@ -18,6 +19,10 @@ inline Metas random_floats(Dims shape, std::optional<DType> dtype) {
              "dtype is {}; random numbers of this kind are floats.", name_of(type));
   return TensorMeta{type, Shape(shape)};
 }
+
+// A localise rule: the piece is told its place in the whole by `_part`, where it begins along each axis of
+// the result and the sizes of the whole. `shape`, where the op has it, becomes the piece's own.
+void random_piece(const PieceCall& piece);
 
 inline constexpr Trait kRandom = Trait::Random | Trait::NoGrad;
 

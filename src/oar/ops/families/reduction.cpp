@@ -40,6 +40,7 @@ const OpDef sum_op = {
     },
     .saves = "x:shape",
     .shard = "...a... -> ...... ; a@axis sum",
+    .layout = {.images = "x", .axes = "axis"},
     .traits = Trait::Reduction | Trait::Linear,
     .amp = Amp::Full,
     .numpy =
@@ -100,6 +101,7 @@ const OpDef product_of_op = {
         "The product of sizes as a 0-d tensor: a count that is only known when the program "
         "runs.",
     .infer = [](const args::product_of& a) -> Metas { return TensorMeta{a.dtype, Shape{}}; },
+    .scalar = "product(sizes)",
     .shard = "whole: one number of the sizes of the whole",
     .traits = Trait::NoGrad,
     .numpy = "np.array(np.prod(np.array(sizes, 'int64')), dtype)",
@@ -181,6 +183,7 @@ const OpDef mean_op = {
     },
     .saves = "x:shape",
     .shard = "...a... -> ...... ; a@axis mean",
+    .layout = {.images = "x", .axes = "axis"},
     .traits = Trait::Reduction | Trait::Linear,
     .dtypes = "int float complex",
     .amp = Amp::Full,

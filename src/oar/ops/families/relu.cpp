@@ -3,6 +3,7 @@
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/canonical_rules.h"
 #include "oar/ops/families/elementwise_rules.h"
 #include "oar/ops/families/layer_dtypes.h"
 #include "oar/ops/families/masks.h"
@@ -20,9 +21,12 @@ const OpDef relu_op = {
     .schema = "relu(Tensor x) -> Tensor",
     .brief = "max(x, 0).",
     .infer = infer::same_as_first,
+    .scalar = "max(x, 0)",
     .vjp = [](const vjp::relu& v) -> Grads { return relu_grad(v.out, v.grad); },
     .saves = "out",
     .shard = "... -> ...",
+    .canonical = canonical::idempotent,
+    .epilogue = {.gradient = "relu_grad"},
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "int float",
     .numpy = "np.maximum(x, 0)",
@@ -36,6 +40,7 @@ const OpDef relu_grad_op = {
     .schema = "relu_grad(Tensor out, Tensor grad) -> Tensor",
     .brief = "grad where out > 0, else 0: the derivative of relu.",
     .infer = infer::same_as_first,
+    .scalar = "out > 0 ? grad : 0",
     .vjp = [](const vjp::relu_grad& v) -> Grads { return {Tensor(), relu_grad(v.out, v.grad)}; },
     .saves = "out",
     .shard = "..., ... -> ...",
@@ -50,6 +55,7 @@ const OpDef relu6_op = {
     .brief = "min(max(x, 0), 6).",
     .infer = infer::same_as_first,
     .decompose = [](const args::relu6& a) -> Made { return clip(a.x, Scalar(0), Scalar(6)); },
+    .scalar = "min(max(x, 0), 6)",
     .vjp = [](const vjp::relu6& v) -> Grads {
       return clip_grad(v.out, v.grad, Scalar(0), Scalar(6), false);
     },
@@ -69,6 +75,7 @@ const OpDef leaky_relu_op = {
     .decompose = [](const args::leaky_relu& a) -> Made {
       return where(greater_equal(a.x, literal(0)), a.x, a.x * a.negative_slope);
     },
+    .scalar = "x >= 0 ? x : x * negative_slope",
     .vjp = [](const vjp::leaky_relu& v) -> Grads {
       return leaky_relu_grad(v.x, v.grad, v.negative_slope);
     },
@@ -89,6 +96,7 @@ const OpDef leaky_relu_grad_op = {
     .decompose = [](const args::leaky_relu_grad& a) -> Made {
       return where(greater_equal(a.x, literal(0)), a.grad, a.grad * a.negative_slope);
     },
+    .scalar = "x >= 0 ? grad : grad * negative_slope",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -103,6 +111,7 @@ const OpDef sloped_op = {
     .decompose = [](const args::sloped& a) -> Made {
       return where(greater_than(a.x, literal(0)), a.x, a.slope * a.x);
     },
+    .scalar = "x > 0 ? x : slope * x",
     .vjp = [](const vjp::sloped& v) -> Grads {
       return {v.needs(0) ? sloped_grad(v.x, v.grad, v.slope) : Tensor(),
               v.needs(1) ? v.grad * minimum(v.x, literal(0)) : Tensor()};
@@ -122,6 +131,7 @@ const OpDef sloped_grad_op = {
     .decompose = [](const args::sloped_grad& a) -> Made {
       return where(greater_than(a.x, literal(0)), a.grad, a.slope * a.grad);
     },
+    .scalar = "x > 0 ? grad : slope * grad",
     .shard = "..., ..., ... -> ...",
     .traits = Trait::Elementwise | Trait::Promote,
     .dtypes = "float",
@@ -217,6 +227,7 @@ const OpDef thresholded_relu_op = {
     .decompose = [](const args::thresholded_relu& a) -> Made {
       return where(less_equal(a.x, literal(a.threshold)), literal(a.value), a.x);
     },
+    .scalar = "x <= threshold ? value : x",
     .vjp = [](const vjp::thresholded_relu& v) -> Grads {
       return thresholded_relu_grad(v.x, v.grad, v.threshold);
     },
@@ -237,6 +248,7 @@ const OpDef thresholded_relu_grad_op = {
     .decompose = [](const args::thresholded_relu_grad& a) -> Made {
       return zero_where(less_equal(a.x, literal(a.threshold)), a.grad);
     },
+    .scalar = "x <= threshold ? 0 : grad",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -251,6 +263,7 @@ const OpDef elu_op = {
     .decompose = [](const args::elu& a) -> Made {
       return where(less_than(a.x, literal(0)), expm1(a.x) * a.alpha, a.x);
     },
+    .scalar = "x < 0 ? expm1(x) * alpha : x",
     .vjp = [](const vjp::elu& v) -> Grads { return elu_grad(v.x, v.grad, v.alpha); },
     .saves = "x",
     .shard = "... -> ...",
@@ -270,6 +283,7 @@ const OpDef elu_grad_op = {
       return where(greater_than(a.x, literal(0)), a.grad,
                    a.grad * exp(minimum(a.x, literal(0))) * a.alpha);
     },
+    .scalar = "x > 0 ? grad : grad * exp(min(x, 0)) * alpha",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -287,6 +301,7 @@ const OpDef celu_op = {
     .decompose = [](const args::celu& a) -> Made {
       return where(less_than(a.x, literal(0)), expm1(a.x / a.alpha) * a.alpha, a.x);
     },
+    .scalar = "x < 0 ? expm1(x / alpha) * alpha : x",
     .vjp = [](const vjp::celu& v) -> Grads { return celu_grad(v.x, v.grad, v.alpha); },
     .saves = "x",
     .shard = "... -> ...",
@@ -306,6 +321,7 @@ const OpDef celu_grad_op = {
       return where(greater_than(a.x, literal(0)), a.grad,
                    a.grad * exp(minimum(a.x, literal(0)) / a.alpha));
     },
+    .scalar = "x > 0 ? grad : grad * exp(min(x, 0) / alpha)",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -328,6 +344,7 @@ const OpDef selu_op = {
     .decompose = [](const args::selu& a) -> Made {
       return where(less_than(a.x, literal(0)), expm1(a.x) * (a.scale * a.alpha), a.x * a.scale);
     },
+    .scalar = "x < 0 ? expm1(x) * (scale * alpha) : x * scale",
     .vjp = [](const vjp::selu& v) -> Grads { return selu_grad(v.out, v.grad, v.scale, v.alpha); },
     .saves = "out",
     .shard = "... -> ...",
@@ -348,6 +365,7 @@ const OpDef selu_grad_op = {
       const Tensor below = a.grad * (a.out + a.scale * a.alpha);
       return where(greater_than(a.out, literal(0)), a.grad * a.scale, below);
     },
+    .scalar = "out > 0 ? grad * scale : grad * (out + scale * alpha)",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",

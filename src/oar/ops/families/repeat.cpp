@@ -32,7 +32,7 @@ const OpDef tile_op = {
       }
       return reshape(assign(broadcast_to(reshape(a.x, apart), spread)), joined);
     },
-    .traits = Trait::Linear,
+    .traits = Trait::Linear | Trait::Moves,
     .numpy = "np.tile(x, repeat_times)",
     .samples =
         [] {

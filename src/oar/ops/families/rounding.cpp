@@ -4,6 +4,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/canonical_rules.h"
 #include "oar/ops/gen/creation.h"
 
 namespace oar {
@@ -13,8 +14,10 @@ const OpDef floor_op = {
     .schema = "floor(Tensor x) -> Tensor",
     .brief = "The largest integer that is not above x. Its gradient is 0.",
     .infer = infer::same_as_first,
+    .scalar = "floor(x)",
     .vjp = [](const vjp::floor& v) -> Grads { return zeros_like(v.grad); },
     .shard = "... -> ...",
+    .canonical = canonical::idempotent,
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "int float",
     .numpy = "np.floor(x)",
@@ -27,8 +30,10 @@ const OpDef ceil_op = {
     .schema = "ceil(Tensor x) -> Tensor",
     .brief = "The smallest integer that is not below x. Its gradient is 0.",
     .infer = infer::same_as_first,
+    .scalar = "ceil(x)",
     .vjp = [](const vjp::ceil& v) -> Grads { return zeros_like(v.grad); },
     .shard = "... -> ...",
+    .canonical = canonical::idempotent,
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "int float",
     .numpy = "np.ceil(x)",
@@ -41,6 +46,9 @@ const OpDef round_op = {
     .schema = "round(Tensor x, int decimals = 0) -> Tensor",
     .brief = "x rounded to so many decimals, halves to even. Its gradient is 0.",
     .infer = infer::same_as_first,
+    .scalar =
+        "p = pow(10.0, abs(decimals)); s = x * p; decimals == 0 ? round(x) : "
+        "decimals < 0 ? round(x / p) * p : isfinite(s) ? round(s) / p : x",
     .vjp = [](const vjp::round& v) -> Grads { return zeros_like(v.grad); },
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::HasInplace,
@@ -63,6 +71,7 @@ const OpDef trunc_op = {
     .schema = "trunc(Tensor input) -> Tensor",
     .brief = "The integer part: x without its fraction. Its gradient is 0.",
     .infer = infer::same_as_first,
+    .scalar = "trunc(input)",
     .vjp = [](const vjp::trunc& v) -> Grads { return zeros_like(v.grad); },
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::HasInplace,
@@ -78,6 +87,7 @@ const OpDef frac_op = {
     .decompose = [](const args::frac& a) -> Made {
       return is_integral(a.x.dtype()) ? zeros_like(a.x) : a.x - trunc(a.x);
     },
+    .scalar = "x - trunc(x)",
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::HasInplace,
     .dtypes = "int float",

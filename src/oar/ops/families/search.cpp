@@ -4,6 +4,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/cost_rules.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/copy.h"
@@ -56,6 +57,11 @@ const OpDef searchsorted_op = {
     .infer =
         [](const args::searchsorted& a) {
           return infer_places(a.sorted_sequence, a.values, a.out_int32);
+        },
+    .cost =
+        [](const CostCall& c) {
+          const args::searchsorted a(c.args);
+          return halving_cost(elements(a.values), extent(a.sorted_sequence, -1));
         },
     .plan =
         [](const PlanCall& c) {

@@ -7,6 +7,7 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
 #include "oar/ops/families/batching.h"
+#include "oar/ops/families/canonical_rules.h"
 #include "oar/ops/sharding/rules.h"
 
 namespace oar {
@@ -14,6 +15,35 @@ namespace {
 
 Metas first_with_shape(const Tensor& x, Shape shape) {
   return TensorMeta{x.dtype(), std::move(shape)};
+}
+
+// Of reshapes in a row the last one counts.
+void canonical_reshape(const CanonicalCall& c) {
+  const GraphValue x = c.operand("x");
+  if (c.op_of(x) == &c.op()) c.set_operand("x", c.operands_of(x, "x")[0]);
+  canonical::same_type(c);
+}
+
+// Transposes in a row are one.
+void canonical_transpose(const CanonicalCall& c) {
+  const GraphValue x = c.operand("x");
+  const auto rank = static_cast<int64_t>(c.rank(x));
+  const auto axes_of = [&](GraphValue value) {
+    IntVector axes;
+    const Value perm = c.attribute_of(value, "perm");
+    for (int64_t axis : perm.as_ints()) axes.push_back(axis < 0 ? axis + rank : axis);
+    return axes;
+  };
+  IntVector axes = axes_of(c.result());
+  if (c.op_of(x) == &c.op()) {
+    const IntVector before = axes_of(x);
+    for (int64_t& axis : axes) axis = before[static_cast<size_t>(axis)];
+    c.set_operand("x", c.operands_of(x, "x")[0]);
+    c.set_attribute("perm", Value(Ints(axes.data(), axes.size())));
+  }
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] != static_cast<int64_t>(i)) return;
+  c.replace_by(c.operand("x"));
 }
 
 const OpDef reshape_op = {
@@ -37,6 +67,7 @@ const OpDef reshape_op = {
     },
     .plan = sharding::reshaped,
     .localise = sharding::result_shape("shape"),
+    .canonical = canonical_reshape,
     .traits = Trait::Linear,
     .numpy = "x.reshape([x.shape[i] if d == 0 and x.size else d for i, d in enumerate(shape)])",
     .samples =
@@ -89,6 +120,7 @@ const OpDef transpose_op = {
           for (size_t i = 0; i < perm.size(); ++i)
             c.plan.pass(c.plan.operands[0], static_cast<size_t>(perm[i]), c.plan.results[0], i);
         },
+    .canonical = canonical_transpose,
     .traits = Trait::Linear,
     .numpy = "np.transpose(x, perm)",
     .samples =

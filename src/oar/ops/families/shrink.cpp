@@ -21,6 +21,7 @@ const OpDef hardshrink_op = {
     .decompose = [](const args::hardshrink& a) -> Made {
       return zero_where(less_equal(abs(a.x), literal(a.threshold)), a.x);
     },
+    .scalar = "abs(x) <= threshold ? 0 : x",
     .vjp = [](const vjp::hardshrink& v) -> Grads { return shrink_grad(v.x, v.grad, v.threshold); },
     .saves = "x",
     .shard = "... -> ...",
@@ -43,6 +44,7 @@ const OpDef softshrink_op = {
     .decompose = [](const args::softshrink& a) -> Made {
       return a.x - clip(a.x, Scalar(-a.threshold), Scalar(a.threshold));
     },
+    .scalar = "x - min(max(x, -threshold), threshold)",
     .vjp = [](const vjp::softshrink& v) -> Grads { return shrink_grad(v.x, v.grad, v.threshold); },
     .saves = "x",
     .shard = "... -> ...",
@@ -60,6 +62,7 @@ const OpDef shrink_grad_op = {
     .decompose = [](const args::shrink_grad& a) -> Made {
       return zero_where(less_equal(abs(a.x), literal(a.threshold)), a.grad);
     },
+    .scalar = "abs(x) <= threshold ? 0 : grad",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
@@ -72,6 +75,7 @@ const OpDef tanhshrink_op = {
     .brief = "x - tanh(x).",
     .infer = infer::same_as_first,
     .decompose = [](const args::tanhshrink& a) -> Made { return a.x - tanh(a.x); },
+    .scalar = "x - tanh(x)",
     .vjp = [](const vjp::tanhshrink& v) -> Grads { return tanhshrink_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
@@ -87,6 +91,7 @@ const OpDef tanhshrink_grad_op = {
     .brief = "grad * tanh(x)²: the derivative of tanhshrink.",
     .infer = infer::same_as_first,
     .decompose = [](const args::tanhshrink_grad& a) -> Made { return a.grad * square(tanh(a.x)); },
+    .scalar = "t = tanh(x); grad * (t * t)",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise | Trait::Smooth,
     .dtypes = "float",
@@ -105,6 +110,7 @@ const OpDef hardtanh_op = {
     .decompose = [](const args::hardtanh& a) -> Made {
       return clip(a.x, Scalar(a.min), Scalar(a.max));
     },
+    .scalar = "min(max(x, min), max)",
     .vjp = [](const vjp::hardtanh& v) -> Grads {
       return clip_grad(v.x, v.grad, Scalar(v.min), Scalar(v.max), false);
     },

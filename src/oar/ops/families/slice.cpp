@@ -198,7 +198,7 @@ const OpDef slice_op = {
     .decompose = [](const args::slice& a) -> Made {
       return slice_view(a.input, index_of_axes(a.input, a.axes, a.starts, a.ends, std::nullopt));
     },
-    .traits = Trait::Linear,
+    .traits = Trait::Linear | Trait::Packed,
     .numpy =
         "input[tuple(slice(starts[axes.index(i)], ends[axes.index(i)]) if i in axes else "
         "slice(starts[axes.index(i - input.ndim)], ends[axes.index(i - input.ndim)]) if i - input.ndim in axes "

@@ -5,6 +5,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/blank.h"
+#include "oar/ops/families/cost_rules.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/reduce_rules.h"
 #include "oar/ops/gen/along_axis.h"
@@ -33,6 +34,12 @@ const OpDef sort_with_indices_op = {
       axis_of(a.x, a.axis);
       return {infer::like(a.x), TensorMeta{DType::Int64, a.x.shape()}};
     },
+    .cost =
+        [](const CostCall& c) {
+          const args::sort_with_indices a(c.args);
+          return halving_cost(elements(a.x),
+                              a.x.rank() ? extent(a.x, static_cast<int>(a.axis)) : 1);
+        },
     .vjp = [](const vjp::sort_with_indices& v) -> Grads {
       return put_back(v.x, v.indices, v.grad_values, v.axis);
     },
@@ -127,6 +134,11 @@ const OpDef topk_along_op = {
       if (!shape.empty()) shape[static_cast<size_t>(axis)] = a.k;
       return {TensorMeta{a.x.dtype(), shape}, TensorMeta{DType::Int64, shape}};
     },
+    .cost =
+        [](const CostCall& c) {
+          const args::topk_along a(c.args);
+          return halving_cost(elements(a.x), static_cast<double>(a.k));
+        },
     .vjp = [](const vjp::topk_along& v) -> Grads {
       return put_back(v.x, v.indices, v.grad_values, v.axis);
     },

@@ -27,6 +27,7 @@ const OpDef erf_op = {
     .schema = "erf(Tensor x) -> Tensor",
     .brief = "The error function: 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
     .infer = infer::same_as_first,
+    .scalar = "erf(x)",
     .vjp = [](const vjp::erf& v) -> Grads { return erf_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
@@ -45,6 +46,7 @@ const OpDef erf_grad_op = {
     .decompose = [](const args::erf_grad& a) -> Made {
       return a.grad * exp(-(a.x * a.x)) * (2 * std::numbers::inv_sqrtpi);
     },
+    .scalar = "grad * exp(-(x * x)) * (2 / sqrt(pi))",
     .shard = "..., ... -> ...",
     .traits = kSmooth,
     .dtypes = "float",
@@ -81,6 +83,7 @@ const OpDef lgamma_op = {
     .schema = "lgamma(Tensor x) -> Tensor",
     .brief = "The logarithm of the absolute value of the gamma function.",
     .infer = infer::same_as_first,
+    .scalar = "lgamma(x)",
     .vjp = [](const vjp::lgamma& v) -> Grads { return v.grad * digamma(v.x); },
     .saves = "x",
     .shard = "... -> ...",
@@ -97,6 +100,7 @@ const OpDef gammaln_op = {
     .brief =
         "The logarithm of the absolute value of the gamma function: lgamma under its other name.",
     .decompose = [](const args::gammaln& a) -> Made { return lgamma(a.x); },
+    .scalar = "lgamma(x)",
     .shard = "... -> ...",
     .traits = kMath | Trait::HasInplace,
     .dtypes = "float",
@@ -368,6 +372,7 @@ const OpDef sinc_op = {
     .schema = "sinc(Tensor x) -> Tensor",
     .brief = "sin(pi * x) / (pi * x), and 1 at 0.",
     .infer = infer::same_as_first,
+    .scalar = "x == 0 ? 1 : sin(pi * x) / (pi * x)",
     .vjp = [](const vjp::sinc& v) -> Grads {
       const Tensor zero = equal(v.x, literal(0));
       const Tensor slope = (cos(v.x * std::numbers::pi) - sinc(v.x)) / where(zero, literal(1), v.x);

@@ -5,6 +5,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/blank.h"
+#include "oar/ops/families/cost_rules.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/families/reduce_rules.h"
@@ -270,6 +271,12 @@ const OpDef mode_along_op = {
       const Shape shape = reduced_shape(a.x.shape(), Ints(&axis, 1), false);
       return {TensorMeta{a.x.dtype(), shape}, TensorMeta{DType::Int64, shape}};
     },
+    .cost =
+        [](const CostCall& c) {  // it sorts
+          const args::mode_along a(c.args);
+          return halving_cost(elements(a.x),
+                              a.x.rank() ? extent(a.x, static_cast<int>(a.axis)) : 1);
+        },
     .vjp = [](const vjp::mode_along& v) -> Grads {
       if (v.x.rank() == 0) return v.grad_values;
       const int64_t axis = normalise_axis(v.axis, v.x.rank());

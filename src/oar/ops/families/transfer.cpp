@@ -10,7 +10,7 @@
 namespace oar {
 namespace {
 
-size_t bytes_of(const Tensor& t) { return static_cast<size_t>(t->numel) * size_of(t.dtype()); }
+size_t bytes_of(const Tensor& t) { return static_cast<size_t>(byte_count(t->numel, t.dtype())); }
 
 // One hop: host to device, device to host, or within one type of device.
 Tensor copied(const Tensor& x, Device device) {
@@ -51,7 +51,7 @@ const OpDef copy_to_device_op = {
     },
     .saves = "x:shape",
     .shard = "... -> ...",
-    .traits = Trait::Linear,
+    .traits = Trait::Linear | Trait::Packed,
     .numpy = "x.copy()",
     .samples =
         [] { return Samples().add(t({2, 3}), "cpu").add(t({}), "cpu").add(t({0, 2}), "cpu"); },

@@ -15,6 +15,9 @@ inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_o
 void bind_rule(const ShardRule& rule, const PlanCall& call);
 // … as the decomposition of the op shows.
 void derive_plan(const PlanCall& call);
+// A piece of an op with such a plan, call by call (ShardPlan::by_calls).
+struct Piece;
+Outputs run_calls(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
 // Has the record a rule of its own?
 bool states_plan(const Op& op);
 // … and gives it to the axes of `plan`.

@@ -93,6 +93,7 @@ Tensor cut(const Tensor& t, const PlanTensor& place, const Piece& piece) {
 }
 
 Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
+  internal_check(!plan.by_calls, "{} is cut call by call: no single call is its piece", op.name());
   Frame frame(args);
   const PlanFactor& factor = plan.factors[piece.factor];
   for (const PlanTensor& place : plan.operands)
@@ -110,6 +111,7 @@ Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& pi
 }
 
 Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
+  if (plan.by_calls) return run_calls(op, args, plan, piece);
   const Frame frame = piece_call(op, args, plan, piece);
   Outputs outputs = dispatch(op, frame.args());
   const int positions = plan.factors[piece.factor].positions;

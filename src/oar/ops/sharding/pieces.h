@@ -17,7 +17,7 @@ void set_tensor(Frame& frame, const PlanTensor& place, const Tensor& t);
 
 // The piece's part of an operand or result.
 Tensor cut(const Tensor& t, const PlanTensor& place, const Piece& piece);
-// The call of a piece: operands cut, attributes as the piece needs them.
+// The call of a piece: operands cut, attributes as the piece needs them. Not of a plan that goes by calls.
 Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
 // … and its results: part of the whole's, or a part of their sum.
 Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);

@@ -24,12 +24,12 @@ std::string axes_text(const PlanTensor& tensor) {
   return text;
 }
 
+}  // namespace
+
 const char* name_of(Join join) {
   static constexpr const char* kNames[] = {"", "same", "sum", "max", "min", "mean", "again"};
   return kNames[static_cast<int>(join)];
 }
-
-}  // namespace
 
 PlanTensor* ShardPlan::operand(size_t parameter, size_t element) {
   for (PlanTensor& t : operands)

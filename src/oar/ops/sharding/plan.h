@@ -29,6 +29,8 @@ enum class Join : uint8_t {
   Again,  // the op itself, over the pieces stacked: a product of products
 };
 
+const char* name_of(Join join);  // "sum"; "" for Concat
+
 struct PlanAxis {
   int factor = -1;  // none: stays whole
   // Elements of the axis for one of the factor: "(ab)" has factor a and `inner` b, so that only its
@@ -57,6 +59,10 @@ struct PlanFactor {
 struct ShardPlan {
   std::vector<PlanTensor> operands, results;  // lists flattened; None is left out
   std::vector<PlanFactor> factors;
+  // The op is cut call by call: a piece runs the calls of its decomposition, each with the attributes that
+  // its own rule gives. Composite ops that draw random numbers are, which have no attribute for the place
+  // of a piece.
+  bool by_calls = false;
 
   // The operand in a parameter's place; null where it is None.
   PlanTensor* operand(size_t parameter, size_t element = 0);

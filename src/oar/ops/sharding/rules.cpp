@@ -115,13 +115,15 @@ Dim local_size(const PieceCall& piece, const PlanTensor& tensor, size_t axis) {
   return a.factor == static_cast<int>(piece.factor) ? piece.size * a.inner : tensor.shape[axis];
 }
 
+void set_result_shape(const PieceCall& piece, const char* parameter) {
+  const PlanTensor& out = piece.plan.results[0];
+  Shape shape;
+  for (size_t i = 0; i < out.axes.size(); ++i) shape.push_back(local_size(piece, out, i));
+  piece.frame.set(static_cast<size_t>(piece.op.schema().index_of(parameter)), Value(Dims(shape)));
+}
+
 LocaliseRule result_shape(const char* parameter) {
-  return [parameter](const PieceCall& piece) {
-    const PlanTensor& out = piece.plan.results[0];
-    Shape shape;
-    for (size_t i = 0; i < out.axes.size(); ++i) shape.push_back(local_size(piece, out, i));
-    piece.frame.set(static_cast<size_t>(piece.op.schema().index_of(parameter)), Value(Dims(shape)));
-  };
+  return [parameter](const PieceCall& piece) { set_result_shape(piece, parameter); };
 }
 
 }  // namespace oar::sharding

@@ -22,7 +22,9 @@ void looked_up(ShardPlan& plan, size_t table, size_t positions, size_t axis);
 
 // The piece's size along an axis of a result.
 Dim local_size(const PieceCall& piece, const PlanTensor& tensor, size_t axis);
-// A localise rule: the parameter of this name holds the result's shape.
+// The parameter of this name holds the result's shape.
+void set_result_shape(const PieceCall& piece, const char* parameter);
+// … as a localise rule.
 LocaliseRule result_shape(const char* parameter);
 
 }  // namespace oar::sharding

@@ -1,17 +1,21 @@
 #include "oar/ops/sharding/trace.h"
 
-#include "oar/ops/core/dispatcher.h"
 #include "oar/ops/sharding/bind.h"
 
 namespace oar {
 namespace {
 
-thread_local ShardTrace* t_trace = nullptr;
+thread_local CallReader* t_reader = nullptr;
 
-Outputs planning_layer(const Op& op, Args args) { return t_trace->call(op, args); }
+Outputs planning_layer(const Op& op, Args args) { return t_reader->call(op, args); }
 
-// Results of a call that is not run.
-Outputs inferred(const Op& op, Args args) {
+}  // namespace
+
+ReadingCalls::ReadingCalls(CallReader& reader)
+    : outer_(std::exchange(t_reader, &reader)), planning_(kPlanning) {}
+ReadingCalls::~ReadingCalls() { t_reader = outer_; }
+
+Outputs inferred_results(const Op& op, Args args) {
   const LayersOff quiet(kPlanning);
   Outputs outputs;
   for (const TensorMeta& m : infer_results(op, args))
@@ -19,18 +23,11 @@ Outputs inferred(const Op& op, Args args) {
   return outputs;
 }
 
-}  // namespace
-
 void install_planning_layer() { install_layer(kPlanning, planning_layer); }
 
 ShardTrace::ShardTrace(const Op& op, Args args) {
   for_each_tensor(args, [&](const Tensor& t) { operands_.push_back(add_value(t, false)); });
-  struct Current {
-    explicit Current(ShardTrace* trace) : outer(std::exchange(t_trace, trace)) {}
-    ~Current() { t_trace = outer; }
-    ShardTrace* outer;
-  } current(this);
-  const LayersOn planning(kPlanning);
+  const ReadingCalls reading(*this);
   for (const Tensor& t : dispatch(op, args)) results_.push_back(value_of(t));
   for (size_t i = 0; i < args.size(); ++i)
     if (op.schema().parameters[i].written)
@@ -61,7 +58,7 @@ Outputs ShardTrace::call(const Op& op, Args args) {
     values_[args[0].as_tensor().impl()] = value_of(outputs[0]);
     return outputs;
   }
-  outputs = inferred(op, args);
+  outputs = inferred_results(op, args);
   TracedCall call{&op, Frame(args), whole_plan(op, args, outputs), {}, {}};
   {
     const LayersOff quiet(kPlanning);

@@ -1,12 +1,37 @@
-// The calls of a decomposition, as the planning layer sees them: what plans are derived from.
+// The calls of a decomposition, as the planning layer sees them: what plans and costs are derived from.
 #pragma once
 
 #include <unordered_map>
 
-#include "oar/ops/core/registry.h"
+#include "oar/ops/core/dispatcher.h"
 #include "oar/ops/sharding/plan.h"
 
 namespace oar {
+
+// Is handed the calls of this thread, which are not run.
+class CallReader {
+ public:
+  virtual Outputs call(const Op& op, Args args) = 0;
+
+ protected:
+  ~CallReader() = default;
+};
+
+// While alive, `reader` is handed every call of this thread.
+class ReadingCalls {
+ public:
+  explicit ReadingCalls(CallReader& reader);
+  ~ReadingCalls();
+  ReadingCalls(const ReadingCalls&) = delete;
+  ReadingCalls& operator=(const ReadingCalls&) = delete;
+
+ private:
+  CallReader* outer_;
+  LayersOn planning_;
+};
+
+// Results of a call that is not run.
+Outputs inferred_results(const Op& op, Args args);
 
 // One call of an op that states a plan. Values are numbered.
 struct TracedCall {
@@ -17,7 +42,7 @@ struct TracedCall {
 };
 
 // Runs one op on tensors without content and writes down the calls that it is made of.
-class ShardTrace {
+class ShardTrace final : public CallReader {
  public:
   // The operands are the values 0, 1, …
   ShardTrace(const Op& op, Args args);
@@ -33,7 +58,7 @@ class ShardTrace {
   bool is_constant(int value) const { return constant_[static_cast<size_t>(value)]; }
 
   // Of the planning layer.
-  Outputs call(const Op& op, Args args);
+  Outputs call(const Op& op, Args args) override;
 
  private:
   int add_value(const Tensor& t, bool constant);

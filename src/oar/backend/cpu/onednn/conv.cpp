@@ -530,10 +530,7 @@ class Spread {
   void* fill(void* buffer) const {
     if (!needed_) return original_.data;
     const FlatTensor to(original_, buffer, dtype());
-    visit<kFloats>(dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      convert_elements<T, T>(to.get(), original_);
-    });
+    copy_elements(to.get(), original_);
     return buffer;
   }
 
@@ -698,10 +695,7 @@ void add_up(const float* parts, int64_t count, int64_t each, const oar_tensor& o
   });
   if (in_place) return;
   const FlatTensor from(out, total, DType::Float32);
-  visit<kFloats>(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    convert_elements<T, float>(out, from.get());
-  });
+  copy_elements(out, from.get());
 }
 
 template <Pass kPass, bool kFused = false>

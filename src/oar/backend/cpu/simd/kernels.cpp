@@ -251,25 +251,25 @@ void where(KernelCall& call) {
 KernelList simd_kernels() {
   using namespace simd;  // NOLINT(google-build-using-namespace): the table's names
 #define OAR_SIMD_KERNEL(op, functor, operands, numbers, types) \
-  {#op, 1, "cpu:simd", accepts<Op::op>, kernel_entry<run<Op::op, operands, numbers>>},
+  {#op, 1, vector_name(), accepts<Op::op>, kernel_entry<run<Op::op, operands, numbers>>},
 #define OAR_SIMD_NONE(...)
   static const oar_kernel list[] = {
-      OAR_SIMD_LISTS(OAR_SIMD_KERNEL, OAR_SIMD_NONE){"scale", 1, "cpu:simd", accepts<Op::scale>,
+      OAR_SIMD_LISTS(OAR_SIMD_KERNEL, OAR_SIMD_NONE){"scale", 1, vector_name(), accepts<Op::scale>,
                                                      kernel_entry<simd::scale>},
-      {"clip", 1, "cpu:simd", accepts<Op::clip>, kernel_entry<simd::clip>},
-      {"clip_grad", 1, "cpu:simd", accepts<Op::clip_grad>, kernel_entry<simd::clip_grad>},
-      {"round", 1, "cpu:simd", accepts_round, kernel_entry<simd::round>},
-      {"logit", 1, "cpu:simd", accepts<Op::logit>, kernel_entry<simd::logit>},
-      {"gelu", 1, "cpu:simd", accepts<Op::gelu>, kernel_entry<simd::gelu>},
-      {"gelu_grad", 1, "cpu:simd", accepts<Op::gelu_grad>, kernel_entry<simd::gelu_grad>},
-      {"pow", 1, "cpu:simd", accepts<Op::pow>, kernel_entry<simd::pow>},
-      {"pow_grad", 1, "cpu:simd", accepts<Op::pow_grad>, kernel_entry<simd::pow_grad>},
-      {"glu", 1, "cpu:simd", accepts<Op::glu>, kernel_entry<simd::glu>},
-      {"glu_grad", 1, "cpu:simd", accepts<Op::glu>, kernel_entry<simd::glu_grad>},
-      {"gated_silu_grad", 1, "cpu:simd", accepts<Op::gated_silu_grad>,
+      {"clip", 1, vector_name(), accepts<Op::clip>, kernel_entry<simd::clip>},
+      {"clip_grad", 1, vector_name(), accepts<Op::clip_grad>, kernel_entry<simd::clip_grad>},
+      {"round", 1, vector_name(), accepts_round, kernel_entry<simd::round>},
+      {"logit", 1, vector_name(), accepts<Op::logit>, kernel_entry<simd::logit>},
+      {"gelu", 1, vector_name(), accepts<Op::gelu>, kernel_entry<simd::gelu>},
+      {"gelu_grad", 1, vector_name(), accepts<Op::gelu_grad>, kernel_entry<simd::gelu_grad>},
+      {"pow", 1, vector_name(), accepts<Op::pow>, kernel_entry<simd::pow>},
+      {"pow_grad", 1, vector_name(), accepts<Op::pow_grad>, kernel_entry<simd::pow_grad>},
+      {"glu", 1, vector_name(), accepts<Op::glu>, kernel_entry<simd::glu>},
+      {"glu_grad", 1, vector_name(), accepts<Op::glu>, kernel_entry<simd::glu_grad>},
+      {"gated_silu_grad", 1, vector_name(), accepts<Op::gated_silu_grad>,
        kernel_entry<simd::gated_silu_grad>},
-      {"cast", 1, "cpu:simd", accepts_cast, kernel_entry<simd::cast>},
-      {"where", 1, "cpu:simd", accepts_where, kernel_entry<simd::where>},
+      {"cast", 1, vector_name(), accepts_cast, kernel_entry<simd::cast>},
+      {"where", 1, vector_name(), accepts_where, kernel_entry<simd::where>},
   };
 #undef OAR_SIMD_KERNEL
 #undef OAR_SIMD_NONE

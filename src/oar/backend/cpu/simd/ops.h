@@ -34,10 +34,7 @@ void drive_as_float(Op op, const Tensors<N>& tensors, const double* numbers) {
     wide[k + 1] = &flat[k]->get();
   }
   drive<N>(loop_for(op, DType::Float32), wide, numbers, grain_of(op));
-  if (!asks)
-    visit<kFloats>(static_cast<DType>(out.dtype), [&](auto tag) {
-      convert_elements<typename decltype(tag)::type, float>(out, result.get());
-    });
+  if (!asks) copy_elements(out, result.get());
 }
 template <size_t N>
 void drive_op(Op op, const Tensors<N>& tensors, const double* numbers = nullptr) {

@@ -1,0 +1,103 @@
+// Cross entropy of scores and labels, fused with the softmax.
+#include <cmath>
+
+#include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/hard_label.h"
+#include "oar/backend/cpu/log_sum_exp.h"
+#include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/row_buffer.h"
+#include "oar/backend/cpu/row_table.h"
+#include "oar/backend/cpu/simd/exponentials.h"
+
+namespace oar::cpu {
+namespace {
+
+// One line of scores as C: its own memory where that is what it is, else copied to `buffer`.
+template <class T, class C>
+const C* load_line(const T* x, int64_t n, int64_t stride, C* buffer) {
+  if constexpr (std::is_same_v<T, C>)
+    if (stride == 1) return x;
+  for (int64_t i = 0; i < n; ++i) buffer[i] = static_cast<C>(x[i * stride]);
+  return buffer;
+}
+
+// body(line number, first element, buffer) for every line of scores.
+template <class C, class Body>
+void for_each_sample(const AxisSpan& span, Body&& body) {
+  parallel_for(
+      0, span.lines(), std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(span.length, 1)),
+      [&](int64_t begin, int64_t end) {
+        const Scratch<C> buffer(span.length);
+        for (int64_t i = begin; i < end; ++i)
+          body(i, i / span.inner * span.length * span.inner + i % span.inner, buffer.data());
+      });
+}
+
+void softmax_cross_entropy(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(2).as_int());
+  const int64_t ignored = call.arg(3).as_int();
+  const Converted<int64_t> label(&call.in(1));
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const Contiguous<T> x(call.in(0));
+    auto* loss = static_cast<T*>(call.out(0).data);
+    auto* total = static_cast<C*>(call.out(1).data);
+    for_each_sample<C>(span, [&](int64_t i, int64_t at, C* buffer) {
+      const C* line = load_line(x.data() + at, span.length, span.inner, buffer);
+      total[i] = log_sum_exp(line, span.length);
+      if (label[i] == ignored) {
+        loss[i] = T(C(0));
+        return;
+      }
+      check_label(label[i], span.length);
+      loss[i] = static_cast<T>(total[i] - line[label[i]]);
+    });
+  });
+}
+
+void softmax_cross_entropy_grad(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(5).as_int());
+  const int64_t ignored = call.arg(6).as_int();
+  const Converted<int64_t> label(&call.in(1));
+  visit<kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const Contiguous<T> x(call.in(0));
+    const Converted<C> total(&call.in(2)), grad_loss(&call.in(3)), grad_total(&call.in(4));
+    auto* to = static_cast<T*>(call.out().data);
+    for_each_sample<C>(span, [&](int64_t i, int64_t at, C* buffer) {
+      const C* line = load_line(x.data() + at, span.length, span.inner, buffer);
+      const C grad = label[i] == ignored ? C(0) : grad_loss[i], all = grad + grad_total[i];
+      const C base = total[i];
+      T* o = to + at;
+      const int64_t step = span.inner;
+      if (step == 1) {
+        const RowBuffer<T> made(span.length);
+        row_table<C>().exp_sum(line, made.place(o), span.length, base);
+        row_table<C>().scale(made.place(o), span.length, all);
+        made.finish(o);
+      } else
+        for (int64_t k = 0; k < span.length; ++k)
+          o[k * step] = static_cast<T>(functions::exp(line[k] - base) * all);
+      if (label[i] == ignored) return;
+      check_label(label[i], span.length);
+      const int64_t k = label[i];
+      // Together: exp - 1 near 0 would lose digits after rounding to 16 bits.
+      o[k * step] = static_cast<T>(functions::exp(line[k] - base) * all - grad);
+    });
+  });
+}
+
+}  // namespace
+
+KernelList cross_entropy_kernels() {
+  static const oar_kernel list[] = {
+      {"softmax_cross_entropy", 1, vector_name(), nullptr, kernel_entry<softmax_cross_entropy>},
+      {"softmax_cross_entropy_grad", 1, vector_name(), nullptr,
+       kernel_entry<softmax_cross_entropy_grad>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu

@@ -1,0 +1,47 @@
+// The safetensors format: named tensors in a file that holds nothing else.
+//
+//   u64 header size | header (JSON) | data          little-endian
+//
+// The header maps a name to dtype, shape and place in the data; "__metadata__" maps text to text.
+// Tensors are contiguous and cover the data without gap or overlap. Files exchange with Python's
+// oar.load and oar.save, and with every other program that knows the format.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "oar/tensor/tensor.h"
+
+namespace oar {
+
+using NamedTensors = std::map<std::string, Tensor>;
+using Metadata = std::map<std::string, std::string>;
+
+// Maps the file into memory: a tensor is read when it is used, and writing to one copies the page
+// written to, never changes the file. The file must not be shortened while the tensors live
+// (replacing it, as save_safetensors does, is fine).
+NamedTensors load_safetensors(const std::string& path, Metadata* metadata = nullptr);
+
+// Replaces the file as a whole: after a crash it is the old one or the new one.
+void save_safetensors(const std::string& path, const NamedTensors& tensors,
+                      const Metadata& metadata = {});
+
+// What a file holds, all of it checked against the file's size: nothing can lie outside.
+struct SafetensorsIndex {
+  struct Entry {
+    std::string name;
+    std::string stored;          // the dtype as the file calls it
+    std::optional<DType> dtype;  // nothing where Oar has none like it (U16, U32, U64)
+    int64_t bits;                // of one element
+    Shape shape;
+    size_t begin, end;  // bytes of the file
+  };
+  std::vector<Entry> entries;  // in the order of their places
+  Metadata metadata;
+};
+SafetensorsIndex parse_safetensors(std::string_view file);
+
+}  // namespace oar

@@ -1,0 +1,35 @@
+// Where a value of a program is on a mesh of devices: for each axis of the mesh, whether the devices along
+// it hold a part of the value, all of it, or partial results. A value without a placement is on one device.
+//
+//   float32[B, 8] on grid(data: shard 0, model: replicate)
+//   float32[B, 8] on grid(data: shard 0, model: partial sum)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "oar/ops/sharding/plan.h"
+
+namespace oar {
+
+struct MeshAxisPlacement {
+  enum Kind : uint8_t { Replicate, Shard, Partial };
+  std::string mesh_axis;
+  Kind kind = Replicate;
+  int32_t axis = -1;      // Shard: the axis of the value that is cut
+  Join join = Join::Sum;  // Partial: how the devices' parts become the value: Sum, Max, Min or Mean
+  bool operator==(const MeshAxisPlacement&) const = default;
+};
+
+struct Placement {
+  std::string mesh;
+  std::vector<MeshAxisPlacement> axes;  // of the mesh, each named once
+  bool operator==(const Placement&) const = default;
+
+  std::string str() const;  // "on grid(data: shard 0, model: replicate)"
+  // What is wrong with it for a value of this rank; empty where nothing is.
+  std::string problem(int rank) const;
+};
+
+}  // namespace oar
