@@ -68,6 +68,134 @@ std::vector<double> numbers_for(const TensorSpec& spec, int64_t n, NumberStream&
 
 }  // namespace
 
+TensorSpec::TensorSpec(SampleShape of, Fill with) : shape(of.sizes), fill(with) {}
+TensorSpec::TensorSpec(const TensorSpec&) = default;
+TensorSpec::TensorSpec(TensorSpec&&) noexcept = default;
+TensorSpec& TensorSpec::operator=(const TensorSpec&) = default;
+TensorSpec& TensorSpec::operator=(TensorSpec&&) noexcept = default;
+TensorSpec::~TensorSpec() = default;
+
+TensorSpec t(SampleShape shape) { return TensorSpec(shape); }
+TensorSpec positive(SampleShape shape) { return TensorSpec(shape, Fill::Positive); }
+TensorSpec distinct(SampleShape shape) { return TensorSpec(shape, Fill::Distinct); }
+
+TensorSpec uniform_in(double low, double high, SampleShape shape) {
+  TensorSpec spec(shape, Fill::Uniform);
+  spec.low = low;
+  spec.high = high;
+  return spec;
+}
+
+TensorSpec ints(int64_t low, int64_t high, SampleShape shape, DType dtype) {
+  TensorSpec spec(shape, Fill::Integers);
+  spec.low = static_cast<double>(low);
+  spec.high = static_cast<double>(high);
+  spec.dtype = dtype;
+  spec.differentiable = false;
+  return spec;
+}
+
+TensorSpec bools(SampleShape shape) {
+  TensorSpec spec(shape, Fill::Bools);
+  spec.dtype = DType::Bool;
+  spec.differentiable = false;
+  return spec;
+}
+
+TensorSpec filled_with(const std::vector<double>& values, SampleShape shape) {
+  TensorSpec spec(shape, Fill::Values);
+  spec.values = values;
+  return spec;
+}
+
+TensorSpec fixed_values(const std::vector<double>& values, SampleShape shape,
+                        std::optional<DType> dtype) {
+  TensorSpec spec = filled_with(values, shape);
+  spec.dtype = dtype;
+  spec.differentiable = false;
+  return spec;
+}
+
+TensorSpec of_dtype(const TensorSpec& spec, DType dtype) {
+  TensorSpec changed = spec;
+  changed.dtype = dtype;
+  return changed;
+}
+
+namespace {
+template <class T>
+auto content_of(T&& value) {
+  return std::make_unique<SampleArg::Content>(std::forward<T>(value));
+}
+}  // namespace
+
+SampleArg::SampleArg(SampleNone v) : content_(content_of(v)) {}
+SampleArg::SampleArg(std::nullopt_t) : SampleArg(SampleNone{}) {}
+SampleArg::SampleArg(const TensorSpec& v) : content_(content_of(v)) {}
+SampleArg::SampleArg(const std::vector<TensorSpec>& v) : content_(content_of(v)) {}
+SampleArg::SampleArg(bool v) : content_(content_of(v)) {}
+SampleArg::SampleArg(int v) : SampleArg(int64_t{v}) {}
+SampleArg::SampleArg(int64_t v) : content_(content_of(v)) {}
+SampleArg::SampleArg(double v) : content_(content_of(v)) {}
+SampleArg::SampleArg(const char* v) : content_(content_of(std::string(v))) {}
+SampleArg::SampleArg(DType v) : content_(content_of(v)) {}
+SampleArg::SampleArg(const std::vector<int64_t>& v) : content_(content_of(v)) {}
+SampleArg::SampleArg(const std::vector<double>& v) : content_(content_of(v)) {}
+SampleArg::SampleArg(const SampleArg& other) : content_(content_of(other.content())) {}
+SampleArg::SampleArg(SampleArg&&) noexcept = default;
+SampleArg& SampleArg::operator=(const SampleArg& other) {
+  content_ = content_of(other.content());
+  return *this;
+}
+SampleArg& SampleArg::operator=(SampleArg&&) noexcept = default;
+SampleArg::~SampleArg() = default;
+
+Samples::Samples() = default;
+Samples::Samples(const Samples&) = default;
+Samples::Samples(Samples&&) noexcept = default;
+Samples& Samples::operator=(const Samples&) = default;
+Samples& Samples::operator=(Samples&&) noexcept = default;
+Samples::~Samples() = default;
+
+Samples& Samples::append(std::initializer_list<SampleArg> args) {
+  push_back({args});
+  return *this;
+}
+
+namespace samples {
+
+Samples unary() { return Samples().add(t({4, 7})).add(t({2, 3, 5})).add(t({})).add(t({0, 3})); }
+
+Samples unary_positive() {
+  return Samples().add(positive({4, 7})).add(positive({})).add(positive({0, 3}));
+}
+
+Samples unary_in(double low, double high) {
+  return Samples()
+      .add(uniform_in(low, high, {4, 7}))
+      .add(uniform_in(low, high, {}))
+      .add(uniform_in(low, high, {0, 3}));
+}
+
+Samples binary() {
+  return Samples()
+      .add(t({4, 7}), t({4, 7}))
+      .add(t({2, 1, 5}), t({3, 1}))
+      .add(t({3}), t({}))
+      .add(t({}), t({}))
+      .add(t({0, 3}), t({3}));
+}
+
+Samples binary_positive() {
+  return Samples()
+      .add(positive({4, 7}), positive({4, 7}))
+      .add(positive({2, 1, 5}), positive({3, 1}))
+      .add(positive({3}), positive({}))
+      .add(positive({0, 3}), positive({3}));
+}
+
+}  // namespace samples
+
 Tensor TensorSpec::make(DType test_dtype, uint64_t seed) const {
   const DType type = dtype.value_or(test_dtype);
   NumberStream random(seed);
@@ -92,7 +220,7 @@ Frame Sample::make(const Schema& schema, DType dtype, uint64_t seed) const {
                  schema.name, args.size());
   Frame frame = schema.defaults().clone();
   for (size_t i = 0; i < args.size(); ++i) {
-    const SampleArg& arg = args[i];
+    const SampleArg::Content& arg = args[i].content();
     if (const auto* spec = std::get_if<TensorSpec>(&arg)) {
       frame.set_tensor(i, spec->make(dtype, seed * 1000 + i));
     } else if (const auto* specs = std::get_if<std::vector<TensorSpec>>(&arg)) {

@@ -1,6 +1,8 @@
 // Test samples in an op's record: calls that the generated tests make in every mode.
 #pragma once
 
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,9 +15,26 @@ namespace oar {
 // How a sample's tensor is filled.
 enum class Fill { Normal, Uniform, Positive, Distinct, Integers, Bools, Values };
 
+// The sizes of a sample's tensor: a list in braces, or a Shape.
+struct SampleShape {
+  SampleShape() = default;  // {}: 0-d
+  SampleShape(std::initializer_list<Dim> list) { sizes = Dims(list.begin(), list.size()); }
+  SampleShape(const Shape& shape) : sizes(shape) {}
+  Dims sizes;  // of the caller's list: for the time of the call
+};
+
+// Records are full of samples, and only tests compute them. So whatever a sample is built from is compiled once, in
+// samples.cpp: a record's file holds calls and no copies of containers.
 struct TensorSpec {
+  explicit TensorSpec(SampleShape shape, Fill fill = Fill::Normal);
+  TensorSpec(const TensorSpec& other);
+  TensorSpec(TensorSpec&& other) noexcept;
+  TensorSpec& operator=(const TensorSpec& other);
+  TensorSpec& operator=(TensorSpec&& other) noexcept;
+  ~TensorSpec();
+
   Shape shape;
-  Fill fill = Fill::Normal;
+  Fill fill;
   double low = -1, high = 1;   // Uniform, Integers (high excluded)
   std::optional<DType> dtype;  // fixed; otherwise the test's dtype
   std::vector<double> values;  // Values
@@ -25,40 +44,51 @@ struct TensorSpec {
 };
 
 // Short names, because records are full of them.
-inline TensorSpec t(Shape shape) { return {.shape = std::move(shape)}; }
-inline TensorSpec positive(Shape shape) {
-  return {.shape = std::move(shape), .fill = Fill::Positive};
-}
+TensorSpec t(SampleShape shape);
+TensorSpec positive(SampleShape shape);
 // All elements apart from each other, so that max and sort are smooth around them.
-inline TensorSpec distinct(Shape shape) {
-  return {.shape = std::move(shape), .fill = Fill::Distinct};
-}
-inline TensorSpec uniform_in(double low, double high, Shape shape) {
-  return {.shape = std::move(shape), .fill = Fill::Uniform, .low = low, .high = high};
-}
-inline TensorSpec ints(int64_t low, int64_t high, Shape shape, DType dtype = DType::Int64) {
-  return {.shape = std::move(shape),
-          .fill = Fill::Integers,
-          .low = static_cast<double>(low),
-          .high = static_cast<double>(high),
-          .dtype = dtype,
-          .differentiable = false};
-}
-inline TensorSpec bools(Shape shape) {
-  return {.shape = std::move(shape),
-          .fill = Fill::Bools,
-          .dtype = DType::Bool,
-          .differentiable = false};
-}
-inline TensorSpec of_dtype(TensorSpec spec, DType dtype) {
-  spec.dtype = dtype;
-  return spec;
-}
+TensorSpec distinct(SampleShape shape);
+TensorSpec uniform_in(double low, double high, SampleShape shape);
+TensorSpec ints(int64_t low, int64_t high, SampleShape shape, DType dtype = DType::Int64);
+TensorSpec bools(SampleShape shape);
+TensorSpec filled_with(const std::vector<double>& values, SampleShape shape);
+// … that are not differentiated.
+TensorSpec fixed_values(const std::vector<double>& values, SampleShape shape,
+                        std::optional<DType> dtype = std::nullopt);
+TensorSpec of_dtype(const TensorSpec& spec, DType dtype);
 
 struct SampleNone {};
-using SampleArg =
-    std::variant<SampleNone, TensorSpec, std::vector<TensorSpec>, bool, int64_t, double,
-                 std::string, std::vector<int64_t>, DType, std::vector<double>>;
+
+// One argument of a sample.
+class SampleArg {
+ public:
+  using Content =
+      std::variant<SampleNone, TensorSpec, std::vector<TensorSpec>, bool, int64_t, double,
+                   std::string, std::vector<int64_t>, DType, std::vector<double>>;
+
+  SampleArg(SampleNone);
+  SampleArg(std::nullopt_t);
+  SampleArg(const TensorSpec& value);
+  SampleArg(const std::vector<TensorSpec>& value);
+  SampleArg(bool value);
+  SampleArg(int value);
+  SampleArg(int64_t value);
+  SampleArg(double value);
+  SampleArg(const char* value);
+  SampleArg(DType value);
+  SampleArg(const std::vector<int64_t>& value);
+  SampleArg(const std::vector<double>& value);
+  SampleArg(const SampleArg& other);
+  SampleArg(SampleArg&& other) noexcept;
+  SampleArg& operator=(const SampleArg& other);
+  SampleArg& operator=(SampleArg&& other) noexcept;
+  ~SampleArg();
+
+  const Content& content() const { return *content_; }
+
+ private:
+  std::unique_ptr<Content> content_;
+};
 
 struct Sample {
   std::vector<SampleArg> args;  // by position; missing ones take the schema's defaults
@@ -68,60 +98,33 @@ struct Sample {
 
 class Samples : public std::vector<Sample> {
  public:
+  Samples();
+  Samples(const Samples& other);
+  Samples(Samples&& other) noexcept;
+  Samples& operator=(const Samples& other);
+  Samples& operator=(Samples&& other) noexcept;
+  ~Samples();
+
   // One call: tensors by t(...), attributes as literals, in schema order.
   template <class... A>
-  Samples& add(A... args) {  // NOLINT(performance-unnecessary-value-param): they are moved
-    push_back({{to_arg(std::move(args))...}});
-    return *this;
+  Samples& add(const A&... args) {
+    return append({SampleArg(args)...});
   }
 
  private:
-  static SampleArg to_arg(SampleNone v) { return v; }
-  static SampleArg to_arg(std::nullopt_t) { return SampleNone{}; }
-  static SampleArg to_arg(TensorSpec v) { return v; }
-  static SampleArg to_arg(std::vector<TensorSpec> v) { return v; }
-  static SampleArg to_arg(bool v) { return v; }
-  static SampleArg to_arg(int v) { return int64_t{v}; }
-  static SampleArg to_arg(int64_t v) { return v; }
-  static SampleArg to_arg(double v) { return v; }
-  static SampleArg to_arg(const char* v) { return std::string(v); }
-  static SampleArg to_arg(DType v) { return v; }
-  static SampleArg to_arg(std::vector<int64_t> v) { return v; }
-  static SampleArg to_arg(std::vector<double> v) { return v; }
+  Samples& append(std::initializer_list<SampleArg> args);
 };
 using IntVector = std::vector<int64_t>;
 using Specs = std::vector<TensorSpec>;
 
 namespace samples {
 // The shapes every elementwise op must take: several ranks, 0-d, zero-size.
-inline Samples unary() {
-  return Samples().add(t({4, 7})).add(t({2, 3, 5})).add(t({})).add(t({0, 3}));
-}
-inline Samples unary_positive() {
-  return Samples().add(positive({4, 7})).add(positive({})).add(positive({0, 3}));
-}
-inline Samples unary_in(double low, double high) {
-  return Samples()
-      .add(uniform_in(low, high, {4, 7}))
-      .add(uniform_in(low, high, {}))
-      .add(uniform_in(low, high, {0, 3}));
-}
+Samples unary();
+Samples unary_positive();
+Samples unary_in(double low, double high);
 // … and for two operands: equal shapes, broadcasting both ways, 0-d, zero-size.
-inline Samples binary() {
-  return Samples()
-      .add(t({4, 7}), t({4, 7}))
-      .add(t({2, 1, 5}), t({3, 1}))
-      .add(t({3}), t({}))
-      .add(t({}), t({}))
-      .add(t({0, 3}), t({3}));
-}
-inline Samples binary_positive() {
-  return Samples()
-      .add(positive({4, 7}), positive({4, 7}))
-      .add(positive({2, 1, 5}), positive({3, 1}))
-      .add(positive({3}), positive({}))
-      .add(positive({0, 3}), positive({3}));
-}
+Samples binary();
+Samples binary_positive();
 }  // namespace samples
 
 }  // namespace oar

@@ -381,14 +381,7 @@ const OpDef heaviside_op = {
     .traits = kPair,
     .dtypes = "int float",
     .numpy = "np.where(np.isnan(x), x, np.where(x == 0, y, x > 0)).astype(x.dtype)",
-    .samples =
-        [] {
-          return samples::binary().add(TensorSpec{.shape = {3},
-                                                  .fill = Fill::Values,
-                                                  .values = {-1, 0, 2},
-                                                  .differentiable = false},
-                                       t({3}));
-        },
+    .samples = [] { return samples::binary().add(fixed_values({-1, 0, 2}, {3}), t({3})); },
     .python = "oar Tensor",
 };
 

@@ -118,11 +118,7 @@ const OpDef isclose_op = {
     .numpy = "np.isclose(x, y, rtol, atol, equal_nan)",
     .samples =
         [] {
-          const TensorSpec odd = {.shape = {4},
-                                  .fill = Fill::Values,
-                                  .dtype = DType::Float32,
-                                  .values = {1, INFINITY, NAN, -INFINITY},
-                                  .differentiable = false};
+          const TensorSpec odd = fixed_values({1, INFINITY, NAN, -INFINITY}, {4}, DType::Float32);
           return samples::binary()
               .add(ints(0, 3, {6}), ints(0, 3, {6}))
               .add(positive({8}), positive({8}), 0.3, 0.1)

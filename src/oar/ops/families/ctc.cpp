@@ -149,11 +149,7 @@ constexpr const char* kBruteForce =
     "labels[b, :int(label_lengths[b])]]), 0.0) or 1.0) for b in range(labels.shape[0])])";
 
 TensorSpec given(std::vector<double> values, Shape shape, DType dtype = DType::Int64) {
-  return {.shape = std::move(shape),
-          .fill = Fill::Values,
-          .dtype = dtype,
-          .values = std::move(values),
-          .differentiable = false};
+  return fixed_values(values, shape, dtype);
 }
 
 const OpDef ctc_op = {

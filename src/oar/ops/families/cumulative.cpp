@@ -119,14 +119,8 @@ const OpDef cumprod_along_op = {
         [] {
           return scan_samples()
               .add(t({3, 4}), 1, true)
-              .add(
-                  TensorSpec{
-                      .shape = {2, 4}, .fill = Fill::Values, .values = {2, 0, 3, 4, 0, 1, 0, 5}},
-                  1)
-              .add(
-                  TensorSpec{
-                      .shape = {2, 4}, .fill = Fill::Values, .values = {2, 0, 3, 4, 0, 1, 0, 5}},
-                  1, true);
+              .add(filled_with({2, 0, 3, 4, 0, 1, 0, 5}, {2, 4}), 1)
+              .add(filled_with({2, 0, 3, 4, 0, 1, 0, 5}, {2, 4}), 1, true);
         },
 };
 
@@ -151,10 +145,7 @@ const OpDef product_of_others_op = {
         "np.atleast_1d(x), axis, 0))",
     .samples =
         [] {
-          return scan_samples().add(TensorSpec{.shape = {3, 4},
-                                               .fill = Fill::Values,
-                                               .values = {2, 0, 3, 4, 0, 1, 0, 5, 1, 2, 3, 4}},
-                                    1);
+          return scan_samples().add(filled_with({2, 0, 3, 4, 0, 1, 0, 5, 1, 2, 3, 4}, {3, 4}), 1);
         },
 };
 

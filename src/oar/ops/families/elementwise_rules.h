@@ -14,8 +14,11 @@ inline constexpr Trait kQuestion = Trait::Elementwise | Trait::NoGrad;
 inline constexpr Trait kComparison = kQuestion | Trait::Promote;
 
 // Few different values, so that some are equal.
-inline TensorSpec few(Shape shape) {
-  return {.shape = std::move(shape), .fill = Fill::Integers, .low = 0, .high = 3};
+inline TensorSpec few(SampleShape shape) {
+  TensorSpec spec(shape, Fill::Integers);
+  spec.low = 0;
+  spec.high = 3;
+  return spec;
 }
 
 inline Samples comparing() {

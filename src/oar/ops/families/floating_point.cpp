@@ -17,11 +17,8 @@ namespace {
 
 TensorSpec special_values(DType dtype) {
   const double infinity = std::numeric_limits<double>::infinity();
-  return {.shape = {5},
-          .fill = Fill::Values,
-          .dtype = dtype,
-          .values = {1, -infinity, std::numeric_limits<double>::quiet_NaN(), infinity, 0},
-          .differentiable = false};
+  return fixed_values({1, -infinity, std::numeric_limits<double>::quiet_NaN(), infinity, 0}, {5},
+                      dtype);
 }
 
 Samples with_special_values() {
@@ -71,11 +68,7 @@ const OpDef isfinite_op = {
 };
 
 TensorSpec odd_numbers(DType dtype) {
-  return {.shape = {6},
-          .fill = Fill::Values,
-          .dtype = dtype,
-          .values = {1, -INFINITY, NAN, INFINITY, 0, -2.5},
-          .differentiable = false};
+  return fixed_values({1, -INFINITY, NAN, INFINITY, 0, -2.5}, {6}, dtype);
 }
 
 Samples with_odd_numbers() {

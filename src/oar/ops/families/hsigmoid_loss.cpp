@@ -100,11 +100,7 @@ const OpDef hsigmoid_loss_op = {
     .samples =
         [] {
           const auto given = [](std::vector<double> values, Shape shape) {
-            return TensorSpec{.shape = std::move(shape),
-                              .fill = Fill::Values,
-                              .dtype = DType::Int64,
-                              .values = std::move(values),
-                              .differentiable = false};
+            return fixed_values(values, shape, DType::Int64);
           };
           return Samples()
               .add(t({4, 3}), ints(0, 5, {4, 1}), 5, t({4, 3}))

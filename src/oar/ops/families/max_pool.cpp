@@ -396,11 +396,7 @@ const OpDef max_unpool_op = {
     .samples =
         [] {
           const auto places = [](Shape shape, std::vector<double> values) {
-            return TensorSpec{.shape = std::move(shape),
-                              .fill = Fill::Values,
-                              .dtype = DType::Int32,
-                              .values = std::move(values),
-                              .differentiable = false};
+            return fixed_values(values, shape, DType::Int32);
           };
           return Samples()
               .add(t({1, 1, 2, 2}), places({1, 1, 2, 2}, {0, 3, 9, 14}), IntVector{2}, std::nullopt,

@@ -137,9 +137,7 @@ const OpDef clip_op = {
     .onnx = "Clip",
 };
 
-TensorSpec on_bounds() {
-  return {.shape = {5}, .fill = Fill::Values, .values = {-2, -1, 0, 1, 2}, .differentiable = false};
-}
+TensorSpec on_bounds() { return fixed_values({-2, -1, 0, 1, 2}, {5}); }
 
 const OpDef clip_grad_op = {
     .schema =

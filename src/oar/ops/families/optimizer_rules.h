@@ -58,12 +58,9 @@ inline Tensor number_for(const Tensor& number, const Tensor& param) {
 }
 
 inline TensorSpec scalar() { return of_dtype(positive({}), DType::Float32); }
-inline TensorSpec count() {
-  return of_dtype(TensorSpec{.shape = {}, .fill = Fill::Values, .values = {3}}, DType::Float32);
-}
+inline TensorSpec count() { return of_dtype(filled_with({3}, {}), DType::Float32); }
 inline TensorSpec number(double value) {
-  return of_dtype(TensorSpec{.shape = {1}, .fill = Fill::Values, .values = {value}},
-                  DType::Float32);
+  return of_dtype(filled_with({value}, {1}), DType::Float32);
 }
 
 inline Specs two() { return {t({4, 3}), t({5})}; }

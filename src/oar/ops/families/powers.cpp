@@ -28,9 +28,7 @@ Tensor pow_y_grad(const Tensor& x, const Tensor& y, const Tensor& grad) {
   return zero_where(zero, grad * conjugate(pow(x, y) * logarithm));
 }
 
-TensorSpec constant(double value) {
-  return {.shape = {}, .fill = Fill::Values, .values = {value}, .differentiable = false};
-}
+TensorSpec constant(double value) { return fixed_values({value}, {}); }
 
 const OpDef pow_op = {
     .schema = "pow(Tensor x, Tensor y) -> Tensor",

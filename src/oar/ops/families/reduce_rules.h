@@ -10,6 +10,6 @@ Metas reduced(const Tensor& x, std::optional<Ints> axis, bool keepdim, DType dty
 // A reduction's result or cotangent, with or without kept axes, stretched back over x.
 Tensor stretch(const Tensor& kept, const Tensor& x, std::optional<Ints> axis);
 // Calls of op(x, axis, keepdim): several ranks, 0-d, zero-size, axes kept or not.
-Samples reduction_samples(TensorSpec (*spec)(Shape));
+Samples reduction_samples(TensorSpec (*spec)(SampleShape));
 
 }  // namespace oar

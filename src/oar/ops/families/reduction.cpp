@@ -164,8 +164,7 @@ const OpDef prod_op = {
         [] {
           return reduction_samples(positive)
               .add(t({2, 3}), IntVector{1}, false, DType::Float64)
-              .add(TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {2, 0, 3, 0, 0, 4}},
-                   IntVector{1});
+              .add(filled_with({2, 0, 3, 0, 0, 4}, {2, 3}), IntVector{1});
         },
     .python = "oar Tensor",
     .onnx = "ReduceProd",
@@ -217,8 +216,7 @@ const OpDef nansum_op = {
         "np.nansum(x.astype('int64') if x.dtype.kind in 'iu' else x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
     .samples =
         [] {
-          const auto spec =
-              TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {1, NAN, 3, NAN, NAN, 2}};
+          const auto spec = filled_with({1, NAN, 3, NAN, NAN, 2}, {2, 3});
           return Samples()
               .add(spec)
               .add(spec, IntVector{0}, std::nullopt, true)
@@ -240,8 +238,7 @@ const OpDef nanmean_op = {
     .numpy = "np.nanmean(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
     .samples =
         [] {
-          const auto spec =
-              TensorSpec{.shape = {2, 3}, .fill = Fill::Values, .values = {1, NAN, 3, NAN, 5, 2}};
+          const auto spec = filled_with({1, NAN, 3, NAN, 5, 2}, {2, 3});
           return Samples().add(spec).add(spec, IntVector{1}, true).add(t({}));
         },
     .python = "oar Tensor",

@@ -132,11 +132,7 @@ Tensor Cells::finish(const std::vector<Tensor>& ways) const {
 }
 
 TensorSpec given(std::vector<double> values, Shape shape, DType dtype = DType::Int64) {
-  return {.shape = std::move(shape),
-          .fill = Fill::Values,
-          .dtype = dtype,
-          .values = std::move(values),
-          .differentiable = false};
+  return fixed_values(values, shape, dtype);
 }
 
 // The reference counts every way: an order of pauses and emissions that ends with a pause.

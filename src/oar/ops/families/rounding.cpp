@@ -57,10 +57,7 @@ const OpDef round_op = {
     .samples =
         [] {
           return samples::unary()
-              .add(TensorSpec{.shape = {4},
-                              .fill = Fill::Values,
-                              .values = {-0.5, 0.5, 1.5, -2.5},
-                              .differentiable = false})
+              .add(fixed_values({-0.5, 0.5, 1.5, -2.5}, {4}))
               .add(t({5}), 2)
               .add(uniform_in(-40, 40, {5}), -1);
         },

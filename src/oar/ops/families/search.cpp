@@ -41,10 +41,7 @@ TensorSpec rising(Shape shape) {
     const size_t twice_each = (i + 1) / 2;
     values.push_back(static_cast<double>(twice_each));
   }
-  return {.shape = std::move(shape),
-          .fill = Fill::Values,
-          .values = std::move(values),
-          .differentiable = false};
+  return fixed_values(values, shape);
 }
 
 const OpDef searchsorted_op = {

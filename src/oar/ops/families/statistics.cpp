@@ -246,11 +246,7 @@ const OpDef quantile_along_op = {
     .numpy = "np.quantile(x, q, axis=-1, method=interpolation).astype(x.dtype)",
     .samples =
         [] {
-          const TensorSpec q = {.shape = {3},
-                                .fill = Fill::Values,
-                                .dtype = DType::Float64,
-                                .values = {0.3, 0.5, 0.95},
-                                .differentiable = false};
+          const TensorSpec q = fixed_values({0.3, 0.5, 0.95}, {3}, DType::Float64);
           return Samples()
               .add(distinct({4, 7}), q)
               .add(distinct({5}), q, "lower")
