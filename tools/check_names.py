@@ -159,7 +159,8 @@ def main() -> None:
     options = parser.parse_args()
     self_test()
 
-    names = {op.name for ops in schema.read_all(ROOT / "src/oar/ops/families").values() for op in ops}
+    families = schema.read_all(ROOT / "src/oar/ops/families", ROOT / "build/generated/host")
+    names = {op.name for ops in families.values() for op in ops}
     limits, counts, failures = allowed(), {}, 0
     for path in project_files(".cpp", ".h", ".inc"):
         if not path.is_relative_to("src/oar") or str(path).startswith(EXEMPT):
