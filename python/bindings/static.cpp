@@ -6,7 +6,7 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 #include "programs.h"
 
 namespace oar::python {
