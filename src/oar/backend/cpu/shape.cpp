@@ -2,9 +2,9 @@
 #include <cstring>
 #include <limits>
 
-#include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/loops.h"
-#include "oar/backend/cpu/scratch.h"
+#include "oar/backend/cpu/loops/copy.h"
+#include "oar/backend/cpu/loops/loops.h"
+#include "oar/backend/cpu/loops/scratch.h"
 #include "oar/ops/core/view.h"
 
 namespace oar::cpu {
