@@ -1,8 +1,8 @@
 """The ordered dictionaries in which a ``Layer`` keeps its parameters, buffers and sublayers.
 
 Every entry is also put into the layer's instance dictionary, so that ``self.weight`` is an ordinary
-attribute lookup of a few nanoseconds and not a call of ``__getattr__``. Code that edits a registry
-directly (``layer._parameters['weight'] = p``) stays right, because the registry passes each edit on.
+attribute lookup of a few nanoseconds and not a call of ``__getattr__``. Code that edits one of them
+directly (``layer._parameters['weight'] = p``) stays right, because it passes each edit on.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-__all__ = ["Registry"]
+__all__ = ["LayerEntries"]
 
 
-class Registry(OrderedDict):
+class LayerEntries(OrderedDict):
     """An ordered dictionary that mirrors its entries into the ``__dict__`` of the layer owning it."""
 
     __slots__ = ("_owner",)
