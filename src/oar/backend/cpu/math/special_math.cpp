@@ -156,14 +156,7 @@ double digamma(double x) {
   double below = 0;
   for (; x < 10; ++x) below += 1 / x;
   const double q = 1 / (x * x);
-  double p = 1.0 / 12;
-  p = p * q - 691.0 / 32760;
-  p = p * q + 1.0 / 132;
-  p = p * q - 1.0 / 240;
-  p = p * q + 1.0 / 252;
-  p = p * q - 1.0 / 120;
-  p = p * q + 1.0 / 12;
-  return std::log(x) - 0.5 / x - p * q - below;
+  return std::log(x) - 0.5 / x - digamma_tail(q) - below;
 }
 
 double hurwitz_zeta(double s, double q) {

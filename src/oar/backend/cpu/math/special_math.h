@@ -11,6 +11,18 @@
 
 namespace oar::cpu {
 
+// What Stirling's series of digamma at x has after log(x) - 1 / (2 x), as a polynomial of q = 1 / x^2.
+inline double digamma_tail(double q) {
+  double p = 1.0 / 12;
+  p = p * q - 691.0 / 32760;
+  p = p * q + 1.0 / 132;
+  p = p * q - 1.0 / 240;
+  p = p * q + 1.0 / 252;
+  p = p * q - 1.0 / 120;
+  p = p * q + 1.0 / 12;
+  return p * q;
+}
+
 // The derivative of log(gamma(x)) of a positive float, straight-line: Stirling's series, for small x at
 // x + 8. The terms 1 / (x + k) that lead there are added in pairs, as fractions of u = x (x + 7). What
 // cancels near the root at 1.46 is left in a double.
@@ -21,15 +33,8 @@ inline float positive_digamma(float value) {
   const double below = (2 * x + 7) * ((2 * u + 6) * b + (2 * u + 22) * a) / (a * b);
   const double z = small ? x + 8 : x;
   const double r = 1 / z, q = r * r;
-  double p = 1.0 / 12;
-  p = p * q - 691.0 / 32760;
-  p = p * q + 1.0 / 132;
-  p = p * q - 1.0 / 240;
-  p = p * q + 1.0 / 252;
-  p = p * q - 1.0 / 120;
-  p = p * q + 1.0 / 12;
   const double log_z = functions::joined(functions::logarithm_of_normal(z));
-  return static_cast<float>(log_z - r / 2 - p * q - (small ? below : 0.0));
+  return static_cast<float>(log_z - r / 2 - digamma_tail(q) - (small ? below : 0.0));
 }
 
 // log|gamma(x)| for any x. The C library's lgamma would write a global; this one does not.
