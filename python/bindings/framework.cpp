@@ -203,7 +203,7 @@ PyObject* trait_bits(PyObject*, PyObject*) {
   });
 }
 
-// (name, family, schema, brief, python places, traits, numpy, dtypes, inplace_of) of every op.
+// A dict for every op: its name, family, schema and what else its record says.
 PyObject* op_records(PyObject*, PyObject*) {
   return guarded([&] {
     Ref list = checked(PyList_New(0));
