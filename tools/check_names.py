@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that code outside the op families does not tell ops apart by their names: it asks the op's record.
 
-Counts, per file of `src/oar`, each place that compares a string with the name of an op (`op->name() == "conv"`,
+Counts, per file of `src/oar` and `python/bindings`, each place that compares a string with the name of an op (`op->name() == "conv"`,
 `made_by(value, "reshape")`, a table `{"relu", rule}` or `{"sum", "mean"}`), a part of a name (`starts_with`, `find`) or a
 look-up by one (`costs.at(op.name())`). `tools/data/name_comparisons.txt` lists how
 many each file may still have; that list only shrinks. An op that was found by name and compared by address counts too
@@ -24,11 +24,13 @@ sys.path.insert(0, str(ROOT / "tools/generate"))
 import schema  # noqa: E402
 
 ALLOWED = ROOT / "tools/data/name_comparisons.txt"
+CHECKED = ("src/oar/", "python/bindings/")
 # Families define ops. Kernels of a backend say which op they compute.
 # The folders below ops/ know no op, and pipeline.cpp lists passes. The registry finds ops by name; scalar.cpp lists the
-# functions of scalar bodies.
+# functions of scalar bodies. Two files of the bindings list Python's functions and operators by name.
 EXEMPT = ("src/oar/ops/families/", "src/oar/backend/cpu/", "src/oar/base/", "src/oar/tensor/", "src/oar/device/",
-          "src/oar/compiler/passes/pipeline.cpp", "src/oar/ops/core/registry.cpp", "src/oar/ops/core/scalar.cpp")
+          "src/oar/compiler/passes/pipeline.cpp", "src/oar/ops/core/registry.cpp", "src/oar/ops/core/scalar.cpp",
+          "python/bindings/control.cpp", "python/bindings/tensor_type.cpp")
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 STRING = r'"(\w+)"'
@@ -159,10 +161,11 @@ def main() -> None:
     options = parser.parse_args()
     self_test()
 
-    names = {op.name for ops in schema.read_all(ROOT / "src/oar/ops/families").values() for op in ops}
+    families = schema.read_all(ROOT / "src/oar/ops/families", ROOT / "build/generated/host")
+    names = {op.name for ops in families.values() for op in ops}
     limits, counts, failures = allowed(), {}, 0
     for path in project_files(".cpp", ".h", ".inc"):
-        if not path.is_relative_to("src/oar") or str(path).startswith(EXEMPT):
+        if not str(path).startswith(CHECKED) or str(path).startswith(EXEMPT):
             continue
         places = comparisons((ROOT / path).read_text(), names)
         if places:

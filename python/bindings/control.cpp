@@ -1,9 +1,7 @@
 // Branches and loops whose functions are Python's.
 #include "common.h"
-#include "oar/base/scope_guard.h"
-#include "oar/compiler/capture/builder.h"
 #include "oar/compiler/capture/control_flow.h"
-#include "training.h"
+#include "oar/compiler/capture/training_calls.h"
 
 namespace oar::python {
 namespace {
@@ -25,28 +23,6 @@ LoopBody python_body(PyObject* function) {
   };
 }
 
-// In a program that stays open, the branch or loop for inference too, if it differs: a copy for inference
-// takes that one. It comes first, before running statistics move on.
-template <class F>
-PyObject* written(F&& call) {
-  Builder* builder = Builder::current();
-  if (!builder || builder != Capture::current()) return wrap_list(call());
-  TrainingCalls calls{true};
-  t_training_calls = &calls;
-  const ScopeGuard done([] { t_training_calls = nullptr; });
-  const std::vector<Tensor> inference = call();
-  if (!calls.met) return wrap_list(inference);
-  calls.left_out = false;
-  std::vector<Tensor> outputs;
-  {
-    builder->begin(Role::Training);
-    const ScopeGuard end([&] { builder->end(); });
-    outputs = call();
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) builder->alternative(outputs[i], inference[i]);
-  return wrap_list(outputs);
-}
-
 PyObject* is_capturing(PyObject*, PyObject*) {
   return PyBool_FromLong(Capture::current() && !(t_layers.off & kCapture));
 }
@@ -63,7 +39,7 @@ PyObject* switch_case_function(PyObject*, PyObject* args) {
     std::vector<Branch> branches;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(functions); ++i)
       branches.push_back(python_branch(PyList_GET_ITEM(functions, i)));
-    return written([&] { return switch_case(tensor_of(index), branches); });
+    return wrap_list(write_region_call([&] { return switch_case(tensor_of(index), branches); }));
   });
 }
 
@@ -72,7 +48,8 @@ PyObject* cond_function(PyObject*, PyObject* args) {
   PyObject *pred, *yes, *no;
   if (!PyArg_ParseTuple(args, "OOO", &pred, &yes, &no)) return nullptr;
   return guarded([&] {
-    return written([&] { return cond(tensor_of(pred), python_branch(yes), python_branch(no)); });
+    return wrap_list(write_region_call(
+        [&] { return cond(tensor_of(pred), python_branch(yes), python_branch(no)); }));
   });
 }
 
@@ -83,7 +60,8 @@ PyObject* while_loop_function(PyObject*, PyObject* args) {
   return guarded([&] {
     const LoopBody ask = python_body(test);
     const auto test_of = [&](const std::vector<Tensor>& given) { return ask(given).at(0); };
-    return written([&] { return while_loop(test_of, python_body(body), tensors_of(variables)); });
+    return wrap_list(write_region_call(
+        [&] { return while_loop(test_of, python_body(body), tensors_of(variables)); }));
   });
 }
 
@@ -93,9 +71,9 @@ PyObject* scan_function(PyObject*, PyObject* args) {
   int reverse;
   if (!PyArg_ParseTuple(args, "OOOp", &body, &carried, &sequences, &reverse)) return nullptr;
   return guarded([&] {
-    return written([&] {
+    return wrap_list(write_region_call([&] {
       return scan(python_body(body), tensors_of(carried), tensors_of(sequences), reverse != 0);
-    });
+    }));
   });
 }
 

@@ -7,7 +7,7 @@
 #include "oar/ops/gen/copy.h"
 #include "oar/tensor/element.h"
 #include "oar/tensor/exposed.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar::python {
 namespace {

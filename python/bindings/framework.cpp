@@ -1,9 +1,8 @@
 // Flags, threads, memory, random state, devices, the registry.
 #include "common.h"
 #include "frames.h"
-#include "oar/base/crash_handler.h"
 #include "oar/base/flags.h"
-#include "oar/base/interrupt.h"
+#include "oar/base/host_language.h"
 #include "oar/base/parallel.h"
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
@@ -204,7 +203,7 @@ PyObject* trait_bits(PyObject*, PyObject*) {
   });
 }
 
-// (name, family, schema, brief, python places, traits, numpy, dtypes, inplace_of) of every op.
+// A dict for every op: its name, family, schema and what else its record says.
 PyObject* op_records(PyObject*, PyObject*) {
   return guarded([&] {
     Ref list = checked(PyList_New(0));
@@ -327,6 +326,11 @@ void block_without_gil(FunctionRef<void()> block) {
   block();
 }
 
+constexpr HostLanguage kPython = {.interrupted = user_interrupted,
+                                  .block = block_without_gil,
+                                  .current_line = users_line,
+                                  .print_lines = print_python_lines};
+
 // nearest_name(name, candidates): the one that a typing error turns into the name; "" if none is near.
 PyObject* nearest(PyObject*, PyObject* args) {
   const char* name;
@@ -403,9 +407,7 @@ PyMethodDef kFunctions[] = {{"nearest_name", nearest, METH_VARARGS, nullptr},
 void init_framework(PyObject* module) {
   check(PyModule_AddFunctions(module, kFunctions));
   check(PyModule_AddStringConstant(module, "version", version()));
-  set_crash_python_hook(print_python_lines);
-  set_interrupt_check(user_interrupted);
-  set_blocking_call(block_without_gil);
+  install_host_language(&kPython);
 }
 
 }  // namespace oar::python

@@ -6,11 +6,10 @@
 #include "oar/base/flags.h"
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
-#include "oar/compiler/capture/builder.h"
+#include "oar/compiler/capture/training_calls.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/program_args.h"
-#include "training.h"
 
 namespace oar::python {
 namespace {
@@ -36,7 +35,8 @@ template <class... A>
 // What an argument has to be, in words.
 const char* expected_of(const Op& op, const Parameter& p) {
   const bool counts = p.type == ArgType::Int, tensor = p.is_tensor();
-  if (p.type == kProgramType) return "a captured program (see oar.static.nn.cond and while_loop)";
+  if (p.type == ArgType::Program)
+    return "a captured program (see oar.static.nn.cond and while_loop)";
   if (p.list)
     return tensor ? "a list of tensors" : counts ? "an int or a list of ints" : "a list of numbers";
   if (tensor) return !p.written && op.has(Trait::Broadcast) ? "a tensor or a number" : "a tensor";
@@ -280,7 +280,7 @@ void CallFrame::set(size_t i, PyObject* object) {
   if (object == Py_None) {
     if (!p.optional) refuse(p, object);
     values_[i] = Value();
-  } else if (p.type == kProgramType) {
+  } else if (p.type == ArgType::Program) {
     refuse(p, object);
   } else if (p.is_tensor()) {
     values_[i] = p.list ? tensors(p, object) : tensor(p, object);
@@ -340,47 +340,10 @@ int64_t total_elements(Args args) {
   return n;
 }
 
-// The place of `training` among the arguments where it is true; -1 otherwise.
-int training_argument(const Op& op, Args args) {
-  const int i = op.schema().index_of("training");
-  if (i < 0 || op.has(Trait::Inplace)) return -1;
-  const Value& v = args[static_cast<size_t>(i)];
-  return v.tag == OAR_TAG_BOOL && v.as_bool() ? i : -1;
-}
-
-// In a program that stays open a call for training has its counterpart for inference beside it: a
-// copy for inference takes that one. It comes first, before running statistics move on.
-Outputs run_both(Builder& builder, const Op& op, Args args, int training) {
-  Frame frame(args);
-  frame.set(static_cast<size_t>(training), Value(false));
-  const Outputs inference = dispatch(op, frame.args());
-  builder.begin(Role::Training);
-  Outputs outputs = dispatch(op, args);
-  builder.end();
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i].defined() && inference[i].defined())
-      builder.alternative(outputs[i], inference[i]);
-  return outputs;
-}
-
-// Inside a branch or loop, of which there are two.
-Outputs run_one_of_both(const Op& op, Args args, int training) {
-  if (!t_training_calls) return dispatch(op, args);
-  t_training_calls->met = true;
-  if (!t_training_calls->left_out) return dispatch(op, args);
-  Frame frame(args);
-  frame.set(static_cast<size_t>(training), Value(false));
-  return dispatch(op, frame.args());
-}
-
 Outputs run(const Op& op, Args args) {
-  if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]] {
-    // As in Paddle: where values come later, x.exp_() is x.exp().
-    if (op.inplace_of()) return dispatch(*op.inplace_of(), args);
-    if (const int i = training_argument(op, args); i >= 0)
-      return builder == Capture::current() ? run_both(*builder, op, args, i)
-                                           : run_one_of_both(op, args, i);
-  }
+  if (Builder* builder = Builder::current(); builder && !(t_layers.off & kCapture)) [[unlikely]]
+    if (std::optional<Outputs> outputs = call_in_builder(*builder, op, args))
+      return std::move(*outputs);
   static const FlagHandle<int> threshold("gil_release_elements");
   bool big = total_elements(args) >= threshold.get();
   if (!big)  // a creation op has no tensors; its shape tells
@@ -474,29 +437,49 @@ PyObject* get_op_name(PyObject* self, void*) {
 PyObject* get_schema(PyObject* self, void*) {
   return PyUnicode_FromString(reinterpret_cast<PyOp*>(self)->op->schema().visible_str().c_str());
 }
-// (type, name, default or None) of every parameter that users see.
+PyObject* truth(bool value) { return value ? Py_True : Py_False; }
+
+// The parameters that users see, as `Parameter` of tools/generate/schema.py has them; `text` is the whole type.
 Ref parameter_list(const Op& op) {
   const std::vector<Parameter>& parameters = op.schema().parameters;
   const size_t visible = op.schema().visible_count();
   Ref list = checked(PyList_New(static_cast<Py_ssize_t>(visible)));
   for (size_t i = 0; i < visible; ++i) {
     const Parameter& p = parameters[i];
-    Ref item = checked(Py_BuildValue("(ssz)", p.type_text().c_str(), p.name.c_str(),
-                                     p.has_default ? p.default_text.c_str() : nullptr));
+    Ref item = checked(Py_BuildValue(
+        "{s:s,s:s,s:s,s:O,s:O,s:O,s:O,s:z}", "name", p.name.c_str(), "type", p.type_name().c_str(),
+        "text", p.type_text().c_str(), "list", truth(p.list), "optional", truth(p.optional),
+        "optional_elements", truth(p.optional_elements), "written", truth(p.written), "default",
+        p.has_default ? p.default_text.c_str() : nullptr));
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), item.release());
   }
   return list;
+}
+Ref result_list(const Op& op) {
+  Ref list = checked(PyList_New(0));
+  for (const Result& r : op.schema().results) {
+    const Ref item = checked(Py_BuildValue("{s:s,s:O,s:O}", "name", r.name.c_str(), "list",
+                                           truth(r.list), "written", truth(r.written)));
+    check(PyList_Append(list.get(), item.get()));
+  }
+  return list;
+}
+PyObject* get_parameters(PyObject* self, void*) {
+  return guarded([&] { return parameter_list(*reinterpret_cast<PyOp*>(self)->op).release(); });
+}
+PyObject* get_results(PyObject* self, void*) {
+  return guarded([&] { return result_list(*reinterpret_cast<PyOp*>(self)->op).release(); });
 }
 PyObject* get_doc(PyObject* self, void*) {
   return guarded([&] {
     const Op& op = *reinterpret_cast<PyOp*>(self)->op;
     const Op* base = op.inplace_of();
     const Ref module = checked(PyImport_ImportModule("oar._docs"));
-    const Ref parameters = parameter_list(op);
+    const Ref parameters = parameter_list(op), results = result_list(op);
     return PyObject_CallMethod(
-        module.get(), "op_doc", "ssssssO", op.name().c_str(), (base ? base : &op)->name().c_str(),
+        module.get(), "op_doc", "ssssssOO", op.name().c_str(), (base ? base : &op)->name().c_str(),
         op.family().c_str(), op.def().brief ? op.def().brief : "",
-        op.schema().visible_str().c_str(), op.def().dtypes, parameters.get());
+        op.schema().visible_str().c_str(), op.def().dtypes, parameters.get(), results.get());
   });
 }
 PyObject* get_signature(PyObject* self, void*) {
@@ -521,6 +504,8 @@ PyGetSetDef kGetters[] = {
     {"__qualname__", get_op_name, nullptr, nullptr, nullptr},
     {"__signature__", get_signature, nullptr, nullptr, nullptr},
     {"schema", get_schema, nullptr, "The op's schema line.", nullptr},
+    {"parameters", get_parameters, nullptr, "Its parameters.", nullptr},
+    {"results", get_results, nullptr, "Its results.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 PyMethodDef kMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {}};

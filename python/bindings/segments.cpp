@@ -62,9 +62,6 @@ PyMethodDef kFunctions[] = {{"run_in_segments", run_in_segments, METH_VARARGS, n
 
 }  // namespace
 
-void init_segments(PyObject* module) {
-  check(PyModule_AddFunctions(module, kFunctions));
-  set_source_lines(users_line);
-}
+void init_segments(PyObject* module) { check(PyModule_AddFunctions(module, kFunctions)); }
 
 }  // namespace oar::python

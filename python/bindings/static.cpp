@@ -6,7 +6,7 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 #include "programs.h"
 
 namespace oar::python {
@@ -285,7 +285,7 @@ PyObject* met_sizes(PyObject* self, void*) {
     for (const DimAssumption& a : program.assumptions)
       if (a.kind == DimAssumption::Equal) add(a.left, a.right);
     for (const Instruction& i : program.body.instructions) {
-      if (i.op->name() != "broadcast_to") continue;
+      if (i.op->def().epilogue.role != EpilogueRole::Spread) continue;
       const Shape& to = program.values[static_cast<size_t>(i.results[0])].type.shape;
       for_each_operand(i, [&](ValueId id) {
         const Shape& from = program.values[static_cast<size_t>(id)].type.shape;

@@ -7,7 +7,7 @@
 #include "oar/device/device.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/tensor/dlpack.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar::python {
 namespace {

@@ -24,19 +24,19 @@ def _default(text: str | None) -> Any:
 
 
 def signature_of(
-    schema: list[tuple[str, str, str | None]], broadcasts: bool, results: int, returns_list: bool
+    schema: list[dict], broadcasts: bool, results: int, returns_list: bool
 ) -> inspect.Signature:
-    """From the type, the name and the text of the default of each parameter."""
+    """From the parameters of a schema."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters, optional = [], False
-    for type_text, name, default_text in schema:
-        default = _default(default_text)
+    for p in schema:
+        default = _default(p["default"])
         # Python wants defaults from the first one on; a required argument after one is still required.
         if default is _EMPTY and optional:
             default = ...
         optional |= default is not _EMPTY
-        annotation = python_type(type_text, broadcasts)
-        parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+        annotation = python_type(p["text"], broadcasts)
+        parameters.append(inspect.Parameter(p["name"], kind, default=default, annotation=annotation))
     parameters.append(inspect.Parameter("name", kind, default=None, annotation="str | None"))
     return inspect.Signature(parameters, return_annotation=result_type(results, returns_list))
 

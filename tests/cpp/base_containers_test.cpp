@@ -280,9 +280,13 @@ TEST(FreeList, LetsOtherThreadsFree) {
     std::thread([&] {
       for (int i = 0; i < 20; ++i) {
         made.push_back(std::make_unique<Small>());
+        made.back()->value = i;
       }
     }).join();
-    std::thread([taken = std::move(made)]() mutable { taken.clear(); }).join();
+    std::thread([taken = std::move(made)]() mutable {
+      for (size_t i = 0; i < 20; ++i) EXPECT_EQ(taken[i]->value, static_cast<long>(i));
+      taken.clear();
+    }).join();
   }
 }
 
@@ -293,7 +297,9 @@ TEST(FreeList, OutlivesTheThreadsDestructors) {
     late = nullptr;
     auto early = std::make_unique<Small>();
     late = std::make_unique<Small>();
+    late->value = 7;
     early.reset();
+    EXPECT_EQ(late->value, 7);
   }).join();
 }
 

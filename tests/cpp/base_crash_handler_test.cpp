@@ -9,6 +9,7 @@
 #include "oar/base/crash_handler.h"
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
+#include "oar/base/host_language.h"
 
 namespace oar {
 namespace {
@@ -53,7 +54,8 @@ TEST_F(CrashHandlerDeathTest, ReportsAFault) {
   EXPECT_EXIT(
       {
         install_crash_handler();
-        set_crash_python_hook([](int fd) { say(fd, "  train.py:12\n"); });
+        const HostLanguage language = {.print_lines = [](int fd) { say(fd, "  train.py:12\n"); }};
+        install_host_language(&language);
         const OpScope scope("conv2d");
         fault();
       },
@@ -104,7 +106,8 @@ TEST_F(CrashHandlerDeathTest, SurvivesACrashInThePythonHook) {
   EXPECT_EXIT(
       {
         install_crash_handler();
-        set_crash_python_hook([](int) { fault(); });
+        const HostLanguage language = {.print_lines = [](int) { fault(); }};
+        install_host_language(&language);
         std::abort();
       },
       testing::KilledBySignal(SIGSEGV), "SIGABRT.*\n.*Op: none\n.*Python:\n.*Native stack:\n");

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "capture_util.h"
-#include "oar/base/interrupt.h"
+#include "oar/base/host_language.h"
 #include "oar/ir/parse.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
@@ -203,7 +203,8 @@ TEST(Instance, AnInterruptedRunChangesNothing) {
   const Tensor x = full({160, 160}, Scalar(1.0 / 160), DType::Float32);
   executor.run({{x}});
   EXPECT_EQ(count.to_vector<double>()[0], 1);
-  set_interrupt_check([] { return wanted.load(); });
+  static constexpr HostLanguage kInterrupting = {.interrupted = [] { return wanted.load(); }};
+  install_host_language(&kInterrupting);
   wanted = true;
   const std::string error = error_of([&] {
     for (int i = 0; i < 100; ++i) {  // a run may be faster than the first look
@@ -211,7 +212,7 @@ TEST(Instance, AnInterruptedRunChangesNothing) {
       count.data<float>()[0] = 1;
     }
   });
-  set_interrupt_check(nullptr);
+  install_host_language(nullptr);
   EXPECT_NE(error.find("interrupted"), std::string::npos);
   EXPECT_EQ(count.to_vector<double>()[0], 1);
   executor.run({{x}});

@@ -294,7 +294,7 @@ const std::vector<const Op*>& callable_ops() {
     for (const Op* op : Registry::get().all()) {
       const auto& parameters = op->schema().parameters;
       if (std::none_of(parameters.begin(), parameters.end(),
-                       [](const Parameter& p) { return p.type == kProgramType; }))
+                       [](const Parameter& p) { return p.type == ArgType::Program; }))
         ops.push_back(op);
     }
     return ops;

@@ -29,9 +29,10 @@ def main() -> None:
     parser.add_argument("--ops", type=Path, required=True, help="folder of the op families")
     parser.add_argument("--kernels", type=Path, nargs="+", required=True, help="folders of CPU kernels")
     parser.add_argument("--out", type=Path, required=True, help="where generated files go")
+    parser.add_argument("--compiler", nargs="*", default=[], help="of C++, whose programs run on this machine")
     options = parser.parse_args()
 
-    families = schema.read_all(options.ops)
+    families = schema.read_all(options.ops, options.out / "host", options.compiler)
     gen = options.out / "oar/ops/gen"
     for family, ops in families.items():
         write(gen / f"{family}.h", cpp.header(family, ops))

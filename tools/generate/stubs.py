@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from schema import Op, Parameter, parse_schema  # noqa: E402
+from schema import Op, Parameter, Result  # noqa: E402
 
 HEAD = "# Generated from the built package. Do not edit.\n"
 TYPES = {"Tensor": "Tensor", "bool": "_bool | Tensor", "int": "IntLike", "float": "FloatLike",
@@ -100,10 +100,12 @@ def registered_ops() -> list[Op]:
 
     ops = []
     for record in _C.op_records():
-        op = parse_schema(record["schema"], record["family"])
+        function = _C.op(record["name"])
+        op = Op(record["family"], record["name"], schema=record["schema"], results=[Result(**r) for r in function.results])
+        op.parameters = [Parameter(**{key: p[key] for key in p if key != "text"}) for p in function.parameters]
         op.python, op.brief = record["python"] or "", record["brief"] or ""
         op.brief = "In place: " + op.brief if record["inplace_of"] else op.brief
-        annotations = [p.annotation for p in _C.op(op.name).__signature__.parameters.values()]
+        annotations = [p.annotation for p in function.__signature__.parameters.values()]
         op.traits = {"Broadcast"} if "Tensor | float" in annotations else set()
         ops.append(op)
     return ops

@@ -43,49 +43,46 @@ def _wrapped(text: str, indent: str = "", further: str = "") -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=further)
 
 
-def _type_text(kind: str) -> str:
+def _type_text(parameter: dict) -> str:
     """``int[]?`` of a schema in words."""
-    kind = re.sub(r"\(\w!?\)", "", kind)
-    element, listed, optional = kind.rstrip("?").removesuffix("[]").rstrip("?"), "[]" in kind, kind.endswith("?")
-    words = {"shape": "list of ints", "Scalar": "number"}.get(element, element)
-    if listed:
-        words = f"list of {words}s" + (" or int" if element == "int" else "")
-    return words + (" or None" if optional else "")
+    words = {"shape": "list of ints", "Scalar": "number"}.get(parameter["type"], parameter["type"])
+    if parameter["list"]:
+        words = f"list of {words}s" + (" or int" if parameter["type"] == "int" else "")
+    return words + (" or None" if parameter["optional"] else "")
 
 
-def _argument_lines(op: str, base: str, family: str, schema: str, parameters: list) -> list[str]:
+def _argument_lines(op: str, base: str, family: str, parameters: list[dict], in_place: bool) -> list[str]:
     lines = []
-    in_place = "!" in schema.rsplit("->", 1)[1]
     explain = _meaning if family != "user" else lambda *_: ""  # names of users may mean anything
-    for kind, name, default in parameters:
-        type_text = _type_text(kind) + ("" if default is None else f", default {default}")
-        meaning = "the tensor to change." if "!" in kind and in_place else explain(op, base, name, "[]" in kind)
+    for p in parameters:
+        name, default = p["name"], p["default"]
+        type_text = _type_text(p) + ("" if default is None else f", default {default}")
+        meaning = "the tensor to change." if p["written"] and in_place else explain(op, base, name, p["list"])
         lines += _wrapped(f"{name} ({type_text}): {meaning}".removesuffix(": "), "    ", "        ")
     return lines
 
 
-def _returns(schema: str) -> str:
-    results = schema.rsplit("->", 1)[1].strip()
-    if "!" in results:
+def _returns(results: list[dict]) -> str:
+    if any(r["written"] for r in results):
         return "the changed tensor."
-    results = re.sub(r"\(\w\)", "", results)
-    if not results.startswith("("):
-        return "a list of tensors." if results.endswith("[]") else "a tensor."
-    return "a tuple: " + ", ".join(part.split()[-1] for part in results[1:-1].split(",")) + "."
+    if len(results) == 1:
+        return "a list of tensors." if results[0]["list"] else "a tensor."
+    return f"a tuple: {', '.join(r['name'] for r in results)}."
 
 
 def _listed(words: list[str]) -> str:
     return ", ".join(words[:-1]) + (" or " if words[1:] else "") + words[-1]
 
 
-def op_doc(op: str, base: str, family: str, brief: str, schema: str, dtypes: str, parameters: list) -> str:
+def op_doc(op: str, base: str, family: str, brief: str, schema: str, dtypes: str, parameters: list[dict],
+           results: list[dict]) -> str:
     """The docstring of an op. ``base`` is the op that an in-place form was derived from, else the op itself."""
     lines = _wrapped(brief if base == op else f"In place: {brief}")
     if dtypes:
         lines += ["", f"Takes {_listed(dtypes.split())} tensors."]
     if parameters:
-        lines += ["", "Args:", *_argument_lines(op, base, family, schema, parameters)]
-    lines += ["", "Returns:", f"    {_returns(schema)}"]
+        lines += ["", "Args:", *_argument_lines(op, base, family, parameters, any(r["written"] for r in results))]
+    lines += ["", "Returns:", f"    {_returns(results)}"]
     example = examples_of(family).get(op)
     if example:
         lines += ["", "Examples:", *(f"    {line}".rstrip() for line in example.splitlines())]

@@ -10,11 +10,11 @@ from oar.jit.api import (
     set_verbosity,
     to_static,
 )
-from oar.jit.capture import Program, capture
+from oar.jit.capture import CapturedProgram, capture
 from oar.jit.static_function import StaticFunction
 
 __all__ = [
-    "Program",
+    "CapturedProgram",
     "StaticFunction",
     "capture",
     "capture_counts",

@@ -23,14 +23,14 @@ class Operation:
         return f"<Operation {self._name}>"
 
 
-class Block:
+class CapturedBlock:
     """The calls of a program in order."""
 
     def __init__(self, ops: list[Operation]) -> None:
         self.ops = ops
 
 
-class Program:
+class CapturedProgram:
     """A captured function. Call it with tensors; ``str()`` shows it.
 
     Args:
@@ -41,7 +41,7 @@ class Program:
     Examples:
         >>> import oar
         >>> program = oar.jit.capture(lambda x: x * 2, [oar.static.InputSpec([2])])
-        >>> isinstance(program, oar.jit.Program)
+        >>> isinstance(program, oar.jit.CapturedProgram)
         True
         >>> program(oar.to_tensor([1.0, 2.0]))
         Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
@@ -73,21 +73,21 @@ class Program:
         """The ops, in order."""
         return self._native.op_names
 
-    def global_block(self) -> Block:
+    def global_block(self) -> CapturedBlock:
         """Its calls, under Paddle's names for looking at them."""
-        return Block([Operation(name) for name in self.op_names])
+        return CapturedBlock([Operation(name) for name in self.op_names])
 
     def verify(self) -> list[str]:
         """What is wrong with the program: empty if nothing."""
         return self._native.verify()
 
-    def differentiate(self, with_respect_to: list[str], output: int = 0) -> Program:
+    def differentiate(self, with_respect_to: list[str], output: int = 0) -> CapturedProgram:
         """The program that also gives the gradients of a scalar output for these inputs or states."""
         native = self._native.differentiate(list(with_respect_to), output)
-        return Program(native, False, self._outputs + len(with_respect_to))
+        return CapturedProgram(native, False, self._outputs + len(with_respect_to))
 
 
-def capture(function, input_spec, name: str | None = None) -> Program:
+def capture(function, input_spec, name: str | None = None) -> CapturedProgram:
     """Runs the function once on symbolic tensors and writes its calls down as a program.
 
     Open sizes (None, -1 or a name) stay open: one program serves every batch size. Parameters and other tensors that
@@ -125,7 +125,7 @@ def capture(function, input_spec, name: str | None = None) -> Program:
         return [result] if single[-1] else list(result)
 
     native = _C.capture(run, rows, name or getattr(function, "__name__", "main"))
-    return Program(native, single[-1], -1)
+    return CapturedProgram(native, single[-1], -1)
 
 
 def _size(size, label: str, symbols: dict):

@@ -13,9 +13,9 @@ from oar import _C
 from oar._C import Tensor
 from oar._grad_mode import no_grad
 from oar.jit import segments, specs
-from oar.jit.capture import Program
+from oar.jit.capture import CapturedProgram
 from oar.jit.report import must_capture, options, say, total
-from oar.jit.variant import Declined, Plan, Variant, capture_variant
+from oar.jit.variant import Declined, CapturePlan, Variant, capture_variant
 from oar.nn.layer.layers import Layer
 
 __all__ = ["StaticFunction"]
@@ -193,7 +193,7 @@ class StaticFunction(_C.StaticCall):
     ) -> Variant:
         title = self._title
         names = [name for name, _ in specs.argument_names(self._call, args, kwargs)]
-        plan = Plan(self._call, args, kwargs, tensors, names, title)
+        plan = CapturePlan(self._call, args, kwargs, tensors, names, title)
         family.meet(sizes)
         given = specs.open_sizes(self._call, self._input_spec, args, kwargs, tensors)
         if not family.fixed:
@@ -226,7 +226,7 @@ class StaticFunction(_C.StaticCall):
             )
         return variant
 
-    def _attempt(self, family: _Family, plan: Plan, title: str) -> Variant:
+    def _attempt(self, family: _Family, plan: CapturePlan, title: str) -> Variant:
         if plan.symbols:
             try:
                 return capture_variant(plan, with_open=True)
@@ -311,7 +311,7 @@ class StaticFunction(_C.StaticCall):
         return ConcreteProgram(self._last)
 
     @property
-    def main_program(self) -> Program:
+    def main_program(self) -> CapturedProgram:
         """The function as a program."""
         return self.concrete_program.main_program
 
@@ -371,19 +371,19 @@ class ConcreteProgram:
         return self
 
     @property
-    def main_program(self) -> Program:
+    def main_program(self) -> CapturedProgram:
         """The function alone."""
-        return Program(self._native.program, False, -1)
+        return CapturedProgram(self._native.program, False, -1)
 
     @property
-    def forward_program(self) -> Program:
+    def forward_program(self) -> CapturedProgram:
         """The function with what its backward half reads."""
-        return Program(self._native.forward, False, -1)
+        return CapturedProgram(self._native.forward, False, -1)
 
     @property
-    def backward_program(self) -> Program:
+    def backward_program(self) -> CapturedProgram:
         """From the gradients of its results to those of inputs and parameters."""
-        return Program(self._native.backward, False, -1)
+        return CapturedProgram(self._native.backward, False, -1)
 
 
 def _identifier(label: str) -> str:

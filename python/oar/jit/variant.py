@@ -23,7 +23,7 @@ from oar.jit._interpret import (
 )
 from oar.jit.structure import rebuild
 
-__all__ = ["Declined", "Plan", "Variant", "capture_variant"]
+__all__ = ["Declined", "CapturePlan", "Variant", "capture_variant"]
 
 _MOST_RESTARTS = 16
 
@@ -50,7 +50,7 @@ class Declined(Exception):  # noqa: N818
         self.guards = guards
 
 
-class Plan:
+class CapturePlan:
     """What is to be captured: the call, and the type of each of its tensors."""
 
     def __init__(
@@ -174,7 +174,7 @@ class Variant:
 class _Interpretation:
     """One attempt to capture: the function is interpreted once, and nothing outside changes."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: CapturePlan) -> None:
         self.plan = plan
         self.machine = Interpreter()
 
@@ -208,7 +208,7 @@ class _Interpretation:
         return [*results.outputs, *self.machine.demands]
 
 
-def capture_variant(plan: Plan, with_open: bool) -> Variant:
+def capture_variant(plan: CapturePlan, with_open: bool) -> Variant:
     """Captures the call. Raises ``Declined`` where that cannot be done; nothing has happened then."""
     if not SUPPORTED:
         raise Declined("functions are captured under CPython 3.11 only", "", None)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oar._C import Tensor, ops
-from oar._registry import functions_of
 from oar.nn.layer.conv import _ConvNd, _per_axis
 
-_FUNCTIONS = functions_of("oar.vision.ops")
-globals().update(_FUNCTIONS)
 if TYPE_CHECKING:
     from oar._ops import deform_conv2d
+else:
+    deform_conv2d = ops.deform_conv2d
 
 __all__ = ["DeformConv2D", "deform_conv2d"]
 

@@ -55,9 +55,10 @@ bool is_exclusive(const Tensor& t) {
          t->storage->reference_count() == 1 && t.is_contiguous();
 }
 
-class Run {
+class BackwardRun {
  public:
-  Run(BackwardOptions options, bool into_leaves) : options_(options), into_leaves_(into_leaves) {}
+  BackwardRun(BackwardOptions options, bool into_leaves)
+      : options_(options), into_leaves_(into_leaves) {}
 
   void want(const Edge& edge, size_t slot) { wanted_[place_of(edge)].push_back(slot); }
   void block(const Edge& edge) { blocked_.insert(place_of(edge)); }
@@ -114,7 +115,7 @@ class Run {
   std::unordered_map<const TensorImpl*, size_t> hooked_places_;
 };
 
-void Run::restrict_to_wanted(const std::vector<Edge>& roots) {
+void BackwardRun::restrict_to_wanted(const std::vector<Edge>& roots) {
   restricted_ = true;
   std::vector<Node*> order;
   std::unordered_set<Node*> seen;
@@ -137,7 +138,7 @@ void Run::restrict_to_wanted(const std::vector<Edge>& roots) {
         useful_.insert(*it);
 }
 
-void Run::give(const Edge& edge, Tensor cotangent) {
+void BackwardRun::give(const Edge& edge, Tensor cotangent) {
   if (!edge.valid() || !cotangent.defined()) return;
   if (!blocked_.empty() && blocked_.contains(place_of(edge))) return;
   if (!edge.node) return give_leaf(edge.leaf, std::move(cotangent));
@@ -160,7 +161,7 @@ Tensor owned(Tensor g, bool create_graph) {
   return assign(g);
 }
 
-void Run::give_leaf(const Tensor& leaf, Tensor cotangent) {
+void BackwardRun::give_leaf(const Tensor& leaf, Tensor cotangent) {
   const GradMode mode(options_.create_graph);
   if (History* h = maybe_history(leaf); !h || h->leaf_hooks.empty())
     return keep_leaf(leaf, std::move(cotangent));
@@ -169,7 +170,7 @@ void Run::give_leaf(const Tensor& leaf, Tensor cotangent) {
   accumulate(hooked_[it->second].second, std::move(cotangent));
 }
 
-void Run::run_leaf_hooks() {
+void BackwardRun::run_leaf_hooks() {
   for (auto& [leaf, cotangent] : hooked_) {
     const History& h = *maybe_history(leaf);
     for (size_t i = 0; i < h.leaf_hooks.size(); ++i)
@@ -179,7 +180,7 @@ void Run::run_leaf_hooks() {
   }
 }
 
-void Run::keep_leaf(const Tensor& leaf, Tensor cotangent) {
+void BackwardRun::keep_leaf(const Tensor& leaf, Tensor cotangent) {
   note_wanted({leaf.impl(), 0}, cotangent);
   if (!into_leaves_) return;
   // Threads may add to one leaf at the same time. Each takes out what is there, adds to it and puts it
@@ -214,7 +215,8 @@ void Run::keep_leaf(const Tensor& leaf, Tensor cotangent) {
 
 // In the order in which hooks were added and gradients retained, so that a retained gradient is the
 // one that the hooks before it made.
-void Run::run_tensor_hooks(Node::Extras& extras, uint32_t index, const Shape& shape, Tensor& g) {
+void BackwardRun::run_tensor_hooks(Node::Extras& extras, uint32_t index, const Shape& shape,
+                                   Tensor& g) {
   uint64_t kept = 0;
   const auto keep_until = [&](uint64_t id) {
     if (into_leaves_)
@@ -234,7 +236,7 @@ void Run::run_tensor_hooks(Node::Extras& extras, uint32_t index, const Shape& sh
 
 // The cotangent of a view belongs to a part of the base's. Where that is there already, the part is
 // added to, and no tensor of the base's size is made for it.
-bool Run::add_to_base(const Node& node, const Tensor& cotangent) {
+bool BackwardRun::add_to_base(const Node& node, const Tensor& cotangent) {
   if (options_.create_graph || node.edges.size() != 1 || typeid(node) != typeid(OpNode) ||
       !blocked_.empty())
     return false;
@@ -248,7 +250,7 @@ bool Run::add_to_base(const Node& node, const Tensor& cotangent) {
   return is_exclusive(sum) && view.add_to(sum, cotangent);
 }
 
-bool Run::add_to_leaf(const OpNode& view, const Tensor& leaf, const Tensor& cotangent) {
+bool BackwardRun::add_to_leaf(const OpNode& view, const Tensor& leaf, const Tensor& cotangent) {
   const History* history = maybe_history(leaf);
   if (!into_leaves_ || !wanted_.empty() || !history || !history->leaf_hooks.empty()) return false;
   Tensor sum;
@@ -278,7 +280,7 @@ bool Run::add_to_leaf(const OpNode& view, const Tensor& leaf, const Tensor& cota
   }
 }
 
-void Run::run_node(Pending& pending) {
+void BackwardRun::run_node(Pending& pending) {
   Node& node = *pending.node;
   Node::Extras* extras = node.maybe_extras();
   for (uint32_t i = 0; i < pending.cotangents.size(); ++i) {
@@ -322,7 +324,7 @@ void Run::run_node(Pending& pending) {
   if (!options_.retain_graph && !options_.create_graph) node.free_saved();
 }
 
-void Run::execute() {
+void BackwardRun::execute() {
   const GradMode mode(options_.create_graph);
   const KeepsGraph keeps(options_.retain_graph || options_.create_graph);
   Patience patience;
@@ -365,7 +367,7 @@ uint64_t backward_calls() { return t_backward_calls; }
 void backward(TensorList roots, TensorList cotangents, BackwardOptions options) {
   ++t_backward_calls;
   check_roots(roots, cotangents);
-  Run run(options, true);
+  BackwardRun run(options, true);
   const GradMode mode(options.create_graph);
   for (size_t i = 0; i < roots.size(); ++i) {
     user_check(roots[i].defined(), ErrorKind::InvalidType, "an output is None.");
@@ -379,7 +381,7 @@ void backward(TensorList roots, TensorList cotangents, BackwardOptions options) 
 std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList cotangents,
                          BackwardOptions options, bool allow_unused, TensorList no_grad_vars) {
   check_roots(outputs, cotangents);
-  Run run(options, false);
+  BackwardRun run(options, false);
   const GradMode mode(options.create_graph);
   run.found.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {

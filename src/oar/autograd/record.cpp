@@ -10,6 +10,7 @@
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/strided.h"
+#include "oar/tensor/strides.h"
 
 namespace oar {
 namespace {
@@ -215,29 +216,15 @@ Grads OpNode::fitting(Grads grads) const {
   return grads;
 }
 
-// Does the view show each element once? It does if each step is longer than all smaller ones reach.
-static bool shows_once(const Tensor& view) {
-  SmallVector<std::pair<int64_t, int64_t>, 6> axes;  // (step, reach)
-  for (int i = 0; i < view.rank(); ++i) {
-    const int64_t step = std::abs(view.strides()[static_cast<size_t>(i)]);
-    if (view->shape[i] > 1) axes.push_back({step, step * (view->shape[i] - 1)});
-  }
-  std::sort(axes.begin(), axes.end());
-  int64_t reach = 0;
-  for (const auto& [step, length] : axes) {
-    if (step <= reach) return false;
-    reach += length;
-  }
-  return true;
-}
-
 bool OpNode::add_to(const Tensor& sum, const Tensor& cotangent) const {
   if (freed_ || !is_view() || edges.size() != 1) return false;
   Frame args(args_.args());
   args.set_tensor(0, sum);
   const Outputs views = dispatch(op_, args.args());
   const Tensor& part = views[0];
-  if (part->storage != sum->storage || part.dtype() != cotangent.dtype() || !shows_once(part))
+  const Ints shape(part->shape, static_cast<size_t>(part.rank()));
+  if (part->storage != sum->storage || part.dtype() != cotangent.dtype() ||
+      !meets_each_once(shape, part.strides()))
     return false;
   add_(part, cotangent);
   return true;

@@ -17,6 +17,7 @@
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
 #include "oar/base/fork_mutex.h"
+#include "oar/base/host_language.h"
 
 namespace oar {
 
@@ -42,7 +43,6 @@ Watched watched[] = {
 // Counted up as each begins; beyond kDone once all are over.
 enum Stage : int { kHeadline, kPython, kStack, kDone };
 
-constinit std::atomic<void (*)(int)> python_hook{nullptr};
 constinit std::atomic<const FlagHandle<bool>*> enabled{nullptr};
 constinit std::atomic<pid_t> reporter{0};
 constinit std::atomic<int> stage{kHeadline};
@@ -93,9 +93,9 @@ void print_headline(const Watched& entry, const siginfo_t* info) {
 }
 
 void print_python() {
-  if (auto* hook = python_hook.load(std::memory_order_acquire)) {
+  if (auto* print = host_language().print_lines) {
     put("[oar] Python:\n");
-    hook(kOut);
+    print(kOut);
   }
 }
 
@@ -225,10 +225,6 @@ class CrashStack {
 void use_crash_stack() {
   static thread_local CrashStack stack;
   static_cast<void>(stack);
-}
-
-void set_crash_python_hook(void (*hook)(int fd)) {
-  python_hook.store(hook, std::memory_order_release);
 }
 
 void install_crash_handler() {

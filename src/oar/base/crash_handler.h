@@ -11,9 +11,6 @@ void install_crash_handler();
 // Puts back what was there before, where ours still stands.
 void remove_crash_handler();
 
-// Prints the Python line to fd. Called inside the signal handler: it must not allocate or lock.
-void set_crash_python_hook(void (*hook)(int fd));
-
 // Signal stacks belong to threads. Gives the calling thread one, until it ends, so that the report
 // also works when its own stack has overflowed. The thread that installs the handler has one.
 void use_crash_stack();

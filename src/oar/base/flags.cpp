@@ -94,12 +94,12 @@ struct Value {
 
 thread_local bool setting_a_flag = false;
 
-class Registry {
+class FlagTable {
  public:
   // Never destroyed: flags are read until the process is gone.
-  static Registry& instance() {
-    static Registry* const registry = new Registry;
-    return *registry;
+  static FlagTable& instance() {
+    static FlagTable* const table = new FlagTable;
+    return *table;
   }
 
   Slot& find(std::string_view name) {
@@ -149,7 +149,7 @@ class Registry {
   const Slot* end() const { return std::end(slots_); }
 
  private:
-  Registry();
+  FlagTable();
   void store(Slot& slot, const Value& value);
 
   Slot slots_[std::size(kTable)];
@@ -239,7 +239,7 @@ unsigned to_trace_bits(std::string_view words) {
   return bits;
 }
 
-Registry::Registry() {
+FlagTable::FlagTable() {
   for (std::size_t i = 0; i < std::size(kTable); ++i) {
     const Row& row = kTable[i];
     slots_[i].row = &row;
@@ -264,7 +264,7 @@ Registry::Registry() {
                  [] { instance().unlock_after_fork(); }});
 }
 
-void Registry::store(Slot& slot, const Value& value) {
+void FlagTable::store(Slot& slot, const Value& value) {
   slot.bits.store(value.bits, std::memory_order_relaxed);
   if (slot.row->flag.name == "trace") {
     detail::trace_bits.store(to_trace_bits(value.text), std::memory_order_relaxed);
@@ -273,7 +273,7 @@ void Registry::store(Slot& slot, const Value& value) {
   slot.text = value.text;
 }
 
-void Registry::set(std::string_view name, std::string_view text) {
+void FlagTable::set(std::string_view name, std::string_view text) {
   Slot& slot = find(name);
   const Value value = parse(*slot.row, text);
   internal_check(!setting_a_flag, "A callback of a flag may not set a flag (\"{}\").", name);
@@ -296,14 +296,14 @@ void Registry::set(std::string_view name, std::string_view text) {
   }
 }
 
-void Registry::add_callback(std::string_view name, std::function<void()> callback) {
+void FlagTable::add_callback(std::string_view name, std::function<void()> callback) {
   Slot& slot = find(name);
   const std::lock_guard lock(set_mutex_);
   slot.callbacks.push_back(std::move(callback));
 }
 
 // So that the environment acts, on "trace" above all, without anyone asking for a flag first.
-[[maybe_unused]] const Registry& loaded = Registry::instance();
+[[maybe_unused]] const FlagTable& loaded = FlagTable::instance();
 
 }  // namespace
 
@@ -312,7 +312,7 @@ namespace detail {
 constinit std::atomic<unsigned> trace_bits{0};
 
 const std::atomic<std::uint64_t>& flag_bits(std::string_view name, FlagType type) {
-  return Registry::instance().find(name, type).bits;
+  return FlagTable::instance().find(name, type).bits;
 }
 
 }  // namespace detail
@@ -345,30 +345,30 @@ double flag<double>(std::string_view name) {
 }
 template <>
 std::string flag<std::string>(std::string_view name) {
-  Registry& registry = Registry::instance();
-  return registry.text(registry.find(name, FlagType::String));
+  FlagTable& table = FlagTable::instance();
+  return table.text(table.find(name, FlagType::String));
 }
 
 void set_flag(std::string_view name, std::string_view value) {
-  Registry::instance().set(name, value);
+  FlagTable::instance().set(name, value);
 }
 
 std::string flag_text(std::string_view name) {
-  Registry& registry = Registry::instance();
-  return registry.text(registry.find(name));
+  FlagTable& table = FlagTable::instance();
+  return table.text(table.find(name));
 }
 
 std::vector<FlagInfo> list_flags() {
-  Registry& registry = Registry::instance();
+  FlagTable& table = FlagTable::instance();
   std::vector<FlagInfo> flags;
-  for (const Slot& slot : registry) {
-    flags.push_back({slot.row->flag, registry.text(slot)});
+  for (const Slot& slot : table) {
+    flags.push_back({slot.row->flag, table.text(slot)});
   }
   return flags;
 }
 
 void on_flag_change(std::string_view name, std::function<void()> callback) {
-  Registry::instance().add_callback(name, std::move(callback));
+  FlagTable::instance().add_callback(name, std::move(callback));
 }
 
 }  // namespace oar

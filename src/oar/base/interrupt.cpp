@@ -1,23 +1,19 @@
 #include "oar/base/interrupt.h"
 
-#include <atomic>
 #include <ctime>
 #include <utility>
 
 #include "oar/base/error.h"
+#include "oar/base/host_language.h"
 
 namespace oar {
 namespace {
-std::atomic<InterruptCheck> g_check{nullptr};
-std::atomic<BlockingCall> g_blocking{nullptr};
 constinit thread_local int t_off = 0;
 constinit thread_local bool t_checking = false;
 }  // namespace
 
-void set_interrupt_check(InterruptCheck check) { g_check.store(check); }
-
 void poll_interrupt() {
-  const InterruptCheck check = g_check.load(std::memory_order_relaxed);
+  const auto check = host_language().interrupted;
   if (!check || t_off != 0) return;
   const bool outer = std::exchange(t_checking, true);
   const bool interrupted = check();
@@ -27,10 +23,8 @@ void poll_interrupt() {
 
 bool in_interrupt_check() { return t_checking; }
 
-void set_blocking_call(BlockingCall call) { g_blocking.store(call); }
-
 void block_on(FunctionRef<void()> block) {
-  if (const BlockingCall call = g_blocking.load(std::memory_order_relaxed)) return call(block);
+  if (const auto call = host_language().block) return call(block);
   block();
 }
 

@@ -7,19 +7,13 @@
 
 namespace oar {
 
-// A language binding installs a check that returns true once the user has interrupted.
-using InterruptCheck = bool (*)();
-void set_interrupt_check(InterruptCheck check);
 // Throws an Error of kind Interrupted if the user has. Cheap, but not free: every few hundred steps.
 void poll_interrupt();
 
-// Whether this thread is inside the check, where handlers of the user may run.
+// Whether this thread is inside the host language's check, where handlers of the user may run.
 bool in_interrupt_check();
 
-// Blocks on a lock that others may hold while they run the check. A language binding installs a function that gives up its
-// own lock in the meantime, since the check needs that one.
-using BlockingCall = void (*)(FunctionRef<void()> block);
-void set_blocking_call(BlockingCall call);
+// Blocks on a lock that others may hold while they run the check, without the lock of the host language, which the check needs.
 void block_on(FunctionRef<void()> block);
 
 // While one lives, this thread is not interrupted.

@@ -7,21 +7,20 @@
 namespace oar {
 namespace {
 
-std::shared_ptr<const void> make_executor(const Program& program) {
+std::shared_ptr<const Executor> make_executor(const Program& program) {
   return std::make_shared<const Executor>(program);
 }
 
 // The sizes are known, so one instance serves all calls. Without one, each call is interpreted: sizes that
 // are still open here change from call to call, and an instance would serve one of them.
-Closure::Function prepared(const std::shared_ptr<const void>& made) {
-  auto executor = std::static_pointer_cast<const Executor>(made);
+Closure::Function prepared(const std::shared_ptr<const Executor>& executor) {
   const FreshLayers fresh;
   if (std::shared_ptr<const Instance> instance = executor->instance_at_known_sizes())
     return [instance = std::move(instance)](TensorList inputs) {
       const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
       return instance->run({inputs.begin(), inputs.end()});
     };
-  return [executor = std::move(executor)](TensorList inputs) {
+  return [executor](TensorList inputs) {
     const FreshLayers none;
     return executor->interpret(inputs);
   };
@@ -30,8 +29,8 @@ Closure::Function prepared(const std::shared_ptr<const void>& made) {
 }  // namespace
 
 void install_regions() {
-  Closure::install_tracer(trace_closure);
-  Region::install_machine({replay_region, region_vjp, region_jvp, make_executor, prepared});
+  install_program_machine(
+      {trace_closure, replay_region, region_vjp, region_jvp, make_executor, prepared});
 }
 
 }  // namespace oar

@@ -16,7 +16,6 @@
 namespace oar {
 namespace {
 
-// What `oar_kernel_call::host` points to begins with this.
 thread_local std::string t_error_text;
 
 void set_error(oar_kernel_call*, const char* text) { t_error_text = text ? text : ""; }

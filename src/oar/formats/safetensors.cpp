@@ -19,7 +19,7 @@
 #include "oar/device/device.h"
 #include "oar/formats/json_reader.h"
 #include "oar/ops/gen/copy.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 namespace {

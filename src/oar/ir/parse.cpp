@@ -399,7 +399,7 @@ void ProgramParser::attribute(Instruction& made, size_t i) {
   const Parameter& p = made.op->schema().parameters[i];
   if (in_.accept("None")) return;
   Frame& to = made.attributes;
-  if (p.type == kProgramType) {
+  if (p.type == ArgType::Program) {
     std::vector<ClosurePtr> regions;
     if (!p.list) {
       regions.push_back(region());

@@ -137,7 +137,7 @@ std::string attributes_text(const Instruction& instruction, const PrintOptions& 
     if (instruction.operands[i].kind == Operand::Attribute &&
         !(parameters[i].is_internal() && instruction.attributes[i].is_none()))
       items.push_back(parameters[i].name + "=" +
-                      (parameters[i].type == kProgramType
+                      (parameters[i].type == ArgType::Program
                            ? regions_text(instruction.attributes[i], options, indent)
                            : attribute_text(parameters[i], instruction.attributes[i])));
   return join(items, ", ");

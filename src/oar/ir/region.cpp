@@ -8,16 +8,12 @@
 namespace oar {
 namespace {
 
-Region::Machine g_machine{};
-
 Tensor bare(const Program& program, ValueId id) {
   const ValueType& type = program.type_of(id);
   return Tensor::meta(type.shape, type.dtype, type.device);
 }
 
 }  // namespace
-
-void Region::install_machine(const Machine& machine) { g_machine = machine; }
 
 Region::Region(Program program) : program_(std::move(program)) {
   internal_check(program_.states.empty(), "the region {} has states", program_.name);
@@ -26,17 +22,17 @@ Region::Region(Program program) : program_(std::move(program)) {
 }
 
 std::vector<Tensor> Region::operator()(TensorList inputs) const {
-  return g_machine.replay(program_, inputs);
+  return program_machine().replay(program_, inputs);
 }
 
 Closure::Function Region::prepared() const {
-  std::shared_ptr<const void> executor;
+  std::shared_ptr<const Executor> executor;
   {
     const std::lock_guard lock(mutex_);
-    if (!executor_) executor_ = g_machine.executor(program_);
+    if (!executor_) executor_ = program_machine().executor(program_);
     executor = executor_;
   }
-  return g_machine.prepared(executor);
+  return program_machine().prepared(executor);
 }
 
 template <class F>
@@ -52,12 +48,12 @@ ClosurePtr Region::derived(char kind, const std::vector<bool>& mask, F&& derive)
 }
 
 ClosurePtr Region::vjp(const std::vector<bool>& wanted, TensorList cotangents) const {
-  if (!cotangents.empty()) return g_machine.vjp(program_, wanted, cotangents);
-  return derived('v', wanted, [&] { return g_machine.vjp(program_, wanted, {}); });
+  if (!cotangents.empty()) return program_machine().vjp(program_, wanted, cotangents);
+  return derived('v', wanted, [&] { return program_machine().vjp(program_, wanted, {}); });
 }
 
 ClosurePtr Region::jvp(const std::vector<bool>& active) const {
-  return derived('j', active, [&] { return g_machine.jvp(program_, active); });
+  return derived('j', active, [&] { return program_machine().jvp(program_, active); });
 }
 
 ClosurePtr Region::resized(const std::function<Dim(Dim)>& size_of_dim) const {

@@ -34,18 +34,6 @@ class Region final : public Closure {
   bool draws_random() const override;
   std::string str() const override;
 
-  // What folders above know how to do with a program.
-  struct Machine {
-    std::vector<Tensor> (*replay)(const Program& program, TensorList inputs);
-    ClosurePtr (*vjp)(const Program& program, const std::vector<bool>& wanted,
-                      TensorList cotangents);
-    ClosurePtr (*jvp)(const Program& program, const std::vector<bool>& active);
-    // Something that runs the program; made once, at its first run.
-    std::shared_ptr<const void> (*executor)(const Program& program);
-    Function (*prepared)(const std::shared_ptr<const void>& executor);
-  };
-  static void install_machine(const Machine& machine);
-
  private:
   template <class F>
   ClosurePtr derived(char kind, const std::vector<bool>& mask, F&& derive) const;
@@ -56,7 +44,7 @@ class Region final : public Closure {
   mutable std::map<std::pair<char, std::vector<bool>>, ClosurePtr> derived_;
   static constexpr size_t kMostSizes = 16;
   mutable std::map<std::vector<int64_t>, ClosurePtr> resized_;
-  mutable std::shared_ptr<const void> executor_;
+  mutable std::shared_ptr<const Executor> executor_;
   mutable std::atomic<bool> optimised_{false};
 };
 

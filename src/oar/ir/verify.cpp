@@ -13,11 +13,10 @@ namespace {
 bool tag_fits(const Parameter& p, const Value& v) {
   if (v.is_none()) return p.optional;
   if (p.list) {
-    if (p.type == kProgramType) return v.tag == kProgramsTag;
+    if (p.type == ArgType::Program) return v.tag == kProgramsTag;
     if (p.type == ArgType::Float) return v.tag == OAR_TAG_DOUBLES;
     return v.tag == OAR_TAG_INTS;
   }
-  if (p.type == kProgramType) return v.tag == kProgramTag;
   switch (p.type) {
     case ArgType::Tensor:
       return false;
@@ -36,6 +35,8 @@ bool tag_fits(const Parameter& p, const Value& v) {
       return v.tag == OAR_TAG_DTYPE;
     case ArgType::Shape:
       return v.tag == OAR_TAG_INTS;
+    case ArgType::Program:
+      return v.tag == kProgramTag;
   }
   return false;
 }

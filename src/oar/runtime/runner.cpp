@@ -8,7 +8,7 @@
 #include "oar/ops/core/profile.h"
 #include "oar/ops/core/program_args.h"
 #include "oar/ops/gen/copy.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 

@@ -4,14 +4,18 @@
 
 namespace oar {
 namespace {
-Closure::Tracer g_tracer = nullptr;
+ProgramMachine g_machine{};
 }  // namespace
 
-void Closure::install_tracer(Tracer tracer) { g_tracer = tracer; }
+void install_program_machine(const ProgramMachine& machine) { g_machine = machine; }
+
+const ProgramMachine& program_machine() {
+  internal_check(g_machine.trace != nullptr, "nothing is installed that runs programs");
+  return g_machine;
+}
 
 ClosurePtr Closure::trace(const Function& function, TensorList like, const std::string& name) {
-  internal_check(g_tracer != nullptr, "nothing is installed that makes programs");
-  return g_tracer(function, like, name);
+  return program_machine().trace(function, like, name);
 }
 
 Value program_value(const ClosurePtr& program) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 
 namespace oar {
 
+class Program;
+class Executor;
 class Closure;
 using ClosurePtr = Intrusive<const Closure>;
 using ClosureList = std::span<const ClosurePtr>;
@@ -45,11 +48,22 @@ class Closure : public Payload {
   virtual bool draws_random() const = 0;
   virtual std::string str() const = 0;
 
-  // Made from a function that is called once, on tensors without content like these.
+  // From a function that is called once, on tensors without content like these.
   static ClosurePtr trace(const Function& function, TensorList like, const std::string& name);
-  using Tracer = ClosurePtr (*)(const Function& function, TensorList like, const std::string& name);
-  static void install_tracer(Tracer tracer);
 };
+
+// What folders above do with programs. They install it at start.
+struct ProgramMachine {
+  ClosurePtr (*trace)(const Closure::Function& function, TensorList like, const std::string& name);
+  std::vector<Tensor> (*replay)(const Program& program, TensorList inputs);
+  ClosurePtr (*vjp)(const Program& program, const std::vector<bool>& wanted, TensorList cotangents);
+  ClosurePtr (*jvp)(const Program& program, const std::vector<bool>& active);
+  // Runs the program; created once, at its first run.
+  std::shared_ptr<const Executor> (*executor)(const Program& program);
+  Closure::Function (*prepared)(const std::shared_ptr<const Executor>& executor);
+};
+void install_program_machine(const ProgramMachine& machine);
+const ProgramMachine& program_machine();
 
 // ---- as arguments ------------------------------------------------------------------------------
 

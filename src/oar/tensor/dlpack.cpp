@@ -9,7 +9,7 @@
 #include "oar/base/scope_guard.h"
 #include "oar/tensor/byte_count.h"
 #include "oar/tensor/exposed.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 namespace {

@@ -1,9 +1,11 @@
 #include "oar/tensor/exposed.h"
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
 #include "oar/base/fork_mutex.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 namespace {
@@ -34,10 +36,8 @@ void conceal(const void* memory) {
   g_count = exposed().size();
 }
 
-std::atomic<void (*)()> g_lend_hook{nullptr};
-
 void lend(const Storage& storage) {
-  if (const auto hook = g_lend_hook.load(std::memory_order_relaxed)) hook();
+  if (const QueueHooks* hooks = queue_hooks()) hooks->before_lend();
   expose(storage.data());
 }
 

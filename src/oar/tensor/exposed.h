@@ -3,8 +3,6 @@
 // such memory: no version tells of a write.
 #pragma once
 
-#include <atomic>
-
 #include "oar/tensor/storage.h"
 
 namespace oar {
@@ -16,6 +14,5 @@ bool is_exposed(const Storage& storage);
 
 // Exposes memory of ours. Whoever has put off reading it is told first.
 void lend(const Storage& storage);
-extern std::atomic<void (*)()> g_lend_hook;
 
 }  // namespace oar

@@ -6,7 +6,7 @@
 #include "oar/base/error.h"
 #include "oar/tensor/byte_count.h"
 #include "oar/tensor/element.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 namespace {
@@ -247,7 +247,7 @@ void check_readable(const Tensor& t) {
 }  // namespace
 
 thread_local ReadHook t_read_hook = nullptr;
-std::atomic<ReadHook> g_read_hook{nullptr};
+std::atomic<const QueueHooks*> g_queue_hooks{nullptr};
 
 double Tensor::item_double() const {
   check_readable(*this);

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
-import re
 from dataclasses import dataclass
 
 import pytest
@@ -56,13 +55,12 @@ class Record:
     @functools.cached_property
     def types(self) -> tuple[str, ...]:
         """The schema's types, such as "Tensor", "Tensor(a!)", "int[]?"."""
-        inside = self.schema[self.schema.index("("):self.schema.rindex("->")]
-        return tuple(re.search(rf"[(,] ?([^ ,]+) {name}(?= =|,|\))", inside)[1].lstrip("(") for name in self.parameters)
+        return tuple(p["text"] for p in self.function.parameters)
 
     @functools.cached_property
     def written(self) -> int | None:
         """The position of the argument that the op writes and gives back, if any."""
-        if "!" not in self.schema.rsplit("->", 1)[1] or self.schema.endswith("[]"):
+        if not any(r["written"] and not r["list"] for r in self.function.results):
             return None  # statistics that are written on the side, or lists of tensors
         return next((i for i, t in enumerate(self.types) if "!" in t), None)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -244,12 +243,9 @@ def append(kind: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any], att
 def _registered(kind: str) -> Form:
     """The form of an op of the registry: its own names, also with a capital letter in front."""
     try:
-        schema = getattr(_C.ops, kind).schema
+        op = getattr(_C.ops, kind)
     except AttributeError:
         raise ValueError(f"[append_op] there is no op {kind!r}.") from None
-    arguments, _, results = schema.removeprefix(kind)[1:].rpartition(") -> ")
-    words = [part.split("=")[0].split() for part in re.split(r", (?![^\[]*\])", arguments) if part]
-    tokens = [f"{name}{'[]' if '[]' in type_ else ''}:{name}|{name.capitalize()}" for type_, name in words]
-    made = [part.split()[-1].capitalize() for part in results.strip("()").split(", ")]
-    slots = ["Out" if name.startswith("Tensor") else name for name in made]
+    tokens = [f"{p['name']}{'[]' if p['list'] else ''}:{p['name']}|{p['name'].capitalize()}" for p in op.parameters]
+    slots = [r["name"].capitalize() for r in op.results]
     return Form(f"{kind} | {' '.join(tokens)} -> {' '.join(slots)} @ ops.{kind}")

@@ -1,7 +1,7 @@
 """Functions of networks: activations, convolutions, pooling, normalisation, losses.
 
-Nearly all of them are ops of the core and come from the op registry: each op whose record names this module. What
-stands here in Python is only what is no op.
+Nearly all of them are ops of the core. `_attach_ops` adds each op whose record (src/oar/ops/families) names this module in its field
+`python`; `help(oar.nn.functional.softmax)` shows an op's schema. The Python code here is for what is not an op.
 """
 
 from __future__ import annotations
@@ -41,14 +41,6 @@ __all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flas
                       "flash_attn_varlen_qkvpacked"]
 
 
-# Functions that are ops, in the modules where Paddle's programs look for them too.
-_INNER = {
-    activation: ("gelu", "hardshrink", "leaky_relu", "log_sigmoid", "relu", "relu6", "selu", "silu", "softmax"),
-    common: ("cosine_similarity", "interpolate", "linear", "pad", "unfold", "upsample"),
-    vision: ("affine_grid", "channel_shuffle", "grid_sample", "pixel_shuffle", "pixel_unshuffle"),
-}
-
-
 def _attach_ops() -> None:
     """Add the ops to this module. A name that Python code here defines already is left alone."""
     names = globals()
@@ -56,9 +48,6 @@ def _attach_ops() -> None:
         if name not in names:
             names[name] = function
             __all__.append(name)
-    for module, inner in _INNER.items():
-        for name in inner:
-            setattr(module, name, names[name])
 
 
 _attach_ops()

@@ -1,4 +1,4 @@
-"""Activations that are more than one op."""
+"""Activations: some ops, and what is more than one op."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ import oar
 from oar._C import Tensor, ops
 
 __all__ = ["gumbel_softmax", "softmax_"]
+
+# Ops of the core (src/oar/ops/families), in the module where Paddle's programs look for them too.
+gelu = ops.gelu
+hardshrink = ops.hardshrink
+leaky_relu = ops.leaky_relu
+log_sigmoid = ops.log_sigmoid
+relu = ops.relu
+relu6 = ops.relu6
+selu = ops.selu
+silu = ops.silu
+softmax = ops.softmax
 
 
 def gumbel_softmax(

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import oar
-from oar._C import Tensor
+from oar._C import Tensor, ops
+from oar.nn.functional.vision import interpolate, pad, unfold, upsample  # noqa: F401  (as in Paddle)
 
 __all__ = ["bilinear", "sequence_mask"]
+
+# Ops of the core (src/oar/ops/families), in the module where Paddle's programs look for them too.
+cosine_similarity = ops.cosine_similarity
+linear = ops.linear
 
 
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:

@@ -1,15 +1,9 @@
-"""Distances, under Paddle's inner path."""
+"""Distances, in the module where Paddle's programs look for them too."""
 
 from __future__ import annotations
 
-from typing import Any
+from oar._C import ops
 
 __all__ = ["pairwise_distance"]
 
-
-def __getattr__(name: str) -> Any:
-    from oar.nn import functional
-
-    if name in __all__:
-        return getattr(functional, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+pairwise_distance = ops.pairwise_distance

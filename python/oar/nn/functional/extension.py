@@ -1,15 +1,11 @@
-"""Masks and shifts, under Paddle's inner path."""
+"""Masks and shifts, in the module where Paddle's programs look for them too."""
 
 from __future__ import annotations
 
-from typing import Any
+from oar._C import ops
+from oar.nn.functional.common import sequence_mask
+from oar.nn.functional.sampling import gather_tree
 
 __all__ = ["gather_tree", "sequence_mask", "temporal_shift"]
 
-
-def __getattr__(name: str) -> Any:
-    from oar.nn import functional
-
-    if name in __all__:
-        return getattr(functional, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+temporal_shift = ops.temporal_shift

@@ -1,12 +1,13 @@
-"""Codes and embeddings, under Paddle's inner path."""
+"""Codes and embeddings, in the module where Paddle's programs look for them too."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from oar._C import Tensor, ops
 
 __all__ = ["embedding", "embedding_renorm_", "one_hot"]
+
+embedding = ops.embedding
+one_hot = ops.one_hot
 
 
 def embedding_renorm_(x: Tensor, weight: Tensor, max_norm: float, norm_type: float = 2.0) -> Tensor:
@@ -32,11 +33,3 @@ def embedding_renorm_(x: Tensor, weight: Tensor, max_norm: float, norm_type: flo
                 [3.        , 4.        ]])
     """
     return ops.embedding_renorm_(weight, x, max_norm, norm_type)
-
-
-def __getattr__(name: str) -> Any:
-    from oar.nn import functional
-
-    if name in __all__:
-        return getattr(functional, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

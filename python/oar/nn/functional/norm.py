@@ -1,15 +1,14 @@
-"""Normalisations, under Paddle's inner path."""
+"""Normalisations, in the module where Paddle's programs look for them too."""
 
 from __future__ import annotations
 
-from typing import Any
+from oar._C import ops
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize"]
 
-
-def __getattr__(name: str) -> Any:
-    from oar.nn import functional
-
-    if name in __all__:
-        return getattr(functional, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+batch_norm = ops.batch_norm
+group_norm = ops.group_norm
+instance_norm = ops.instance_norm
+layer_norm = ops.layer_norm
+local_response_norm = ops.local_response_norm
+normalize = ops.normalize

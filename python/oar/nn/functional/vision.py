@@ -8,6 +8,13 @@ from oar._C import Tensor, ops
 
 __all__ = ["fold", "interpolate", "pad", "unfold", "upsample", "zeropad2d"]
 
+# Ops of the core (src/oar/ops/families), in the module where Paddle's programs look for them too.
+affine_grid = ops.affine_grid
+channel_shuffle = ops.channel_shuffle
+grid_sample = ops.grid_sample
+pixel_shuffle = ops.pixel_shuffle
+pixel_unshuffle = ops.pixel_unshuffle
+
 _FORMATS = {3: ("NCL", "NLC", "NCW", "NWC"), 4: ("NCHW", "NHWC"), 5: ("NCDHW", "NDHWC")}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import oar
 from oar.framework.parameter import dtype_name
-from oar.nn.layer._registry import Registry
+from oar.nn.layer._entries import LayerEntries
 
 _DTYPES = frozenset(
     "bfloat16 float16 float32 float64 int8 int16 int32 int64 uint8 complex64 complex128 bool".split()
@@ -22,9 +22,9 @@ class LayerStateMixin:
     """What ``Layer`` does with its values as a whole. Kept apart only for the length of the file."""
 
     # What ``Layer`` itself has.
-    _parameters: Registry
-    _buffers: Registry
-    _sub_layers: Registry
+    _parameters: LayerEntries
+    _buffers: LayerEntries
+    _sub_layers: LayerEntries
     _non_persistable_buffer_names_set: set[str]
     _state_dict_hooks: OrderedDict[int, Any]
     _dtype: Any
@@ -193,7 +193,7 @@ class LayerStateMixin:
         own.update(state)
         for registry in _REGISTRIES:
             if registry in own:
-                own[registry] = Registry(self, own[registry])
+                own[registry] = LayerEntries(self, own[registry])
 
 
 def _misfit(key: str, target: Any, value: Any) -> str:

@@ -15,7 +15,7 @@ from oar.framework import unique_name
 from oar.framework.param_attr import ParamAttr
 from oar.framework.parameter import Parameter, make_parameter
 from oar.nn.layer._layer_state import LayerStateMixin
-from oar.nn.layer._registry import Registry
+from oar.nn.layer._entries import LayerEntries
 
 __all__ = ["Layer"]
 
@@ -89,9 +89,9 @@ class Layer(LayerStateMixin):
         own["_full_name"] = unique_name.generate(name_scope or _convert_camel_to_snake(type(self).__name__))
         own["_name_counts"] = {}  # how often each of its parts was named; it dies with the layer
         own["_dtype"] = dtype
-        own["_parameters"] = Registry(self)
-        own["_buffers"] = Registry(self)
-        own["_sub_layers"] = Registry(self)
+        own["_parameters"] = LayerEntries(self)
+        own["_buffers"] = LayerEntries(self)
+        own["_sub_layers"] = LayerEntries(self)
         own["_non_persistable_buffer_names_set"] = set()
         own["_forward_pre_hooks"] = OrderedDict()
         own["_forward_post_hooks"] = OrderedDict()

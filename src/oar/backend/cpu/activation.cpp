@@ -1,7 +1,7 @@
 // Activations of complex numbers; floats have vectorised loops (simd/).
 #include <cmath>
 
-#include "oar/backend/cpu/apply.h"
+#include "oar/backend/cpu/loops/apply.h"
 
 namespace oar::cpu {
 namespace {

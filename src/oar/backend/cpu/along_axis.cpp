@@ -1,6 +1,6 @@
 // Reading and writing along one axis by an index tensor of the same rank. Lines along the axis are
 // independent, so they are what is cut between threads.
-#include "oar/backend/cpu/places.h"
+#include "oar/backend/cpu/loops/places.h"
 
 namespace oar::cpu {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/integers.h"
+#include "oar/backend/cpu/loops/apply.h"
+#include "oar/backend/cpu/math/integers.h"
 #include "oar/backend/cpu/simd/ops.h"
 
 namespace oar::cpu {

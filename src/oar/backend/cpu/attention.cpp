@@ -1,11 +1,11 @@
 // Attention, block by block: no matrix of scores is ever whole, so memory grows with the lengths, not
 // with their product. 16-bit floats compute in float32.
-#include "oar/backend/cpu/attention.h"
+#include "oar/backend/cpu/attention/attention.h"
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/gemm.h"
-#include "oar/backend/cpu/pack.h"
-#include "oar/backend/cpu/row_buffer.h"
+#include "oar/backend/cpu/gemm/gemm.h"
+#include "oar/backend/cpu/gemm/pack.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/rows/row_buffer.h"
 
 namespace oar::cpu {
 namespace {

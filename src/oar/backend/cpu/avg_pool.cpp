@@ -1,6 +1,6 @@
 // Means of windows, and the reverse way.
-#include "oar/backend/cpu/compact.h"
-#include "oar/backend/cpu/pool_mean.h"
+#include "oar/backend/cpu/loops/compact.h"
+#include "oar/backend/cpu/pool/pool_mean.h"
 
 namespace oar::cpu {
 namespace {

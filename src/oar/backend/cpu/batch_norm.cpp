@@ -2,12 +2,12 @@
 // channels are last, all of them are worked on at once; else they are rows of memory.
 #include <cmath>
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/channel_table.h"
-#include "oar/backend/cpu/groups.h"
-#include "oar/backend/cpu/reduce.h"
-#include "oar/backend/cpu/row_table.h"
-#include "oar/backend/cpu/streaming.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loops/groups.h"
+#include "oar/backend/cpu/loops/streaming.h"
+#include "oar/backend/cpu/reduce/reduce.h"
+#include "oar/backend/cpu/rows/channel_table.h"
+#include "oar/backend/cpu/rows/row_table.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,5 +1,5 @@
 // Comparisons of two operands.
-#include "oar/backend/cpu/apply.h"
+#include "oar/backend/cpu/loops/apply.h"
 
 namespace oar::cpu {
 namespace {

@@ -2,13 +2,13 @@
 // product packs its operand, so that they never exist as a whole.
 #include <optional>
 
-#include "oar/backend/cpu/channels.h"
-#include "oar/backend/cpu/conv_narrow.h"
-#include "oar/backend/cpu/conv_shape.h"
-#include "oar/backend/cpu/conv_tiles.h"
-#include "oar/backend/cpu/depthwise.h"
-#include "oar/backend/cpu/depthwise_last.h"
-#include "oar/backend/cpu/pack.h"
+#include "oar/backend/cpu/conv/channels.h"
+#include "oar/backend/cpu/conv/conv_narrow.h"
+#include "oar/backend/cpu/conv/conv_shape.h"
+#include "oar/backend/cpu/conv/conv_tiles.h"
+#include "oar/backend/cpu/conv/depthwise.h"
+#include "oar/backend/cpu/conv/depthwise_last.h"
+#include "oar/backend/cpu/gemm/pack.h"
 
 namespace oar::cpu {
 namespace {

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/line_sorter.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/sort/line_sorter.h"
 
 namespace oar::cpu {
 namespace {

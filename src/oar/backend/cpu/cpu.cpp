@@ -8,7 +8,7 @@
 
 #include "oar/backend/cpu/gen/kernel_lists.h"
 #include "oar/backend/cpu/instruction_set.h"
-#include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/loops/loops.h"
 #include "oar/device/device.h"
 #include "oar/tensor/allocator.h"
 

@@ -1,6 +1,6 @@
 // Filling and copying.
-#include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/loops/copy.h"
+#include "oar/backend/cpu/loops/loops.h"
 
 namespace oar::cpu {
 namespace {

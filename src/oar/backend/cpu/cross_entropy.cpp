@@ -1,12 +1,12 @@
 // Cross entropy of scores and labels, fused with the softmax.
 #include <cmath>
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/hard_label.h"
-#include "oar/backend/cpu/log_sum_exp.h"
-#include "oar/backend/cpu/reduce.h"
-#include "oar/backend/cpu/row_buffer.h"
-#include "oar/backend/cpu/row_table.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loss/hard_label.h"
+#include "oar/backend/cpu/loss/log_sum_exp.h"
+#include "oar/backend/cpu/reduce/reduce.h"
+#include "oar/backend/cpu/rows/row_buffer.h"
+#include "oar/backend/cpu/rows/row_table.h"
 #include "oar/backend/cpu/simd/exponentials.h"
 
 namespace oar::cpu {

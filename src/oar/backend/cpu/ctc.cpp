@@ -1,5 +1,5 @@
 // CTC by dynamic programming on logarithms: a row of states per step, one sequence after the other.
-#include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/loops/axis.h"
 #include "oar/backend/cpu/simd/logarithms.h"
 
 namespace oar::cpu {

@@ -1,8 +1,8 @@
 // Running sums, products and recurrences along an axis. Lines are independent: they run in
 // parallel, and neighbouring ones together, so that memory is read in order.
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loops/copy.h"
+#include "oar/backend/cpu/reduce/reduce.h"
 
 namespace oar::cpu {
 namespace {

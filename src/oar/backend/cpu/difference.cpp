@@ -1,6 +1,6 @@
 // Differences of neighbours along an axis.
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/groups.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loops/groups.h"
 
 namespace oar::cpu {
 namespace {

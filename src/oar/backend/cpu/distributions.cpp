@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/normal.h"
-#include "oar/backend/cpu/random_stream.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/random/normal.h"
+#include "oar/backend/cpu/random/random_stream.h"
 #include "oar/backend/cpu/simd/logarithms.h"
 
 namespace oar::cpu {

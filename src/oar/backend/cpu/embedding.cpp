@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "oar/backend/cpu/places.h"
+#include "oar/backend/cpu/loops/places.h"
 
 namespace oar::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "oar/backend/cpu/apply.h"
+#include "oar/backend/cpu/loops/apply.h"
 
 namespace oar::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "oar/backend/cpu/compact.h"
+#include "oar/backend/cpu/loops/compact.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // Group normalisation with its derivative: groups of channels within a sample.
 #include <cmath>
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/row_buffer.h"
-#include "oar/backend/cpu/row_table.h"
-#include "oar/backend/cpu/streaming.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loops/streaming.h"
+#include "oar/backend/cpu/rows/row_buffer.h"
+#include "oar/backend/cpu/rows/row_table.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Windows of images as columns, and columns added back to images.
-#include "oar/backend/cpu/im2col.h"
+#include "oar/backend/cpu/conv/im2col.h"
 
-#include "oar/backend/cpu/copy.h"
+#include "oar/backend/cpu/loops/copy.h"
 
 namespace oar::cpu {
 namespace {

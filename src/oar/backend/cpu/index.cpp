@@ -7,8 +7,8 @@
 #include <bit>
 #include <cstring>
 
-#include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/places.h"
+#include "oar/backend/cpu/loops/apply.h"
+#include "oar/backend/cpu/loops/places.h"
 #include "oar/backend/cpu/simd/drive.h"
 #include "oar/ops/core/infer.h"
 

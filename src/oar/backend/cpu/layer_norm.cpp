@@ -2,11 +2,11 @@
 // mean that is known already.
 #include <cmath>
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/groups.h"
-#include "oar/backend/cpu/row_buffer.h"
-#include "oar/backend/cpu/row_table.h"
-#include "oar/backend/cpu/streaming.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loops/groups.h"
+#include "oar/backend/cpu/loops/streaming.h"
+#include "oar/backend/cpu/rows/row_buffer.h"
+#include "oar/backend/cpu/rows/row_table.h"
 
 namespace oar::cpu {
 namespace {

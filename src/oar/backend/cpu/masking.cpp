@@ -1,5 +1,5 @@
 // Elements of two tensors, chosen by a condition.
-#include "oar/backend/cpu/copy.h"
+#include "oar/backend/cpu/loops/copy.h"
 
 namespace oar::cpu {
 namespace {

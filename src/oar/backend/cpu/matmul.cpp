@@ -1,8 +1,8 @@
 // Matrix products of tensors: batches, vectors and broadcasting around gemm.
-#include "oar/backend/cpu/batched.h"
-#include "oar/backend/cpu/gemm.h"
-#include "oar/backend/cpu/gemv.h"
-#include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/gemm/batched.h"
+#include "oar/backend/cpu/gemm/gemm.h"
+#include "oar/backend/cpu/gemm/gemv.h"
+#include "oar/backend/cpu/loops/loops.h"
 #include "oar/backend/cpu/simd/ops.h"
 
 namespace oar::cpu {

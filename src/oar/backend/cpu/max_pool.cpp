@@ -2,8 +2,8 @@
 // row, or channels where they are last.
 #include <limits>
 
-#include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/pool_max.h"
+#include "oar/backend/cpu/loops/copy.h"
+#include "oar/backend/cpu/pool/pool_max.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // The largest and smallest: of two operands, within bounds, along axes, and where they stand.
 #include <tuple>
 
-#include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/integers.h"
-#include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/loops/apply.h"
+#include "oar/backend/cpu/loops/copy.h"
+#include "oar/backend/cpu/math/integers.h"
+#include "oar/backend/cpu/reduce/reduce.h"
 
 namespace oar::cpu {
 namespace {

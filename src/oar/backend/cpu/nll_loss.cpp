@@ -2,9 +2,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/hard_label.h"
-#include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loss/hard_label.h"
+#include "oar/backend/cpu/reduce/reduce.h"
 
 namespace oar::cpu {
 namespace {

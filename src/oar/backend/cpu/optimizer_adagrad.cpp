@@ -1,7 +1,7 @@
 // Fused updates by the gradient's mean square: each tensor is read and written once. 16-bit floats compute in float32.
 #include <cmath>
 
-#include "oar/backend/cpu/update.h"
+#include "oar/backend/cpu/optimizer/update.h"
 
 namespace oar::cpu {
 namespace {

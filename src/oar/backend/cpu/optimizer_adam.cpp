@@ -2,7 +2,7 @@
 // Lamb's three times. 16-bit floats compute in float32.
 #include <cmath>
 
-#include "oar/backend/cpu/update.h"
+#include "oar/backend/cpu/optimizer/update.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,8 +1,8 @@
 // Fused updates by the gradient itself: each tensor is read and written once. 16-bit floats compute in float32.
 #include <cmath>
 
-#include "oar/backend/cpu/loops.h"
-#include "oar/backend/cpu/update.h"
+#include "oar/backend/cpu/loops/loops.h"
+#include "oar/backend/cpu/optimizer/update.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Losses of pairs, element by element, with their sum or mean made on the way, and their slopes.
 #include <string_view>
 
-#include "oar/backend/cpu/blocks.h"
+#include "oar/backend/cpu/loops/blocks.h"
 #include "oar/backend/cpu/simd/ops.h"
 
 namespace oar::cpu {

@@ -1,8 +1,8 @@
 // Powers and roots.
 #include <cmath>
 
-#include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/integers.h"
+#include "oar/backend/cpu/loops/apply.h"
+#include "oar/backend/cpu/math/integers.h"
 
 namespace oar::cpu {
 namespace {

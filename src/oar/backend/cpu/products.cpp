@@ -1,6 +1,6 @@
 // The Kronecker product.
-#include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/loops/apply.h"
+#include "oar/backend/cpu/loops/axis.h"
 
 namespace oar::cpu {
 namespace {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <numeric>
 
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/normal.h"
-#include "oar/backend/cpu/random_stream.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/random/normal.h"
+#include "oar/backend/cpu/random/random_stream.h"
 #include "oar/device/generator.h"
 
 namespace oar::cpu {

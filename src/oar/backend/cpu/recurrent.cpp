@@ -1,10 +1,10 @@
 // Recurrent cells over whole sequences. A step is one product of the states with weights that were
 // packed once, and one pass over the gates; the derivative makes its weight gradients at the end,
 // in one product over all steps. 16-bit floats compute in float32.
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/gemm.h"
-#include "oar/backend/cpu/pack.h"
-#include "oar/backend/cpu/row_table.h"
+#include "oar/backend/cpu/gemm/gemm.h"
+#include "oar/backend/cpu/gemm/pack.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/rows/row_table.h"
 
 namespace oar::cpu {
 namespace {

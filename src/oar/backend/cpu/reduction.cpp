@@ -1,8 +1,8 @@
 // Sums, products, and what is true of all or any. Small floats accumulate in float32, integers in 64 bits.
 #include <cmath>
 
-#include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/loops/copy.h"
+#include "oar/backend/cpu/reduce/reduce.h"
 #include "oar/backend/cpu/simd/exponentials.h"
 #include "oar/tensor/byte_count.h"
 

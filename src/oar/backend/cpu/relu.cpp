@@ -1,5 +1,5 @@
 // relu of integers; floats have vectorised loops (simd/).
-#include "oar/backend/cpu/apply.h"
+#include "oar/backend/cpu/loops/apply.h"
 
 namespace oar::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "oar/backend/cpu/copy.h"
+#include "oar/backend/cpu/loops/copy.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // The transducer's loss by dynamic programming on logarithms, one sequence after the other.
 #include <cmath>
 
-#include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/loops/axis.h"
 
 namespace oar::cpu {
 namespace {

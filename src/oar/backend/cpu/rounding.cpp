@@ -1,7 +1,7 @@
 // Rounding to integers and decimals.
 #include <cmath>
 
-#include "oar/backend/cpu/apply.h"
+#include "oar/backend/cpu/loops/apply.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Places in sorted rows.
 #include <algorithm>
 
-#include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/loops/axis.h"
 
 namespace oar::cpu {
 namespace {

@@ -2,10 +2,11 @@
 #include <cstring>
 #include <limits>
 
-#include "oar/backend/cpu/copy.h"
-#include "oar/backend/cpu/loops.h"
-#include "oar/backend/cpu/scratch.h"
+#include "oar/backend/cpu/loops/copy.h"
+#include "oar/backend/cpu/loops/loops.h"
+#include "oar/backend/cpu/loops/scratch.h"
 #include "oar/ops/core/view.h"
+#include "oar/tensor/strides.h"
 
 namespace oar::cpu {
 
@@ -226,22 +227,6 @@ void triangle(KernelCall& call) {
       });
 }
 
-// No element of the view is met twice if each step is longer than all smaller ones reach.
-bool visits_once(const oar_tensor& value, Ints strides) {
-  SmallVector<std::pair<int64_t, int64_t>, 6> axes;  // (step, reach)
-  for (int i = 0; i < value.ndim; ++i) {
-    const int64_t step = std::abs(strides[static_cast<size_t>(i)]);
-    if (value.shape[i] > 1) axes.push_back({step, step * (value.shape[i] - 1)});
-  }
-  std::sort(axes.begin(), axes.end());
-  int64_t reach = 0;
-  for (const auto& [step, length] : axes) {
-    if (step <= reach) return false;
-    reach += length;
-  }
-  return true;
-}
-
 // Element by element in order; small floats are summed in float.
 template <class T>
 void add_strided(const oar_tensor& out, const oar_tensor& value, Ints strides, int64_t offset) {
@@ -273,7 +258,7 @@ void as_strided_grad(KernelCall& call) {
   const oar_tensor &value = call.in(0), &out = call.out();
   const Ints strides = call.arg(2).as_ints();
   const int64_t offset = call.arg(3).as_int();
-  if (visits_once(value, strides)) {
+  if (meets_each_once({value.shape, static_cast<size_t>(value.ndim)}, strides)) {
     if (out.numel > 0) std::memset(out.data, 0, static_cast<size_t>(out.numel * element_size(out)));
     const ViewSpec spec{Shape(dims_of(value)), {strides.begin(), strides.end()}, offset};
     if (value.numel > 0) copy_elements(LocalTensor(out, spec), value);

@@ -1,8 +1,8 @@
 // The cross entropy of rows of scores and of probabilities, and its derivative.
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/log_sum_exp.h"
-#include "oar/backend/cpu/reduce.h"
-#include "oar/backend/cpu/row_buffer.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loss/log_sum_exp.h"
+#include "oar/backend/cpu/reduce/reduce.h"
+#include "oar/backend/cpu/rows/row_buffer.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // Softmax, its logarithm and their derivatives, along any axis. 16-bit floats compute in float32.
-#include "oar/backend/cpu/axis.h"
-#include "oar/backend/cpu/groups.h"
-#include "oar/backend/cpu/reduce.h"
-#include "oar/backend/cpu/row_buffer.h"
-#include "oar/backend/cpu/row_table.h"
+#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/loops/groups.h"
+#include "oar/backend/cpu/reduce/reduce.h"
+#include "oar/backend/cpu/rows/row_buffer.h"
+#include "oar/backend/cpu/rows/row_table.h"
 #include "oar/backend/cpu/simd/exponentials.h"
 
 namespace oar::cpu {

@@ -1,5 +1,5 @@
 // Ordering along an axis.
-#include "oar/backend/cpu/line_sorter.h"
+#include "oar/backend/cpu/sort/line_sorter.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,8 +1,8 @@
 // Special functions, element by element. All but two are computed in double whatever the dtype.
 #include <cmath>
 
-#include "oar/backend/cpu/apply.h"
-#include "oar/backend/cpu/special_math.h"
+#include "oar/backend/cpu/loops/apply.h"
+#include "oar/backend/cpu/math/special_math.h"
 
 namespace oar::cpu {
 namespace {

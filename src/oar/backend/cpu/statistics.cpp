@@ -1,7 +1,7 @@
 // Reductions around a centre, and sizes of rows.
 #include <cmath>
 
-#include "oar/backend/cpu/reduce.h"
+#include "oar/backend/cpu/reduce/reduce.h"
 
 namespace oar::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Angles and their hyperbolic counterparts.
 #include <cmath>
 
-#include "oar/backend/cpu/apply.h"
+#include "oar/backend/cpu/loops/apply.h"
 
 namespace oar::cpu {
 namespace {

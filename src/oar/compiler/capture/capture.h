@@ -19,7 +19,7 @@
 #include "oar/compiler/capture/plain.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/launch_queue.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 

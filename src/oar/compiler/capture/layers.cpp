@@ -60,7 +60,7 @@ void check_leaf_write(Capture& capture, const Tensor& x) {
                "no_grad(), or to a copy: y = x.clone().");
 }
 
-// In front of the tape. A write through a view changes the history of its base too, which the tape
+// Wraps the layer of the tape. A write through a view changes the history of its base too, which the tape
 // can only follow where the write is spelled out in functional ops.
 Outputs recording_layer(const Op& op, Args args) {
   Capture* capture = Capture::current();
@@ -116,7 +116,7 @@ Outputs capture_layer(const Op& op, Args args) {
 }  // namespace
 
 void install_capture_layers() {
-  install_layer(kRecording, recording_layer);
+  wrap_layer(kRecording, autograd_layer, recording_layer);
   install_layer(kFunctionalise, functionalise_layer);
   install_layer(kCapture, capture_layer);
 }

@@ -12,7 +12,7 @@ namespace {
 // Is it a choice among programs, by the operand `index`?
 bool is_switch(const Instruction& call) {
   const int i = call.op->schema().index_of("branches");
-  return i >= 0 && call.op->schema().parameters[static_cast<size_t>(i)].type == kProgramType;
+  return i >= 0 && call.op->schema().parameters[static_cast<size_t>(i)].type == ArgType::Program;
 }
 
 bool run_passes_inside(Instruction& call, const PassOptions& options) {

@@ -4,15 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "oar/base/host_language.h"
 #include "oar/ops/core/launch_queue.h"
 
 namespace oar {
-
-// Where the user's code stands. The name of the file lives for ever.
-struct SourceLine {
-  const char* file = nullptr;
-  int line = 0;
-};
 
 struct SegmentCall {
   const Op* op = nullptr;

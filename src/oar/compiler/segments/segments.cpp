@@ -12,7 +12,7 @@
 #include "oar/ops/core/run.h"
 #include "oar/runtime/instance.h"
 #include "oar/tensor/exposed.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 namespace {
@@ -21,15 +21,14 @@ namespace {
 constexpr size_t kMostCalls = 1024;
 constexpr size_t kMostBytes = size_t{256} << 20;
 
-std::atomic<SourceLines> g_lines{nullptr};
 std::atomic<uint64_t> g_calls{0}, g_segments{0}, g_programs{0};
 thread_local SegmentQueue* t_queue = nullptr;
 thread_local SourceLine t_line;
 thread_local std::shared_ptr<SegmentQueue> t_idle;  // between scopes, for the room it has
 
 SourceLine current_line() {
-  if (const SourceLines lines = g_lines.load(std::memory_order_relaxed))
-    if (const SourceLine line = lines(); line.file) t_line = line;
+  if (const auto current = host_language().current_line)
+    if (const SourceLine line = current(); line.file) t_line = line;
   return t_line;
 }
 
@@ -131,16 +130,15 @@ void settle_here() {
   if (t_launch_queue) t_launch_queue->settle();
 }
 
+constexpr QueueHooks kHooks = {
+    .before_read = note_read_of, .before_launch = wait_for_others, .before_lend = settle_here};
+
 void Queues::note_count() {
   count_ = list_.size() + over_.size();
-  g_read_hook = count_ == 0 ? nullptr : note_read_of;
-  g_wait_for_others = count_ == 0 ? nullptr : wait_for_others;
-  g_lend_hook = count_ == 0 ? nullptr : settle_here;
+  g_queue_hooks = count_ == 0 ? nullptr : &kHooks;
 }
 
 }  // namespace
-
-void set_source_lines(SourceLines lines) { g_lines = lines; }
 
 SegmentCounts segment_counts() { return {g_calls, g_segments, g_programs}; }
 

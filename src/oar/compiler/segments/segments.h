@@ -19,11 +19,6 @@
 
 namespace oar {
 
-// Where the user's code stands; a language binding may install one. It may answer nothing, and then the
-// line before counts.
-using SourceLines = SourceLine (*)();
-void set_source_lines(SourceLines lines);
-
 // Since the start of the process.
 struct SegmentCounts {
   uint64_t calls = 0;     // that waited

@@ -13,7 +13,7 @@ namespace oar {
 namespace {
 
 constexpr int kLayerCount = 16;
-std::array<Layer, kLayerCount> g_layers{};
+std::array<LayerFunction, kLayerCount> g_layers{};
 
 // Everything from here on sees operands of one shape and dtype.
 constexpr uint32_t kBeforePrepare = kProfile | kAutocast | kQuantised;
@@ -46,8 +46,16 @@ const char* kind_name(Kind kind) {
 
 }  // namespace
 
-void install_layer(uint32_t flag, Layer layer) {
-  g_layers[static_cast<size_t>(std::countr_zero(flag))] = layer;
+void install_layer(uint32_t flag, LayerFunction layer) {
+  LayerFunction& slot = g_layers[static_cast<size_t>(std::countr_zero(flag))];
+  internal_check(!slot || !layer, "two layers are installed for flag {}", flag);
+  slot = layer;
+}
+
+void wrap_layer(uint32_t flag, LayerFunction inner, LayerFunction outer) {
+  LayerFunction& slot = g_layers[static_cast<size_t>(std::countr_zero(flag))];
+  internal_check(slot == inner, "the layer of flag {} is not the one that is wrapped", flag);
+  slot = outer;
 }
 
 bool tracing_dispatch() { return tracing(Trace::Dispatch); }
@@ -72,7 +80,7 @@ Outputs proceed(const Op& op, Args args, uint32_t allowed) {
     if (prepare(op, args, frame)) return proceed(op, frame.args(), allowed & ~kBeforePrepare);
   }
   if (key == 0) return run_op(op, args);
-  const Layer layer = g_layers[static_cast<size_t>(std::countr_zero(first))];
+  const LayerFunction layer = g_layers[static_cast<size_t>(std::countr_zero(first))];
   if (!layer) [[unlikely]]
     refuse_kind(op, args, first);
   return layer(op, args);

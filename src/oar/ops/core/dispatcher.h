@@ -36,9 +36,11 @@ class LayersOn {
 };
 
 // A layer handles a call and goes on with `proceed`, giving the layers below it.
-using Layer = Outputs (*)(const Op& op, Args args);
-// `flag` is the layer's TensorFlag. Layers act in the order of their bits, lowest first.
-void install_layer(uint32_t flag, Layer layer);
+using LayerFunction = Outputs (*)(const Op& op, Args args);
+// `flag` is the layer's TensorFlag. Layers act in the order of their bits, lowest first. Null removes the layer.
+void install_layer(uint32_t flag, LayerFunction layer);
+// Puts `outer` in the place of `inner`, which it calls.
+void wrap_layer(uint32_t flag, LayerFunction inner, LayerFunction outer);
 // The layers strictly below `flag`.
 constexpr uint32_t below(uint32_t flag) { return kDispatchMask & ~(flag | (flag - 1)); }
 

@@ -5,8 +5,6 @@
 // their order, and reading data flushes the queue first.
 #pragma once
 
-#include <atomic>
-
 #include "oar/ops/core/registry.h"
 
 namespace oar {
@@ -51,10 +49,6 @@ class LateError : public Error {
  public:
   using Error::Error;
 };
-
-// Flushes the queued calls of other threads that this call depends on. Null while no thread queues.
-using WaitForOthers = void (*)(const Op& op, Args args);
-inline std::atomic<WaitForOthers> g_wait_for_others{nullptr};
 
 // Makes what waits on this thread; while it lives, calls are made at once.
 class LaunchNow {

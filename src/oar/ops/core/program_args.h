@@ -6,9 +6,6 @@
 
 namespace oar {
 
-// Behind the types of schema.h, which are those that a kernel may be given.
-inline constexpr auto kProgramType = static_cast<ArgType>(static_cast<int>(ArgType::Shape) + 1);
-
 bool takes_programs(const Schema& schema);
 // A list of programs, `program[]`, of which a run takes one.
 bool takes_branches(const Schema& schema);

@@ -7,6 +7,7 @@
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/tensor/byte_count.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 namespace {
@@ -34,8 +35,8 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
       continue;
     }
     if (t_launch_queue && t_launch_queue->take(op, *kernel, args, outputs)) return true;
-    if (const auto wait = g_wait_for_others.load(std::memory_order_relaxed)) [[unlikely]]
-      wait(op, args);
+    if (const QueueHooks* hooks = queue_hooks()) [[unlikely]]
+      hooks->before_launch(op, args);
     if (trace) std::fprintf(stderr, "dispatch: %s: %s\n", op.name().c_str(), kernel->name);
     check_status(kernel->run(&call), {});
     return true;

@@ -107,7 +107,7 @@ Tensor row_like(const Tensor& t) {
   return Tensor::meta(t.dims().subspan(1), t.dtype(), t.device());
 }
 
-// What `Trace` describes; `open`: only a run tells the number of rounds.
+// What `LoopTrace` describes; `open`: only a run tells the number of rounds.
 void add_trace(Metas& metas, const Closure& body, TensorList carried, Dim rounds, bool open) {
   Metas of_slices;
   for (size_t i = 0; i < carried.size(); ++i) {
@@ -170,7 +170,7 @@ Metas infer_scan(const args::scan& a) {
 // The loop's derivative, from what its call gave; without a trace the loop runs again to make one.
 Grads derivative(const Loop& loop, TensorList outputs, bool traced, const Tensor& random,
                  const VjpCall& call) {
-  Trace trace(loop.body, outputs.subspan(loop.body.outputs().size()), loop.carried.size());
+  LoopTrace trace(loop.body, outputs.subspan(loop.body.outputs().size()), loop.carried.size());
   const Dim rounds = trace.random.dim(0);
   if (!traced) trace.random = random;
   return loop_vjp(loop, rounds, trace, call);

@@ -168,7 +168,7 @@ Made switch_jvp(const JvpCall& call) {
 
 // ---- loops -------------------------------------------------------------------------------------
 
-Trace::Trace(const Closure& body, TensorList behind_results, size_t carried)
+LoopTrace::LoopTrace(const Closure& body, TensorList behind_results, size_t carried)
     : values(behind_results.first(carried)),
       rounds(behind_results.subspan(carried, behind_results.size() - carried - 1)),
       random(behind_results.back()) {
@@ -195,7 +195,7 @@ struct Variable {
 // carried, and sums for what every round reads; it gives the gradients of the sequences row by row.
 class Backward {
  public:
-  Backward(const Loop& loop, Dim rounds, const Trace& trace, const VjpCall& call);
+  Backward(const Loop& loop, Dim rounds, const LoopTrace& trace, const VjpCall& call);
   Grads run() const;
 
  private:
@@ -218,7 +218,7 @@ class Backward {
   bool changes_ = false;
 };
 
-Backward::Backward(const Loop& loop, Dim rounds, const Trace& trace, const VjpCall& call)
+Backward::Backward(const Loop& loop, Dim rounds, const LoopTrace& trace, const VjpCall& call)
     : loop_(loop), rounds_(rounds), random_(place_of_numbers(loop.body, trace.random)) {
   const size_t carries = loop.carried.size(), rows = loop.sequences.size();
   const auto is_wanted = [&](const Tensor& t, size_t slot) {
@@ -346,7 +346,7 @@ Grads Backward::run() const {
 
 }  // namespace
 
-Grads loop_vjp(const Loop& loop, Dim rounds, const Trace& trace, const VjpCall& call) {
+Grads loop_vjp(const Loop& loop, Dim rounds, const LoopTrace& trace, const VjpCall& call) {
   return Backward(loop, rounds, trace, call).run();
 }
 

@@ -28,16 +28,16 @@ struct Loop {
 // What every round began with. The values of a variable are stacked. Where its size changes along an axis
 // they stand one after another along it, and `rounds` has an entry for each variable of that kind:
 // the round that every slice belongs to. Of a variable that changes along several axes there is nothing.
-struct Trace {
+struct LoopTrace {
   // Of what a loop that was called with `trace` gives after its results.
-  Trace(const Closure& body, TensorList behind_results, size_t carried);
+  LoopTrace(const Closure& body, TensorList behind_results, size_t carried);
   TensorList values, rounds;
   Tensor random;  // [round, 2]: the place in the random stream
 };
 
 // `call.outputs` and `call.cotangents` stand for the final values, the results of each round, and the
 // trace. The gradients of carried, sequences, captured, random.
-Grads loop_vjp(const Loop& loop, Dim rounds, const Trace& trace, const VjpCall& call);
+Grads loop_vjp(const Loop& loop, Dim rounds, const LoopTrace& trace, const VjpCall& call);
 
 Grads switch_vjp(const Tensor& index, TensorList captured, ClosureList branches,
                  const Tensor& random, const VjpCall& call);

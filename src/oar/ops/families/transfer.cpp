@@ -5,7 +5,7 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/transfer.h"
-#include "oar/tensor/read_hook.h"
+#include "oar/tensor/hooks.h"
 
 namespace oar {
 namespace {

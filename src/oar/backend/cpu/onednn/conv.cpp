@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "oar/backend/cpu/channels.h"
-#include "oar/backend/cpu/conv_tiles.h"
+#include "oar/backend/cpu/conv/channels.h"
+#include "oar/backend/cpu/conv/conv_tiles.h"
 #include "oar/backend/cpu/onednn/dtype.h"
 #include "oar/backend/cpu/onednn/epilogue.h"
 #include "oar/backend/cpu/onednn/plan.h"

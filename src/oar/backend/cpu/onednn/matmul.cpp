@@ -4,13 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "oar/backend/cpu/batched.h"
-#include "oar/backend/cpu/compact.h"
-#include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/gemm/batched.h"
+#include "oar/backend/cpu/loops/compact.h"
+#include "oar/backend/cpu/loops/loops.h"
+#include "oar/backend/cpu/loops/scratch.h"
 #include "oar/backend/cpu/onednn/dtype.h"
 #include "oar/backend/cpu/onednn/epilogue.h"
 #include "oar/backend/cpu/onednn/plan.h"
-#include "oar/backend/cpu/scratch.h"
 #include "oar/base/parallel.h"
 #include "oar/device/device.h"
 #include "oar/device/launch.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "oar/backend/cpu/scratch.h"
+#include "oar/backend/cpu/loops/scratch.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/base/hash.h"
 

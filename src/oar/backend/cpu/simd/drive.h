@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "oar/backend/cpu/loops.h"
+#include "oar/backend/cpu/loops/loops.h"
+#include "oar/backend/cpu/loops/transpose.h"
 #include "oar/backend/cpu/simd/table.h"
-#include "oar/backend/cpu/transpose.h"
 
 namespace oar::cpu::simd {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "oar/backend/cpu/axis.h"
+#include "oar/backend/cpu/loops/axis.h"
 #include "oar/backend/cpu/simd/drive.h"
 
 namespace oar::cpu::simd {

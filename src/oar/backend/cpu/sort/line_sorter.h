@@ -1,0 +1,353 @@
+// Sorting of one line. An element becomes an unsigned key whose order is the wanted one (NaN on top,
+// equal numbers equal keys); keys are sorted together with their places, by radix where a line is
+// long. Equal keys keep their order, so results are the same everywhere.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "oar/backend/cpu/loops/axis.h"
+
+namespace oar::cpu {
+
+template <class T>
+using key_t =
+    std::conditional_t<sizeof(T) == 8, uint64_t,
+                       std::conditional_t<sizeof(T) == 4, uint32_t,
+                                          std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
+
+template <class T>
+key_t<T> key_of(T value, bool descending) {
+  using Key = key_t<T>;
+  constexpr Key top = Key(Key(1) << (8 * sizeof(Key) - 1));
+  Key key;
+  if constexpr (std::is_unsigned_v<T>) {  // bool too
+    key = static_cast<Key>(value);
+  } else if constexpr (std::is_integral_v<T>) {
+    key = static_cast<Key>(static_cast<Key>(value) ^ top);
+  } else {
+    // Choices, no branches: signs cannot be foretold, and choices vectorise.
+    const auto number = static_cast<compute_t<T>>(value);
+    Key bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    bits = number == 0 ? Key(0) : bits;  // -0 and 0 are equal
+    const auto negative =
+        static_cast<Key>(Key(0) - static_cast<Key>(bits / top));  // all ones, or 0
+    bits = static_cast<Key>(bits ^ (negative | top));
+    key = number != number ? static_cast<Key>(~Key(0)) : bits;
+  }
+  return descending ? static_cast<Key>(~key) : key;
+}
+
+// A key and its place, ordered by both: in one word where they fit, else in two.
+struct WidePair {
+  uint64_t key;
+  uint32_t place;
+  bool operator<(const WidePair& o) const { return key != o.key ? key < o.key : place < o.place; }
+};
+template <class Key>
+using item_t = std::conditional_t<sizeof(Key) == 8, WidePair, uint64_t>;
+
+inline void make_item(WidePair& item, uint64_t key, int64_t place) {
+  item = {key, static_cast<uint32_t>(place)};
+}
+inline void make_item(uint64_t& item, uint64_t key, int64_t place) {
+  item = key << 32 | static_cast<uint64_t>(place);
+}
+inline uint32_t place_in(const WidePair& item) { return item.place; }
+inline uint32_t place_in(uint64_t item) { return static_cast<uint32_t>(item); }
+inline unsigned digit(const WidePair& item, int byte) { return item.key >> (8 * byte) & 0xff; }
+inline unsigned digit(uint64_t item, int byte) { return item >> (32 + 8 * byte) & 0xff; }
+
+// Items come with rising places, so a stable sort by key is all that is needed. The digits of all
+// bytes are counted in one pass; a byte that is the same in all items needs no pass of its own.
+template <int kBytes, class Item>
+Item* radix_sort(Item* items, Item* other, int64_t n) {
+  uint32_t start[kBytes][256] = {};
+  for (int64_t i = 0; i < n; ++i)
+    for (int byte = 0; byte < kBytes; ++byte) ++start[byte][digit(items[i], byte)];
+  for (int byte = 0; byte < kBytes; ++byte) {
+    uint32_t* at = start[byte];
+    if (at[digit(items[0], byte)] == static_cast<uint64_t>(n)) continue;
+    uint32_t sum = 0;
+    for (int d = 0; d < 256; ++d) sum += std::exchange(at[d], sum);
+    for (int64_t i = 0; i < n; ++i) other[at[digit(items[i], byte)]++] = items[i];
+    std::swap(items, other);
+  }
+  return items;
+}
+
+// Short lines of words that differ, without a branch that depends on them: blocks by counting, for each
+// word, those below it, and then merges.
+class ShortSort {
+ public:
+  static constexpr int64_t kMost = 256;
+
+  // Sorts the first n of `words`; both arrays have room for kMost. Answers the one that holds them.
+  static uint64_t* run(uint64_t* words, uint64_t* other, int64_t n) {
+    int64_t padded = kBlock;
+    while (padded < n) padded *= 2;
+    for (int64_t i = n; i < padded; ++i) make_item(words[i], 0xffffffff, i);
+    for (int64_t i = 0; i < padded; i += kBlock) sort_block(words + i, other + i);
+    std::swap(words, other);
+    for (int64_t half = kBlock; half < padded; half *= 2) {
+      for (int64_t i = 0; i < padded; i += 2 * half) merge(words + i, half, other + i);
+      std::swap(words, other);
+    }
+    return words;
+  }
+
+ private:
+  static constexpr int64_t kBlock = 16;
+
+  // Vectors compare signed numbers, so the highest bit changes its meaning.
+  typedef int64_t Four __attribute__((vector_size(32), aligned(8), may_alias));
+  static constexpr int64_t kTop = std::numeric_limits<int64_t>::min();
+  static void sort_block(const uint64_t* from, uint64_t* to) {
+    Four words[kBlock / 4], below[kBlock / 4];
+#pragma GCC unroll 4
+    for (int q = 0; q < kBlock / 4; ++q) {
+      words[q] = *reinterpret_cast<const Four*>(from + 4 * q) ^ kTop;
+      below[q] = Four{};
+    }
+    for (int64_t k = 0; k < kBlock; ++k) {
+      const Four one = Four{} + (static_cast<int64_t>(from[k]) ^ kTop);
+#pragma GCC unroll 4
+      for (int q = 0; q < kBlock / 4; ++q) below[q] -= one < words[q];  // true is -1
+    }
+    for (int64_t i = 0; i < kBlock; ++i) to[below[i / 4][i % 4]] = from[i];
+  }
+  // Two halves from both ends at once: two chains of dependent steps instead of one.
+  static void merge(const uint64_t* from, int64_t half, uint64_t* to) {
+    const uint64_t *low = from, *high = from + half;
+    const uint64_t *low_end = high - 1, *high_end = high + half - 1;
+    uint64_t* to_end = to + 2 * half - 1;
+    for (int64_t i = 0; i < half; ++i) {
+      const uint64_t a = *low, b = *high, c = *low_end, d = *high_end;
+      const bool first = a<b, last = c> d;
+      *to++ = first ? a : b;
+      low += first;
+      high += !first;
+      *to_end-- = last ? c : d;
+      low_end -= last;
+      high_end -= !last;
+    }
+  }
+};
+
+// Brings the keys of a line, which stand in keys(), into order.
+template <class Key>
+class KeyOrder {
+ public:
+  using Item = item_t<Key>;
+  explicit KeyOrder(int64_t length)
+      : length_(length),
+        keys_(length),
+        items_(std::max(length, ShortSort::kMost)),
+        other_(std::max(length, ShortSort::kMost)) {}
+  Key* keys() const { return keys_.data(); }
+
+  // Writes where the first `count` of the sorted line stand.
+  void first(int64_t count, uint32_t* places) {
+    const Item* sorted = first_items(count);
+    for (int64_t k = 0; k < count; ++k) places[k] = place_in(sorted[k]);
+  }
+  // Where the item stands that has `count` before it.
+  uint32_t nth(int64_t count) {
+    if (length_ < kShort)
+      return place_in(select(items_.data(), all(keys_.data(), items_.data()), count));
+    const Parts parts(keys_.data(), length_, count + 1);
+    const int64_t made = parts.collect(keys_.data(), length_, items_.data(), parts.last);
+    return place_in(select(items_.data(), made, count - parts.below));
+  }
+
+ private:
+  static constexpr int64_t kFew = 32, kAtOnce = 16, kShort = 1024;
+
+  // The keys' range in equal parts, of which the first ones up to `last` hold at least `count` keys.
+  struct Parts {
+    Key low;
+    int shift;
+    uint32_t last = 0;
+    int64_t below = 0;  // keys before the last part
+
+    Parts(const Key* keys, int64_t n, int64_t count) {
+      const int bits = n < kShort ? 7 : 10;
+      Key high = low = keys[0];
+      for (int64_t i = 1; i < n; ++i) {
+        low = std::min(low, keys[i]);
+        high = std::max(high, keys[i]);
+      }
+      shift = std::max(0, static_cast<int>(std::bit_width(static_cast<Key>(high - low))) - bits);
+      uint32_t counts[1 << 10];
+      std::fill_n(counts, 1 << bits, 0);
+      for (int64_t i = 0; i < n; ++i) ++counts[part(keys[i])];
+      while (below + counts[last] < count) below += counts[last++];
+    }
+    uint32_t part(Key key) const {
+      return static_cast<uint32_t>(static_cast<Key>(key - low) >> shift);
+    }
+    // The items of the parts from `from` to the last, in their order; returns how many.
+    int64_t collect(const Key* keys, int64_t n, Item* items, uint32_t from) const {
+      int64_t made = 0;
+      for (int64_t i = 0; i < n; ++i) {  // written over unless it counts
+        make_item(items[made], keys[i], i);
+        made += part(keys[i]) - from <= last - from;
+      }
+      return made;
+    }
+  };
+
+  // The item that has `count` before it among n that all differ. Each round keeps one side of a
+  // middle one, which is not the least, so that the rest gets shorter; no branch depends on an item.
+  static Item select(Item* items, int64_t n, int64_t count) {
+    const auto below = [&](const Item& item) {
+      int64_t found = 0;
+      for (int64_t i = 0; i < n; ++i) found += items[i] < item;
+      return found;
+    };
+    const auto keep = [&](auto&& kept) {
+      int64_t made = 0;
+      for (int64_t i = 0; i < n; ++i) {  // written over unless it counts
+        const Item item = items[i];
+        items[made] = item;
+        made += kept(item);
+      }
+      n = made;
+    };
+    while (n > kAtOnce) {
+      const Item a = items[n / 4], b = items[n / 2], c = items[n / 4 * 3];
+      const Item pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
+      const int64_t front = below(pivot);
+      if (count < front) {
+        keep([pivot](const Item& item) { return item < pivot; });
+      } else {
+        keep([pivot](const Item& item) { return !(item < pivot); });
+        count -= front;
+      }
+    }
+    int64_t at = 0;
+    while (below(items[at]) != count) ++at;
+    return items[at];
+  }
+
+  const Item* first_items(int64_t count) {
+    if (count <= kFew && count * 4 <= length_) return pick(keys_.data(), items_.data(), count);
+    if (count * 2 > length_) return sorted(all(keys_.data(), items_.data()));
+    const Parts parts(keys_.data(), length_, count);
+    return sorted(parts.collect(keys_.data(), length_, items_.data(), 0));
+  }
+  // What loops use is handed to them: what a member points to is looked up again after every write.
+  int64_t all(const Key* keys, Item* items) const {
+    const int64_t n = length_;
+    for (int64_t i = 0; i < n; ++i) make_item(items[i], keys[i], i);
+    return n;
+  }
+  // Sorts the first n items, whose places rise.
+  const Item* sorted(int64_t n) {
+    if constexpr (std::is_same_v<Item, uint64_t>) {
+      if (n <= ShortSort::kMost) return ShortSort::run(items_.data(), other_.data(), n);
+    } else if (n < 256) {
+      std::sort(items_.data(), items_.data() + n);
+      return items_.data();
+    }
+    return radix_sort<sizeof(Key)>(items_.data(), other_.data(), n);
+  }
+
+  // Keeps the best so far in order. Most keys are no better than the worst of them, so several are
+  // looked at at once.
+  const Item* pick(const Key* keys, Item* best, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) insert(keys[i], i, best, i);
+    const int64_t n = length_;
+    Key worst = keys[place_in(best[count - 1])];
+    const auto challenge = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (keys[i] >= worst) continue;
+        insert(keys[i], i, best, count - 1);
+        worst = keys[place_in(best[count - 1])];
+      }
+    };
+    int64_t i = count;
+    for (; i + kAtOnce <= n; i += kAtOnce) {
+      int better = 0;
+      for (int64_t k = 0; k < kAtOnce; ++k) better |= keys[i + k] < worst;
+      if (better) challenge(i, i + kAtOnce);
+    }
+    challenge(i, n);
+    return best;
+  }
+  // Puts an item, after its equals, among the `count` in front, which move up.
+  static void insert(Key key, int64_t place, Item* best, int64_t count) {
+    Item item;
+    make_item(item, key, place);
+    int64_t at = count;
+    for (; at > 0 && item < best[at - 1]; --at) best[at] = best[at - 1];
+    best[at] = item;
+  }
+
+  int64_t length_;
+  Scratch<Key> keys_;
+  Scratch<Item> items_, other_;
+};
+
+// Lines of one length. Keys of 64 bits are sorted as half as wide ones where their range allows it.
+template <class T>
+class LineSorter {
+ public:
+  using Key = key_t<T>;
+  LineSorter(int64_t length, bool descending)
+      : length_(length), descending_(descending), order_(length), places_(length) {}
+
+  // Where the first `count` elements of the sorted line stand.
+  const uint32_t* first(const T* line, int64_t stride, int64_t count) {
+    if (count > 0)
+      with_keys(line, stride, [&](auto& order) { order.first(count, places_.data()); });
+    return places_.data();
+  }
+  // Where the element stands that has `count` before it in the sorted line.
+  uint32_t nth(const T* line, int64_t stride, int64_t count) {
+    uint32_t place = 0;
+    with_keys(line, stride, [&](auto& order) { place = order.nth(count); });
+    return place;
+  }
+
+ private:
+  template <class Body>
+  void with_keys(const T* line, int64_t stride, Body&& body) {
+    fill_keys(line, stride, order_.keys(), length_, descending_);
+    if constexpr (sizeof(Key) == 8) {
+      if (narrow(order_.keys())) return body(*narrow_);
+    }
+    body(order_);
+  }
+  static void fill_keys(const T* line, int64_t stride, Key* keys, int64_t n, bool descending) {
+    if (stride == 1)
+      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i], descending);
+    else
+      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i * stride], descending);
+  }
+  bool narrow(const Key* keys) {
+    Key low = keys[0], high = keys[0];
+    for (int64_t i = 1; i < length_; ++i) {
+      low = std::min(low, keys[i]);
+      high = std::max(high, keys[i]);
+    }
+    if (high - low > 0xffffffff) return false;
+    if (!narrow_) narrow_.emplace(length_);
+    uint32_t* to = narrow_->keys();
+    for (int64_t i = 0; i < length_; ++i) to[i] = static_cast<uint32_t>(keys[i] - low);
+    return true;
+  }
+
+  int64_t length_;
+  bool descending_;
+  KeyOrder<Key> order_;
+  std::optional<KeyOrder<uint32_t>> narrow_;
+  Scratch<uint32_t> places_;
+};
+
+}  // namespace oar::cpu

@@ -1,0 +1,31 @@
+// What the language around the library provides. Python's bindings install it when they are imported; a C++ program has
+// none.
+#pragma once
+
+#include "oar/base/function_ref.h"
+
+namespace oar {
+
+// A line of the user's code. The name of the file lives for ever.
+struct SourceLine {
+  const char* file = nullptr;
+  int line = 0;
+};
+
+// A function may be null.
+struct HostLanguage {
+  // Has the user interrupted the program? `poll_interrupt` calls it.
+  bool (*interrupted)() = nullptr;
+  // Calls `block`, which waits for a lock, without the lock of the language: whoever holds the former may need the latter.
+  void (*block)(FunctionRef<void()> block) = nullptr;
+  // The line that runs. May return nothing; then the line before counts.
+  SourceLine (*current_line)() = nullptr;
+  // Prints the lines that run to fd, inside a signal handler: it must not allocate or lock.
+  void (*print_lines)(int fd) = nullptr;
+};
+
+// It must outlive its use. Null removes it.
+void install_host_language(const HostLanguage* language);
+const HostLanguage& host_language();
+
+}  // namespace oar
