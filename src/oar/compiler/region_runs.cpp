@@ -17,7 +17,9 @@ Closure::Function prepared(const std::shared_ptr<const void>& made) {
   auto executor = std::static_pointer_cast<const Executor>(made);
   const FreshLayers fresh;
   if (std::shared_ptr<const Instance> instance = executor->instance_at_known_sizes())
-    return [instance = std::move(instance)](TensorList inputs) {
+    return [executor, instance = std::move(instance)](TensorList inputs) {
+      if (!instance->is_for(inputs))
+        return executor->run(inputs);  // it was captured for another device
       const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
       return instance->run({inputs.begin(), inputs.end()});
     };
