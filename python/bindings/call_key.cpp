@@ -107,8 +107,8 @@ void CallKey::write_tensor(PyObject* object) {
   if (!dense_) return;
   layers_ |= t->flags;
   const char kind[] = {static_cast<char>(t.dtype()), static_cast<char>(t.rank()),
-                       static_cast<char>(stop_gradient(t)),
-                       static_cast<char>(t.device().is_cpu() ? 0 : 1)};
+                       static_cast<char>(stop_gradient(t)), static_cast<char>(t.device().type),
+                       static_cast<char>(t.device().index)};
   raw(kind, sizeof kind);
   for (Dim d : t.dims()) sizes_.push_back(d.value());
 }

@@ -34,9 +34,11 @@ TEST(Conformance, CpuAgreesWithItself) {
 TEST(Conformance, AsyncPlugin) {
   const std::vector<Finding> findings = cts::run_conformance(async_device());
   EXPECT_EQ(count(findings, Outcome::Fail), 0) << cts::summary(findings);
-  for (const char* op : {"add", "exp", "sum", "cast", "full"})
+  for (const char* op :
+       {"add", "exp", "sum", "mean", "max", "where", "relu", "less_than", "cast", "full"})
     EXPECT_TRUE(passes(findings, op)) << op;
-  for (const char* composite : {"matmul", "linear", "zeros_like", "einsum"})  // by decomposition
+  for (const char* composite : {"matmul", "linear", "zeros_like", "einsum", "softmax", "mse_loss",
+                                "sgd_", "adamw_"})  // by decomposition
     EXPECT_TRUE(passes(findings, composite)) << composite;
   EXPECT_GT(count(findings, Outcome::Unsupported), 0);
 }

@@ -44,26 +44,46 @@ TEST(DevicePlugin, UnknownPath) {
   expect_text(error, "/nowhere/at_all.so");
 }
 
-TEST(DevicePlugin, AnotherAbiVersion) {
-  const Error error = error_of([] { devices::load_plugin(plugin_path("old_device")); });
+TEST(DevicePlugin, OfVersion1) {
+  const Error error = error_of([] { devices::load_plugin(plugin_path("version1_device")); });
   EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-  expect_text(error, "device interface");
-  EXPECT_EQ(devices::find("old"), nullptr);
+  expect_text(error, "was built for version 1 of the device interface; this is version 2");
+  expect_text(error, "Rebuild it");
+  EXPECT_EQ(devices::find("version1"), nullptr);
+}
+
+TEST(DevicePlugin, OfALaterVersion) {
+  const Error error = error_of([] { devices::load_plugin(plugin_path("next_device")); });
+  EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
+  expect_text(error, "version 3 of the device interface");
+  EXPECT_EQ(devices::find("next"), nullptr);
 }
 
 TEST(DevicePlugin, ALibraryThatIsNone) {
   expect_text(error_of([] { devices::load_plugin(plugin_path("not_a_plugin")); }),
-              "oar_plugin_init");
+              "oar_device_init");
 }
 
 TEST(DevicePlugin, RefusesToStart) {
-  expect_text(error_of([] { devices::load_plugin(plugin_path("refusing_device")); }), "status 7");
+  expect_text(error_of([] { devices::load_plugin(plugin_path("refusing_device")); }),
+              "there is no such card in this machine");
 }
 
 TEST(DevicePlugin, TwiceIsAnError) {
   async_device();
   expect_text(error_of([] { devices::load_plugin(plugin_path("async_device")); }),
               "registered already");
+}
+
+TEST(DevicePlugin, SaysWhatItIs) {
+  const DeviceProperties p = devices::properties(async_device(1));
+  EXPECT_EQ(p.name, "the second queue");
+  EXPECT_EQ(p.memory_bytes, int64_t{1} << 40);
+  EXPECT_EQ(p.alignment, 128);
+  EXPECT_TRUE(p.asynchronous);
+  EXPECT_FALSE(p.host_reads);
+  const DeviceProperties cpu = devices::properties(Device{});
+  EXPECT_TRUE(cpu.host_reads && !cpu.asynchronous);
 }
 
 TEST(DevicePlugin, NamesItsDevices) {
@@ -94,12 +114,16 @@ TEST(DeviceTransfer, ViewsAreMadeContiguous) {
 
 TEST(DeviceTransfer, BetweenDevices) {
   const Tensor first = exp(to_device(numbers({0, 0, 0}), async_device(0)));
+  const int64_t before = async_peer_copies();
   const Tensor second = to_device(first, async_device(1));
   EXPECT_EQ(second.device(), async_device(1));
+  EXPECT_EQ(async_peer_copies(), before + 1);
   EXPECT_EQ(values(second), (std::vector<double>{1, 1, 1}));
   const Tensor null =
       to_device(second, devices::parse("null"));  // another type, by way of the host
   EXPECT_EQ(values(null), (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(values(to_device(null, async_device(0))), (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(async_peer_copies(), before + 1);
 }
 
 TEST(DeviceTransfer, EmptyAndZeroDimensional) {
@@ -155,7 +179,7 @@ TEST(DeviceCall, OpsWithNeitherSaySo) {
   const Error error = error_of([&] { erf(x); });
   EXPECT_EQ(error.kind(), ErrorKind::Unsupported);
   expect_text(error, "async:0 has no kernel for this op");
-  expect_text(error, "handful of ops");
+  expect_text(error, "some thirty ops");
 }
 
 TEST(DeviceCall, DeclinedDtypesSaySo) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "oar/base/format.h"
-#include "oar/device/device.h"
+#include "oar/device/stream.h"
 
 namespace oar {
 
@@ -37,5 +37,11 @@ inline int64_t async_live_blocks() { return async_function<int64_t()>("oar_async
 inline int64_t async_damaged_blocks() {
   return async_function<int64_t()>("oar_async_damaged_blocks")();
 }
+
+inline int64_t async_live_plans() { return async_function<int64_t()>("oar_async_live_plans")(); }
+inline int64_t async_unknown_streams() {
+  return async_function<int64_t()>("oar_async_unknown_streams")();
+}
+inline int64_t async_peer_copies() { return async_function<int64_t()>("oar_async_peer_copies")(); }
 
 }  // namespace oar

@@ -11,12 +11,10 @@ from oar.jit.report import telling
 __all__ = ["run"]
 
 
-def run(call: Callable, args: tuple, kwargs: dict, title: str) -> tuple[Any, str]:
-    """Calls it; answers the result and how it ran, as ``capture_counts`` names it.
+def run(call: Callable, args: tuple, kwargs: dict, title: str) -> Any:
+    """Calls it.
 
     The calls of kernels wait until a value is asked for or the function ends. All else happens at once, as in eager
-    mode: checks, shapes, views, the tape, and whatever Python does. Only the CPU's kernels wait.
+    mode: checks, shapes, views, the tape, and whatever Python does.
     """
-    if _C.get_device() != "cpu":
-        return call(*args, **kwargs), "eager"
-    return _C.run_in_segments(call, args, kwargs, title if telling() else ""), "segments"
+    return _C.run_in_segments(call, args, kwargs, title if telling() else "")

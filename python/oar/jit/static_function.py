@@ -136,8 +136,8 @@ class StaticFunction(_C.StaticCall):
         return self._run_as_python(args, kwargs)
 
     def _run_as_python(self, args: tuple, kwargs: dict) -> Any:
-        result, how = segments.run(self._call, args, kwargs, self._title)
-        self._count(how)
+        result = segments.run(self._call, args, kwargs, self._title)
+        self._count("segments")
         return result
 
     @property

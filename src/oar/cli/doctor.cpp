@@ -157,8 +157,7 @@ void report_devices(Report& report) {
   for (const DeviceType* type : devices::all()) {
     const int count = type->count();
     std::string text = count == 1 ? "1 device" : format("{} devices", count);
-    for (int i = 0; i < count && i < 4; ++i)
-      if (const char* description = type->api().describe(i)) text += format(", {}", description);
+    for (int i = 0; i < count && i < 4; ++i) text += format(", {}", type->properties(i).name);
     if (count > 0) {
       report.good(type->name(), text);
     } else {

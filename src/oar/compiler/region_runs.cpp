@@ -16,7 +16,9 @@ std::shared_ptr<const Executor> make_executor(const Program& program) {
 Closure::Function prepared(const std::shared_ptr<const Executor>& executor) {
   const FreshLayers fresh;
   if (std::shared_ptr<const Instance> instance = executor->instance_at_known_sizes())
-    return [instance = std::move(instance)](TensorList inputs) {
+    return [executor, instance = std::move(instance)](TensorList inputs) {
+      if (!instance->is_for(inputs))
+        return executor->run(inputs);  // it was captured for another device
       const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
       return instance->run({inputs.begin(), inputs.end()});
     };

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "oar/device/abi.h"
 
@@ -16,5 +18,7 @@ struct AddedKernel {
 
 // Adds a candidate for an op on the CPU, after those that are there.
 void add_kernel(AddedKernel kernel);
+// Appends the candidates that were added for an op.
+void added_kernels(std::string_view op, std::vector<const oar_kernel*>& to);
 
 }  // namespace oar::devices

@@ -2,8 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 #include <stdexcept>
 
@@ -11,14 +11,16 @@
 #include "oar/base/parallel.h"
 #include "oar/base/string_util.h"
 #include "oar/device/added_kernels.h"
+#include "oar/device/device_table.h"
 #include "oar/device/generator.h"
 
 namespace oar {
 namespace {
 
+// Why the device's function that this thread is in fails.
 thread_local std::string t_error_text;
 
-void set_error(oar_kernel_call*, const char* text) { t_error_text = text ? text : ""; }
+void set_error(const char* text) { t_error_text = text ? text : ""; }
 
 oar_tensor* allocate_output(oar_kernel_call* call, int32_t index, int32_t ndim,
                             const int64_t* shape) {
@@ -30,7 +32,7 @@ oar_tensor* allocate_output(oar_kernel_call* call, int32_t index, int32_t ndim,
     impl->become(*fresh.impl());
     return impl;
   } catch (...) {
-    report_exception(call);
+    report_exception();
     return nullptr;
   }
 }
@@ -47,8 +49,9 @@ void host_parallel_for(int64_t n, int64_t grain, void (*body)(void*, int64_t, in
   parallel_for(0, n, grain, [&](int64_t begin, int64_t end) { body(context, begin, end); });
 }
 
-constexpr oar_host_api kHost = {OAR_ABI_VERSION, set_error, allocate_output, next_random,
-                                host_parallel_for};
+constexpr oar_host_api kHost = {sizeof(oar_host_api), OAR_ABI_VERSION,  sizeof(oar_kernel_call),
+                                sizeof(oar_tensor),   set_error,        allocate_output,
+                                next_random,          host_parallel_for};
 
 ErrorKind kind_of(int32_t status) {
   switch (status) {
@@ -65,9 +68,12 @@ ErrorKind kind_of(int32_t status) {
   }
 }
 
+constexpr size_t kMostTypes = 255;
+
 struct Registry {
-  ForkMutex mutex;
-  std::vector<std::unique_ptr<DeviceType>> types;
+  ForkMutex mutex;                                                 // of additions
+  std::array<std::atomic<const DeviceType*>, kMostTypes> types{};  // never removed
+  std::atomic<size_t> type_count{0};
   std::atomic<uint32_t> generation{0};
   // Never removed: kernels point into the texts.
   std::vector<std::unique_ptr<std::pair<devices::AddedKernel, oar_kernel>>> added;
@@ -79,25 +85,24 @@ Registry& registry() {
 
 std::atomic<uint16_t> g_current{0};
 thread_local int32_t t_scope = -1;  // a packed device, or none
-thread_local std::vector<std::pair<Device, oar_stream*>> t_streams;
 
 void* allocate_on(size_t bytes, Device device) {
   const DeviceType& type = devices::type(device.type);
-  void* data = type.api().allocate(device.index, bytes);
+  void* data = type.api().allocate(device.index, bytes, current_stream(device));
   user_check(data || bytes == 0, ErrorKind::OutOfMemory, "{} cannot allocate {} bytes.",
              devices::to_string(device), bytes);
   return data;
 }
 
 void free_on(void* data, size_t bytes, Device device) {
-  devices::type(device.type).api().free(device.index, data, bytes);
+  devices::type(device.type).api().free(device.index, data, bytes, current_stream(device));
 }
 
 }  // namespace
 
 const oar_host_api& host_api() { return kHost; }
 
-int32_t report_exception(oar_kernel_call*) {
+int32_t report_exception() {
   try {
     throw;
   } catch (const Error& error) {
@@ -144,40 +149,34 @@ oar_tensor& KernelCall::allocate(int i, Ints shape) {
   return *made;
 }
 
-DeviceType::DeviceType(uint8_t id, const oar_device_api& api) : id_(id), api_(api) {}
+void PlanDeleter::operator()(oar_plan* plan) const {
+  if (kernel->destroy_plan) kernel->destroy_plan(kernel->context, plan);
+}
 
-std::vector<const oar_kernel*> DeviceType::kernels(std::string_view op, uint32_t version) const {
-  std::vector<const oar_kernel*> found;
-  if (api_.supports && api_.supports(std::string(op).c_str(), version)) return found;
-  for (int32_t i = 0; i < api_.kernel_count; ++i) {
-    const oar_kernel& k = api_.kernels[i];
-    if (k.op_version == version && (op == k.op || std::strcmp(k.op, "*") == 0)) found.push_back(&k);
-  }
-  if (id_ != 0) return found;
-  Registry& r = registry();
-  std::lock_guard lock(r.mutex);
-  for (const auto& added : r.added)
-    if (op == added->first.op) found.push_back(&added->second);
-  return found;
+PlanPtr prepare_plan(const oar_kernel& kernel, const oar_kernel_call& call) {
+  if (!kernel.prepare) return PlanPtr(nullptr, PlanDeleter{&kernel});
+  oar_plan* made = nullptr;
+  check_status(kernel.prepare(&call, &made), {});
+  return PlanPtr(made, PlanDeleter{&kernel});
 }
 
 namespace devices {
 
 const DeviceType& add(const oar_device_api& api) {
-  user_check(api.abi_version == OAR_ABI_VERSION, ErrorKind::InvalidArgument,
-             "the device {} was built for version {} of the device interface; this is version {}."
-             "\nhint: Rebuild the plug-in against the headers of this release.",
-             api.type_name, api.abi_version, OAR_ABI_VERSION);
-  user_check(find(api.type_name) == nullptr, ErrorKind::InvalidArgument,
-             "a device called {} is registered already.", api.type_name);
+  check_table(api);
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
-  user_check(r.types.size() < 255, ErrorKind::InvalidArgument, "there are too many device types.");
-  const auto id = static_cast<uint8_t>(r.types.size());
-  r.types.push_back(std::make_unique<DeviceType>(id, api));
+  user_check(find(api.type_name) == nullptr, ErrorKind::InvalidArgument,
+             "a device called {} is registered already.", api.type_name);
+  const size_t count = r.type_count.load();
+  user_check(count < kMostTypes, ErrorKind::InvalidArgument, "there are too many device types.");
+  const auto id = static_cast<uint8_t>(count);
+  const auto* made = new DeviceType(id, api);  // as long as the process: tensors may outlive main
   if (id != 0) set_memory_source(id, {allocate_on, free_on});
+  r.types[count].store(made, std::memory_order_release);
+  r.type_count.store(count + 1, std::memory_order_release);
   r.generation.fetch_add(1);
-  return *r.types.back();
+  return *made;
 }
 
 void add_kernel(AddedKernel kernel) {
@@ -190,41 +189,51 @@ void add_kernel(AddedKernel kernel) {
   r.generation.fetch_add(1);
 }
 
+void added_kernels(std::string_view op, std::vector<const oar_kernel*>& to) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  for (const auto& added : r.added)
+    if (op == added->first.op) to.push_back(&added->second);
+}
+
 const DeviceType& load_plugin(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   user_check(library != nullptr, ErrorKind::NotFound, "the plug-in cannot be loaded: {}.",
              library ? "" : dlerror());
-  auto init = reinterpret_cast<oar_plugin_init_fn>(dlsym(library, OAR_PLUGIN_INIT));
+  auto init = reinterpret_cast<oar_device_init_fn>(dlsym(library, OAR_DEVICE_INIT));
+  user_check(
+      init != nullptr || dlsym(library, "oar_plugin_init") == nullptr, ErrorKind::InvalidArgument,
+      "{} was built for version 1 of the device interface; this is version {}.\nhint: Rebuild it "
+      "against oar/device/abi.h of this release. The page 'Adding a device' lists the changes "
+      "since version 1.",
+      path, OAR_ABI_VERSION);
   user_check(init != nullptr, ErrorKind::InvalidArgument,
-             "{} is not a device plug-in: it does not export {}.", path, OAR_PLUGIN_INIT);
-  oar_device_api api{};
-  const int32_t status = init(&kHost, &api);
-  user_check(status == 0, ErrorKind::Runtime, "the plug-in {} refused to start (status {}).", path,
-             status);
-  return add(api);
+             "{} is not a device plug-in: it does not export {}.", path, OAR_DEVICE_INIT);
+  const char* why = nullptr;
+  const oar_device_api* api = init(&kHost, &why);
+  user_check(api != nullptr, ErrorKind::Runtime, "the plug-in {} refused to start: {}.", path,
+             why ? why : "it gave no reason");
+  return add(*api);
 }
 
 const DeviceType& type(uint8_t id) {
-  Registry& r = registry();
-  std::lock_guard lock(r.mutex);
-  internal_check(id < r.types.size(), "device type {} is not registered", id);
-  return *r.types[id];
-}
-
-const DeviceType* find(std::string_view name) {
-  Registry& r = registry();
-  std::lock_guard lock(r.mutex);
-  for (const auto& type : r.types)
-    if (name == type->name()) return type.get();
-  return nullptr;
+  const Registry& r = registry();
+  const DeviceType* found = id < kMostTypes ? r.types[id].load(std::memory_order_acquire) : nullptr;
+  internal_check(found != nullptr, "device type {} is not registered", id);
+  return *found;
 }
 
 std::vector<const DeviceType*> all() {
-  Registry& r = registry();
-  std::lock_guard lock(r.mutex);
-  std::vector<const DeviceType*> types;
-  for (const auto& type : r.types) types.push_back(type.get());
+  const Registry& r = registry();
+  std::vector<const DeviceType*> types(r.type_count.load(std::memory_order_acquire));
+  for (size_t i = 0; i < types.size(); ++i) types[i] = r.types[i].load(std::memory_order_acquire);
   return types;
+}
+
+const DeviceType* find(std::string_view name) {
+  for (const DeviceType* type : all())
+    if (name == type->name()) return type;
+  return nullptr;
 }
 
 uint32_t generation() { return registry().generation.load(std::memory_order_acquire); }
@@ -272,77 +281,7 @@ void set_current(Device device) {
 Scope::Scope(Device device) : outer_(t_scope) { t_scope = device.type << 8 | device.index; }
 Scope::~Scope() { t_scope = outer_; }
 
-void copy(const Device& to_device, void* to, const Device& from_device, const void* from,
-          size_t bytes, oar_stream* stream) {
-  if (bytes == 0) return;
-  if (to_device.is_cpu() && from_device.is_cpu()) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  const Device& there = to_device.is_cpu() ? from_device : to_device;
-  const oar_copy_kind kind = to_device.is_cpu()     ? OAR_DEVICE_TO_HOST
-                             : from_device.is_cpu() ? OAR_HOST_TO_DEVICE
-                                                    : OAR_DEVICE_TO_DEVICE;
-  const DeviceType& t = type(there.type);
-  check_status(t.api().copy(there.index, to, from, bytes, kind, stream), {});
-  if (to_device.is_cpu()) {  // the caller reads at once
-    check_status(t.api().stream_synchronize(there.index, stream), {});
-    check_asynchronous(there, stream);
-  }
-}
-
-void synchronize(Device device) {
-  const DeviceType& t = type(device.type);
-  oar_stream* stream = current_stream(device);
-  check_status(t.api().stream_synchronize(device.index, stream), {});
-  check_asynchronous(device, stream);
-}
-
-void check_asynchronous(Device device, oar_stream* stream) {
-  if (device.is_cpu()) return;
-  if (const char* text = type(device.type).api().stream_take_error(device.index, stream))
-    fail(ErrorKind::Runtime, "earlier work on {} failed: {}", to_string(device), text);
-}
+DeviceProperties properties(Device device) { return type(device.type).properties(device.index); }
 
 }  // namespace devices
-
-Stream::Stream(Device device) : device_(device) {
-  const oar_device_api& api = devices::type(device.type).api();
-  handle_ = std::shared_ptr<oar_stream>(api.stream_create(device.index), api.stream_destroy);
-}
-
-void Stream::synchronize() const {
-  check_status(devices::type(device_.type).api().stream_synchronize(device_.index, handle_.get()),
-               {});
-  devices::check_asynchronous(device_, handle_.get());
-}
-
-Event::Event(Device device) : device_(device) {
-  const oar_device_api& api = devices::type(device.type).api();
-  handle_ = std::shared_ptr<oar_event>(api.event_create(device.index), api.event_destroy);
-}
-
-void Event::record(const Stream& stream) {
-  check_status(devices::type(device_.type).api().event_record(handle_.get(), stream.handle()), {});
-}
-
-bool Event::reached() const {
-  return devices::type(device_.type).api().event_query(handle_.get()) == 1;
-}
-
-void Event::wait(const Stream& stream) const {
-  check_status(devices::type(device_.type).api().event_wait(handle_.get(), stream.handle()), {});
-}
-
-oar_stream* current_stream(Device device) {
-  for (auto it = t_streams.rbegin(); it != t_streams.rend(); ++it)
-    if (it->first == device) return it->second;
-  return nullptr;
-}
-
-StreamScope::StreamScope(const Stream& stream) {
-  t_streams.emplace_back(stream.device(), stream.handle());
-}
-StreamScope::~StreamScope() { t_streams.pop_back(); }
-
 }  // namespace oar

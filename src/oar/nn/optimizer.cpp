@@ -4,6 +4,7 @@
 
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
+#include "oar/ops/families/transfer.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/optimizer_adam.h"
@@ -85,7 +86,7 @@ AdamW::AdamW(std::vector<Tensor> parameters, AdamWOptions options)
       options_(options),
       moments1_(make_state()),
       moments2_(make_state()),
-      steps_(Tensor::scalar(0.0, DType::Float32)) {}
+      steps_(to_device(Tensor::scalar(0.0, DType::Float32), this->parameters()[0].device())) {}
 
 void AdamW::update(const std::vector<size_t>& which, TensorList parameters, TensorList grads) {
   adamw_(parameters, grads, pick(moments1_, which), pick(moments2_, which), rate(), steps_,

@@ -30,7 +30,8 @@ std::shared_ptr<const Instance> Instance::make(Program program) {
 Instance::Instance(Program program, Lowered lowered)
     : program_(std::move(program)),
       lowered_(std::move(lowered)),
-      schedule_(Schedule::of(lowered_, num_threads())) {
+      // Another device has threads of its own.
+      schedule_(Schedule::of(lowered_, lowered_.device.is_cpu() ? num_threads() : 1)) {
   share_buffers();
   plan();
 }
@@ -125,7 +126,9 @@ void Instance::plan() {
     if (root.kind == Root::State && !writes_state(root.index))
       lasting_.push_back(program_.states[static_cast<size_t>(root.index)].tensor);
   }
-  memory_ = plan_memory(buffers, [this](int32_t a, int32_t b) { return schedule_.at_once(a, b); });
+  const int64_t alignment = devices::properties(lowered_.device).alignment;
+  memory_ = plan_memory(
+      buffers, [this](int32_t a, int32_t b) { return schedule_.at_once(a, b); }, alignment);
   arena_offsets_.assign(lives.size(), 0);
   for (size_t i = 0; i < roots.size(); ++i) arena_offsets_[roots[i]] = memory_.offsets[i];
   plan_turns(lives);
@@ -173,15 +176,16 @@ void Instance::plan_turns(const std::vector<Lifetime>& lives) {
 }
 
 std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
-  auto set = std::make_unique<WorkingSet>();
+  auto set = std::make_unique<WorkingSet>(Stream::current(lowered_.device));
   set->arena =
-      Storage::allocate(static_cast<size_t>(std::max<int64_t>(memory_.bytes, 1)), Device{});
+      Storage::allocate(static_cast<size_t>(std::max<int64_t>(memory_.bytes, 1)), lowered_.device);
   auto* const arena = static_cast<char*>(set->arena->data());
   for (const Place& p : lowered_.places) {
     const auto root = static_cast<size_t>(p.root);
-    set->tensors.push_back(Tensor::view_of(set->arena, p.layout.dims(), p.layout.strides(),
-                                           arena + arena_offsets_[root] + p.offset,
-                                           p.layout.dtype()));
+    const bool is_guest = p.layout.device() != lowered_.device;
+    set->tensors.push_back(Tensor::view_of(
+        is_guest ? p.layout->storage : set->arena, p.layout.dims(), p.layout.strides(),
+        arena + arena_offsets_[root] + p.offset, p.layout.dtype()));
   }
   for (size_t r = 0; r < lowered_.roots.size(); ++r)
     if (lowered_.roots[r].kind == Root::Constant)
@@ -210,7 +214,10 @@ std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
     made.call.outputs = made.outputs.data();
     made.call.output_count = static_cast<int32_t>(made.outputs.size());
     made.call.api = &host_api();
-    made.call.host = &made.memory;
+    made.call.stream = set->stream.handle();
+    made.call.device_index = lowered_.device.index;
+    made.call.context = launch.kernel ? launch.kernel->context : nullptr;
+    made.call.plan = launch.plan.get();
     for (size_t k = 0; k < launch.operands.size() && k < 64; ++k)
       if (launch.operands[k].kind == Operand::One && is_lasting(launch.operands[k].ids[0]))
         made.lasting |= uint64_t{1} << k;
@@ -219,6 +226,12 @@ std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
   for (const Fork& fork : schedule_.forks()) lanes = std::max(lanes, fork.lanes.size());
   set->failures.resize(lanes);
   return set;
+}
+
+bool Instance::is_for(TensorList inputs) const {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].device() != program_.type_of(program_.inputs[i]).device) return false;
+  return true;
 }
 
 bool Instance::is_lasting(int32_t place) const {

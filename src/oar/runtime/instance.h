@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "oar/base/fork_mutex.h"
+#include "oar/device/stream.h"
 #include "oar/runtime/lower.h"
 #include "oar/runtime/memory_plan.h"
 #include "oar/runtime/schedule.h"
@@ -31,6 +32,9 @@ class Instance {
   // … with the results in memory that is there: contiguous, and nothing that the run reads.
   void run_into(TensorList inputs, TensorList outputs) const;
 
+  // Whether inputs on these devices are what it was made for.
+  bool is_for(TensorList inputs) const;
+  Device device() const { return lowered_.device; }
   size_t launches() const { return lowered_.launches.size(); }
   const Schedule& schedule() const { return schedule_; }
   int64_t arena_bytes() const { return memory_.bytes; }
@@ -71,7 +75,8 @@ class Instance {
   size_t first_write_ =
       0;  // the launch that writes a state first: from there on a run goes to its end
   std::vector<Tensor> lasting_;  // constants and states that launches read and no run writes
-  // Working sets that no run is using: each thread that runs at the same time has one of its own.
+  // Working sets that no run is using: each thread that runs at the same time has one of its own, and so has each stream,
+  // whose work on the arena may not be done when a run returns.
   mutable ForkMutex mutex_;
   mutable std::vector<std::unique_ptr<WorkingSet>> idle_;
 };

@@ -1,6 +1,5 @@
 // Runs of an instance.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "oar/base/interrupt.h"
@@ -17,10 +16,15 @@ namespace oar {
 class Instance::Borrowed {
  public:
   explicit Borrowed(const Instance& instance) : instance_(instance) {
+    const oar_stream* const stream = current_stream(instance.device());
     const std::lock_guard lock(instance.mutex_);
-    if (instance.idle_.empty()) return;
-    set_ = std::move(instance.idle_.back());
-    instance.idle_.pop_back();
+    std::vector<std::unique_ptr<WorkingSet>>& idle = instance.idle_;
+    for (size_t i = idle.size(); i-- > 0;) {
+      if (idle[i]->stream.handle() != stream) continue;
+      set_ = std::move(idle[i]);
+      idle.erase(idle.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
   }
   ~Borrowed() {
     if (!set_) return;
@@ -128,8 +132,9 @@ void Instance::run_into(TensorList inputs, TensorList outputs) const {
   for (size_t i = 0; i < made.size(); ++i) {
     if (made[i]->data == outputs[i]->data || made[i]->numel == 0) continue;
     const Tensor row_major = made[i].is_contiguous() ? made[i] : assign(made[i]);
-    std::memcpy(outputs[i]->data, row_major->data,
-                static_cast<size_t>(byte_count(row_major->numel, row_major.dtype())));
+    devices::copy(outputs[i].device(), outputs[i]->data, row_major.device(), row_major->data,
+                  static_cast<size_t>(byte_count(row_major->numel, row_major.dtype())),
+                  current_stream(lowered_.device));
   }
 }
 
@@ -137,7 +142,7 @@ void Instance::run_into(TensorList inputs, TensorList outputs) const {
 StoragePtr Instance::memory_for(const Root& root, TensorList into) const {
   const auto k = static_cast<size_t>(root.index);
   if (!into.empty() && fills_root(lowered_, lowered_.outputs[k])) return into[k]->storage;
-  return Storage::allocate(static_cast<size_t>(root.bytes), Device{});
+  return Storage::allocate(static_cast<size_t>(root.bytes), lowered_.device);
 }
 
 inline void Instance::launch(size_t index, WorkingSet& set) const {
@@ -205,6 +210,7 @@ class Instance::Held {
       instance_.bind(set_, begin_->root, made_[r]->data());
     }
   }
+  // The device keeps memory until the work that is queued on it is done.
   void end_until(size_t launch) {
     for (; end_ != instance_.ends_.end() && std::cmp_less_equal(end_->launch, launch); ++end_) {
       const Root& root = instance_.lowered_.roots[static_cast<size_t>(end_->root)];

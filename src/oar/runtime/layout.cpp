@@ -1,47 +1,63 @@
 #include "oar/runtime/layout.h"
 
-#include "oar/device/device.h"
-
 namespace oar {
 namespace {
 
 // Nobody reads through it: kernels are only asked whether they would take a call.
-void* const kSomewhere = reinterpret_cast<void*>(uintptr_t{64});
+void* const kSomewhere = reinterpret_cast<void*>(uintptr_t{1} << 12);
 
-const StoragePtr& nowhere() {
-  static const StoragePtr storage = Storage::adopt(kSomewhere, 0, Device{}, nullptr, nullptr);
-  return storage;
+StoragePtr nowhere(Device device) {
+  static const StoragePtr on_cpu = Storage::adopt(kSomewhere, 0, Device{}, nullptr, nullptr);
+  return device.is_cpu() ? on_cpu : Storage::adopt(kSomewhere, 0, device, nullptr, nullptr);
 }
+
+class Question {
+ public:
+  Question(Args args, TensorList results, Device device) {
+    for (const Tensor& t : results) outputs_.push_back(t.impl());
+    call.inputs = args.data();
+    call.input_count = static_cast<int32_t>(args.size());
+    call.outputs = outputs_.data();
+    call.output_count = static_cast<int32_t>(outputs_.size());
+    call.api = &host_api();
+    call.device_index = device.index;
+  }
+  KernelCall call{};
+
+ private:
+  SmallVector<oar_tensor*, 4> outputs_;
+};
 
 }  // namespace
 
-bool can_be_laid_out(const ValueType& type) {
-  return type.device.is_cpu() && type.shape.is_known();
-}
+bool can_be_laid_out(const ValueType& type) { return type.shape.is_known(); }
 
 Tensor layout_of(const ValueType& type) {
   const SmallVector<int64_t, 6> strides = contiguous_strides(type.shape);
-  return Tensor::view_of(nowhere(), type.shape, {strides.data(), strides.size()}, kSomewhere,
-                         type.dtype);
+  return Tensor::view_of(nowhere(type.device), type.shape, {strides.data(), strides.size()},
+                         kSomewhere, type.dtype);
 }
 
-Tensor layout_of(const ViewSpec& spec, DType dtype) {
-  return Tensor::view_of(nowhere(), spec.shape, {spec.strides.data(), spec.strides.size()},
-                         kSomewhere, dtype);
+Tensor layout_of(const ViewSpec& spec, const Tensor& base) {
+  return Tensor::view_of(nowhere(base.device()), spec.shape,
+                         {spec.strides.data(), spec.strides.size()}, kSomewhere, base.dtype());
 }
 
-const oar_kernel* kernel_for(const Op& op, Args args, TensorList results) {
-  SmallVector<oar_tensor*, 4> raw;
-  for (const Tensor& t : results) raw.push_back(t.impl());
-  KernelCall question{};
-  question.inputs = args.data();
-  question.input_count = static_cast<int32_t>(args.size());
-  question.outputs = raw.data();
-  question.output_count = static_cast<int32_t>(raw.size());
-  question.api = &host_api();
-  for (const oar_kernel* kernel : op.kernels(Device{}.type))
-    if (!kernel->accepts || !kernel->accepts(&question)) return kernel;
+const oar_kernel* kernel_for(const Op& op, Args args, TensorList results, Device device) {
+  Question question(args, results, device);
+  for (const oar_kernel* kernel : op.kernels(device.type)) {
+    question.call.context = kernel->context;
+    if (!kernel->accepts || !kernel->accepts(&question.call)) return kernel;
+  }
   return nullptr;
+}
+
+std::shared_ptr<oar_plan> plan_for(const oar_kernel& kernel, Args args, TensorList results,
+                                   Device device) {
+  if (!kernel.prepare) return nullptr;
+  Question question(args, results, device);
+  question.call.context = kernel.context;
+  return prepare_plan(kernel, question.call);
 }
 
 }  // namespace oar

@@ -1,20 +1,24 @@
 // How the values of a program at known sizes will lie in memory, before there is any.
 #pragma once
 
+#include "oar/device/device.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/view.h"
 
 namespace oar {
 
-// May the value be laid out ahead of a run? Not where its size depends on data, or on another device than the CPU.
+// May the value be laid out ahead of a run? Not where its size depends on data.
 bool can_be_laid_out(const ValueType& type);
 
 // A tensor with the type's shape in row-major order. Its data pointer is not to be used.
 Tensor layout_of(const ValueType& type);
 // … that shows another one's elements as the spec says.
-Tensor layout_of(const ViewSpec& spec, DType dtype);
+Tensor layout_of(const ViewSpec& spec, const Tensor& base);
 
 // The kernel that takes a call on tensors laid out like these; none if there is none.
-const oar_kernel* kernel_for(const Op& op, Args args, TensorList results);
+const oar_kernel* kernel_for(const Op& op, Args args, TensorList results, Device device);
+// What that kernel prepares for such calls; null if nothing.
+std::shared_ptr<oar_plan> plan_for(const oar_kernel& kernel, Args args, TensorList results,
+                                   Device device);
 
 }  // namespace oar

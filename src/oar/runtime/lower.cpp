@@ -5,7 +5,9 @@
 #include "oar/ir/region.h"
 #include "oar/ops/core/run.h"
 #include "oar/ops/core/work.h"
+#include "oar/runtime/cluster.h"
 #include "oar/runtime/layout.h"
+#include "oar/runtime/program_device.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar {
@@ -42,7 +44,8 @@ bool may_fail(const Op& op) {
 
 class Lowering {
  public:
-  explicit Lowering(const Program& program) : program_(with_updates_last(program)) {}
+  explicit Lowering(const Program& program)
+      : program_(with_updates_last(program)), device_(device_of(program)) {}
   Lowered run();
 
  private:
@@ -60,6 +63,8 @@ class Lowering {
 
   void find_updates_in_place();
   void add_constants(Ids& ids);
+  void emit_all(Ids& ids);
+  bool emit_cluster(const Cluster& cluster, Ids& ids);
   void emit(const Instruction& instruction, Ids& ids);
   void emit_view(const Instruction& call, Ids& ids);
   void emit_update(const Instruction& call, Ids& ids);
@@ -73,7 +78,16 @@ class Lowering {
   void finish_states(const Ids& ids);
   bool lands_in_state(int32_t place, size_t state);
 
+  // A number of the CPU beside tensors of another device.
+  bool is_guest(const ValueType& type) const {
+    return type.device != device_ && type.device.is_cpu() && type.shape.rank() == 0;
+  }
+  void check_device(const ValueType& type, bool may_be_guest) const {
+    if (type.device != device_ && !(may_be_guest && is_guest(type))) throw NotLowerable{};
+  }
+
   const Program program_;
+  const Device device_;
   Lowered out_;
   std::vector<bool> in_place_;        // by value: a state that its update may overwrite
   std::vector<bool> goes_elsewhere_;  // by state: its old content is written to another one
@@ -98,6 +112,7 @@ Tensor checked_layout(const ValueType& type) {
 }
 
 int32_t Lowering::fresh(const ValueType& type) {
+  check_device(type, false);
   Tensor layout = checked_layout(type);
   const int32_t root = add_root(Root::Arena, -1, type);
   return add_place(root, 0, std::move(layout));
@@ -156,10 +171,11 @@ bool Lowering::launch(const Instruction& call, const Ids& ids,
   const Frame frame = arguments(call, ids);
   std::vector<Tensor> made;
   for (int32_t place : results) made.push_back(layout(place));
-  const oar_kernel* kernel = kernel_for(*call.op, frame.args(), made);
+  const oar_kernel* kernel = kernel_for(*call.op, frame.args(), made, device_);
   if (!kernel) return false;
   append(call, kernel, ids, results);
   Launch& launch = out_.launches.back();
+  launch.plan = plan_for(*kernel, frame.args(), made, device_);
   launch.time = guessed_time(*call.op, frame.args(), made);
   launch.sums_by_threads =
       std::string_view(kernel->name) == "cpu:onednn" && sums_by_threads(*call.op, frame.args());
@@ -187,7 +203,7 @@ int32_t Lowering::copy(int32_t place) {
   call.operands.push_back({Operand::One, {0}});
   call.attributes.push(Value());
   const Tensor& like = layout(place);
-  const int32_t result = fresh({like.dtype(), like.shape(), Device{}});
+  const int32_t result = fresh({like.dtype(), like.shape(), device_});
   if (!launch(call, {place}, {result})) throw NotLowerable{};
   return result;
 }
@@ -204,9 +220,10 @@ void Lowering::emit_view(const Instruction& call, Ids& ids) {
     if (!spec) throw NotLowerable{};
   }
   const Place place = out_.places[static_cast<size_t>(shown)];
-  const DType dtype = place.layout.dtype();
-  ids[static_cast<size_t>(call.results[0])] = add_place(
-      place.root, place.offset + byte_offset(spec->offset, dtype), layout_of(*spec, dtype));
+  check_device(program_.type_of(call.results[0]), true);
+  ids[static_cast<size_t>(call.results[0])] =
+      add_place(place.root, place.offset + byte_offset(spec->offset, place.layout.dtype()),
+                layout_of(*spec, place.layout));
 }
 
 // The kernel writes its operands: those that somebody still needs are copied first.
@@ -219,15 +236,8 @@ void Lowering::emit_update(const Instruction& call, Ids& ids) {
     if (!in_place_[static_cast<size_t>(id)]) place = copy(place);
     ids[static_cast<size_t>(call.results[result++])] = place;
   });
-  // What the schema calls results are the first of the written parameters again.
   std::vector<int32_t> results;
-  for (const Result& r : call.op->schema().results)
-    for (size_t i = 0; i < call.operands.size(); ++i) {
-      const Parameter& p = call.op->schema().parameters[i];
-      if (!p.written || p.alias != r.alias) continue;
-      for (ValueId id : call.operands[i].ids)
-        if (id != kNoValue) results.push_back(with_copies[static_cast<size_t>(id)]);
-    }
+  for (ValueId id : written_results(call)) results.push_back(with_copies[static_cast<size_t>(id)]);
   if (!launch(written, with_copies, results)) throw NotLowerable{};
 }
 
@@ -245,11 +255,51 @@ void Lowering::emit(const Instruction& instruction, Ids& ids) {
     ids[static_cast<size_t>(instruction.results[i])] = results[i];
 }
 
+// False where the device declines.
+bool Lowering::emit_cluster(const Cluster& cluster, Ids& ids) {
+  std::vector<Tensor> inputs, outputs;
+  for (ValueId id : cluster.inputs) inputs.push_back(layout(ids[static_cast<size_t>(id)]));
+  for (ValueId id : cluster.outputs) outputs.push_back(checked_layout(program_.type_of(id)));
+  std::shared_ptr<const oar_kernel> kernel = compiled(program_, cluster, inputs, outputs, device_);
+  if (!kernel) return false;
+  Instruction call;
+  call.op = &cluster_op();
+  call.operands.push_back({Operand::List, {cluster.inputs.begin(), cluster.inputs.end()}});
+  call.attributes.push(Value());
+  call.location = program_.body.instructions[cluster.begin].location;
+  std::vector<int32_t> results;
+  for (ValueId id : cluster.outputs) {
+    results.push_back(fresh(program_.type_of(id)));
+    ids[static_cast<size_t>(id)] = results.back();
+  }
+  append(call, kernel.get(), ids, results);
+  out_.launches.back().compiled = std::move(kernel);
+  return true;
+}
+
+void Lowering::emit_all(Ids& ids) {
+  const std::vector<Cluster> clusters = clusters_of(program_, device_);
+  const std::vector<Instruction>& calls = program_.body.instructions;
+  auto next = clusters.begin();
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (next != clusters.end() && next->begin == i) {
+      const Cluster& cluster = *next++;
+      if (emit_cluster(cluster, ids)) {
+        i = cluster.end - 1;
+        continue;
+      }
+    }
+    emit(calls[i], ids);
+  }
+}
+
 void Lowering::add_constants(Ids& ids) {
   for (const Constant& c : program_.constants) {
-    if (!c.tensor.is_dense() || !c.tensor.device().is_cpu()) throw NotLowerable{};
-    const int32_t root = add_root(Root::Constant, static_cast<int64_t>(out_.constants.size()),
-                                  {c.tensor.dtype(), c.tensor.shape(), Device{}});
+    const ValueType type{c.tensor.dtype(), c.tensor.shape(), c.tensor.device()};
+    if (!c.tensor.is_dense()) throw NotLowerable{};
+    check_device(type, true);
+    const int32_t root =
+        add_root(Root::Constant, static_cast<int64_t>(out_.constants.size()), type);
     out_.constants.push_back(c.tensor);
     ids[static_cast<size_t>(c.value)] = add_place(root, 0, Tensor(c.tensor->alias()));
   }
@@ -262,6 +312,7 @@ void Lowering::finish_outputs(const Ids& ids) {
   for (size_t k = 0; k < program_.outputs.size(); ++k) {
     int32_t place = ids[static_cast<size_t>(program_.outputs[k])];
     const Root& root = root_of(place);
+    if (root.kind == Root::Constant) check_device(program_.type_of(program_.outputs[k]), false);
     const bool writes = root.kind == Root::State &&
                         program_.states[static_cast<size_t>(root.index)].written != kNoValue;
     if (root.kind == Root::Constant || writes) place = copy(place);
@@ -334,9 +385,11 @@ void Lowering::finish_states(const Ids& ids) {
 }
 
 Lowered Lowering::run() {
+  out_.device = device_;
   Ids ids(program_.values.size(), -1);
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     const ValueType& type = program_.type_of(program_.inputs[i]);
+    check_device(type, true);
     Tensor layout = checked_layout(type);
     const int32_t root = add_root(Root::Input, static_cast<int64_t>(i), type);
     ids[static_cast<size_t>(program_.inputs[i])] = add_place(root, 0, std::move(layout));
@@ -345,13 +398,14 @@ Lowered Lowering::run() {
     const State& s = program_.states[i];
     if (!s.tensor.is_dense() || !s.tensor.is_contiguous()) throw NotLowerable{};
     const ValueType& type = program_.type_of(s.value);
+    check_device(type, s.written == kNoValue || s.written == s.value);
     Tensor layout = checked_layout(type);
     const int32_t root = add_root(Root::State, static_cast<int64_t>(i), type);
     ids[static_cast<size_t>(s.value)] = add_place(root, 0, std::move(layout));
   }
   find_updates_in_place();
   add_constants(ids);
-  for (const Instruction& instruction : program_.body.instructions) emit(instruction, ids);
+  emit_all(ids);
   finish_outputs(ids);
   finish_states(ids);
   return std::move(out_);
@@ -359,40 +413,12 @@ Lowered Lowering::run() {
 
 }  // namespace
 
-void check_types(const Program& program, const Instruction& call) {
-  const Frame frame = with_operands(call.attributes.clone(), call, [&](size_t, ValueId id) {
-    const ValueType& type = program.type_of(id);
-    return Tensor::meta(type.shape, type.dtype, type.device);
-  });
-  const LayersOff off(kDispatchMask);
-  const Metas metas = infer_types(*call.op, frame.args());
-  if (is_update(*call.op)) return;  // their results are the operands
-  internal_check(metas.size() == call.results.size(), "{} results, not {}", metas.size(),
-                 call.results.size());
-  for (size_t i = 0; i < metas.size(); ++i) {
-    const ValueType& type = program.type_of(call.results[i]);
-    user_check(metas[i].dtype == type.dtype && metas[i].shape == type.shape,
-               ErrorKind::InvalidArgument,
-               "{} is {} at these sizes, but {} by the program {}.\nhint: Capture the function for "
-               "these sizes too.",
-               program.label(call.results[i]), ValueType{metas[i].dtype, metas[i].shape, {}}.str(),
-               type.str(), program.name);
-  }
-}
-
 std::optional<Lowered> lower(const Program& program) {
   try {
     return Lowering(program).run();
   } catch (const NotLowerable&) {
     return std::nullopt;
   }
-}
-
-bool fills_root(const Lowered& l, int32_t place) {
-  const Place& p = l.places[static_cast<size_t>(place)];
-  return p.offset == 0 && p.layout.is_contiguous() &&
-         l.roots[static_cast<size_t>(p.root)].bytes ==
-             byte_count(p.layout->numel, p.layout.dtype());
 }
 
 }  // namespace oar

@@ -26,7 +26,10 @@ struct Place {
 struct Launch {
   const Op* op = nullptr;
   const oar_kernel* kernel = nullptr;  // none: a call of the op, whose results are copied
-  std::vector<Operand> operands;       // ids are places
+  std::shared_ptr<oar_plan> plan;      // what the kernel prepared, for all runs
+  std::shared_ptr<const oar_kernel>
+      compiled;                   // the kernel, where it is the program's own: a cluster
+  std::vector<Operand> operands;  // ids are places
   Frame attributes;
   std::vector<int32_t> results;  // places
   std::string location;
@@ -36,6 +39,7 @@ struct Launch {
 };
 
 struct Lowered {
+  Device device;
   std::vector<Root> roots;
   std::vector<Place> places;
   std::vector<Launch> launches;
@@ -43,6 +47,10 @@ struct Lowered {
   std::vector<int32_t> outputs;   // places
   std::vector<int32_t> written;   // states that launches write
 };
+
+// The operands that an update's kernel gets as its outputs: what the schema calls results are the first of the written
+// parameters again.
+std::vector<ValueId> written_results(const Instruction& update);
 
 // Whether the place is all of its root.
 bool fills_root(const Lowered& lowered, int32_t place);
@@ -52,8 +60,8 @@ bool fills_root(const Lowered& lowered, int32_t place);
 void check_types(const Program& program, const Instruction& call);
 
 // Calls that no kernel takes are calls of the op's function; the compiler's pass `expand` leaves none that could be taken apart.
-// None where the program cannot be laid out ahead of its runs: a size depends on data, or a device is
-// not the CPU. A launch that writes a state stands behind every launch that may fail.
+// None where the program cannot be laid out ahead of its runs: a size depends on data, or its values are on several
+// devices (numbers of the CPU, as inputs, constants and states that are only read, go along). A launch that writes a state stands behind every launch that may fail.
 std::optional<Lowered> lower(const Program& program);
 
 }  // namespace oar

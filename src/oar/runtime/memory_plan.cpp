@@ -8,10 +8,6 @@
 namespace oar {
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
-int64_t aligned(int64_t bytes) { return Count(bytes).aligned(kAlignment).value(); }
-
 bool meet(const Lifetime& a, const Lifetime& b, AtOnce at_once) {
   if (a.last < b.first) return at_once(a.last, b.first);
   if (b.last < a.first) return at_once(b.last, a.first);
@@ -20,7 +16,8 @@ bool meet(const Lifetime& a, const Lifetime& b, AtOnce at_once) {
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once) {
+MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once, int64_t alignment) {
+  const auto aligned = [&](int64_t bytes) { return Count(bytes).aligned(alignment).value(); };
   MemoryPlan plan;
   plan.offsets.assign(buffers.size(), 0);
   std::vector<size_t> by_size(buffers.size());

@@ -23,7 +23,7 @@ struct MemoryPlan {
 // Buffers that live at the same time do not overlap. Large ones are placed first, each at the lowest
 // place that is free during its life. at_once(a, b): may the step b run while a still does, although it comes later?
 using AtOnce = FunctionRef<bool(int32_t, int32_t)>;
-MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once);
+MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once, int64_t alignment = 64);
 inline MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
   return plan_memory(buffers, [](int32_t, int32_t) { return false; });
 }

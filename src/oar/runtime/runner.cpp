@@ -8,6 +8,7 @@
 #include "oar/ops/core/profile.h"
 #include "oar/ops/core/program_args.h"
 #include "oar/ops/gen/copy.h"
+#include "oar/runtime/program_device.h"
 #include "oar/tensor/hooks.h"
 
 namespace oar {
@@ -129,7 +130,10 @@ class Runner::Run {
 };
 
 Runner::Runner(Program program, Prepare prepare)
-    : program_(std::move(program)), prepare_(prepare), binder_(program_) {
+    : program_(std::move(program)),
+      prepare_(prepare),
+      binder_(program_),
+      device_(oar::device_of(program_)) {
   const std::vector<Instruction>& instructions = program_.body.instructions;
   last_uses_.resize(instructions.size());
   std::vector<bool> needed(program_.values.size(), false);
@@ -155,15 +159,18 @@ std::vector<Tensor> Runner::run_on(std::vector<Tensor> inputs) const {
   for (const State& s : program_.states) note_read(s.tensor);
   SymbolValues sizes = binder_.bind(program_, inputs);
   check_states();
-  const std::shared_ptr<const Instance> ready = instance_for(sizes);
+  const std::optional<Device> device = device_of_run(inputs);
+  const std::shared_ptr<const Instance> ready = instance_for(sizes, inputs, device);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
   if (ready) return ready->run(std::move(inputs));
+  const devices::Scope scope(device.value_or(device_));
   return Run(*this, std::move(inputs), std::move(sizes)).execute();
 }
 
 std::vector<Tensor> Runner::interpret(TensorList inputs) const {
   SymbolValues sizes = binder_.bind(program_, inputs);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
+  const devices::Scope scope(device_of_run(inputs).value_or(device_));
   return Run(*this, {inputs.begin(), inputs.end()}, std::move(sizes)).execute();
 }
 
@@ -192,23 +199,45 @@ void Runner::check_states() const {
 
 std::shared_ptr<const Instance> Runner::instance(TensorList inputs) const {
   SymbolValues sizes = binder_.bind(program_, inputs);
-  return instance_for(sizes);
+  return instance_for(sizes, inputs, device_of_run(inputs));
 }
 
 std::shared_ptr<const Instance> Runner::instance_at_known_sizes() const {
   SymbolValues none;
-  return instance_for(none);
+  std::vector<Tensor> typed;
+  for (ValueId id : program_.inputs) {
+    const ValueType& type = program_.type_of(id);
+    typed.push_back(Tensor::meta(type.shape, type.dtype, type.device));
+  }
+  return instance_for(none, typed, device_of_run(typed));
 }
 
-std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes) const {
-  if (watches_ops()) return nullptr;
+std::optional<Device> Runner::device_of_run(TensorList inputs) const {
+  DeviceOfTensors found;
+  for (const Tensor& t : inputs) found.add(t);
+  for (const State& s : program_.states) found.add(s.tensor);
+  return found.is_one() ? std::optional(found.get(device_)) : std::nullopt;
+}
+
+// What an instance is made for.
+std::vector<int64_t> Runner::key_of(SymbolValues& sizes, TensorList inputs, Device device) const {
   std::vector<int64_t> key{kernel_flags()};
-  for (Dim symbol : program_.symbols) {
+  for (Dim symbol : program_.symbols) key.push_back(sizes.evaluate(symbol).value());
+  if (device.is_cpu()) return key;
+  key.push_back(device.type << 8 | device.index);
+  for (const Tensor& t : inputs) key.push_back(t.device().type);  // or a number of the CPU
+  for (const State& s : program_.states) key.push_back(s.tensor.device().type);
+  return key;
+}
+
+std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes, TensorList inputs,
+                                                     std::optional<Device> device) const {
+  if (!device || watches_ops()) return nullptr;
+  for (Dim symbol : program_.symbols)
     if (!sizes.covers(symbol)) return nullptr;  // only a run tells
-    key.push_back(sizes.evaluate(symbol).value());
-  }
   for (const State& s : program_.states)
     if (!s.tensor.is_contiguous()) return nullptr;
+  std::vector<int64_t> key = key_of(sizes, inputs, *device);
   const auto find = [&]() -> const Cached* {
     const auto found = std::find_if(instances_.begin(), instances_.end(),
                                     [&](const Cached& c) { return c.key == key; });
@@ -222,6 +251,7 @@ std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes) const 
   }
   // Made while runs at other sizes go on. Of two threads that make the same one, the first is heard.
   Program program = specialised(program_, [&](Dim d) { return sizes.evaluate(d); });
+  place_on(program, inputs, *device);
   if (prepare_) prepare_(program);
   std::shared_ptr<const Instance> made = Instance::make(std::move(program));
   std::shared_ptr<const Instance> dropped;  // destroyed after the lock is free

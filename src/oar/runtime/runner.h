@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "oar/base/fork_mutex.h"
@@ -36,7 +37,7 @@ class Runner {
   std::string misfit(TensorList inputs) const;
   // The instance that runs these inputs; none where they are interpreted.
   std::shared_ptr<const Instance> instance(TensorList inputs) const;
-  // … of a program without open sizes.
+  // … of a program without open sizes, on inputs that are where the program says.
   std::shared_ptr<const Instance> instance_at_known_sizes() const;
 
  private:
@@ -49,11 +50,15 @@ class Runner {
   static constexpr size_t kMostInstances = 16;
 
   void check_states() const;
-  std::shared_ptr<const Instance> instance_for(SymbolValues& sizes) const;
+  std::optional<Device> device_of_run(TensorList inputs) const;
+  std::vector<int64_t> key_of(SymbolValues& sizes, TensorList inputs, Device device) const;
+  std::shared_ptr<const Instance> instance_for(SymbolValues& sizes, TensorList inputs,
+                                               std::optional<Device> device) const;
 
   Program program_;
   Prepare prepare_;
   InputBinder binder_;
+  Device device_;                                // that the values are on, by their types
   std::vector<bool> symbolic_;                   // per instruction: attributes to evaluate
   std::vector<std::vector<ValueId>> last_uses_;  // per instruction: values that end there
   mutable ForkMutex mutex_;

@@ -1,12 +1,15 @@
 #pragma once
 
-#include "oar/device/launch.h"
+#include "oar/device/stream.h"
 #include "oar/runtime/instance.h"
 
 namespace oar {
 
 // What one run at a time uses: tensors on an arena, and the calls on them.
 struct Instance::WorkingSet {
+  explicit WorkingSet(Stream stream) : stream(std::move(stream)) {}
+
+  Stream stream;  // that its runs go to
   StoragePtr arena;
   std::vector<Tensor> tensors;  // by place
   struct Prepared {
@@ -15,14 +18,13 @@ struct Instance::WorkingSet {
     std::vector<oar_tensor*> outputs;
     KernelCall call{};
     uint64_t lasting = 0;  // inputs, by bit, that no run writes
-    LaunchMemory memory;
   };
   std::vector<Prepared> calls;  // by launch
 
   // Tells kernels which of the lasting inputs hold what they held in this set's run before.
   void mark_unchanged(bool same) {
     if (same == marked) return;
-    for (Prepared& p : calls) p.memory.unchanged = same ? p.lasting : 0;
+    for (Prepared& p : calls) p.call.unchanged = same ? p.lasting : 0;
     marked = same;
   }
   // By lane of the fork under way: the launch that failed, and how.

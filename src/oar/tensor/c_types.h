@@ -1,7 +1,8 @@
 /* The C types that cross the device interface: what a kernel sees of a tensor and of a call.
  *
  * `TensorImpl` and `Value` derive from these structs, so handing a call to a kernel, built in or in
- * a plug-in, translates nothing. Fields are only ever appended; OAR_ABI_VERSION counts changes. */
+ * a plug-in, translates nothing. Fields are only appended to oar_tensor; oar_value keeps its size, since
+ * calls hold arrays of it. */
 #ifndef OAR_TENSOR_C_TYPES_H_
 #define OAR_TENSOR_C_TYPES_H_
 
@@ -11,7 +12,7 @@
 extern "C" {
 #endif
 
-#define OAR_ABI_VERSION 1
+#define OAR_ABI_VERSION 2
 
 /* Element types. The numbers are part of the ABI. */
 enum oar_dtype {

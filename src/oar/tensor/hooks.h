@@ -19,6 +19,7 @@ struct QueueHooks {
   void (*before_read)(const Tensor& t);            // of content
   void (*before_launch)(const Op& op, Args args);  // of a kernel that is not queued
   void (*before_lend)();                           // of memory, see exposed.h
+  void (*before_wait)();  // for a stream, and before an event is put into one
 };
 // Null while no thread queues calls.
 extern std::atomic<const QueueHooks*> g_queue_hooks;

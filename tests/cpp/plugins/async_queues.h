@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +27,7 @@ constexpr int kDevices = 2;
 
 constexpr uint64_t kShift = uint64_t{1} << 62;
 constexpr uint64_t kCanary = 0x0a0b0c0d5eed1234;
-struct Header {
+struct alignas(128) Header {
   uint64_t bytes;
   uint64_t canary;
 };
@@ -38,9 +39,14 @@ char* real(const void* address) {
                             : reinterpret_cast<char*>(reinterpret_cast<uint64_t>(address) - kShift);
 }
 
-void* allocate(int32_t, size_t bytes) {
-  if (bytes > (size_t{1} << 40)) return nullptr;
-  auto* block = static_cast<char*>(std::malloc(sizeof(Header) + bytes + sizeof(kCanary)));
+// The size beyond which there is no memory.
+constexpr size_t kMemory = size_t{1} << 40;
+constexpr size_t kAlignment = 128;
+
+void* allocate_block(size_t bytes) {
+  if (bytes > kMemory) return nullptr;
+  const size_t all = (sizeof(Header) + bytes + sizeof(kCanary) + kAlignment - 1) / kAlignment;
+  auto* block = static_cast<char*>(std::aligned_alloc(kAlignment, all * kAlignment));
   if (block == nullptr) return nullptr;
   const Header header{bytes, kCanary};
   std::memcpy(block, &header, sizeof(header));
@@ -101,6 +107,13 @@ class Worker {
   }
 
  private:
+  // Now and then work is late, so that whoever does not wait for it is found out.
+  void dawdle() {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    if (random_ >> 60 == 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(random_ >> 32 & 0xff));
+  }
+
   void run() {
     for (;;) {
       Task task;
@@ -115,6 +128,7 @@ class Worker {
         std::unique_lock lock(g_pause_mutex);
         g_pause_changed.wait(lock, [] { return !g_paused; });
       }
+      dawdle();
       std::string error = task();
       task = nullptr;
       const std::lock_guard lock(mutex_);
@@ -130,6 +144,7 @@ class Worker {
   int pending_ = 0;
   bool stopping_ = false;
   std::string error_, taken_;
+  uint64_t random_ = reinterpret_cast<uintptr_t>(this);
   std::thread thread_;
 };
 
@@ -178,8 +193,23 @@ const char* stream_take_error(int32_t index, oar_stream* stream) {
   return worker(index, stream).take_error();
 }
 
+// Streams that the host named and that do not exist.
+std::atomic<int64_t> g_unknown_streams{0};
+
+void check_stream(oar_stream* stream) {
+  if (stream == nullptr) return;
+  const std::lock_guard lock(streams().mutex);
+  if (!streams().all.contains(reinterpret_cast<Worker*>(stream))) ++g_unknown_streams;
+}
+
+void* allocate(int32_t, size_t bytes, oar_stream* stream) {
+  check_stream(stream);
+  return allocate_block(bytes);
+}
+
 // Work that is queued may still use the block: it goes when every stream has come past this point.
-void release(int32_t, void* address, size_t bytes) {
+void release(int32_t, void* address, size_t bytes, oar_stream* stream) {
+  check_stream(stream);
   char* data = real(address);
   if (data == nullptr) return;
   const std::shared_ptr<void> last(
@@ -205,6 +235,39 @@ int32_t copy(int32_t index, void* to, const void* from, size_t bytes, oar_copy_k
     return std::string();
   });
   return OAR_OK;
+}
+
+std::atomic<int64_t> g_peer_copies{0};
+
+// Devices of this type read each other's memory; to others there is no way.
+int32_t copy_peer(int32_t to_index, void* to, const char* from_type, int32_t, const void* from,
+                  size_t bytes, oar_stream* stream) {
+  if (std::strcmp(from_type, "async") != 0) return OAR_UNSUPPORTED;
+  ++g_peer_copies;
+  worker(to_index, stream).push([=] {
+    std::memcpy(real(to), real(from), bytes);
+    return std::string();
+  });
+  return OAR_OK;
+}
+
+int32_t query(int32_t index, int32_t key, oar_value* value) {
+  static constexpr const char* kNames[kDevices] = {"the first queue", "the second queue"};
+  switch (key) {
+    case OAR_KEY_NAME:
+      *value = {OAR_TAG_STRING,
+                static_cast<int32_t>(std::strlen(kNames[index])),
+                {.string = kNames[index]}};
+      return OAR_OK;
+    case OAR_KEY_MEMORY_BYTES:
+      *value = {OAR_TAG_INT, 0, {.integer = int64_t{kMemory}}};
+      return OAR_OK;
+    case OAR_KEY_ALIGNMENT:
+      *value = {OAR_TAG_INT, 0, {.integer = int64_t{kAlignment}}};
+      return OAR_OK;
+    default:
+      return OAR_UNSUPPORTED;
+  }
 }
 
 // ---- Events.

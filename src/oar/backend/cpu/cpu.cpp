@@ -49,33 +49,37 @@ const std::vector<oar_kernel>& all_kernels() {
   return list;
 }
 
-int32_t done(int32_t, oar_stream*) { return OAR_OK; }
+int32_t query(int32_t, int32_t key, oar_value* value) {
+  constexpr std::string_view kName = "the host's processor";
+  if (key == OAR_KEY_NAME) {
+    *value = {OAR_TAG_STRING, static_cast<int32_t>(kName.size()), {.string = kName.data()}};
+    return OAR_OK;
+  }
+  if (key == OAR_KEY_HOST_READS || key == OAR_KEY_ASYNCHRONOUS) {
+    *value = {OAR_TAG_BOOL, 0, {.integer = key == OAR_KEY_HOST_READS ? 1 : 0}};
+    return OAR_OK;
+  }
+  return OAR_UNSUPPORTED;
+}
 
+// Work is finished when a call returns, so streams and events have their defaults.
 oar_device_api make_api() {
   oar_device_api api{};
+  api.struct_size = sizeof(api);
   api.abi_version = OAR_ABI_VERSION;
   api.type_name = "cpu";
-  api.device_count = [] { return int32_t{1}; };
-  api.describe = [](int32_t) { return "the host's processor"; };
-  api.allocate = [](int32_t, size_t bytes) { return cpu_allocator::allocate(bytes); };
-  api.free = [](int32_t, void* data, size_t bytes) { cpu_allocator::free(data, bytes); };
+  api.query = query;
+  api.allocate = [](int32_t, size_t bytes, oar_stream*) { return cpu_allocator::allocate(bytes); };
+  api.free = [](int32_t, void* data, size_t bytes, oar_stream*) {
+    cpu_allocator::free(data, bytes);
+  };
   api.copy = [](int32_t, void* to, const void* from, size_t bytes, oar_copy_kind, oar_stream*) {
     std::memcpy(to, from, bytes);
     return int32_t{OAR_OK};
   };
-  // Work is finished when a call returns, so streams and events need no state of their own.
-  api.stream_create = [](int32_t) -> oar_stream* { return nullptr; };
-  api.stream_destroy = [](oar_stream*) {};
-  api.stream_synchronize = done;
-  api.stream_take_error = [](int32_t, oar_stream*) -> const char* { return nullptr; };
-  api.event_create = [](int32_t) -> oar_event* { return nullptr; };
-  api.event_destroy = [](oar_event*) {};
-  api.event_record = [](oar_event*, oar_stream*) { return int32_t{OAR_OK}; };
-  api.event_query = [](oar_event*) { return int32_t{1}; };
-  api.event_wait = [](oar_event*, oar_stream*) { return int32_t{OAR_OK}; };
-  api.supports = nullptr;
   api.kernels = all_kernels().data();
   api.kernel_count = static_cast<int32_t>(all_kernels().size());
+  api.kernel_size = sizeof(oar_kernel);
   return api;
 }
 

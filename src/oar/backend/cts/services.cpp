@@ -1,9 +1,10 @@
 #include "oar/backend/cts/services.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
-#include "oar/device/device.h"
+#include "oar/device/stream.h"
 #include "oar/ops/families/transfer.h"
 
 namespace oar::cts {
@@ -97,6 +98,34 @@ void out_of_memory(Device device) {
   copies(device);  // and life goes on
 }
 
+void properties(Device device) {
+  const DeviceProperties p = devices::properties(device);
+  demand(!p.name.empty(), "the device has no name");
+  demand(p.memory_bytes >= 0 && p.free_bytes >= 0, "the sizes of its memory are negative");
+  demand(p.alignment > 0 && (p.alignment & (p.alignment - 1)) == 0,
+         "the alignment is not a power of 2");
+  for (int64_t count : {1, 3, 1000}) {
+    const Tensor there = to_device(host(count), device);
+    demand(reinterpret_cast<uintptr_t>(there->data) % static_cast<uintptr_t>(p.alignment) == 0,
+           "allocated memory is not aligned as the device says");
+  }
+}
+
+// From every device to this one, directly or by way of the host.
+void copies_from_others(Device device) {
+  for (const DeviceType* type : devices::all())
+    for (int i = 0; i < type->count(); ++i) {
+      const Device other{type->id(), static_cast<uint8_t>(i)};
+      for (int64_t round = 0; round < 5; ++round) {
+        Tensor there =
+            to_device(to_device(host(5000, round), other), device);  // the source goes at once
+        const Tensor more = to_device(host(5000, -1), other);
+        demand(to_device(there, Device{}).to_vector<int64_t>() == numbers(5000, round),
+               "what came from another device has changed");
+      }
+    }
+}
+
 void no_stale_error(Device device) {
   devices::synchronize(device);
   devices::check_asynchronous(device);
@@ -112,6 +141,8 @@ std::vector<Finding> check_services(Device device) {
       {"device: streams", streams},
       {"device: events", events},
       {"device: out of memory", out_of_memory},
+      {"device: properties", properties},
+      {"device: copies from others", copies_from_others},
       {"device: no stale error", no_stale_error},
   };
   std::vector<Finding> findings;

@@ -14,8 +14,12 @@ namespace {
 // ---- Memory. A device with memory of its own returns addresses that only it may follow; the host
 // does arithmetic on them (views), never reads them.
 
-void* allocate(int32_t /*index*/, size_t bytes) { return std::malloc(bytes == 0 ? 1 : bytes); }
-void release(int32_t /*index*/, void* data, size_t /*bytes*/) { std::free(data); }
+void* allocate(int32_t /*index*/, size_t bytes, oar_stream* /*stream*/) {
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+void release(int32_t /*index*/, void* data, size_t /*bytes*/, oar_stream* /*stream*/) {
+  std::free(data);
+}
 
 int32_t copy(int32_t /*index*/, void* to, const void* from, size_t bytes, oar_copy_kind /*kind*/,
              oar_stream* /*stream*/) {
@@ -23,17 +27,23 @@ int32_t copy(int32_t /*index*/, void* to, const void* from, size_t bytes, oar_co
   return OAR_OK;
 }
 
-// ---- Streams and events. Work is done when a call returns, so there is nothing to wait for.
+// ---- Streams and events. Work is done when a call returns: their functions are left out, which says so.
 
-oar_stream* stream_create(int32_t /*index*/) { return nullptr; }
-void stream_destroy(oar_stream* /*stream*/) {}
-int32_t stream_synchronize(int32_t /*index*/, oar_stream* /*stream*/) { return OAR_OK; }
-const char* stream_take_error(int32_t /*index*/, oar_stream* /*stream*/) { return nullptr; }
-oar_event* event_create(int32_t /*index*/) { return nullptr; }
-void event_destroy(oar_event* /*event*/) {}
-int32_t event_record(oar_event* /*event*/, oar_stream* /*stream*/) { return OAR_OK; }
-int32_t event_query(oar_event* /*event*/) { return 1; }
-int32_t event_wait(oar_event* /*event*/, oar_stream* /*stream*/) { return OAR_OK; }
+// ---- What the device is.
+
+int32_t query(int32_t /*index*/, int32_t key, oar_value* value) {
+  static constexpr char kName[] = "a device that computes nothing";
+  switch (key) {
+    case OAR_KEY_NAME:
+      *value = {OAR_TAG_STRING, sizeof(kName) - 1, {.string = kName}};
+      return OAR_OK;
+    case OAR_KEY_ASYNCHRONOUS:
+      *value = {OAR_TAG_BOOL, 0, {.integer = 0}};
+      return OAR_OK;
+    default:
+      return OAR_UNSUPPORTED;
+  }
+}
 
 // ---- Kernels.
 
@@ -81,25 +91,17 @@ void register_device() {
   static const std::array<oar_kernel, kVersions> list = kernels();
   static const bool once = [] {
     oar_device_api api{};
+    api.struct_size = sizeof(api);
     api.abi_version = OAR_ABI_VERSION;
     api.type_name = "null";
-    api.device_count = [] { return int32_t{1}; };
-    api.describe = [](int32_t) { return "a device that computes nothing"; };
+    api.query = query;
     api.allocate = allocate;
     api.free = release;
     api.copy = copy;
-    api.stream_create = stream_create;
-    api.stream_destroy = stream_destroy;
-    api.stream_synchronize = stream_synchronize;
-    api.stream_take_error = stream_take_error;
-    api.event_create = event_create;
-    api.event_destroy = event_destroy;
-    api.event_record = event_record;
-    api.event_query = event_query;
-    api.event_wait = event_wait;
     api.supports = supports;
     api.kernels = list.data();
     api.kernel_count = static_cast<int32_t>(list.size());
+    api.kernel_size = sizeof(oar_kernel);
     devices::add(api);
     return true;
   }();

@@ -121,7 +121,10 @@ Capture::Scope::~Scope() {
 }
 
 Tensor Capture::input(const InputSpec& spec) {
-  const ValueId id = add_value({spec.dtype, spec.shape, devices::current()});
+  const Device device = spec.device            ? *spec.device
+                        : spec.given.defined() ? spec.given.device()
+                                               : devices::current();
+  const ValueId id = add_value({spec.dtype, spec.shape, device});
   program_.values[static_cast<size_t>(id)].name = spec.name;
   program_.inputs.push_back(id);
   Tensor t = make_tensor(id);

@@ -33,6 +33,7 @@ struct InputSpec {
   // The tensor that the capture is made for, where there is one: a function that writes its memory from outside, while it
   // is an argument, is not captured.
   Tensor given = {};
+  std::optional<Device> device = {};  // none: that of `given`, or the current one
 };
 
 using CapturedFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;

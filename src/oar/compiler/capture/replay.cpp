@@ -122,8 +122,11 @@ Program differentiate(const Program& program, const std::vector<ValueId>& wanted
   };
   std::vector<InputSpec> specs;
   for (ValueId id : program.inputs)
-    specs.push_back({program.type_of(id).dtype, program.type_of(id).shape,
-                     program.label(id).substr(1), !is_wanted(id)});
+    specs.push_back({.dtype = program.type_of(id).dtype,
+                     .shape = program.type_of(id).shape,
+                     .name = program.label(id).substr(1),
+                     .stop_gradient = !is_wanted(id),
+                     .device = program.type_of(id).device});
   WithGradients scope;
   for (const State& s : program.states)
     if (is_wanted(s.value)) scope.ask(s.tensor);

@@ -6,15 +6,14 @@
 #include "oar/base/flags.h"
 #include "oar/base/string_util.h"
 #include "oar/runtime/layout.h"
+#include "oar/runtime/program_device.h"
 
 namespace oar {
 
-PassTarget PassTarget::of(const Program& program) {
-  return {program.values.empty() ? Device() : program.values[0].type.device};
-}
+PassTarget PassTarget::of(const Program& program) { return {device_of(program)}; }
 
 bool PassTarget::has_kernel(const Op& op, Args args, TensorList results) const {
-  return kernel_for(op, args, results) != nullptr;
+  return kernel_for(op, args, results, device) != nullptr;
 }
 
 // Our own convolutions have no such preference.

@@ -15,22 +15,25 @@ namespace oar {
 namespace {
 
 // The decomposition of a call, captured at its sizes. None where its function looks at values or draws random numbers by itself.
-std::optional<Program> parts_of(const Program& program, const Instruction& call) {
+std::optional<Program> parts_of(const Program& program, const Instruction& call, Device target) {
   if (!call.op->def().decompose || has_regions(call)) return std::nullopt;
   std::vector<InputSpec> specs;
   for_each_operand(call, [&](ValueId id) {
-    specs.push_back({program.type_of(id).dtype, program.type_of(id).shape});
+    const ValueType& type = program.type_of(id);
+    specs.push_back({.dtype = type.dtype, .shape = type.shape, .device = type.device});
   });
   const auto parts = [&](const std::vector<Tensor>& inputs) {
     size_t next = 0;
     const Frame frame = with_operands(call.attributes.clone(), call,
                                       [&](size_t, ValueId) { return inputs[next++]; });
     const Outputs made = call.op->def().decompose(frame.args());
-    return std::vector<Tensor>(made.begin(), made.end());
+    const Outputs results = is_update(*call.op) ? written_arguments(*call.op, frame.args()) : made;
+    return std::vector<Tensor>(results.begin(), results.end());
   };
   const generator::Places before;
   Program inner;
   try {
+    const devices::Scope scope(target);  // what it makes out of nothing
     inner = capture(parts, specs, call.op->name());
   } catch (const Error&) {
     return std::nullopt;  // the run will tell
@@ -102,7 +105,8 @@ bool Expansion::has_kernel(const Instruction& call) {
   check_types(program_, call);
   const Frame frame = arguments(call);
   std::vector<Tensor> results;
-  for (ValueId id : call.results) results.push_back(layouts_[static_cast<size_t>(id)]);
+  const std::vector<ValueId> outputs = is_update(*call.op) ? written_results(call) : call.results;
+  for (ValueId id : outputs) results.push_back(layouts_[static_cast<size_t>(id)]);
   return context_.target.has_kernel(*call.op, frame.args(), results);
 }
 
@@ -117,7 +121,7 @@ void Expansion::lay_out_view(const Instruction& call) {
   }
   if (spec)
     layouts_[static_cast<size_t>(call.results[0])] =
-        layout_of(*spec, program_.type_of(call.results[0]).dtype);
+        layout_of(*spec, layouts_[static_cast<size_t>(base)]);
 }
 
 void Expansion::add(Instruction call) {
@@ -125,9 +129,8 @@ void Expansion::add(Instruction call) {
     for (ValueId& id : operand.ids) id = resolved(id);
   const bool is_view = static_cast<bool>(call.op->def().view);
   if (is_view) lay_out_view(call);
-  if (!is_view && !is_update(*call.op) && !call.op->has(Trait::DataDependent) &&
-      !has_kernel(call)) {
-    const std::optional<Program> parts = parts_of(program_, call);
+  if (!is_view && !call.op->has(Trait::DataDependent) && !has_kernel(call)) {
+    const std::optional<Program> parts = parts_of(program_, call, context_.target.device);
     if (parts) return add_parts(call, *parts);
   }
   calls_.push_back(std::move(call));

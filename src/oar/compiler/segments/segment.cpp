@@ -50,7 +50,8 @@ void SegmentStorages::clear() {
 }
 
 void Segment::describe(const Tensor& t) {
-  words.push_back(t->dtype | t->ndim << 8 | int64_t{t.is_contiguous()} << 32);
+  words.push_back(t->dtype | t->ndim << 8 | int64_t{t.is_contiguous()} << 32 |
+                  int64_t{t->device_type} << 40 | int64_t{t->device_index} << 48);
   words.insert(words.end(), t->shape, t->shape + t->ndim);
   if (!t.is_contiguous()) words.insert(words.end(), t->strides, t->strides + t->ndim);
 }
@@ -104,7 +105,9 @@ int32_t Segment::place_of(const Tensor& t) {
 }
 
 void Segment::add(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
-                  SourceLine line) {
+                  Device on, SourceLine line) {
+  if (calls.empty() && !on.is_cpu()) stream = Stream::current(on);
+  device = on;
   SegmentCall& call = calls.emplace_back();
   call.op = &op;
   call.kernel = &kernel;
@@ -184,6 +187,7 @@ void Segment::clear() {
   written.clear();
   bytes = 0;
   random = false;
+  stream.reset();
   storages_.clear();
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "oar/base/host_language.h"
+#include "oar/device/stream.h"
 #include "oar/ops/core/launch_queue.h"
 
 namespace oar {
@@ -70,9 +72,15 @@ class Segment {
   std::vector<int32_t> written;  // places that were there before and are written
   size_t bytes = 0;              // of what it makes
   bool random = false;           // does it draw random numbers?
+  Device device;                 // of all its calls
+  std::optional<Stream> stream;  // … where they run; none: the CPU has one
 
-  void add(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
+  void add(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs, Device on,
            SourceLine line);
+  // Are its calls, if there are any, made on this device, in the stream that this thread uses now?
+  bool is_on(Device on) const {
+    return calls.empty() || (device == on && (!stream || stream->handle() == current_stream(on)));
+  }
   // Does a call read or make something in this memory?
   bool knows(const Storage* storage) const { return storages_.find(storage) != nullptr; }
   // Does a call make or write its content?

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <list>
 #include <mutex>
 #include <unordered_map>
@@ -80,7 +79,7 @@ class Building {
     view.attributes.push(Value(like.dims()));
     view.attributes.push(Value(like.strides()));
     view.attributes.push(Value(offset));
-    const ValueId made = program_.add_value({like.dtype(), like.shape(), Device{}});
+    const ValueId made = program_.add_value({like.dtype(), like.shape(), like.device()});
     view.results.push_back(made);
     program_.body.instructions.push_back(std::move(view));
     return made;
@@ -88,7 +87,7 @@ class Building {
 
   ValueId input(int32_t index, const Tensor& t) {
     const auto given = t.is_contiguous() ? std::pair(t, int64_t{0}) : hull_of(t);
-    const ValueId id = program_.add_value({t.dtype(), given.first.shape(), Device{}});
+    const ValueId id = program_.add_value({t.dtype(), given.first.shape(), t.device()});
     program_.inputs.push_back(id);
     parts_->inputs.push_back(index);
     return t.is_contiguous() ? id : strided(id, t, given.second);
@@ -139,7 +138,7 @@ class Building {
         operand.ids.push_back(id_of(v.as_tensor()));
     }
     for (const Tensor& t : call.outputs) {
-      const ValueId id = program_.add_value({t.dtype(), t.shape(), Device{}});
+      const ValueId id = program_.add_value({t.dtype(), t.shape(), t.device()});
       made.results.push_back(id);
       set_value(t, id);
     }
@@ -260,13 +259,14 @@ void SegmentProgram::run(const Segment& segment) const {
   // What was there before may be read by the run, and stays as it is if the run fails.
   for (int32_t i : segment.written) {
     const Tensor& t = segment.places[static_cast<size_t>(i)].tensor;
-    outputs.push_back(Tensor::empty(t.dims(), t.dtype()));
+    outputs.push_back(Tensor::empty(t.dims(), t.dtype(), t.device()));
   }
   parts_->instance->run_into(inputs, outputs);
   for (size_t k = 0; k < segment.written.size(); ++k) {
     const Tensor& t = segment.places[static_cast<size_t>(segment.written[k])].tensor;
     const Tensor& content = outputs[segment.wanted.size() + k];
-    if (t->numel > 0) std::memcpy(t->data, content->data, content->storage->bytes());
+    devices::copy(t.device(), t->data, content.device(), content->data, content->storage->bytes(),
+                  current_stream(t.device()));
   }
 }
 

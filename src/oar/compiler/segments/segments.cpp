@@ -130,8 +130,10 @@ void settle_here() {
   if (t_launch_queue) t_launch_queue->settle();
 }
 
-constexpr QueueHooks kHooks = {
-    .before_read = note_read_of, .before_launch = wait_for_others, .before_lend = settle_here};
+constexpr QueueHooks kHooks = {.before_read = note_read_of,
+                               .before_launch = wait_for_others,
+                               .before_lend = settle_here,
+                               .before_wait = settle_here};
 
 void Queues::note_count() {
   count_ = list_.size() + over_.size();
@@ -163,10 +165,9 @@ bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) con
   if (watches_ops() || profiled || op.has(Trait::DataDependent)) return false;
   bool plain = true;
   for (const Value& v : args) plain &= v.tag <= OAR_TAG_DTYPE;  // no functions
-  for (const Tensor& t : outputs) plain &= t.is_dense() && t.device().is_cpu();
+  for (const Tensor& t : outputs) plain &= t.is_dense();
   for_each_tensor(args, [&](const Tensor& t) {
-    plain = plain && t.is_dense() && t.device().is_cpu() &&
-            (segment_.knows(t->storage.get()) || !is_exposed(*t->storage));
+    plain = plain && t.is_dense() && (segment_.knows(t->storage.get()) || !is_exposed(*t->storage));
   });
   if (!plain || !writes(op)) return plain;
   // A write to all of a tensor is a new value. Other writes happen now, on memory; so do updates, which
@@ -176,7 +177,7 @@ bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) con
   if (op.stores()) {
     const Tensor& value = args[static_cast<size_t>(op.copied())].as_tensor();
     return x.is_contiguous() && value.dtype() == x.dtype() && value.shape() == x.shape() &&
-           !overlaps_partially(x, value);
+           value.device() == x.device() && !overlaps_partially(x, value);
   }
   bool apart = x.is_contiguous();
   for_each_tensor(args, [&](const Tensor& t) { apart &= !overlaps_partially(x, t); });
@@ -184,13 +185,15 @@ bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) con
 }
 
 // Does the call fit in with those that wait already?
-bool SegmentQueue::fits(const Op& op, Args args) const {
-  bool fits = !writes(op) || segment_.can_write(args[0].as_tensor());
+bool SegmentQueue::fits(const Op& op, Args args, Device device) const {
+  bool fits = segment_.is_on(device);
+  fits &= !writes(op) || segment_.can_write(args[0].as_tensor());
   for_each_tensor(args, [&](const Tensor& t) { fits &= segment_.can_read(t); });
   return fits;
 }
 
-bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) {
+bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
+                        Device device) {
   wait_for_others(op, args);  // without a lock of our own: they may wait for us
   const Busy busy(busy_);
   if (!lost_.empty()) for_each_tensor(args, [&](const Tensor& t) { check_lost(t); });
@@ -200,10 +203,10 @@ bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args, const
     settle_for_call(op, args);
     return false;
   }
-  if (!fits(op, args)) settle(op.name().c_str());
-  if (!fits(op, args)) return false;
+  if (!fits(op, args, device)) settle(op.name().c_str());
+  if (!fits(op, args, device)) return false;
   const std::lock_guard names(names_);
-  segment_.add(op, kernel, args, outputs, current_line());
+  segment_.add(op, kernel, args, outputs, device, current_line());
   g_calls.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -253,6 +256,8 @@ void SegmentQueue::settle(const char* why) {
     running_.clear();
   });
   const LayersOff off(kDispatchMask);
+  std::optional<StreamScope> stream;  // that the calls were made in
+  if (running_.stream) stream.emplace(*running_.stream);
   run(running_, why);
 }
 
@@ -283,7 +288,7 @@ void SegmentQueue::make_one_by_one(const Segment& segment) {
     const SegmentCall& call = segment.calls[i];
     try {
       patience.look();
-      launch(*call.op, *call.kernel, call.args.args(), call.outputs);
+      launch(*call.op, *call.kernel, call.args.args(), call.outputs, segment.device);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::Interrupted) {
         lose_interrupted(segment, i);

@@ -5,7 +5,7 @@
 //   if (y.item_double() > 0) y = y * 2;   // runs the first two, then the product waits
 //   scope.finish();
 //
-// The tape is the usual one: its nodes keep tensors whose content may not be there yet. A write to
+// Calls of any device wait; a segment has those of one device and stream. The tape is the usual one: its nodes keep tensors whose content may not be there yet. A write to
 // all of a tensor waits too; other writes to memory that was there before have all that waits run first.
 #pragma once
 
@@ -30,7 +30,8 @@ SegmentCounts segment_counts();
 // Its thread adds to it; others may have it settled, where they meet a tensor whose content waits there.
 class SegmentQueue final : public LaunchQueue {
  public:
-  bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) override;
+  bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
+            Device device) override;
   void settle() override { settle("the function ends, or a program runs"); }
   // The content of t is about to be looked at, or written.
   void settle_for(const Tensor& t, bool written, const char* why);
@@ -45,7 +46,7 @@ class SegmentQueue final : public LaunchQueue {
 
  private:
   bool may_wait(const Op& op, Args args, const Outputs& outputs) const;
-  bool fits(const Op& op, Args args) const;
+  bool fits(const Op& op, Args args, Device device) const;
   void settle_for_call(const Op& op, Args args);
   void settle(const char* why);
   void run(Segment& segment, const char* why);

@@ -12,9 +12,10 @@ namespace oar {
 class LaunchQueue {
  public:
   virtual ~LaunchQueue() = default;
-  // Queues a call that the kernel has accepted. False: the caller runs it now, and its operands have
+  // Queues a call on a device that the kernel has accepted. False: the caller runs it now, and its operands have
   // their content.
-  virtual bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) = 0;
+  virtual bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
+                    Device device) = 0;
   // Runs all queued calls.
   virtual void settle() = 0;
 };
@@ -65,7 +66,8 @@ class LaunchNow {
   LaunchQueue* const outer_;
 };
 
-// Makes a call with the kernel that it was given.
-void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs);
+// Makes a call with the kernel that it was given, in this thread's stream of the device.
+void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
+            Device device);
 
 }  // namespace oar

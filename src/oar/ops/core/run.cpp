@@ -12,21 +12,38 @@
 namespace oar {
 namespace {
 
+KernelCall call_on(Args args, const SmallVector<oar_tensor*, 4>& outputs, Device device) {
+  KernelCall call;
+  call.inputs = args.data();
+  call.outputs = outputs.data();
+  call.input_count = static_cast<int32_t>(args.size());
+  call.output_count = static_cast<int32_t>(outputs.size());
+  call.stream = device.is_cpu() ? nullptr : current_stream(device);
+  call.api = &host_api();
+  call.context = nullptr;
+  call.plan = nullptr;
+  call.unchanged = 0;
+  call.device_index = device.index;
+  return call;
+}
+
+void run_accepted(const oar_kernel& kernel, KernelCall& call) {
+  if (!kernel.prepare) [[likely]]
+    return check_status(kernel.run(&call), {});
+  const PlanPtr plan = prepare_plan(kernel, call);
+  call.plan = plan.get();
+  check_status(kernel.run(&call), {});
+}
+
 // Builds the ABI's call around arguments and outputs and tries the candidates in order. False where
 // all of them declined; `reasons` then says why.
 bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::string& reasons) {
   SmallVector<oar_tensor*, 4> raw;
   for (Tensor& t : outputs) raw.push_back(t.impl());
-  KernelCall call;
-  call.inputs = args.data();
-  call.input_count = static_cast<int32_t>(args.size());
-  call.outputs = raw.data();
-  call.output_count = static_cast<int32_t>(raw.size());
-  call.stream = device.is_cpu() ? nullptr : current_stream(device);
-  call.api = &host_api();
-  call.host = nullptr;
+  KernelCall call = call_on(args, raw, device);
   const bool trace = tracing_dispatch();
   for (const oar_kernel* kernel : op.kernels(device.type)) {
+    call.context = kernel->context;
     const char* declined = kernel->accepts ? kernel->accepts(&call) : nullptr;
     if (declined) {
       if (trace)
@@ -34,19 +51,21 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
                      declined);
       continue;
     }
-    if (t_launch_queue && t_launch_queue->take(op, *kernel, args, outputs)) return true;
+    if (t_launch_queue && t_launch_queue->take(op, *kernel, args, outputs, device)) return true;
     if (const QueueHooks* hooks = queue_hooks()) [[unlikely]]
       hooks->before_launch(op, args);
     if (trace) std::fprintf(stderr, "dispatch: %s: %s\n", op.name().c_str(), kernel->name);
-    check_status(kernel->run(&call), {});
+    run_accepted(*kernel, call);
     return true;
   }
   if (trace && op.def().decompose)
     std::fprintf(stderr, "dispatch: %s: decomposed\n", op.name().c_str());
   // Asked again: a call that the next candidate takes should not pay for a text.
-  for (const oar_kernel* kernel : op.kernels(device.type))
+  for (const oar_kernel* kernel : op.kernels(device.type)) {
+    call.context = kernel->context;
     if (const char* declined = kernel->accepts ? kernel->accepts(&call) : nullptr)
       reasons += format("{} ({}) ", kernel->name, declined);
+  }
   return false;
 }
 
@@ -143,8 +162,8 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
 
 Outputs decomposed(const Op& op, Args args, Device device) {
   if (!op.def().decompose) [[unlikely]] {
-    const auto supports = devices::type(device.type).api().supports;
-    const char* why = supports ? supports(op.name().c_str(), op.schema().version) : nullptr;
+    const char* why =
+        devices::type(device.type).api().supports(op.name().c_str(), op.schema().version);
     fail(ErrorKind::Unsupported,
          "{} has no kernel for this op{}{}.\nhint: Move the operands to the CPU with x.cpu().",
          devices::to_string(device), why ? ": " : "", why ? why : "");
@@ -205,17 +224,14 @@ void check_finite(const Op& op, const Outputs& outputs);
 
 }  // namespace
 
-void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) {
+void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
+            Device device) {
   const OpScope scope(op.name().c_str());
   SmallVector<oar_tensor*, 4> raw;
   for (const Tensor& t : outputs) raw.push_back(t.impl());
-  KernelCall call{};
-  call.inputs = args.data();
-  call.input_count = static_cast<int32_t>(args.size());
-  call.outputs = raw.data();
-  call.output_count = static_cast<int32_t>(raw.size());
-  call.api = &host_api();
-  check_status(kernel.run(&call), {});
+  KernelCall call = call_on(args, raw, device);
+  call.context = kernel.context;
+  run_accepted(kernel, call);
 }
 
 Device device_of(const Op& op, Args args) {

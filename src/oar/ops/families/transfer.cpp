@@ -12,7 +12,6 @@ namespace {
 
 size_t bytes_of(const Tensor& t) { return static_cast<size_t>(byte_count(t->numel, t.dtype())); }
 
-// One hop: host to device, device to host, or within one type of device.
 Tensor copied(const Tensor& x, Device device) {
   note_read(x);
   Tensor out = Tensor::empty(x.dims(), x.dtype(), device);
@@ -28,13 +27,7 @@ Tensor moved(const Tensor& x, Device device) {
       "transformation, or make it dense first.",
       x.describe());
   if (x.device() == device) return assign(x);
-  const Tensor whole = x.is_contiguous() ? x : assign(x);
-  if (!x.device().is_cpu() && !device.is_cpu()) {
-    // The streams of two devices know nothing of each other, and their types speak through the host.
-    devices::synchronize(x.device());
-    if (x.device().type != device.type) return copied(copied(whole, Device{}), device);
-  }
-  return copied(whole, device);
+  return copied(x.is_contiguous() ? x : assign(x), device);
 }
 
 // No device's kernel: it stands between two of them. `supports` of a device that has a kernel for

@@ -1,6 +1,7 @@
 // Convolutions and their derivatives by oneDNN. Images with the channels last in memory are used as they
 // are; others are brought into the layout it likes best, except where a product of matrices does.
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -13,7 +14,6 @@
 #include "oar/backend/cpu/onednn/plan.h"
 #include "oar/base/parallel.h"
 #include "oar/device/device.h"
-#include "oar/device/launch.h"
 
 namespace oar::cpu {
 namespace {
@@ -111,7 +111,7 @@ Desc desc_of(const Operand& o) {
 // What conv_fused does to each element before it is written.
 struct Epilogue {
   bool scales = false, adds = false;
-  std::string_view activation;
+  std::string activation;
   bool is_empty() const { return !scales && !adds && activation.empty(); }
 };
 
@@ -478,13 +478,6 @@ std::shared_ptr<const Pieces> find_pieces(const Problem& p, int64_t wanted) {
   });
 }
 
-// What a program's launch keeps: the plans, and the weight in the layout of each once it has not changed for a run.
-struct Prepared {
-  int64_t wanted = 0;
-  std::shared_ptr<const Pieces> pieces;
-  std::vector<std::shared_ptr<Buffer>> weights;
-};
-
 // The operands' memory, in the order of the op; more is what stands behind the bias in the plan.
 struct Data {
   void *first, *second, *out, *bias = nullptr;
@@ -554,7 +547,8 @@ Problem problem_of(const KernelCall& call, Pass pass, bool fused) {
   p.pass = pass;
   p.groups = call.arg(at + 3).as_int();
   if (fused)
-    p.epilogue = {call.has(kScale), call.has(kResidual), call.arg(kActivation).as_string()};
+    p.epilogue = {call.has(kScale), call.has(kResidual),
+                  std::string(call.arg(kActivation).as_string())};
   const auto picture = [&](const oar_tensor& t) {
     return image(ChannelsFirst(Spread(t).layout(), last).get());
   };
@@ -636,48 +630,62 @@ const char* objection(const oar_kernel_call* raw) {
   return find_plan(p) ? nullptr : "oneDNN has no kernel for this convolution";
 }
 
-// What the launch keeps; made anew where the number of threads has changed.
-template <Pass kPass, bool kFused>
-Prepared& prepared(const KernelCall& call, LaunchMemory& memory, int64_t wanted) {
-  auto* kept = static_cast<Prepared*>(memory.kept.get());
-  if (kept == nullptr || kept->wanted != wanted) {
-    auto made = std::make_shared<Prepared>();
-    made->wanted = wanted;
-    made->pieces = find_pieces(problem_of(call, kPass, kFused), wanted);
-    kept = made.get();
-    memory.kept = std::move(made);
-  }
-  return *kept;
-}
-
 char* moved(void* data, int64_t elements, DType dtype) {
   return static_cast<char*>(data) + elements * static_cast<int64_t>(size_of(dtype));
 }
 
-// The weight as each plan wants it, kept while it does not change; none where it is to be brought there again.
-std::span<const std::shared_ptr<Buffer>> packed_weights(Prepared& kept, const LaunchMemory& memory,
-                                                        void* weight, DType dtype) {
-  constexpr int kWeight = 1;
-  const std::vector<Piece>& pieces = kept.pieces->list;
-  if (!memory.is_unchanged(kWeight)) {
-    kept.weights.clear();
-    return {};
-  }
-  for (size_t i = kept.weights.size(); i < pieces.size(); ++i) {
+// The weight as each piece's plan wants it; null: as it is.
+using Weights = std::vector<std::shared_ptr<Buffer>>;
+
+Weights packed_weights(const std::vector<Piece>& pieces, void* weight, DType dtype) {
+  Weights weights;
+  for (size_t i = 0; i < pieces.size(); ++i) {
     const Piece& piece = pieces[i];
     const auto alike = std::find_if(
         pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(i), [&](const Piece& other) {
           return other.plan == piece.plan && other.second == piece.second;
         });
     const auto place = static_cast<size_t>(alike - pieces.begin());
-    std::shared_ptr<Buffer> room = place < i ? kept.weights[place] : nullptr;
+    std::shared_ptr<Buffer> room = place < i ? weights[place] : nullptr;
     if (!room && piece.plan->to_second) {
       room = std::make_shared<Buffer>(static_cast<int64_t>(piece.plan->second_bytes));
       piece.plan->to_second->run({moved(weight, piece.second, dtype), room->data()});
     }
-    kept.weights.push_back(std::move(room));
+    weights.push_back(std::move(room));
   }
-  return kept.weights;
+  return weights;
+}
+
+// What calls like one need besides their data. How they are cut depends on the number of threads, so that comes with the
+// first of them.
+class CallPlan {
+ public:
+  explicit CallPlan(Problem problem) : problem_(std::move(problem)) {}
+
+  struct Ready {
+    int64_t wanted = 0;
+    std::shared_ptr<const Pieces> pieces;
+    Weights weights;  // by piece; empty: they are brought into their layout in each call
+  };
+  // The weight, which `second` is, is kept in its layout while it does not change.
+  std::shared_ptr<const Ready> ready(void* second, DType dtype, bool unchanged) {
+    const int64_t wanted = onednn::wanted_pieces();
+    std::shared_ptr<const Ready> now = latest_.get();
+    if (!now || now->wanted != wanted)
+      now = latest_.set({wanted, find_pieces(problem_, wanted), {}});
+    if (unchanged != now->weights.empty()) return now;
+    return latest_.set({wanted, now->pieces,
+                        unchanged ? packed_weights(now->pieces->list, second, dtype) : Weights()});
+  }
+
+ private:
+  const Problem problem_;
+  onednn::Latest<Ready> latest_;
+};
+
+template <Pass kPass, bool kFused>
+std::unique_ptr<CallPlan> prepare(const KernelCall& call) {
+  return std::make_unique<CallPlan>(problem_of(call, kPass, kFused));
 }
 
 // The sum of what the pieces have made, one dense result after another.
@@ -698,21 +706,17 @@ void add_up(const float* parts, int64_t count, int64_t each, const oar_tensor& o
   copy_elements(out, from.get());
 }
 
-template <Pass kPass, bool kFused = false>
+template <Pass kPass, bool kFused>
 void convolve(KernelCall& call) {
-  const int64_t wanted = onednn::wanted_pieces();
-  LaunchMemory* const memory = launch_memory(call);
-  Prepared once;
-  if (memory == nullptr) once.pieces = find_pieces(problem_of(call, kPass, kFused), wanted);
-  Prepared& kept = memory == nullptr ? once : prepared<kPass, kFused>(call, *memory, wanted);
+  constexpr int kWeight = 1;
   const Spread first(call.in(0)), second(call.in(1));
   const Buffer first_room(first.bytes()), second_room(second.bytes());
   Data whole{first.fill(first_room.data()), second.fill(second_room.data()), call.out().data};
   const DType dtype = call.dtype();
-  std::span<const std::shared_ptr<Buffer>> packed;
-  if (kPass == Pass::Forward && memory != nullptr)
-    packed = packed_weights(kept, *memory, whole.second, dtype);
-  const Pieces& pieces = *kept.pieces;
+  const std::shared_ptr<const CallPlan::Ready> ready = call.plan_as<CallPlan>().ready(
+      whole.second, dtype, kPass == Pass::Forward && call.is_unchanged(kWeight));
+  const Weights& packed = ready->weights;
+  const Pieces& pieces = *ready->pieces;
   const auto count = static_cast<int64_t>(pieces.list.size());
   const int64_t each = pieces.sums ? call.out().numel : 0;
   const Scratch<float, 64> parts(each * count);
@@ -738,17 +742,26 @@ void convolve(KernelCall& call) {
   if (pieces.sums) add_up(parts.data(), count, each, call.out());
 }
 
+template <Pass kPass, bool kFused = false>
+oar_kernel convolution(const char* op) {
+  return {op,
+          1,
+          "cpu:onednn",
+          objection<kPass, kFused>,
+          kernel_entry<convolve<kPass, kFused>>,
+          nullptr,
+          prepare_entry<prepare<kPass, kFused>>,
+          destroy_entry<CallPlan>};
+}
+
 }  // namespace
 
 KernelList onednn_conv_kernels() {
   static const oar_kernel list[] = {
-      {"conv", 1, "cpu:onednn", objection<Pass::Forward>, kernel_entry<convolve<Pass::Forward>>},
-      {"conv_fused", 1, "cpu:onednn", objection<Pass::Forward, true>,
-       kernel_entry<convolve<Pass::Forward, true>>},
-      {"conv_input_grad", 1, "cpu:onednn", objection<Pass::InputGrad>,
-       kernel_entry<convolve<Pass::InputGrad>>},
-      {"conv_weight_grad", 1, "cpu:onednn", objection<Pass::WeightGrad>,
-       kernel_entry<convolve<Pass::WeightGrad>>},
+      convolution<Pass::Forward>("conv"),
+      convolution<Pass::Forward, true>("conv_fused"),
+      convolution<Pass::InputGrad>("conv_input_grad"),
+      convolution<Pass::WeightGrad>("conv_weight_grad"),
   };
   return list;
 }

@@ -1,6 +1,7 @@
 // Matrix products by oneDNN, with what is done to each sum before it is written.
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,6 @@
 #include "oar/backend/cpu/onednn/plan.h"
 #include "oar/base/parallel.h"
 #include "oar/device/device.h"
-#include "oar/device/launch.h"
 
 namespace oar::cpu {
 namespace {
@@ -309,84 +309,83 @@ std::shared_ptr<const Pieces> find_pieces(const Problem& of, int64_t wanted) {
   });
 }
 
-// What a program's launch keeps; made anew where the number of threads has changed.
-class Kept {
+// What calls like one need besides their data. How they are cut depends on the number of threads, so that comes with the
+// first of them.
+class ProductPlan {
  public:
-  Kept(const KernelCall& call, const Product& of, int64_t wanted)
-      : problem(problem_of(call, of)), wanted(wanted), pieces(find_pieces(problem, wanted)) {}
+  ProductPlan(const KernelCall& call, const Product& of) : problem(problem_of(call, of)) {}
 
   const Problem problem;
-  const int64_t wanted;
-  const std::shared_ptr<const Pieces> pieces;
 
   // Part of the right factor in the layout that a piece's plan likes best.
   struct Packed {
     std::shared_ptr<const Plan> plan;
     std::shared_ptr<Scratch<char, 64>> right;
   };
+  struct Ready {
+    int64_t wanted = 0;
+    std::shared_ptr<const Pieces> pieces;
+    std::vector<Packed> packed;  // by piece; empty: the right factor is read as it is
+    bool has_best_layout = false;
+  };
 
-  // Per piece, kept while the right factor does not change; none where it is to be read as it is.
-  std::span<const Packed> packed(const oar_tensor& right, bool unchanged) {
-    if (!unchanged || !packs()) {
-      packed_.clear();
-      return {};
-    }
-    if (packed_.empty())
-      for (size_t i = 0; i < pieces->size(); ++i) packed_.push_back(pack(i, right));
-    return packed_;
+  // The right factor is packed while it does not change.
+  std::shared_ptr<const Ready> ready(const oar_tensor& right, bool unchanged) {
+    const int64_t wanted = onednn::wanted_pieces();
+    std::shared_ptr<const Ready> now = latest_.get();
+    if (!now || now->wanted != wanted)
+      now = latest_.set({wanted, find_pieces(problem, wanted), {}, false});
+    if (unchanged ? now->has_best_layout || !now->packed.empty() : now->packed.empty()) return now;
+    Ready next{wanted, now->pieces, {}, false};
+    if (unchanged) pack(next, right);
+    return latest_.set(std::move(next));
   }
 
  private:
-  // Is there another layout that oneDNN likes better?
-  bool packs() {
-    if (asked_) return !plans_.empty();
-    asked_ = true;
-    if (problem.p.count != 1 || (problem.core.count != 1 && problem.core.b != 0)) return false;
-    for (const Piece& piece : *pieces) {
+  // The plans that want the right factor in another layout than it has; empty where one does not.
+  std::vector<std::shared_ptr<const Plan>> packing_plans(const Pieces& pieces) const {
+    std::vector<std::shared_ptr<const Plan>> plans;
+    if (problem.p.count != 1 || (problem.core.count != 1 && problem.core.b != 0)) return plans;
+    for (const Piece& piece : pieces) {
       Problem packed = piece.problem;
       packed.packs = true;
-      plans_.push_back(find_plan(packed));
-      if (plans_.back() &&
-          !onednn::same_layout(packed.right(), plans_.back()->layout(DNNL_ARG_WEIGHTS)))
-        continue;
-      plans_.clear();
-      return false;
+      plans.push_back(find_plan(packed));
+      if (!plans.back() ||
+          onednn::same_layout(packed.right(), plans.back()->layout(DNNL_ARG_WEIGHTS)))
+        return {};
     }
-    return true;
+    return plans;
+  }
+
+  void pack(Ready& to, const oar_tensor& right) const {
+    const std::vector<std::shared_ptr<const Plan>> plans = packing_plans(*to.pieces);
+    to.has_best_layout = plans.empty();
+    for (size_t i = 0; i < plans.size(); ++i) to.packed.push_back(pack(to, plans, i, right));
   }
 
   // Rows that differ read the same columns.
-  Packed pack(size_t i, const oar_tensor& right) const {
+  Packed pack(const Ready& of, const std::vector<std::shared_ptr<const Plan>>& plans, size_t i,
+              const oar_tensor& right) const {
+    const Pieces& pieces = *of.pieces;
     for (size_t k = 0; k < i; ++k)
-      if (plans_[k] == plans_[i] && (*pieces)[k].b == (*pieces)[i].b) return packed_[k];
+      if (plans[k] == plans[i] && pieces[k].b == pieces[i].b) return of.packed[k];
     const onednn::OneThread one;
-    const Piece& piece = (*pieces)[i];
     auto room = std::make_shared<Scratch<char, 64>>(
-        static_cast<int64_t>(plans_[i]->bytes(DNNL_ARG_WEIGHTS)));
+        static_cast<int64_t>(plans[i]->bytes(DNNL_ARG_WEIGHTS)));
     auto* const from =
-        static_cast<char*>(right.data) + piece.b * static_cast<int64_t>(size_of(problem.dtype));
-    onednn::reorder(piece.problem.right(), plans_[i]->layout(DNNL_ARG_WEIGHTS))
+        static_cast<char*>(right.data) + pieces[i].b * static_cast<int64_t>(size_of(problem.dtype));
+    onednn::reorder(pieces[i].problem.right(), plans[i]->layout(DNNL_ARG_WEIGHTS))
         ->run({from, room->data()});
-    return {plans_[i], std::move(room)};
+    return {plans[i], std::move(room)};
   }
 
-  bool asked_ = false;
-  std::vector<std::shared_ptr<const Plan>> plans_;
-  std::vector<Packed> packed_;
+  onednn::Latest<Ready> latest_;
 };
 
-Kept& kept_of(const KernelCall& call, const Product& of, LaunchMemory& memory) {
-  auto* kept = static_cast<Kept*>(memory.kept.get());
-  const int64_t wanted = onednn::wanted_pieces();
-  if (kept == nullptr || kept->wanted != wanted) {
-    memory.kept = std::make_shared<Kept>(call, of, wanted);
-    kept = static_cast<Kept*>(memory.kept.get());
-  }
-  return *kept;
-}
-
-void run(const KernelCall& call, const Product& of, const Problem& problem, const Pieces& pieces,
-         std::span<const Kept::Packed> packed) {
+void run(const KernelCall& call, const Product& of, const Problem& problem,
+         const ProductPlan::Ready& ready) {
+  const Pieces& pieces = *ready.pieces;
+  const std::vector<ProductPlan::Packed>& packed = ready.packed;
   const auto size = static_cast<int64_t>(size_of(call.dtype()));
   const auto place = [size](const oar_tensor& t, int64_t offset) {
     return static_cast<void*>(static_cast<char*>(t.data) + offset * size);
@@ -408,17 +407,14 @@ void run(const KernelCall& call, const Product& of, const Problem& problem, cons
 }
 
 template <Product (*kRead)(const KernelCall&)>
+std::unique_ptr<ProductPlan> prepare(const KernelCall& call) {
+  return std::make_unique<ProductPlan>(call, kRead(call));
+}
+template <Product (*kRead)(const KernelCall&)>
 void product(KernelCall& call) {
   constexpr int kRight = 1;
-  const Product of = kRead(call);
-  LaunchMemory* const memory = launch_memory(call);
-  if (memory == nullptr) {
-    const Problem problem = problem_of(call, of);
-    return run(call, of, problem, *find_pieces(problem, onednn::wanted_pieces()), {});
-  }
-  Kept& kept = kept_of(call, of, *memory);
-  run(call, of, kept.problem, *kept.pieces,
-      kept.packed(call.in(kRight), memory->is_unchanged(kRight)));
+  auto& plan = call.plan_as<ProductPlan>();
+  run(call, kRead(call), plan.problem, *plan.ready(call.in(kRight), call.is_unchanged(kRight)));
 }
 template <Product (*kRead)(const KernelCall&)>
 const char* accepts(const oar_kernel_call* raw) {
@@ -442,14 +438,26 @@ Product matmul_fused(const KernelCall& call) {
           .activation = call.arg(7).as_string()};
 }
 
+template <Product (*kRead)(const KernelCall&)>
+oar_kernel kernel_of(const char* op) {
+  return {op,
+          1,
+          "cpu:onednn",
+          accepts<kRead>,
+          kernel_entry<product<kRead>>,
+          nullptr,
+          prepare_entry<prepare<kRead>>,
+          destroy_entry<ProductPlan>};
+}
+
 }  // namespace
 
 KernelList onednn_matmul_kernels() {
   static const oar_kernel list[] = {
-      {"matmul", 1, "cpu:onednn", accepts<matmul>, kernel_entry<product<matmul>>},
-      {"matmul_core", 1, "cpu:onednn", accepts<matmul_core>, kernel_entry<product<matmul_core>>},
-      {"linear", 1, "cpu:onednn", accepts<linear>, kernel_entry<product<linear>>},
-      {"matmul_fused", 1, "cpu:onednn", accepts<matmul_fused>, kernel_entry<product<matmul_fused>>},
+      kernel_of<matmul>("matmul"),
+      kernel_of<matmul_core>("matmul_core"),
+      kernel_of<linear>("linear"),
+      kernel_of<matmul_fused>("matmul_fused"),
   };
   return list;
 }

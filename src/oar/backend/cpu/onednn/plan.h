@@ -81,6 +81,28 @@ class Plan {
 std::unique_ptr<Plan> reorder(const Desc& from, const_dnnl_memory_desc_t to);
 bool same_layout(const Desc& a, const_dnnl_memory_desc_t b);
 
+// What calls that share an oar_plan have found out so far. Any of them replaces it by something newer; those that run keep
+// what they began with.
+template <class T>
+class Latest {
+ public:
+  std::shared_ptr<const T> get() const {
+    const std::lock_guard lock(mutex_);
+    return value_;
+  }
+  std::shared_ptr<const T> set(T value) {
+    auto made = std::make_shared<const T>(std::move(value));
+    std::shared_ptr<const T> dropped = made;  // destroyed after the lock is let go
+    const std::lock_guard lock(mutex_);
+    value_.swap(dropped);
+    return made;
+  }
+
+ private:
+  mutable ForkMutex mutex_;
+  std::shared_ptr<const T> value_;
+};
+
 // What a plan was made for: the op, sizes, dtypes, strides, attributes, threads, as numbers.
 using PlanKey = SmallVector<int64_t, 40>;
 
