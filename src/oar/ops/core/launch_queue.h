@@ -15,7 +15,7 @@ class LaunchQueue {
  public:
   virtual ~LaunchQueue() = default;
   // Queues a call that the kernel has accepted. False: the caller runs it now, and its operands have
-  // their content.
+  // been computed.
   virtual bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs) = 0;
   // Runs all queued calls.
   virtual void settle() = 0;
@@ -29,8 +29,8 @@ inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initia
 // … and the one whose scope this thread is in, in use or not: scopes need not end in order.
 inline thread_local LaunchQueue* t_scope_queue __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// What the user called; the current call may be a part of it. A language binding sets it while calls are queued or
-// captured. It lives as long as the process.
+// The function that the user called; the current call may be a part of it. A language binding sets it while calls are
+// queued or captured. It lives as long as the process.
 inline thread_local const char* t_called_name __attribute__((tls_model("initial-exec"))) = nullptr;
 
 class CalledName {
@@ -56,7 +56,7 @@ class LateError : public Error {
 using WaitForOthers = void (*)(const Op& op, Args args);
 inline std::atomic<WaitForOthers> g_wait_for_others{nullptr};
 
-// Makes what waits on this thread; while it lives, calls are made at once.
+// Flushes the queue of this thread; while alive, calls run at once.
 class LaunchNow {
  public:
   LaunchNow() : outer_(t_launch_queue) {
@@ -71,7 +71,7 @@ class LaunchNow {
   LaunchQueue* const outer_;
 };
 
-// Makes a call with the kernel that it was given.
+// Runs a call with this kernel.
 void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs);
 
 }  // namespace oar

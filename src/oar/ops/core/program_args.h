@@ -6,11 +6,11 @@
 
 namespace oar {
 
-// Behind the types of schema.h, which are those that a kernel may be given.
+// After the types of schema.h, which are those that a kernel may get.
 inline constexpr auto kProgramType = static_cast<ArgType>(static_cast<int>(ArgType::Shape) + 1);
 
 bool takes_programs(const Schema& schema);
-// A list of programs, `program[]`, of which a run takes one.
+// A list of programs, `program[]`, of which a run executes one.
 bool takes_branches(const Schema& schema);
 
 }  // namespace oar

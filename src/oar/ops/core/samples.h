@@ -29,7 +29,7 @@ inline TensorSpec t(Shape shape) { return {.shape = std::move(shape)}; }
 inline TensorSpec positive(Shape shape) {
   return {.shape = std::move(shape), .fill = Fill::Positive};
 }
-// All elements apart from each other, so that max and sort are smooth around them.
+// All elements differ, so that max and sort are smooth around them.
 inline TensorSpec distinct(Shape shape) {
   return {.shape = std::move(shape), .fill = Fill::Distinct};
 }

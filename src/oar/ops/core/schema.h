@@ -33,14 +33,14 @@ struct Parameter {
   bool has_default = false;
   std::string default_text;
 
-  // Of the library alone, by its name: "_part". Functions in Python do not have it.
+  // For the library only, by its name: "_part". Functions in Python do not have it.
   bool is_internal() const { return name.starts_with('_'); }
   bool is_tensor() const { return type == ArgType::Tensor; }
   std::string type_text() const;
 };
 
 struct Result {
-  std::string name;  // "out" where the schema gives none
+  std::string name;  // "out" if the schema has none
   bool list = false;
   char alias = 0;
   bool written = false;
@@ -52,15 +52,15 @@ struct Schema {
   std::vector<Parameter> parameters;
   std::vector<Result> results;
 
-  // InvalidArgument with the place of the mistake; user-defined ops come through here.
+  // InvalidArgument with the position of the mistake; also used for user-defined ops.
   static Schema parse(std::string_view text);
   std::string str() const;
   std::string visible_str() const;                 // without internal parameters
-  int index_of(std::string_view parameter) const;  // -1 where there is none
+  int index_of(std::string_view parameter) const;  // -1 if missing
   // Parameters that users see; internal ones follow them.
   size_t visible_count() const { return visible_; }
   bool returns_list() const { return results.size() == 1 && results[0].list; }
-  // Values of the defaults; none for parameters that must be given.
+  // Values of the defaults; none for required parameters.
   const Frame& defaults() const { return *defaults_; }
 
  private:
