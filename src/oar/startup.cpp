@@ -31,7 +31,7 @@ __attribute__((constructor)) void start() {
   install_selected_rows_layer();
   install_planning_layer();
   install_regions();
-  install_capture_layers();  // stands in front of the tape, so after it
+  install_capture_layers();  // wraps the tape's layer, so after it
   if (flag<bool>("crash_handler")) install_crash_handler();
 }
 
