@@ -1,4 +1,4 @@
-// Lets a long native loop notice that the user wants it to stop.
+// Lets a long native loop notice an interrupt by the user.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace oar {
 // A language binding installs a check that returns true once the user has interrupted.
 using InterruptCheck = bool (*)();
 void set_interrupt_check(InterruptCheck check);
-// Throws an Error of kind Interrupted if the user has. Cheap, but not free: every few hundred steps.
+// Throws an Error of kind Interrupted if the user has interrupted. Cheap, but not free: call it every few hundred steps.
 void poll_interrupt();
 
-// Whether this thread is inside the check, where handlers of the user may run.
+// Whether this thread is inside the check, where the user's handlers may run.
 bool in_interrupt_check();
 
-// Blocks on a lock that others may hold while they run the check. A language binding installs a function that gives up its
-// own lock in the meantime, since the check needs that one.
+// Blocks on a lock that others may hold while they run the check. A language binding installs a function that releases its
+// own lock meanwhile, since the check needs it.
 using BlockingCall = void (*)(FunctionRef<void()> block);
 void set_blocking_call(BlockingCall call);
 void block_on(FunctionRef<void()> block);
 
-// While one lives, this thread is not interrupted.
+// While alive, this thread is not interrupted.
 class InterruptsOff {
  public:
   InterruptsOff();
@@ -31,7 +31,7 @@ class InterruptsOff {
   InterruptsOff& operator=(const InterruptsOff&) = delete;
 };
 
-// Polls every few milliseconds, however often it is asked to. Asking costs a few nanoseconds.
+// Polls every few milliseconds, however often it is called. A call costs a few nanoseconds.
 class Patience {
  public:
   Patience() : last_(now()) {}

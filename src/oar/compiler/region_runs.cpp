@@ -11,8 +11,8 @@ std::shared_ptr<const void> make_executor(const Program& program) {
   return std::make_shared<const Executor>(program);
 }
 
-// The sizes are known, so one instance serves all calls. Without one, each call is interpreted: sizes that
-// are still open here change from call to call, and an instance would serve one of them.
+// If all sizes are known, one instance serves all calls. Otherwise each call is interpreted: open sizes
+// change from call to call, and an instance would fit only one of them.
 Closure::Function prepared(const std::shared_ptr<const void>& made) {
   auto executor = std::static_pointer_cast<const Executor>(made);
   const FreshLayers fresh;

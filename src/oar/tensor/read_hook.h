@@ -1,5 +1,5 @@
-// Who wants to know that the content of a tensor is looked at: a capture, whose program holds only
-// for as long as that content stays, and kernel calls that wait, which have to make it first.
+// Notifies of reads of a tensor's content: a capture, whose program is valid only as long as that
+// content stays, and queues of kernel calls, which have to compute it first.
 #pragma once
 
 #include <atomic>
