@@ -87,7 +87,7 @@ const OpDef log_sigmoid_grad_op = {
     .samples = samples::binary,
 };
 
-// x, kept eps away from 0 and 1 if there is an eps.
+// x, clamped eps away from 0 and 1 if there is an eps.
 Tensor bounded(const Tensor& x, std::optional<double> eps) {
   return eps ? clip(x, *eps, 1 - *eps) : x;
 }
@@ -112,7 +112,7 @@ const OpDef logit_op = {
       const Tensor x = bounded(v.x, v.eps);
       const Tensor slope = v.grad / (x * (1 - x));
       if (v.eps) return clip_grad(v.x, slope, *v.eps, 1 - *v.eps);
-      // Outside of [0, 1] the value is NaN, and so is its derivative.
+      // Outside [0, 1] the value and its derivative are NaN.
       const Tensor inside =
           logical_and(greater_equal(v.x, literal(0)), less_equal(v.x, literal(1)));
       return where(inside, slope, literal(std::numeric_limits<double>::quiet_NaN()));

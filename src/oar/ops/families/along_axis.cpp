@@ -79,7 +79,7 @@ Metas infer_put(const Call& a, std::initializer_list<std::string_view> reduction
   return infer::like(a.x);
 }
 
-// x's gradient where the old value of a touched place does not count.
+// x's gradient if the old value of a written element does not count.
 template <class Call>
 Tensor untouched(const Tensor& grad, const Call& v) {
   return put_along(grad, v.index, zeros_like(v.index, grad.dtype()), v.axis, "assign");

@@ -1,5 +1,5 @@
-// Arithmetic of elements. The operands of a call have one shape and one dtype: ops/core/prepare.cpp has seen
-// to that. Powers, logarithms, rounding, minima and comparison have files of their own.
+// Arithmetic of elements. The operands of a call have one shape and one dtype: ops/core/prepare.cpp ensures
+// that. Powers, logarithms, rounding, minima and comparison are in other files.
 #include "oar/ops/gen/arithmetic.h"
 
 #include "oar/ops/core/infer.h"
@@ -175,7 +175,7 @@ const OpDef neg_op = {
     .onnx = "Neg",
 };
 
-// A complex x moves its own modulus most along x / |x|; at 0 the gradient is 0, as Paddle has it.
+// The modulus of a complex x grows fastest along x / |x|; at 0 the gradient is 0, as in Paddle.
 const OpDef abs_op = {
     .schema = "abs(Tensor x) -> Tensor",
     .brief = "The absolute value; of a complex x the modulus, as a real tensor.",

@@ -1,7 +1,7 @@
 // Attention: values weighted by how well queries match keys.
 //
-// Layouts are Paddle's: query [batch, length, heads, width], key and value with a length, and
-// perhaps a smaller number of heads, of their own. Kernels see one primitive and its derivative.
+// Layouts are Paddle's: query [batch, length, heads, width], key and value with their own length, and
+// perhaps fewer heads. Kernels see one primitive and its derivative.
 #include "oar/ops/gen/attention.h"
 
 #include <cmath>
@@ -36,7 +36,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kHidden = -1e30;
 
-// The sizes of a call; every mistake is found here.
+// The sizes of a call; all checks are here.
 struct AttentionShape {
   Dim batch, queries, heads, width, keys, key_heads, value_width;
 
@@ -99,7 +99,7 @@ void check_keep(const AttentionShape& shape, const Tensor& keep, double dropout)
 // [batch, length, heads, width] <-> [batch, heads, length, width].
 Tensor heads_first(const Tensor& x) { return transpose(x, {0, 2, 1, 3}); }
 
-// Each head of keys or values, given heads first, for every query head that shares it.
+// Each head of keys or values, with the heads first, for every query head that shares it.
 Tensor spread_heads(const Tensor& x, const AttentionShape& s) {
   if (s.heads == s.key_heads) return x;
   const Dim group = floor_div(s.heads, s.key_heads), length = x.dim(2), width = x.dim(3);
@@ -113,9 +113,9 @@ Tensor gather_heads(const Tensor& grad, const AttentionShape& s) {
   return sum(reshape(grad, {s.batch, s.key_heads, group, length, width}), IntArgs{2});
 }
 
-// Scores with what a mask hides far below the rest, and where that is (undefined: nowhere). In a row that is
-// hidden altogether the keys weigh alike; what causality hides is below that and weighs nothing there either.
-// Infinities would make NaN of such rows.
+// Scores with masked ones far below the rest, and which ones are (undefined: none). In a fully masked row all
+// keys have equal weight; what causality hides is lower still and has no weight there either.
+// Infinities would turn such rows into NaN.
 struct Scores {
   Tensor values, hidden;
 };
@@ -164,7 +164,7 @@ Made attention_grad_parts(const args::attention_grad& a) {
   const Tensor key = spread_heads(heads_first(widened(a.key)), s);
   const Tensor value = spread_heads(heads_first(widened(a.value)), s);
   const auto [scores, hidden] = scores_of(query, key, a.mask, a.scale, a.causal);
-  // A logarithm that is so large that its rounding shows, or infinite, does not say what to divide by.
+  // A logarithm so large that its rounding matters, or infinite, cannot be used as a divisor.
   const Tensor known = less_than(abs(a.lse), literal(1024.0));
   const Tensor lse = zero_unless(known, a.lse);
   const Tensor weights =

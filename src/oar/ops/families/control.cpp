@@ -1,4 +1,4 @@
-// Control flow: ops whose attributes are programs. What the programs read is all among the operands.
+// Control flow: ops whose attributes are programs. Everything that the programs read is an operand.
 #include "oar/ops/gen/control.h"
 
 #include "oar/ops/core/infer.h"
@@ -15,13 +15,13 @@ namespace {
 
 // ---- types -------------------------------------------------------------------------------------
 
-// A size that only a run tells; `likely` guides capture.
+// A size that is known only at run time; `likely` guides capture.
 Dim open_size(Dim likely) {
   static const Dim any = size_told_by_runs("any", 0);
   return max_of(any, likely);
 }
 
-// The first inputs may be variables of a loop: sizes that its body changes may be any.
+// The first inputs may be variables of a loop: sizes that its body changes may have any value.
 void check_inputs(const Closure& c, TensorList given, const Closure* body = nullptr,
                   size_t variables = 0) {
   const std::vector<Tensor>& wanted = c.inputs();
@@ -38,7 +38,7 @@ void check_inputs(const Closure& c, TensorList given, const Closure* body = null
   }
 }
 
-// What is known of result i, whichever branch is taken.
+// What is known about result i, whichever branch is taken.
 TensorMeta common_type(ClosureList branches, size_t i) {
   const Tensor& first = branches[0]->outputs()[i];
   TensorMeta type = infer::like(first);
@@ -76,7 +76,7 @@ Metas infer_switch(const args::switch_case& a) {
   return metas;
 }
 
-// What the loop carries in the end. The body gives back what it was given, and perhaps more.
+// The final carried tensors. The body returns the tensors that it takes, and perhaps more.
 Metas carried_types(const Closure& body, TensorList carried, bool more) {
   const std::vector<Tensor>&given = body.inputs(), &made = body.outputs();
   user_check(given.size() >= carried.size() &&
@@ -107,7 +107,7 @@ Tensor row_like(const Tensor& t) {
   return Tensor::meta(t.dims().subspan(1), t.dtype(), t.device());
 }
 
-// What `Trace` describes; `open`: only a run tells the number of rounds.
+// What `Trace` describes; `open`: the number of iterations is known only at run time.
 void add_trace(Metas& metas, const Closure& body, TensorList carried, Dim rounds, bool open) {
   Metas of_slices;
   for (size_t i = 0; i < carried.size(); ++i) {
@@ -167,7 +167,7 @@ Metas infer_scan(const args::scan& a) {
 
 // ---- derivatives -------------------------------------------------------------------------------
 
-// The loop's derivative, from what its call gave; without a trace the loop runs again to make one.
+// The loop's derivative, from the results of its call; without a trace the loop runs again to record one.
 Grads derivative(const Loop& loop, TensorList outputs, bool traced, const Tensor& random,
                  const VjpCall& call) {
   Trace trace(loop.body, outputs.subspan(loop.body.outputs().size()), loop.carried.size());
@@ -254,8 +254,8 @@ const OpDef scan_op = {
     .jvp = scan_jvp,
 };
 
-// Where a function has a derivative of its own (PyLayer). The results come in and go out: what matters is
-// what the tape makes of them.
+// A function with its own derivative (PyLayer). The results are passed through unchanged: only their
+// derivative matters.
 const OpDef with_derivative_op = {
     .schema =
         "with_derivative(Tensor[] results, Tensor[] inputs, Tensor[] captured, program backward) -> "
@@ -303,7 +303,7 @@ const OpDef with_shape_op = {
     },
     .scalar = "x",
     .view = [](const args::with_shape& a) -> std::optional<ViewSpec> {
-      // Without content, sizes that only a run tells are guesses.
+      // Without content, sizes that are known only at run time are guesses.
       user_check(!a.x.is_dense() || same(a.x.shape(), Shape(a.shape)), ErrorKind::InvalidArgument,
                  "x is {}, not of the shape {}.", a.x.describe(), to_string(a.shape));
       return ViewSpec{Shape(a.shape), {a.x.strides().begin(), a.x.strides().end()}, 0};

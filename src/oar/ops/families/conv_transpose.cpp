@@ -16,7 +16,7 @@
 namespace oar {
 namespace {
 
-// Elements after the smallest result along axis i that output_padding or output_size ask for.
+// Elements beyond the smallest result along axis i, by output_padding or output_size.
 template <class A>
 Dim added_size(const A& a, const Resolved& r, size_t i, Dim least) {
   const Dim step(r.stride[i]);
@@ -78,8 +78,8 @@ Made convolve_transposed(const A& a, size_t spatial) {
     Dim added = added_size(a, r, i, least);
     Dim rest(0);
     if (added.is_known() && added.word() >= r.stride[i]) {
-      // More than the stride hides: what lies there is after the last place of the window. It shows
-      // instead of padding, and where there is no padding left it is zero.
+      // More than the stride hides: these elements come after the last position of the window. They appear
+      // instead of padding, and are zero if no padding is left.
       const Dim shown = min_of(added, r.padding[2 * i + 1]);
       r.padding[2 * i + 1] = r.padding[2 * i + 1] - shown;
       rest = added - shown;

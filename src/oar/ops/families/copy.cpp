@@ -18,7 +18,7 @@ const OpDef assign_op = {
     .scalar = "x",
     .vjp = [](const vjp::assign& v) -> Grads { return v.grad; },
     .shard = "... -> ...",
-    // A copy is needed only for what leaves the program: the caller may write it.
+    // A copy is needed only for results of the program: the caller may write them.
     .canonical =
         [](const CanonicalCall& c) {
           if (!c.is_returned(c.result())) c.replace_by(c.operand("x"));

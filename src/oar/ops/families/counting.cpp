@@ -75,7 +75,7 @@ const OpDef histogram_counts_op = {
     .plan =
         [](const PlanCall& c) {
           const args::histogram_counts a(c.args);
-          if (a.min == a.max) return;  // the bins lie between the extremes of the whole
+          if (a.min == a.max) return;  // the bins are between the extremes of the whole
           for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i) {
             const int factor = c.plan.add(c.plan.operands[0].shape[i], Join::Sum);
             for (PlanTensor& t : c.plan.operands) c.plan.put(t, i, factor);

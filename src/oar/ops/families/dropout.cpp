@@ -127,11 +127,11 @@ void check_probability(double p) {
              "p is {}; a probability lies between 0 and 1.", p);
 }
 
-// What selu tends to far below zero, times its scale: what dropped elements become.
+// The limit of selu far below zero, times its scale: the value of dropped elements.
 constexpr double kSeluFloor =
     -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717;
 
-// Drops where the mask of the given shape says so, then restores mean 0 and variance 1.
+// Drops by a mask of the given shape, then restores mean 0 and variance 1.
 Tensor alpha_dropped(const Tensor& x, double p, bool training, Dims mask_shape) {
   check_probability(p);
   if (!training || p == 0) return x;

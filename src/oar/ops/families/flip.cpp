@@ -43,7 +43,7 @@ const OpDef flip_op = {
     .python = "oar Tensor",
 };
 
-// Elements moved on along one axis; nothing to do for a full turn.
+// Elements shifted along one axis; nothing to do for a full turn.
 bool roll_axis(Tensor& x, int64_t shift, int64_t axis) {
   const Dim size = x.dim(axis);
   if (size == Dim(0)) return false;

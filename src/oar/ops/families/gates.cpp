@@ -1,4 +1,4 @@
-// Activations in which one half of the input opens or closes the other, or the largest part wins.
+// Activations in which one half of the input gates the other, or the largest part wins.
 #include "oar/ops/gen/gates.h"
 
 #include "oar/ops/core/infer.h"

@@ -176,7 +176,7 @@ const OpDef scatter_op = {
     .python = "oar Tensor",
 };
 
-// Places [..., coordinates] with an update each: some of the updates make a part of the sum.
+// Positions [..., coordinates] with an update each: some of the updates form a part of the sum.
 void plan_scatter(ShardPlan& plan, PlanTensor& index, PlanTensor& updates, PlanTensor* x) {
   if (index.axes.empty()) return;
   PlanTensor& out = plan.results[0];

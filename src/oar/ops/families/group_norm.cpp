@@ -20,7 +20,7 @@
 namespace oar {
 namespace {
 
-// No groups (0): every channel is one, whose number may be open.
+// No groups (0): every channel is a group; their number may be open.
 struct GroupShape {
   GroupShape(const Tensor& x, int64_t groups) {
     user_check(x.rank() >= 2, ErrorKind::InvalidArgument,

@@ -1,4 +1,4 @@
-// Class numbers: as vectors, smoothed, and as parts of a table.
+// Class indices: as vectors, smoothed, and as parts of a table.
 #include "oar/ops/gen/labels.h"
 
 #include "oar/ops/core/infer.h"

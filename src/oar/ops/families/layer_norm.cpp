@@ -98,7 +98,7 @@ const OpDef layer_norm_rows_op = {
         },
 };
 
-// Sums over axes; over none the tensor stays as it is.
+// Sums over axes; without axes the tensor is returned as it is.
 Tensor sum_over(const Tensor& x, const Axes& axes) { return axes.empty() ? x : sum(x, axes); }
 
 const OpDef layer_norm_rows_grad_op = {

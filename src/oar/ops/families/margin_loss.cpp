@@ -147,7 +147,7 @@ const OpDef multi_margin_loss_op = {
       const Tensor input = widened(a.input), label = unsqueeze(a.label, {1});
       Tensor short_of = relu(input - pick_class(input, label, 1) + a.margin);
       if (a.p != 1) short_of = pow(short_of, literal(static_cast<double>(a.p)));
-      // The labelled class itself is short by the margin, which does not count.
+      // The labelled class itself contributes the margin, which does not count.
       const double own = a.margin > 0 ? std::pow(a.margin, static_cast<double>(a.p)) : 0.0;
       Tensor loss = (sum(short_of, IntArgs{1}) - own) / count_of(Dims(&classes, 1), input.dtype());
       if (a.weight.defined()) {

@@ -1,6 +1,6 @@
 // The largest elements of windows of images with one to three spatial axes. Windows slide, divide the image
 // into equal parts, or into parts of random sizes. The primitives take their arguments as plain numbers;
-// max_pool1d and the like resolve the forms that users write.
+// max_pool1d and similar ops resolve the forms that users write.
 #include "oar/ops/gen/max_pool.h"
 
 #include "oar/ops/core/infer.h"
@@ -319,7 +319,7 @@ const OpDef adaptive_max_pool_with_mask_op = {
         },
 };
 
-// The image that was pooled, as far as it is known; output_size may be a little off the rule.
+// The size of the image that was pooled, as far as it is known; output_size may differ a little from the rule.
 template <class A>
 Shape unpooled_sizes(const A& a, const ImageAxes& axes) {
   const Numbers window = expand_ints(a.kernel_size, axes.spatial, "kernel_size");

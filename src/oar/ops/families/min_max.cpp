@@ -17,7 +17,7 @@
 namespace oar {
 namespace {
 
-// The gradient goes to the operand that was taken, and in halves to two that are equal. Where one is
+// The gradient goes to the selected operand, and in halves to two equal ones. Where one is
 // NaN neither gets any.
 Grads extreme_grads(const VjpCall& call, const Tensor& x, const Tensor& y, const Tensor& grad,
                     Tensor (*wins)(const Tensor&, const Tensor&)) {
@@ -112,7 +112,7 @@ Metas infer_clip(const Tensor& x, const std::optional<Scalar>& min,
   return infer::like(x);
 }
 
-// As Paddle has it, an element on a bound passes its gradient.
+// As in Paddle, an element on a bound passes its gradient.
 const OpDef clip_op = {
     .schema = "clip(Tensor x, Scalar? min = None, Scalar? max = None) -> Tensor",
     .brief = "x limited to [min, max]; None leaves a side open. NaN stays NaN.",

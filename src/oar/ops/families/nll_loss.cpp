@@ -91,7 +91,7 @@ const OpDef pick_class_grad_op = {
         },
 };
 
-// The sum of no losses is 0, and its mean is too.
+// The sum and the mean of no losses are 0.
 const OpDef mean_of_picked_op = {
     .schema =
         "mean_of_picked(Tensor x, Tensor label, int axis = -1, int ignore_index = -100) -> (Tensor "

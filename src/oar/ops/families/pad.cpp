@@ -1,4 +1,4 @@
-// Padding. `paddings` lists (before, after) for each axis; a negative number cuts off.
+// Padding. `paddings` lists (before, after) for each axis; a negative number crops.
 #include "oar/ops/gen/pad.h"
 
 #include "oar/ops/core/infer.h"

@@ -1,4 +1,4 @@
-// Channels and pixels that change places.
+// Rearranges channels and pixels.
 #include "oar/ops/gen/pixel_shuffle.h"
 
 #include "oar/ops/core/infer.h"

@@ -1,6 +1,6 @@
-// Random numbers. An element's number depends on the seed, the place in the stream and its own
-// place in the tensor, never on the number of threads. A seed other than 0 is a stream of its own.
-// `_part` makes the result a part of a larger tensor, with the numbers that it has in there.
+// Random numbers. An element's number depends on the seed, the position in the stream and its
+// index in the tensor, never on the number of threads. A seed other than 0 is a separate stream.
+// `_part` makes the result a part of a larger tensor, with the same numbers as there.
 #include "oar/ops/gen/random.h"
 
 #include "oar/ops/core/infer.h"

@@ -23,7 +23,7 @@
 namespace oar {
 namespace {
 
-// The logarithm of what cannot happen. Finite, so that differences of two such are no NaN.
+// The logarithm of probability 0. Finite, so that differences of two are not NaN.
 constexpr double kNever = -1e30;
 
 void check_rnnt(const Tensor& log_probs, const Tensor& labels, const Tensor& input_lengths,
@@ -60,7 +60,7 @@ struct Cells {
   }
   std::vector<Tensor> forward() const;
   std::vector<Tensor> backward() const;
-  // The logarithm of the whole likelihood, from the ways to each cell.
+  // The logarithm of the whole likelihood, from the path sums to each cell.
   Tensor finish(const std::vector<Tensor>& ways) const;
 
   int64_t steps, columns;
@@ -139,7 +139,7 @@ TensorSpec given(std::vector<double> values, Shape shape, DType dtype = DType::I
           .differentiable = false};
 }
 
-// The reference counts every way: an order of pauses and emissions that ends with a pause.
+// The reference enumerates every path: an order of pauses and emissions that ends with a pause.
 const OpDef rnnt_op = {
     .schema =
         "rnnt(Tensor log_probs, Tensor labels, Tensor input_lengths, Tensor label_lengths, int "

@@ -1,4 +1,4 @@
-// Places in sorted rows, and membership.
+// Positions in sorted rows, and membership.
 #include "oar/ops/gen/search.h"
 
 #include "oar/ops/core/infer.h"

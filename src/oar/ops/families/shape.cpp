@@ -1,4 +1,4 @@
-// Views of the same elements under another shape.
+// Views of the same elements in another shape.
 #include "oar/ops/gen/shape.h"
 
 #include <algorithm>
@@ -142,7 +142,7 @@ const OpDef view_as_op = {
     .plan =
         [](const PlanCall& c) {
           sharding::reshaped(c);
-          c.plan.operands[1].axes = c.plan.results[0].axes;  // it lends its shape only
+          c.plan.operands[1].axes = c.plan.results[0].axes;  // only its shape is used
         },
     .numpy = "x.reshape(other.shape)",
     .samples =
@@ -181,7 +181,7 @@ const OpDef squeeze_op = {
           const args::squeeze a(c.args);
           sharding::reshaped(c);
           if (c.plan.results[0].axes.size() < c.plan.operands[0].axes.size()) return;
-          // Nothing goes, and nothing must go from a piece of size 1: the axes that are named stay whole.
+          // Nothing is removed, and nothing may be removed from a piece of size 1: the named axes stay whole.
           for (int64_t axis : normalise_axes(a.axis, a.x.rank())) {
             c.plan.operands[0].axes[static_cast<size_t>(axis)] = {};
             c.plan.results[0].axes[static_cast<size_t>(axis)] = {};
@@ -189,7 +189,7 @@ const OpDef squeeze_op = {
         },
     .localise =
         [](const PieceCall& piece) {
-          // By name: a piece may have size 1 where the whole has not.
+          // By name: a piece may have size 1 where the whole does not.
           const PlanTensor& x = piece.plan.operands[0];
           if (piece.plan.results[0].axes.size() == x.axes.size()) return;
           const args::squeeze a(piece.frame.args());

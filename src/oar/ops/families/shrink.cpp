@@ -1,4 +1,4 @@
-// Activations that cut a part of the line off: near zero, or beyond bounds.
+// Activations that cut off a range: near zero, or beyond bounds.
 #include "oar/ops/gen/shrink.h"
 
 #include "oar/ops/core/infer.h"

@@ -24,7 +24,7 @@ SliceIndex behind_batch(Ints index) {
   return shifted;
 }
 
-// Where the axes of a slice come from: axes of x, or -1 for new ones and those cut down. An axis that
+// Where the axes of a slice come from: axes of x, or -1 for new ones and shortened ones. An axis that
 // is taken whole stays so on a piece.
 SmallVector<int, 6> kept_axes(Dims x, Ints index) {
   SmallVector<int, 6> from;

@@ -13,7 +13,7 @@ namespace oar {
 namespace {
 
 Metas infer_softmax(const Tensor& x, int64_t axis, std::optional<DType> dtype) {
-  // A 0-d tensor is a line of one element.
+  // A 0-d tensor counts as a line of one element.
   normalise_axis(axis, std::max(x.rank(), 1));
   const DType type = dtype.value_or(x.dtype());
   user_check(is_floating(type), ErrorKind::InvalidType, "dtype is {}; it must be a float.",

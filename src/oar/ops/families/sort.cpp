@@ -1,4 +1,4 @@
-// Ordering along an axis. NaN stands above every number; equal elements keep their order.
+// Ordering along an axis. NaN is above every number; equal elements keep their order.
 #include "oar/ops/gen/sort.h"
 
 #include "oar/ops/core/infer.h"

@@ -1,4 +1,4 @@
-// Views by strides: as_strided and what can be said in its terms. Strides count elements in the
+// Views by strides: as_strided and ops in terms of it. Strides count elements in the
 // tensor's row-major order, whatever its layout in memory.
 #include "oar/ops/gen/strided.h"
 

@@ -30,14 +30,14 @@ Tensor moved(const Tensor& x, Device device) {
   if (x.device() == device) return assign(x);
   const Tensor whole = x.is_contiguous() ? x : assign(x);
   if (!x.device().is_cpu() && !device.is_cpu()) {
-    // The streams of two devices know nothing of each other, and their types speak through the host.
+    // The streams of two devices are independent, and different types of device exchange data through the host.
     devices::synchronize(x.device());
     if (x.device().type != device.type) return copied(copied(whole, Device{}), device);
   }
   return copied(whole, device);
 }
 
-// No device's kernel: it stands between two of them. `supports` of a device that has a kernel for
+// Not a kernel of a device: it acts between two of them. `supports` of a device that has a kernel for
 // every op must decline it.
 const OpDef copy_to_device_op = {
     .schema = "copy_to_device(Tensor x, str device) -> Tensor",
