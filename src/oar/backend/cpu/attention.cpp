@@ -1,5 +1,5 @@
-// Attention, block by block: no matrix of scores is ever whole, so memory grows with the lengths, not
-// with their product. 16-bit floats compute in float32.
+// Attention, block by block: the matrix of scores never exists as a whole, so memory grows with the
+// lengths, not with their product. 16-bit floats compute in float32.
 #include "oar/backend/cpu/attention.h"
 
 #include "oar/backend/cpu/axis.h"
@@ -78,7 +78,7 @@ class ForwardTask {
   RunningSums<C> sums_;
 };
 
-// One query, as when text is made word by word: every key is read once and met by the heads
+// One query, as when text is generated word by word: every key is read once for all heads
 // together, in the order of memory. Heads [first, first + heads) of keys.
 template <class T>
 class DecodeTask {

@@ -1,4 +1,4 @@
-// Means of windows, and the reverse way.
+// Means of windows, and their gradient.
 #include "oar/backend/cpu/compact.h"
 #include "oar/backend/cpu/pool_mean.h"
 

@@ -357,7 +357,7 @@ const OpDef mish_grad_op = {
 
 const OpDef softplus_op = {
     .schema = "softplus(Tensor x, float beta = 1, float threshold = 20) -> Tensor",
-    .brief = "log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.",
+    .brief = "log(1 + exp(beta * x)) / beta; x itself if beta * x is above the threshold.",
     .infer = [](const args::softplus& a) -> Metas {
       user_check(a.beta != 0, ErrorKind::InvalidArgument, "beta is 0, and softplus divides by it.");
       return infer::like(a.x);

@@ -124,7 +124,7 @@ const OpDef put_along_op = {
         "bool include_self = True) -> Tensor",
     .brief =
         "A copy of x with value[i, j, …] written to, added to or multiplied with x[i, index[i, j, …], …]: reduce "
-        "is assign, add or mul; without include_self the old element does not take part.",
+        "is assign, add or mul; without include_self the old element is not included.",
     .infer = [](const args::put_along& a) { return infer_put(a, {"assign", "add", "mul"}); },
     .vjp = [](const vjp::put_along& v) -> Grads {
       return v.reduce == "assign" ? assign_gradient(v)
@@ -174,7 +174,7 @@ const OpDef put_along_extreme_op = {
         "bool include_self = True) -> Tensor",
     .brief =
         "A copy of x with the smallest (reduce amin) or largest (amax) of x[i, index[i, j, …], …] and all values "
-        "for that place; without include_self the old element does not take part.",
+        "for that element; without include_self the old element is not included.",
     .infer = [](const args::put_along_extreme& a) { return infer_put(a, {"amin", "amax"}); },
     .vjp = extreme_gradient,
     .saves = "x index value out",

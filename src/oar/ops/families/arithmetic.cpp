@@ -117,7 +117,7 @@ const OpDef floor_divide_op = {
 
 const OpDef remainder_op = {
     .schema = "remainder(Tensor x, Tensor y) -> Tensor",
-    .brief = "x - y * floor(x / y): what floor_divide leaves, with the sign of y.",
+    .brief = "x - y * floor(x / y): the remainder of floor_divide, with the sign of y.",
     .infer = infer::same_as_first,
     .scalar = "x % y",
     .vjp = [](const vjp::remainder& v) -> Grads {
@@ -357,7 +357,7 @@ const OpDef gcd_op = {
 
 const OpDef lcm_op = {
     .schema = "lcm(Tensor x, Tensor y) -> Tensor",
-    .brief = "The least common multiple of integers; it is 0 where one of them is.",
+    .brief = "The least common multiple of integers; it is 0 if one of them is.",
     .infer = infer::same_as_first,
     .scalar = "g = gcd(x, y); g == 0 ? g : abs(x // g * y)",
     .shard = "..., ... -> ...",

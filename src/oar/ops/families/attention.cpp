@@ -63,7 +63,7 @@ struct AttentionShape {
     infer::check_dtype(value, "value", query.dtype());
     user_check(same(heads, key_heads) || same(floor_mod(heads, key_heads), Dim(0)),
                ErrorKind::InvalidArgument,
-               "query has {} heads, which is no multiple of the {} heads of key and value.",
+               "query has {} heads, which is not a multiple of the {} heads of key and value.",
                heads.str(), key_heads.str());
   }
   Shape scores() const { return {batch, heads, queries, keys}; }
@@ -91,7 +91,7 @@ void check_keep(const AttentionShape& shape, const Tensor& keep, double dropout)
   user_check(!keep.defined() || keep.dtype() == DType::Bool, ErrorKind::InvalidType,
              "keep has dtype {}; it must be bool.", keep.defined() ? name_of(keep.dtype()) : "");
   user_check(dropout >= 0 && dropout <= 1, ErrorKind::InvalidArgument,
-             "the dropout is {}; a probability lies between 0 and 1.", dropout);
+             "the dropout is {}; a probability is between 0 and 1.", dropout);
 }
 
 // ---- the op as parts -----------------------------------------------------------------------------
@@ -262,8 +262,8 @@ const OpDef attention_op = {
         "None, float scale = 1.0, float dropout = 0.0, bool causal = False) -> (Tensor out, Tensor "
         "lse)",
     .brief =
-        "softmax(scale * query keyᵀ + mask) value for each head, and the logarithm of what the "
-        "softmax divides by. Weights are dropped where `keep` is False, the others divided by 1 - "
+        "softmax(scale * query keyᵀ + mask) value for each head, and the logarithm of the divisor of the "
+        "softmax. Weights are dropped where `keep` is False, the others divided by 1 - "
         "dropout. A row whose keys are all hidden by the mask is their even mean.",
     .infer = [](const args::attention& a) -> Metas {
       const AttentionShape s(a.query, a.key, a.value);
@@ -397,7 +397,7 @@ Tensor attended(const args::scaled_dot_product_attention& a) {
              "query has {} heads and key {}; with enable_gqa=False they must be equal.",
              s.heads.str(), s.key_heads.str());
   user_check(a.dropout_p >= 0 && a.dropout_p <= 1, ErrorKind::InvalidArgument,
-             "dropout_p is {}; a probability lies between 0 and 1.", a.dropout_p);
+             "dropout_p is {}; a probability is between 0 and 1.", a.dropout_p);
   // An open width is known when the program runs: then the query is scaled beforehand.
   const bool open = !a.scale && s.width.is_symbolic();
   const double scale = a.scale ? *a.scale

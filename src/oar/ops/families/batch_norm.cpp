@@ -133,7 +133,7 @@ const OpDef batch_norm_train_op = {
         "channel_axis, bool relu = False) -> (Tensor out, Tensor mean, Tensor var)",
     .brief =
         "Each channel less its mean, divided by sqrt(variance + epsilon), times weight plus "
-        "bias, and relu of that if asked for; with the mean and the (biased) variance.",
+        "bias, and relu of that if requested; with the mean and the (biased) variance.",
     .infer = [](const args::batch_norm_train& a) -> Metas {
       const Channels c(a.x, a.channel_axis);
       c.check(a.weight, "weight");

@@ -161,7 +161,7 @@ std::vector<Tensor> on_a_grid(TensorList list) {
   Shape shape;
   for (const Tensor& x : list) {
     user_check(x.rank() <= 1, ErrorKind::InvalidArgument,
-               "a grid is made of vectors and numbers, not of a tensor of shape {}.",
+               "a grid takes vectors and numbers, not a tensor of shape {}.",
                to_string(x.dims()));
     shape.push_back(x.numel());
   }

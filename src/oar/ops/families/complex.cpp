@@ -172,7 +172,7 @@ const OpDef as_complex_op = {
                  to_string(a.x.dims()));
       user_check(
           a.x.dtype() == DType::Float32 || a.x.dtype() == DType::Float64, ErrorKind::InvalidType,
-          "x has dtype {}; pairs of float32 or float64 make a complex number.\nhint: Cast x to "
+          "x has dtype {}; a complex number is a pair of float32 or float64.\nhint: Cast x to "
           "float32 first.",
           name_of(a.x.dtype()));
       Shape shape = a.x.shape();

@@ -26,14 +26,14 @@ void check_inputs(const Closure& c, TensorList given, const Closure* body = null
                   size_t variables = 0) {
   const std::vector<Tensor>& wanted = c.inputs();
   user_check(wanted.size() == given.size(), ErrorKind::InvalidArgument,
-             "{} takes {} tensors and is given {}.", c.str(), wanted.size(), given.size());
+             "{} takes {} tensors but got {}.", c.str(), wanted.size(), given.size());
   for (size_t i = 0; i < given.size(); ++i) {
     Shape shape = wanted[i].shape();
     if (i < variables && given[i].rank() == wanted[i].rank())
       for (const int axis : changing_axes(*body, i))
         shape[static_cast<size_t>(axis)] = given[i].dim(axis);
     user_check(given[i].dtype() == wanted[i].dtype() && same(given[i].shape(), shape),
-               ErrorKind::InvalidArgument, "{} takes {} as its input {} and is given {}.", c.str(),
+               ErrorKind::InvalidArgument, "{} takes {} as its input {} but got {}.", c.str(),
                wanted[i].describe(), i, given[i].describe());
   }
 }
@@ -68,7 +68,7 @@ Metas infer_switch(const args::switch_case& a) {
   for (const ClosurePtr& branch : a.branches) {
     check_inputs(*branch, a.captured);
     user_check(branch->outputs().size() == count, ErrorKind::InvalidArgument,
-               "the branches give back {} and {} tensors.", count, branch->outputs().size());
+               "the branches return {} and {} tensors.", count, branch->outputs().size());
   }
   Metas metas;
   for (size_t i = 0; i < count; ++i) metas.push_back(common_type(a.branches, i));
@@ -82,7 +82,7 @@ Metas carried_types(const Closure& body, TensorList carried, bool more) {
   user_check(given.size() >= carried.size() &&
                  (more ? made.size() >= carried.size() : made.size() == carried.size()),
              ErrorKind::InvalidArgument,
-             "the body {} gives back {} tensors for {} that it carries.", body.str(), made.size(),
+             "the body {} returns {} tensors for {} that it carries.", body.str(), made.size(),
              carried.size());
   Metas metas;
   for (size_t i = 0; i < carried.size(); ++i) {
@@ -94,8 +94,8 @@ Metas carried_types(const Closure& body, TensorList carried, bool more) {
       type.data_dependent = true;
     }
     user_check(fits, ErrorKind::InvalidArgument,
-               "what a loop carries keeps its dtype and number of axes: variable {} is {} and "
-               "becomes {}.\nhint: Cast or reshape it in front of the loop or at the end of the "
+               "the variables of a loop keep their dtype and number of axes: variable {} is {} and "
+               "becomes {}.\nhint: Cast or reshape it before the loop or at the end of the "
                "body.",
                i, carried[i].describe(), made[i].describe());
     metas.push_back(std::move(type));
@@ -139,7 +139,7 @@ Metas infer_while(const args::while_loop& a) {
   const std::vector<Tensor>& answer = a.test.outputs();
   user_check(
       answer.size() == 1 && answer[0].dtype() == DType::Bool && same(answer[0].numel(), Dim(1)),
-      ErrorKind::InvalidType, "the test {} must give one bool.", a.test.str());
+      ErrorKind::InvalidType, "the test {} must return one bool.", a.test.str());
   static const Dim rounds = size_told_by_runs("rounds", 7);
   if (a.trace) add_trace(metas, a.body, a.carried, rounds, true);
   return metas;
@@ -211,8 +211,8 @@ const OpDef switch_case_op = {
         "switch_case(Tensor index, Tensor[] captured, program[] branches, bool trace = False, "
         "Tensor? random = None) -> Tensor[]",
     .brief =
-        "What the branch that index names makes of the captured tensors; the last one where there "
-        "is none. With trace, the place in the random stream stands behind the results; random "
+        "The results of branch number index on the captured tensors, or of the last one if there "
+        "is none. With trace, the position in the random stream follows the results; random "
         "is such a place to draw from.",
     .infer = infer_switch,
     .decompose = run_switch,
@@ -230,8 +230,8 @@ const OpDef while_loop_op = {
         "while_loop(Tensor[] carried, Tensor[] captured, program test, program body, bool trace "
         "= False, Tensor? random = None) -> Tensor[]",
     .brief =
-        "Body after body on what is carried, while the test says so. With trace, what each round "
-        "began with stands behind the results, its place in the random stream last; random has "
+        "The carried tensors after the body has run while the test is true. With trace, the values at "
+        "the start of each iteration follow the results, their position in the random stream last; random has "
         "such places to draw from.",
     .infer = infer_while,
     .decompose = run_while,
@@ -245,8 +245,8 @@ const OpDef scan_op = {
         "scan(Tensor[] carried, Tensor[] sequences, Tensor[] captured, program body, int length, "
         "bool reverse = False, bool trace = False, Tensor? random = None) -> Tensor[]",
     .brief =
-        "Body after body on what is carried and the next row of every sequence: the last carried "
-        "tensors, and row by row what the body gives beside them.",
+        "Runs the body on the carried tensors and each row of every sequence: the last carried "
+        "tensors, and row by row the other results of the body.",
     .infer = infer_scan,
     .decompose = run_scan,
     .vjp = scan_vjp,
@@ -261,7 +261,7 @@ const OpDef with_derivative_op = {
         "with_derivative(Tensor[] results, Tensor[] inputs, Tensor[] captured, program backward) -> "
         "Tensor[]",
     .brief =
-        "The results; the gradients of the inputs are what backward makes of the results' "
+        "The results; backward computes the gradients of the inputs from the results' "
         "cotangents, the results and the captured tensors.",
     .infer = [](const args::with_derivative& a) -> Metas {
       Metas metas;
@@ -330,7 +330,7 @@ const OpDef with_shape_op = {
 const OpDef in_backward_op = {
     .schema = "in_backward(Tensor(a) x) -> Tensor(a)",
     .brief =
-        "x itself; in a program, what is made of the result belongs to the derivative of a function.",
+        "x itself; in a program, what is computed from the result belongs to the derivative of a function.",
     .infer = infer::same_as_first,
     .scalar = "x",
     .view = [](const args::in_backward& a) -> std::optional<ViewSpec> {

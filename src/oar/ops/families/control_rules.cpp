@@ -175,7 +175,7 @@ Trace::Trace(const Closure& body, TensorList behind_results, size_t carried)
   for (size_t i = 0; i < carried; ++i) {
     const std::vector<int> axes = changing_axes(body, i);
     user_check(axes.size() < 2, ErrorKind::Unsupported,
-               "variable {} of the loop changes its size along {} axes, and there are no "
+               "variable {} of the loop changes its size along {} axes, and Oar has no "
                "derivatives of such a loop.\nhint: Flatten it, or let one axis grow.",
                i, axes.size());
   }
@@ -408,7 +408,7 @@ class DualLoop {
 Made while_jvp(const JvpCall& call) {
   const args::while_loop a(call.args);
   user_check(!a.test.draws_random(), ErrorKind::Unsupported,
-             "the test {} draws random numbers, so that the loop cannot be gone through again with "
+             "the test {} draws random numbers, so the loop cannot be repeated with "
              "tangents.",
              a.test.str());
   const size_t carries = a.carried.size();

@@ -375,7 +375,7 @@ const OpDef conv_fused_op = {
       const Shape out = conv_result(a.x.shape(), a.weight.shape(), Sliding(a));
       check_bias(a.bias, a.weight.shape());
       user_check(a.scale.defined() == a.shift.defined(), ErrorKind::InvalidArgument,
-                 "scale and shift go together.");
+                 "scale and shift belong together.");
       check_bias(a.scale, a.weight.shape());
       check_bias(a.shift, a.weight.shape());
       user_check(!a.residual.defined() || same(a.residual.shape(), out), ErrorKind::InvalidArgument,

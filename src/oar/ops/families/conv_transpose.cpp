@@ -34,7 +34,7 @@ Dim added_size(const A& a, const Resolved& r, size_t i, Dim least) {
   const int64_t added = expand_ints(a.output_padding, r.axes.spatial, "output_padding")[i];
   const int64_t limit = std::max(r.stride[i], r.dilation[i]);
   user_check(added >= 0 && added < limit, ErrorKind::InvalidArgument,
-             "output_padding {} must lie between 0 and {}: less than stride or dilation.",
+             "output_padding {} must be between 0 and {}: less than stride or dilation.",
              to_string(a.output_padding), limit - 1);
   return Dim(added);
 }

@@ -84,7 +84,7 @@ const OpDef bitcast_op = {
       const Dim bits = shape.back() * from;
       user_check(
           same(floor_mod(bits, to), 0), ErrorKind::InvalidArgument,
-          "the last axis of x, of size {}, has {} bytes, which do not make whole elements of {}.",
+          "the last axis of x, of size {}, has {} bytes, which are not whole elements of {}.",
           shape.back().str(), floor_div(bits, 8).str(), name_of(a.dtype));
       shape.back() = floor_div(bits, to);
       return TensorMeta{a.dtype, shape};

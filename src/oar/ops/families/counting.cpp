@@ -142,7 +142,7 @@ const OpDef unique_rows_op = {
         "Where the different rows of a matrix first occur, in the order of the rows; which of them every row "
         "is, and how often each occurs. If consecutive, rows that differ from the one before.",
     .infer = [](const args::unique_rows& a) -> Metas {
-      user_check(a.x.rank() == 2, ErrorKind::InvalidArgument, "x of shape {} is no matrix.",
+      user_check(a.x.rank() == 2, ErrorKind::InvalidArgument, "x of shape {} is not a matrix.",
                  to_string(a.x.dims()));
       const Dim rows = a.x.dim(0);
       const Dim found = a.x.is_dense() ? rows : Dim::symbol("unique", rows.hint());

@@ -287,7 +287,7 @@ const OpDef cross_entropy_op = {
       user_check(a.input.rank() > 0, ErrorKind::InvalidArgument,
                  "input is 0-d; it needs an axis of classes.");
       user_check(a.label_smoothing >= 0 && a.label_smoothing <= 1, ErrorKind::InvalidArgument,
-                 "label_smoothing is {}; it must lie between 0 and 1.", a.label_smoothing);
+                 "label_smoothing is {}; it must be between 0 and 1.", a.label_smoothing);
       const bool given_axis = a.label.rank() == a.input.rank();
       user_check(given_axis || a.label.rank() == a.input.rank() - 1, ErrorKind::InvalidArgument,
                  "label has shape {} and input {}; label must have as many axes or one less.",

@@ -162,7 +162,7 @@ const OpDef ctc_op = {
         "blank = 0) -> Tensor",
     .brief =
         "The negative logarithm of the probability of each label sequence, of all alignments with "
-        "[steps, batch, classes] of log-probabilities. 0 where a label is too long for its steps.",
+        "[steps, batch, classes] of log-probabilities. 0 if a label is too long for its steps.",
     .infer = [](const args::ctc& a) -> Metas {
       check_ctc(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
       return TensorMeta{a.log_probs.dtype(), Shape{a.log_probs.dim(1)}};
@@ -202,8 +202,8 @@ const OpDef ctc_grad_op = {
         "ctc_grad(Tensor log_probs, Tensor labels, Tensor input_lengths, Tensor label_lengths, "
         "Tensor grad, int blank = 0) -> Tensor",
     .brief =
-        "The derivative of ctc: less the probability of each class at each step, given the label. 0 "
-        "where a label is too long.",
+        "The derivative of ctc: minus the probability of each class at each step, given the label. 0 "
+        "if a label is too long.",
     .infer = [](const args::ctc_grad& a) -> Metas {
       check_ctc(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
       infer::check_type(a.grad, "grad", {a.log_probs.dtype(), Shape{a.log_probs.dim(1)}});

@@ -217,7 +217,7 @@ const OpDef linear_recurrence_op = {
 
 const OpDef shift_along_op = {
     .schema = "shift_along(Tensor x, int axis, int by) -> Tensor",
-    .brief = "x moved along an axis by some places, back where negative; zeros follow.",
+    .brief = "x shifted along an axis, back if negative, and filled with zeros.",
     .infer = [](const args::shift_along& a) { return infer_scan(a.x, a.axis); },
     .vjp = [](const vjp::shift_along& v) -> Grads { return shift_along(v.grad, v.axis, -v.by); },
     .shard = "...a... -> ...a... ; a@axis whole",

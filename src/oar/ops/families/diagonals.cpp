@@ -246,7 +246,7 @@ const OpDef diagflat_op = {
 const OpDef diagonal_scatter_op = {
     .schema =
         "diagonal_scatter(Tensor x, Tensor y, int offset = 0, int axis1 = 0, int axis2 = 1) -> Tensor",
-    .brief = "A copy of x whose diagonal of two axes, as `diagonal` gives it, is y.",
+    .brief = "A copy of x whose diagonal of two axes, as `diagonal` returns it, is y.",
     .decompose = [](const args::diagonal_scatter& a) -> Made {
       const Shape wanted = diagonal(a.x, a.offset, a.axis1, a.axis2).shape();
       user_check(same(wanted, a.y.shape()), ErrorKind::InvalidArgument,

@@ -107,7 +107,7 @@ const OpDef diff_op = {
 // The areas between neighbours: their mean height times their distance.
 Tensor trapezoids(const Tensor& y, const Tensor& x, std::optional<double> dx, int64_t given_axis) {
   user_check(!(x.defined() && dx), ErrorKind::InvalidArgument,
-             "x and dx are both given; the distances follow from one of them.");
+             "x and dx are both passed; the distances follow from one of them.");
   user_check(y.rank() >= 1, ErrorKind::InvalidArgument, "y is 0-d; it needs an axis.");
   const int64_t axis = normalise_axis(given_axis, y.rank());
   const Tensor heights = (without_first(y, axis) + without_last(y, axis)) * 0.5;

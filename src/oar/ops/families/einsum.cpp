@@ -324,7 +324,7 @@ Term contract_all(std::vector<Term> terms, const Labels& output) {
 Tensor einsum_of(std::string_view text, TensorList operands) {
   const Equation equation = parse_equation(text);
   user_check(equation.operands.size() == operands.size(), ErrorKind::InvalidArgument,
-             "the equation '{}' has {} operands, but {} were given.", text,
+             "the equation '{}' has {} operands, but {} were passed.", text,
              equation.operands.size(), operands.size());
   std::vector<Term> terms;
   int ellipsis = 0;
@@ -381,7 +381,7 @@ const OpDef einsum_op = {
     .schema = "einsum(str equation, Tensor[] operands) -> Tensor",
     .brief =
         "Sums of products by the Einstein notation: 'ij,jk->ik' is the matrix product. A letter that "
-        "is missing behind '->' is summed over, one that an operand repeats takes its diagonal, '...' "
+        "is missing after '->' is summed over, one that an operand repeats takes its diagonal, '...' "
         "stands for axes that broadcast.",
     .decompose = [](const args::einsum& a) -> Made { return einsum_of(a.equation, a.operands); },
     .plan = plan_einsum,

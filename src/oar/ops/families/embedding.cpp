@@ -134,7 +134,7 @@ const OpDef embedding_grad_op = {
         "embedding_grad(Tensor x, Tensor value, int num_rows, int padding_idx = -1, bool sparse = False) -> Tensor",
     .brief =
         "The sum of the slices of `value` for each row number in x, but none for padding_idx: the reverse of "
-        "embedding_lookup. A program that gives back a `sparse` one may hand out the slices as selected rows.",
+        "embedding_lookup. A program that returns a `sparse` one may return the slices as selected rows.",
     .infer = [](const args::embedding_grad& a) -> Metas {
       check_numbers(a.x);
       user_check(a.value.rank() >= a.x.rank(), ErrorKind::InvalidArgument,

@@ -66,7 +66,7 @@ void check_roll(const args::roll& a) {
 const OpDef roll_op = {
     .schema = "roll(Tensor x, int[] shifts, int[]? axis = None) -> Tensor",
     .brief =
-        "The elements moved on by `shifts` along the axes; what leaves at the end comes in at the "
+        "The elements shifted by `shifts` along the axes; those that leave at the end come in at the "
         "start. Without axes the tensor is rolled as a flat list.",
     .infer = [](const args::roll& a) -> Metas {
       check_roll(a);

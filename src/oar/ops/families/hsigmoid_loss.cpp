@@ -65,7 +65,7 @@ const OpDef hsigmoid_loss_op = {
           "input has shape {} and weight {}; they must be [batch, size] and [nodes, size].",
           to_string(a.input.dims()), to_string(a.weight.dims()));
       user_check(a.path_table.defined() == a.path_code.defined(), ErrorKind::InvalidArgument,
-                 "path_table and path_code belong together; only one of them is given.");
+                 "path_table and path_code belong together; only one of them was passed.");
       Path path;
       if (a.path_table.defined()) {
         const Tensor table = cast(a.path_table, DType::Int64);

@@ -15,7 +15,7 @@ struct IndexLayout {
 IndexLayout index_layout(SmallVector<int64_t, 6> taken, int64_t rank);
 Shape indexed_shape(const IndexLayout& layout, Dims x, const Shape& index);
 
-// Checks an index along its axis: OutOfRange unless -size <= index < size.
+// Throws OutOfRange: the index is not in -size <= index < size.
 [[noreturn]] void fail_out_of_range(int64_t index, int64_t axis, int64_t size);
 
 }  // namespace oar

@@ -99,7 +99,7 @@ const OpDef multi_label_soft_margin_loss_op = {
         "reduction = 'mean') -> Tensor",
     .brief =
         "The mean over the last axis of -label * log(sigmoid(input)) - (1 - label) * "
-        "log(sigmoid(-input)), times a weight if one is given.",
+        "log(sigmoid(-input)), times a weight if there is one.",
     .decompose = [](const args::multi_label_soft_margin_loss& a) -> Made {
       check_reduction(a.reduction);
       check_alike(a.input, a.label);

@@ -341,7 +341,7 @@ Shape unpooled_sizes(const A& a, const ImageAxes& axes) {
     user_check(
         off.is_symbolic() || (off.word() > -stride[i] && off.word() < stride[i]),
         ErrorKind::InvalidArgument,
-        "output_size {} is not possible: along spatial axis {} it must lie between {} and {}.",
+        "output_size {} is not possible: along spatial axis {} it must be between {} and {}.",
         to_string(given), i, (sizes[i] - Dim(stride[i] - 1)).str(),
         (sizes[i] + Dim(stride[i] - 1)).str());
   }
@@ -368,13 +368,13 @@ const OpDef max_unpool_op = {
     .schema =
         "max_unpool(Tensor x, Tensor indices, int[] kernel_size, int[]? stride, int[] padding, shape? output_size, str data_format) -> Tensor",
     .brief =
-        "Images that are zero but for the elements of x, which go where the mask of a max pooling says.",
+        "Images that are zero except for the elements of x, at the positions in the mask of a max pooling.",
     .decompose = [](const args::max_unpool& a) -> Made {
       const ImageAxes axes = axes_of(a.data_format, spatial_of(a.x));
       user_check(same(a.x.shape(), a.indices.shape()) && is_integral(a.indices.dtype()),
                  ErrorKind::InvalidArgument,
                  "indices ({}) must be integers and have the shape of x ({}): the mask that max "
-                 "pooling gives with return_mask=True.",
+                 "pooling returns with return_mask=True.",
                  a.indices.describe(), a.x.describe());
       const Shape sizes = unpooled_sizes(a, axes);
       const Tensor values = channels_first(a.x, axes), places = channels_first(a.indices, axes);

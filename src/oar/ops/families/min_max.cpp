@@ -186,7 +186,7 @@ void check_not_empty(const Tensor& x, Ints axes, const Shape& result) {
   if (result.numel() == Dim(0)) return;
   for (int64_t axis : axes)
     user_check(!(x.dim(axis) == Dim(0)), ErrorKind::InvalidArgument,
-               "x of shape {} has no elements along axis {}, so there is no extreme among them."
+               "x of shape {} has no elements along axis {}, so it has no maximum or minimum there."
                "\nhint: Check for a size of 0 first.",
                to_string(x.dims()), axis);
 }

@@ -57,7 +57,7 @@ const OpDef pick_class_grad_op = {
         "pick_class_grad(Tensor grad, Tensor label, shape shape, int axis = -1, int ignore_index = "
         "-100) -> Tensor",
     .brief =
-        "Zeros of a shape with grad at the labelled class along an axis, but where label is "
+        "Zeros of a shape with grad at the labelled class along an axis, except where label is "
         "ignore_index: the derivative of pick_class.",
     .infer = [](const args::pick_class_grad& a) -> Metas {
       const Tensor like = Tensor::meta(a.shape, a.grad.dtype());

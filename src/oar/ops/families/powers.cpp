@@ -34,7 +34,7 @@ TensorSpec constant(double value) {
 
 const OpDef pow_op = {
     .schema = "pow(Tensor x, Tensor y) -> Tensor",
-    .brief = "x to the power of y. Of integers the fraction that a negative y gives is cut off.",
+    .brief = "x to the power of y. For integers a fraction, from a negative y, is truncated.",
     .infer = infer::same_as_first,
     .scalar = "pow(x, y)",
     .vjp = [](const vjp::pow& v) -> Grads {

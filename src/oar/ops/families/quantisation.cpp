@@ -105,7 +105,7 @@ const OpDef dequantize_op = {
              name, t.describe(), op.name(), name);
       fail(
           ErrorKind::InvalidType,
-          "{} has dtype {}, which is for storage only: {} does not take elements that share bytes.\nhint: "
+          "{} has dtype {}, which is for storage only: {} does not accept elements that share bytes.\nhint: "
           "Cast it first, for example {}.astype('{}').",
           name, name_of(t.dtype()), op.name(), name,
           t.dtype() == DType::Float4E2M1FN ? "float32" : "int8");

@@ -93,14 +93,14 @@ const OpDef randint_op = {
     .schema =
         "randint(int low = 0, int? high = None, shape shape = [1], dtype? dtype = None, shape? _part "
         "= None) -> Tensor",
-    .brief = "Integers spread evenly over [low, high), or [0, low) where high is not given.",
+    .brief = "Integers spread evenly over [low, high), or [0, low) without high.",
     .infer = [](const args::randint& a) -> Metas {
       check_shape(a.shape);
       const int64_t low = a.high ? a.low : 0, high = a.high.value_or(a.low);
       user_check(low < high, ErrorKind::InvalidArgument,
-                 "there is no integer from {} up to but without {}.\nhint: Pass low < high (low "
+                 "there is no integer from {} up to, but excluding, {}.\nhint: Pass low < high (low "
                  "> 0 "
-                 "where high is left out).",
+                 "without high).",
                  low, high);
       return TensorMeta{a.dtype.value_or(DType::Int64), Shape(a.shape)};
     },

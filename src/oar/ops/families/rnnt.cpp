@@ -187,7 +187,7 @@ const OpDef rnnt_grad_op = {
         "rnnt_grad(Tensor log_probs, Tensor labels, Tensor input_lengths, Tensor label_lengths, "
         "Tensor grad, int blank = 0, float fastemit_lambda = 0.0) -> Tensor",
     .brief =
-        "The derivative of rnnt: less the probability of each pause and emission, given the label.",
+        "The derivative of rnnt: minus the probability of each pause and emission, given the label.",
     .infer = [](const args::rnnt_grad& a) -> Metas {
       check_rnnt(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
       infer::check_type(a.grad, "grad", {a.log_probs.dtype(), Shape{a.log_probs.dim(0)}});

@@ -24,7 +24,7 @@ Metas infer_softmax(const Tensor& x, int64_t axis, std::optional<DType> dtype) {
 void check_alike(const Tensor& out, const Tensor& grad, int64_t axis) {
   normalise_axis(axis, std::max(out.rank(), 1));
   user_check(same(out.shape(), grad.shape()) && out.dtype() == grad.dtype(),
-             ErrorKind::InvalidArgument, "out is {} and grad {}; they must be alike.",
+             ErrorKind::InvalidArgument, "out is {} and grad {}; they must match.",
              out.describe(), grad.describe());
 }
 

@@ -228,7 +228,7 @@ Samples gamma_samples() {
 
 const OpDef gammainc_op = {
     .schema = "gammainc(Tensor x, Tensor y) -> Tensor",
-    .brief = "The regularised lower incomplete gamma function P(x, y): the integral goes up to y.",
+    .brief = "The regularised lower incomplete gamma function P(x, y): the integral up to y.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::gammainc& v) -> Grads {
       return {v.needs(0) ? v.grad * gammainc_order(v.x, v.y, 1) : Tensor(),

@@ -55,7 +55,7 @@ const OpDef var_op = {
         "Tensor",
     .brief =
         "The variance over axes: the squares of the distances from the mean, divided by n - "
-        "1, or by n where unbiased is off.",
+        "1, or by n if unbiased is off.",
     .infer = [](const args::var& a) -> Metas {
       return reduced(a.x, a.axis, a.keepdim, a.x.dtype());
     },
@@ -162,7 +162,7 @@ const OpDef median_along_op = {
         "median_along(Tensor x, int axis, bool average = True, bool ignore_nan = False) -> (Tensor values, "
         "Tensor indices)",
     .brief =
-        "The middle element in the order along an axis, which is kept, and its place. Of two middle ones it "
+        "The middle element in the order along an axis, which is kept, and its index. Of two middle ones it "
         "is the average, or the lower one. Where there is a NaN it is the result, unless NaN is ignored.",
     .decompose = [](const args::median_along& a) -> Made {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());

@@ -25,7 +25,7 @@ Tensor moved(const Tensor& x, Device device) {
   user_check(
       x.is_dense(), ErrorKind::Unsupported,
       "only dense tensors are moved between devices, not {}.\nhint: Move it before the capture or "
-      "transformation, or make it dense first.",
+      "transformation, or convert it to dense first.",
       x.describe());
   if (x.device() == device) return assign(x);
   const Tensor whole = x.is_contiguous() ? x : assign(x);
