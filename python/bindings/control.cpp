@@ -26,7 +26,7 @@ LoopBody python_body(PyObject* function) {
 }
 
 // In a program that stays open, the branch or loop for inference too, if it differs: a copy for inference
-// takes that one. It comes first, before running statistics move on.
+// uses it. It comes first, before running statistics are updated.
 template <class F>
 PyObject* written(F&& call) {
   Builder* builder = Builder::current();
@@ -55,7 +55,7 @@ PyObject* choice(PyObject*, PyObject* tensor) {
   return guarded([&] { return PyLong_FromLongLong(choice_of(tensor_of(tensor))); });
 }
 
-// switch_case(index, functions): each function gives a list of tensors.
+// switch_case(index, functions): each function returns a list of tensors.
 PyObject* switch_case_function(PyObject*, PyObject* args) {
   PyObject *index, *functions;
   if (!PyArg_ParseTuple(args, "OO!", &index, &PyList_Type, &functions)) return nullptr;
@@ -76,7 +76,7 @@ PyObject* cond_function(PyObject*, PyObject* args) {
   });
 }
 
-// while_loop(test, body, variables): both take a list; the test gives one tensor in a list.
+// while_loop(test, body, variables): both take a list; the test returns one tensor in a list.
 PyObject* while_loop_function(PyObject*, PyObject* args) {
   PyObject *test, *body, *variables;
   if (!PyArg_ParseTuple(args, "OOO", &test, &body, &variables)) return nullptr;

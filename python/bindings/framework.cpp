@@ -71,7 +71,7 @@ PyObject* all_flags(PyObject*, PyObject*) {
 
 PyObject* seed(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
-    const LaunchNow now;  // what was called before draws from the stream as it was
+    const LaunchNow now;  // earlier calls draw from the old stream
     generator::seed(PyLong_AsUnsignedLongLongMask(value));
     Py_RETURN_NONE;
   });
@@ -182,7 +182,7 @@ PyObject* from_capsule(PyObject*, PyObject* capsule) {
     user_check(PyCapsule_IsValid(capsule, name), ErrorKind::InvalidArgument,
                "the capsule holds no DLPack tensor, or it has been used already.");
     void* managed = PyCapsule_GetPointer(capsule, name);
-    // First: from_dlpack owns the tensor from here on, also when it refuses it.
+    // First: from_dlpack owns the tensor from here on, even if it rejects it.
     PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor");
     return wrap(versioned ? from_dlpack(static_cast<DLManagedTensorVersioned*>(managed))
                           : from_dlpack(static_cast<DLManagedTensor*>(managed)));
@@ -264,7 +264,7 @@ PyObject* from_value(const Value& v) {
 
 namespace {
 
-// An operand that its op gives no gradient to says so.
+// Marks an operand that gets no gradient from its op.
 void mark_fixed(PyObject* argument, const Sample& sample, size_t position) {
   const auto* spec =
       position < sample.args.size() ? std::get_if<TensorSpec>(&sample.args[position]) : nullptr;
@@ -315,7 +315,7 @@ void print_python_lines(int fd) {
   if (PyThreadState* state = PyGILState_GetThisThreadState()) _Py_DumpTraceback(fd, state);
 }
 
-// Only Python's main thread sees signals; elsewhere the answer is no.
+// Only Python's main thread sees signals; on others this is false.
 bool user_interrupted() {
   const GilHold gil;
   return PyErr_CheckSignals() < 0;
@@ -327,7 +327,7 @@ void block_without_gil(FunctionRef<void()> block) {
   block();
 }
 
-// nearest_name(name, candidates): the one that a typing error turns into the name; "" if none is near.
+// nearest_name(name, candidates): the one that was probably meant; "" if none is near.
 PyObject* nearest(PyObject*, PyObject* args) {
   const char* name;
   PyObject* candidates;
