@@ -13,7 +13,7 @@ PyObject* number_of(GradState state) {
   return PyLong_FromLong(state.tangents_cut_until * 2L + (state.recording ? 1 : 0));
 }
 
-// set_grad_enabled(switch) -> what it was. The switch is a bool, or what an earlier call gave.
+// set_grad_enabled(switch) -> the previous state. The switch is a bool, or what an earlier call returned.
 PyObject* set_grad_enabled(PyObject*, PyObject* flag) {
   if (PyBool_Check(flag) || !PyLong_Check(flag)) {
     const int on = PyObject_IsTrue(flag);
@@ -138,7 +138,7 @@ PyObject* vmap_function(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_grad_enabled", set_grad_enabled, METH_O, "Switches recording; returns what it was."},
+    {"set_grad_enabled", set_grad_enabled, METH_O, "Switches recording; returns the previous state."},
     {"grad_state", get_grad_state, METH_NOARGS, "What set_grad_enabled restores."},
     {"as_result", as_result, METH_VARARGS, "The alias of a result, on the tape again."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether calls are recorded."},

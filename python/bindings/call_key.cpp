@@ -58,7 +58,7 @@ bool CallKey::read(PyObject* args, PyObject* kwargs) {
   return dense_ && ((layers_ | t_layers.on) & ~t_layers.off & kInvolved) == 0;
 }
 
-// An object that was met before is told by its place: a function may ask whether two arguments are the same.
+// An object that occurred before is written by its position: a function may test whether two arguments are the same.
 bool CallKey::write_again(PyObject* value) {
   const auto found = std::find(seen_.begin(), seen_.end(), value);
   if (found == seen_.end()) {
@@ -140,7 +140,7 @@ void CallKey::write_dict(PyObject* dict) {
     for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) entry(key, value);
     return;
   }
-  const Ref keys = checked(PySequence_List(dict));  // an OrderedDict has an order of its own
+  const Ref keys = checked(PySequence_List(dict));  // an OrderedDict has its own order
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
     key = PyList_GET_ITEM(keys.get(), i);
     value = PyDict_GetItemWithError(dict, key);
@@ -251,7 +251,7 @@ PyType_Slot kSlots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
     {Py_tp_hash, reinterpret_cast<void*>(hash)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
-    {Py_tp_doc, const_cast<char*>("What a call depends on, but for contents and sizes.")},
+    {Py_tp_doc, const_cast<char*>("What a call depends on, except contents and sizes.")},
     {0, nullptr}};
 PyType_Spec kSpec = {"oar._C.CallKey", sizeof(PyKey), 0,
                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -265,7 +265,7 @@ Ref tuple_of(const List& list, Make&& make) {
   return tuple;
 }
 
-// call_key(args, kwargs) -> (key, tensors, sizes); None where the function is to be called as it is.
+// call_key(args, kwargs) -> (key, tensors, sizes); None if the function must be called as it is.
 PyObject* call_key(PyObject*, PyObject* given) {
   PyObject *args, *kwargs;
   if (!PyArg_ParseTuple(given, "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;

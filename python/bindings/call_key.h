@@ -1,4 +1,4 @@
-// What a call of a static function depends on, but for the content and the sizes of its tensors.
+// What a call of a static function depends on, except the content and the sizes of its tensors.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace oar::python {
 
-// The modes of the thread and the arguments, written as bytes: which containers there are, what stands where, the type of
+// The modes of the thread and the arguments, written as bytes: the containers, their structure, the type of
 // each tensor. Numbers and text are written by value, other objects by their address.
 class CallKey {
  public:
-  // False where the function is to be called as it is: in a capture or a transform, or on tensors of other kinds. `kwargs` may be null.
+  // False if the function must be called as it is: in a capture or a transform, or on tensors of other kinds. `kwargs` may be null.
   bool read(PyObject* args, PyObject* kwargs);
 
   std::string_view bytes() const { return {bytes_.data(), bytes_.size()}; }
@@ -49,7 +49,7 @@ class CallKey {
   bool dense_ = true;
 };
 
-// A `_C.CallKey`: the bytes, with everything alive that they name.
+// A `_C.CallKey`: the bytes; it keeps everything alive that they name.
 PyObject* wrap_key(const CallKey& key);
 // Its bytes, borrowed; an error if it is something else.
 std::string_view key_bytes(PyObject* key);

@@ -45,7 +45,7 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-// Thrown when a Python exception is already set; `guarded` lets it through.
+// Thrown when a Python exception is already set; `guarded` passes it on.
 struct PythonError {};
 inline Ref checked(PyObject* object) {
   if (!object) throw PythonError{};
@@ -79,7 +79,7 @@ int guarded_int(F&& body) noexcept {
 }
 
 // At exit Python ends the other threads within its locking calls, by unwinding their stacks. C++ frames
-// with destructors do not survive that, so such a thread sleeps until the process is gone.
+// with destructors do not survive that, so such a thread sleeps until the process ends.
 template <class F>
 auto unless_exiting(F&& lock) {
 #if defined(__GLIBCXX__)
@@ -116,7 +116,7 @@ class GilHold {
   PyGILState_STATE state_;
 };
 
-// A callable kept by C++; copies share it, and the last one to go takes the GIL to drop it.
+// A callable held by C++; copies share it, and the last one takes the GIL to release it.
 class Callable {
  public:
   explicit Callable(PyObject* object);
@@ -132,7 +132,7 @@ class Callable {
 // ---- tensor_type.cpp
 bool is_tensor(PyObject* object);
 PyTypeObject* tensor_type();
-// The tensor behind a Python object; borrowed.
+// The tensor of a Python object; borrowed.
 const Tensor& tensor_of(PyObject* object);
 PyObject* wrap(Tensor t);  // new reference; None for undefined
 PyObject* wrap_list(TensorList list);
@@ -150,7 +150,7 @@ const std::string& library_name();  // as the user imported it: oar or paddle
 // ---- convert.cpp
 bool is_number(PyObject* object);
 Scalar to_scalar(PyObject* object);
-// A literal that takes its partner's dtype.
+// A literal that takes the dtype of the other operand.
 Tensor weak_scalar(PyObject* object);
 // Anything array-like: numbers, nested lists, NumPy arrays, tensors.
 Tensor to_tensor(PyObject* object, std::optional<DType> dtype);
@@ -185,7 +185,7 @@ void init_guards(PyObject* module);
 void init_call_keys(PyObject* module);
 void init_static_calls(PyObject* module);
 // Itself, or, in a program that is being written, the value of a variable that depends on constants
-// alone. A variable that depends on more comes back as it is.
+// alone. A variable that depends on more is returned as it is.
 Tensor known_value(const Tensor& t);
 // The elements of an integer tensor as sizes.
 std::vector<Dim> known_sizes(const Tensor& t);

@@ -31,7 +31,7 @@ PyObject* choice(PyObject*, PyObject* tensor) {
   return guarded([&] { return PyLong_FromLongLong(choice_of(tensor_of(tensor))); });
 }
 
-// switch_case(index, functions): each function gives a list of tensors.
+// switch_case(index, functions): each function returns a list of tensors.
 PyObject* switch_case_function(PyObject*, PyObject* args) {
   PyObject *index, *functions;
   if (!PyArg_ParseTuple(args, "OO!", &index, &PyList_Type, &functions)) return nullptr;
@@ -53,7 +53,7 @@ PyObject* cond_function(PyObject*, PyObject* args) {
   });
 }
 
-// while_loop(test, body, variables): both take a list; the test gives one tensor in a list.
+// while_loop(test, body, variables): both take a list; the test returns one tensor in a list.
 PyObject* while_loop_function(PyObject*, PyObject* args) {
   PyObject *test, *body, *variables;
   if (!PyArg_ParseTuple(args, "OOO", &test, &body, &variables)) return nullptr;

@@ -99,7 +99,7 @@ void drop_buffer(void* context, void* data, size_t) {
   fail(
       ErrorKind::InvalidArgument,
       "the rows have different lengths: at depth {} the first is {}, another is {}.\nhint: A tensor "
-      "is a full box of numbers; pad the rows to one length first.",
+      "needs rows of equal length; pad them first.",
       depth, told(depth < shape.size() ? shape[depth] : -1), told(length));
 }
 
@@ -234,7 +234,7 @@ namespace {
   const char* way_out = "Convert it first, for example with array.astype('float32').";
   if (*letter == 'O')
     way_out =
-        "Such an array comes from None, text or rows of different lengths; give numbers in rows of "
+        "Such an array comes from None, text or rows of different lengths; pass numbers in rows of "
         "one length, or convert it with array.astype('float32').";
   else if (*letter == 'U' || *letter == 'S')
     way_out = "A tensor holds numbers; turn text into numbers first.";
@@ -244,7 +244,7 @@ namespace {
        way_out);
 }
 
-// What NumPy makes an array of: containers of elements, and whatever says that it is an array.
+// What NumPy converts to an array: containers of elements, and objects with an array interface.
 bool has_elements(PyObject* object) {
   if (PyUnicode_Check(object) || PyBytes_Check(object)) return false;
   if (PyNumber_Check(object) || PySequence_Check(object) || PyObject_CheckBuffer(object))
@@ -253,7 +253,7 @@ bool has_elements(PyObject* object) {
          PyObject_HasAttrString(object, "__array_interface__");
 }
 
-// What NumPy makes of it. Rows that do not fit together are told of in our words.
+// NumPy's conversion. Uneven rows are reported with our own message.
 Ref as_array(PyObject* object) {
   const Ref function(numpy_function("asarray"));
   Ref array(PyObject_CallOneArg(function.get(), object));
@@ -263,8 +263,8 @@ Ref as_array(PyObject* object) {
   PyErr_Clear();
   fail(
       ErrorKind::InvalidArgument,
-      "the elements of the list have different shapes, or some are no numbers.\nhint: A tensor is a "
-      "full box of numbers; give elements of one shape, or pad them first.");
+      "the elements of the list have different shapes, or some are not numbers.\nhint: Pass "
+      "elements of one shape, or pad them first.");
 }
 
 }  // namespace
@@ -307,7 +307,7 @@ Tensor from_array(PyObject* array, bool copy) {
       reinterpret_cast<uintptr_t>(view.buf) % static_cast<uintptr_t>(view.itemsize) == 0;
   if (!even || !aligned) {
     PyBuffer_Release(&hold->view);
-    // A copy: NumPy's fresh memory is aligned. (ascontiguousarray hands an unaligned array back.)
+    // A copy: NumPy's fresh memory is aligned. (ascontiguousarray returns an unaligned array as it is.)
     const Ref function(numpy_function("array"));
     const Ref fresh = checked(PyObject_CallOneArg(function.get(), array));
     return from_array(fresh.get(), copy);
@@ -335,7 +335,7 @@ Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
   if (!has_elements(object))
     fail(
         ErrorKind::InvalidType,
-        "{} cannot become a tensor.\nhint: Give numbers, nested lists of numbers, a NumPy array or "
+        "{} cannot become a tensor.\nhint: Pass numbers, nested lists of numbers, a NumPy array or "
         "a tensor.",
         object == Py_None ? "None" : Py_TYPE(object)->tp_name);
   const Ref array = as_array(object);
@@ -348,14 +348,14 @@ Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
 
 namespace {
 
-// The content of t is wanted; what has to run for it runs without the interpreter's lock.
+// The content of t is needed; queued calls for it run without the interpreter lock.
 void read_content(const Tensor& t) {
   if (!t_launch_queue) return note_read(t);
   const GilRelease release;
   note_read(t);
 }
 
-// What a buffer of ours has of its own.
+// The data of an exported buffer.
 struct Lent {
   std::unique_ptr<Py_ssize_t[]> sizes;
   const void* memory;
@@ -389,7 +389,7 @@ int fill_buffer(PyObject* exporter, const Tensor& t, Py_buffer* view, int flags)
   view->shape = sizes;
   view->strides = sizes + t.rank();
   view->suboffsets = nullptr;
-  // Where the memory begins stays with the buffer: the tensor may have become another by then.
+  // The buffer keeps the address of the memory: the tensor may have become another by then.
   auto* lent = new Lent{std::unique_ptr<Py_ssize_t[]>(sizes), t->storage->data()};
   view->internal = lent;
   Py_INCREF(exporter);
@@ -402,7 +402,7 @@ void release_buffer(PyObject*, Py_buffer* view) {
   conceal(lent->memory);
 }
 
-// One element per byte: of ml_dtypes' types where it is installed, else int8 or float32.
+// One element per byte: of ml_dtypes' types if it is installed, else int8 or float32.
 static PyObject* packed_to_array(const Tensor& t) {
   const Ref types(PyImport_ImportModule("ml_dtypes"));
   const Ref type(types ? PyObject_GetAttrString(types.get(), name_of(t.dtype())) : nullptr);
@@ -419,8 +419,8 @@ PyObject* to_array(const Tensor& t, bool copy) {
   if (t.kind() == Kind::Symbolic)
     if (const Tensor known = known_value(t); known.is_dense()) return to_array(known, copy);
   user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
-             "the values of {} cannot be read here.\nhint: A value is only at hand for dense CPU "
-             "tensors outside of capture, jvp and vmap.",
+             "the values of {} cannot be read here.\nhint: Only dense CPU tensors outside capture, "
+             "jvp and vmap have values.",
              t.describe());
   if (is_packed(t.dtype())) return packed_to_array(t);
   static PyObject* asarray = numpy_function("asarray");

@@ -43,7 +43,7 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
   if (!is_dim(b) && !PyLong_Check(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&]() -> PyObject* {
     const Dim x = to_dim(a), y = to_dim(b);
-    // Paddle writes an open size as -1, and programs ask for it.
+    // Paddle writes an open size as -1, and programs compare with it.
     if ((x.is_symbolic() && y == Dim(-1)) && (how == Py_EQ || how == Py_NE))
       return PyBool_FromLong(how == Py_EQ);
     switch (how) {
@@ -66,7 +66,7 @@ PyObject* repr(PyObject* self) { return PyUnicode_FromString(dim_of(self).str().
 Py_hash_t hash(PyObject* self) {
   return static_cast<Py_hash_t>(reinterpret_cast<PyDim*>(self)->word);
 }
-// Lets a size go where an int is wanted; to_dim recognises the object before it is asked.
+// Allows a size where an int is expected; to_dim recognises the object before this is called.
 PyObject* index(PyObject* self) {
   return guarded([&] { return PyLong_FromLongLong(dim_of(self).value()); });
 }
@@ -86,9 +86,9 @@ PyObject* is_told(PyObject* self, void*) { return PyBool_FromLong(is_told_by_run
 
 PyGetSetDef kProperties[] = {
     {"is_told", is_told, nullptr,
-     "Whether only a run tells it: it depends on the values of tensors.", nullptr},
+     "Whether it is known only at run time: it depends on the values of tensors.", nullptr},
     {}};
-PyMethodDef kMethods[] = {{"hint", hint, METH_NOARGS, "A size it had when it was met."}, {}};
+PyMethodDef kMethods[] = {{"hint", hint, METH_NOARGS, "A size that was seen."}, {}};
 PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                         {Py_tp_repr, reinterpret_cast<void*>(repr)},
                         {Py_tp_hash, reinterpret_cast<void*>(hash)},

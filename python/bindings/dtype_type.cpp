@@ -76,7 +76,7 @@ PyObject* set_library_name(PyObject*, PyObject* name) {
 }
 
 PyMethodDef kFunctions[] = {{"set_library_name", set_library_name, METH_O,
-                             "What messages and dtypes call the library: oar or paddle."},
+                             "The library's name in messages and dtypes: oar or paddle."},
                             {}};
 
 }  // namespace

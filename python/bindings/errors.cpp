@@ -1,4 +1,4 @@
-// Errors across the border: kinds of Error become the classes that Paddle raises.
+// Errors at the language boundary: kinds of Error become the classes that Paddle raises.
 #include <new>
 
 #include "common.h"
@@ -60,8 +60,8 @@ class CarriedError : public std::exception {
 
 }  // namespace
 
-// Paddle raises ValueError for an argument of the wrong type where calls run at once, and TypeError where
-// they are written down. Here it is both.
+// Paddle raises ValueError for an argument of the wrong type in eager mode, and TypeError in static
+// mode. Here it is both.
 void init_errors(PyObject* module) {
   const Ref bases = checked(PyTuple_Pack(2, PyExc_TypeError, PyExc_ValueError));
   Ref error = checked(PyErr_NewExceptionWithDoc("oar.ArgumentTypeError", docs::kArgumentTypeError,

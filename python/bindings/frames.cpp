@@ -77,7 +77,7 @@ CalledOp ask(const char* function, PyObject* about) {
   const Ref found(module ? PyObject_CallMethod(module.get(), function, "O", about) : nullptr);
   const char *name, *signature;
   if (found && PyArg_ParseTuple(found.get(), "ss", &name, &signature)) return {name, signature};
-  PyErr_Clear();  // an error about another one helps nobody
+  PyErr_Clear();  // an error while reporting an error does not help
   return {};
 }
 

@@ -12,7 +12,7 @@ namespace oar::python {
 // Whether code of this file is the user's: not of the package, not of Python.
 bool is_users_file(std::string_view path);
 
-// The innermost Python line of the user; none where the interpreter's lock is not held.
+// The innermost Python line of the user; none if the interpreter lock is not held.
 SourceLine users_line();
 
 // An op as the user called it: functions of the package call other ops than their names say.
@@ -21,7 +21,7 @@ struct CalledOp {
   std::string signature;
 };
 CalledOp called_as(const Op& op);
-// The same where no op has been called yet; `otherwise` where the user's own code called in.
+// The same before any op is called; `otherwise` if the user's own code called directly.
 std::string called_function(const char* otherwise);
 
 }  // namespace oar::python

@@ -70,7 +70,7 @@ PyObject* all_flags(PyObject*, PyObject*) {
 
 PyObject* seed(PyObject*, PyObject* value) {
   return guarded([&]() -> PyObject* {
-    const LaunchNow now;  // what was called before draws from the stream as it was
+    const LaunchNow now;  // earlier calls draw from the old stream
     generator::seed(PyLong_AsUnsignedLongLongMask(value));
     Py_RETURN_NONE;
   });
@@ -181,7 +181,7 @@ PyObject* from_capsule(PyObject*, PyObject* capsule) {
     user_check(PyCapsule_IsValid(capsule, name), ErrorKind::InvalidArgument,
                "the capsule holds no DLPack tensor, or it has been used already.");
     void* managed = PyCapsule_GetPointer(capsule, name);
-    // First: from_dlpack owns the tensor from here on, also when it refuses it.
+    // First: from_dlpack owns the tensor from here on, even if it rejects it.
     PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor");
     return wrap(versioned ? from_dlpack(static_cast<DLManagedTensorVersioned*>(managed))
                           : from_dlpack(static_cast<DLManagedTensor*>(managed)));
@@ -263,7 +263,7 @@ PyObject* from_value(const Value& v) {
 
 namespace {
 
-// An operand that its op gives no gradient to says so.
+// Marks an operand that gets no gradient from its op.
 void mark_fixed(PyObject* argument, const Sample& sample, size_t position) {
   const auto* spec =
       position < sample.args.size() ? std::get_if<TensorSpec>(&sample.args[position]) : nullptr;
@@ -314,7 +314,7 @@ void print_python_lines(int fd) {
   if (PyThreadState* state = PyGILState_GetThisThreadState()) _Py_DumpTraceback(fd, state);
 }
 
-// Only Python's main thread sees signals; elsewhere the answer is no.
+// Only Python's main thread sees signals; on others this is false.
 bool user_interrupted() {
   const GilHold gil;
   return PyErr_CheckSignals() < 0;

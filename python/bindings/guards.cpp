@@ -1,6 +1,6 @@
-// `oar._C.Guards`: what a captured function found outside, and whether it is still so.
+// `oar._C.Guards`: what a captured function read outside, and whether it is unchanged.
 //
-// A captured program stands for a function while every read that the function made would give the same value. Each read is one
+// A captured program replaces a function while every read of the function would return the same value. Each read is one
 // guard: an entry of a dictionary, the content of a list, a variable of an enclosing function, an attribute of a class. They are
 // checked before every run, so checks are pointer comparisons; dictionaries and classes are skipped while their version is unchanged.
 #include "guards.h"
@@ -16,7 +16,7 @@ namespace oar::python {
 namespace {
 
 PyObject* g_absent = nullptr;
-PyObject* g_present = nullptr;  // stands for any value: only that there is one counts
+PyObject* g_present = nullptr;  // means any value: only its existence counts
 
 // ---- comparing --------------------------------------------------------------------------------
 
@@ -63,12 +63,12 @@ uint64_t version_of(PyObject* dict) {
   return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
 }
 
-// 0 where the class has no valid version now.
+// 0 if the class has no valid version now.
 unsigned version_of(PyTypeObject* type) {
   return type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? type->tp_version_tag : 0;
 }
 
-// Calls for every key and value, in order: a dictionary that is ordered by hand has an order of its own. False: an error.
+// Calls for every key and value, in order: an OrderedDict has its own order. False: an error.
 template <class F>
 bool each_item(PyObject* dict, F&& body) {
   PyObject *key, *value;
@@ -111,7 +111,7 @@ struct DictGuard {
   bool whole = false;
   const char* label = "";
 
-  // The order of an ordered dictionary is no part of its version.
+  // The order of an ordered dictionary is not part of its version.
   bool may_have_changed() const {
     return version_of(dict) != version || (whole && all.size() > 1 && PyODict_Check(dict));
   }
@@ -231,7 +231,7 @@ class Guards {
     tensors_.push_back({keep(tensor), t.dtype(), t.shape(), stop_gradient(t), text(label)});
   }
 
-  // Why the program does not stand for the function any more; empty if it does.
+  // Why the program is no longer valid for the function; empty if it is.
   std::string changed();
   std::vector<const char*> labels() const;
   size_t size() const { return owned_.size(); }
@@ -524,7 +524,7 @@ PyObject* class_attribute(PyObject* self, PyObject* const* args, Py_ssize_t coun
     guards_of(self).class_attribute(reinterpret_cast<PyTypeObject*>(a[0]), a[1]);
   });
 }
-// class_entry(cls, name): what the class itself, without its bases, has under a name; noted.
+// class_entry(cls, name): what the class itself, without its bases, has under a name; guarded from now on.
 PyObject* class_entry(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     user_check(count == 2, ErrorKind::InvalidType, "two arguments are expected.");
@@ -594,8 +594,8 @@ PyMethodDef kMethods[] = {
     {"class_entry", OAR_FAST(class_entry), "class_entry(class, name) -> the value or ABSENT"},
     {"function", function, METH_O, "The function keeps its code and its defaults."},
     {"tensor", OAR_FAST(tensor), "tensor(tensor, label): dtype, shape and stop_gradient"},
-    {"changed", changed, METH_NOARGS, "Which finding is no longer so, in words; None if all are."},
-    {"labels", labels, METH_NOARGS, "What is watched, in words."},
+    {"changed", changed, METH_NOARGS, "Which guard fails, in words; None if all hold."},
+    {"labels", labels, METH_NOARGS, "What is guarded, in words."},
     {"same", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(same_values)),
      METH_FASTCALL | METH_STATIC,
      "same(a, b): one object, or plain values that are equal to the bit"},
@@ -608,7 +608,7 @@ PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                         {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                         {Py_tp_clear, reinterpret_cast<void*>(clear)},
                         {Py_tp_methods, kMethods},
-                        {Py_tp_doc, const_cast<char*>("What a captured function found outside.")},
+                        {Py_tp_doc, const_cast<char*>("What a captured function read outside.")},
                         {0, nullptr}};
 PyType_Spec kSpec = {"oar._C.Guards", sizeof(PyGuards), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                      kSlots};

@@ -7,7 +7,7 @@ namespace oar::python {
 
 // Is the object a Guards?
 void check_guards(PyObject* object);
-// Is everything that the captured function found outside still so?
+// Is everything that the captured function read outside unchanged?
 bool guards_hold(PyObject* guards);
 
 }  // namespace oar::python

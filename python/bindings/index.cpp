@@ -1,4 +1,4 @@
-// x[...]: basic indexing becomes one slice_view, the rest index_get behind it.
+// x[...]: basic indexing becomes one slice_view, the rest index_get after it.
 #include "oar/ops/gen/index.h"
 
 #include <climits>
@@ -21,7 +21,7 @@ struct Index {
   SmallVector<int64_t, 16> basic;
   std::vector<Tensor> advanced;  // undefined: whole axis
   bool has_advanced = false;
-  bool apart = false;  // an empty `...` stands between index tensors: their axes go to the front
+  bool apart = false;  // an empty `...` separates index tensors: their axes come first
 
   void push(int64_t kind, int64_t start = 0, int64_t stop = 0, int64_t step = 1) {
     for (int64_t word : {kind, start, stop, step}) basic.push_back(word);
@@ -41,7 +41,7 @@ void add_slice(Index& index, PyObject* object) {
              bound(slice->stop, forward ? INT64_MAX : kOpenLow), step);
 }
 
-// One item of an index made of slices, ints, None and `...` only; false for anything else.
+// One item of an index of slices, ints, None and `...` only; false for anything else.
 bool add_basic(Index& index, PyObject* object) {
   if (PySlice_Check(object))
     add_slice(index, object);
@@ -81,7 +81,7 @@ Tensor index_tensor(PyObject* object) {
   if (!is_tensor(object) && t.numel() == Dim(0) && is_floating(t.dtype()))
     t = cast(t, DType::Int64);
   user_check(is_integral(t.dtype()) || is_bool(t.dtype()), ErrorKind::InvalidType,
-             "an index must be made of integers or bools, not {}.", name_of(t.dtype()));
+             "an index must consist of integers or bools, not {}.", name_of(t.dtype()));
   return t;
 }
 
@@ -93,7 +93,7 @@ int axes_taken(PyObject* object) {
   return is_bool(t.dtype()) ? t.rank() : 1;
 }
 
-// Index tensors in `advanced` stand at the axes of the view that the basic part leaves.
+// Index tensors in `advanced` are at the axes of the view that the basic part returns.
 Index parse(const Tensor& x, PyObject* key) {
   Index index;
   PyObject* const* items = &key;
@@ -111,7 +111,7 @@ Index parse(const Tensor& x, PyObject* key) {
                     PySlice_Check(items[i]));
   }
   user_check(taken <= x.rank(), ErrorKind::OutOfRange,
-             "{} indices are given for a tensor of rank {} (shape {}).", taken, x.rank(),
+             "{} indices were passed for a tensor of rank {} (shape {}).", taken, x.rank(),
              to_string(x.dims()));
   int axis = 0;  // of the view
   bool interrupted = false;
@@ -145,7 +145,7 @@ Index parse(const Tensor& x, PyObject* key) {
       index.has_advanced = true;
       index.apart |= interrupted;
     } else {
-      // With index tensors around, an integer joins them, as NumPy has it.
+      // With index tensors, an integer becomes one of them, as in NumPy.
       const Tensor t = is_integer(object) ? Tensor::scalar(to_dim(object).value(), DType::Int64)
                                           : index_tensor(object);
       const int64_t span = is_bool(t.dtype()) ? t.rank() : 1;
@@ -170,7 +170,7 @@ bool only_whole_slices(const Index& index) {
 
 Ints words(const Index& index) { return {index.basic.data(), index.basic.size()}; }
 
-// The view that the index tensors apply to. Where they stand apart, their axes come first in it.
+// The view that the index tensors apply to. If they are separated, their axes come first in it.
 Tensor advanced_base(const Tensor& x, Index& index) {
   Tensor view = only_whole_slices(index) ? x : slice_view(x, words(index));
   if (!index.apart) return view;
@@ -188,7 +188,7 @@ Tensor advanced_base(const Tensor& x, Index& index) {
   return transpose(view, taken);
 }
 
-// What is assigned takes the tensor's dtype at once: a literal never widens it.
+// The assigned value takes the tensor's dtype at once: a literal never widens it.
 Tensor value_tensor(PyObject* value, const Tensor& x) {
   if (is_tensor(value)) {
     const Tensor& t = tensor_of(value);

@@ -3,7 +3,7 @@
 
 namespace oar::python::docs {
 
-inline constexpr char kTensor[] = R"(An n-dimensional array that can record how it came about.
+inline constexpr char kTensor[] = R"(An n-dimensional array that can record how it was computed.
 
 Use ``oar.to_tensor`` or one of the functions that create tensors, such as ``oar.zeros``. Every op whose record
 says so is a method too: ``x.sum(axis=0)`` is ``oar.sum(x, axis=0)``.
@@ -22,7 +22,7 @@ inline constexpr char kDim[] = R"(A symbolic size: an integer that is known when
 
 Args:
     name: the name of the size.
-    hint: a number that stands for it while the program is written.
+    hint: a number to use for it while the program is written.
 
 Examples:
     >>> import oar
@@ -104,7 +104,7 @@ Examples:
     True
 )";
 
-inline constexpr char kIsContiguous[] = R"(Whether the elements lie in row-major order without gaps.
+inline constexpr char kIsContiguous[] = R"(Whether the elements are in row-major order without gaps.
 
 Examples:
     >>> import oar

@@ -1,4 +1,4 @@
-// Ops as Python callables: arguments are read by schema, straight into the call's values.
+// Ops as Python callables: arguments are parsed by schema, directly into the call's values.
 #include <unordered_map>
 
 #include "common.h"
@@ -23,7 +23,7 @@ struct PyOp {
 PyTypeObject* g_type = nullptr;
 PyObject* g_name_keyword = nullptr;
 
-// Refuses a call, in terms of what the user called.
+// Rejects a call, naming what the user called.
 template <class... A>
 [[noreturn]] void refuse_call(const Op& op, fmt::format_string<A...> text, A&&... args) {
   const CalledOp called = called_as(op);
@@ -32,7 +32,7 @@ template <class... A>
        oar::format(text, std::forward<A>(args)...), called.signature);
 }
 
-// What an argument has to be, in words.
+// The expected type of an argument, in words.
 const char* expected_of(const Op& op, const Parameter& p) {
   const bool counts = p.type == ArgType::Int, tensor = p.is_tensor();
   if (p.type == ArgType::Program)
@@ -67,13 +67,13 @@ std::string shown(PyObject* object) {
   return value && std::string_view(value).size() <= 40 ? oar::format("{} ({})", value, type) : type;
 }
 
-// What becomes a tensor, had the user asked for one.
+// Could to_tensor convert it?
 bool could_be_tensor(PyObject* object) {
   return is_number(object) || PyList_Check(object) || PyTuple_Check(object) ||
          PyObject_HasAttrString(object, "__array__");
 }
 
-// A call's arguments with what was made on the way: lists, literals.
+// A call's arguments with temporaries: lists, literals.
 class CallFrame {
  public:
   explicit CallFrame(const Op& op) : op_(op), count_(op.schema().parameters.size()) {}
@@ -118,7 +118,7 @@ void CallFrame::refuse(const Parameter& p, PyObject* object) const {
   const bool nearly = p.is_tensor() && !p.list && could_be_tensor(object);
   refuse_call(op_, "argument '{}' must be {}, not {}.{}", p.name, expected_of(op_, p),
               shown(object),
-              nearly ? oar::format(" Use {}.to_tensor to make one of it.", library_name()) : "");
+              nearly ? oar::format(" Use {}.to_tensor to convert it.", library_name()) : "");
 }
 
 void CallFrame::refuse_element(const Parameter& p, PyObject* element) const {
@@ -165,7 +165,7 @@ bool has_length(PyObject* object) {
   return sized;
 }
 
-// A number or a size, as the word that stands for either.
+// A number or a size, as one word.
 int64_t CallFrame::integer(const Parameter& p, PyObject* object) const {
   try {
     return to_dim(object).word();
@@ -320,7 +320,7 @@ size_t parameter_named(const PyOp* self, PyObject* name) {
               nearest.empty() ? "." : oar::format("; did you mean '{}'?", nearest));
 }
 
-// More arguments than there are. Sizes or axes one by one, x.reshape(2, 3), are the usual reason.
+// Too many arguments. Sizes or axes one by one, x.reshape(2, 3), are the usual reason.
 [[noreturn]] void refuse_count(const Op& op, PyObject* const* args, size_t count) {
   const std::vector<Parameter>& parameters = op.schema().parameters;
   const size_t visible = op.schema().visible_count();
@@ -346,7 +346,7 @@ Outputs run(const Op& op, Args args) {
       return std::move(*outputs);
   static const FlagHandle<int> threshold("gil_release_elements");
   bool big = total_elements(args) >= threshold.get();
-  if (!big)  // a creation op has no tensors; its shape tells
+  if (!big)  // a creation op has no tensors, only a shape
     for (const Value& v : args)
       if (v.tag == OAR_TAG_INTS && v.count > 0 && v.count < 16 && !args.empty() &&
           !args[0].is_tensor()) {
@@ -397,7 +397,7 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); ++k) {
         const size_t i = parameter_named(self, PyTuple_GET_ITEM(keywords, k));
         if (i == SIZE_MAX) continue;  // name=…, which every function of Paddle takes
-        if (given >> i & 1) refuse_call(op, "argument '{}' is given twice.", parameters[i].name);
+        if (given >> i & 1) refuse_call(op, "argument '{}' was passed twice.", parameters[i].name);
         frame.set(i, args[count + static_cast<size_t>(k)]);
         given |= 1u << i;
       }
@@ -541,7 +541,7 @@ PyObject* make_op(const Op& op) {
 }  // namespace
 
 PyObject* op_function(const Op& op) {
-  // One object per op, for ever: functions are compared and pickled by identity.
+  // One object per op, forever: functions are compared and pickled by identity.
   static auto* made = new std::unordered_map<const Op*, PyObject*>;
   PyObject*& function = (*made)[&op];
   if (!function) function = make_op(op);

@@ -104,7 +104,7 @@ PyObject* optimised(PyObject* self, PyObject* inference) {
   });
 }
 
-// differentiate(names, output): the program with gradients of one scalar output behind its results.
+// differentiate(names, output): the program with gradients of one scalar output after its results.
 PyObject* differentiate_method(PyObject* self, PyObject* args) {
   PyObject* names;
   Py_ssize_t output = 0;
@@ -245,7 +245,7 @@ PyObject* trained_program(PyObject* self, void* which) {
   });
 }
 
-// outside_capture(function): calls it as if no capture were under way, for what lives on after it.
+// outside_capture(function): calls it as if no capture were running, for objects that outlive it.
 PyObject* outside_capture(PyObject*, PyObject* function) {
   const LayersOff off(kFunctionalise | kCapture);
   return PyObject_CallNoArgs(function);
@@ -268,9 +268,9 @@ PyObject* capture_trained(PyObject*, PyObject* args) {
 
 PyMethodDef kTrainedMethods[] = {
     {"run", run_trained, METH_O,
-     "Runs it on a list of tensors; the tape sees one step. Unmet where a call fails."},
+     "Runs it on a list of tensors; the tape sees one step. Raises Unmet if a call fails."},
     {"fits", fits, METH_O,
-     "Why a run on these tensors would not do what the function does; None if it would."},
+     "Why a run on these tensors would differ from the function; None if it would not."},
     {}};
 PyGetSetDef kTrainedGetters[] = {
     {"program", trained_program, nullptr, "The function alone.", const_cast<char*>("program")},
@@ -278,8 +278,8 @@ PyGetSetDef kTrainedGetters[] = {
      const_cast<char*>("forward")},
     {"backward", trained_program, nullptr, "From cotangents to gradients.",
      const_cast<char*>("backward")},
-    {"writes", writes, nullptr, "Whether a run changes states or gradients outside.", nullptr},
-    {"kept_tensors", kept_tensors, nullptr, "Symbolic tensors that are still held by somebody.",
+    {"writes", writes, nullptr, "Whether a run changes states or outside gradients.", nullptr},
+    {"kept_tensors", kept_tensors, nullptr, "Symbolic tensors that are still alive.",
      nullptr},
     {}};
 PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_trained)},
@@ -322,7 +322,7 @@ PyObject* state_tuple(const AutocastState& s) {
                        full.get());
 }
 
-// set_autocast(enabled, dtype, low, full) -> the state before, as the same tuple.
+// set_autocast(enabled, dtype, low, full) -> the previous state, as the same tuple.
 PyObject* set_autocast(PyObject*, PyObject* args) {
   int enabled;
   PyObject *dtype, *low, *full;
@@ -363,7 +363,7 @@ PyMethodDef kMethods[] = {
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
     {"run", run<false>, METH_O, "Runs it on a list of tensors."},
     {"call", run<true>, METH_O,
-     "Runs it on a list of tensors, in the place of the captured function."},
+     "Runs it on a list of tensors, instead of the captured function."},
     {"differentiate", differentiate_method, METH_VARARGS, nullptr},
     {"optimised", optimised, METH_O, "The program after the passes; for inference if true."},
     {}};

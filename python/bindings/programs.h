@@ -14,8 +14,8 @@ namespace oar::python {
 PyObject* wrap_program(Program program);
 // What a `_C.TrainedProgram` holds; borrowed.
 const TrainedProgram& trained_program_of(PyObject* object);
-// Runs it. None where a call fails, with the Python error `_C.Unmet`: nothing has changed, and the function itself, called
-// as Python, says in the user's words what is wrong.
+// Runs it. None if a call fails, with the Python error `_C.Unmet`: nothing has changed, and the function itself, called
+// as Python, raises the error in the user's terms.
 std::optional<std::vector<Tensor>> run_or_unmet(const TrainedProgram& program, TensorList inputs);
 PyObject* unmet_error();  // borrowed
 

@@ -1,4 +1,4 @@
-// Functions whose calls wait: see oar/compiler/segments/segments.h.
+// Functions whose calls are queued: see oar/compiler/segments/segments.h.
 #include "oar/compiler/segments/segments.h"
 
 #include "frames.h"
@@ -6,14 +6,14 @@
 namespace oar::python {
 namespace {
 
-// What still waits is made without the interpreter's lock.
+// Queued calls run without the interpreter lock.
 void finish(SegmentScope& scope, bool returned) {
   const GilRelease release;
   scope.finish(returned);
 }
 
-// The function has raised. What it called before is made; if that fails, it failed first. What ends a program, such as Ctrl-C,
-// comes before all else.
+// The function has raised. Its earlier calls are run; if one fails, it failed first. What ends a program, such as Ctrl-C,
+// takes precedence.
 [[noreturn]] void finish_after_error(SegmentScope& scope) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -33,8 +33,8 @@ void finish(SegmentScope& scope, bool returned) {
   throw PythonError{};
 }
 
-// run_in_segments(function, args, kwargs, title): calls it; its kernel calls wait until a content is
-// asked for or it ends. Segments are told of under the title, if there is one.
+// run_in_segments(function, args, kwargs, title): calls it; its kernel calls are queued until a value is
+// read or it ends. Segments are traced under the title, if there is one.
 PyObject* run_in_segments(PyObject*, PyObject* args) {
   PyObject *function, *given, *named;
   const char* title;
@@ -50,7 +50,7 @@ PyObject* run_in_segments(PyObject*, PyObject* args) {
   });
 }
 
-// segment_counts() -> (calls that waited, segments that ran, segments that ran as programs).
+// segment_counts() -> (queued calls, segments that ran, segments that ran as programs).
 PyObject* counts(PyObject*, PyObject*) {
   const SegmentCounts c = segment_counts();
   return Py_BuildValue("(KKK)", c.calls, c.segments, c.programs);

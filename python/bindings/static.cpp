@@ -1,4 +1,4 @@
-// Programs that stay open: what `oar.static` writes, call by call.
+// Programs that stay open, which `oar.static` writes call by call.
 #include "common.h"
 #include "oar/base/scope_guard.h"
 #include "oar/compiler/capture/known.h"
@@ -241,7 +241,7 @@ PyObject* text(PyObject* self, PyObject*) {
   });
 }
 
-// One row a call: (op, [names of operands], [names of results], {attributes}).
+// One row per call: (op, [names of operands], [names of results], {attributes}).
 PyObject* calls(PyObject* self, PyObject*) {
   return guarded([&] {
     const Builder& builder = *builder_of(self);
@@ -272,7 +272,7 @@ PyObject* calls(PyObject* self, PyObject*) {
   });
 }
 
-// The pairs of open sizes that met in the calls so far: taken to be equal, or broadcast to each other.
+// The pairs of open sizes that the calls so far combined: assumed to be equal, or broadcast to each other.
 PyObject* met_sizes(PyObject* self, void*) {
   return guarded([&] {
     const Program program = builder_of(self)->whole();
@@ -307,8 +307,8 @@ PyObject* outputs(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_list(builder_of(self)->outputs()); });
 }
 
-// builder_from_text(text, constants, names): the program that a text describes. Constants that it leaves
-// out are looked up by their label; `names` has the names behind labels. States are those of a scope.
+// builder_from_text(text, constants, names): the program that a text describes. Constants that it omits
+// are looked up by their label; `names` has the names of labels. States are those of a scope.
 PyObject* from_text(PyObject*, PyObject* args) {
   PyObject *source, *constants, *names;
   if (!PyArg_ParseTuple(args, "UO!O!", &source, &PyDict_Type, &constants, &PyDict_Type, &names))
@@ -325,7 +325,7 @@ PyObject* from_text(PyObject*, PyObject* args) {
     for (const Constant& c : program.constants)
       for (const Tensor& t : missing)
         user_check(t.impl() != c.tensor.impl(), ErrorKind::InvalidArgument,
-                   "the values of the constant {} are not there.", program.label(c.value));
+                   "the values of the constant {} are missing.", program.label(c.value));
     for (State& s : program.states) s.tensor = Tensor();
     for (ProgramValue& v : program.values)
       if (PyObject* name = v.name.empty() ? nullptr : PyDict_GetItemString(names, v.name.c_str()))
@@ -359,23 +359,23 @@ PyObject* capture_of(PyObject*, PyObject* tensor) {
 }
 
 PyMethodDef kMethods[] = {
-    {"input", input, METH_VARARGS, "A variable that runs are fed."},
-    {"state", state, METH_VARARGS, "A variable that lives on between runs."},
+    {"input", input, METH_VARARGS, "A variable that is fed to runs."},
+    {"state", state, METH_VARARGS, "A variable that persists between runs."},
     {"follow", follow, METH_O, "Another handle of a variable sees later writes too."},
     {"find", find, METH_O, "The variable of this name, or None."},
     {"resolve", resolve, METH_O, "The number of the value that a variable has."},
     {"begin", begin, METH_O, "What follows is for training, backward or update."},
     {"end", end, METH_NOARGS, "The end of what began last."},
-    {"alternative", alternative, METH_VARARGS, "What stands for a variable in inference."},
+    {"alternative", alternative, METH_VARARGS, "The replacement of a variable in inference."},
     {"draft", draft, METH_VARARGS, "A program that can be run, and the names of its inputs."},
     {"clone", clone, METH_O, "A copy; for inference if true."},
-    {"is_late", is_late, METH_O, "Whether calls read it before its gradient was asked for."},
+    {"is_late", is_late, METH_O, "Whether calls read it before its gradient was requested."},
     {"taped", taped, METH_VARARGS, "The calls from sources to targets again, with the tape."},
     {"text", text, METH_NOARGS, "The program as text."},
     {"calls", calls, METH_NOARGS, "The calls so far."},
     {"named", named, METH_NOARGS, "The variables that have names."},
     {"trained_variables", trained_variables, METH_NOARGS,
-     "The persistable variables that ask for their gradient."},
+     "The persistable variables that require a gradient."},
     {"outputs", outputs, METH_NOARGS, "Outputs of the program that it began with."},
     {}};
 PyGetSetDef kGetters[] = {{"version", version, nullptr, nullptr, nullptr},
@@ -411,8 +411,8 @@ std::optional<Program> constant_part_of(const Tensor& t) {
   return constant_part(*capture, t);
 }
 
-// The elements of a tensor that follow from constants and sizes. Constants are the capture's own: that they are read
-// here is nothing that a program depends on.
+// The elements of a tensor that follow from constants and sizes. Constants belong to the capture: reading them here
+// adds no dependency to the program.
 std::optional<std::vector<Dim>> constant_sizes(const Tensor& t) {
   const std::optional<Program> part = constant_part_of(t);
   if (!part) return std::nullopt;
@@ -432,7 +432,7 @@ Tensor known_value(const Tensor& t) {
 
 namespace {
 
-// known_size(tensor): the one integer in it, as a number or a size, where that is known before a run; else None.
+// known_size(tensor): the one integer in it, as a number or a size, if it is known before a run; else None.
 PyObject* known_size(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(object);

@@ -1,8 +1,8 @@
 // `oar._C.StaticCall`: calls of a function that has been captured.
 //
-// A call of a static function finds its program here, without a step of Python, if it has a form that was captured for such arguments and
-// everything outside is as it was then. Every other call goes to `_call_in_python` of the subclass, which captures, falls back, and offers
-// the forms that are kept here.
+// A call of a static function finds its program here, without running Python, if it has a form that was captured for such arguments and
+// everything outside is unchanged. Every other call goes to `_call_in_python` of the subclass, which captures, falls back, and offers
+// the forms that are cached here.
 #include <algorithm>
 
 #include "call_key.h"
@@ -14,7 +14,7 @@ namespace oar::python {
 namespace {
 
 constexpr size_t kMostForms = 8;
-constexpr int64_t kOpen = -1;  // a size that may be anything above 1
+constexpr int64_t kOpen = -1;  // any size above 1
 
 // ---- counts -------------------------------------------------------------------------------------
 
@@ -47,11 +47,11 @@ Counts* new_counts() {
 // A captured form of the function.
 struct Form {
   PyObject_HEAD std::vector<int64_t> sizes;
-  std::vector<size_t> places;  // of the results among those of the program
+  std::vector<size_t> places;  // indices of the results among those of the program
   bool is_plain, is_tuple, writes;
   PyObject *key, *guards, *program;
   PyObject*
-      run;  // a method in Python that runs it and does what else there is to do, where it is not plain
+      run;  // a method in Python that runs it and its effects, if it has any
   unsigned long long used;
 
   bool is_for(const CallKey& call) const {
@@ -68,7 +68,7 @@ struct Form {
 PyTypeObject* g_form_type = nullptr;
 Form& form_of(PyObject* self) { return *reinterpret_cast<Form*>(self); }
 
-// The results are at a place, a tuple of them for a tuple; None: Python makes them.
+// The results are at an index, a tuple of indices for a tuple; None: Python builds them.
 void fill_form(Form& form, PyObject* sizes, PyObject* places) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes); ++i) {
     PyObject* size = PyTuple_GET_ITEM(sizes, i);
@@ -115,7 +115,7 @@ int traverse_form(PyObject* self, visitproc visit, void* arg) {
 }
 int clear_form(PyObject* self) {
   Py_CLEAR(form_of(self)
-               .run);  // the others lead back here through it alone, or through what guards clear
+               .run);  // other members refer back here only through it, or through what guards clear
   return 0;
 }
 void dealloc_form(PyObject* self) {
@@ -137,14 +137,14 @@ PyType_Slot kFormSlots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse_form)},
     {Py_tp_clear, reinterpret_cast<void*>(clear_form)},
     {Py_tp_members, kFormMembers},
-    {Py_tp_doc, const_cast<char*>("A program that stands for a function, with its guards.")},
+    {Py_tp_doc, const_cast<char*>("A program that replaces a function, with its guards.")},
     {0, nullptr}};
 PyType_Spec kFormSpec = {"oar._C.Form", sizeof(Form), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                          kFormSlots};
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// What decides for all functions at once whether they run as programs: when it changes, forms are looked for in Python first.
+// Counts changes of settings that decide for all functions whether they run as programs: after a change, forms are looked up in Python first.
 unsigned long long g_epoch = 0;
 
 struct StaticCall {
@@ -159,7 +159,7 @@ PyObject *g_in_python = nullptr, *g_after_unmet = nullptr, *g_acquire = nullptr,
          *g_release = nullptr;
 PyObject* g_new_lock = nullptr;
 PyObject* g_unmet =
-    nullptr;  // the exception of a run that found nothing done and the function to raise
+    nullptr;  // the exception of a run that had no effect, where the function will raise
 StaticCall& call_of(PyObject* self) { return *reinterpret_cast<StaticCall*>(self); }
 
 PyObject* make_call(PyTypeObject* type, PyObject*, PyObject*) {
@@ -220,7 +220,7 @@ PyObject* run_plain(const Form& form, TensorList tensors) {
   std::vector<Tensor>& made = *outputs;
   if (!form.is_tuple) return wrap(std::move(made.at(form.places[0])));
   Ref results = checked(PyTuple_New(static_cast<Py_ssize_t>(form.places.size())));
-  std::vector<PyObject*> wrapped(made.size(), nullptr);  // one tensor in two places is one object
+  std::vector<PyObject*> wrapped(made.size(), nullptr);  // a tensor that is returned twice is one object
   for (size_t i = 0; i < form.places.size(); ++i) {
     PyObject*& result = wrapped.at(form.places[i]);
     if (result)
@@ -246,8 +246,8 @@ PyObject* call_method(PyObject* self, PyObject* name, PyObject* args, PyObject* 
   return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
 }
 
-// Runs the form that stands for the function in this call; nothing if there is none here. A guard may run Python code, so the list is
-// looked at anew after each.
+// Runs the form that is valid for this call; nothing if there is none here. A guard may run Python code, so the list is
+// read again after each.
 std::optional<PyObject*> run_found(StaticCall& call, const CallKey& key) {
   for (size_t i = 0; i < call.forms.size(); ++i) {
     const Ref kept = Ref::borrow(call.forms[i]);
@@ -279,7 +279,7 @@ PyObject* call_static(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// offer(form): calls that it is for may run it from now on.
+// offer(form): matching calls may run it from now on.
 PyObject* offer(PyObject* self, PyObject* form) {
   return guarded([&]() -> PyObject* {
     user_check(Py_TYPE(form) == g_form_type, ErrorKind::InvalidType, "a Form is expected.");
@@ -310,8 +310,8 @@ PyObject* rules_changed(PyObject*, PyObject*) {
 PyObject* lock_of(PyObject* self, void*) { return Py_NewRef(call_of(self).lock); }
 
 PyMethodDef kCallMethods[] = {
-    {"offer", offer, METH_O, "offer(form): calls that it is for may run it from now on."},
-    {"forget", forget, METH_NOARGS, "Drops all forms: the next call is Python's."},
+    {"offer", offer, METH_O, "offer(form): matching calls may run it from now on."},
+    {"forget", forget, METH_NOARGS, "Drops all forms: the next call runs Python."},
     {}};
 PyGetSetDef kCallGetters[] = {
     {"_counts", counts_of, nullptr, "Captures, and calls by how they ran.", nullptr},
@@ -330,7 +330,7 @@ PyType_Spec kCallSpec = {"oar._C.StaticCall", sizeof(StaticCall), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, kCallSlots};
 
 PyMethodDef kFunctions[] = {{"static_rules_changed", rules_changed, METH_NOARGS,
-                             "Tells static functions to look again whether they run as programs."},
+                             "Makes static functions check again whether they run as programs."},
                             {}};
 
 PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec& spec) {

@@ -168,7 +168,7 @@ PyObject* detach_method(PyObject* self, PyObject*) {
 PyObject* data_ptr(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
-    user_check(t.is_dense(), ErrorKind::Runtime, "{} has no memory of its own.", t.describe());
+    user_check(t.is_dense(), ErrorKind::Runtime, "{} has no memory.", t.describe());
     note_read(t);
     return PyLong_FromVoidPtr(t->data);
   });
@@ -257,14 +257,14 @@ PyObject* add_hook(PyObject* self, PyObject* function) {
     user_check(
         !Capture::current() || !Capture::current()->around(), ErrorKind::Unsupported,
         "a hook that is set inside a branch or loop would never be called.\nhint: Set it on a "
-        "tensor in front of the branch or loop, or on its result.");
+        "tensor before the branch or loop, or on its result.");
     const uint64_t id = add_tensor_hook(tensor_of(self), PythonHook{Callable(function)});
     if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
     return PyLong_FromUnsignedLongLong(id);
   });
 }
 
-// The hooks that live and die with a tensor.
+// The hooks that belong to a tensor.
 std::vector<Node::Hook>* own_hooks(const Tensor& t) {
   if (!t.defined() || t.impl()->reference_count() != 1) return nullptr;
   History* history = maybe_history(t);
@@ -291,7 +291,7 @@ PyObject* become(PyObject* self, PyObject* other) {
     user_check(is_tensor(other), ErrorKind::InvalidType, "a tensor is expected, not {}.",
                Py_TYPE(other)->tp_name);
     const Tensor &t = tensor_of(self), &source = tensor_of(other);
-    // The place on the tape goes along: x.reshape_() is differentiated as the view that x becomes.
+    // The history moves too: x.reshape_() is differentiated as the view that x becomes.
     const History* history = maybe_history(source);
     const bool inner = history && history->node && grad_enabled() && !stop_gradient(source);
     const Intrusive<Node> node = inner ? history->node : Intrusive<Node>();
@@ -307,7 +307,7 @@ PyObject* become(PyObject* self, PyObject* other) {
 }
 
 void drop_capsule(PyObject* capsule) {
-  // Still under its first name: nobody took the tensor over.
+  // Still under its first name: no library has taken the tensor over.
   if (PyCapsule_IsValid(capsule, "dltensor")) {
     auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
     managed->deleter(managed);
@@ -328,7 +328,7 @@ PyObject* dlpack(PyObject* self, PyObject* args, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensor_of(self);
     user_check(stop_gradient(t), ErrorKind::InvalidArgument,
-               "a tensor that asks for its gradient is not exported.\nhint: Export x.detach().");
+               "a tensor that requires a gradient is not exported.\nhint: Export x.detach().");
     const bool versioned = version != Py_None && PyTuple_Check(version) &&
                            PyTuple_GET_SIZE(version) > 0 &&
                            PyLong_AsLong(PyTuple_GET_ITEM(version, 0)) >= 1;
@@ -355,14 +355,14 @@ PyGetSetDef tensor_getters[] = {
     {"size", get_size, nullptr, "The number of elements.", nullptr},
     {"stop_gradient", get_stop_gradient, put_stop_gradient, "Whether gradients end here.", nullptr},
     {"grad", get_grad, put_grad, "The accumulated gradient, or None.", nullptr},
-    {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op made this tensor.", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op computed this tensor.", nullptr},
     {"name", get_name, put_name, "The tensor's name.", nullptr},
     {"persistable", get_persistable, put_persistable, "Whether it belongs to a saved model.",
      nullptr},
     {"_device", get_device, nullptr, nullptr, nullptr},
     {"_kind", get_kind, nullptr, nullptr, nullptr},
     {"inplace_version", get_inplace_version, nullptr, "Counts in-place writes.", nullptr},
-    {"_grad_node", get_grad_node, nullptr, "The name of the op that made this tensor, or None.",
+    {"_grad_node", get_grad_node, nullptr, "The name of the op that computed this tensor, or None.",
      nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};

@@ -1,8 +1,8 @@
 // The Python tensor: identity, attributes and subclasses survive a trip through C++.
 //
-// Normally the Python object owns the native tensor. When the last Python reference goes while native
-// code still holds the tensor, and the object has something to lose (attributes, a subclass, weak
-// references), ownership turns round: the native tensor keeps the object until it is asked for again.
+// Normally the Python object owns the native tensor. If the last Python reference is dropped while native
+// code still holds the tensor, and the object has state to lose (attributes, a subclass, weak
+// references), ownership is reversed: the native tensor keeps the object until it is requested again.
 #include "common.h"
 #include "native_docs.h"
 #include "oar/autograd/node.h"
@@ -36,12 +36,12 @@ bool resurrect(PyObject* self) {
     return false;
   Py_SET_REFCNT(self, 1);
   impl->python_owned = true;
-  new (&t->tensor) Tensor();  // the reference is given up below, so that there is no cycle
+  new (&t->tensor) Tensor();  // the reference is dropped below, so that there is no cycle
   impl->release();
   return true;
 }
 
-// Handles come and go with every call, so a few are kept for the next one. Under the GIL.
+// Every call creates and frees handles, so a few are kept for the next one. Under the GIL.
 struct SpareHandles {
   bool keep(PyTensor* t) {
     if (count == std::size(handles)) return false;
@@ -129,7 +129,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
 
 int tensor_init(PyObject*, PyObject*, PyObject*) { return 0; }
 
-// Python would give subclasses a dealloc of its own, which knows nothing of turning ownership round.
+// Python would give subclasses its own dealloc, which cannot reverse ownership.
 PyObject* init_subclass(PyObject* cls, PyObject*, PyObject*) {
   reinterpret_cast<PyTypeObject*>(cls)->tp_dealloc = tensor_dealloc;
   Py_RETURN_NONE;
@@ -218,7 +218,7 @@ PyObject* nb_int(PyObject* self) {
   return number ? PyNumber_Long(number.get()) : nullptr;
 }
 PyObject* nb_float(PyObject* self) {
-  const Ref number(item(tensor_of(self)));  // of a complex one Python refuses to drop a part
+  const Ref number(item(tensor_of(self)));  // for a complex one Python raises an error
   return number ? PyNumber_Float(number.get()) : nullptr;
 }
 PyObject* nb_index(PyObject* self) {
@@ -305,7 +305,7 @@ PyObject* wrap(Tensor t) {
   TensorImpl* impl = t.impl();
   if (impl->python) {
     auto* self = static_cast<PyObject*>(impl->python);
-    if (impl->python_owned) {  // ownership turns back; the object's one reference becomes the caller's
+    if (impl->python_owned) {  // ownership is reversed again; the object's one reference becomes the caller's
       impl->python_owned = false;
       as(self)->tensor = std::move(t);
       return self;

@@ -87,7 +87,7 @@ TEST(InPlace, ALeafThatAsksForItsGradientIsNotWritten) {
   const Tensor x = leaf({1, 2});
   const Error error = error_of([&] { add_(x, constant({1, 1})); });
   EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
-  EXPECT_TRUE(contains(error.text(), "a leaf that asks for its gradient"));
+  EXPECT_TRUE(contains(error.text(), "a leaf that requires a gradient"));
   EXPECT_THROW(add_(part(x, 0, 1), constant({1})), Error);
   EXPECT_EQ(values_of(x), (Values{1, 2}));
   const NoGrad off;

@@ -53,7 +53,7 @@ TEST(Backward, MistakesAreNamed) {
   const Tensor x = leaf({1, 2, 3});
   const Tensor y = x * x, wrong = constant({1, 2});
   const Error shape = error_of([&] { backward(TensorList(&y, 1), TensorList(&wrong, 1)); });
-  EXPECT_EQ(shape.text(), "the gradient given for an output has shape [2], the output [3].");
+  EXPECT_EQ(shape.text(), "the gradient passed for an output has shape [2], the output [3].");
   const Tensor two[] = {y, y};
   EXPECT_EQ(error_of([&] { backward(TensorList(&y, 1), two); }).kind(), ErrorKind::InvalidArgument);
   const Tensor none;
@@ -161,7 +161,7 @@ TEST(Grad, AnInputMayBeAnOutputOrUnused) {
   const Tensor y = x * x;
   EXPECT_EQ(values_of(grad_wrt(y, y, {.retain_graph = true})), (Values{1}));
   const Error error = error_of([&] { grad_wrt(y, other, {.retain_graph = true}); });
-  EXPECT_EQ(error.text(), "input 0 does not take part in the outputs.");
+  EXPECT_EQ(error.text(), "the outputs do not depend on input 0.");
   EXPECT_TRUE(contains(error.hint(), "allow_unused=True"));
   const Tensor inputs[] = {other, x, plain};
   const std::vector<Tensor> grads = grad(TensorList(&y, 1), inputs, {}, {}, true);

@@ -86,7 +86,7 @@ struct Count {
 };
 
 // Ops that can only be run by writing; capture says so.
-constexpr const char* kOnlyWrites = "has no form without writing";
+constexpr const char* kOnlyWrites = "has no functional form";
 
 // The text of a program is the whole program, but for the memory of its states.
 std::string read_back(const Program& program) {

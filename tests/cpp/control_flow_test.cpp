@@ -384,7 +384,7 @@ TEST(ControlFlow, MistakesAreNamed) {
                                   return std::vector<Tensor>{stack({v[0], v[0]}, 0)};
                                 },
                                 {x[0]});
-            }).find("keeps its dtype and number of axes"),
+            }).find("keep their dtype and number of axes"),
             std::string::npos);
   EXPECT_NE(captured([](const std::vector<Tensor>& x) {
               return while_loop(

@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"write %total", "write %x", "%x is not a state"},
         Mistake{"state %total: float32[2]", "state %total: float32[B]", "has an open size"},
         Mistake{"state %total: float32[2]", "state %total: float32[1099511627776]",
-                "is too large to be made here"},
+                "is too large to be created here"},
         Mistake{"-> (%7", "-> (%77", "%77 is used before it is defined"},
         Mistake{"2*B]\n  %8", "99999999999999999999]\n  %8", "the integer is too large"},
         Mistake{"2*B]\n  %8", "B*B*B*B*9223372036854775807*4]\n  %8", "overflows"},

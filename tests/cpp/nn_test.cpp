@@ -84,7 +84,7 @@ TEST(Module, LoadingChecksNamesAndShapes) {
   nn::init::constant(net.conv.weight, 7);
   const Error shape = error_of([&] { net.load_state_dict(state); });
   EXPECT_EQ(shape.text(),
-            "'conv.bias' is float32[4] in the module but float32[3] in what is loaded.");
+            "'conv.bias' is float32[4] in the module but float32[3] in the loaded state.");
   EXPECT_EQ(values_of(net.conv.weight)[0], 7) << "an error leaves the module as it was";
   state = Net().state_dict();
   for (auto& [name, value] : state) value = cast(value, DType::Float64);

@@ -258,7 +258,7 @@ TEST(TrainedProgram, AnArgumentInMemoryThatTheFunctionWritesIsRefused) {
   InputSpec given{DType::Float32, {4}, "x"};
   given.given = buffer;
   EXPECT_NE(
-      error_of([&] { capture_joint(add_to_buffer, {given}, "f"); }).find("is one of its arguments"),
+      error_of([&] { capture_joint(add_to_buffer, {given}, "f"); }).find("is also one of its arguments"),
       std::string::npos);
   given.given = apart;
   capture_joint(add_to_buffer, {given}, "f");

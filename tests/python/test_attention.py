@@ -175,7 +175,7 @@ def test_flash_attention_forms():
 
 def test_errors():
     x = oar.ones([1, 2, 3, 4])
-    with pytest.raises(ValueError, match="no multiple of the 2 heads"):
+    with pytest.raises(ValueError, match="not a multiple of the 2 heads"):
         F.scaled_dot_product_attention(x, oar.ones([1, 2, 2, 4]), oar.ones([1, 2, 2, 4]))
     with pytest.raises(ValueError, match="does not broadcast"):
         F.scaled_dot_product_attention(x, x, x, oar.ones([5, 7]))

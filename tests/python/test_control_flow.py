@@ -96,9 +96,9 @@ def test_mistakes():
            lambda x: cond(x.sum() > 0, lambda: x, lambda: x.astype("float32")))
     raises(ValueError, "float64.2, 1. in one branch and float64.2",
            lambda x: cond(x.sum() > 0, lambda: x, lambda: x.unsqueeze(1)))
-    raises(ValueError, "keeps its dtype and number of axes",
+    raises(ValueError, "keep their dtype and number of axes",
            lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [oar.stack([v, v])], [x]))
-    raises(ValueError, "keeps its dtype and number of axes",
+    raises(ValueError, "keep their dtype and number of axes",
            lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v.astype("float32")], [x]))
     raises(ValueError, "is a tensor and becomes None",
            lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [None], [x]))
@@ -487,7 +487,7 @@ def test_jvp_sees_through_the_predicate():
 
 
 def test_the_test_of_a_loop_gives_a_bool():
-    with pytest.raises(TypeError, match="must give one bool"):
+    with pytest.raises(TypeError, match="must return one bool"):
         oar.jit.capture(lambda i: while_loop(lambda v: v + 1, lambda v: [v + 1], [i])[0], [InputSpec([1], "int64")])
 
 

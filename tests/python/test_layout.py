@@ -95,7 +95,7 @@ def test_view_under_a_shape_and_a_dtype():
     assert x.view([6, 4]).shape == [6, 4]
     np.testing.assert_array_equal(oar.view(x, "int32").numpy(), A.astype("float32").view("int32"))
     np.testing.assert_array_equal(x.view("uint8").numpy(), A.astype("float32").view("uint8"))
-    with pytest.raises(ValueError, match="do not make whole elements"):
+    with pytest.raises(ValueError, match="are not whole elements"):
         oar.view(oar.zeros([3], "uint8"), "int32")
 
 

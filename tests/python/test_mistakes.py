@@ -165,7 +165,7 @@ MISTAKES = [
     ("backward_twice()", ["retain_graph=True"]),
     ("leaf().add_(x())", ["[add_]", "leaf", "no_grad()", "clone()"]),
     ("leaf().__setitem__(0, 5.0)", ["[indexing]", "leaf", "no_grad()"]),
-    ("oar.grad(leaf().sum(), [leaf()])", ["does not take part", "allow_unused=True"]),
+    ("oar.grad(leaf().sum(), [leaf()])", ["do not depend on input", "allow_unused=True"]),
     ("leaf().sum().backward(3)", ["grad_tensor", "int"]),
     ("x().register_hook(print)", ["stop_gradient"]),
     # layers

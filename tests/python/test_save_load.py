@@ -183,7 +183,7 @@ F32 = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
         (sealed({"a": {**F32, "shape": [1 << 61, 1 << 61]}}, b"\0" * 4), "larger than any memory"),
         (sealed({"a": {**F32, "data_offsets": [0, True]}}, b"\0" * 4), "at least 0"),
         (sealed({"a": 3}), "expected '{'"),
-        (sealed(b'{"a":' + json.dumps(F32).encode() + b',"a":1}', b"\0" * 4), "a key that is not there yet"),
+        (sealed(b'{"a":' + json.dumps(F32).encode() + b',"a":1}', b"\0" * 4), "expected a new key"),
     ],
 )
 def test_bad_safetensors(tmp_path, content, text):

@@ -41,7 +41,7 @@ def test_pad_of_all_axes_and_of_some():
 
 def test_pad_errors():
     x = oar.zeros([1, 1, 3, 3])
-    with pytest.raises(ValueError, match="cannot put 3 elements beside axis 3 of size 3"):
+    with pytest.raises(ValueError, match="cannot add 3 elements to axis 3 of size 3"):
         F.pad(x, [3, 0, 0, 0], "reflect")
     with pytest.raises(ValueError, match="mode is 'mirror'"):
         F.pad(x, [1, 1, 1, 1], "mirror")

@@ -20,7 +20,7 @@ namespace {
 
 thread_local bool t_keeps_graph = true;
 
-// Within its life, what keeps_graph() answers.
+// While alive, sets what keeps_graph() returns.
 class KeepsGraph {
  public:
   explicit KeepsGraph(bool keeps) : outer_(std::exchange(t_keeps_graph, keeps)) {}
@@ -49,7 +49,7 @@ Place place_of(const Edge& edge) {
   return edge.node ? Place(edge.node.get(), edge.index) : Place(edge.leaf.impl(), 0);
 }
 
-// Nobody else can see the tensor, or another through its memory: it may be changed in place.
+// Nothing else refers to the tensor or its memory: it may be changed in place.
 bool is_exclusive(const Tensor& t) {
   return t.defined() && t.is_dense() && t->reference_count() == 1 &&
          t->storage->reference_count() == 1 && t.is_contiguous();
@@ -62,7 +62,7 @@ class BackwardRun {
 
   void want(const Edge& edge, size_t slot) { wanted_[place_of(edge)].push_back(slot); }
   void block(const Edge& edge) { blocked_.insert(place_of(edge)); }
-  // Only nodes from which a wanted place can be reached need to run.
+  // Only nodes from which a requested place can be reached need to run.
   void restrict_to_wanted(const std::vector<Edge>& roots);
   void start(const Edge& edge, Tensor cotangent) { give(edge, std::move(cotangent)); }
   void execute();
@@ -110,7 +110,7 @@ class BackwardRun {
   std::unordered_map<Place, std::vector<size_t>, PlaceHash> wanted_;
   std::unordered_set<Place, PlaceHash> blocked_;
   std::unordered_set<const Node*> useful_;
-  // Leaves with hooks, which see the whole gradient once: they wait for the end.
+  // Leaves with hooks, which see the whole gradient once: they are handled at the end.
   std::vector<std::pair<Tensor, Tensor>> hooked_;
   std::unordered_map<const TensorImpl*, size_t> hooked_places_;
 };
@@ -130,7 +130,7 @@ void BackwardRun::restrict_to_wanted(const std::vector<Edge>& roots) {
       if (e.node && seen.insert(e.node.get()).second)
         queue.emplace(e.node->sequence(), e.node.get());
   }
-  // Inputs come later in this order, so one pass from the back sees every path.
+  // Inputs come later in this order, so one backward pass over it sees every path.
   for (auto it = order.rbegin(); it != order.rend(); ++it)
     for (const Edge& e : (*it)->edges)
       if (e.valid() &&
@@ -152,7 +152,7 @@ void BackwardRun::give(const Edge& edge, Tensor cotangent) {
   accumulate(it->second.cotangents[edge.index], std::move(cotangent));
 }
 
-// A gradient that nobody else holds is kept as it is; a shared or strided one is copied, because
+// A gradient that nothing else refers to is kept as it is; a shared or strided one is copied, because
 // users change gradients in place.
 Tensor owned(Tensor g, bool create_graph) {
   if (create_graph) return g;
@@ -183,8 +183,8 @@ void BackwardRun::run_leaf_hooks() {
 void BackwardRun::keep_leaf(const Tensor& leaf, Tensor cotangent) {
   note_wanted({leaf.impl(), 0}, cotangent);
   if (!into_leaves_) return;
-  // Threads may add to one leaf at the same time. Each takes out what is there, adds to it and puts it
-  // back, until nobody has put anything there meanwhile; no lock is held while an op runs.
+  // Threads may add to one leaf at the same time. Each removes the gradient, adds to it and stores it
+  // again, until no other thread has stored one meanwhile; no lock is held while an op runs.
   bool ours = false;  // may the leaf keep the cotangent as it is?
   for (;;) {
     Tensor before;
@@ -268,7 +268,7 @@ bool BackwardRun::add_to_leaf(const OpNode& view, const Tensor& leaf, const Tens
         return;
       }
     }
-    keep_leaf(leaf, std::move(sum));  // another thread has been here
+    keep_leaf(leaf, std::move(sum));  // another thread has stored a gradient
   };
   try {
     const bool added = is_exclusive(sum) && view.add_to(sum, cotangent);
@@ -341,10 +341,10 @@ void BackwardRun::execute() {
 Tensor first_cotangent(const Tensor& root, TensorList cotangents, size_t i) {
   if (i < cotangents.size() && cotangents[i].defined()) {
     Tensor given = cotangents[i];
-    // Paddle's scalars were of shape [1] once, and programs still give such gradients.
+    // Paddle's scalars once had shape [1], and programs still pass such gradients.
     if (root.rank() == 0 && given.rank() == 1 && given.dim(0) == Dim(1)) given = reshape(given, {});
     user_check(same(given.shape(), root.shape()), ErrorKind::InvalidArgument,
-               "the gradient given for an output has shape {}, the output {}.",
+               "the gradient passed for an output has shape {}, the output {}.",
                to_string(given.dims()), to_string(root.dims()));
     return given.dtype() == root.dtype() ? given : cast(given, root.dtype());
   }
@@ -401,7 +401,7 @@ std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList cotan
   run.execute();
   for (size_t i = 0; i < inputs.size(); ++i)
     user_check(allow_unused || run.found[i].defined(), ErrorKind::InvalidArgument,
-               "input {} does not take part in the outputs.\nhint: Pass allow_unused=True to get "
+               "the outputs do not depend on input {}.\nhint: Pass allow_unused=True to get "
                "None for it, or check that it was not detached and has stop_gradient=False.",
                i);
   return std::move(run.found);

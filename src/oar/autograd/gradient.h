@@ -1,12 +1,12 @@
-// The gradient that a tensor keeps.
+// The gradient of a tensor.
 #pragma once
 
 #include "oar/tensor/tensor.h"
 
 namespace oar {
 
-// None, a tensor, or zeros that nobody has looked at yet. Such zeros have no memory: they are computed when they are
-// read, and a gradient that is added to them takes their place.
+// None, a tensor, or zeros that have not been read yet. Such zeros have no memory: they are filled in when they are
+// read, and a gradient that is added to them replaces them.
 class Gradient {
  public:
   static Gradient zeros(Dims shape, DType dtype, Device device);
@@ -14,7 +14,7 @@ class Gradient {
   bool defined() const { return value_.defined(); }
   bool is_zeros() const { return zeros_; }
   bool is_tensor() const { return value_.defined() && !zeros_; }
-  // Zeros become a tensor: a plain one, or a value of the running capture where a symbolic gradient was cleared.
+  // Zeros become a tensor: a plain one, or a value of the running capture if a symbolic gradient was cleared.
   const Tensor& get() {
     if (zeros_) [[unlikely]]
       set(content());
@@ -22,14 +22,14 @@ class Gradient {
   }
   // The same content, but zeros stay as they are.
   Tensor content() const;
-  // The tensor; undefined where there are only zeros.
+  // The tensor; undefined if there are only zeros.
   Tensor tensor() const { return zeros_ ? Tensor() : value_; }
   DType dtype() const { return value_.dtype(); }
   void set(Tensor value) {  // an undefined tensor is none
     value_ = std::move(value);
     zeros_ = symbolic_ = false;
   }
-  // Leaves none, and returns the tensor. There must be one.
+  // Returns the tensor, which must exist, and leaves none.
   Tensor take();
   // A tensor becomes zeros of its shape; none stays none.
   void set_to_zeros();

@@ -1,5 +1,5 @@
-// Forward derivatives. Every op has one: its own rule, or the op itself where it is linear, or its
-// vjp where the Jacobian is diagonal, or its vjp transposed once more.
+// Forward derivatives. Every op has one: its own rule, or the op itself if it is linear, or its
+// vjp if the Jacobian is diagonal, or its vjp transposed once more.
 #include "oar/autograd/engine.h"
 #include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
@@ -18,7 +18,7 @@ Tensor tangent_of(const Tensor& t, int level) {
   return w ? static_cast<const Dual*>(w)->tangent : Tensor();
 }
 
-// The arguments with tangents in the tensors' places; zeros where there is none, if asked.
+// The arguments with tangents instead of the tensors; zeros for missing ones, if requested.
 Frame tangent_frame(Args args, int level, bool zeros_for_none) {
   Frame frame(args);
   const auto tangent = [&](const Tensor& t) {
@@ -143,11 +143,11 @@ Outputs write_dual(const Op& op, Args args, int level) {
   const Tensor out = functional_result(op, args)[0];
   const Wrapped* made = wrapped_at(out, level);
   const Wrapped* target = wrapped_at(x, level);
-  // Where tangents are cut only the values count. So they do in the steps that an op takes without the tape: running
-  // statistics.
+  // Where tangents are cut, only the values count. The same holds for steps that an op runs without the tape, such as
+  // running statistics.
   const bool cut = level <= tangents_cut_until() || (t_layers.off & kRecording);
   user_check(target || !made || cut, ErrorKind::InvalidArgument,
-             "a tensor from outside of jvp cannot take a value that has a tangent.\nhint: Clone it "
+             "a tensor from outside jvp cannot be assigned a value that has a tangent.\nhint: Clone it "
              "inside the function first.");
   Outputs outputs;
   outputs.push_back(x);
@@ -253,9 +253,9 @@ std::pair<std::vector<Tensor>, std::vector<Tensor>> jvp(const TensorFunction& f,
     const Tensor& d = tangents[i];
     user_check(
         !d.defined() || (same(d.shape(), primals[i].shape()) && d.dtype() == primals[i].dtype()),
-        ErrorKind::InvalidArgument, "tangent {} is {}, its value {}; they must be alike.", i,
+        ErrorKind::InvalidArgument, "tangent {} is {}, its value {}; they must match.", i,
         d.describe(), primals[i].describe());
-    // Integers have no derivative: their tangent, whatever it is, moves nothing.
+    // Integers have no derivative: their tangent is ignored.
     const bool varies = is_differentiable(primals[i].dtype());
     inputs.push_back(make_dual(primals[i], varies ? d : Tensor(), transform.level()));
   }

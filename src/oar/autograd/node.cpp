@@ -13,13 +13,13 @@ std::atomic<uint64_t> g_hook_id{0};
 
 }  // namespace
 
-// Inputs are always made before what is computed from them, so the numbers order the graph.
+// Inputs are always created before what is computed from them, so the numbers order the graph.
 Node::Node() : sequence_(g_sequence.fetch_add(1, std::memory_order_relaxed)) {}
 
 void Node::release() const {
   if (!drop_reference()) return;
-  // Deleting a node releases the nodes behind its edges. The outermost call deletes them in turn, so
-  // that the depth of the stack does not follow the depth of the graph.
+  // Deleting a node releases the nodes that its edges lead to. The outermost call deletes them in a loop,
+  // so that the depth of the stack does not grow with the depth of the graph.
   thread_local std::vector<const Node*> pending;
   thread_local bool draining = false;
   pending.push_back(this);
@@ -75,7 +75,7 @@ void set_stop_gradient(const Tensor& t, bool stop) {
     t->flags &= ~uint32_t{kRecording};
     return;
   }
-  // Integers have no gradient; whoever asks for it gets none.
+  // Integers have no gradient; requesting one has no effect.
   if (is_differentiable(t.dtype())) t->flags |= kRecording;
 }
 
@@ -92,7 +92,7 @@ Tensor detach(const Tensor& t) {
 uint64_t add_tensor_hook(const Tensor& t, TensorHook hook) {
   user_check(
       t.has(kRecording), ErrorKind::Runtime,
-      "a hook needs a tensor that asks for its gradient.\nhint: Set stop_gradient to False.");
+      "a hook needs a tensor that requires a gradient.\nhint: Set stop_gradient to False.");
   const uint64_t id = g_hook_id.fetch_add(1);
   History& h = history_of(t);
   if (h.node)

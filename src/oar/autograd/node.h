@@ -1,4 +1,4 @@
-// The tape: nodes record how tensors came about, edges lead to what they came from.
+// The tape: nodes record how tensors were computed, edges lead to their operands.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace oar {
 
 class Node;
 
-// Where a gradient goes on to: a result of another node, or a leaf that keeps it.
+// Where a gradient is passed on to: a result of another node, or a leaf that stores it.
 struct Edge {
   Intrusive<Node> node;
   uint32_t index = 0;
@@ -21,9 +21,9 @@ struct Edge {
   bool valid() const { return node || leaf.defined(); }
 };
 
-// Sees a gradient and may replace it; an undefined answer keeps it.
+// Sees a gradient and may replace it; an undefined result keeps it.
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
-// Sees the gradients that a node was given and made, and may replace the latter.
+// Sees the gradients that a node got and computed, and may replace the latter.
 using NodeHook = std::function<void(TensorList given, Grads& made)>;
 
 class Node : public RefCounted {
@@ -33,12 +33,12 @@ class Node : public RefCounted {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Does it want to know which results have no gradient? Else those get zeros.
+  // Does it need to know which results have no gradient? Else those get zeros.
   virtual bool takes_missing_cotangents() const { return false; }
   // Gradients of the inputs from those of the results; one per edge.
   virtual Grads apply(TensorList cotangents, std::span<const bool> needed) = 0;
   virtual std::string name() const = 0;
-  // Lets go of saved tensors; a later apply is an error.
+  // Frees saved tensors; a later apply is an error.
   virtual void free_saved() {}
 
   uint64_t sequence() const { return sequence_; }
@@ -57,13 +57,13 @@ class Node : public RefCounted {
   };
   SmallVector<Edge, 2> edges;
   SmallVector<ResultMeta, 1> results;
-  // A result that keeps its gradient: as the hooks that were there before leave it.
+  // A result that retains its gradient, as the earlier hooks left it.
   struct Retained {
-    uint64_t id;  // of the same count as the hooks'
+    uint64_t id;  // numbered together with the hooks
     uint32_t index;
     TensorImpl* tensor;
   };
-  // Rare, so kept apart.
+  // Rare, so stored separately.
   struct Extras {
     std::vector<Hook> tensor_hooks;
     std::vector<std::pair<uint64_t, NodeHook>> node_hooks;
@@ -81,7 +81,7 @@ class Node : public RefCounted {
   std::unique_ptr<Extras> extras_;
 };
 
-// What autograd keeps for a tensor.
+// Autograd data of a tensor.
 class History : public AutogradMeta, public FreeListed<History> {
  public:
   ~History() override;
@@ -90,16 +90,16 @@ class History : public AutogradMeta, public FreeListed<History> {
   Intrusive<Node> node;  // none for a leaf
   uint32_t index = 0;
   uint32_t epoch = 0;       // of a base: counts writes through views
-  uint32_t seen_epoch = 0;  // of a view: the base's epoch when its node was made
+  uint32_t seen_epoch = 0;  // of a view: the base's epoch when its node was created
   TensorImpl* retains = nullptr;
   Gradient grad;
   std::vector<Node::Hook> leaf_hooks;
   std::string name;
 };
 
-History& history_of(const Tensor& t);  // makes one where there is none
+History& history_of(const Tensor& t);  // creates one if there is none
 History* maybe_history(const Tensor& t);
-// The place the tensor's gradient goes to; invalid where it asks for none.
+// Where the tensor's gradient is passed to; invalid if it requires none.
 Edge edge_of(const Tensor& t);
 // Makes t the result `index` of the node.
 void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index);
@@ -115,7 +115,7 @@ bool remove_tensor_hook(const Tensor& t, uint64_t id);
 void retain_grad(const Tensor& t);
 
 bool grad_enabled();
-// Within its life, calls are recorded on the tape (or not). For the library's own steps; tangents go on.
+// While alive, calls are recorded on the tape (or not). For the library's own steps; tangents are not affected.
 class GradMode {
  public:
   explicit GradMode(bool enabled) : outer_(t_layers.off) {
@@ -129,17 +129,17 @@ class GradMode {
   uint32_t outer_;
 };
 
-// Whether derivatives are followed on this thread: on the tape, and by the jvps that run.
+// Whether derivatives are computed on this thread: on the tape, and by running jvps.
 struct GradState {
   bool recording;
   int tangents_cut_until;  // see transform.h
 };
 GradState grad_state();
 void set_grad_state(GradState state);
-// What the user switches: on is both, off is neither. Returns the state before.
+// The user's switch: on means both, off means neither. Returns the previous state.
 GradState switch_grad(bool on);
 
-// Within its life, no derivative leads through what is computed.
+// While alive, no derivative passes through what is computed.
 class NoGrad {
  public:
   NoGrad() : before_(switch_grad(false)) {}

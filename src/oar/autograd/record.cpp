@@ -21,7 +21,7 @@ Tensor bare(const Tensor& t) {
   return t.defined() ? Tensor::meta(t.dims(), t.dtype(), t.device()) : Tensor();
 }
 
-// A saved alias as a tensor with its place in the graph, for derivatives of derivatives.
+// A saved alias as a tensor with its place in the graph, for higher derivatives.
 Tensor with_edge(const Tensor& alias, const Edge& edge) {
   if (edge.leaf.defined()) return edge.leaf;
   if (!edge.node) return alias;
@@ -43,7 +43,7 @@ bool overwritten(const Op& op, Args args, size_t parameter, const Tensor& t) {
   return found;
 }
 
-// A bit per parameter with a tensor whose gradient is asked for.
+// A bit per parameter with a tensor that requires a gradient.
 uint32_t recorded_parameters(Args args) {
   uint32_t mask = 0;
   for (size_t i = 0; i < args.size(); ++i)
@@ -72,7 +72,7 @@ OpNode::OpNode(const Op& op, Args args) : op_(op), recorded_(recorded_parameters
 }
 
 Tensor OpNode::saved(const Tensor& t) {
-  // An alias: the tensor itself may later be written in place and would then lead back to this node.
+  // An alias: the tensor itself may later be written in place, and its history would then lead to this node.
   return Tensor(t->alias());
 }
 
@@ -162,8 +162,8 @@ Frame OpNode::restored_args() const {
       frame.set_tensors(i, std::move(list));
       continue;
     }
-    // What an in-place op overwrote is not what its edge leads to any more as a value, but the saved
-    // copy is; it keeps the edge of the old value.
+    // After an in-place op the tensor no longer has the value that its edge leads to, but the saved
+    // copy does; it keeps the edge of the old value.
     if (v.is_tensor() && v.as_tensor().kind() != Kind::Meta) {
       const bool copied = (copied_ >> i & 1) && edges[slot].leaf.defined();
       if (!copied) frame.set_tensor(i, with_edge(v.as_tensor(), edges[slot]));
@@ -189,7 +189,7 @@ std::vector<Tensor> OpNode::restored_outputs() {
 
 Grads OpNode::apply(TensorList cotangents, std::span<const bool> needed) {
   user_check(!freed_, ErrorKind::Runtime,
-             "the graph behind {} has been freed by an earlier backward.\nhint: Pass "
+             "the graph of {} has been freed by an earlier backward.\nhint: Pass "
              "retain_graph=True to that backward to run it again.",
              op_.name());
   check_versions();
@@ -204,7 +204,7 @@ Grads OpNode::apply(TensorList cotangents, std::span<const bool> needed) {
   return fitting(rules().vjp(call));
 }
 
-// What a user's rule gives is looked at before it goes on; our own rules are tested.
+// Gradients from a user's rule are checked before they are passed on; our own rules are tested.
 Grads OpNode::fitting(Grads grads) const {
   if (op_.is_built_in()) [[likely]]
     return grads;
@@ -253,7 +253,7 @@ class ViewWriteNode final : public Node {
   Grads apply(TensorList cotangents, std::span<const bool>) override {
     const Tensor& g = cotangents[0];
     const Tensor part = as_strided(g, shape_, strides_, offset_);
-    // The written place gets nothing: g minus what lies under the view.
+    // The written part gets no gradient: g minus its part under the view.
     const Tensor rest = g - as_strided_grad(part, g.dims(), strides_, offset_);
     return {rest, part};
   }
@@ -285,12 +285,12 @@ void check_leaf_write(const Tensor& x) {
     return base.has(kRecording) && is_leaf(base);
   }();
   user_check(!(x.has(kRecording) && is_leaf(x)) && !view_of_leaf, ErrorKind::InvalidArgument,
-             "a leaf that asks for its gradient cannot be written in place.\nhint: Write under "
+             "a leaf that requires a gradient cannot be written in place.\nhint: Write under "
              "no_grad(), or to a copy: y = x.clone().");
 }
 
 // After an in-place call: the written tensor's history is the new node; if it is a view, so is the
-// history of its base, and other views are told to look again.
+// history of its base, and other views will refresh theirs.
 void rebase(const Tensor& x, const Intrusive<Node>& node, uint32_t index) {
   if (!x->view_base || !x.is_dense()) {
     set_history(x, node, index);
@@ -311,7 +311,7 @@ void rebase(const Tensor& x, const Intrusive<Node>& node, uint32_t index) {
 Outputs record_expanded(const Op& op, Args args) {
   const OpDef& rules = rules_of(op);
   user_check(rules.decompose || rules.vjp, ErrorKind::Unsupported, "{} has no derivative: {}.",
-             op.name(), rules.vjp.is_unsupported() ? rules.vjp.why() : "its record gives none");
+             op.name(), rules.vjp.is_unsupported() ? rules.vjp.why() : "its record has none");
   OpScope scope(op.name().c_str());
   check_arguments(op, args);
   if (!op.inplace_of()) return rules.decompose(args);
@@ -323,8 +323,8 @@ Outputs record_expanded(const Op& op, Args args) {
   const Outputs made = dispatch(*op.inplace_of(), frame.args());
   user_check(
       made[0].shape() == x.shape(), ErrorKind::InvalidArgument,
-      "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
-      "written to.\nhint: Use {} without the underscore.",
+      "the result has shape {} and cannot be written to a tensor of shape {}."
+      "\nhint: Use {} without the underscore.",
       made[0].shape().str(), to_string(x.dims()), op.inplace_of()->name());
   Outputs outputs;
   outputs.push_back(
@@ -344,7 +344,7 @@ bool writes_another_dtype(const Op& op, Args args) {
   return mixed;
 }
 
-// Within a transform the inner tensors have tapes of their own, so recording stays on for them.
+// Within a transform the inner tensors have their own tapes, so recording stays on for them.
 uint32_t recording_below(Args args) {
   return dispatch_key(args) & kWrapped ? uint32_t{0} : uint32_t{kRecording};
 }
@@ -362,7 +362,7 @@ Outputs autograd_layer(const Op& op, Args args) {
   const bool writes = op.has(Trait::Inplace);
   if (writes) check_leaf_write(args[0].as_tensor());
   OpScope scope(op.name().c_str());
-  // Before this call takes its number: a view's new node must come before what is made from the view.
+  // Before this call gets its number: a view's new node must come before what is computed from the view.
   for_each_tensor(args, refresh_view_history);
   auto node = make_intrusive<OpNode>(op, args);
   const Outputs outputs = [&] {
@@ -407,7 +407,7 @@ class CustomNode final : public Node {
   bool takes_missing_cotangents() const override { return missing_ == Missing::Undefined; }
   Grads apply(TensorList cotangents, std::span<const bool>) override {
     user_check(static_cast<bool>(backward_), ErrorKind::Runtime,
-               "the graph behind {} has been freed by an earlier backward.\nhint: Pass "
+               "the graph of {} has been freed by an earlier backward.\nhint: Pass "
                "retain_graph=True to that backward to run it again.",
                name_);
     Grads grads;
@@ -444,12 +444,12 @@ Tensor result_of_custom(const Tensor& alias, uint32_t index) {
 
 Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view source) {
   if (!gradient.defined() || gradient.shape() == shape) return gradient;
-  // Paddle's scalars were of shape [1] once, and programs still give such gradients.
+  // Paddle's scalars once had shape [1], and programs still return such gradients.
   if (shape.empty() && gradient.rank() == 1 && gradient.dim(0) == Dim(1))
     return reshape(gradient, {});
   user_check(same(gradient.shape(), shape), ErrorKind::InvalidArgument,
              "{} gave a gradient of shape {} for a tensor of shape {}.\nhint: A gradient has the "
-             "shape of the tensor that it is for; sum over axes that were broadcast.",
+             "shape of its tensor; sum over axes that were broadcast.",
              source, to_string(gradient.dims()), shape.str());
   return gradient;
 }
@@ -483,7 +483,7 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
     node->results.push_back(t.defined() ? Node::ResultMeta{t.shape(), t.dtype(), t.device()}
                                         : Node::ResultMeta{});
     if (!t.defined() || !is_differentiable(t.dtype())) continue;
-    // An input handed through is a result of its own, with its own history.
+    // An input that is returned becomes a separate result, with its own history.
     for (const Tensor& input : inputs)
       if (t.is_same(input)) {
         t = Tensor(t->alias());

@@ -17,8 +17,8 @@ class OpNode final : public Node, public FreeListed<OpNode> {
   void free_saved() override;
   bool is_freed() const { return freed_; }
   bool is_view() const { return op_.has(Trait::View); }
-  // Of a view: adds the cotangent to the part of `sum`, a tensor like the base, that it would show.
-  // Answers false, and does nothing, where the op is not such a view.
+  // For a view: adds the cotangent to its part of `sum`, a tensor like the base.
+  // Returns false, and does nothing, if the op is not such a view.
   bool add_to(const Tensor& sum, const Tensor& cotangent) const;
 
  private:
@@ -36,7 +36,7 @@ class OpNode final : public Node, public FreeListed<OpNode> {
     int16_t parameter;  // or -1 - result
   };
   const Op& op_;
-  uint32_t recorded_;  // parameters whose gradient is asked for
+  uint32_t recorded_;  // parameters that require a gradient
   Frame args_;
   SmallVector<Tensor, 1> outputs_;
   SmallVector<Version, 3> versions_;
@@ -46,15 +46,15 @@ class OpNode final : public Node, public FreeListed<OpNode> {
 
 Outputs autograd_layer(const Op& op, Args args);
 
-// Of a view whose base was written through another view: makes its node anew.
+// For a view whose base was written through another view: recreates its node.
 void refresh_view_history(const Tensor& t);
 
 // The vjp of an op as a function, for layers that derive something from it.
 Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangents,
                std::span<const bool> needed = {});
 
-// A function with a derivative of its own. `backward` gets the results' cotangents and returns one
-// gradient per input. Results that nothing was computed from get zeros, or, with `Missing::Undefined`, undefined tensors.
+// A function with its own derivative. `backward` gets the results' cotangents and returns one
+// gradient per input. Results without a cotangent get zeros, or, with `Missing::Undefined`, undefined tensors.
 enum class Missing : uint8_t { Zeros, Undefined };
 using CustomForward = std::function<std::vector<Tensor>(TensorList inputs)>;
 using CustomBackward = std::function<std::vector<Tensor>(TensorList cotangents)>;
@@ -62,10 +62,10 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
                                     CustomBackward backward, std::string name = "custom",
                                     Missing missing = Missing::Zeros);
 // Inside such a backward: the alias of a result, with its place on the tape. A backward that kept the result itself
-// would keep its own node alive for ever.
+// would keep its own node alive forever.
 Tensor result_of_custom(const Tensor& alias, uint32_t index);
 
-// A gradient that a user's function gave for the tensor at the end of the edge; an error where the shapes differ.
+// A gradient that a user's function returned for the tensor at the end of the edge; an error if the shapes differ.
 // `source` names the function.
 Tensor fitting_gradient(Tensor gradient, const Edge& edge, std::string_view source);
 Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view source);

@@ -84,7 +84,7 @@ Outputs functional_result(const Op& op, Args args) {
   const Op* counterpart = functional_of(op);
   user_check(counterpart != nullptr, ErrorKind::Unsupported,
              "{} writes its arguments and has no functional form, so it does not run inside jvp or "
-             "vmap.\nhint: Call it outside of the transform.",
+             "vmap.\nhint: Call it outside the transform.",
              op.name());
   return dispatch(*counterpart, args);
 }

@@ -34,13 +34,13 @@ class Batched final : public Wrapped {
 const Wrapped* wrapped_at(const Tensor& t, int level);
 Tensor make_dual(const Tensor& value, const Tensor& tangent, int level);
 Tensor make_batched(const Tensor& value, int level);
-// The same content, through which no derivative of any level leads.
+// The same content, through which no derivative of any level passes.
 Tensor detach_wrapped(const Tensor& t);
 
 // How many transforms are running on this thread.
 int transform_depth();
-// Tangents of this level and of those around it are cut: the user has switched derivatives off inside of it. What
-// the tape does for itself with recording off is not meant.
+// Tangents of this level and of the outer ones are cut: the user has switched derivatives off inside it. Does not
+// include the tape's own steps with recording off.
 int tangents_cut_until();
 
 // Numbers the transforms that are running on this thread; inner ones are larger.
@@ -73,15 +73,15 @@ Outputs batched_call(const Op& op, Args args, int level);
 
 // The level of the transform that acts first on these tensors, if it is a jvp; else 0.
 int dual_level(TensorList tensors);
-// A function with a derivative of its own on duals of this level (record.h).
+// A function with its own derivative on duals of this level (record.h).
 std::vector<Tensor> custom_dual(TensorList inputs,
                                 const std::function<std::vector<Tensor>(TensorList)>& forward,
                                 const std::function<std::vector<Tensor>(TensorList)>& backward,
                                 const std::string& name, int level);
 
-// Arguments with this level's wrappers taken off.
+// Arguments with this level's wrappers removed.
 Frame unwrapped(Args args, int level);
-// For a call that writes: the functional op and what it makes, to be copied in. Shared by both kinds.
+// For a call that writes: the results of the functional op, to be copied in. Shared by both kinds.
 Outputs functional_result(const Op& op, Args args);
 
 }  // namespace oar

@@ -1,4 +1,4 @@
-// Batching. An op batches by its own rule, by its sharding rule where a leading `...` passes through,
+// Batching. An op batches by its own rule, by its sharding rule if a leading `...` passes through,
 // by its decomposition, or slice by slice.
 #include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
@@ -36,7 +36,7 @@ Outputs wrap_all(const Outputs& outputs, int level) {
   return wrapped;
 }
 
-// [B, rest] with ones between, so that `rank` axes stand after the batch.
+// [B, rest] with ones between, so that `rank` axes follow the batch.
 Tensor pad_rank(const Tensor& value, int rank) {
   const int missing = rank - (value.rank() - 1);
   if (missing <= 0) return value;
@@ -71,13 +71,13 @@ bool shift_axes(const Op& op, Frame& frame, Args args, const ShardRule& rule, in
     else if (axes.size() == 1)
       frame.set(index, axes[0]);
     else
-      return false;  // one axis is asked for, None would mean all
+      return false;  // one axis is required, None would mean all
   }
   static_cast<void>(level);
   return true;
 }
 
-// By the sharding rule; an empty answer where it does not fit this call.
+// By the sharding rule; empty if it does not fit this call.
 Outputs by_shard_rule(const Op& op, Args args, int level) {
   const char* text = rules_of(op).shard;
   if (!text) return {};
@@ -98,7 +98,7 @@ Outputs by_shard_rule(const Op& op, Args args, int level) {
   }
   Frame frame = unwrapped(args, level);
   if (!shift_axes(op, frame, args, rule, level)) return {};
-  // Operands of one pattern that are not broadcast must be alike: all of them get the batch.
+  // Operands of one pattern that are not broadcast must have equal shapes: all of them get the batch.
   const auto like_first = [&](const ShardTerm& term) {
     return term.factors == rule.operands[0].factors && term.trailing == rule.operands[0].trailing;
   };
@@ -162,7 +162,7 @@ Outputs slice_by_slice(const Op& op, Args args, int level) {
     for (const Tensor& t : part)
       user_check(
           same(t.shape(), part[0].shape()), ErrorKind::InvalidArgument,
-          "{} gives results of different shapes ({} and {}) for the slices of a batch, so it "
+          "{} returns results of different shapes ({} and {}) for the slices of a batch, so it "
           "cannot run under vmap.",
           op.name(), to_string(t.dims()), to_string(part[0].dims()));
     stacked.push_back(stack(part, 0));
@@ -176,7 +176,7 @@ Outputs write_batched(const Op& op, Args args, int level) {
   const Tensor out = functional_result(op, args)[0];
   const Wrapped* made = wrapped_at(out, level);
   user_check(target || !made, ErrorKind::InvalidArgument,
-             "a tensor from outside of vmap cannot be written with values that differ per slice."
+             "a tensor from outside vmap cannot be written with values that differ per slice."
              "\nhint: Clone it inside the function first.");
   if (target) {
     const Tensor value = made ? pad_rank(made->value, x.rank()) : out;
@@ -198,7 +198,7 @@ Outputs batched_call(const Op& op, Args args, int level) {
   if (rules.batch) return wrap_all(by_rule(op, args, level), level);
   if (Outputs outputs = by_shard_rule(op, args, level); !outputs.empty())
     return wrap_all(outputs, level);
-  // The decomposition of an op with programs looks at values.
+  // The decomposition of an op with programs reads values.
   if (rules.decompose && !takes_programs(op.schema())) return rules.decompose(args);
   return wrap_all(slice_by_slice(op, args, level), level);
 }
@@ -223,7 +223,7 @@ std::vector<Tensor> vmap(const TensorFunction& f, TensorList inputs, Ints in_axe
     wrapped.push_back(make_batched(front, transform.level()));
   }
   user_check(size.has_value(), ErrorKind::InvalidArgument,
-             "vmap needs at least one input with an axis to go over.");
+             "vmap needs at least one input with an axis to map over.");
   const std::vector<Tensor> results = f(wrapped);
   user_check(out_axes.size() == 1 || out_axes.size() == results.size(), ErrorKind::InvalidArgument,
              "vmap got {} out_axes for {} results.", out_axes.size(), results.size());

@@ -40,7 +40,7 @@ Watched watched[] = {
     {SIGABRT, "SIGABRT", "abort"},
 };
 
-// Counted up as each begins; beyond kDone once all are over.
+// Incremented as each begins; beyond kDone once all are over.
 enum Stage : int { kHeadline, kPython, kStack, kDone };
 
 constinit std::atomic<const FlagHandle<bool>*> enabled{nullptr};
@@ -111,15 +111,15 @@ bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handle;
 }
 
-// Gives the signal to whoever had it before us.
+// Passes the signal to the previous handler.
 void pass_on(Watched& entry, siginfo_t* info, void* context) {
   const struct sigaction& previous = entry.previous;
   struct sigaction current = {};
   sigaction(entry.signal, nullptr, &current);
   if (is_ours(current)) {
     sigaction(entry.signal, &previous, nullptr);
-    // A fault comes again, with its own details, when the instruction is run again on return. A
-    // signal that was sent does not.
+    // On return the instruction runs again, and a fault repeats with its own details. A signal that
+    // was sent does not.
     if (info == nullptr || info->si_code <= 0) {
       raise(entry.signal);
     }
@@ -151,7 +151,7 @@ void handle(int signal, siginfo_t* info, void* context) {
     const pid_t self = gettid();
     pid_t owner = 0;
     if (reporter.compare_exchange_strong(owner, self) || owner == self) {
-      // A fault within a stage (the Python hook above all) comes back to here and goes on with the
+      // A fault within a stage (above all the Python hook) comes back here and continues with the
       // next one.
       for (int next = stage.fetch_add(1); next < kDone; next = stage.fetch_add(1)) {
         switch (next) {
@@ -174,7 +174,7 @@ void handle(int signal, siginfo_t* info, void* context) {
   pass_on(*entry, info, context);
 }
 
-// The calling thread's signal stack, given back when it ends.
+// The calling thread's signal stack, freed when the thread ends.
 class CrashStack {
  public:
   CrashStack() {
@@ -191,7 +191,7 @@ class CrashStack {
       base_ = nullptr;
       return;
     }
-    mprotect(base_, page, PROT_NONE);  // stacks grow down: overflowing this one must not go unseen
+    mprotect(base_, page, PROT_NONE);  // stacks grow down: an overflow of this one must fault
     stack_t stack = {};
     stack.ss_sp = static_cast<char*>(base_) + page;
     stack.ss_size = size_ - page;
@@ -241,14 +241,14 @@ void install_crash_handler() {
   use_crash_stack();
   for (Watched& entry : watched) {
     if (entry.installed) {
-      continue;  // ours is there, or someone else's that came later
+      continue;  // ours is installed, or another one that came later
     }
     struct sigaction action = {};
     action.sa_sigaction = handle;
     // NODEFER: a fault while reporting must come to us too, instead of killing at once.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    // Read apart, since the handler may need it as soon as it is installed.
+    // Read separately, since the handler may need it as soon as it is installed.
     entry.installed = sigaction(entry.signal, nullptr, &entry.previous) == 0 &&
                       sigaction(entry.signal, &action, nullptr) == 0;
   }

@@ -1,14 +1,14 @@
-// What a user sees when native code dies: the signal, the op, the Python line and the native stack.
+// What a user sees when native code crashes: the signal, the op, the Python line and the native stack.
 #pragma once
 
 namespace oar {
 
-// Handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT: prints a report to standard error, then lets
-// the handler that was there before (or the default) have the signal. Does nothing if the flag
+// Handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT: prints a report to standard error, then passes
+// the signal to the previous handler (or the default). Does nothing if the flag
 // "crash_handler" is off. Calling it again never displaces a handler that others installed since.
 void install_crash_handler();
 
-// Puts back what was there before, where ours still stands.
+// Restores the previous handlers where ours are still installed.
 void remove_crash_handler();
 
 // Signal stacks belong to threads. Gives the calling thread one, until it ends, so that the report

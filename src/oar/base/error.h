@@ -4,7 +4,7 @@
 //              "axis {} is outside a tensor of rank {}\nhint: Pass an axis in [0, {}).", axis,
 //              ...);
 //
-// Text after "\nhint: " becomes the error's hint, the way out that is offered to the user.
+// Text after "\nhint: " becomes the error's hint: the way out for the user.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ inline const char* current_op() { return detail::current_op_name; }
 struct OpScope {
   explicit OpScope(const char* op) : previous_(detail::current_op_name) {
     detail::current_op_name = op;
-    // The crash handler reads it too: the compiler must not drop the store where it sees no reader.
+    // The crash handler reads it too: the compiler must not drop the store as unused.
     std::atomic_signal_fence(std::memory_order_release);
   }
   ~OpScope() { detail::current_op_name = previous_; }
@@ -100,8 +100,8 @@ template <class... A>
 
 }  // namespace oar
 
-// The checks are macros, so that the arguments of the text, which are often costly to make, are
-// evaluated on failure only: checks stand on paths that count nanoseconds.
+// The checks are macros, so that the arguments of the text, which are often costly to compute, are
+// evaluated on failure only: checks are on paths where nanoseconds count.
 
 // Throws an Error of the given kind unless the condition holds.
 #define user_check(condition, ...)   \
@@ -111,7 +111,7 @@ template <class... A>
     }                                \
   } while (false)
 
-// For what cannot be false unless Oar itself is wrong; never for a user's mistake.
+// For conditions that only a bug in Oar can violate; never for a user's mistake.
 #define internal_check(condition, ...)                      \
   do {                                                      \
     if (!(condition)) [[unlikely]] {                        \

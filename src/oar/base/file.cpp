@@ -39,7 +39,7 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// A rename would replace a symbolic link by a file; users who link their files mean the target.
+// A rename would replace a symbolic link by a file, but users who link files mean the target.
 std::string follow_links(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path.c_str(), nullptr),
                                                              &std::free);
@@ -53,7 +53,7 @@ void sync_directory(const std::string& directory) {
     fail_on("open the directory", directory, errno);
   }
   const ScopeGuard close_it([&] { ::close(fd); });
-  // Some file systems cannot sync a directory, and say so; the rename has happened all the same.
+  // Some file systems cannot sync a directory and report an error; the rename has still happened.
   if (retry([&] { return ::fsync(fd); }) == -1 && errno != EINVAL && errno != ENOTSUP) {
     fail_on("flush the directory", directory, errno);
   }
@@ -71,7 +71,7 @@ std::string read_file(const std::string& path) {
   if (::fstat(fd, &info) == -1) {
     fail_on("read", path, errno);
   }
-  // The size is a guess only: files in /proc say 0, and others may grow while they are read.
+  // The size is only a guess: files in /proc report 0, and others may grow while they are read.
   constexpr std::size_t kPiece = 1 << 16;
   std::string content(static_cast<std::size_t>(info.st_size) + 1, '\0');
   std::size_t length = 0;
@@ -112,7 +112,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(follow_links(path)) {
   }
   struct stat info{};
   if (::stat(path_.c_str(), &info) == 0) {
-    // Keeps the permissions of the file it replaces, as far as the system lets us.
+    // Keeps the permissions of the file it replaces, as far as the system allows.
     [[maybe_unused]] const int ignored = ::fchmod(fd_, info.st_mode & 07777);
   }
 }

@@ -12,7 +12,7 @@ std::string read_file(const std::string& path);
 // Replaces the file as a whole: after a crash at any moment it is the old one or the new one.
 void write_file_atomic(const std::string& path, std::string_view content);
 
-// The same for content that comes in pieces. What is not committed leaves no trace.
+// The same for content that comes in pieces. Without a commit nothing changes.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

@@ -30,11 +30,11 @@ constexpr std::string_view kVerifyPasses = "false";
 constexpr std::string_view kVerifyPasses = "true";
 #endif
 
-// Every flag there is. No int here has a use for a negative value, so none is accepted.
+// All flags. No int here has a use for a negative value, so none is accepted.
 constexpr Row kTable[] = {
     {{"backward_memory_mb", FlagType::Int, "0", "OAR_BACKWARD_MEMORY_MB",
       "What a captured function may keep for its backward half, in MiB; beyond it, values that are "
-      "cheap to make are made again. 0: no limit."}},
+      "cheap to compute are recomputed. 0: no limit."}},
     {{"cache_allocator", FlagType::Bool, "true", "OAR_CACHE_ALLOCATOR",
       "Keep freed tensor memory for reuse. Off, each tensor is allocated afresh: slower, but "
       "memory "
@@ -42,14 +42,14 @@ constexpr Row kTable[] = {
     {{"check_nan_inf", FlagType::Bool, "false", "OAR_CHECK_NAN_INF",
       "After each op, raise an error that names it if its result holds a NaN or an infinity."}},
     {{"cpu_isa", FlagType::String, "auto", "OAR_CPU_ISA",
-      "The newest instruction set that CPU kernels may use; auto: the newest there is. Read at first "
+      "The newest instruction set that CPU kernels may use; auto: the newest available. Read at first "
       "use."},
      "auto,avx2,avx512,amx"},
     {{"crash_handler", FlagType::Bool, "true", "OAR_CRASH_HANDLER",
       "On a fatal signal, print the op, the Python line and the native stack. Read at start; "
       "turning it off later silences the report."}},
     {{"deterministic", FlagType::Bool, "false", "OAR_DETERMINISTIC",
-      "Use only kernels that give the same bits on every run, even where they are slower."}},
+      "Use only kernels that return the same bits on every run, even if they are slower."}},
     {{"gil_release_elements", FlagType::Int, "4096", "OAR_GIL_RELEASE_ELEMENTS",
       "Release Python's global lock during ops on at least this many elements. Below it, letting "
       "go "
@@ -65,11 +65,11 @@ constexpr Row kTable[] = {
       "may "
       "use."}},
     {{"onednn", FlagType::Bool, "true", "OAR_ONEDNN",
-      "Use oneDNN where it is faster than our own kernels. Off, a run needs none of it."}},
+      "Use oneDNN where it is faster than our own kernels. If off, it is not even loaded."}},
     {{"parallel_branches", FlagType::Bool, "true", "OAR_PARALLEL_BRANCHES",
-      "Run chains of small kernels of a program that do not depend on each other at the same time, one thread each."}},
+      "Run independent chains of small kernels of a program at the same time, one thread each."}},
     {{"passes_off", FlagType::String, "", "OAR_PASSES_OFF",
-      "Compiler passes to leave out, by name, separated by commas; all: every one of them."}},
+      "Compiler passes to disable, by name, separated by commas; all: every one of them."}},
     {{"trace", FlagType::String, "", "OAR_TRACE",
       "What to trace to standard error, separated by commas: dispatch (the kernels chosen, and why "
       "others declined), passes (the program after each compiler pass), capture."},
@@ -289,7 +289,7 @@ void FlagTable::set(std::string_view name, std::string_view text) {
     }
   } catch (...) {
     store(slot, old);
-    for (std::size_t i = 0; i < called; ++i) {  // those that took the new value take the old again
+    for (std::size_t i = 0; i < called; ++i) {  // those that saw the new value get the old one again
       slot.callbacks[i]();
     }
     throw;

@@ -1,4 +1,4 @@
-// Flags: what a user can set without changing code. The one table of them is in flags.cpp.
+// Flags: settings without a change of code. Their table is in flags.cpp.
 //
 // A flag starts from the environment (OAR_<NAME>, else FLAGS_<name>), else from its default.
 #pragma once
@@ -51,17 +51,17 @@ std::string flag<std::string>(std::string_view name);
 // Parses and sets. An unknown name or a bad value throws and changes nothing.
 void set_flag(std::string_view name, std::string_view value);
 
-// The value as set_flag would take it.
+// The value in the form that set_flag takes.
 std::string flag_text(std::string_view name);
 
 std::vector<FlagInfo> list_flags();
 
 // Called each time the flag is set, in the thread that sets it. If it throws, the old value
-// stands again and the setter gets the exception. It must not set flags itself.
+// is restored and the setter gets the exception. It must not set flags itself.
 void on_flag_change(std::string_view name, std::function<void()> callback);
 
 namespace detail {
-// Where the value of a flag that is not a string lives, for the life of the process.
+// The storage of a flag that is not a string, valid until the process ends.
 const std::atomic<std::uint64_t>& flag_bits(std::string_view name, FlagType type);
 }  // namespace detail
 
@@ -88,7 +88,7 @@ class FlagHandle {
   const std::atomic<std::uint64_t>& bits_;
 };
 
-// The words of the flag "trace", as bits, so that a hot path can ask.
+// The words of the flag "trace", as bits, so that hot paths can test them.
 enum class Trace : unsigned { Dispatch = 1, Passes = 2, Capture = 4 };
 
 namespace detail {

@@ -8,7 +8,7 @@
 namespace oar {
 namespace {
 
-thread_local std::vector<ForkStep> t_steps;  // of the fork that this thread is making
+thread_local std::vector<ForkStep> t_steps;  // of this thread's current fork
 
 // Never destroyed: locks live on in threads that outlast main.
 class AllLocks {
@@ -55,7 +55,7 @@ class AllLocks {
     for (const ForkStep& step : t_steps) child ? step.after_in_child() : step.after_in_parent();
   }
 
-  // Holds all locks, or none: whoever holds one of them may be waiting for another.
+  // Locks all or none: a thread that holds one of them may be waiting for another.
   bool try_all() {
     mutex_.lock();
     for (detail::ForkLock* lock = first_; lock; lock = lock->next) {

@@ -1,5 +1,5 @@
 // Mutexes that survive fork(). A child has only the thread that forked: a lock that another thread held at that
-// moment would stay locked in it for ever. All mutexes of the library are of these types.
+// moment would stay locked in it forever. All mutexes of the library are of these types.
 #pragma once
 
 #include <mutex>
@@ -23,15 +23,15 @@ class ForkLock {
  protected:
   ForkLock() = default;
   ~ForkLock() = default;
-  // From then on a fork calls the functions above: at the end of a constructor, and first in a destructor.
+  // From then on a fork calls the functions above. Call at the end of a constructor, and first in a destructor.
   void enroll();
   void withdraw();
 };
 
 }  // namespace detail
 
-// A fork waits until it can hold the lock itself, so the child finds what it guards whole. For short sections: whoever
-// holds it must wait neither for the interpreter's lock nor for the thread that forks.
+// A fork waits until it holds the lock itself, so the guarded data is consistent in the child. For short sections: the
+// holder must wait neither for the interpreter lock nor for the forking thread.
 template <class M>
 class HeldOverFork final : detail::ForkLock {
  public:
@@ -51,7 +51,7 @@ class HeldOverFork final : detail::ForkLock {
 using ForkMutex = HeldOverFork<std::mutex>;
 using ForkRecursiveMutex = HeldOverFork<std::recursive_mutex>;
 
-// A lock that may be held for long, while user code runs: a fork does not wait for it, and it is free in the child.
+// A lock that may be held for long, while user code runs: a fork does not wait for it, and it is unlocked in the child.
 template <class M>
 class FreedByFork final : detail::ForkLock {
  public:
@@ -69,7 +69,7 @@ class FreedByFork final : detail::ForkLock {
   M mutex_;
 };
 
-// Runs before all locks are taken, and after they are free again, in parent and child.
+// Runs before all locks are taken, and after they are released, in parent and child.
 struct ForkStep {
   void (*before)();
   void (*after_in_parent)();

@@ -10,8 +10,8 @@ std::string vformat(std::string_view text, fmt::format_args args) {
   try {
     return fmt::vformat(fmt::string_view(text.data(), text.size()), args);
   } catch (const fmt::format_error& error) {
-    // Format strings are checked when compiled, so this is rare (a null char*). The text is mostly
-    // that of an error on its way to the user, which must not be replaced by one about formatting.
+    // Format strings are checked at compile time, so this is rare (a null char*). The text is mostly
+    // an error message, which must not be replaced by one about formatting.
     return std::string(text) + " (" + error.what() + ")";
   }
 }

@@ -23,7 +23,7 @@ std::string format(fmt::format_string<A...> text, A&&... args) {
 
 namespace detail {
 
-// A class or enum of ours that has a free function to_string beside it. What is text already is
+// A class or enum of ours that has a free function to_string next to it. Strings are
 // left to fmt.
 template <class T>
 concept HasToString = (std::is_class_v<T> || std::is_enum_v<T>) &&

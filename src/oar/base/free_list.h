@@ -1,8 +1,8 @@
-// FreeListed<T>: gives T an operator new and delete that recycle blocks through a small list of the
-// thread's own. For objects made and dropped once per op call, such as tensor handles.
+// FreeListed<T>: gives T an operator new and delete that recycle blocks through a small list per
+// thread. For objects that are created and freed once per op call, such as tensor handles.
 //
-// A block may be freed by another thread than the one that made it: it then joins that thread's
-// list. Blocks always come from ::operator new, so any list may give any of them back to it.
+// A block may be freed by a thread other than the one that allocated it: it then joins that thread's
+// list. Blocks always come from ::operator new, so any list may return any of them to it.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,7 @@ class FreeListed {
   using List = detail::FreeList;
 
   // Empties the list at thread exit. Separate from the list: objects freed by destructors that run
-  // later find it closed and go straight to ::operator delete.
+  // later find it closed and use ::operator delete directly.
   struct Closer {
     ~Closer() {
       List& list = list_;

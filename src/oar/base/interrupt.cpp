@@ -31,7 +31,7 @@ void block_on(FunctionRef<void()> block) {
 InterruptsOff::InterruptsOff() { ++t_off; }
 InterruptsOff::~InterruptsOff() { --t_off; }
 
-// The coarse clock moves every few milliseconds and is read without a system call.
+// The coarse clock advances every few milliseconds and is read without a system call.
 int64_t Patience::now() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &time);

@@ -1,4 +1,4 @@
-// Lets a long native loop notice that the user wants it to stop.
+// Lets a long native loop notice an interrupt by the user.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ bool in_interrupt_check();
 // Blocks on a lock that others may hold while they run the check, without the lock of the host language, which the check needs.
 void block_on(FunctionRef<void()> block);
 
-// While one lives, this thread is not interrupted.
+// While alive, this thread is not interrupted.
 class InterruptsOff {
  public:
   InterruptsOff();
@@ -25,7 +25,7 @@ class InterruptsOff {
   InterruptsOff& operator=(const InterruptsOff&) = delete;
 };
 
-// Polls every few milliseconds, however often it is asked to. Asking costs a few nanoseconds.
+// Polls every few milliseconds, however often it is called. A call costs a few nanoseconds.
 class Patience {
  public:
   Patience() : last_(now()) {}

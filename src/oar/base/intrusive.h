@@ -7,8 +7,8 @@
 //   };
 //   Intrusive<Node> node = make_intrusive<Node>();
 //
-// Each class writes release() itself: nothing here is virtual, and what "gone" means (delete, a
-// free list, a return to an owner) is the class's to say.
+// Each class writes release() itself: nothing here is virtual, and the class decides how it is
+// destroyed (delete, a free list, a return to an owner).
 #pragma once
 
 #include <atomic>
@@ -23,15 +23,15 @@ namespace oar {
 
 class RefCounted {
  public:
-  // Relaxed: whoever copies a handle already has one, so the object is visible to it.
+  // Relaxed: the copier of a handle already has one, so the object is visible to it.
   void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
 
   std::uint32_t reference_count() const noexcept { return count_.load(std::memory_order_acquire); }
 
  protected:
-  // Born with the one reference that make_intrusive or Intrusive::adopt takes over.
+  // Starts with the one reference that make_intrusive or Intrusive::adopt takes over.
   RefCounted() noexcept = default;
-  // A copy is a new object with a count of its own.
+  // A copy is a new object with its own count.
   RefCounted(const RefCounted&) noexcept {}
   RefCounted& operator=(const RefCounted&) noexcept { return *this; }
   ~RefCounted() = default;
@@ -53,7 +53,7 @@ class Intrusive {
 
   constexpr Intrusive() noexcept = default;
   constexpr Intrusive(std::nullptr_t) noexcept {}  // implicit, as for other pointers
-  // Shares: takes a reference of its own.
+  // Shares: adds a reference.
   explicit Intrusive(T* object) noexcept : object_(object) { retain(); }
   Intrusive(const Intrusive& other) noexcept : object_(other.object_) { retain(); }
   Intrusive(Intrusive&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
@@ -86,7 +86,7 @@ class Intrusive {
     handle.object_ = object;
     return handle;
   }
-  // Gives the reference to the caller, who must release it.
+  // Passes the reference to the caller, who must release it.
   [[nodiscard]] T* detach() noexcept { return std::exchange(object_, nullptr); }
 
   void reset() noexcept { Intrusive().swap(*this); }

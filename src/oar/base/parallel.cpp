@@ -60,7 +60,7 @@ void apply_flag() {
   thread_count.store(wanted > 0 ? wanted : default_num_threads(), std::memory_order_relaxed);
 }
 
-// The child has only the thread that forked. The pool still lists threads that are not there; waiting for them would
+// The child has only the thread that forked. The pool still lists threads that do not exist; waiting for them would
 // hang.
 void after_fork_in_child() {
   thread_count.store(1, std::memory_order_relaxed);
@@ -73,7 +73,7 @@ void after_fork_in_child() {
   return true;
 }();
 
-// Made at first use and never destroyed: its threads may still wait in it when the process exits.
+// Created at first use and never destroyed: its threads may still wait in it when the process exits.
 ThreadPool& shared_pool() {
   ThreadPool* current = pool.load(std::memory_order_acquire);
   if (current == nullptr) {

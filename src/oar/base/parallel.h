@@ -1,7 +1,7 @@
 // Threads within an op: the only way kernels run on several cores.
 //
-// The caller works too: it takes what nobody has begun, and waits only for what others have. On a busy machine, where a
-// thread may be without a processor for milliseconds, a call so takes no longer than it would alone. oneDNN is called from
+// The caller works too: it takes tasks that no thread has started, and waits only for started ones. So on a busy machine,
+// where a thread may have no processor for milliseconds, a call takes no longer than on one thread. oneDNN is called from
 // here as well, piece by piece with one thread each. A forked child has one thread until it calls set_num_threads.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace oar {
 
 int num_threads();
-// That this process may use: by its affinity and by the quota of its container.
+// The processors that this process may use: by its affinity and by the quota of its container.
 int processors();
 // Also sets the flag "num_threads". 0 chooses automatically.
 void set_num_threads(int count);
@@ -27,8 +27,8 @@ void run_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
 
 // Calls body on pieces that together cover [begin, end), each but the last at least grain long. How
 // it is cut depends on the thread count, so a body must not carry a sum from one index to the next
-// (that is what parallel_chunks is for). Serial within another parallel body and for n <= grain.
-// The first exception of a body reaches the caller; pieces not yet begun are then skipped.
+// (use parallel_chunks for that). Serial within another parallel body and for n <= grain.
+// The first exception of a body reaches the caller; pieces not yet started are then skipped.
 inline void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
                          FunctionRef<void(std::int64_t, std::int64_t)> body) {
   if (end - begin <= grain) {
@@ -40,8 +40,8 @@ inline void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grai
   detail::run_for(begin, end, grain, body);
 }
 
-// Calls body(0) ... body(n_chunks - 1), each once, in any order. The cut is the caller's, so
-// results can be made independent of the thread count: one partial result per chunk, combined in
+// Calls body(0) ... body(n_chunks - 1), each once, in any order. The caller chooses the chunks, so
+// results can be independent of the thread count: one partial result per chunk, combined in
 // order.
 void parallel_chunks(std::int64_t n_chunks, FunctionRef<void(std::int64_t chunk)> body);
 

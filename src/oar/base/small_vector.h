@@ -1,5 +1,5 @@
 // SmallVector<T, N>: a vector whose first N elements need no heap. For shapes, strides and argument
-// lists, which are nearly always short and made on every op call.
+// lists, which are nearly always short and created on every op call.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace oar {
 template <class T, std::size_t N>
 class SmallVector {
   static_assert(N > 0);
-  // Moves happen while the vector is in pieces; a throwing move could not be undone.
+  // Moves happen while the vector is inconsistent; a throwing move could not be undone.
   static_assert(std::is_nothrow_move_constructible_v<T>);
   static constexpr bool kTrivial =
       std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>;
@@ -143,7 +143,7 @@ class SmallVector {
       shrink_or_reserve(count);
       return;
     }
-    T copy(value);  // value may be an element, which growing moves away
+    T copy(value);  // value may be an element, which growing moves
     shrink_or_reserve(count);
     std::uninitialized_fill(data_ + size_, data_ + count, copy);
     size_ = to_size(count);
@@ -242,7 +242,7 @@ class SmallVector {
     }
   }
 
-  // Puts the elements into a fresh heap block, which replaces the old one.
+  // Moves the elements to a new heap block, which replaces the old one.
   void move_into(T* block, size_type capacity) noexcept {
     relocate(data_, size_, block);
     free_heap();
@@ -277,7 +277,7 @@ class SmallVector {
     return *slot;
   }
 
-  // Returns whether elements up to count are still to be made.
+  // Returns whether elements up to count are still missing.
   bool shrink_or_reserve(size_type count) {
     if (count <= size_) {
       std::destroy(data_ + count, end());

@@ -32,12 +32,12 @@ sigset_t signals_for_others() {
   return set;
 }
 
-// Looks again and again for a while, before it is worth a system call to sleep: an op follows the one before it within
-// microseconds. With more threads than processors it would only keep others from working.
+// Spins for a while before it sleeps, which costs a system call: ops follow each other within
+// microseconds. With more threads than processors spinning would only keep others from working.
 template <class F>
 bool spin_until(const F& done) {
   constexpr auto kPatience = std::chrono::microseconds(200);
-  constexpr int kLooks = 64;  // between two looks at the clock
+  constexpr int kLooks = 64;  // between two reads of the clock
   if (done()) {
     return true;
   }
@@ -128,7 +128,7 @@ void ThreadPool::run(ParallelJob& job, int threads) {
     work_ready_.notify_one();
   }
   job.work(0);
-  // The job lies on our stack: no worker may join from here on, and those inside must leave.
+  // The job is on our stack: no worker may join from here on, and those inside must leave.
   {
     const std::lock_guard lock(mutex_);
     remove(&entry);
@@ -178,17 +178,17 @@ ThreadPool::Entry* ThreadPool::next_entry() {
   return entry;
 }
 
-// Once nobody is active the entry may be gone.
+// Once no thread is active the entry may be freed.
 void ThreadPool::leave(Entry* entry) {
   {
     const std::lock_guard lock(mutex_);
-    remove(entry);  // nothing is left to begin
+    remove(entry);  // nothing is left to start
   }
   entry->active.fetch_sub(1);
   if (waiting_.load() > 0) {
     {
       const std::lock_guard lock(mutex_);
-    }  // whoever has seen us active sleeps by now
+    }  // a caller that has seen us active sleeps by now
     work_done_.notify_all();
   }
 }

@@ -1,4 +1,4 @@
-// The threads behind parallel.h; not for use elsewhere.
+// The threads of parallel.h; not for use elsewhere.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,14 @@ class ParallelJob {
   ParallelJob(std::int64_t count, FunctionRef<void(std::int64_t)> task);
 
   std::int64_t count() const { return count_; }
-  // Runs tasks that nobody has begun until there are none. The task of the thread's own number comes first, where it is
-  // free: in the next call like this one the thread then finds the data in its cache.
+  // Runs tasks that no thread has started until there are none. The task with the thread's own number comes first, if it
+  // is free: in the next call like this one the thread then has the data in its cache.
   void work(int thread);
-  // To be called once all work is done.
+  // Call it once all work is done.
   void rethrow();
 
  private:
-  // A task that nobody has begun; count_ if there is none.
+  // A task that no thread has started; count_ if there is none.
   std::int64_t claim(int thread);
   void run(std::int64_t i);
 
@@ -33,7 +33,7 @@ class ParallelJob {
   const std::int64_t count_;
   const FunctionRef<void(std::int64_t)> task_;
   const char* const op_;  // the caller's, so that errors and crashes in a worker name it
-  std::atomic<std::uint64_t> begun_{0};  // a bit per task, or how many tasks where there are more
+  std::atomic<std::uint64_t> begun_{0};  // a bit per task, or their number if there are more
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
 };
@@ -41,10 +41,10 @@ class ParallelJob {
 bool in_job();
 
 // Threads that help callers. Any number of callers may run jobs at once; each works on its own job itself and waits only
-// for tasks that others have begun. So a job ends even if no worker has a processor.
+// for tasks that others have started. So a job ends even if no worker has a processor.
 class ThreadPool {
  public:
-  // Runs the job with up to `threads` threads, the caller among them.
+  // Runs the job with up to `threads` threads, including the caller.
   void run(ParallelJob& job, int threads);
 
  private:
@@ -64,7 +64,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable work_ready_, work_done_;
   std::deque<Entry*> entries_;
-  std::atomic<int> offered_{0};  // entries, for those who look without the lock
+  std::atomic<int> offered_{0};  // entries, to be read without the lock
   int sleeping_ = 0;             // workers
   std::atomic<int> waiting_{0};  // callers
   int workers_ = 0;

@@ -74,7 +74,7 @@ class Report {
   std::vector<std::string> notes_;  // what they are about
 };
 
-// Of what the processors were asked to do in the last minute, by all programs.
+// The load of the processors in the last minute, by all programs.
 void report_load(Report& report, const Machine& machine, int threads) {
   if (machine.load < 0) return;
   const std::string load =
@@ -149,7 +149,7 @@ void report_allocator(Report& report) {
   report.good("allocator",
               format("{}, {}",
                      flag<bool>("cache_allocator") ? "keeps freed memory for reuse"
-                                                   : "gives freed memory back at once",
+                                                   : "returns freed memory at once",
                      limit > 0 ? format("limited to {}", bytes_text(limit)) : "no limit"));
 }
 
@@ -180,7 +180,7 @@ Tensor ramp(int64_t rows, int64_t columns, int64_t modulus) {
   return Tensor::from_vector(values, Shape{rows, columns}, DType::Float32);
 }
 
-// Small integers in float32: every sum is exact, so the answer has to be too, whatever the order.
+// Small integers in float32: every sum is exact, in any order, so the result must be exact too.
 void check_arithmetic(Report& report) {
   constexpr int64_t kRows = 37, kInner = 53, kColumns = 29;
   const Tensor a = ramp(kRows, kInner, 7), b = ramp(kInner, kColumns, 5);
@@ -255,7 +255,7 @@ void report_python(Report& report) {
                   staged.empty()
                       ? format("Only needed to use Oar from Python: {} -m pip install oar",
                                check.interpreter)
-                      : format("It lies in the build tree: export PYTHONPATH={}", staged));
+                      : format("It is in the build tree: export PYTHONPATH={}", staged));
       break;
     case PythonCheck::Broken:
       report.wrong("python",

@@ -17,7 +17,7 @@ std::string read_all(const std::string& path) {
   return read_file(path);
 }
 
-// Values that the text leaves out do not matter for looking at a program.
+// Values that the text omits do not matter for showing a program.
 Tensor placeholder(const std::string&, const ValueType& type) {
   return Tensor::meta(type.shape, type.dtype);
 }

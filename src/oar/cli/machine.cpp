@@ -17,7 +17,7 @@
 namespace oar::cli {
 namespace {
 
-// Empty where the file is not there: on another system, or outside of a container.
+// Empty if the file does not exist: on another system, or outside a container.
 std::string read_if_there(const char* path) {
   try {
     return read_file(path);
@@ -66,7 +66,7 @@ void inspect_processors(Machine& machine) {
   cpu_set_t set;
   machine.usable =
       sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : machine.processors;
-  // "200000 100000": so many microseconds of every so many.
+  // "200000 100000": microseconds of time per period of microseconds.
   double load[1];
   if (getloadavg(load, 1) == 1) machine.load = load[0];
   const std::string quota = read_if_there("/sys/fs/cgroup/cpu.max");

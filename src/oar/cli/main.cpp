@@ -32,7 +32,7 @@ bool is_among(const std::string& word, const std::vector<std::string>& known) {
   return std::find(known.begin(), known.end(), word) != known.end();
 }
 
-// A first word that is no command. CLI11 would only say that one is required.
+// Checks the first word. For a wrong one CLI11 would only say that a command is required.
 void check_first_word(const CLI::App& app, const std::string& word) {
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
@@ -45,7 +45,7 @@ void check_first_word(const CLI::App& app, const std::string& word) {
             oar::join(commands, ", "));
 }
 
-// Words that the command does not take, an option with a typing error above all.
+// Words that the command does not take, above all a misspelt option.
 [[noreturn]] void refuse_extras(const CLI::App& app) {
   const CLI::App& command = *app.get_subcommands().front();
   const std::string word = app.remaining(true).front();

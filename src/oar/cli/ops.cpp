@@ -19,7 +19,7 @@ std::string traits_of(const Op& op) {
   return found.empty() ? "none" : join(found, ", ");
 }
 
-// What a record says about a rule: there, derived from something else, or impossible and why.
+// What a record says about a rule: present, derived from something else, or impossible and why.
 template <class Rule>
 std::string rule_text(const Rule& rule, std::string_view without) {
   if (rule) return "yes";
@@ -32,10 +32,10 @@ std::string kernels_on(const Op& op, const DeviceType& device) {
   for (const oar_kernel* kernel : op.kernels(device.id())) names.emplace_back(kernel->name);
   if (!names.empty()) return join(names, ", ");
   if (op.def().view) return "none needed: a view";
-  return op.def().decompose ? "none: runs by its decomposition" : "none";
+  return op.def().decompose ? "none: runs as its decomposition" : "none";
 }
 
-// The stated rule, or what the first sample's plan is.
+// The stated rule, or the plan of the first sample.
 std::string sharding_of(const Op& op, const OpDef& def) {
   if (def.shard != nullptr) return def.shard;
   const std::string_view from = def.plan ? "computed from the shapes" : "derived";
@@ -44,7 +44,7 @@ std::string sharding_of(const Op& op, const OpDef& def) {
   return format("{}; of the first sample: {}", from, plan_of(op, call.args()).str());
 }
 
-// The rule's or what it is derived from, and what the first sample's call costs.
+// Where the cost comes from, and the cost of the first sample.
 std::string cost_text(const Op& op, const OpDef& def) {
   const std::string_view from = def.cost                   ? "stated"
                                 : def.view                 ? "none: a view"

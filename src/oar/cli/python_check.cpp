@@ -19,7 +19,7 @@ extern char** environ;
 namespace oar::cli {
 namespace {
 
-// The last line is the answer; a package may print something of its own while it is imported.
+// The last line is the result; a package may print something while it is imported.
 constexpr const char* kScript = R"(
 import importlib.util, sys
 print(sys.executable)
@@ -33,7 +33,7 @@ else:
         print("broken " + type(error).__name__ + ": " + " ".join(str(error).split()))
 )";
 
-// Runs a program and returns what it printed; false where it could not be run or failed.
+// Runs a program and captures its output; false if it could not be run or failed.
 bool capture(const std::vector<std::string>& command, std::string& output) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return false;

@@ -1,4 +1,4 @@
-// Looks whether Python finds the package.
+// Checks whether Python finds the package.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace oar::cli {
 
 struct PythonCheck {
   enum State { NoPython, NotInstalled, Broken, Works } state = NoPython;
-  std::string interpreter;  // its path, where there is one
+  std::string interpreter;  // its path, if there is one
   std::string detail;       // the package's version, or why importing it failed
 };
 

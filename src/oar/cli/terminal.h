@@ -11,16 +11,16 @@ namespace oar::cli {
 
 enum class Style { Plain, Bold, Dim, Green, Yellow, Red };
 
-// The text in a style, or as it is where colours are off.
+// The text in a style, or unchanged if colours are off.
 std::string styled(std::string_view text, Style style, bool color);
 
 // Whether standard output is a terminal that shows colours. NO_COLOR is honoured.
 bool wants_color();
 
-// Columns of the terminal; 100 where there is none.
+// Columns of the terminal; 100 if there is none.
 std::size_t terminal_width();
 
-// Breaks at spaces. A word longer than the width stands on a line of its own.
+// Breaks at spaces. A word longer than the width gets its own line.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 // Columns as wide as their widest cell; the last one is wrapped to what is left of the width.

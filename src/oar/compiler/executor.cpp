@@ -10,7 +10,7 @@ namespace oar {
 
 void prepare_to_run(Program& program) {
   const FreshLayers
-      fresh;      // decompositions are captured; what is on around the run is not for them
+      fresh;      // decompositions are captured, without the layers that are on outside
   tune(program);  // with known sizes there is more to fold
   expand_for_kernels(program);
 }

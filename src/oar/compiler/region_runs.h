@@ -1,4 +1,4 @@
-// Runs of regions: each has an executor of its own.
+// Runs of regions: each has its own executor.
 #pragma once
 
 namespace oar {

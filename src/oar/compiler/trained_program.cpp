@@ -16,7 +16,7 @@
 namespace oar {
 namespace {
 
-// The function without what is kept for its derivative.
+// The function without what is saved for its derivative.
 Program alone(const Program& forward, size_t outputs) {
   Program program = forward;
   program.outputs.resize(outputs);
@@ -30,7 +30,7 @@ Program optimised(Program program) {
 }
 
 // As in eager mode, the gradient of a sparse embedding is the slices that were looked up, not a table full
-// of zeros: in its place the program gives back the slices, and their row numbers behind all else.
+// of zeros: the program returns the slices instead, and their row numbers after all other outputs.
 std::vector<RowsOutput> give_back_rows(Program& backward) {
   std::vector<RowsOutput> rows;
   const Makers makers(backward);
@@ -56,7 +56,7 @@ Tensor selected(const Tensor& values, const Tensor& numbers, const Shape& full) 
   return make_selected_rows(reshape(rows, {rows.numel()}), reshape(values, slices), full);
 }
 
-// Tuned before it is cut, so that what one half hands to the other is what both work on.
+// Tuned before it is cut, so that the halves exchange values in the layout that both use.
 Halves halves_of(JointProgram joint) {
   remove_stops(joint.program);
   tune(joint.program);
@@ -78,7 +78,7 @@ TrainedProgram::Parts::Parts(JointProgram j, Halves halves)
 TrainedProgram::TrainedProgram(const JointProgram& joint)
     : parts_(std::make_shared<const Parts>(joint)) {}
 
-// What a run leaves for its backward: tensors, and the versions at which they must still be.
+// What a run saves for its backward: tensors, and the versions that they must still have.
 class TrainedProgram::Saved {
  public:
   Saved(std::shared_ptr<const Parts> parts, TensorList inputs)
@@ -90,7 +90,7 @@ class TrainedProgram::Saved {
     kept_.assign(own, made.end());
     made.erase(own, made.end());
     for (Tensor& t :
-         made)  // what is handed through goes on the tape, and the caller's own tensor stays off it
+         made)  // an input that is returned gets a new handle on the tape; the caller's own does not
       if (std::any_of(inputs_.begin(), inputs_.end(),
                       [&](const Tensor& i) { return t.is_same(i); }))
         t = Tensor(t->alias());
@@ -112,7 +112,7 @@ class TrainedProgram::Saved {
     }
     if (grad_enabled()) return present(differentiable(given), arrived);
     user_check(!gone_, ErrorKind::Runtime,
-               "what the gradient of the program {} needs was freed by an earlier backward, which "
+               "the saved tensors of the program {} were freed by an earlier backward, which "
                "failed.\nhint: Run the program again.",
                joint.program.name);
     for (const auto& [storage, version] : versions_)
@@ -134,14 +134,14 @@ class TrainedProgram::Saved {
   }
 
  private:
-  // A derivative that is to be differentiated again: its calls, on the tape.
+  // For a derivative that will be differentiated again: its calls, on the tape.
   std::vector<Tensor> differentiable(TensorList given) const {
     Program program = parts_->joint.program;
     for (State& s : program.states) s.written = kNoValue;
     for (const Instruction& instruction : program.body.instructions)
       user_check(!draws_random(instruction), ErrorKind::Unsupported,
                  "the program {} draws random numbers ({}), so its derivative cannot be recorded "
-                 "for a further one.\nhint: Call the function itself, not its program, where "
+                 "for a higher one.\nhint: Call the function itself, not its program, where "
                  "create_graph=True.",
                  program.name, instruction.op->name());
     std::vector<Tensor> made = replay(program, given);
@@ -149,13 +149,13 @@ class TrainedProgram::Saved {
     return made;
   }
 
-  // As in eager mode, what nothing leads to has no gradient. The flags are the last of what was computed.
+  // As in eager mode, what no result depends on has no gradient. The flags are the last outputs.
   std::vector<Tensor> present(std::vector<Tensor> made, const std::vector<bool>& arrived) const {
     const JointProgram& joint = parts_->joint;
     const size_t count = made.size() - joint.flags;
     const auto is_true = [&](size_t flag) {
       const Tensor& t = made[count + flag];
-      return !t.is_dense() || t.item_int() != 0;  // inside a capture only a run of it will tell
+      return !t.is_dense() || t.item_int() != 0;  // inside a capture it is unknown
     };
     for (size_t k = 0; k < count; ++k)
       if (!joint.presence[k].holds(arrived, is_true)) made[k] = Tensor();
@@ -163,7 +163,7 @@ class TrainedProgram::Saved {
     return made;
   }
 
-  // The run of the backward half holds the last of what was kept, and frees it on its way.
+  // The run of the backward half then holds the last references to the saved tensors, and frees them as it proceeds.
   void let_go() {
     kept_.clear();
     versions_.clear();
@@ -179,7 +179,7 @@ class TrainedProgram::Saved {
 };
 
 namespace {
-// Whoever else holds the gradient sees the new content too.
+// Other holders of the gradient see the new content too.
 void rewrite(Gradient& grad, const Tensor& value) {
   const Tensor& t = grad.get();
   if (t->reference_count() == 1 && t->storage->reference_count() == 1) return grad.set(value);
@@ -188,7 +188,7 @@ void rewrite(Gradient& grad, const Tensor& value) {
 }
 }  // namespace
 
-// The inputs, and behind them the gradients that the function reads.
+// The inputs, followed by the gradients that the function reads.
 std::vector<Tensor> TrainedProgram::with_gradients(TensorList inputs) const {
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   for (const OutsideGradient& g : parts_->joint.gradients)
@@ -232,7 +232,7 @@ std::string TrainedProgram::misfit(TensorList inputs) const {
       return format("stop_gradient of {} is {} now", shown_name(tensor), asked ? "True" : "False");
   for (const ContentRead& r : joint.reads)
     if (r.tensor->storage->version() != r.version)
-      return format("the content of {}, which the function looks at, has changed",
+      return format("the content of {}, which the function reads, has changed",
                     shown_name(r.tensor));
   for (const OutsideGradient& g : joint.gradients) {
     const History* h = maybe_history(g.leaf);

@@ -1,4 +1,4 @@
-// A captured function as one step on the tape: run forwards as a program, and backwards as another.
+// A captured function as one step on the tape: one program for forward, another for backward.
 #pragma once
 
 #include "oar/compiler/capture/joint.h"
@@ -6,9 +6,9 @@
 
 namespace oar {
 
-// A gradient of the backward half that is handed out as selected rows.
+// A gradient of the backward half that is returned as selected rows.
 struct RowsOutput {
-  size_t values, numbers;  // places among the half's outputs
+  size_t values, numbers;  // indices among the half's outputs
   Shape shape;             // of the whole
 };
 
@@ -16,16 +16,16 @@ class TrainedProgram {
  public:
   explicit TrainedProgram(const JointProgram& joint);
 
-  // Gradients reach the inputs that ask for them and the tensors outside that the function reads.
-  // Inside a capture or a transform the function's calls take part in it instead.
+  // Gradients reach the inputs that require them and the outside tensors that the function reads.
+  // Inside a capture or a transform the function's calls are replayed.
   std::vector<Tensor> run(TensorList inputs) const;
 
-  // Why a run on these inputs would not do what the function does, empty if it would: sizes that were
-  // assumed otherwise, or something outside that has changed since.
+  // Why a run on these inputs would differ from the function, or empty: sizes that violate
+  // assumptions, or something outside that has changed since.
   std::string misfit(TensorList inputs) const;
   // Runs that change something outside must not overlap.
   bool writes() const;
-  // Symbolic tensors that somebody has kept from the capture: such a function has to run itself.
+  // Symbolic tensors that outlive the capture: such a function has to run itself.
   int64_t kept() const { return *parts_->joint.kept; }
 
   const Program& program() const { return parts_->whole.program(); }  // the function alone
@@ -39,7 +39,7 @@ class TrainedProgram {
     explicit Parts(const JointProgram& j);
     Parts(JointProgram j, Halves halves);
     JointProgram joint;
-    std::optional<Program> with_stops;  // the function, for those who differentiate it
+    std::optional<Program> with_stops;  // the function, to differentiate it
     std::vector<RowsOutput> rows;
     Executor whole, forward, backward;
   };

@@ -35,11 +35,11 @@ void check(const Addition& addition, std::span<const Addition> before) {
   bool taken = Registry::get().find(schema.name) != nullptr;
   for (const Addition& other : before) taken |= Schema::parse(other.def.schema).name == schema.name;
   user_check(!taken, ErrorKind::InvalidArgument,
-             "an op of this name is registered already.\nhint: Put your project's name in front of "
-             "it. After a change of the source, start a new process.");
+             "an op of this name is registered already.\nhint: Prefix it with the name of your "
+             "project. After a change of the source, start a new process.");
   user_check(addition.kernel || addition.def.decompose || addition.def.view,
              ErrorKind::InvalidArgument,
-             "the op has neither a kernel nor a decomposition.\nhint: Give `decompose`, or name a "
+             "the op has neither a kernel nor a decomposition.\nhint: Add `decompose`, or name a "
              "kernel in OAR_EXTENSION_OP.");
   user_check(
       !addition.kernel || addition.def.infer, ErrorKind::InvalidArgument,
@@ -72,7 +72,7 @@ const std::vector<Function>& load(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* why = library ? nullptr : dlerror();
   user_check(library != nullptr, ErrorKind::NotFound, "the extension cannot be loaded: {}.",
-             why ? why : "the loader gives no reason");
+             why ? why : "the loader gave no reason");
   // From here on the library stays: records and kernels are its code.
   std::vector<Addition> additions;
   const std::vector<Addition (*)()> announced = take_announced();
@@ -81,7 +81,7 @@ const std::vector<Function>& load(const std::string& path) {
   for (Addition& a : paddle) additions.push_back(std::move(a));
   std::vector<Function> functions = add(std::move(additions));
   user_check(!functions.empty(), ErrorKind::InvalidArgument,
-             "{} brings no op.\nhint: Announce one with OAR_EXTENSION_OP or PD_BUILD_OP.", path);
+             "{} has no op.\nhint: Announce one with OAR_EXTENSION_OP or PD_BUILD_OP.", path);
   return s.loaded.emplace(path, std::move(functions)).first->second;
 }
 

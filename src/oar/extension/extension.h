@@ -5,8 +5,8 @@
 //
 //   OAR_EXTENSION_OP(soft_square, soft_square_cpu);
 //
-// A third argument, `const char* f(const KernelCall&)`, says why a call is not for the kernel, or null.
-// docs/custom-ops.md has the whole of it. paddle/extension.h offers Paddle's way of saying the same.
+// A third argument, `const char* f(const KernelCall&)`, returns why the kernel declines a call, or null.
+// docs/custom-ops.md has the details. paddle/extension.h offers the same with Paddle's names.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace oar::extension {
 
-// An op that a library brings. Without a kernel it runs by its decomposition.
+// An op of a library. Without a kernel it runs as its decomposition.
 struct Addition {
   OpDef def;
   int32_t (*kernel)(oar_kernel_call* call) = nullptr;
@@ -30,12 +30,12 @@ struct Function {
   const Op* op;
 };
 
-// Loads a library and adds the ops that it announced: all, or none and an error that says why. A
-// library that is loaded already returns the same again.
+// Loads a library and adds the ops that it announced: all, or none and an error that says why. For
+// a library that is loaded already, returns the same functions again.
 const std::vector<Function>& load(const std::string& path);
 
-// Notes an op. Runs while the library is loaded, where an exception would end the program, so
-// nothing is looked at before `load` does.
+// Records an op. Runs while the library is loaded, where an exception would end the program, so
+// `load` does all the checks.
 bool announce(Addition (*make)()) noexcept;
 
 template <const char* (*kAccepts)(const KernelCall&)>

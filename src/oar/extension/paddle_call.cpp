@@ -9,13 +9,13 @@ namespace paddle {
 
 void Tensor::check_content(bool holds_type) const {
   user_check(tensor_.defined(), ::oar::ErrorKind::InvalidArgument,
-             "the function reads a tensor that is not there.");
+             "the function reads a tensor that is missing.");
   user_check(tensor_.is_dense(), ::oar::ErrorKind::Unsupported,
              "the function reads the content of a tensor that has none here: a capture, or a "
-             "transform such as vmap, is under way.\nhint: Give the op SetInferShapeFn and "
+             "transform such as vmap, is running.\nhint: Give the op SetInferShapeFn and "
              "SetInferDtypeFn; then it is captured as one call.");
   user_check(holds_type, ::oar::ErrorKind::InvalidArgument,
-             "the function reads elements of another type than {}, which the tensor has.\nhint: "
+             "the function reads elements of a type other than {}, which the tensor has.\nhint: "
              "PD_DISPATCH_FLOATING_TYPES chooses the type that fits.",
              ::oar::name_of(tensor_.dtype()));
 }
@@ -33,7 +33,7 @@ std::vector<int64_t> Call::sizes(const ::oar::Tensor& t) const { return Tensor(t
 
 namespace {
 
-// A call of a kernel: what the function may write are copies that lie in the outputs.
+// A call of a kernel: the function writes to copies, which are the outputs.
 class KernelArguments : public Call {
  public:
   KernelArguments(const ::oar::KernelCall& call, const KernelPlan& plan)
@@ -46,7 +46,7 @@ class KernelArguments : public Call {
       ::oar::copy_into(place, value(i).as_tensor());
       return place;
     }
-    // Not in the map: a copy, so that nobody else's tensor changes.
+    // Not in the map: a copy, so that no other tensor changes.
     return ::oar::assign(value(i).as_tensor());
   }
 
@@ -57,11 +57,11 @@ class KernelArguments : public Call {
 
 void run(::oar::KernelCall& call, std::vector<Tensor> (*function)(const Call&),
          const KernelPlan& plan) {
-  const ::oar::LayersOff bottom(::oar::kDispatchMask);  // a kernel is the end of a call
+  const ::oar::LayersOff bottom(::oar::kDispatchMask);  // no layers below a kernel
   const std::vector<Tensor> made = function(KernelArguments(call, plan));
   const auto wanted = static_cast<size_t>(call.output_count) - plan.kept.size();
   user_check(made.size() == wanted, ::oar::ErrorKind::InvalidArgument,
-             "the kernel function returned {} tensors, where {} are to be made.", made.size(),
+             "the kernel function returned {} tensors, but {} are expected.", made.size(),
              wanted);
   size_t next = 0;
   for (size_t k = 0; k < static_cast<size_t>(call.output_count); ++k) {
@@ -75,7 +75,7 @@ void run(::oar::KernelCall& call, std::vector<Tensor> (*function)(const Call&),
                "result {} of the kernel function is an empty Tensor.", k);
     user_check(result.dtype() == place.dtype() && same(result.shape(), place.shape()),
                ::oar::ErrorKind::InvalidArgument,
-               "the kernel function made {} as result {}, but inference says {}.\nhint: "
+               "the kernel function returned {} as result {}, but inference says {}.\nhint: "
                "SetInferShapeFn and SetInferDtypeFn must agree with the kernel.",
                result.describe(), k, place.describe());
     ::oar::copy_into(place, result);

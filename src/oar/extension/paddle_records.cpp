@@ -80,7 +80,7 @@ struct Attribute {
 Attribute parse_attribute(const std::string& text) {
   const size_t colon = text.find(':');
   user_check(colon != std::string::npos, ErrorKind::InvalidArgument,
-             "the attribute '{}' has no type.\nhint: Write \"name: type\", as \"scale: float\".",
+             "the attribute '{}' has no type.\nhint: Write \"name: type\", such as \"scale: float\".",
              text);
   const auto strip = [](std::string part) {
     std::erase_if(part, [](char c) { return c == ' ' || c == '\t'; });
@@ -157,7 +157,7 @@ void plan_writes(const OpRecord& r) {
     user_check(input >= 0 && output >= 0, ErrorKind::InvalidArgument,
                "SetInplaceMap maps '{}' to '{}', which are not an input and an output.", from, to);
     user_check(!Name(from).list && !Name(from).optional, ErrorKind::Unsupported,
-               "SetInplaceMap of the list or optional input '{}'.\nhint: Make a new tensor.", from);
+               "SetInplaceMap maps the list or optional input '{}'.\nhint: Return a new tensor.", from);
     plan.kept.emplace_back(static_cast<size_t>(input), static_cast<size_t>(output));
   }
   std::sort(plan.kept.begin(), plan.kept.end());
@@ -205,8 +205,8 @@ Symbols symbols_of(const std::vector<Dim>& sizes) {
   return symbols;
 }
 
-// The function knows numbers only. It is asked twice with different numbers in the symbols' places:
-// a result that follows a size of an operand both times is that size, one that stays is a number.
+// The function knows numbers only. It is called twice with different numbers for the symbols:
+// a result that equals a size of an operand both times is that size, one that stays is a number.
 std::optional<std::vector<Shape>> traced_shapes(const OpRecord& r, Args args,
                                                 const std::vector<Dim>& sizes) {
   std::vector<Shape> shapes;
@@ -219,7 +219,7 @@ std::optional<std::vector<Shape>> traced_shapes(const OpRecord& r, Args args,
   try {
     for (int k = 0; k < 2; ++k) asked[k] = r.infer_shape.call(SizedCall(args, symbols[k]));
   } catch (const std::exception&) {
-    return std::nullopt;  // it checks sizes that it should not have been given
+    return std::nullopt;  // it rejects the second set of sizes
   }
   if (asked[0].size() != asked[1].size()) return std::nullopt;
   for (size_t i = 0; i < asked[0].size(); ++i) {
@@ -243,7 +243,7 @@ std::vector<Shape> inferred_shapes(const OpRecord& r, Args args) {
   if (!sizes.empty())
     if (auto traced = traced_shapes(r, args, sizes)) return *traced;
   const Symbols symbols = symbols_of(sizes);
-  // The program is then one for these sizes, and checks them.
+  // The program is then for these sizes only, and checks them.
   for (const auto& [symbol, hint] : symbols)
     user_check(same(symbol, Dim(hint)), ErrorKind::Unsupported,
                "SetInferShapeFn's function computes with the open size {}.\nhint: Capture with "
@@ -260,8 +260,8 @@ std::vector<Shape> inferred_shapes(const OpRecord& r, Args args) {
   return shapes;
 }
 
-// Where nobody says, a result is like the operand it belongs to: the gradient of x like x, and the
-// result of an op with one operand like that.
+// By default a result has the type of the operand it belongs to: the gradient of x that of x, and the
+// result of an op with one operand that of the operand.
 const Value& likeness(const OpRecord& r, size_t output, Args args) {
   const std::vector<Name> inputs = names(r.inputs);
   const std::string bare = Name(r.outputs[output]).bare;
@@ -339,7 +339,7 @@ class Backward {
         ++at;
       }
       user_check(at < inputs.size() + forward.attributes.size(), ErrorKind::InvalidArgument,
-                 "it has the attribute '{}', which {} has not.", name, registered_name(forward));
+                 "it has the attribute '{}', which {} does not have.", name, registered_name(forward));
       sources_.push_back({Source::Argument, at});
     }
     const std::vector<Name> made = names(backward.outputs);
@@ -423,7 +423,7 @@ Addition addition(const Record& r, const std::vector<Record>& all) {
   }
   // As in Paddle an op without a gradient is a constant to autograd; the end of a chain is an error.
   if (r->order == 0) made.def.traits = Trait::NoGrad;
-  if (r->order > 0) made.def.vjp = Unsupported{"it is the last derivative that the library gives"};
+  if (r->order > 0) made.def.vjp = Unsupported{"it is the last derivative that the library has"};
   for (const Record& other : all) {
     if (other->name != r->name || other->order != r->order + 1) continue;
     const Backward backward(*r, *other);

@@ -1,11 +1,11 @@
-// Ops that a library described in Paddle's way, as Oar's records.
+// Turns ops that a library described with Paddle's names into Oar's records.
 #pragma once
 
 #include "oar/extension/extension.h"
 
 namespace oar::extension {
 
-// Takes what has been announced since the last time.
+// Removes and returns what has been announced since the last call.
 std::vector<Addition> take_paddle_records();
 
 }  // namespace oar::extension

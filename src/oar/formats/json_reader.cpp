@@ -11,7 +11,7 @@ constexpr int kMaxDepth = 64;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The length of the well-formed UTF-8 character that the text starts with; 0 where there is none.
+// The length of the well-formed UTF-8 character at the start of the text; 0 if there is none.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -21,7 +21,7 @@ std::size_t utf8_length(std::string_view text) {
                              : first >= 0xF0 && first < 0xF5 ? 4
                                                              : 0;
   if (length == 0 || text.size() < length) return 0;
-  // The second byte's range keeps out overlong forms, surrogates and what lies beyond U+10FFFF.
+  // The second byte's range excludes overlong forms, surrogates and values beyond U+10FFFF.
   const unsigned char low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   const unsigned char high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
   if (byte(1) < low || byte(1) > high) return 0;
@@ -82,7 +82,7 @@ void JsonReader::object(FunctionRef<void(const std::string& key)> member) {
   if (!accept('}')) {
     do {
       const std::string key = string();
-      if (!seen.insert(key).second) error("a key that is not there yet");
+      if (!seen.insert(key).second) error("a new key");
       expect(':', "':'");
       member(key);
     } while (accept(','));

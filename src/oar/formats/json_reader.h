@@ -21,8 +21,8 @@ class JsonReader {
  public:
   explicit JsonReader(std::string_view text) : text_(text) {}
 
-  // Calls member(key) before each value, which it must read. A key that is there twice is an
-  // error: readers that disagree on which one counts can be made to see different things.
+  // Calls member(key) before each value, which it must read. A duplicate key is an
+  // error: otherwise two readers could read different things.
   void object(FunctionRef<void(const std::string& key)> member);
   void array(FunctionRef<void()> element);
   std::string string();
@@ -30,10 +30,10 @@ class JsonReader {
   int64_t unsigned_integer();
   // Any value, checked like the others.
   void skip();
-  // Nothing but white space is left.
+  // An error unless only white space is left.
   void end();
 
-  // InvalidArgument with the place.
+  // InvalidArgument with the position.
   [[noreturn]] void error(std::string_view expected) const;
 
  private:

@@ -124,8 +124,8 @@ void check_entry(const SafetensorsIndex::Entry& entry, size_t room) {
       entry.begin <= entry.end && entry.end <= room &&
           entry.end - entry.begin == static_cast<size_t>(bytes),
       ErrorKind::InvalidArgument,
-      "tensor '{}' ({}{}) needs {} bytes, but lies at {} to {} of {} bytes of data.\nhint: The "
-      "file is cut off or damaged; fetch it again.",
+      "tensor '{}' ({}{}) needs {} bytes, but is at {} to {} of {} bytes of data.\nhint: The "
+      "file is truncated or damaged; fetch it again.",
       entry.name, entry.stored, entry.shape.str(), bytes, entry.begin, entry.end, room);
 }
 
@@ -143,7 +143,7 @@ void check_cover(std::vector<SafetensorsIndex::Entry>& entries, size_t room) {
              "the tensors cover {} bytes, but there are {} bytes of data.", position, room);
 }
 
-// A whole file in memory, copied page by page where it is written to.
+// A whole file in memory, copy on write.
 class Mapping {
  public:
   explicit Mapping(const std::string& path) {
@@ -178,7 +178,7 @@ class Mapping {
   size_t size_ = 0;
 };
 
-// Each tensor has a storage of its own: one that is written to must not look changed in the others.
+// Each tensor has its own storage, so that a write does not change the version of the others.
 StoragePtr storage_in(const std::shared_ptr<Mapping>& mapping, size_t begin, size_t bytes) {
   auto* owner = new std::shared_ptr<Mapping>(mapping);
   const auto let_go = [](void* context, void*, size_t) {
@@ -198,7 +198,7 @@ Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const SafetensorsIndex
   if (entry.dtype == DType::Bool)
     user_check(std::all_of(data, data + bytes, [](char c) { return c == 0 || c == 1; }),
                ErrorKind::InvalidArgument,
-               "tensor '{}' is BOOL but holds other bytes than 0 and 1.", entry.name);
+               "tensor '{}' is BOOL but has bytes other than 0 and 1.", entry.name);
   // The format does not promise alignment. Complex numbers are aligned as their parts.
   const auto alignment = static_cast<size_t>(byte_count(1, real_type_of(*entry.dtype)));
   if (bytes == 0 || reinterpret_cast<uintptr_t>(data) % alignment != 0) {
@@ -217,7 +217,7 @@ Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const SafetensorsIndex
 Tensor ready_to_write(const std::string& name, const Tensor& t) {
   user_check(
       t.defined() && t.is_dense(), ErrorKind::InvalidArgument,
-      "'{}' has no values to write: it is {}.\nhint: Save dense tensors, outside of capture, "
+      "'{}' has no values to write: it is {}.\nhint: Save dense tensors, outside capture, "
       "jvp and vmap.",
       name, t.defined() ? "not dense" : "undefined");
   Tensor compact = t.is_contiguous() ? t : assign(t);
@@ -295,7 +295,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   std::vector<std::pair<std::string, Tensor>> order;
   for (const auto& [name, tensor] : tensors) {
     user_check(name != kMetadataKey, ErrorKind::InvalidArgument,
-               "a tensor cannot be called '{}': the format keeps that name.", kMetadataKey);
+               "a tensor cannot be called '{}': the format reserves that name.", kMetadataKey);
     check_text(name, "a tensor's name");
     order.emplace_back(name, ready_to_write(name, tensor));
   }

@@ -2,9 +2,9 @@
 //
 //   u64 header size | header (JSON) | data          little-endian
 //
-// The header maps a name to dtype, shape and place in the data; "__metadata__" maps text to text.
-// Tensors are contiguous and cover the data without gap or overlap. Files exchange with Python's
-// oar.load and oar.save, and with every other program that knows the format.
+// The header maps a name to dtype, shape and offsets in the data; "__metadata__" maps text to text.
+// Tensors are contiguous and cover the data without gap or overlap. Python's oar.load and oar.save,
+// and every other program that knows the format, can exchange these files.
 #pragma once
 
 #include <map>
@@ -29,17 +29,17 @@ NamedTensors load_safetensors(const std::string& path, Metadata* metadata = null
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
                       const Metadata& metadata = {});
 
-// What a file holds, all of it checked against the file's size: nothing can lie outside.
+// The content of a file, checked against the file's size: nothing can be outside.
 struct SafetensorsIndex {
   struct Entry {
     std::string name;
     std::string stored;          // the dtype as the file calls it
-    std::optional<DType> dtype;  // nothing where Oar has none like it (U16, U32, U64)
+    std::optional<DType> dtype;  // nothing if Oar does not have it (U16, U32, U64)
     int64_t bits;                // of one element
     Shape shape;
     size_t begin, end;  // bytes of the file
   };
-  std::vector<Entry> entries;  // in the order of their places
+  std::vector<Entry> entries;  // in the order of their offsets
   Metadata metadata;
 };
 SafetensorsIndex parse_safetensors(std::string_view file);

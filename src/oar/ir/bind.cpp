@@ -99,15 +99,15 @@ void InputBinder::bind_input(const Program& program, size_t i, const Tensor& t,
   user_check(t.defined(), ErrorKind::InvalidType, "input {} ({}) of the program {} is None.", i,
              name, program.name);
   user_check(t.dtype() == type.dtype, ErrorKind::InvalidType,
-             "input '{}' of the program {} is {} and was given {}.\nhint: Cast it with "
+             "input '{}' of the program {} is {} but got {}.\nhint: Cast it with "
              "x.astype('{}').",
              name, program.name, type.str(), t.describe(), name_of(type.dtype));
   user_check(t.rank() == type.shape.rank(), ErrorKind::InvalidArgument,
-             "input '{}' of the program {} is {} and was given {}: the ranks differ.", name,
+             "input '{}' of the program {} is {} but got {}: the ranks differ.", name,
              program.name, type.str(), t.describe());
   user_check(
       !t->scales, ErrorKind::Unsupported,
-      "input '{}' of the program {} was given a tensor with scales, which programs do not take as "
+      "input '{}' of the program {} got a tensor with scales, which programs do not accept as "
       "inputs.\nhint: Cast it to a float first, x.astype('float32').",
       program.label(id).substr(1), program.name);
   for (size_t axis = 0; axis < type.shape.size(); ++axis)
@@ -117,7 +117,7 @@ void InputBinder::bind_input(const Program& program, size_t i, const Tensor& t,
 
 SymbolValues InputBinder::bind(const Program& program, TensorList inputs) const {
   user_check(inputs.size() == program.inputs.size(), ErrorKind::InvalidArgument,
-             "the program {} takes {} inputs and was given {}.", program.name,
+             "the program {} takes {} inputs but got {}.", program.name,
              program.inputs.size(), inputs.size());
   SymbolValues values;
   for (size_t i = 0; i < inputs.size(); ++i) bind_input(program, i, inputs[i], values);
@@ -127,11 +127,11 @@ SymbolValues InputBinder::bind(const Program& program, TensorList inputs) const 
     for (size_t axis = 0; axis < type.shape.size(); ++axis) {
       const Dim wanted = type.shape[axis], given = inputs[i].dims()[axis];
       user_check(values.covers(wanted), ErrorKind::InvalidArgument,
-                 "the size {} of input '{}' does not tell the value of its symbols.\nhint: Capture "
+                 "the size {} of input '{}' does not determine its symbols.\nhint: Capture "
                  "with an input that has the symbol itself as a size.",
                  wanted.str(), program.label(program.inputs[i]).substr(1));
       user_check(same(values.evaluate(wanted), given), ErrorKind::InvalidArgument,
-                 "input '{}' of the program {} is {} and was given {}: axis {} should be {}, not "
+                 "input '{}' of the program {} is {} but got {}: axis {} should be {}, not "
                  "{}.",
                  program.label(program.inputs[i]).substr(1), program.name, type.str(),
                  inputs[i].describe(), axis, values.evaluate(wanted).str(), given.str());
@@ -166,7 +166,7 @@ void InputBinder::bind_results(const Program& program, size_t instruction, Tenso
   const SymbolValues before = values;
   for (size_t i = 0; i < ids.size(); ++i) {
     const Shape& shape = program.type_of(ids[i]).shape;
-    // What a text claims of a size that data decide is only seen here.
+    // What a text claims about a size that depends on data can only be checked here.
     const bool fits = results[i].rank() == shape.rank();
     user_check(fits, ErrorKind::InvalidArgument, "{} of type {} is {} at run time.",
                program.label(ids[i]), program.type_of(ids[i]).str(), results[i].describe());

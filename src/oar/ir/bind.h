@@ -1,4 +1,4 @@
-// The symbols of a program get their values from the shapes that a run is given.
+// The symbols of a program get their values from the shapes of a run's inputs.
 #pragma once
 
 #include <unordered_map>
@@ -8,12 +8,12 @@
 
 namespace oar {
 
-// One symbol, no expression of some?
+// A single symbol, not an expression?
 bool is_symbol(Dim d);
-// The bound that a symbol was made with. Rules have relied on it without saying so.
+// The lower bound that a symbol was created with. Rules have relied on it without recording it.
 int64_t least_value_of(Dim symbol);
 
-// Values of the symbols in one run. They are numbers, or, where a program is replayed inside a
+// Values of the symbols in one run. They are numbers, or, if a program is replayed inside a
 // capture, dims of that capture.
 class SymbolValues {
  public:
@@ -28,12 +28,12 @@ class SymbolValues {
   std::unordered_map<int64_t, Dim> known_;  // by word: evaluation takes a lock
 };
 
-// What a program asks of its inputs, prepared once for many runs.
+// What a program requires of its inputs, prepared once for many runs.
 class InputBinder {
  public:
   explicit InputBinder(const Program& program);
 
-  // Checks dtypes and shapes and answers the symbols' values. Errors name the input, what it should
+  // Checks dtypes and shapes and returns the symbols' values. Errors name the input, what it should
   // be and what it is.
   SymbolValues bind(const Program& program, TensorList inputs) const;
   // A size that was not known before the instruction ran.

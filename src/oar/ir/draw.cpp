@@ -59,7 +59,7 @@ const char* style_of(const Op& op, const Cost& cost) {
   return "other";
 }
 
-// Boxes and who reads whom. Constants are left out: they say little and cross everything.
+// Boxes and edges. Constants are omitted: they say little, and their edges cross everything.
 class Picture {
  public:
   explicit Picture(const Program& program)
@@ -162,7 +162,7 @@ void Picture::add_result(ValueId id, const char* style, const std::string& title
 void Picture::collect() {
   for (ValueId id : program_.inputs) add_outside(id, "input");
   const std::vector<Instruction>& calls = program_.body.instructions;
-  // What only an update reads and writes (moments, counts) is its own affair.
+  // What only an update reads and writes (moments, counts) is not shown.
   std::vector<bool> read(program_.values.size(), false), updated = read;
   for (const Instruction& call : calls)
     if (is_update(*call.op))
@@ -178,7 +178,7 @@ void Picture::collect() {
       add_result(s.written, "state", "write " + program_.label(s.value).substr(1));
 }
 
-// A box stands below everything that it reads; what only comes from outside moves down to its reader.
+// A box is below everything that it reads; a box that reads nothing moves down to its reader.
 void Picture::assign_layers() {
   for (Box& box : boxes_)
     for (size_t from : box.reads) box.layer = std::max(box.layer, boxes_[from].layer + 1);
@@ -195,7 +195,7 @@ void Picture::assign_layers() {
   for (size_t i = 0; i < boxes_.size(); ++i) layers_[boxes_[i].layer].push_back(i);
 }
 
-// Side by side around the places that they want, without overlapping.
+// Side by side around their preferred positions, without overlapping.
 void Picture::spread(std::vector<size_t>& layer) {
   std::stable_sort(layer.begin(), layer.end(),
                    [&](size_t a, size_t b) { return boxes_[a].wanted < boxes_[b].wanted; });
@@ -209,7 +209,7 @@ void Picture::spread(std::vector<size_t>& layer) {
   for (size_t i : layer) boxes_[i].x -= shift / static_cast<double>(layer.size());
 }
 
-// Sweeps down and up: each box wants to stand below what it reads and above what reads it.
+// Sweeps down and up: each box prefers to be below what it reads and above its readers.
 void Picture::order_layers() {
   std::vector<std::vector<size_t>> readers(boxes_.size());
   for (size_t i = 0; i < boxes_.size(); ++i)

@@ -8,7 +8,7 @@
 namespace oar {
 
 // The program as an SVG document: inputs and states at the top, calls in layers below what they read,
-// results at the bottom. Every box tells its whole instruction when the pointer rests on it.
+// results at the bottom. Every box has its whole instruction as a tooltip.
 std::string to_svg(const Program& program);
 
 }  // namespace oar

@@ -13,17 +13,17 @@
 namespace oar {
 namespace {
 
-// Zeros for a state of a text that anybody may have written.
+// The most bytes of zeros for a state: the text may come from anyone.
 constexpr int64_t kLargestState = int64_t{256} << 20;
 
-// Of regions within regions: recursion must end, and passes take twice as long for each.
+// Nesting of regions: recursion must end, and passes take twice as long for each level.
 constexpr int kDeepestRegion = 10;
 
 using Symbols = std::unordered_map<std::string, Dim>;
 
 class ProgramParser {
  public:
-  // `depth`: how many programs stand around this one.
+  // `depth`: how many programs enclose this one.
   ProgramParser(TextReader& in, Symbols& symbols, const ParseOptions& options, int depth = 0)
       : in_(in), symbols_(symbols), options_(options), depth_(depth) {}
 
@@ -74,7 +74,7 @@ class ProgramParser {
   }
 
   TextReader& in_;
-  Symbols& symbols_;  // those of a region are the program's around it
+  Symbols& symbols_;  // those of a region belong to the outer program
   const ParseOptions& options_;
   const int depth_;
   Program program_;
@@ -178,7 +178,7 @@ bool ProgramParser::truth() {
 
 // ---- header ------------------------------------------------------------------------------------
 
-// B ~ 4 >= 1: a size that runs tell, the value that capture met, and what it is never below.
+// B ~ 4 >= 1: a size that runs determine, its value at capture, and its lower bound.
 void ProgramParser::sizes() {
   const std::string name = in_.name();
   in_.expect("~");
@@ -213,7 +213,7 @@ Tensor ProgramParser::state_tensor(const std::string& name, const ValueType& typ
   if (options_.tensor) return options_.tensor(name, type);
   if (bytes_of(type.shape, type.dtype).value() > kLargestState)
     in_.fail_here(
-        format("the state %{} of type {} is too large to be made here", name, type.str()));
+        format("the state %{} of type {} is too large to be created here", name, type.str()));
   return zeros(type.shape, type.dtype);
 }
 
@@ -272,7 +272,7 @@ Tensor ProgramParser::constant_tensor(const std::string& name, const ValueType& 
     list("[", "]", item);
   else
     item();
-  bytes_of(type.shape, type.dtype);  // refuses what cannot be addressed
+  bytes_of(type.shape, type.dtype);  // rejects what cannot be addressed
   const int64_t wanted = type.shape.numel().value();
   const auto given = static_cast<int64_t>(exact ? integers.size() : numbers.size());
   if (given != wanted) in_.fail_here(format("{} values are given for {}", given, type.str()));
@@ -316,7 +316,7 @@ void ProgramParser::instruction() {
                                         : p.list       ? Operand::List
                                                        : Operand::One;
   }
-  size_t next = 0;  // tensors stand in the schema's order
+  size_t next = 0;  // tensors are in the schema's order
   std::vector<bool> given(parameters.size(), false);
   list("(", ")", [&] {
     size_t i = 0;

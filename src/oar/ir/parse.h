@@ -1,7 +1,7 @@
 // Programs from text: the inverse of `to_text`.
 //
-// Labels of values that are numbers are labels only: values are numbered anew, in the order of their
-// definitions. Whatever the text says, the answer is a program that `verify` accepts or an
+// Numbers in labels are labels only: values are renumbered in the order of their definitions.
+// Whatever the text, the result is a program that `verify` accepts or an
 // InvalidArgument error that names line, column and what was expected.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace oar {
 
 struct ParseOptions {
-  // The tensor behind a state, or behind a constant whose values the text leaves out. Without it
+  // The tensor of a state, or of a constant whose values the text omits. Without it
   // states start as zeros, and such a constant is an error.
   std::function<Tensor(const std::string& name, const ValueType& type)> tensor;
 };

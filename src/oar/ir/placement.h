@@ -28,7 +28,7 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 
   std::string str() const;  // "on grid(data: shard 0, model: replicate)"
-  // What is wrong with it for a value of this rank; empty where nothing is.
+  // What is wrong with it for a value of this rank; empty if nothing is.
   std::string problem(int rank) const;
 };
 

@@ -102,7 +102,7 @@ std::string sizes_text(const Program& program) {
   return sizes.empty() ? "" : "<" + join(sizes, ", ") + ">";
 }
 
-// A region's sizes are those of the program around it.
+// A region's sizes are those of the outer program.
 std::string header(const Program& program, bool region) {
   std::vector<std::string> parameters, results;
   for (ValueId id : program.inputs) parameters.push_back(typed(program, id));
@@ -118,7 +118,7 @@ std::string program_text(const Program& program, const PrintOptions& options,
 std::string instruction_text(const Program& program, const Instruction& instruction,
                              const PrintOptions& options, const std::string& indent);
 
-// Regions stand on lines of their own, as deep as they are nested.
+// Regions are on separate lines, indented by their nesting.
 std::string regions_text(const Value& v, const PrintOptions& options, const std::string& indent) {
   std::vector<std::string> items;
   for_each_program(Args(&v, 1), [&](const Closure& c) {

@@ -13,9 +13,9 @@
 //     write %w = %7
 //   }
 //
-// Open sizes are declared with the value that they had at capture and, where there is one, a lower
-// bound (`B ~ 16 >= 1`). Tensors stand in the order of the schema, attributes by name. The values of
-// large constants are left out; `parse.h` reads everything else back.
+// Open sizes are declared with their value at capture and, if there is one, a lower bound
+// (`B ~ 16 >= 1`). Tensors are in the order of the schema, attributes have names. The values of
+// large constants are omitted; `parse.h` reads everything else back.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@
 namespace oar {
 
 struct PrintOptions {
-  bool locations = false;        // "  # file.py:12" behind an instruction
+  bool locations = false;        // "  # file.py:12" after an instruction
   int64_t largest_constant = 8;  // elements; larger ones are shown by their type only
 };
 

@@ -1,7 +1,7 @@
-// A program: what a captured function computes, as values that are written once.
+// A program: what a captured function computes, as values that are assigned once.
 //
-// Everything a run needs stands in it: inputs, the tensors it reads (constants, states), the
-// instructions in order, what it gives back and what it writes back. Nothing in a program writes in
+// It has everything that a run needs: inputs, the tensors it reads (constants, states), the
+// instructions in order, what it returns and what it writes back. Nothing in a program writes in
 // place; the one effect is the write-back of states at the end.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace oar {
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;
 
-// What is known of a value before a run.
+// What is known about a value before a run.
 struct ValueType {
   DType dtype = DType::Float32;
   Shape shape;  // sizes may be symbolic
@@ -36,10 +36,10 @@ struct ValueType {
 
 struct ProgramValue {
   ValueType type;
-  std::string name;  // empty: it is called by its number
+  std::string name;  // empty: its number is its name
 };
 
-// What stands in the place of one parameter of the op's schema.
+// The argument for one parameter of the op's schema.
 struct Operand {
   enum Kind : uint8_t { Attribute, One, List };
   Kind kind = Attribute;
@@ -57,10 +57,10 @@ struct Instruction {
 
   const Op* op = nullptr;
   std::vector<Operand> operands;  // one per parameter
-  Frame attributes;               // one per parameter; None in the tensors' places
+  Frame attributes;               // one per parameter; None for tensors
   std::vector<ValueId> results;
-  std::string location;          // where the user's code made the call; may be empty
-  const char* called = nullptr;  // by the user, where the op may be a part of it; lives on
+  std::string location;          // the line of the user's code; may be empty
+  const char* called = nullptr;  // the user's function, of which the op may be a part; static
 };
 
 // Instructions in order. Ops with regions have programs of their own as attributes (ir/region.h).
@@ -74,7 +74,7 @@ struct Constant {
   Tensor tensor;
 };
 
-// A tensor outside the program that lives on between runs: a parameter, a buffer, a moment.
+// A tensor outside the program that persists between runs: a parameter, a buffer, a moment.
 struct State {
   ValueId value = kNoValue;  // its content when a run starts
   Tensor tensor;
@@ -91,25 +91,25 @@ class Program {
   std::vector<Constant> constants;
   Block body;
   std::vector<Dim> symbols;
-  // What capture took for granted about the symbols; a run checks it.
+  // What capture assumed about the symbols; a run checks it.
   std::vector<DimAssumption> assumptions;
 
   ValueId add_value(ValueType type, std::string name = {});
   const ValueType& type_of(ValueId id) const { return values[static_cast<size_t>(id)].type; }
-  // "%x", or "%7" where the value has no name.
+  // "%x", or "%7" if the value has no name.
   std::string label(ValueId id) const;
-  // The value of this name; kNoValue where there is none.
+  // The value of this name, or kNoValue.
   ValueId find(std::string_view name) const;
-  // Numbers the values in the order of their definitions and drops those that have none.
+  // Numbers the values in the order of their definitions and drops undefined ones.
   void renumber();
-  // Collects the symbols of all sizes, and gives those that share a name names of their own.
+  // Collects the symbols of all sizes, and renames those that share a name.
   void collect_symbols();
-  // … leaving the names as they are: those of a region belong to the program around it.
+  // … without renaming: the names of a region belong to the outer program.
   void gather_symbols();
 };
 
-// Can the integer in the parameter's place be an open size? The schema tells: an `int` can. A `Scalar` is a number,
-// even where it lies so far below zero that it looks like the word of a symbol.
+// Can the integer passed for the parameter be an open size? By the schema, an `int` can. A `Scalar` is a number,
+// even if it is so far below zero that it looks like the word of a symbol.
 inline bool can_be_size(const Parameter& p, const Value& v) {
   return v.tag == OAR_TAG_INT && p.type != ArgType::Scalar;
 }
@@ -142,7 +142,7 @@ Frame replace_dims(const Op& op, Args attributes, F&& size_of_dim) {
   return frame;
 }
 
-// The arguments of a call of the instruction: tensor_of(parameter, value) in the places of its operands.
+// The arguments of a call of the instruction, with tensor_of(parameter, value) as its operands.
 template <class F>
 Frame with_operands(Frame attributes, const Instruction& instruction, F&& tensor_of) {
   for (size_t i = 0; i < instruction.operands.size(); ++i) {
@@ -157,21 +157,21 @@ Frame with_operands(Frame attributes, const Instruction& instruction, F&& tensor
   return attributes;
 }
 
-// The program at these sizes: every dimension replaced, nothing assumed any more.
+// The program at these sizes: every dimension replaced, no assumptions left.
 Program specialised(const Program& program, const std::function<Dim(Dim)>& size_of_dim);
 
-// … where some may stay open, and what is assumed of those.
+// … where some may stay open, with the assumptions about those.
 Program with_sizes(const Program& program, const std::function<Dim(Dim)>& size_of_dim);
 
 // Does the op write one of its arguments?
 bool writes_arguments(const Op& op);
-// An op that gives back nothing but what it writes, such as an optimiser's. As an instruction it reads
-// its operands like any other, and its results are their new values, in the order of the parameters:
-// that they may lie in the same memory is the executor's affair.
+// An op that returns only what it writes, such as an optimiser's update. As an instruction it reads
+// its operands like any other, and its results are their new values, in the order of the parameters.
+// Only the executor decides whether they share memory.
 bool is_update(const Op& op);
 // The arguments that a call of it has written.
 Outputs written_arguments(const Op& op, Args args);
-// Calls body(id) for every value that an update gives a new value.
+// Calls body(id) for every value that an update replaces.
 template <class F>
 void for_each_updated(const Instruction& update, F&& body) {
   for (size_t i = 0; i < update.operands.size(); ++i)

@@ -82,7 +82,7 @@ std::string Region::str() const {
 }
 
 bool draws_random(const Instruction& instruction) {
-  // Numbers from a place that is given are not taken from the stream.
+  // With an explicit position, numbers are not taken from the stream.
   const int given = has_regions(instruction) ? instruction.op->schema().index_of("random") : -1;
   if (given >= 0 && instruction.operands[static_cast<size_t>(given)].ids[0] != kNoValue)
     return false;

@@ -1,5 +1,5 @@
 // A program inside a program: the branch of a cond, the body of a loop. It is an attribute of an
-// instruction, has no states, and shares the open sizes of the program around it.
+// instruction, has no states, and shares the open sizes of the outer program.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class Region final : public Closure {
 
   const Program& program() const { return program_; }
 
-  // Have the passes, all of them, found nothing more to do in it?
+  // Have all passes run on it until nothing changed?
   bool is_optimised() const { return optimised_.load(std::memory_order_relaxed); }
   void mark_optimised() const { optimised_.store(true, std::memory_order_relaxed); }
 
@@ -58,8 +58,8 @@ bool draws_random(const Instruction& instruction);
 bool draws_random(const Program& program);
 bool has_regions(const Instruction& instruction);
 
-// The instruction with every region that `changed` answers in its place; none leaves it as it is.
-// Answers whether there was any.
+// Replaces every region by the result of `changed`; null keeps it.
+// Returns whether any was replaced.
 bool replace_regions(Instruction& instruction,
                      const std::function<ClosurePtr(const Region&)>& changed);
 

@@ -8,7 +8,7 @@
 namespace oar {
 namespace {
 
-constexpr int kDeepest = 64;  // of sizes within sizes: recursion must end
+constexpr int kDeepest = 64;  // nesting of sizes: recursion must end
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -97,7 +97,7 @@ int64_t TextReader::number() {
 
 int64_t TextReader::integer() {
   const int64_t value = number();
-  // What lies below is no size but the word of a symbol.
+  // Lower numbers are not sizes but words of symbols.
   if (Dim(value).is_symbolic()) fail_here("the integer is too large");
   return value;
 }
@@ -174,7 +174,7 @@ Dim TextReader::factor(std::unordered_map<std::string, Dim>& symbols) {
   if (word == "mod") return floor_mod(left, right);
   if (word == "min") return min_of(left, right);
   if (word == "max") return max_of(left, right);
-  fail_here(format("'{}' is none of floordiv, mod, min, max", word));
+  fail_here(format("'{}' is not one of floordiv, mod, min, max", word));
 }
 
 }  // namespace oar

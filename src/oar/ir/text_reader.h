@@ -1,4 +1,4 @@
-// Reads the words of a program's text, with errors that tell the place.
+// Reads the words of a program's text; errors name the position.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace oar {
 
-// A letter or _, then letters, digits, _ and . Other names stand in quotes.
+// A letter or _, then letters, digits, _ and . Other names are quoted.
 bool is_plain_name(std::string_view text);
 
 class TextReader {
  public:
   explicit TextReader(std::string_view text) : text_(text) {}
 
-  // Error at the place that has been reached.
+  // Error at the current position.
   [[noreturn]] void fail_here(const std::string& problem) const;
   [[noreturn]] void expected(std::string_view what) const;
 
   bool at_end();
-  // The next character behind blanks and line ends; 0 at the end.
+  // The next character after blanks and line ends; 0 at the end.
   char peek();
-  // Takes the word or sign if it stands here.
+  // Consumes the word or sign if it comes next.
   bool accept(std::string_view word);
   void expect(std::string_view word);
   bool at_word(std::string_view word);
@@ -35,10 +35,10 @@ class TextReader {
   int64_t number();           // any integer of 64 bits
   std::string number_word();  // the characters of a number: sign, digits, ., e, inf, nan
   std::string string();       // "…" with \" \\ and \n
-  // What stands behind # up to the end of this line; empty where nothing does.
+  // The text after # up to the end of this line, or empty.
   std::string comment();
 
-  // A size: 12, B, 2*B + 1, floordiv(B, 2), min(B, 4), … Symbols come from `symbols`, new ones join.
+  // A size: 12, B, 2*B + 1, floordiv(B, 2), min(B, 4), … Symbols come from `symbols`; new ones are added.
   Dim dim(std::unordered_map<std::string, Dim>& symbols);
 
  private:

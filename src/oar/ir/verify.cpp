@@ -51,13 +51,13 @@ class Verifier {
  public:
   explicit Verifier(const Program& program)
       : program_(program), defined_(program.values.size(), false) {}
-  // A region; `sizes` are the symbols of the program around it.
+  // A region; `sizes` are the symbols of the outer program.
   Verifier(const Program& region, std::vector<Dim> sizes) : Verifier(region) {
     sizes_ = std::move(sizes);
     is_region_ = true;
   }
 
-  // A region whose program around it is not at hand: every size that it names is known.
+  // A region without its outer program: every size that it names counts as known.
   void know_all_sizes() {
     is_region_ = true;
     for (const ProgramValue& v : program_.values) learn_sizes(v.type.shape);
@@ -116,7 +116,7 @@ class Verifier {
     return true;
   }
 
-  // Symbols whose values a run has by now.
+  // Symbols whose values a run knows by now.
   void learn_sizes(const Shape& shape) {
     for (Dim d : shape)
       for (Dim s : d.symbols())
@@ -165,7 +165,7 @@ void Verifier::check_written(const State& state) {
             program_.type_of(state.value).str());
 }
 
-// The program around a region gives all sizes different names, when it is complete.
+// When the outer program of a region is complete, all sizes have different names.
 void Verifier::check_symbols() {
   if (is_region_) return;
   std::vector<std::string> names;
@@ -179,7 +179,7 @@ void Verifier::check_symbols() {
 void Verifier::check_sizes(Dims dims, const std::string& where) {
   for (Dim d : dims)
     for (Dim s : d.symbols())
-      if (!knows(s)) problem("{}: no input tells the value of the size {}", where, s.str());
+      if (!knows(s)) problem("{}: no input determines the size {}", where, s.str());
 }
 
 void Verifier::check_sizes(const Op& op, Args attributes, const std::string& where) {
@@ -278,7 +278,7 @@ void Verifier::check_types(const Instruction& instruction, const std::string& wh
   Metas metas;
   const DimAssumptions assumptions;
   try {
-    // Inference alone: no layer of a capture around this call may see it.
+    // Inference alone: no layer of an active capture may see this call.
     const LayersOff off(kDispatchMask);
     Frame other;
     if (prepare(*instruction.op, frame.args(), other))

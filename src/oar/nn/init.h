@@ -1,5 +1,5 @@
-// First values for parameters, written into a tensor that is there. They follow the random seed,
-// and with the same seed give the same values as the Python initialisers.
+// Initial values for parameters, written into an existing tensor. They follow the random seed,
+// and with the same seed produce the same values as the Python initialisers.
 #pragma once
 
 #include "oar/tensor/tensor.h"

@@ -82,7 +82,7 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim,
   init::xavier_uniform(weight);
   if (!padding_idx) return;
   user_check(*padding_idx >= -num_embeddings && *padding_idx < num_embeddings,
-             ErrorKind::InvalidArgument, "padding_idx {} is outside of a table of {} rows.",
+             ErrorKind::InvalidArgument, "padding_idx {} is outside a table of {} rows.",
              *padding_idx, num_embeddings);
   padding_idx_ = *padding_idx < 0 ? *padding_idx + num_embeddings : *padding_idx;
   const int64_t strides[] = {1};
@@ -97,7 +97,7 @@ Tensor Embedding::forward(const Tensor& ids) {
 }
 
 Dropout::Dropout(double p) : p_(p) {
-  user_check(p >= 0 && p <= 1, ErrorKind::InvalidArgument, "p must lie in [0, 1], but is {}.", p);
+  user_check(p >= 0 && p <= 1, ErrorKind::InvalidArgument, "p must be in [0, 1], but is {}.", p);
 }
 
 Tensor Dropout::forward(const Tensor& x) { return dropout(x, p_, std::nullopt, is_training()); }

@@ -1,4 +1,4 @@
-// The everyday layers. Arguments and defaults are those of the Python layers of the same name.
+// The common layers. Arguments and defaults are those of the Python layers of the same name.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ class Conv2D : public Module {
 };
 
 struct MaxPool2DOptions {
-  std::optional<Size2> stride;  // the window's size unless given
+  std::optional<Size2> stride;  // default: the window's size
   Size2 padding = 0;
   bool ceil_mode = false;
 };
@@ -68,7 +68,7 @@ class MaxPool2D : public Module {
   MaxPool2DOptions options_;
 };
 
-// Rows of a table by their numbers. The row `padding_idx` is zero and gets no gradient.
+// Rows of a table by index. The row `padding_idx` is zero and gets no gradient.
 class Embedding : public Module {
  public:
   Embedding(int64_t num_embeddings, int64_t embedding_dim,
@@ -82,7 +82,7 @@ class Embedding : public Module {
   bool sparse_;
 };
 
-// Sets elements to zero with probability p while training, and scales up what is kept.
+// Sets elements to zero with probability p while training, and scales up the others.
 class Dropout : public Module {
  public:
   explicit Dropout(double p = 0.5);

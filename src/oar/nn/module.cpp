@@ -102,11 +102,11 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
              "the names do not fit the module: missing [{}], unexpected [{}].\nhint: Pass "
              "strict = false to load those that do.",
              join(missing, ", "), join(unexpected, ", "));
-  // All shapes are looked at first, so that an error leaves the module as it was.
+  // All shapes are checked first, so that an error leaves the module unchanged.
   for (const auto& [name, tensor] : own)
     if (const auto it = state.find(name); it != state.end())
       user_check(it->second.defined() && it->second.shape() == tensor.shape(),
-                 ErrorKind::InvalidArgument, "'{}' is {} in the module but {} in what is loaded.",
+                 ErrorKind::InvalidArgument, "'{}' is {} in the module but {} in the loaded state.",
                  name, tensor.describe(), it->second.describe());
   const NoGrad off;
   for (const auto& [name, tensor] : own)

@@ -1,4 +1,4 @@
-// Module: a part of a network, with the parameters, buffers and submodules it is made of.
+// Module: a part of a network, with its parameters, buffers and submodules.
 //
 //   struct Net : nn::Module {
 //     nn::Linear hidden{784, 128};
@@ -31,7 +31,7 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // A module with other inputs than one tensor defines functions of its own instead.
+  // A module with inputs other than one tensor defines its own functions instead.
   virtual Tensor forward(const Tensor& x);
   Tensor operator()(const Tensor& x) { return forward(x); }
 
@@ -41,7 +41,7 @@ class Module {
   std::vector<std::pair<std::string, Tensor>> named_buffers() const;
   const std::vector<std::pair<std::string, Module*>>& submodules() const { return submodules_; }
 
-  // Parameters and buffers by name. They share memory with the module: later steps show in them.
+  // Parameters and buffers by name. They share memory with the module and reflect later steps.
   NamedTensors state_dict() const;
   // Copies values in. A missing or unexpected name is an error if `strict`; a wrong shape always.
   void load_state_dict(const NamedTensors& state, bool strict = true);
@@ -52,9 +52,9 @@ class Module {
   Module& train(bool on = true);
   Module& eval() { return train(false); }
   bool is_training() const { return training_; }
-  // Casts parameters and buffers of float types, in place, and forgets the gradients.
+  // Casts parameters and buffers of float types, in place, and clears the gradients.
   Module& to(DType dtype);
-  // Forgets the gradients.
+  // Clears the gradients.
   void zero_grad();
 
  protected:
@@ -63,7 +63,7 @@ class Module {
   Tensor register_buffer(std::string name, Tensor value);
   // A member of this module …
   void register_module(std::string name, Module& member);
-  // … or one that it is to own.
+  // … or one that it will own.
   Module& register_module(std::string name, std::unique_ptr<Module> module);
 
  private:
@@ -78,7 +78,7 @@ class Module {
   bool training_ = true;
 };
 
-// Modules in a row, named "0", "1", …
+// Modules in sequence, named "0", "1", …
 //
 //   nn::Sequential net;
 //   net.append<nn::Linear>(784, 128).append<nn::ReLU>().append<nn::Linear>(128, 10);

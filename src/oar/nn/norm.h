@@ -5,7 +5,7 @@
 
 namespace oar::nn {
 
-// Over the last axes of each sample, whose shape is given.
+// Over the last axes of each sample, with this shape.
 class LayerNorm : public Module {
  public:
   explicit LayerNorm(std::vector<int64_t> normalized_shape, double epsilon = 1e-5,

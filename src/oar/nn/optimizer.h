@@ -1,4 +1,4 @@
-// Optimisers: they change parameters in place by the gradients that backward left in them. One fused
+// Optimisers change parameters in place by the gradients that backward stored in them. One fused
 // call updates all parameters.
 //
 //   nn::AdamW optimizer(net.parameters(), {.learning_rate = 1e-3});
@@ -23,7 +23,7 @@ class Optimizer {
 
   // Updates the parameters that have a gradient.
   void step();
-  // Forgets the gradients.
+  // Clears the gradients.
   void zero_grad();
 
   double learning_rate() const;
@@ -32,7 +32,7 @@ class Optimizer {
 
  protected:
   Optimizer(std::vector<Tensor> parameters, double learning_rate);
-  // `which` are the places of the parameters in the list; they and their gradients are given.
+  // `which` are the indices of the parameters in the list.
   virtual void update(const std::vector<size_t>& which, TensorList parameters,
                       TensorList grads) = 0;
 

@@ -20,8 +20,8 @@
 namespace oar::cpu_allocator {
 namespace {
 
-// Small blocks are malloc's business: its thread caches are hard to beat. From here on a block
-// would be mapped and faulted in anew each time, so we keep it.
+// Small blocks are left to malloc: its thread caches are hard to beat. From this size on a block
+// would be mapped and faulted in each time, so we keep it.
 constexpr size_t kCachedFrom = size_t{64} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kStepsPerDoubling = 8;  // at most 12.5 % of a block is waste
@@ -59,11 +59,11 @@ void reserve(int64_t bytes) {
   raise_peak(g.peak_reserved, g.reserved.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
-// Large blocks. A freed one waits in the bin of its size for a request of that size; where there is
-// none, all that waits is put together, so that blocks of other sizes serve too.
+// Large blocks. A freed one stays in the bin of its size for a request of that size; if a bin is
+// empty, all freed blocks are merged, so that blocks of other sizes can be used too.
 class Cache {
  public:
-  // Null where the system has no more.
+  // Null if the system is out of memory.
   void* take(size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (std::vector<void*>& bin = bins_[bin_of(bytes)]; !bin.empty()) {
@@ -81,7 +81,7 @@ class Cache {
     return reinterpret_cast<void*>(data);
   }
 
-  // False where the block is not from here.
+  // False if the block is not from here.
   bool give_back(void* data, size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (!owns(reinterpret_cast<uintptr_t>(data))) return false;
@@ -90,7 +90,7 @@ class Cache {
     return true;
   }
 
-  // The addresses stay ours; the pages go.
+  // Keeps the addresses, returns the pages.
   int64_t release() {
     const std::lock_guard lock(mutex_);
     put_together();
@@ -115,7 +115,7 @@ class Cache {
     waiting_ = 0;
   }
 
-  // Pages that nobody has touched, or that were given back to the system.
+  // Pages that were never touched, or that were returned to the system.
   uintptr_t fresh(size_t bytes) {
     uintptr_t data = clean_.take(bytes);
     if (data == 0 && map_region(bytes)) data = clean_.take(bytes);
@@ -145,7 +145,7 @@ class Cache {
   ForkMutex mutex_;
   std::array<std::vector<void*>, kBins> bins_;
   size_t waiting_ = 0;       // bytes in bins
-  FreeRanges used_, clean_;  // with pages behind them, and without
+  FreeRanges used_, clean_;  // with pages, and without
   std::map<uintptr_t, size_t> regions_;
 };
 Cache& cache() {
@@ -153,13 +153,13 @@ Cache& cache() {
   return *instance;
 }
 
-// A block of malloc's that is not rounded up, so that checkers see the first byte after it.
+// A malloc block that is not rounded up, so that checkers see the first byte after it.
 void* exact_block(size_t bytes) {
   void* data = nullptr;
   return posix_memalign(&data, kAlignment, bytes) == 0 ? data : nullptr;
 }
 
-// With the cache off each block is malloc's.
+// With the cache off each block comes from malloc.
 void* large_block(size_t bytes, bool from_cache) {
   if (from_cache) return cache().take(rounded(bytes));
   void* data = exact_block(bytes);
@@ -200,7 +200,7 @@ void* allocate(size_t bytes) {
 void free(void* data, size_t bytes) {
   g.allocated.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   if (bytes >= kCachedFrom) {
-    // The flag may have been another when the block was made.
+    // The flag may have had another value when the block was allocated.
     if (cache().give_back(data, rounded(bytes))) return;
     g.reserved.fetch_sub(static_cast<int64_t>(rounded(bytes)), std::memory_order_relaxed);
   }

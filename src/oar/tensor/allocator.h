@@ -10,7 +10,7 @@ namespace oar {
 struct MemoryStats {
   int64_t allocated = 0;       // bytes in live storages
   int64_t peak_allocated = 0;  // since the last reset
-  int64_t reserved = 0;        // bytes held from the system, cached ones included
+  int64_t reserved = 0;        // bytes obtained from the system, including cached ones
   int64_t peak_reserved = 0;
   int64_t allocations = 0;  // calls since the start
 };
@@ -24,13 +24,13 @@ void free(void* data, size_t bytes);
 
 MemoryStats stats();
 void reset_peak();
-// Gives cached blocks back to the system; returns how many bytes.
+// Returns cached blocks to the system; the result is the number of bytes.
 int64_t release_cached();
 // Live bytes beyond this make an allocation an OutOfMemory error; 0 lifts the limit.
 void set_limit(int64_t bytes);
 int64_t limit();
 
-// For memory that does not come from `allocate` but belongs in the figures.
+// For memory that does not come from `allocate` but is part of the statistics.
 void count(int64_t bytes);
 
 }  // namespace cpu_allocator

@@ -20,7 +20,7 @@ namespace {
 
 void Count::throw_overflow(int64_t a, char op, int64_t b) {
   fail(ErrorKind::InvalidArgument,
-       "{} {} {} elements or bytes are more than can be counted.\nhint: Use smaller sizes.", a, op,
+       "{} {} {} elements or bytes overflow 64 bits.\nhint: Use smaller sizes.", a, op,
        b);
 }
 
@@ -30,7 +30,7 @@ Count bytes_of(Dims shape, DType dtype) {
   bool empty = false;
   for (Dim d : shape) {
     const int64_t size = d.value();
-    user_check(size >= 0, ErrorKind::InvalidArgument, "a size is negative in the shape {}.",
+    user_check(size >= 0, ErrorKind::InvalidArgument, "the shape {} has a negative size.",
                to_string(shape));
     empty = empty || size == 0;
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes)) [[unlikely]]

@@ -38,8 +38,8 @@ class Count {
   int64_t value_;
 };
 
-// Bytes of a tensor that has memory of its own. InvalidArgument with shape, dtype and bytes where a size
-// is negative or there is more than can be addressed. Empty tensors are held to the same limit, with a size of 0 counting
+// Bytes of a tensor that has its own memory. InvalidArgument with shape, dtype and bytes if a size
+// is negative or the tensor is too large to be addressed. The limit holds for empty tensors too, with a size of 0 counting
 // as 1: their strides are products of the other sizes.
 Count bytes_of(Dims shape, DType dtype);
 

@@ -1,7 +1,7 @@
 // A function of tensors as an argument of a call: the branches of a cond, the body of a loop.
 //
-// Rules of ops call it, differentiate it and make new ones of it; what it is made of (a program) is
-// the affair of folders above.
+// Rules of ops call it, differentiate it and derive new ones from it; only the folders above know
+// that it is a program.
 #pragma once
 
 #include <functional>
@@ -25,18 +25,18 @@ class Closure : public Payload {
  public:
   using Function = std::function<std::vector<Tensor>(TensorList inputs)>;
 
-  // What it takes and gives, as tensors without content.
+  // Its inputs and outputs, as tensors without content.
   virtual const std::vector<Tensor>& inputs() const = 0;
   virtual const std::vector<Tensor>& outputs() const = 0;
 
   // Through the dispatcher: inside a capture its calls become part of it.
   virtual std::vector<Tensor> operator()(TensorList inputs) const = 0;
-  // Made ready for many calls on plain tensors of the right types.
+  // Prepared for many calls on plain tensors of the right types.
   virtual Function prepared() const = 0;
 
   // (inputs…, a cotangent for each differentiable output) -> the gradients of the wanted inputs. The
-  // cotangents have the types of the outputs, or of `cotangents` where the outputs' sizes are not known
-  // to whoever calls.
+  // cotangents have the types of the outputs, or of `cotangents` if the caller does not know the sizes
+  // of the outputs.
   virtual ClosurePtr vjp(const std::vector<bool>& wanted, TensorList cotangents = {}) const = 0;
   // (inputs…, a tangent for each active input) -> the outputs, and the tangents of those that are
   // differentiable.
@@ -67,7 +67,7 @@ const ProgramMachine& program_machine();
 
 // ---- as arguments ------------------------------------------------------------------------------
 
-// Tags of values that hold programs. They are the host's: no kernel is given one.
+// Tags of values that hold programs. For the host only: no kernel gets one.
 inline constexpr int32_t kProgramTag = 11, kProgramsTag = 12;
 
 Value program_value(const ClosurePtr& program);

@@ -24,7 +24,7 @@ struct DimTable {
     Op op;
     std::string name;
     int64_t hint = 0;
-    int64_t at_least = 0;         // kUnbounded where no bound is seen
+    int64_t at_least = 0;         // kUnbounded if no bound is known
     int64_t left = 0, right = 0;  // words
     bool told_by_runs = false;    // of a symbol
   };
@@ -49,7 +49,7 @@ struct DimTable {
   static int64_t word_of(int64_t index) { return INT64_MIN + index; }
   Node& node(int64_t word) {
     const auto index = static_cast<size_t>(word - INT64_MIN);
-    // A user's number may lie as far below zero as the words of symbols do.
+    // A user's number may be as far below zero as the words of symbols.
     user_check(index < nodes.size(), ErrorKind::InvalidArgument, "{} is not a size.", word);
     return nodes[index];
   }
@@ -95,7 +95,7 @@ struct DimTable {
 
   Dim of_atom(const Atom& a) { return intern({{Product{atom(a)}, 1}}); }
 
-  // Lower bound over all values of the symbols, where one is seen.
+  // Lower bound over all values of the symbols, if one is known.
   std::optional<int64_t> lower_bound(Dim d) {
     if (d.is_known()) return d.word();
     int64_t bound = 0;
@@ -103,7 +103,7 @@ struct DimTable {
       int64_t term = coefficient;
       for (int a : product) {
         const int64_t at_least = atoms[static_cast<size_t>(a)].at_least;
-        // Of a product with a factor of unknown sign nothing is known, unless it is that factor alone.
+        // Nothing is known about a product with a factor of unknown sign, unless it is that factor alone.
         if (coefficient < 0 || at_least == kUnbounded || (at_least < 0 && product.size() > 1))
           return std::nullopt;
         if (__builtin_mul_overflow(term, at_least, &term)) return std::nullopt;
@@ -135,7 +135,7 @@ int64_t floor_div_int(int64_t a, int64_t b) {
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
-// A hint only guides: where it is 0 it must not make the hint of a quotient an error.
+// A hint only guides: a hint of 0 must not make the hint of a quotient an error.
 int64_t divisor_hint(Dim d) { return d.hint() == 0 ? 1 : d.hint(); }
 
 }  // namespace
@@ -173,7 +173,7 @@ int64_t Dim::hint() const {
 
 int64_t Dim::throw_symbolic() const {
   fail(ErrorKind::Unsupported,
-       "a number is needed where the size is the symbolic dimension {}.\nhint: Keep the "
+       "a number is needed, but the size is the symbolic dimension {}.\nhint: Keep the "
        "computation in terms of shapes, or capture with a fixed size for this dimension.",
        str());
 }
@@ -434,7 +434,7 @@ std::string atom_text(const DimTable::Atom& atom) {
 
 }  // namespace
 
-// In the order of the texts, whatever was made first: equal programs print equally.
+// In the order of the texts, not of creation: equal programs print equally.
 std::string Dim::str() const {
   if (is_known()) return std::to_string(word_);
   DimTable& t = DimTable::get();

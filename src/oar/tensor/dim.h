@@ -18,19 +18,19 @@ class Dim {
   constexpr Dim() = default;
   constexpr Dim(int64_t value) : word_(value) {}  // a number is a dimension
 
-  // A named unknown. `hint` is a value it had when it was met; it only guides, never decides.
+  // A named unknown. `hint` is a value that was seen; it only guides, never decides.
   static Dim symbol(std::string_view name, int64_t hint = 2, int64_t at_least = 0);
 
   constexpr bool is_symbolic() const { return word_ < kSymbolicBelow; }
   constexpr bool is_known() const { return !is_symbolic(); }
-  // The integer; an Unsupported error that tells how to go on where the dimension is symbolic.
+  // The integer; an Unsupported error with a way out if the dimension is symbolic.
   int64_t value() const { return is_known() ? word_ : throw_symbolic(); }
   int64_t hint() const;
   constexpr int64_t word() const { return word_; }
   static constexpr Dim from_word(int64_t word) { return Dim(word); }
 
   std::string str() const;
-  // Replaces symbols by values: pairs of (symbol, value). All symbols must be given.
+  // Replaces symbols by values: pairs of (symbol, value). All symbols must be listed.
   int64_t evaluate(std::span<const std::pair<Dim, int64_t>> bindings) const;
   Dim substitute(std::span<const std::pair<Dim, Dim>> bindings) const;
   std::vector<Dim> symbols() const;
@@ -51,16 +51,16 @@ class Dim {
     return both_known(a, b) ? (a.word_ < b.word_ ? b : a) : symbolic_max(a, b);
   }
 
-  // Equal for every value of the symbols, as far as simplification sees.
+  // Equal for every value of the symbols, as far as simplification can tell.
   friend constexpr bool operator==(Dim a, Dim b) { return a.word_ == b.word_; }
 
-  // May the rule go on as if a == b? Known integers answer at once. Symbolic: structurally equal is
-  // yes; otherwise the equality is learnt (recorded as an assumption of the capture) when `learn`
+  // May a rule proceed as if a == b? For known integers, whether they are equal. Symbolic: structurally
+  // equal is yes; otherwise the equality is learnt (recorded as an assumption of the capture) if `learn`
   // is on and the hints agree.
   friend bool same(Dim a, Dim b) {
     return a.word_ == b.word_ || (!both_known(a, b) && symbolic_same(a, b));
   }
-  // Order with bounds: decided where the bounds of the symbols decide it, else by hint, recorded.
+  // Order with bounds: decided by the bounds of the symbols if possible, else by hint, and recorded.
   friend bool known_less(Dim a, Dim b) {
     return both_known(a, b) ? a.word_ < b.word_ : symbolic_less(a, b);
   }
@@ -100,7 +100,7 @@ Dim floor_div(Dim a, Dim b);
 Dim ceil_div(Dim a, Dim b);
 Dim floor_mod(Dim a, Dim b);
 
-// What a capture learnt about its symbols; a program checks them again when it is run.
+// What a capture assumed about its symbols; a program checks it when it runs.
 struct DimAssumption {
   enum Kind { Equal, NotEqual, Less, NotLess } kind;
   Dim left, right;

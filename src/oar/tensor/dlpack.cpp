@@ -14,7 +14,7 @@
 namespace oar {
 namespace {
 
-// The layout is an agreement between libraries that were compiled apart.
+// The layout is an agreement between libraries that were compiled separately.
 static_assert(sizeof(void*) != 8 ||
               (sizeof(dlpack::DLTensor) == 48 && offsetof(dlpack::DLTensor, shape) == 24 &&
                sizeof(DLManagedTensor) == 64 && sizeof(DLManagedTensorVersioned) == 80 &&
@@ -73,7 +73,7 @@ DType dtype_of(dlpack::DataType type) {
        type.bits, type.lanes);
 }
 
-// What a handed-out tensor keeps alive. The sizes are its own, because the tensor may be reshaped.
+// What an exported tensor keeps alive. The sizes are copies, because the tensor may be reshaped.
 template <class Managed>
 struct Handout {
   explicit Handout(StoragePtr of) : storage(std::move(of)) { lend(*storage); }
@@ -88,15 +88,15 @@ struct Handout {
 
 template <class Managed>
 std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
-  user_check(t.defined(), ErrorKind::InvalidType, "None cannot be handed to another library.");
+  user_check(t.defined(), ErrorKind::InvalidType, "None cannot be exported by DLPack.");
   user_check(
       t.is_dense(), ErrorKind::Unsupported,
-      "{} has no memory of its own to hand to another library.\nhint: Only dense tensors do, "
-      "outside of capture, jvp and vmap.",
+      "{} has no memory that another library could use.\nhint: Only dense tensors do, "
+      "outside capture, jvp and vmap.",
       t.describe());
   user_check(
       t.device().is_cpu(), ErrorKind::Unsupported,
-      "a tensor on another device than the CPU cannot be handed over by DLPack.\nhint: Copy it "
+      "a tensor on a device other than the CPU cannot be exported by DLPack.\nhint: Copy it "
       "first: x.cpu().");
   note_read(t);
   auto handout = std::make_unique<Handout<Managed>>(t->storage);
@@ -115,7 +115,7 @@ std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
   return handout;
 }
 
-// Where the elements lie: bytes from the first element to the lowest and beyond the highest one.
+// Where the elements are: bytes from the first element to the lowest and beyond the highest one.
 struct Extent {
   int64_t low = 0, high = 0;
 };
@@ -143,7 +143,7 @@ Extent extent_of(Ints shape, Ints strides, DType dtype) {
   return extent;
 }
 
-// The sizes, checked: their product, and with it every row-major stride, can be counted.
+// The sizes, checked: their product, and so every row-major stride, fits into 64 bits.
 bool is_empty_shape(Ints shape) {
   int64_t count = 1;
   bool empty = false;
@@ -158,7 +158,7 @@ bool is_empty_shape(Ints shape) {
 
 template <class Managed>
 Tensor take_over(Managed* managed, bool readonly) {
-  // Until a storage owns it, an error has to give it back.
+  // Until a storage owns it, an error has to release it.
   const auto give_back = [](void* context, void* data, size_t) {
     auto* self = static_cast<Managed*>(context);
     conceal(data);
@@ -169,7 +169,7 @@ Tensor take_over(Managed* managed, bool readonly) {
   const dlpack::DLTensor& source = managed->dl_tensor;
   user_check(
       source.device.device_type == dlpack::kCpu, ErrorKind::Unsupported,
-      "the DLPack tensor is on a device of type {}; Oar takes those of the CPU (1).\nhint: Copy "
+      "the DLPack tensor is on a device of type {}; Oar accepts the CPU (1) only.\nhint: Copy "
       "it to the CPU in the library it comes from.",
       source.device.device_type);
   user_check(
@@ -211,8 +211,8 @@ DLManagedTensor* to_dlpack(const Tensor& t) {
   auto handout = hand_out<DLManagedTensor>(t);
   user_check(
       !t->storage->is_readonly(), ErrorKind::InvalidArgument,
-      "the tensor's memory is read-only, which DLPack can say from version 1 on only.\nhint: "
-      "Ask for a versioned capsule, or hand over a copy: x.clone().");
+      "the tensor's memory is read-only, which DLPack can express only from version 1 on.\nhint: "
+      "Request a versioned capsule, or export a copy: x.clone().");
   return &handout.release()->managed;
 }
 
@@ -232,7 +232,7 @@ Tensor from_dlpack(DLManagedTensor* managed) {
 Tensor from_dlpack(DLManagedTensorVersioned* managed) {
   user_check(managed != nullptr, ErrorKind::InvalidArgument, "the DLPack tensor is null.");
   if (managed->version.major != dlpack::kMajorVersion) {
-    // Of another major version only the fields up to the deleter can be relied on.
+    // With another major version only the fields up to the deleter can be relied on.
     const uint32_t major = managed->version.major;
     if (managed->deleter != nullptr) managed->deleter(managed);
     fail(ErrorKind::Unsupported,

@@ -1,4 +1,4 @@
-// DLPack: tensors that change hands between libraries in one process, without a copy.
+// DLPack: exchange of tensors between libraries in one process, without a copy.
 //
 // The structs are those of DLPack 1 (github.com/dmlc/dlpack, dlpack.h), declared here so that
 // nothing has to be installed and a program may include the original header as well.
@@ -53,7 +53,7 @@ struct DLTensor {
 
 }  // namespace dlpack
 
-// Before version 1. It cannot say that memory is read-only.
+// Before version 1. It cannot mark memory as read-only.
 struct DLManagedTensor {
   dlpack::DLTensor dl_tensor;
   void* manager_ctx;
@@ -71,13 +71,13 @@ struct DLManagedTensorVersioned {
 };
 
 // A view of a dense CPU tensor for another library. It keeps the memory alive until its deleter is
-// called, which whoever takes it over must do once. What the other library writes is not counted by
-// the tensor's version.
+// called, which the receiver must do once. The tensor's version does not count writes by the other
+// library.
 DLManagedTensor* to_dlpack(const Tensor& t);
 DLManagedTensorVersioned* to_dlpack_versioned(const Tensor& t);
 
-// A tensor on another library's memory. The deleter is called when the last view of it is gone; on
-// an error, before the error leaves. The caller has given `managed` away in either case.
+// A tensor on another library's memory. The deleter is called when the last view of it is freed; on
+// an error, before the error is thrown. Takes ownership of `managed` in either case.
 Tensor from_dlpack(DLManagedTensor* managed);
 Tensor from_dlpack(DLManagedTensorVersioned* managed);
 

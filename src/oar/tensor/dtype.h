@@ -44,16 +44,16 @@ inline constexpr DTypeInfo kDTypes[kDTypeCount] = {
     {"float64", 64, 'f'},      {"complex64", 64, 'c'},   {"complex128", 128, 'c'},
     {"float8_e4m3fn", 8, 'f'}, {"float8_e5m2", 8, 'f'},  {"int4", 4, 'p'},
     {"uint4", 4, 'p'},         {"float4_e2m1fn", 4, 'p'}};
-// Unsupported: code that counts in whole bytes met a packed dtype.
+// Unsupported: code that counts in whole bytes got a packed dtype.
 [[noreturn]] void refuse_packed_size(DType t);
-// InvalidArgument: an element that does not begin a byte was asked for.
+// InvalidArgument: the element does not begin at a whole byte.
 [[noreturn]] void refuse_packed_offset(DType t, int64_t elements);
 }  // namespace detail
 
 constexpr const char* name_of(DType t) { return detail::kDTypes[static_cast<int>(t)].name; }
 constexpr int64_t bits_of(DType t) { return detail::kDTypes[static_cast<int>(t)].bits; }
 // Several elements share a byte. Packed dtypes store numbers: no op computes in them, and none of the
-// questions below holds for them. Cast before computing.
+// predicates below is true for them. Cast before computing.
 constexpr bool is_packed(DType t) { return bits_of(t) < 8; }
 // Bytes of one element. An error for packed dtypes: use byte_count and byte_offset for whole tensors.
 constexpr size_t size_of(DType t) {
@@ -61,14 +61,14 @@ constexpr size_t size_of(DType t) {
     detail::refuse_packed_size(t);
   return static_cast<size_t>(bits_of(t)) / 8;
 }
-// Bytes of `elements` neighbours from the start of a byte on.
+// Bytes of `elements` adjacent elements, from the start of a byte.
 constexpr int64_t byte_count(int64_t elements, DType t) {
   if (!is_packed(t)) [[likely]]
     return elements * (bits_of(t) / 8);
   const int64_t per_byte = 8 / bits_of(t);
   return elements / per_byte + (elements % per_byte != 0);
 }
-// Bytes to the element that comes this many after the first; an error where it does not begin a byte.
+// The offset in bytes of an element; an error if it does not begin at a whole byte.
 constexpr int64_t byte_offset(int64_t elements, DType t) {
   if (is_packed(t) && elements % (8 / bits_of(t)) != 0) [[unlikely]]
     detail::refuse_packed_offset(t, elements);
@@ -81,7 +81,7 @@ constexpr bool is_complex(DType t) { return detail::kDTypes[static_cast<int>(t)]
 // Only these carry derivatives.
 constexpr bool is_differentiable(DType t) { return is_floating(t) || is_complex(t); }
 
-// The float type of a complex type's parts; other types answer themselves.
+// The float type of a complex type's parts; other types are returned unchanged.
 constexpr DType real_type_of(DType t) {
   if (t == DType::Complex64) return DType::Float32;
   if (t == DType::Complex128) return DType::Float64;
@@ -91,8 +91,8 @@ constexpr DType complex_type_of(DType t) {
   return t == DType::Float64 || t == DType::Complex128 ? DType::Complex128 : DType::Complex64;
 }
 
-// The type that holds the values of both, as in Paddle: float16 with bfloat16 gives float32,
-// an integer with a float gives the float.
+// The type that holds the values of both, as in Paddle: float16 and bfloat16 give float32,
+// an integer and a float give the float.
 DType promote(DType a, DType b);
 
 // Accepts Paddle's spellings: "float32", "paddle.float32", "fp32", "float", "half", ….

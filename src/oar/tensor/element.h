@@ -69,15 +69,15 @@ inline float8_e4m3fn::operator float() const { return detail::float8_to_float(bi
 inline float8_e5m2::float8_e5m2(float v) : bits(detail::float_to_float8(v, 5, 2, false)) {}
 inline float8_e5m2::operator float() const { return detail::float8_to_float(bits, 5, 2, false); }
 
-// The values of packed dtypes, four bits each. Integers wrap around as NumPy's astype does with ml_dtypes;
-// float4 has no infinity and no NaN: what is larger than 6 becomes 6, and NaN a zero.
+// The values of packed dtypes, four bits each. Integers wrap around as with NumPy's astype and ml_dtypes;
+// float4 has no infinity and no NaN: larger numbers than 6 become 6, and NaN a zero.
 double packed_value(uint8_t bits, DType dtype);
 uint8_t packed_bits(double value, DType dtype);
 inline double load_packed(const void* data, DType dtype, int64_t index) {
   const uint8_t pair = static_cast<const uint8_t*>(data)[index / 2];
   return packed_value(index % 2 ? pair >> 4 : pair & 15, dtype);
 }
-// Not for two threads in one byte.
+// Two threads must not write to one byte.
 inline void store_packed(void* data, DType dtype, int64_t index, double value) {
   uint8_t& pair = static_cast<uint8_t*>(data)[index / 2];
   const uint8_t bits = packed_bits(value, dtype);
@@ -142,8 +142,8 @@ inline constexpr bool is_small_float =
 template <class T>
 using compute_t = std::conditional_t<is_small_float<T>, float, T>;
 
-// To float, rounded towards an odd last bit where it is not exact. What is then rounded to fewer
-// bits is rounded as if from the double at once.
+// To float, rounded to an odd last bit if it is not exact. A second rounding to fewer bits then gives
+// the same as a direct rounding of the double.
 inline float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   const auto back = static_cast<double>(nearest);
@@ -180,7 +180,7 @@ To convert_element(From value) {
   }
 }
 
-// Of packed dtypes the first element of the byte.
+// For packed dtypes the first element of the byte.
 inline std::complex<double> load_element(const void* p, DType dtype) {
   if (is_packed(dtype)) return load_packed(p, dtype, 0);
   return visit_dtype(dtype, [&](auto tag) {

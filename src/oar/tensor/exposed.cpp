@@ -11,7 +11,7 @@ namespace oar {
 namespace {
 
 ForkMutex& g_mutex = *new ForkMutex;  // outlives static destructors
-std::atomic<size_t> g_count{0};       // how many are exposed: the usual answer needs no lock
+std::atomic<size_t> g_count{0};       // how many are exposed: the usual case, 0, needs no lock
 
 std::unordered_map<const void*, uint32_t>& exposed() {
   static auto* const map = new std::unordered_map<const void*, uint32_t>();  // outlives all tensors

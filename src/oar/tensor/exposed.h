@@ -1,18 +1,18 @@
-// Memory that somebody else may write at any time, without a word: a NumPy array or another library
-// sees it too. Whoever puts off reading a tensor, or keeps what was made of one, must not do so with
-// such memory: no version tells of a write.
+// Memory that others may write at any time without notice: a NumPy array or another library
+// shares it. Code must not defer reads of such memory, or cache what was computed from it:
+// no version counts the writes.
 #pragma once
 
 #include "oar/tensor/storage.h"
 
 namespace oar {
 
-// By where it begins, as often as it is handed out or taken in; `conceal` takes one back.
+// By its address, once each time it is exported or imported; `conceal` undoes one call.
 void expose(const void* memory);
 void conceal(const void* memory);
 bool is_exposed(const Storage& storage);
 
-// Exposes memory of ours. Whoever has put off reading it is told first.
+// Exposes our memory. Deferred readers of it are notified first.
 void lend(const Storage& storage);
 
 }  // namespace oar

@@ -1,4 +1,4 @@
-// Free memory as ranges of addresses: the smallest that suffices is given, neighbours become one.
+// Free memory as ranges of addresses: takes the smallest that suffices, merges neighbours.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class FreeRanges {
   using Address = uintptr_t;
 
   void add(Address begin, size_t bytes);
-  // The start of that many bytes, which are no longer free; 0 where no range is long enough.
+  // The start of that many bytes, which are no longer free; 0 if no range is long enough.
   Address take(size_t bytes);
 
   size_t bytes() const { return bytes_; }

@@ -8,7 +8,7 @@ namespace {
 void check_fit(const Tensor& x, const Tensor& companion, const char* name) {
   user_check(
       companion.rank() == x.rank(), ErrorKind::InvalidArgument,
-      "{} has shape {}, but x of shape {} has {} axes.\nhint: Give {} a size for each axis of x: "
+      "{} has shape {}, but x of shape {} has {} axes.\nhint: {} needs a size for each axis of x: "
       "1 for one value along the whole axis.",
       name, to_string(companion.dims()), to_string(x.dims()), x.rank(), name);
   for (int i = 0; i < x.rank(); ++i) {

@@ -1,6 +1,6 @@
-// Scales: what turns the elements of a quantised tensor into its values, value = (element - zero_point) *
-// scale. They are a companion of a dense tensor, packed or not: `x->scales` shows them to kernels, and the
-// quantised layer of the dispatcher (ops/families/quantisation.cpp) refuses calls that would ignore them.
+// Scales turn the elements of a quantised tensor into its values: value = (element - zero_point) *
+// scale. They belong to a dense tensor, packed or not: kernels see them as `x->scales`, and the
+// quantised layer of the dispatcher (ops/families/quantisation.cpp) rejects calls that would ignore them.
 #pragma once
 
 #include "oar/tensor/tensor.h"
@@ -22,7 +22,7 @@ class Scales : public Payload, public oar_scales {
 
 // The same memory with scales. `scale` has the rank of x, and each of its sizes divides that of x: one
 // scale for an axis (1), one per channel (the full size) or one per block of neighbours. `zero_point` may be
-// undefined; otherwise it has the shape of `scale`. InvalidArgument where they do not fit.
+// undefined; otherwise it has the shape of `scale`. InvalidArgument if they do not fit.
 Tensor with_scales(const Tensor& x, const Tensor& scale, const Tensor& zero_point = {});
 // The same memory without them: the elements as numbers.
 Tensor without_scales(const Tensor& x);

@@ -10,8 +10,8 @@
 namespace oar {
 namespace {
 
-// A small tensor's data stands after its header in one block: one malloc, one cache miss less. The
-// size keeps blocks within what malloc's thread cache serves; aligned_alloc would go past it.
+// A small tensor's data follows its header in one block: one malloc and one cache miss less. The
+// size keeps blocks within malloc's thread cache; aligned_alloc would bypass it.
 constexpr size_t kInlineBytes = 512;
 constexpr size_t kHeader = (sizeof(Storage) + cpu_allocator::kAlignment - 1) /
                            cpu_allocator::kAlignment * cpu_allocator::kAlignment;

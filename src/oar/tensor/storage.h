@@ -1,4 +1,4 @@
-// The memory behind tensors. Views share a storage; its version counts in-place writes.
+// The memory of tensors. Views share a storage; its version counts in-place writes.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ class Storage : public RefCounted {
  public:
   using Deleter = void (*)(void* context, void* data, size_t bytes);
 
-  // Memory of the device's allocator, uninitialised.
+  // Memory from the device's allocator, uninitialised.
   static Intrusive<Storage> allocate(size_t bytes, Device device);
-  // Memory of somebody else's; `deleter` (may be null) runs when the last view is gone.
+  // Memory owned by others; `deleter` (may be null) runs when the last view is freed.
   static Intrusive<Storage> adopt(void* data, size_t bytes, Device device, Deleter deleter,
                                   void* context);
 
@@ -52,7 +52,7 @@ class Storage : public RefCounted {
 
 using StoragePtr = Intrusive<Storage>;
 
-// How a device hands out memory. The registry of devices installs one per device type.
+// How a device allocates memory. The registry of devices installs one per device type.
 struct MemorySource {
   void* (*allocate)(size_t bytes, Device device);
   void (*free)(void* data, size_t bytes, Device device);

@@ -23,7 +23,7 @@ bool is_contiguous_layout(const int64_t* shape, const int64_t* strides, int ndim
   return true;
 }
 
-// Of the sizes in front of an axis, or of all. A size of 0 counts as 1, as in bytes_of.
+// Product of sizes. A size of 0 counts as 1, as in bytes_of.
 Count step_over(Count step, int64_t size) { return step * std::max<int64_t>(size, 1); }
 
 }  // namespace
@@ -86,7 +86,7 @@ void TensorImpl::set_sizes(Dims dims) {
 
 void TensorImpl::set_layout(Dims dims, Ints new_strides) {
   reserve_rank(static_cast<int>(dims.size()));
-  // A broadcast view may show more elements than there is memory, but not more than can be counted.
+  // A broadcast view may have more elements than there is memory, but their number must fit into 64 bits.
   Count elements = 1;
   bool empty = false;
   for (int i = 0; i < ndim; ++i) {
@@ -154,7 +154,7 @@ Tensor Tensor::meta(Dims shape, DType dtype, Device device) {
   if (is_packed(dtype) && !t->contiguous) [[unlikely]]
     fail(
         ErrorKind::InvalidArgument,
-        "{} elements share bytes, so that a view of them must be contiguous; one of shape {} with strides "
+        "{} elements share bytes, so a view of them must be contiguous; one of shape {} with strides "
         "{} is not.\nhint: Cast it first, for example x.astype('{}').",
         name_of(dtype), to_string(shape), to_string(strides),
         dtype == DType::Float4E2M1FN ? "float32" : "int8");
@@ -240,8 +240,8 @@ const char* element_at(const Tensor& t, int64_t index) {
 void check_readable(const Tensor& t) {
   note_read(t);
   user_check(t.defined() && t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
-             "the values of {} cannot be read here.\nhint: A value is only at hand for dense CPU "
-             "tensors outside of capture, jvp and vmap.",
+             "the values of {} cannot be read here.\nhint: Only dense CPU tensors outside capture, "
+             "jvp and vmap have values.",
              t.describe());
 }
 }  // namespace

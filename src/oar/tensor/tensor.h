@@ -1,5 +1,5 @@
-// The tensor: a counted handle on a description (`TensorImpl`) of memory, of a symbolic value, or
-// of another kind of content.
+// The tensor: a reference-counted handle to a description (`TensorImpl`) of memory, of a symbolic value,
+// or of another kind of content.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace oar {
 
-// How a tensor holds its content. Only the layer that owns a kind looks inside its payload.
+// How a tensor holds its content. Only the layer that owns a kind reads its payload.
 enum class Kind : uint8_t {
   Dense = 0,
   Symbolic = 1,      // a value of the program being captured
@@ -34,7 +34,7 @@ enum TensorFlag : uint32_t {
   kProfile = 1u << 0,
   kAutocast = 1u << 1,
   kQuantised = 1u << 2,  // packed below a byte, or with scales: few ops take it as it is
-  kRecording = 1u << 3,  // autograd: the tensor asks for its gradient
+  kRecording = 1u << 3,  // autograd: the tensor requires a gradient
   kWrapped = 1u << 4,    // jvp or vmap
   kDistributed = 1u << 5,
   kFunctionalise = 1u << 6,
@@ -44,8 +44,8 @@ enum TensorFlag : uint32_t {
   kSelectedRows = 1u << 10,
   kPlanning = 1u << 11,  // no tensor has it: a decomposition is read for its sharding plan
   kDispatchMask = 0xffffu,
-  // Not layers: properties that travel with the tensor.
-  kWeakScalar = 1u << 16,  // made from a literal; takes the dtype of its partner
+  // Not layers: properties of the tensor.
+  kWeakScalar = 1u << 16,  // created from a literal; takes the dtype of the other operand
   kPersistable = 1u << 17,
   kParameter = 1u << 18,
 };
@@ -64,7 +64,7 @@ constexpr uint32_t flag_of(Kind kind) {
     case Kind::Dual:
     case Kind::Batched:
       return kWrapped;
-    default:  // symbolic tensors take part in several layers, which their capture names
+    default:  // symbolic tensors belong to several layers, which their capture sets
       return 0;
   }
 }
@@ -78,7 +78,7 @@ class Payload : public RefCounted {
   }
 };
 
-// What autograd keeps for a tensor; defined there.
+// Autograd data of a tensor; defined in autograd/.
 class AutogradMeta {
  public:
   virtual ~AutogradMeta() = default;
@@ -95,7 +95,7 @@ class TensorImpl : public oar_tensor, public RefCounted, public FreeListed<Tenso
   void release() const {
     if (drop_reference()) delete this;
   }
-  // The same content without autograd's and Python's part: a second handle on the same memory.
+  // The same content without autograd's and Python's part: a second handle to the same memory.
   Intrusive<TensorImpl> alias() const;
   void set_sizes(Dims shape);  // contiguous strides
   void set_layout(Dims shape, Ints strides);
@@ -108,7 +108,7 @@ class TensorImpl : public oar_tensor, public RefCounted, public FreeListed<Tenso
   std::unique_ptr<AutogradMeta> autograd;
   // The tensor this one is a view of, while gradients are on: an in-place write must reach its history.
   Intrusive<TensorImpl> view_base;
-  void* python = nullptr;  // the Python object, if there is one; python_owned tells who owns whom
+  void* python = nullptr;  // the Python object, if there is one; python_owned says which side owns the other
   bool python_owned = false;
   bool contiguous = true;
 
@@ -123,7 +123,7 @@ class TensorImpl : public oar_tensor, public RefCounted, public FreeListed<Tenso
   int64_t inline_sizes_[2 * kInlineRank];
 };
 
-// Called when the last native reference to a tensor that owns its Python object goes.
+// Called when the last native reference to a tensor that owns its Python object is dropped.
 using PythonReleaser = void (*)(void* object);
 void set_python_releaser(PythonReleaser releaser);
 
@@ -196,7 +196,7 @@ using TensorList = std::span<const Tensor>;
 // Row-major strides.
 SmallVector<int64_t, 6> contiguous_strides(Dims shape);
 
-// Makes a negative axis positive; an error that names both where it does not fit.
+// Makes a negative axis positive; an error that names axis and rank if it does not fit.
 int64_t normalise_axis(int64_t axis, int64_t rank, const char* argument = "axis");
 
 }  // namespace oar

@@ -177,7 +177,7 @@ Frame& Frame::operator=(Frame&& other) noexcept {
   lists_ = std::move(other.lists_);
   near_used_ = std::exchange(other.near_used_, 0);
   std::copy_n(other.near_, near_used_, near_);
-  for (Value& v : values_) {  // lists that lay near the other lie near this one now
+  for (Value& v : values_) {  // lists inside the other frame are inside this one now
     const bool listed = v.tag == OAR_TAG_INTS || v.tag == OAR_TAG_DOUBLES ||
                         v.tag == OAR_TAG_COMPLEX || v.tag == OAR_TAG_STRING ||
                         v.tag == kProgramsTag;
@@ -206,7 +206,7 @@ Tensor make_selected_rows(const Tensor& rows, const Tensor& values, Dims full_sh
 }
 
 const SelectedRows& selected_rows(const Tensor& t) {
-  internal_check(t.kind() == Kind::SelectedRows, "{} is not made of selected rows", t.describe());
+  internal_check(t.kind() == Kind::SelectedRows, "{} is not selected rows", t.describe());
   return static_cast<const SelectedRows&>(*t->payload);
 }
 

@@ -34,10 +34,10 @@ class Scalar {
   Kind kind_ = Int;
   int64_t integer_ = 0;
   double real_ = 0;
-  double imag_ = 0;  // right after real_: `parts` hands out both
+  double imag_ = 0;  // right after real_: `parts` returns both
 };
 
-// One argument, borrowed: whoever made it keeps what it points to alive for the call.
+// One argument, borrowed: its creator keeps what it points to alive for the call.
 class Value : public oar_value {
  public:
   Value() {
@@ -132,7 +132,7 @@ static_assert(sizeof(Value) == sizeof(oar_value));
 
 using Args = std::span<const Value>;
 
-// Visits every tensor of a call, those in lists too; undefined entries are passed over.
+// Visits every tensor of a call, including those in lists; undefined entries are skipped.
 template <class F>
 void for_each_tensor(Args args, F&& body) {
   for (const Value& v : args) {
@@ -177,16 +177,16 @@ class Frame {
   SmallVector<Value, 4> values_;
   SmallVector<Tensor, 2> tensors_;
   std::unique_ptr<Lists> lists_;
-  // Short lists of numbers lie here: most calls have none that is longer.
+  // Short lists of numbers are stored here: most calls have no longer ones.
   static constexpr size_t kNearWords = 8;
   int64_t near_[kNearWords];
   size_t near_used_ = 0;
 };
 
-// What an op gives back.
+// The results of an op.
 using Outputs = SmallVector<Tensor, 3>;
 
-// A dense tensor's few rows of a tall matrix.
+// A few rows of a tall matrix that is zero elsewhere.
 class SelectedRows : public Payload {
  public:
   SelectedRows(Tensor r, Tensor v) : rows(std::move(r)), values(std::move(v)) {}

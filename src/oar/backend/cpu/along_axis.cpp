@@ -66,7 +66,7 @@ struct Take {
 
  private:
   static constexpr int64_t kBlock = 128;
-  // The places that indices name. All are looked at before any is complained of: a branch for each of
+  // The positions of indices. All are read before an error is raised: a branch for each of
   // them would cost more than reading the element.
   void resolve(const char* given, auto step, int64_t n, int64_t* places) const {
     const auto index = [&](int64_t i) {
@@ -77,7 +77,7 @@ struct Take {
       const int64_t at = index(i) + (index(i) < 0 ? size : 0);
       places[i] = at;
       const uint64_t behind = static_cast<uint64_t>(size) - 1 - static_cast<uint64_t>(at);
-      outside |= static_cast<uint64_t>(at) | behind;  // the sign bits tell
+      outside |= static_cast<uint64_t>(at) | behind;  // the sign bits
     }
     if (static_cast<int64_t>(outside) < 0) [[unlikely]]
       for (int64_t i = 0; i < n; ++i) checked(index(i), axis, size);
@@ -147,7 +147,7 @@ void put_lines(const oar_tensor& index, const oar_tensor& value, const oar_tenso
   });
 }
 
-// Sums are carried in the types of visit_wide; a tensor of another dtype is a copy for the length of the call.
+// Sums are accumulated in the types of visit_wide; a tensor of another dtype is copied for the call.
 template <class Types, class Choose>
 void put_kind(KernelCall& call, Choose&& choose) {
   const oar_tensor &x = call.in(0), &value = call.in(2);

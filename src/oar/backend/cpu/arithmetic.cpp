@@ -1,4 +1,4 @@
-// The four rules, signs, remainders and divisors.
+// The four basic operations, signs, remainders and divisors.
 #include <cmath>
 #include <numeric>
 
@@ -37,7 +37,7 @@ struct Divide {
   }
 };
 
-// The divisor is not 0 when an integer comes here. The lowest integer by -1 wraps to itself; the
+// An integer divisor is not 0 here. The lowest integer by -1 wraps to itself; the
 // processor would trap.
 struct FloorDivide {
   template <class T>
@@ -133,7 +133,7 @@ void abs(KernelCall& call) {
   });
 }
 
-// An integer tensor scaled by whole numbers stays exact; else it takes the way through double.
+// An integer tensor scaled by whole numbers stays exact; else it is computed in double.
 void scale_integers(KernelCall& call, const Scalar& scale, const Scalar& bias, bool bias_last) {
   const auto is_whole = [](const Scalar& s) {
     return s.kind() <= Scalar::Int ||

@@ -78,7 +78,7 @@ class ForwardTask {
   RunningSums<C> sums_;
 };
 
-// One query, as when text is made word by word: every key is read once and met by the heads
+// One query, as when text is generated word by word: every key is read once for all heads
 // together, in the order of memory. Heads [first, first + heads) of keys.
 template <class T>
 class DecodeTask {

@@ -1,4 +1,4 @@
-// Batch normalisation and scales of channels, with their derivatives. 16-bit floats compute in float32. Where the
+// Batch normalisation and scales of channels, with their derivatives. 16-bit floats compute in float32. If the
 // channels are last, all of them are worked on at once; else they are rows of memory.
 #include <cmath>
 
@@ -156,7 +156,7 @@ struct CovarianceReducer : Adding<C> {
   }
 };
 
-// With the channels last: the sums of grad and of grad * (x - mean), for what a relu (scale) lets through.
+// With the channels last: the sums of grad and of grad * (x - mean), for elements that a relu (scale) passes.
 template <class C>
 void channel_grad_sums(const ChannelSpan& span, const C* grad, const C* x, const C* mean,
                        const C* scale, const C* shift, C* level, C* slope) {

@@ -1,4 +1,4 @@
-// Convolution and its two derivatives as products of matrices. Columns are made panel by panel while a
+// Convolution and its two derivatives as products of matrices. Columns are created panel by panel while a
 // product packs its operand, so that they never exist as a whole.
 #include <optional>
 
@@ -41,7 +41,7 @@ void times_columns(const ConvShape& s, const T* weight, const T* image, T* out, 
   }
 }
 
-// Without a bias where it is null.
+// No bias if it is null.
 template <class T>
 void forward(const ConvShape& s, const T* x, const T* weight, const T* bias, T* out) {
   if (is_depthwise(s)) return depthwise_forward(s, x, weight, bias, out);
@@ -93,7 +93,7 @@ void input_gradient(const ConvShape& s, const T* weight, const T* grad, T* out) 
   });
 }
 
-// A part of the transposed columns: rows are pixels, columns are places of the kernel.
+// A part of the transposed columns: rows are pixels, columns are positions of the kernel.
 template <class T>
 void pack_transposed_columns(const ConvShape& s, const T* image, const Panels<T>& panels) {
   constexpr int64_t kLines = 16, kRows = kMaxPanelRows;
@@ -164,7 +164,7 @@ void weight_gradient(const ConvShape& s, const T* x, const T* grad, T* out) {
   });
 }
 
-// Runs f(left, right, out) with operands compact and in the type sums are made in.
+// Runs f(left, right, out) with compact operands in the type of sums.
 template <class F>
 void with_operands(const oar_tensor& left, const oar_tensor& right, const oar_tensor& out, F f) {
   if (out.numel == 0) return;

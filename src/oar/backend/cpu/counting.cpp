@@ -13,8 +13,8 @@ namespace {
 
 constexpr unsigned kReals = kIntegers | kFloats;
 
-// Adds weight[i] (or 1) to the bin that bin_of(i) names; a negative one adds nothing. Elements are
-// cut into pieces by their number alone, each with bins of its own, so that sums do not depend on the
+// Adds weight[i] (or 1) to the bin bin_of(i); a negative one adds nothing. Elements are
+// cut into pieces by their number alone, each with its own bins, so that sums do not depend on the
 // number of threads.
 template <class Sum, class Weight, class BinOf>
 void count_bins(Sum* bins, int64_t bin_count, int64_t n, const Weight* weights, BinOf bin_of) {
@@ -103,7 +103,7 @@ void histogram_of(KernelCall& call, const C* data) {
       return bin < last ? bin : last;
     });
   };
-  // Doubles become integers of 32 bits several at a time.
+  // Doubles are converted to 32-bit integers several at a time.
   if (bins < std::numeric_limits<int32_t>::max())
     fill(int32_t{});
   else
@@ -117,7 +117,7 @@ void histogram_counts(KernelCall& call) {
   });
 }
 
-// What unique has to say, beside the elements themselves.
+// The results of unique besides the elements themselves.
 struct Wanted {
   bool index, inverse, counts;
 };
@@ -126,7 +126,7 @@ int64_t* allocate_numbers(KernelCall& call, int i, int64_t size) {
   return static_cast<int64_t*>(call.allocate(i, Ints(&size, 1)).data);
 }
 
-// Integers from a narrow range need no sorting: a table says which of them occur.
+// Integers from a narrow range need no sorting: a table records which of them occur.
 bool unique_by_table(KernelCall& call, const int64_t* data, int64_t n, Wanted wanted) {
   using T = int64_t;
   const auto [low, high] = std::minmax_element(data, data + n);
@@ -211,7 +211,7 @@ void unique_rows(KernelCall& call) {
   visit_wide<kBools | kReals>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Contiguous<T> flat(x);
-    // -1, 0 or 1; NaN stands above every number and equals itself.
+    // -1, 0 or 1; NaN is above every number and equals itself.
     const auto compare = [&](int64_t a, int64_t b) {
       const T *p = flat.data() + a * width, *q = flat.data() + b * width;
       for (int64_t j = 0; j < width; ++j) {

@@ -1,4 +1,4 @@
-// The CPU as a device behind the same interface as a plug-in. Its one stream is the calling thread.
+// The CPU as a device with the same interface as a plug-in. Its one stream is the calling thread.
 #include "oar/backend/cpu/cpu.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 namespace oar::cpu {
 namespace {
 
-// What kernels are called, in the order in which the candidates for an op are tried.
+// The names of kernels, in the order in which the candidates for an op are tried.
 constexpr std::string_view kOrder[] = {
-    "cpu:onednn",    // a library's
+    "cpu:onednn",    // from a library
     "cpu:avx512",    // loops for an instruction set: see vector_name
     "cpu:avx2",      //
     "cpu:simd",      //
     "cpu:tiles",     // products of 16-bit floats on tiles (AMX or AVX-512)
-    "cpu:channels",  // channels that lie side by side
+    "cpu:channels",  // channels that are adjacent
     "cpu:gemm",      // by our own matrix product
     "cpu:blocks",    // attention in blocks that stay in the cache
     "cpu:steps",     // recurrent layers step by step

@@ -35,7 +35,7 @@ void range(KernelCall& call) {
   });
 }
 
-// assign and cast alike.
+// Both assign and cast.
 void copy(KernelCall& call) { copy_elements(call.out(), call.in(0)); }
 void copy_into(KernelCall& call) { copy_elements(call.out(), call.in(1)); }
 
@@ -46,7 +46,7 @@ void bitcast(KernelCall& call) {
   const oar_tensor& out = call.out();
   copy_elements(LocalTensor(out.data, dtype_of(x), dims_of(x), {steps.data(), steps.size()}), x);
   if (dtype_of(out) != DType::Bool) return;
-  // A byte that is neither 0 nor 1 is no bool, and every reader may take it for either.
+  // A byte that is neither 0 nor 1 is not a valid bool, and readers may treat it as either.
   auto* bytes = static_cast<uint8_t*>(out.data);
   parallel_for(0, out.numel, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) bytes[i] = bytes[i] != 0;

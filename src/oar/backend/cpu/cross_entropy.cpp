@@ -12,7 +12,7 @@
 namespace oar::cpu {
 namespace {
 
-// One line of scores as C: its own memory where that is what it is, else copied to `buffer`.
+// One line of scores as C: in place if it is contiguous C, else copied to `buffer`.
 template <class T, class C>
 const C* load_line(const T* x, int64_t n, int64_t stride, C* buffer) {
   if constexpr (std::is_same_v<T, C>)

@@ -5,13 +5,13 @@
 namespace oar::cpu {
 namespace {
 
-// The logarithm of what cannot happen. Finite, so that differences of two such are no NaN.
+// The logarithm of probability 0. Finite, so that differences of two are not NaN.
 template <class C>
 constexpr C kNever = C(-1e30);
 constexpr int64_t kLane = 8;
 
-// to[s] = f(s) for whole lanes. A lane is made before it is stored, so that the compiler need not fear
-// that f reads what was written. Flattened: a call of f would keep the loop from being vectorised.
+// to[s] = f(s) for whole lanes. A lane is computed before it is stored, so that the compiler can assume
+// that f does not read what was written. Flattened: a call of f would prevent vectorisation.
 template <class C, class F>
 [[gnu::flatten]] void by_lanes(int64_t n, C* to, F f) {
   for (int64_t begin = 0; begin < n; begin += kLane) {
@@ -44,7 +44,7 @@ class Alignment {
 
   int64_t row() const { return width_ + 4; }
   int64_t steps() const { return steps_; }
-  // Whether no alignment has so few steps: every label takes one, and a blank between two alike.
+  // Whether no alignment has so few steps: every label takes one, and a blank between two equal ones.
   bool too_long() const {
     int64_t least = states_ / 2;
     for (int64_t s = 3; s < states_; s += 2) least += classes_[s] == classes_[s - 2];
@@ -55,9 +55,9 @@ class Alignment {
   // A row's first state.
   static C* at(C* rows, int64_t row_size, int64_t t) { return rows + t * row_size + 2; }
 
-  // Logarithms of the probabilities, by state, of the step that was looked at last.
+  // Logarithms of the probabilities, by state, of the step that was read last.
   const C* logs() const { return logs_.data() + 2; }
-  // The ways from the start to each state of step t; `from` is the row of the step before.
+  // The path sums from the start to each state of step t; `from` is the row of the step before.
   void forward(int64_t t, const C* from, C* to) const {
     const C* log = load(t);
     if (t == 0) {
@@ -67,7 +67,7 @@ class Alignment {
     }
     step(from, -1, skips_.data() + 2, log, to);
   }
-  // The ways from each state of step t to the end; `from` is the row of the step after.
+  // The path sums from each state of step t to the end; `from` is the row of the step after.
   void backward(int64_t t, const C* from, C* to) const {
     const C* log = load(t);
     if (t == steps_ - 1) {

@@ -7,8 +7,8 @@
 namespace oar::cpu {
 namespace {
 
-// Some lines that are walked together, element by element: their chains of operations do not wait
-// for each other, and columns vectorise.
+// Some lines that are processed together, element by element: their chains of operations are
+// independent, and columns vectorise.
 struct LineGroup {
   int64_t first;   // the first element of the first line
   int64_t across;  // from a line to the next
@@ -18,8 +18,8 @@ struct LineGroup {
   int64_t start(int64_t i, bool reverse = false) const {
     return first + (reverse ? length - 1 - i : i) * along;
   }
-  // Whether all lines fall into the same few places of the cache, and push each other out if they are
-  // walked together where they are.
+  // Whether all lines map to the same few cache sets, and would evict each other if they are
+  // processed together in place.
   template <class T>
   bool lines_collide() const {
     return across * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
@@ -27,7 +27,7 @@ struct LineGroup {
 };
 inline constexpr int64_t kColumns = 64, kFewColumns = 8;
 
-// f(0) ... f(kLines - 1), each made before the first is put away: out may be what f reads.
+// f(0) ... f(kLines - 1), all computed before the first is stored: out may be what f reads.
 template <int64_t kLines, class F, class Put>
 void each_line(F&& f, Put&& put) {
   constexpr int64_t kGroup = std::min<int64_t>(kLines, 16);
@@ -70,7 +70,7 @@ void for_lines(const AxisSpan& span, Body&& body) {
                });
 }
 
-// Parts of lines that collide, copied side by side.
+// Parts of lines that collide, copied to contiguous memory.
 template <class T, int64_t kLines>
 class Parts {
  public:
@@ -156,7 +156,7 @@ void scan_lines(const oar_tensor& out, const oar_tensor& x, int64_t axis, bool e
 // Complex numbers are rare here: those of 64 bits are copied to 128.
 DType scanned(DType dtype) { return dtype == DType::Complex64 ? DType::Complex128 : dtype; }
 
-// float32 carries its running sum in double: a chain cannot be summed pairwise.
+// float32 accumulates in double: a chain cannot be summed pairwise.
 template <class T>
 using scan_t =
     std::conditional_t<std::is_integral_v<T>, int64_t,
@@ -197,7 +197,7 @@ void cumprod_along(KernelCall& call) {
   });
 }
 
-// Those before times those after each element; or, where that is an ordinary number, the product of
+// The product of all elements before and after each one; or, if it is a normal number, the product of
 // all divided by it.
 template <class T>
 struct Others {
@@ -232,7 +232,7 @@ struct Others {
   struct Times {
     Acc operator()(Acc a, Acc v) const { return wrapping_multiply(a, v); }
   };
-  // Answers false, and writes nothing, where a product is 0, not finite or has lost digits.
+  // Returns false, and writes nothing, if a product is 0, not finite or has lost digits.
   template <int64_t kLines>
   bool by_division(const LineGroup& group) const {
     const auto fold = fold_table<T>().loops[static_cast<int>(Fold::product)].run;
@@ -294,7 +294,7 @@ void logcumsumexp_along(KernelCall& call) {
   });
 }
 
-// The largest (smallest) element so far and its place, the last of equals; from a NaN on, the last NaN.
+// The largest (smallest) element so far and its index, the last of equals; from a NaN on, the last NaN.
 template <bool kLargest, class T>
 struct ExtremesSoFar {
   using C = T;
@@ -324,8 +324,8 @@ struct ExtremesSoFar {
       }
     }
   }
-  // One line alone: that a new one is better is rare, so a branch costs little, and several are looked
-  // at at once.
+  // A single line: a better element is rare, so a branch costs little, and several are compared
+  // at once.
   void line(const LineGroup& group) const {
     constexpr int64_t kAtOnce = 16;
     auto best = static_cast<C>(in[group.first]);
@@ -387,7 +387,7 @@ struct Recurrence {
     for (int64_t i = 0; i < group.length; ++i) {
       const int64_t at = group.start(i, reverse);
       const T *factor = a + at + to_factor, *term = b + at;
-      // The first one has nothing before it; its coefficient may be anything, even infinite.
+      // The first one has no predecessor; its coefficient may be anything, even infinite.
       const auto first = [&](int64_t c) { return convert_element<Acc>(term[c * across]); };
       const auto next = [&](int64_t c) {
         return h[c] * convert_element<Acc>(factor[c * across]) + first(c);

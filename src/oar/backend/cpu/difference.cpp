@@ -5,7 +5,7 @@
 namespace oar::cpu {
 namespace {
 
-// Larger results are better written past the caches, which the decomposition does.
+// Larger results should bypass the caches, which the decomposition does.
 const char* accepts_difference(const oar_kernel_call* call) {
   const auto& c = *static_cast<const KernelCall*>(call);
   const bool large = c.out().numel * static_cast<int64_t>(size_of(c.dtype())) >= 16 << 20;

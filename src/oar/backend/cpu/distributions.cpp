@@ -47,8 +47,8 @@ void truncated_normal(KernelCall& call) {
   });
 }
 
-// Elements that may need any number of tries have a part of the stream each, and a limit far beyond
-// what chance brings.
+// Elements that may need any number of tries have a part of the stream each, with a limit that is
+// practically never reached.
 constexpr uint64_t kBlocks = 129;
 constexpr int kTries = 84;
 
@@ -67,8 +67,8 @@ void fill_each(KernelCall& call, Make&& make) {
   });
 }
 
-// Rejection from a transformed normal number (Marsaglia and Tsang, 2000). Shapes below 1 are made
-// from the next one up, by a power of a uniform number.
+// Rejection from a transformed normal number (Marsaglia and Tsang, 2000). Shapes below 1 are drawn
+// with shape + 1 and multiplied by a power of a uniform number.
 double gamma_number(double shape, Supply& supply) {
   if (shape <= 0) return 0;
   double boost = 1;
@@ -140,7 +140,7 @@ void binomial(KernelCall& call) {
     user_check(count[i] >= 0, ErrorKind::InvalidArgument,
                "count holds {}; a number of trials is not negative.", count[i]);
     user_check(prob[i] >= 0 && prob[i] <= 1, ErrorKind::InvalidArgument,
-               "prob holds {}; a probability lies between 0 and 1.", prob[i]);
+               "prob holds {}; a probability is between 0 and 1.", prob[i]);
     return binomial_number(count[i], prob[i], supply);
   });
 }

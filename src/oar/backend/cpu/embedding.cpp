@@ -9,7 +9,7 @@
 namespace oar::cpu {
 namespace {
 
-// Row numbers, checked. A negative number is a mistake here, not a count from the end.
+// Row numbers, checked. A negative number is an error here, not a count from the end.
 class RowNumbers {
  public:
   RowNumbers(const oar_tensor& x, int64_t rows)

@@ -1,4 +1,4 @@
-// What floating-point numbers are made of: signs, exponents, neighbours, infinities.
+// The parts of floating-point numbers: signs, exponents, neighbours, infinities.
 #include <bit>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// Images read at the places of a grid. Places are taken in blocks: their pixels and weights are found
-// once and used for all channels.
+// Images sampled at the positions of a grid. Positions are processed in blocks: their pixels and weights
+// are computed once and used for all channels.
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -42,7 +42,7 @@ Reading reading(const KernelCall& call, const oar_tensor& x, const oar_tensor& g
   return r;
 }
 
-// The coordinate in pixels that g in [-1, 1] stands for; `slope` is its derivative.
+// The coordinate in pixels of g in [-1, 1]; `slope` is its derivative.
 template <class C>
 C in_pixels(C g, int64_t size, const Reading& r, C& slope) {
   const auto n = static_cast<C>(size), last = static_cast<C>(size - 1);
@@ -58,7 +58,7 @@ C in_pixels(C g, int64_t size, const Reading& r, C& slope) {
     const C distance = std::abs(at - low), turns = std::floor(distance / span);
     const C rest = distance - turns * span;
     const bool forward = std::fmod(turns, C(2)) == 0;
-    // A place right on the mirror still goes forward.
+    // A position exactly on the mirror still counts forward.
     slope *= (at < low ? C(-1) : C(1)) * (forward || rest == 0 ? C(1) : C(-1));
     at = (forward ? rest : span - rest) + low;
   }
@@ -72,8 +72,8 @@ C rounded(C v) {
   return std::nearbyint(v);
 }
 
-// Up to kBlock places: for corner k of place p the pixel's number and weight. A pixel that is not there
-// has weight 0 and number 0, or weight NaN where the place is.
+// Up to kBlock positions: for corner k of position p the pixel's number and weight. A missing pixel
+// has weight 0 and number 0, or weight NaN if the position is NaN.
 template <class C, int kAxes, bool kNearest>
 struct Block {
   static constexpr int kCorners = kNearest ? 1 : 1 << kAxes;
@@ -108,7 +108,7 @@ struct Block {
     for (int64_t p = 0; p < count; ++p) {
       const C floor = kNearest ? rounded(at[p]) : std::floor(at[p]);
       part[axis][p] = std::isinf(at[p]) ? C(0) : at[p] - floor;
-      // NaN and what lies far outside count as outside; between pixels, NaN is a weight too.
+      // NaN and positions far outside count as outside; between pixels, NaN is a weight too.
       below[p] = static_cast<int32_t>(floor >= -1 && floor <= end ? floor : C(-2));
     }
   }
@@ -342,14 +342,14 @@ std::vector<C> pixel_places(int64_t n, bool align_corners) {
   return places;
 }
 
-// One row of a grid: what the outer coordinates give, plus the column's share.
+// One row of a grid: the part of the outer coordinates, plus that of the column.
 template <class C, int kAxes>
 void affine_row(const C* base, const C* step, const std::vector<C>& columns, C* out) {
   for (size_t i = 0; i < columns.size(); ++i)
     for (size_t d = 0; d < kAxes; ++d) out[i * kAxes + d] = base[d] + step[d] * columns[i];
 }
 
-// theta: [n, axes, axes + 1]; its columns speak of x, y, z, 1. The sizes are depth (or 1), height, width.
+// theta: [n, axes, axes + 1]; its columns are for x, y, z, 1. The sizes are depth (or 1), height, width.
 template <class C, int kAxes>
 void affine_rows(const C* theta, int64_t images, const std::array<int64_t, 3>& sizes, bool align,
                  C* out) {

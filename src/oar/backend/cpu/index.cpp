@@ -1,5 +1,5 @@
-// Reading and writing by index tensors. Several writes to one place happen in the indices' order,
-// whatever the number of threads: a place belongs to one of them.
+// Reading and writing by index tensors. Several writes to one position happen in the order of the indices,
+// whatever the number of threads: a position belongs to one of them.
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -22,7 +22,7 @@ SmallVector<int64_t, 6> byte_steps(const Shape& shape, int64_t element) {
   return steps;
 }
 
-// The axes beside the indexed ones, walked in the tensor (first) and in the result (second).
+// The axes that are not indexed, walked in the tensor (first) and in the result (second).
 struct Beside {
   Walk<2> before, behind;
   Beside(const Places& places, int64_t tensor_element, Ints result_steps) {
@@ -39,7 +39,7 @@ struct Beside {
   }
 };
 
-// `rows` rows from base + from[i] on, side by side.
+// `rows` rows from base + from[i] on, to contiguous memory.
 template <class Word>
 void take_some(Word* to, const char* base, const int64_t* from, int64_t rows, const Walk<2>& behind,
                bool stream) {
@@ -93,11 +93,11 @@ void index_take(KernelCall& call) {
   visit_width(x, [&](auto word) { take_rows<decltype(word)>(out, x, beside, from); });
 }
 
-// Calls write(row) for every indexed row; rows that share a place stay on one thread, in order.
+// Calls write(row) for every indexed row; rows with the same position stay on one thread, in order.
 template <class Write>
 void in_order(const Offsets& to, int64_t work, Write&& write) {
   const auto count = static_cast<int64_t>(to.size());
-  // Every thread looks at all rows, which only pays where a row is long.
+  // Every thread reads all indices, which only pays if rows are long.
   const int64_t parts = count * work <= kGrain || work < 8 ? 1 : num_threads();
   if (parts == 1) {
     for (int64_t row = 0; row < count; ++row) write(row);
@@ -132,7 +132,7 @@ struct Assign {
 template <class T, class Combine>
 void write_rows(void* tensor, const void* value, const Beside& beside, const Offsets& to,
                 const Offsets& from) {
-  constexpr int64_t kAhead = 8;  // rows that are asked for before they are written
+  constexpr int64_t kAhead = 8;  // rows that are prefetched before they are written
   const int64_t outer = beside.before.count(), rows = static_cast<int64_t>(to.size());
   const int64_t length = beside.behind.count();
   const int64_t prefetched = std::min<int64_t>(length * static_cast<int64_t>(sizeof(T)), 256);
@@ -238,7 +238,7 @@ Word* row_of(const oar_tensor& x, const MaskRun& run, const SmallVector<int64_t,
 // One row of x[mask] = value for a mask that has all axes of x: a number, or elements in order.
 template <class Word>
 void put_run(Word* row, int64_t step, const MaskRun& run, const Word* given, int64_t given_step) {
-  for (int64_t i = 0; i < run.last - run.first; ++i) {  // no branch that cannot be foretold
+  for (int64_t i = 0; i < run.last - run.first; ++i) {  // no unpredictable branch
     const bool taken = run.flags[i * run.step];
     const Word* choice[] = {row + i * step, given};
     row[i * step] = *choice[taken];
@@ -246,7 +246,7 @@ void put_run(Word* row, int64_t step, const MaskRun& run, const Word* given, int
   }
 }
 
-// x[mask] = number for a mask that has all axes of x. Parts that have no element set are left alone.
+// x[mask] = number for a mask that has all axes of x. Parts without a set element are skipped.
 template <class Word>
 void put_number(const oar_tensor& x, const oar_tensor& mask, const Word* number) {
   constexpr int64_t kPart = 1024, size = sizeof(Word);
@@ -270,14 +270,14 @@ void put_number(const oar_tensor& x, const oar_tensor& mask, const Word* number)
   });
 }
 
-// x[mask] = value without a list of positions. Answers false where the call is of another kind.
+// x[mask] = value without a list of positions. Returns false if the call is of another kind.
 bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tensor& value) {
   const TensorList list = indices.as_tensors();
   if (list.size() != 1 || !is_bool(list[0].dtype()) || list[0].rank() == 0) return false;
   const oar_tensor& given_mask = *list[0].impl();
   const bool in_order = value.ndim == 1 && given_mask.ndim == tensor.ndim;
   if (value.ndim > 0 && !in_order) return false;
-  std::optional<TemporaryTensor> own_mask;  // what is written must not change the mask on the way
+  std::optional<TemporaryTensor> own_mask;  // the writes must not change the mask
   if (ranges_meet(tensor, given_mask)) {
     own_mask.emplace(dims_of(given_mask), DType::Bool);
     copy_elements(**own_mask, given_mask);
@@ -375,7 +375,7 @@ void nonzero(KernelCall& call) {
   });
 }
 
-// Elements eight at a time, while the result has room for eight; returns how many were looked at.
+// Elements eight at a time, while the result has room for eight; returns how many were read.
 template <class Word>
 int64_t select_eights(Word*& to, const Word* end, const Word* from, const MaskRun& run) {
   int64_t i = 0;
@@ -384,7 +384,7 @@ int64_t select_eights(Word*& to, const Word* end, const Word* from, const MaskRu
     for (; end - to >= 8; i += 8) {
       uint64_t flags;
       std::memcpy(&flags, run.flags + i, 8);
-      // The places of the flags that are set, a byte each, then a lane each.
+      // The positions of the set flags, a byte each, then a lane each.
       const uint64_t places = _pext_u64(0x0706050403020100, flags * 255);
       const __m256i lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(places)));
       const __m256i eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
@@ -412,7 +412,7 @@ void masked_select(KernelCall& call) {
       Word* const end = to + run.count;
       int64_t i = 0;
       if (step == 1 && run.step == 1) i = select_eights(to, end, from, run);
-      // Every element is written, and the next one over it unless it counts.
+      // Every element is written, and overwritten by the next one unless it counts.
       for (; to < end; ++i) {
         *to = from[i * step];
         to += run.flags[i * run.step];

@@ -4,7 +4,7 @@
 namespace oar::cpu {
 
 // Whether this machine has all that the AVX-512 units are compiled for, and the flag cpu_isa does not
-// keep to AVX2. Asked once by those who keep a table.
+// limit it to AVX2. Call it once and keep the table.
 bool use_avx512();
 
 }  // namespace oar::cpu

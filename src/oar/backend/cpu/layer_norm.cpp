@@ -1,5 +1,5 @@
-// Layer normalisation with its derivative. 16-bit floats compute in float32; variances are taken around a
-// mean that is known already.
+// Layer normalisation with its derivative. 16-bit floats compute in float32; variances are computed around a
+// known mean.
 #include <cmath>
 
 #include "oar/backend/cpu/loops/axis.h"
@@ -62,7 +62,7 @@ struct RowsGrad {
   int64_t length;
   bool stream;
 
-  // Rows [first, end); sums of weight and bias are added to, where they are not null.
+  // Rows [first, end); adds to the sums of weight and bias, if they are not null.
   void run(int64_t first, int64_t end, C* of_weight, C* of_bias) const {
     const RowTable<C>& table = row_table<C>();
     const RowBuffer<T> xs(length), grads(length), made(length);

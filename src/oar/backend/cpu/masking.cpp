@@ -5,7 +5,7 @@ namespace oar::cpu {
 namespace {
 
 // Which of the two operands repeats one element along the run is known when the loop is compiled.
-// Both are read before the choice, which is then no branch that could be mispredicted.
+// Both are read before the choice, which is then a select, not a branch.
 template <bool kWholeX, bool kWholeY, class Word>
 void select_run(Word* out, const bool* condition, const Word* x, const Word* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {

@@ -24,7 +24,7 @@ void run(const Batched& p, const void* x, const void* y, void* out, bool accumul
   if (p.count == 1) return one(0);
   const double work =
       static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  // Few large products: gemm itself brings the threads.
+  // Few large products: gemm itself uses the threads.
   if (p.count < num_threads() && work > (1 << 18)) {
     for (int64_t i = 0; i < p.count; ++i) one(i);
     return;
@@ -35,7 +35,7 @@ void run(const Batched& p, const void* x, const void* y, void* out, bool accumul
   });
 }
 
-// A column times a row has nothing to add up. Answers false where there is more to do.
+// A column times a row has nothing to add up. Returns false for other products.
 bool outer_product(const Batched& p, KernelCall& call) {
   if (p.k != 1 || p.count != 1 || !simd::loop_for(simd::Op::multiply, call.dtype())) return false;
   const int64_t shape[] = {p.m, p.n};
@@ -76,7 +76,7 @@ void fill_rows(const oar_tensor& out, const oar_tensor& row) {
   });
 }
 
-// The bias is what the sums start from.
+// The sums start from the bias.
 void linear(KernelCall& call) {
   if (call.out().numel == 0) return;
   const Batched p = batched_product(call.in(0), call.in(1), call.out(), false, false);

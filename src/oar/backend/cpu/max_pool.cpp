@@ -1,5 +1,5 @@
-// The largest elements of windows, and what their mask names. Loops run over what lies side by side: windows of a
-// row, or channels where they are last.
+// The largest elements of windows, and reading by their mask. Loops run over adjacent elements: windows of a
+// row, or channels if they are last.
 #include <limits>
 
 #include "oar/backend/cpu/loops/copy.h"
@@ -10,7 +10,7 @@ namespace {
 
 Windows fractional_windows(const KernelCall& call) {
   const double u = *static_cast<const double*>(call.in(1).data);
-  user_check(u >= 0 && u <= 1, ErrorKind::InvalidArgument, "u must lie between 0 and 1, not {}.",
+  user_check(u >= 0 && u <= 1, ErrorKind::InvalidArgument, "u must be between 0 and 1, not {}.",
              u);
   return {call.in(0), call.out(), false, [&](int axis, int64_t size, int64_t count) {
             const int64_t window =
@@ -48,7 +48,7 @@ void fractional_max_pool(KernelCall& call) {
   max_pool_over(call, fractional_windows(call));
 }
 
-// body(place among the pixels of all images, place in the mask), one plane's in the mask's order.
+// body(index among the pixels of all images, index in the mask), one plane's in the mask's order.
 template <class Body>
 void for_each_named(const oar_tensor& mask, const int32_t* places, const oar_tensor& image,
                     bool channels_last, Body&& body) {

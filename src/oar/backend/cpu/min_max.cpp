@@ -1,4 +1,4 @@
-// The largest and smallest: of two operands, within bounds, along axes, and where they stand.
+// The largest and smallest: of two operands, within bounds, along axes, and their indices.
 #include <tuple>
 
 #include "oar/backend/cpu/loops/apply.h"
@@ -73,7 +73,7 @@ void clip(KernelCall& call) {
   });
 }
 
-// An open side lets infinity pass too, which a comparison with the bound's stand-in would not.
+// An open side passes infinity too, which a comparison with a finite bound would not.
 void clip_grad(KernelCall& call) {
   const bool open_below = !call.has(2), open_above = !call.has(3),
              bounds_too = call.arg(4).as_bool();
@@ -97,7 +97,7 @@ void extreme(KernelCall& call) {
   });
 }
 
-// Where the largest (or smallest) element of each row stands: the first one; NaN beats all.
+// The index of the largest (or smallest) element of each row: the first one; NaN wins.
 template <class T, bool kLargest>
 class ArgExtreme {
  public:
@@ -140,7 +140,7 @@ class ArgExtreme {
     Found found{at(start + layout_.inner.offset(begin)), begin};
     int64_t index = begin;
     layout_.runs(start, begin, end, [&](const char* p, int64_t stride, int64_t n) {
-      // The value first, which vectorises, and only then its place.
+      // The value first, which vectorises, and only then its index.
       const C best = reduce_strided<T, C>(ExtremeReducer<T, kLargest>{}, p, stride, n, row);
       if (better(best, found.value)) {
         found = {best, index + place_of(best, p, stride, n)};
@@ -150,7 +150,7 @@ class ArgExtreme {
     return found;
   }
 
-  // The first of n elements that is `best`. Several are compared at once where they lie side by side.
+  // The first of n elements that is `best`. Several are compared at once if they are contiguous.
   int64_t place_of(C best, const char* p, int64_t stride, int64_t n) const {
     constexpr int64_t kAtOnce = 32;
     const bool is_nan = best != best;
@@ -180,7 +180,7 @@ class ArgExtreme {
     return best.index;
   }
 
-  // Places are as wide as values, where they can be.
+  // Indices are as wide as values, if possible.
   void columns(int64_t begin, int64_t end) const {
     const bool few = layout_.inner.count <= std::numeric_limits<int32_t>::max();
     if (sizeof(C) <= 4 && few)

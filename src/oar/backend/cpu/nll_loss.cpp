@@ -1,4 +1,4 @@
-// The negative log-likelihood of labelled classes, and what it picks.
+// The negative log-likelihood of labelled classes, and the scores it selects.
 #include <cstring>
 #include <numeric>
 
@@ -28,7 +28,7 @@ struct Samples {
     for (int64_t i = 0; i < span.lines(); ++i)
       user_check(label[i] == ignored || (label[i] >= 0 && label[i] < span.length),
                  ErrorKind::OutOfRange,
-                 "label holds class {}, but there are {} classes.\nhint: Labels go from 0 to {}; "
+                 "label holds class {}, but there are {} classes.\nhint: Labels range from 0 to {}; "
                  "pass ignore_index for one that does not count.",
                  label[i], span.length, span.length - 1);
   }

@@ -124,8 +124,8 @@ void lamb(KernelCall& call) {
   });
 }
 
-// What NAdam and RAdam share: both means move, then the parameter by by_grad * grad + by_mean *
-// mean, divided by the root of the other mean or by nothing.
+// What NAdam and RAdam share: both means are updated, then the parameter by by_grad * grad + by_mean *
+// mean, which is divided by the root of the other mean or not.
 template <class C>
 struct AdamLike {
   C beta1, beta2, epsilon, decay, by_mean, by_grad, inv_bias2;

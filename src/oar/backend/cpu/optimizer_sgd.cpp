@@ -22,11 +22,11 @@ std::vector<int64_t> row_numbers(const Tensor& rows, int64_t height) {
   return numbers;
 }
 
-// Each thread owns a range of the parameter's rows, so that rows which repeat are taken in order.
+// Each thread owns a range of the parameter's rows, so that repeated rows are applied in order.
 template <class C>
 void sgd_dense_rows(const Tensor& param, const std::vector<int64_t>& rows, const Tensor& values,
                     int64_t width, C lr) {
-  constexpr size_t kAhead = 16;  // rows that are asked for before they are needed
+  constexpr size_t kAhead = 16;  // rows that are prefetched
   const int64_t height = param->shape[0];
   auto* const to = static_cast<C*>(param->data);
   const auto* const from = static_cast<const C*>(values->data);

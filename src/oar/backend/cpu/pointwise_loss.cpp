@@ -1,4 +1,4 @@
-// Losses of pairs, element by element, with their sum or mean made on the way, and their slopes.
+// Losses of pairs, element by element, with their sum or mean in the same pass, and their derivatives.
 #include <string_view>
 
 #include "oar/backend/cpu/loops/blocks.h"
@@ -33,7 +33,7 @@ const Loss& loss_of(std::string_view kind) {
   fail(ErrorKind::InvalidArgument, "there is no pointwise loss '{}'.", kind);
 }
 
-// What a mean is multiplied by; of nothing it is not a number.
+// The factor of a mean; NaN without elements.
 double share_of(std::string_view reduction, int64_t n) {
   return reduction == "mean" ? 1 / static_cast<double>(n) : 1;
 }
@@ -50,7 +50,7 @@ void check_probabilities(const oar_tensor& input) {
     const C* wrong = std::find_if(values.data(), values.data() + input.numel,
                                   [](C p) { return p < 0 || p > 1; });
     fail(ErrorKind::InvalidArgument,
-         "input holds {}; probabilities lie between 0 and 1.\nhint: Pass it through sigmoid, or "
+         "input holds {}; probabilities are between 0 and 1.\nhint: Pass it through sigmoid, or "
          "use binary_cross_entropy_with_logits.",
          *wrong);
   });

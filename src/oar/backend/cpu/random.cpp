@@ -40,7 +40,7 @@ void uniform(KernelCall& call) {
     const auto numbers = static_cast<uint64_t>(part.whole_numel()) * (sizeof(C) / 4);
     const Stream stream = take(call, numbers, call.arg(4).as_int());
     const C from = static_cast<C>(low), width = static_cast<C>(high - low);
-    // What rounding must not pass.
+    // The limit for rounding.
     const C top = low < high
                       ? static_cast<C>(below(convert_element<T>(static_cast<C>(high)), high, low))
                       : from;
@@ -105,7 +105,7 @@ void randint(KernelCall& call) {
 }
 
 // Swaps each element, the last one first, with one that is not after it. The partners of some
-// elements are drawn ahead, so that they can be on their way to the cache.
+// elements are drawn in advance, so that they can be prefetched.
 template <class Place>
 void shuffle(Place* order, int64_t n, const Stream& stream) {
   constexpr int64_t kAhead = 8 * 2 * kGroup;
@@ -152,8 +152,8 @@ void dropout_mask(KernelCall& call) {
   const Part part(call);
   const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()));
   const double p = call.arg(1).as_double();
-  // Dropped where the 32 random bits lie below p; 2^32 of them exist, so that p = 1 drops all: then what is
-  // kept is 0 too, and a limit of 32 bits lets the comparison be made for several elements at once.
+  // Dropped if the 32 random bits are below p. p = 1 drops all, but 2^32 does not fit into 32 bits: then the
+  // value of kept elements is 0 too, so that a 32-bit limit can compare several elements at once.
   const auto share = static_cast<uint64_t>(std::llround(p * 0x1p32));
   const bool drops_all = share > UINT32_MAX;
   const auto limit = static_cast<uint32_t>(drops_all ? 0 : share);
@@ -178,7 +178,7 @@ void bernoulli(KernelCall& call) {
     auto* o = static_cast<T*>(out.data);
     each_block<2>(out, part, stream, kGrain / 4, [&](int64_t i, size_t k, const Block& bits) {
       user_check(p[i] >= 0 && p[i] <= 1, ErrorKind::InvalidArgument,
-                 "x holds {}; a probability lies between 0 and 1.", p[i]);
+                 "x holds {}; a probability is between 0 and 1.", p[i]);
       o[i] = convert_element<T>(unit_double(bits[2 * k], bits[2 * k + 1]) < p[i]);
     });
   });
@@ -211,7 +211,7 @@ double poisson_number(double mean, Supply& supply) {
 }
 
 void poisson(KernelCall& call) {
-  constexpr uint64_t kBlocks = 101;  // the most that an element takes
+  constexpr uint64_t kBlocks = 101;  // the most that an element uses
   const oar_tensor& out = call.out();
   const Part part(call);
   const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()) * kBlocks * 4);
@@ -246,7 +246,7 @@ void check_weights(const C* weights, int64_t n, int64_t needed) {
              positive, needed);
 }
 
-// Running sums, of four parts at once: a sum waits for the one before it.
+// Running sums of four parts at once: within a part each sum depends on the one before it.
 template <class C>
 void running_sums(const C* x, int64_t n, double* sums) {
   constexpr int64_t kParts = 4;
@@ -273,7 +273,7 @@ void draw_again(const C* weights, int64_t n, int64_t count, const Stream& stream
   const auto draw = [&](double unit) {
     const double* place = std::upper_bound(sums.data(), sums.data() + n, unit * sums[n - 1]);
     int64_t i = std::min<int64_t>(place - sums.data(), n - 1);
-    while (weights[i] == 0) --i;  // rounding may lead past the last one
+    while (weights[i] == 0) --i;  // rounding may pass the last one
     return i;
   };
   stream.blocks(first_block, first_block + (count + 1) / 2, [&](int64_t b, const Block& bits) {
@@ -283,7 +283,7 @@ void draw_again(const C* weights, int64_t n, int64_t count, const Stream& stream
   });
 }
 
-// The smallest of exponential numbers divided by the weights, which draws one after the other
+// The smallest of exponential numbers divided by the weights, which draws without replacement
 // (Efraimidis and Spirakis, 2006).
 template <class C>
 void draw_once(const C* weights, int64_t n, int64_t count, Supply supply, int64_t* to) {
@@ -309,7 +309,7 @@ void multinomial(KernelCall& call) {
     parallel_for(0, rows, std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(n, 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t r = begin; r < end; ++r) {
-                     // A row's numbers are those of its place in the whole.
+                     // A row's numbers are those of its index in the whole.
                      const int64_t first = part.index(r * count) / count * blocks;
                      const Supply supply(stream, static_cast<uint64_t>(first),
                                          static_cast<uint64_t>(blocks));

@@ -1,5 +1,5 @@
 // Recurrent cells over whole sequences. A step is one product of the states with weights that were
-// packed once, and one pass over the gates; the derivative makes its weight gradients at the end,
+// packed once, and one pass over the gates; the derivative computes its weight gradients at the end,
 // in one product over all steps. 16-bit floats compute in float32.
 #include "oar/backend/cpu/gemm/gemm.h"
 #include "oar/backend/cpu/gemm/pack.h"
@@ -55,7 +55,7 @@ Mode mode_of(std::string_view name) {
                           : Mode::Lstm;
 }
 
-// What a call and its derivative share. Matrices are flat and of the type that sums are made in.
+// What a call and its derivative share. Matrices are flat and in the type of sums.
 template <class C>
 struct Sequence {
   Sequence(const KernelCall& call, int mode_at)
@@ -78,7 +78,7 @@ struct Sequence {
   const C* before(const C* all, const C* first, int64_t k, int64_t n) const {
     return k == 0 ? first : all + time(k - 1) * batch * n;
   }
-  // body(row) for the batch, on several threads where it is worth it.
+  // body(row) for the batch, on several threads if it pays.
   template <class Body>
   void rows(Body&& body) const {
     parallel_for(0, batch, std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(wide, 1)),
@@ -192,7 +192,7 @@ class Backward {
   }
 
  private:
-  // The gradient of what the states give to the gates; for all but gru that of the gates itself.
+  // The gradient of the states' part of the gates; except for gru that of the gates themselves.
   C* of_part() const { return s_.mode == Mode::Gru ? of_part_.data() : to_.gates; }
   static void add(C* to, const C* from, int64_t n) {
     for (int64_t i = 0; i < n; ++i) to[i] += from[i];
@@ -235,7 +235,7 @@ class Backward {
     const int64_t n = s_.width, at = (t * s_.batch + r) * s_.wide;
     const C *x = s_.gates.data() + at, *h = part_.data() + at;
     C *to = to_.gates + at, *grad = to_.hidden + r * s_.state;
-    if (!s_.running(t, r)) {  // the gradient stays where it is
+    if (!s_.running(t, r)) {  // the gradient stays unchanged
       std::fill_n(to, s_.wide, C(0));
       if (s_.mode == Mode::Gru) std::fill_n(of_part_.data() + at, s_.wide, C(0));
       return;

@@ -1,4 +1,4 @@
-// Sums, products, and what is true of all or any. Small floats accumulate in float32, integers in 64 bits.
+// Sums, products, all and any. Small floats accumulate in float32, integers in 64 bits.
 #include <cmath>
 
 #include "oar/backend/cpu/loops/copy.h"
@@ -19,8 +19,8 @@ struct ProductReducer : Vectorised<Fold::product, T, Acc> {
   Acc finish(Acc acc, int64_t) const { return acc; }
 };
 
-// As in Paddle, elements are cast to the result's dtype before they are summed. Where that is more
-// than a wider accumulator, they are read as that dtype; this says which.
+// As in Paddle, elements are cast to the result's dtype before they are summed. If that is more
+// than a wider accumulator, they are read as this dtype.
 std::optional<DType> cast_first(DType in, DType out) {
   if (is_integral(out) || is_bool(out))
     return is_differentiable(in) ? std::optional(DType::Int64) : std::nullopt;
@@ -50,7 +50,7 @@ void mean(KernelCall& call) {
     const int64_t count = ReduceLayout(call.in(0), Ints(axes)).inner.count;
     user_check(count > 0 || !std::is_integral_v<T> || call.out().numel == 0,
                ErrorKind::InvalidArgument,
-               "the mean of no integers is no integer (x has no elements along axis).\nhint: "
+               "the mean of no integers is not an integer (x has no elements along axis).\nhint: "
                "Cast x "
                "to a float first; its mean is then NaN.");
     reduce_into<T, T>(call.out(), call.in(0), Ints(axes), MeanReducer<T, T>{{}, count});
@@ -89,7 +89,7 @@ void nansum(KernelCall& call) {
 }
 
 // Whether any element is true; or with `all`, by the opposite of each, whether all are. Only bits
-// matter: an element is true where one but its sign is set.
+// matter: an element is true if any bit but its sign is set.
 template <class Word>
 struct LogicReducer {
   Word bits;
@@ -107,7 +107,7 @@ struct LogicReducer {
   uint8_t finish(uint8_t acc, int64_t) const { return acc ^ static_cast<uint8_t>(all); }
 };
 
-// The bits of an element but the signs of its numbers, in a word that holds it.
+// The bits of an element, without the signs of its numbers, in a word that holds it.
 uint64_t bits_of_value(DType dtype) {
   if (!is_floating(dtype) && !is_complex(dtype)) return ~uint64_t{0};
   switch (size_of(is_complex(dtype) ? real_type_of(dtype) : dtype)) {

@@ -1,5 +1,5 @@
-// Resampling, and padding in reverse, by a sparse matrix per axis. Axes are taken one inside the other: a slab of the result is
-// a weighted sum of slabs, each of which is resampled along the axes after. The reverse way is the same
+// Resampling, and the gradient of padding, by a sparse matrix per axis. Axes are nested: a slab of the result is
+// a weighted sum of slabs, each of which is resampled along the later axes. The gradient is the same
 // with the matrices transposed.
 #include <cmath>
 #include <cstring>
@@ -23,7 +23,7 @@ struct Taps {
     const auto begin = static_cast<size_t>(start.back());
     if (index.size() > begin && index.back() == place) {
       weight.back() += w;
-    } else if (w != 0) {  // so that an infinite neighbour with no weight does not matter
+    } else if (w != 0) {  // so that an infinite neighbour without weight does not matter
       index.push_back(place);
       weight.push_back(w);
     }
@@ -62,7 +62,7 @@ struct Mapping {
   bool align_corners, half_pixels;
   int64_t axes = 0;
 
-  // As in Paddle: an axis of one result shows its beginning, but where lines and volumes are linear; those show the middle.
+  // As in Paddle: an axis of one result takes its beginning, except for linear lines and volumes, which take the middle.
   bool from_beginning(int64_t out) const {
     return out == 1 && (align_corners || axes == 2 || mode != "linear");
   }
@@ -71,7 +71,7 @@ struct Mapping {
 void add_taps(Taps& taps, const Mapping& map, double ratio, int64_t i) {
   const auto x = static_cast<double>(i);
   if (map.mode == "nearest") {
-    // In float, as everywhere: other roundings would pick other pixels.
+    // In float, as elsewhere: other rounding would select other pixels.
     taps.add(static_cast<int64_t>(static_cast<float>(ratio) * static_cast<float>(i)), 1.0);
   } else if (map.mode == "linear") {
     const double at = map.half_pixels ? std::max(ratio * (x + 0.5) - 0.5, 0.0) : ratio * x;
@@ -106,11 +106,11 @@ Taps make_taps(const Mapping& map, int64_t in, int64_t out, double scale) {
   return taps;
 }
 
-// Results next to each other that have as many taps: tap k of result i is at [k * count + i].
+// Adjacent results with the same number of taps: tap k of result i is at [k * count + i].
 template <class W>
 struct Run {
   int64_t begin, count, taps;
-  bool straight;  // only one tap each, of weight 1, and those side by side: a copy
+  bool straight;  // one tap each, of weight 1, and those are adjacent: a copy
   std::vector<int32_t> index;
   std::vector<W> weight;
 };
@@ -171,7 +171,7 @@ class Resampler {
     Taps taps;
     std::vector<W> weight;
     int64_t in_step, out_step;  // elements of a slab before and after the resampling
-    int64_t span;               // a result's taps lie among so many neighbours
+    int64_t span;               // a result's taps are among so many neighbours
     int64_t offset;
 
     void prepare() {
@@ -181,7 +181,7 @@ class Resampler {
           span = std::max<int64_t>(span, taps.index[static_cast<size_t>(taps.start[i + 1]) - 1] -
                                              taps.index[static_cast<size_t>(taps.start[i])] + 1);
     }
-    // Resampled slabs are kept for the next results where there are more results than slabs.
+    // Resampled slabs are kept for the next results if there are more results than slabs.
     bool keeps() const { return taps.out > taps.in && span <= kSlots; }
     int64_t scratch() const { return keeps() ? span * out_step : in_step; }
   };
@@ -259,7 +259,7 @@ class Resampler {
     }
   }
 
-  // Each slab of the result is one of x's; one that is the last one again is copied from there.
+  // Each slab of the result is one of x's; a repetition of the previous one is copied from there.
   void moving(size_t depth, const C* x, C* out, int64_t begin, int64_t end, State next) const {
     const Level& here = levels_[depth];
     for (int64_t i = begin; i < end; ++i) {
@@ -349,7 +349,7 @@ class Resampler {
     }
   }
 
-  // The last axis, where results lie side by side.
+  // The last axis, where results are adjacent.
   void line(const C* x, C* out) const {
     for (const Run<W>& run : runs_) {
       C* to = out + run.begin;
@@ -385,7 +385,7 @@ class Resampler {
   int64_t inner_, image_ = 0, result_ = 0, scratch_ = 0;
 };
 
-// Arguments: axis, size, scale, then where there are any: mode, align_corners, align_mode.
+// Arguments: axis, size, scale, then if present: mode, align_corners, align_mode.
 std::vector<Taps> taps_of(const KernelCall& call, const Mapping& map, bool reverse) {
   const oar_tensor &from = call.in(0), &to = call.out();
   const int64_t axis = normalise_axis(call.arg(1).as_int(), from.ndim);
@@ -441,7 +441,7 @@ void resample_nearest(KernelCall& call) {
   });
 }
 
-// The reverse of padding is resampling, too: each element beyond an edge was one of those inside.
+// The gradient of padding is resampling, too: each element beyond an edge was one of those inside.
 Taps edge_taps(std::string_view mode, int64_t size, int64_t before, int64_t after) {
   const int64_t cut = std::max<int64_t>(-before, 0),
                 kept = size - cut - std::max<int64_t>(-after, 0);
@@ -462,7 +462,7 @@ Taps edge_taps(std::string_view mode, int64_t size, int64_t before, int64_t afte
   return taps;
 }
 
-// The padded axes of x, from the first to the last of them, in reverse, and what lies around them.
+// The padded axes of x, from the first to the last, in reverse, and the sizes around them.
 struct Edges {
   std::vector<Taps> axes;
   int64_t images = 1, inner = 1;

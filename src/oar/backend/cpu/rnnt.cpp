@@ -28,7 +28,7 @@ struct Grid {
   C pause(int64_t t, int64_t u) const { return at(t, u)[blank]; }
   C emit(int64_t t, int64_t u) const { return at(t, u)[label[u]]; }
 
-  // Logarithms of the ways from the start to each cell; the answer is that of the whole.
+  // Logarithms of the path sums from the start to each cell; returns that of the whole.
   C forward(C* to) const {
     constexpr C kNever = -std::numeric_limits<C>::infinity();
     for (int64_t t = 0; t < steps; ++t)

@@ -1,4 +1,4 @@
-// Places in sorted rows.
+// Positions in sorted rows.
 #include <algorithm>
 
 #include "oar/backend/cpu/loops/axis.h"
@@ -6,7 +6,7 @@
 namespace oar::cpu {
 namespace {
 
-// Several searches go down together, so that their cache misses overlap.
+// Several searches run together, so that their cache misses overlap.
 constexpr int64_t kTogether = 16;
 
 // How many of the sorted elements are below each value (with `right`: not above it). Comparisons

@@ -28,7 +28,7 @@ bool ranges_meet(const oar_tensor& a, const oar_tensor& b) {
 
 namespace {
 
-// Writes `value`, broadcast, to the view; from a copy where they share memory.
+// Writes `value`, broadcast, to the view; from a copy if they share memory.
 void write_broadcast(const oar_tensor& view, const oar_tensor& value) {
   const LocalTensor stretched = LocalTensor::broadcast(value, dims_of(view));
   if (!ranges_meet(view, value)) return copy_elements(view, stretched);
@@ -69,11 +69,11 @@ T element_of(const Scalar& value) {
                                      : convert_element<T>(value.to_complex());
 }
 
-// Where the elements along an axis of a padded result come from: the middle part from x as it is.
+// Where the elements along an axis of a padded result come from: the middle part directly from x.
 struct PaddedAxis {
   int64_t begin, end;                    // the middle part
-  SmallVector<int64_t, 12> left, right;  // places in x of the elements around it; -1: the border
-  int64_t first;                         // place in x of the middle part's first element
+  SmallVector<int64_t, 12> left, right;  // indices in x of the elements around it; -1: the border
+  int64_t first;                         // index in x of the middle part's first element
 
   PaddedAxis(int64_t size, int64_t before, int64_t after, std::string_view mode)
       : begin(std::max<int64_t>(before, 0)), first(std::max<int64_t>(-before, 0)) {
@@ -112,8 +112,8 @@ void pad_row(T* to, const T* from, int64_t step, const PaddedAxis& axis, T eleme
   for (int64_t place : axis.right) *to++ = edge(place);
 }
 
-// Goes through the planes of the result, which its last two axes span: where the plane of x begins that
-// each of them shows.
+// Iterates over the planes of the result, which its last two axes span, with the start of the corresponding
+// plane of x.
 class PaddedPlanes {
  public:
   PaddedPlanes(std::span<const PaddedAxis> axes, const int64_t* strides, int64_t plane)
@@ -203,7 +203,7 @@ void pad_edges(KernelCall& call) {
   });
 }
 
-// One row at a time: what is kept is a prefix (tril) or a suffix (triu).
+// One row at a time: the kept part is a prefix (tril) or a suffix (triu).
 template <bool kLower>
 void triangle(KernelCall& call) {
   const oar_tensor &x = call.in(0), &out = call.out();

@@ -15,9 +15,9 @@ struct MaxOf {
   C join(C a, C b) const { return b > a || b != b ? b : a; }
   C step(C acc, const T* p, int64_t) const { return join(acc, static_cast<C>(*p)); }
 };
-constexpr int64_t kWidth = 64;  // lines that stand side by side and are taken together
+constexpr int64_t kWidth = 64;  // adjacent lines that are processed together
 
-// line(offset) where the axis is the last one; block(offset, width) where lines are interleaved,
+// line(offset) if the axis is the last one; block(offset, width) if lines are interleaved,
 // their elements `inner` apart.
 template <class Line, class Block>
 void for_each_line(const AxisSpan& span, Line&& line, Block&& block) {
@@ -37,7 +37,7 @@ void for_each_line(const AxisSpan& span, Line&& line, Block&& block) {
                });
 }
 
-// One line side by side.
+// One contiguous line.
 template <bool kLog, class C>
 void softmax_line(const C* x, C* out, int64_t n) {
   const RowTable<C>& table = row_table<C>();

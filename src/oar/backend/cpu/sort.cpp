@@ -72,7 +72,7 @@ void kthvalue(KernelCall& call) {
   });
 }
 
-// The most frequent element of a line, the smallest of those that tie, and the last of its places.
+// The most frequent element of a line, the smallest of those that tie, and the last of its indices.
 void mode_along(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(1).as_int());
   if (call.out(0).numel == 0) return;

@@ -48,7 +48,7 @@ double sinc_of(double x) {
   return std::sin(std::numbers::pi * rest) / (std::numbers::pi * x) + 0.0;  // no negative 0
 }
 
-// A group of floats at a time by straight-line code, element by element where one of them asks for it.
+// A group of floats at a time by straight-line code, element by element if one of them requires it.
 template <class Plain, class Usual, class General>
 void map_groups(KernelCall& call, Plain plain, Usual usual, General general) {
   if (call.dtype() == DType::Float64)
@@ -75,7 +75,7 @@ void map_groups(KernelCall& call, Plain plain, Usual usual, General general) {
 
 void digamma_kernel(KernelCall& call) {
   map_groups(
-      // Lambdas, since a function's address would be called and not made part of the loop.
+      // Lambdas, since a function pointer would be called and not inlined into the loop.
       call, [](float x) { return positive_digamma(x); },
       [](float x) { return (x > 1e-30f) & (x < 1e37f); }, [](double x) { return digamma(x); });
 }

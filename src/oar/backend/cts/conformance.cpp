@@ -84,7 +84,7 @@ Frame on_device(const Frame& frame, Device device) {
   return moved;
 }
 
-// A call without tensors makes its result on the current device.
+// A call without tensors creates its result on the current device.
 Outputs run_on(const Op& op, const Frame& frame, Device device) {
   const devices::Scope scope(device);
   return dispatch(op, frame.args());
@@ -96,7 +96,7 @@ Finding compare(const Op& op, const Frame& frame, const Outputs& expected, Devic
   const Outputs got = run_on(op, there, device);
   if (got.size() != expected.size())
     return {what, Outcome::Fail,
-            format("gives {} results instead of {}", got.size(), expected.size())};
+            format("returns {} results instead of {}", got.size(), expected.size())};
   for (size_t i = 0; i < got.size(); ++i) {
     const std::string text = complaint(expected[i], got[i], device, !op.has(Trait::Random));
     if (!text.empty()) return {what, Outcome::Fail, format("result {} {}", i, text)};
@@ -119,7 +119,7 @@ void run_op_samples(const Op& op, Device device, std::vector<Finding>& findings)
         frame = samples[i].make(op.schema(), dtype, i + 1);
         expected = run_on(op, on_device(frame, Device{}), Device{});
       } catch (const Error&) {
-        continue;  // not a call of the op: a dtype it does not take
+        continue;  // not a call of the op: a dtype it does not accept
       }
       try {
         findings.push_back(compare(op, frame, expected, device, what));

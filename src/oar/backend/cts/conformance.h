@@ -1,5 +1,5 @@
-// Does a device do what the CPU does? Every op's samples on it, against the CPU, and the device's own
-// services: memory, copies, streams, events, failures.
+// Does a device behave like the CPU? Runs every op's samples on it, compares with the CPU, and tests the device's
+// own services: memory, copies, streams, events, failures.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ void copies(Device device) {
     const Tensor there = to_device(host(count), device);
     demand(there.device() == device, "a copy is not on the device it was sent to");
     demand(to_device(there, Device{}).to_vector<int64_t>() == numbers(count, 1),
-           "what was copied there and back has changed");
+           "data that was copied to the device and back has changed");
   }
 }
 
@@ -70,7 +70,7 @@ void streams(Device device) {
   {
     const StreamScope scope(second);
     demand(to_device(there, Device{}).to_vector<int64_t>() == numbers(1000, 1),
-           "work behind an event did not see what was done before it");
+           "work after an event did not see the work before it");
   }
   first.synchronize();
   second.synchronize();
@@ -94,8 +94,8 @@ void out_of_memory(Device device) {
   } catch (const Error& error) {
     refused = error.kind() == ErrorKind::OutOfMemory;
   }
-  demand(refused, "8 PiB were not refused as OutOfMemory");
-  copies(device);  // and life goes on
+  demand(refused, "8 PiB were not rejected as OutOfMemory");
+  copies(device);  // the device must still work
 }
 
 void properties(Device device) {

@@ -4,7 +4,7 @@
 
 namespace oar::cts {
 
-// What every device must offer beside kernels.
+// What every device must offer besides kernels.
 std::vector<Finding> check_services(Device device);
 
 }  // namespace oar::cts

@@ -1,4 +1,4 @@
-// A device that computes nothing: every op is there, every result is zeros. Planning, compiling and
+// A device that computes nothing: every op exists, every result is zeros. Planning, compiling and
 // shape tests run on it at the speed of memset, and a new backend starts as a copy of this file.
 #include "oar/backend/null/null.h"
 
@@ -11,7 +11,7 @@
 namespace oar::null {
 namespace {
 
-// ---- Memory. A device with memory of its own returns addresses that only it may follow; the host
+// ---- Memory. A device with its own memory returns addresses that only it may dereference; the host
 // does arithmetic on them (views), never reads them.
 
 void* allocate(int32_t /*index*/, size_t bytes, oar_stream* /*stream*/) {
@@ -52,8 +52,8 @@ void clear(const oar_tensor& t) {
     std::memset(t.data, 0, static_cast<size_t>(byte_count(t.numel, static_cast<DType>(t.dtype))));
 }
 
-// Outputs are contiguous and allocated, except where their size depends on the data: then `data` is
-// null and the kernel says how large they are. This one finds nothing.
+// Outputs are contiguous and allocated, unless their size depends on the data: then `data` is
+// null and the kernel sets their size. This one sets 0.
 void zeros(KernelCall& call) {
   for (int32_t i = 0; i < call.output_count; ++i) {
     oar_tensor& out = call.out(i);
@@ -69,14 +69,14 @@ void zeros(KernelCall& call) {
   }
 }
 
-// Asked once per op. Null means yes.
+// Called once per op. Null means yes.
 const char* supports(const char* op, uint32_t /*version*/) {
   return std::strcmp(op, "copy_to_device") == 0 ? "the host moves tensors between devices"
                                                 : nullptr;
 }
 
 // A real device lists the ops it knows by name, several candidates for one op in order of preference.
-// "*" is for tools: it stands for every op of the version.
+// "*" is for tools: it matches every op of the version.
 constexpr size_t kVersions = 8;
 std::array<oar_kernel, kVersions> kernels() {
   std::array<oar_kernel, kVersions> list;

@@ -20,7 +20,7 @@ std::string name_of(const Tensor& t) {
 
 const Cell& cell_behind(const Tensor& handle) { return *symbolic_payload(handle).cell; }
 
-// By value: is there anything that gives it its content?
+// By value: is it defined by an input, a state, a constant or an instruction?
 std::vector<bool> defined_values(const Program& program) {
   std::vector<bool> defined(program.values.size(), false);
   const auto define = [&](ValueId id) { defined[static_cast<size_t>(id)] = true; };
@@ -37,7 +37,7 @@ void add_symbols(Dims dims, std::vector<Dim>& list) {
     for (Dim symbol : d.symbols()) list.push_back(symbol);
 }
 
-// What is assumed about symbols that no input brings any more cannot be checked, and matters to nobody.
+// Assumptions about symbols that no input has any more cannot be checked and have no effect.
 void drop_idle_assumptions(Program& program) {
   std::vector<Dim> known;
   for (const ProgramValue& v : program.values) add_symbols(v.type.shape, known);
@@ -50,7 +50,7 @@ void drop_idle_assumptions(Program& program) {
                 [&](const DimAssumption& a) { return idle(a.left) || idle(a.right); });
 }
 
-// Inputs that nobody reads go, unless they alone tell a size that is needed.
+// Removes inputs that nothing reads, unless only they determine a size that is needed.
 void drop_idle_inputs(Program& program, const std::vector<int>& uses) {
   const auto used = [&](ValueId id) { return uses[static_cast<size_t>(id)] > 0; };
   std::vector<Dim> known, needed;
@@ -113,7 +113,7 @@ Builder::Builder(Program program) : Builder(std::string(program.name)) {
   const Scope scope(*this);
   for (const State& s : states) {
     const std::string name = program_.label(s.value).substr(1);
-    if (s.tensor.defined()) {  // it belongs to somebody outside
+    if (s.tensor.defined()) {  // it belongs to outside code
       program_.states.push_back(s);
       continue;
     }
@@ -176,7 +176,7 @@ std::vector<Tensor> Builder::trained_variables() const {
 }
 
 Tensor Builder::find(const std::string& name) {
-  // Of several handles of one place (a state and its parameter) that with the most to tell.
+  // Of several handles of one cell (a state and its parameter), the most specific one.
   Tensor found;
   for (const auto& [impl, t] : followers_)
     if (name_of(t) == name && (!found.defined() || t->python)) found = t;
@@ -184,7 +184,7 @@ Tensor Builder::find(const std::string& name) {
 }
 
 ValueId Builder::resolve(const Tensor& t) {
-  user_check(t.kind() == Kind::Symbolic, ErrorKind::InvalidType, "{} is no variable of a program.",
+  user_check(t.kind() == Kind::Symbolic, ErrorKind::InvalidType, "{} is not a variable of a program.",
              t.describe());
   const SymbolicPayload& payload = symbolic_payload(t);
   if (payload.capture == serial()) return value_of(t);
@@ -196,7 +196,7 @@ ValueId Builder::resolve(const Tensor& t) {
   const ValueId value = akin && id < alias_.size() ? alias_[id] : kNoValue;
   user_check(value != kNoValue, ErrorKind::InvalidArgument,
              "the variable {} is not part of this program.\nhint: Run the program that it was "
-             "made in, or a clone made after it.",
+             "created in, or a clone created after it.",
              name.empty() ? t.describe() : "'" + name + "'");
   return value;
 }
@@ -299,7 +299,7 @@ void Builder::alternative(const Tensor& training, const Tensor& inference) {
   if (from != to) alternatives_.emplace_back(from, to);
 }
 
-// Tensors of eager mode that the program has met: they keep their own memory.
+// Eager tensors that the program uses: they keep their own memory.
 void Builder::add_plain_tensors(Program& program) const {
   for (const PlainTensors::Entry& entry : const_cast<PlainTensors&>(plain_).entries()) {
     if (entry.value == kNoValue) continue;
@@ -332,7 +332,7 @@ Builder::Draft Builder::draft(const std::vector<Tensor>& outputs, const Contents
                               bool pruned) {
   std::vector<ValueId> wanted;
   {
-    const Scope scope(*this);  // views may have to be derived anew
+    const Scope scope(*this);  // views may have to be derived again
     for (const Tensor& t : outputs) wanted.push_back(resolve(t));
   }
   Draft draft{whole(), {}};
@@ -359,7 +359,7 @@ Builder::Draft Builder::draft(const std::vector<Tensor>& outputs, const Contents
   return draft;
 }
 
-// Drops what only training does: the states keep the values that they had before it.
+// Removes what only training does: the states keep the values that they had before it.
 void Builder::leave_out_training(Program& program, std::vector<ValueId>& alias) const {
   std::vector<bool> dropped(program.body.instructions.size(), false);
   for (const Stretch& stretch : stretches_)

@@ -1,8 +1,8 @@
-// A program that stays open: the static-graph API writes it call by call, runs what is there so far
-// and goes on.
+// A program that stays open: the static-graph API writes it call by call, runs the calls so far
+// and continues.
 //
 // It is a capture that is left and entered again. Parameters, buffers and moments are states with a
-// name; what they hold is decided when a draft is made for a run.
+// name; their content is chosen when a draft is created for a run.
 #pragma once
 
 #include <memory>
@@ -13,24 +13,24 @@
 
 namespace oar {
 
-// What a stretch of instructions is for. A copy for inference leaves all but `Forward` out.
+// The role of a range of instructions. A copy for inference has only `Forward`.
 enum class Role : uint8_t { Forward, Training, Backward, Update };
 
 class Builder : public Capture {
  public:
   explicit Builder(std::string name);
-  // Goes on with a program that is there already.
+  // Continues an existing program.
   explicit Builder(Program program);
   ~Builder();
 
-  // The builder that calls go to now, be it through regions; none in eager mode and other captures.
+  // The builder that records calls now, also inside regions; null in eager mode and other captures.
   static Builder* current();
-  // The builder that a variable belongs to; none where that is gone, or for other tensors.
+  // The builder that a variable belongs to; null if it no longer exists, and for other tensors.
   static Builder* of(const Tensor& t);
 
-  // A tensor that lives on between runs under this name; the one that is there, if there is one.
+  // A tensor that persists between runs under this name; the existing one, if any.
   Tensor state(const ValueType& type, const std::string& name);
-  // The input, the state, or the value of this name; undefined where there is none.
+  // The input, the state, or the value of this name; undefined if there is none.
   Tensor find(const std::string& name);
   // The value that a handle has, which may be one of the program that this one was copied from.
   ValueId resolve(const Tensor& t);
@@ -38,30 +38,30 @@ class Builder : public Capture {
   // Instructions between these calls have this role.
   void begin(Role role);
   void end();
-  // In a copy for inference, `inference` stands for `training`.
+  // In a copy for inference, `inference` replaces `training`.
   void alternative(const Tensor& training, const Tensor& inference);
 
-  // Gradients of this variable are wanted from now on.
+  // Gradients of this variable are required from now on.
   void note_leaf(const Tensor& t);
-  // … but calls that read it were made before, so that the tape knows nothing of them?
+  // … but earlier calls read it, so that the tape does not have them?
   bool is_late(const Tensor& t);
   struct Taped {
     std::vector<Tensor> sources, targets;
   };
-  // The calls on the way from sources to targets once more, this time with the tape. (The ones before
-  // are the same calls; passes make one of both.)
+  // The calls between sources and targets once more, this time with the tape. (Passes merge the two
+  // copies.)
   Taped taped(const std::vector<Tensor>& sources, const std::vector<Tensor>& targets);
 
-  // Grows with whatever changes what a draft would be.
+  // Increases with every change that affects a draft.
   uint64_t version() const;
 
-  // The content of a state; `read`: the run will look at what is there.
+  // The content of a state; `read`: the run reads it.
   using Contents = std::function<Tensor(const std::string& name, const ValueType& type, bool read)>;
   struct Draft {
     Program program;
     std::vector<std::string> inputs;  // their names here, in the program's order
   };
-  // The program so far with these outputs, without what they and the states do not need; `pruned`:
+  // The program so far with these outputs, reduced to what they and the states need; `pruned`:
   // it writes no states.
   Draft draft(const std::vector<Tensor>& outputs, const Contents& contents, bool pruned = false);
   // All of it, for reading.
@@ -73,11 +73,11 @@ class Builder : public Capture {
   const std::vector<Tensor>& outputs() const { return outputs_; }
   const Program& program() const { return program_; }
   std::vector<std::string> state_names() const;
-  // The plain tensors that the program has met and only reads.
+  // The plain tensors that the program only reads.
   std::vector<Constant> constants() const;
-  // The handles that have names, in the order in which they were made.
+  // The handles that have names, in the order of their creation.
   std::vector<Tensor> named() const;
-  // … that are persistable and ask for their gradient.
+  // … that are persistable and require a gradient.
   std::vector<Tensor> trained_variables() const;
 
  private:
@@ -101,10 +101,10 @@ class Builder : public Capture {
 
   std::vector<Slot> slots_;
   std::vector<Stretch> stretches_;
-  std::vector<size_t> under_way_;  // stretches that have not ended
+  std::vector<size_t> under_way_;  // ranges that have not ended
   std::vector<std::pair<ValueId, ValueId>> alternatives_;
   std::vector<Tensor> outputs_;
-  std::unordered_map<ValueId, size_t> leaf_since_;  // instructions that were there
+  std::unordered_map<ValueId, size_t> leaf_since_;  // the number of instructions at that time
   // Of a copy: the programs it came from, and what became of their values.
   std::vector<uint64_t> origins_;
   std::vector<ValueId> alias_;

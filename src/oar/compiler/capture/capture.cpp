@@ -18,7 +18,7 @@ thread_local Capture* t_current = nullptr;
 std::atomic<uint64_t> g_serial{0};
 std::atomic<SourceLocator> g_locator{nullptr};
 
-// The tape's place of r becomes that of x.
+// x gets the history of r on the tape.
 void take_history(const Tensor& x, const Tensor& r) {
   if (r.has(kRecording)) {
     const History& h = *maybe_history(r);
@@ -32,8 +32,8 @@ void take_history(const Tensor& x, const Tensor& r) {
   }
 }
 
-// The sizes that only a run will tell: those for which the rule made a symbol that no operand
-// has, or else the first (a rule may give an upper bound there).
+// The sizes that are known only at run time: those for which the rule created a symbol that no
+// operand has, or else the first (a rule may return an upper bound there).
 std::vector<size_t> unknown_axes(const Shape& shape, Args args) {
   std::vector<Dim> known;
   for_each_tensor(args, [&](const Tensor& t) {
@@ -51,7 +51,7 @@ std::vector<size_t> unknown_axes(const Shape& shape, Args args) {
   return axes;
 }
 
-// The call without contents: inference must not depend on what a constant holds today.
+// The call without contents: inference must not depend on the current content of a constant.
 Frame without_content(Args args) {
   const auto bare = [](const Tensor& t) {
     return t.defined() ? Tensor::meta(t.dims(), t.dtype(), t.device()) : Tensor();
@@ -76,14 +76,14 @@ Capture* Capture::current() { return t_current; }
 Capture& Capture::require() {
   user_check(t_current != nullptr, ErrorKind::Runtime,
              "a tensor of a captured function is used after its capture has ended.\nhint: Return "
-             "it from the function, and take it from what the program's run gives back.");
+             "it from the function, and use the result of the program's run.");
   return *t_current;
 }
 
 void refuse_nested_capture() {
   user_check(t_current == nullptr, ErrorKind::Unsupported,
-             "a capture is under way on this thread already.\nhint: Call the function directly: "
-             "its ops then become part of the capture that is under way.");
+             "a capture is already running on this thread.\nhint: Call the function directly: "
+             "its ops then become part of the running capture.");
 }
 
 Capture::Capture(std::string name)
@@ -209,7 +209,7 @@ Intrusive<Cell> Capture::cell_of(const Tensor& t) {
     return payload.capture == serial_ ? payload.cell : plain_.cell_of(t);
   }
   user_check(t.is_dense(), ErrorKind::Unsupported,
-             "a tensor of this kind ({}) cannot take part in a capture.\nhint: Use dense tensors, "
+             "a tensor of this kind ({}) cannot be captured.\nhint: Use dense tensors, "
              "for example sparse=False for an embedding's gradient.",
              t.describe());
   Intrusive<Cell> cell = plain_.cell_of(t);
@@ -233,8 +233,8 @@ void Capture::refresh(const Tensor& t) {
   const bool follows = followers_.contains(t.impl());
   rederive(*cell, follows ? &t : nullptr);
   if (payload.value == cell->value) return;
-  // A handle that was not made here is an alias, saved by the tape or by detach(). Eager mode
-  // refuses the former by its version; the latter would need to see the write.
+  // A handle that was not created here is an alias, saved by the tape or by detach(). Eager mode
+  // rejects the former by its version; the latter would need to see the write.
   user_check(follows, ErrorKind::Unsupported,
              "a tensor ({}) that was saved for the gradient, or detached, has been changed in "
              "place since.\nhint: Use the out-of-place op, or clone() the tensor before changing "
@@ -243,7 +243,7 @@ void Capture::refresh(const Tensor& t) {
   t->payload = make_intrusive<SymbolicPayload>(serial_, cell->value, cell);
 }
 
-// `handle`: the tensor that is looked at, if its history may follow.
+// `handle`: the tensor that is read, if its history may be updated.
 void Capture::rederive(Cell& cell, const Tensor* handle) {
   if (!cell.is_view()) return;
   const Intrusive<Cell> base = cell_of(cell.base);
@@ -251,7 +251,7 @@ void Capture::rederive(Cell& cell, const Tensor* handle) {
   if (cell.seen == base->version && !tape) return;
   Frame frame = cell.args.clone();
   frame.set_tensor(0, cell.base);
-  const OnTape taped(flow(), true);  // it is the same memory, whoever looks at it
+  const OnTape taped(flow(), true);  // it is the same memory for every reader
   const Outputs made = call_below_casts(*cell.op, frame.args());
   if (cell.seen != base->version) {
     cell.value = value_of(made[0]);
@@ -276,7 +276,7 @@ void Capture::write(const Tensor& x, const Tensor& given) {
              "a broadcast tensor of shape {} shares memory between elements and cannot be written "
              "in place.\nhint: Write to a copy: x = x.clone().",
              to_string(x.dims()));
-  // A leaf has no node that x could stand for.
+  // A leaf has no node that x could take over.
   const bool leaf = grad_enabled() && given.has(kRecording) && is_leaf(given);
   const Tensor value = leaf ? assign(given) : given;
   cell->value = value_of(value);
@@ -310,7 +310,7 @@ void Capture::link_view(const Tensor& view, const Op& op, Args args) {
 
 void Capture::leave_to_views(const Tensor& t) {
   user_check(t.is_dense() || symbolic_payload(t).capture == serial_, ErrorKind::Unsupported,
-             "a tensor from outside of a branch or loop ({}) changes its shape in place inside of "
+             "a tensor from outside a branch or loop ({}) changes its shape in place inside "
              "it.\nhint: Use the op without the underscore.",
              t.describe());
   Tensor old(t->alias());
@@ -328,7 +328,7 @@ void Capture::leave_to_views(const Tensor& t) {
   if (!old.is_dense()) follow(old);
 }
 
-// Tensors outside that the function has made another tensor of, of another shape or in other memory.
+// Outside tensors whose shape or memory the function has replaced.
 std::vector<Tensor> Capture::replaced_outside() {
   std::vector<Tensor> list;
   for (const PlainTensors::Entry& entry : plain_.entries())
@@ -361,15 +361,15 @@ void Capture::refuse_writes_to_given() {
     for (const Tensor& t : given_)
       user_check(t->storage != entry.original->storage || !shares_elements(t, entry.original),
                  ErrorKind::Unsupported,
-                 "the captured function writes a tensor outside ({}) that is one of its arguments "
-                 "too, or shares memory with one.\nhint: Pass a copy, x.clone().",
+                 "the captured function writes an outside tensor ({}) that is also one of its "
+                 "arguments, or shares memory with one.\nhint: Pass a copy, x.clone().",
                  entry.original.describe());
   }
 }
 
 Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients) {
   {
-    const Scope scope(*this);  // views may have to be derived anew
+    const Scope scope(*this);  // views may have to be derived again
     for (const Tensor& t : outputs) {
       user_check(t.defined(), ErrorKind::InvalidType,
                  "the captured function returned an undefined tensor.");
@@ -385,11 +385,11 @@ Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradie
   if (flow_) forget_stops(keeps_stops_);
   for (const Tensor& t : replaced)  // held here, and by this list
     user_check(t->reference_count() <= 2, ErrorKind::Unsupported,
-               "the captured function changes the shape or the memory of a tensor outside ({}) in "
+               "the captured function changes the shape or the memory of an outside tensor ({}) in "
                "place.\nhint: Use the op without the underscore, or call the function uncaptured.",
                t.describe());
   user_check(leaking.empty() || gradients, ErrorKind::Unsupported,
-             "the captured function leaves gradients behind in {}.\nhint: Call clear_grad() inside "
+             "the captured function leaves gradients in {}.\nhint: Call clear_grad() inside "
              "the captured step, after the optimiser's update.",
              join(leaking, ", "));
   collect_tensors();
@@ -400,8 +400,8 @@ Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradie
   return std::move(program_);
 }
 
-// A tensor that lives on outside is a state if it is written or trained; one that only the capture
-// still holds was made by the function and starts every run as it was made.
+// A tensor that outlives the capture is a state if it is written or trained; one that only the capture
+// still holds was created by the function and starts every run with its initial content.
 void Capture::collect_tensors() {
   for (PlainTensors::Entry& entry : plain_.entries()) {
     entry.original = Tensor();
@@ -422,7 +422,7 @@ std::vector<Constant> Capture::constants_so_far() {
   for (const PlainTensors::Entry& entry : plain_.entries()) {
     if (entry.value == kNoValue || entry.is_input || entry.cell->was_written()) continue;
     const Tensor& t = entry.tensor;
-    if (!t.is_dense()) continue;  // of the capture around this one
+    if (!t.is_dense()) continue;  // of the outer capture
     const int64_t aliases = entry.original.defined() && entry.original->storage == t->storage;
     if (t->reference_count() > 1 || t->storage->reference_count() > 1 + aliases) continue;
     constants.push_back({entry.value, t});

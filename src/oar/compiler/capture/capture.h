@@ -1,11 +1,11 @@
-// Capture: runs a function on symbolic tensors and writes down its calls as a program.
+// Capture: runs a function on symbolic tensors and records its calls as a program.
 //
 //   Program p = capture([&](const std::vector<Tensor>& in) { return std::vector{relu(in[0])}; },
 //                       {{DType::Float32, {Dim::symbol("B"), 8}, "x"}});
 //
 // The function may call backward() and optimiser updates, write in place and take views. Plain
-// tensors that it reads become constants or states of the program; after capture they are as they
-// were before.
+// tensors that it reads become constants or states of the program; after capture they have their old
+// content.
 #pragma once
 
 #include <functional>
@@ -30,31 +30,31 @@ struct InputSpec {
   Shape shape;  // sizes may be symbols
   std::string name = {};
   bool stop_gradient = true;
-  // The tensor that the capture is made for, where there is one: a function that writes its memory from outside, while it
-  // is an argument, is not captured.
+  // The actual argument, if there is one: a function that writes its memory through an outside tensor
+  // is not captured.
   Tensor given = {};
   std::optional<Device> device = {};  // none: that of `given`, or the current one
 };
 
 using CapturedFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
-// A write to an input changes its value inside the program alone; a caller who expects to see it passes false.
+// A write to an input changes its value inside the program only; a caller that expects to see it passes false.
 Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
                 const std::string& name = "main", bool may_write_inputs = true);
 
-// Where the user's code stands; a language binding may install one.
+// The current line of the user's code; a language binding may install one.
 using SourceLocator = std::string (*)();
 void set_source_locator(SourceLocator locator);
 
-// The gradient of a tensor outside that a captured function reads or changes. What it reads is a
-// further input of the program, what it leaves behind a further output, in the order of this list.
+// The gradient of an outside tensor that a captured function reads or changes. What it reads is an
+// additional input of the program, what it leaves an additional output, in the order of this list.
 struct OutsideGradient {
   enum class End : uint8_t { Same, None, Zeros, Output };
   Tensor leaf;
   bool was_tensor = false, was_zeros = false;  // when the function began
   bool seen = false;                           // did the function see that it was none, or zeros?
   bool read = false;                           // is it an input?
-  bool rewritten = false;                      // is what was written to it in place an output?
+  bool rewritten = false;                      // was it written in place, and is that an output?
   End end = End::Same;                         // its output comes after that one
   Gradient zeros = {};                         // that are left
 
@@ -62,25 +62,25 @@ struct OutsideGradient {
   bool fits(const Gradient* now) const;
 };
 
-// A tensor outside whose content the function looked at, and the version it had.
+// An outside tensor whose content the function read, and its version at that time.
 struct ContentRead {
   Tensor tensor;
   uint32_t version = 0;
 };
 
-// A program in the making. Used by the dispatcher's layers; others call `capture`.
+// A capture in progress. Used by the dispatcher's layers; others call `capture`.
 class Capture {
  public:
   explicit Capture(std::string name);
-  // Of a region: tensors of the capture around it become inputs, and so do plain ones that live on
-  // outside.
+  // Of a region: tensors of the outer capture become inputs, as do plain ones that outlive
+  // it.
   Capture(std::string name, Capture* around);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // While one lives, the thread's calls are written down here. A capture may be left and entered again;
-  // a scope inside another capture's takes its place until it ends.
+  // While alive, the thread's calls are recorded here. A capture may be left and entered again;
+  // a scope inside another capture's replaces it until it ends.
   class Scope {
    public:
     explicit Scope(Capture& capture);
@@ -99,57 +99,57 @@ class Capture {
   };
 
   static Capture* current();
-  // … or an error that says that a captured tensor has left its capture.
+  // … or an error: a captured tensor has left its capture.
   static Capture& require();
 
   Tensor input(const InputSpec& spec);
-  // Ends the capture, whose scopes have ended. Nothing but the program may hold on to what the function made, hence the
-  // move. Gradients that the function reads from or leaves in tensors outside become inputs and
-  // outputs where `gradients` takes note of them; else leaving one behind is an error.
+  // Ends the capture, whose scopes have ended. Only the program may keep what the function created, hence the
+  // move. Gradients that the function reads from or leaves in outside tensors become inputs and
+  // outputs, listed in `gradients`; if that is null, leaving one is an error.
   Program finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradient>* gradients = nullptr);
 
   // Ends the capture of a region (compiler/capture/regions.h).
   RegionParts finish_region(std::vector<Tensor>&& outputs);
   Capture* around() const { return around_; }
-  // The arguments of a call that the tape will see, where it is cut off (detach, no_grad) spelled out:
-  // a region is differentiated by its program. Regions keep track of that, and whoever asks for it.
+  // The arguments of a recorded call, with cuts of the tape (detach, no_grad) as explicit calls, because
+  // a region is differentiated by its program. Used in regions, and on request.
   Frame with_flow(const Op& op, Args args);
   Tensor with_flow(const Tensor& t);
   struct Flow;
   Flow* flow() const { return flow_ended_ ? nullptr : flow_.get(); }
   void follow_flow();
-  // What comes now is not cut off. The marks of what was stay in the program if they are to be kept.
+  // Later calls are not cut off. With `keep_stops`, existing marks stay in the program.
   void end_flow(bool keep_stops);
   // Does the handle see later writes to its cell?
   bool is_follower(const Tensor& t) const {
     return followers_.contains(t.impl()) || (around_ && around_->is_follower(t));
   }
 
-  // Written on one call after the other by the static-graph API (builder.h).
+  // Written call by call by the static-graph API (builder.h).
   bool is_open() const { return open_; }
-  // Tensors from outside that are only read are states too, so that later writes to them are seen.
+  // Outside tensors that are only read are states too, so that runs see later writes to them.
   void follow_outside() { follow_outside_ = true; }
-  // The gradient of a tensor outside is read, set to none, or changed in another way.
+  // The gradient of an outside tensor is read, set to none, or changed in another way.
   enum class GradientUse : uint8_t { Read, SetToNone, Other };
   void meet_gradient_of(const Tensor& leaf, GradientUse use);
-  // Does the gradient, a value of this capture, stand for one that holds some rows only in eager mode?
+  // Does the gradient, a value of this capture, represent one that is selected rows in eager mode?
   bool stands_for_rows(const Tensor& grad);
   const std::vector<ContentRead>& reads() const { return reads_; }
-  // Was the value of a symbolic tensor asked for? The error may have been caught.
+  // Was the value of a symbolic tensor requested? The error may have been caught.
   bool value_asked() const { return value_asked_; }
-  // Symbolic tensors that are still held by somebody.
+  // Symbolic tensors that are still alive.
   PayloadCount payloads() const { return payloads_; }
 
-  // Tensors from outside that have been read so far and ask for their gradient.
+  // Outside tensors that have been read so far and require a gradient.
   std::vector<Tensor> trained();
 
-  // The calls until now, and the tensors among their operands that nobody can change.
+  // The calls so far, and their constant operands.
   const Program& so_far() const { return program_; }
   std::vector<Constant> constants_so_far();
 
   uint64_t serial() const { return serial_; }
   ValueId add_value(ValueType type) { return program_.add_value(std::move(type)); }
-  // A value that a tensor from outside stands for.
+  // Adds a value for an outside tensor.
   ValueId add_source(const Tensor& t);
   // … and for another tensor in the same memory.
   void add_handle(const Tensor& t);
@@ -159,20 +159,20 @@ class Capture {
   // The value that a tensor has now.
   ValueId value_of(const Tensor& t);
   std::vector<ValueId> values_of(const std::vector<Tensor>& tensors);
-  // An error where the function has written to an input, which had these values: a run would lose the write.
+  // An error if the function has written to an input, which had these values: a run would lose the write.
   void check_unwritten(const std::vector<Tensor>& inputs, const std::vector<ValueId>& values);
-  // The place behind a tensor, brought up to date.
+  // The cell of a tensor, brought up to date.
   Intrusive<Cell> cell_of(const Tensor& t);
   // Brings handles and their histories up to date after writes to what they are views of.
   void refresh(const Tensor& t);
   // A tensor with the value and the history that t has now, whatever is written to t later.
   Tensor snapshot(const Tensor& t);
-  // x has this value from now on, and so do the tensors that share memory with it.
+  // x has this value from now on, as do the tensors that share memory with it.
   void write(const Tensor& x, const Tensor& value);
-  // `view` is what `op` made of args[0].
+  // `view` is the result of `op` on args[0].
   void link_view(const Tensor& view, const Op& op, Args args);
-  // The handle is about to become another tensor, perhaps a view of what it is now. Views of it go on with a handle of
-  // its own.
+  // The handle is about to become another tensor, perhaps a view of itself. Its views keep a separate handle of the
+  // old one.
   void leave_to_views(const Tensor& t);
   // The handle sees later writes to its cell.
   void follow(const Tensor& t) { followers_.emplace(t.impl(), t); }
@@ -182,7 +182,7 @@ class Capture {
 
   Program program_;
   PlainTensors plain_;
-  // Handles made here, kept so that no saved alias can be born at the address of a dead one.
+  // Handles created here, kept alive so that no saved alias can get the address of a dead one.
   std::unordered_map<const TensorImpl*, Tensor> followers_;
   std::vector<DimAssumption> learnt_;  // about the symbols, in scopes that have ended
   bool open_ = false;
@@ -213,16 +213,16 @@ class Capture {
   bool value_asked_ = false;
   std::vector<ContentRead> reads_;
   std::unordered_set<ValueId>
-      rows_;  // values that stand for selected rows, among the first `rows_known_` calls
+      rows_;  // values that represent selected rows, among the first `rows_known_` calls
   size_t rows_known_ = 0;
-  std::vector<Tensor> given_;  // behind inputs
+  std::vector<Tensor> given_;  // the actual arguments of inputs
   PayloadCount payloads_;
 };
 
-// Gives inputs, states and constants names that the text form can show: their own where they have one.
+// Gives inputs, states and constants names that the text form can show: their own if they have one.
 void name_values(Program& program);
 
-// An error where a capture is running on this thread: its calls would go to two programs.
+// An error if a capture is running on this thread: its calls would go to two programs.
 void refuse_nested_capture();
 
 }  // namespace oar

@@ -1,9 +1,9 @@
-// What a symbolic tensor holds: a value of the program, and the place that later writes change.
+// What a symbolic tensor holds: a value of the program, and the cell that later writes change.
 //
 // Two levels, because two things are called "the tensor". A handle carries a payload with the value
-// it had when it was last looked at; `TensorImpl::alias`, by which the tape saves operands, copies
-// that. The cell behind it is the place in memory that eager mode would have: writes give it a new
-// value, and views of it look there.
+// it had when it was last read; `TensorImpl::alias`, by which the tape saves operands, copies
+// that. Its cell represents the memory that eager mode would have: a write gives it a new
+// value, and its views read it there.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace oar {
 
-// A place of memory, as far as the captured function can tell.
+// A piece of memory, as the captured function sees it.
 class Cell final : public RefCounted {
  public:
   explicit Cell(ValueId v, Tensor l) : value(v), layout(std::move(l)) {}
@@ -30,18 +30,18 @@ class Cell final : public RefCounted {
   // reshape is a view or a copy, and whether elements share memory.
   Tensor layout;
 
-  // Of a view: how it is made from its base.
+  // Of a view: how it is computed from its base.
   Tensor base;
   const Op* op = nullptr;
-  Frame args;              // the op's arguments, the base's place empty
-  uint32_t seen = 0;       // the base's version that `value` was made from
-  uint32_t tape_seen = 0;  // … that the view's history was made from
+  Frame args;              // the op's arguments, without the base
+  uint32_t seen = 0;       // the base's version that `value` was computed from
+  uint32_t tape_seen = 0;  // … that the view's history was created from
   // Of a plain tensor's memory: its entries in PlainTensors.
   SmallVector<uint32_t, 1> plain;
 };
 
-// Payloads of one capture that are still there. What is left when the capture has ended is held by
-// somebody who keeps tensors beyond the run that made them.
+// Payloads of one capture that are still alive. Any that remain after the capture belong to
+// code that keeps tensors beyond the run that created them.
 using PayloadCount = std::shared_ptr<std::atomic<int64_t>>;
 extern thread_local PayloadCount t_payload_count;
 
@@ -54,7 +54,7 @@ class SymbolicPayload final : public Payload {
   ~SymbolicPayload() override {
     if (count_) --*count_;
   }
-  const uint64_t capture;  // serial number: the capture itself may be gone
+  const uint64_t capture;  // serial number: the capture itself may have ended
   const ValueId value;
   const Intrusive<Cell> cell;
 
@@ -68,9 +68,9 @@ inline const SymbolicPayload& symbolic_payload(const Tensor& t) {
 
 // The layout that eager mode gives a fresh tensor of this shape.
 Tensor fresh_layout(Dims shape);
-// The layout of a view of `base`; undefined where eager mode would copy.
+// The layout of a view of `base`; undefined if eager mode would copy.
 Tensor view_layout(const Op& op, Args args, const Tensor& base);
-// Does every element have a place of its own?
+// Does every element have its own place?
 bool is_injective(const Tensor& layout);
 
 }  // namespace oar

@@ -18,7 +18,7 @@ namespace {
 
 bool is_capturing() { return Capture::current() && !(t_layers.off & kCapture); }
 
-// Regions of one call, made to take the same tensors from outside.
+// Regions of one call, adapted to take the same outside tensors.
 class Fitted {
  public:
   explicit Fitted(std::vector<RegionParts> regions) : regions_(std::move(regions)) {
@@ -43,7 +43,7 @@ class Fitted {
                        [](const Lifted& l) { return l.written != kNoValue; });
   }
 
-  // Behind what it takes itself, the region takes all tensors, written ones first.
+  // After its own inputs, the region takes all tensors, written ones first.
   void complete(size_t r, bool gives_written) {
     Program& program = regions_[r].program;
     for (const bool written : {true, false})
@@ -59,7 +59,7 @@ class Fitted {
     return regions_[r].is_flowing(regions_[r].program.outputs[output]);
   }
   ClosurePtr region_of(size_t r) { return to_region(std::move(regions_[r].program)); }
-  // What is carried stands before the rows, and before what is stacked.
+  // Carried tensors come before the rows, and before what is stacked.
   ClosurePtr scan_body(size_t carried, size_t rows) {
     Program& program = regions_[0].program;
     const size_t results = program.outputs.size();
@@ -74,7 +74,7 @@ class Fitted {
     return region_of(0);
   }
 
-  // What the call made of the written tensors goes where it belongs.
+  // Writes the results of the call to the tensors that the regions write.
   void write_back(TensorList made) const {
     size_t next = 0;
     for (size_t i = 0; i < count(); ++i) {
@@ -132,7 +132,7 @@ bool any_writes(const std::vector<RegionParts>& regions) {
   return false;
 }
 
-// A call that is made for the random numbers it takes: a program names calls by their results.
+// For a call that only draws random numbers: a program needs results to name a call.
 void give_something(Program& program) {
   const Tensor zero = Tensor::scalar(int64_t{0}, DType::Bool);
   const ValueId id = program.add_value({zero.dtype(), zero.shape(), zero.device()});
@@ -148,7 +148,7 @@ std::vector<Tensor> captured_switch(const Tensor& index, const std::vector<Branc
   const size_t results = parts[0].program.outputs.size();
   for (const RegionParts& p : parts)
     user_check(p.program.outputs.size() == results, ErrorKind::InvalidArgument,
-               "{} gives back {} tensors and {} gives {}.\nhint: All branches must give back the "
+               "{} returns {} tensors and {} returns {}.\nhint: All branches must return the "
                "same number of tensors.",
                parts[0].program.name, results, p.program.name, p.program.outputs.size());
   if (results == 0 && !any_writes(parts)) {
@@ -176,19 +176,19 @@ std::vector<Tensor> captured_switch(const Tensor& index, const std::vector<Branc
 void check_loop_results(const Program& body, size_t carried, bool more) {
   const size_t made = body.outputs.size();
   user_check(more ? made >= carried : made == carried, ErrorKind::InvalidArgument,
-             "the body of the loop gives back {} tensors for its {} variables.\nhint: Give back "
+             "the body of the loop returns {} tensors for its {} variables.\nhint: Return "
              "every variable, changed or not, in the same order.",
              made, carried);
 }
 
-// The variables of a loop as its programs see them: sizes that change from round to round are open.
+// The variables of a loop as its programs see them: sizes that change between iterations are open.
 class LoopTypes {
  public:
   explicit LoopTypes(std::vector<Tensor> start) : types_(std::move(start)) {}
   const std::vector<Tensor>& types() const { return types_; }
   const std::vector<Dim>& open() const { return open_; }
 
-  // Does the body, captured on these types, give others? Then they are open from now on.
+  // Does the body, captured on these types, return others? Then they are open from now on.
   bool widen(const Program& body) {
     bool any = false;
     for (size_t i = 0; i < types_.size(); ++i) {
@@ -205,7 +205,7 @@ class LoopTypes {
   bool widen(Dim& before, Dim after) {
     if (before == after || std::find(open_.begin(), open_.end(), before) != open_.end())
       return false;
-    // A size that the rest of the body does not have: it will not keep the one it has now.
+    // A size that nothing else in the body has: the current one will not stay.
     before = size_told_by_runs("n", before.hint() + 5);
     open_.push_back(before);
     return true;
@@ -293,7 +293,7 @@ std::vector<Tensor> eager_scan(const LoopBody& body, std::vector<Tensor> carried
     for (const Tensor& t : sequences) given.push_back(slice_view(t, Ints(index, 4)));
     std::vector<Tensor> made = body(given);
     user_check(made.size() >= count, ErrorKind::InvalidArgument,
-               "[scan] the body gives back {} tensors and carries {}.", made.size(), count);
+               "[scan] the body returns {} tensors and carries {}.", made.size(), count);
     carried = first(made, count);
     rows.resize(made.size() - count);
     for (size_t k = count; k < made.size(); ++k) rows[k - count].push_back(made[k]);
@@ -310,7 +310,7 @@ std::vector<Tensor> eager_scan(const LoopBody& body, std::vector<Tensor> carried
 std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carried,
                          const std::vector<Tensor>& sequences, bool reverse) {
   user_check(!sequences.empty(), ErrorKind::InvalidArgument,
-             "[scan] there is no sequence to go over.");
+             "[scan] there is no sequence to iterate over.");
   std::vector<Tensor> rows;
   for (const Tensor& t : sequences) {
     user_check(t.rank() > 0 && same(t.dims()[0], sequences[0].dims()[0]),
@@ -322,8 +322,8 @@ std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carrie
   if (!is_capturing() && length.value() > 0)
     return eager_scan(body, carried, sequences, length.value(), reverse);
   user_check(is_capturing(), ErrorKind::InvalidArgument,
-             "[scan] the sequences are empty, so nothing tells what the body gives.\nhint: Capture "
-             "the function, or leave the loop out.");
+             "[scan] the sequences are empty, so the results of the body are unknown.\nhint: Capture "
+             "the function, or skip the loop.");
   const size_t count = carried.size();
   const auto call = [&](TensorList given) {
     return body(std::vector<Tensor>(given.begin(), given.end()));
@@ -349,13 +349,13 @@ std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carrie
   return outputs;
 }
 
-// ---- functions with a derivative of their own --------------------------------------------------
+// ---- functions with their own derivative -------------------------------------------------------
 
 std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forward,
                                     const CustomBackward& backward, const std::string& name) {
   const Capture* region = is_capturing() ? Capture::current() : nullptr;
   if (!region || !region->around() || !grad_enabled()) {
-    // The derivative's own calls are in the program too, so what they read of the forward's is not cut off.
+    // The derivative's own calls are in the program too, so their operands from the forward part are not cut off.
     const auto forward_on_tape = [&](TensorList given) {
       const OnTape taped(region ? region->flow() : nullptr, true);
       return forward(given);
@@ -387,7 +387,7 @@ std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forw
     }
     return gradients;
   });
-  // What backward reads of the results it takes as results, which are on the tape.
+  // Where backward reads results, it reads the ones that are on the tape.
   Program& program = parts.program;
   std::vector<ValueId> as_results(results.size(), kNoValue);
   std::vector<ValueId> as_captured;

@@ -9,7 +9,7 @@
 namespace oar {
 namespace {
 
-// The argument that a result is, by its alias letter; -1 where the result is a tensor of its own.
+// The argument that a result is, by its alias letter; -1 if the result is a new tensor.
 int argument_of(const Op& op, const Result& result) {
   if (!result.written) return -1;
   const std::vector<Parameter>& parameters = op.schema().parameters;
@@ -34,15 +34,15 @@ Outputs results_of(const Op& op, Args args, const Outputs& made) {
 
 void write_result(Capture& capture, const Op& op, const Tensor& x, Tensor value) {
   user_check(value.rank() == x.rank() && same(value.shape(), x.shape()), ErrorKind::InvalidArgument,
-             "the result has shape {} and does not fit into the tensor of shape {} that it is to "
-             "be written to.\nhint: Use {} without the underscore.",
+             "the result has shape {} and cannot be written to a tensor of shape {}."
+             "\nhint: Use {} without the underscore.",
              to_string(value.dims()), to_string(x.dims()), op.name());
   if (value.dtype() != x.dtype()) value = cast(value, x.dtype());
   capture.write(x, value);
 }
 
-// The arguments as they are now: the tape may save them, and then they are overwritten. Leaves stay
-// themselves, since gradients are to reach them.
+// The arguments as they are now: the tape may save them before they are overwritten. Leaves are kept
+// as they are, since gradients must reach them.
 Frame frozen(Capture& capture, const Op& op, Args args) {
   Frame frame(args);
   for (size_t i = 0; i < args.size(); ++i) {
@@ -55,8 +55,8 @@ Frame frozen(Capture& capture, const Op& op, Args args) {
   return frame;
 }
 
-// A copy is no instruction: the target takes over the value. On the tape it is a node, since the
-// content before has a gradient too, if only zeros.
+// A copy needs no instruction: the target takes over the value. On the tape it is a node, since the
+// old content has a gradient too, if only zeros.
 void copy_value(Capture& capture, const Op& copy_into_op, const Tensor& x, const Tensor& given) {
   Tensor value = given.shape() == x.shape() ? given : broadcast_to(given, x.dims());
   if (value.dtype() != x.dtype()) value = cast(value, x.dtype());
@@ -112,14 +112,14 @@ Outputs functionalise_write(Capture& capture, const Op& op, Args args) {
     return results_of(op, args, made);
   }
   user_check(static_cast<bool>(op.def().decompose), ErrorKind::Unsupported,
-             "{} writes its arguments and has no form without writing, so it cannot be captured.\n"
-             "hint: Call it outside of the captured function, or give the op a decomposition.",
+             "{} writes its arguments and has no functional form, so it cannot be captured.\n"
+             "hint: Call it outside the captured function, or give the op a decomposition.",
              op.name());
   return results_of(op, args, op.def().decompose(args));
 }
 
 Tensor put_view(const Op& op, const Frame& args, const Tensor& base, const Tensor& view) {
-  // The vjp of a view puts a cotangent back to where the view took its elements from, and zeros
+  // The vjp of a view puts a cotangent where the view took its elements from, and zeros
   // elsewhere: exactly the write.
   const bool by_shape = !(op.saved_inputs() & 1);
   const auto scatter = [&](const Tensor& part) {

@@ -8,7 +8,7 @@ namespace oar {
 
 class Capture;
 
-// A call from within a layer: through every layer but those that have seen the call already.
+// A call from within a layer: through every layer except those that have seen the call already.
 inline Outputs call_below_casts(const Op& op, Args args) {
   return proceed(op, args, kDispatchMask & ~uint32_t{kProfile | kAutocast});
 }
@@ -16,7 +16,7 @@ inline Outputs call_below_casts(const Op& op, Args args) {
 // A call that writes: its functional counterpart, then new values for what is written.
 Outputs functionalise_write(Capture& capture, const Op& op, Args args);
 
-// The base after `view` has been written to the place that `op` shows of it.
+// The base after `view` has been written to the part that `op` selects.
 Tensor put_view(const Op& op, const Frame& args, const Tensor& base, const Tensor& view);
 
 }  // namespace oar

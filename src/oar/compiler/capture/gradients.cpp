@@ -1,4 +1,4 @@
-// The gradients of tensors outside that a captured function finds, reads and leaves.
+// The gradients of outside tensors that a captured function finds, reads and leaves.
 #include <algorithm>
 
 #include "oar/compiler/capture/capture.h"

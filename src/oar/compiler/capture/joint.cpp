@@ -13,7 +13,7 @@
 namespace oar {
 namespace {
 
-// The hooks of leaves see the gradients that a run gives them; the program is not to call them too. (Those that
+// The hooks of leaves see the gradients of a run; the program must not call them too. (Those that
 // the function puts on its inputs are part of the program.)
 class WithoutLeafHooks {
  public:
@@ -32,7 +32,7 @@ class WithoutLeafHooks {
   std::vector<std::pair<Tensor, decltype(History::leaf_hooks)>> taken_;
 };
 
-// Has a backward() already gone over what the tensor was computed from?
+// Has a backward() already freed the graph of the tensor?
 bool has_freed_graph(const Tensor& t) {
   const History* history = maybe_history(t);
   const auto* node = history ? dynamic_cast<const OpNode*>(history->node.get()) : nullptr;
@@ -64,13 +64,13 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
     results = function(symbolic);
     joint.outputs = joint.results = results.size();
     user_check(!under_way.value_asked(), ErrorKind::Unsupported,
-               "the captured function asks for the value of a tensor and catches the error.");
-    // Its graph is gone, and the gradients are where the function wanted them.
+               "the captured function reads the value of a tensor and catches the error.");
+    // Its graph is freed, and the gradients are where the function put them.
     const bool own_backward = backward_calls() != calls;
     for (const Tensor& t : symbolic) {
       const History* h = maybe_history(t);
       user_check(!h || !h->grad.defined(), ErrorKind::Unsupported,
-                 "the captured function leaves a gradient behind in one of its inputs.");
+                 "the captured function leaves a gradient in one of its inputs.");
     }
     under_way.check_unwritten(symbolic, values);
     std::vector<Tensor> roots, cotangents;
@@ -81,8 +81,8 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
       if (stop_gradient(results[i]) || !grad_enabled()) continue;
       if (own_backward) {
         user_check(has_freed_graph(results[i]), ErrorKind::Unsupported,
-                   "the captured function calls backward(), and one of its results has a gradient "
-                   "of its own.\nhint: Return it detached, or leave backward() to the caller.");
+                   "the captured function calls backward(), and one of its results requires a "
+                   "gradient.\nhint: Return it detached, or leave backward() to the caller.");
         continue;
       }
       joint.cotangents.push_back(i);
@@ -114,10 +114,10 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
   joint.program = under_way.finish(std::move(results), &joint.gradients);
   for (const OutsideGradient& g : joint.gradients)
     user_check(!has_leaf_hooks(g.leaf), ErrorKind::Unsupported,
-               "the captured function calls backward(), and a tensor outside has a gradient hook.");
+               "the captured function calls backward(), and an outside tensor has a gradient hook.");
   user_check(joint.gradients.empty() || !joint.differentiable(), ErrorKind::Unsupported,
-             "the captured function reads or changes gradients, and its results have a gradient of "
-             "their own.\nhint: Return detached results, or leave backward() to the caller.");
+             "the captured function reads or changes gradients, and its results require a "
+             "gradient.\nhint: Return detached results, or leave backward() to the caller.");
   if (!joint.differentiable()) {
     joint.inputs = joint.program.inputs.size();
     joint.outputs = joint.program.outputs.size();
@@ -132,7 +132,7 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
 }
 
 namespace {
-// x itself, without a derivative: it does nothing but stop gradients.
+// x itself, without a derivative: it only stops gradients.
 bool is_stop(const Instruction& call) {
   return call.op->has(Trait::View) && call.op->has(Trait::NoGrad) && call.op->copied() == 0;
 }
@@ -233,16 +233,16 @@ class Cutting {
       const bool late = !made.empty() && late_[static_cast<size_t>(made[0])];
       if (backward ? kept_.calls[i] : !late) part.body.instructions.push_back(instructions[i]);
     }
-    // A state that the forward half writes has another content by then: it is handed over.
+    // A state that the forward half writes has other content by then: the old one is passed on.
     if (backward) std::erase_if(part.states, [](const State& s) { return s.written != kNoValue; });
     return part;
   }
 
-  // Open sizes that the backward half works with and that none of its inputs has as a size: the
-  // gradient of a sum is told only its cotangent. An empty tensor with these sizes tells them.
+  // Open sizes that the backward half uses and that none of its inputs has as a size: the gradient
+  // of a sum gets only its cotangent. An empty tensor with these sizes passes them.
   static void hand_over_sizes(Halves& halves, std::ptrdiff_t cotangents) {
     std::vector<Dim> untold = untold_symbols(halves.backward);
-    // Others are sizes inside of loops, and what the backward half finds by itself.
+    // Others are sizes inside loops, and sizes that the backward half determines itself.
     const std::vector<Dim> known = sizes_in(halves.forward);
     std::erase_if(untold,
                   [&](Dim d) { return std::find(known.begin(), known.end(), d) == known.end(); });
@@ -262,7 +262,7 @@ class Cutting {
     empty.results.push_back(id);
     halves.forward.body.instructions.push_back(std::move(empty));
     halves.forward.outputs.push_back(id);
-    // In front of the cotangents, where what the forward half hands over stands.
+    // Before the cotangents, with the other values from the forward half.
     halves.backward.inputs.insert(halves.backward.inputs.end() - cotangents, id);
   }
 

@@ -61,7 +61,7 @@ namespace {
 constexpr size_t kMostElements = 64;
 using Elements = std::vector<Dim>;
 
-// Computes small integer tensors element by element, with sizes in place of numbers.
+// Computes small integer tensors element by element, with sizes instead of numbers.
 class SizeArithmetic {
  public:
   explicit SizeArithmetic(const Program& part) : part_(part), elements_(part.values.size()) {}
@@ -91,7 +91,7 @@ class SizeArithmetic {
     return i.op->scalar() ? computed(i) : std::nullopt;
   }
 
-  // Runs the op on the numbers of the elements, which tells where each goes.
+  // Runs the op on the indices of the elements, which shows where each one moves.
   Maybe moved(const Instruction& i) {
     if (has_symbolic_attributes(*i.op, i.attributes.args())) return std::nullopt;
     Elements all;
@@ -113,7 +113,7 @@ class SizeArithmetic {
     return list;
   }
 
-  // By the scalar body, with sizes for numbers.
+  // By the scalar body, with sizes instead of numbers.
   Maybe computed(const Instruction& i) {
     const auto count = static_cast<size_t>(shape(i.results[0]).numel().value());
     if (count > kMostElements) return std::nullopt;
@@ -182,7 +182,7 @@ class SizeArithmetic {
     if (v.tag == OAR_TAG_INT) {
       const Dim d = Dim::from_word(v.integer);
       if (d.is_symbolic() && !can_be_size(i.op->schema().parameters[parameter], v))
-        return std::nullopt;  // a number that no size can be
+        return std::nullopt;  // a number that cannot be a size
       return d;
     }
     if (v.tag != OAR_TAG_DOUBLE || v.real != std::floor(v.real)) return std::nullopt;

@@ -22,7 +22,7 @@ bool has_tensors(Args args) {
   return found;
 }
 
-// Views made of other views (split, squeeze): only their parts say which elements they show.
+// Views composed of other views (split, squeeze): only their parts say which elements they contain.
 bool is_composite_view(const Op& op) {
   if (op.def().view || !op.def().decompose) return false;
   for (const Result& r : op.schema().results)
@@ -40,7 +40,7 @@ Outputs expanded(const Op& op, Args args) {
   return op.def().decompose(args);
 }
 
-// What capture can write to: a value of its own, or memory that becomes a state.
+// What capture can write to: one of its values, or memory that becomes a state.
 bool writes_here(const Op& op, Args args) {
   if (!writes_arguments(op)) return false;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -56,7 +56,7 @@ bool writes_here(const Op& op, Args args) {
 void check_leaf_write(Capture& capture, const Tensor& x) {
   for (Tensor t = x; t.defined(); t = capture.cell_of(t)->base)
     user_check(!(t.has(kRecording) && is_leaf(t)), ErrorKind::InvalidArgument,
-               "a leaf that asks for its gradient cannot be written in place.\nhint: Write under "
+               "a leaf that requires a gradient cannot be written in place.\nhint: Write under "
                "no_grad(), or to a copy: y = x.clone().");
 }
 
@@ -71,13 +71,13 @@ Outputs recording_layer(const Op& op, Args args) {
   if (!writes_here(op, args) || op.has(Trait::NoGrad)) {
     if (!capture->flow()) return autograd_layer(op, args);
     const Frame frame = capture->with_flow(op, args);
-    // Where the op is expanded instead, its parts come here one by one.
+    // If the op is expanded instead, its parts come here one by one.
     const bool recorded = static_cast<bool>((op.inplace_of() ? *op.inplace_of() : op).def().vjp);
     const OnTape taped(capture->flow(), recorded);
     return autograd_layer(op, frame.args());
   }
-  // Ops that write without saying so in a result (running statistics) do that off the tape.
-  // In a program that stays open such a variable is not a leaf for good: it goes on as what was written.
+  // Ops that write an argument which is not a result (running statistics) do that off the tape.
+  // In a program that stays open such a variable does not stay a leaf: it becomes what was written.
   const bool guarded = op.has(Trait::Inplace) && !capture->is_open();
   for (size_t i = 0; guarded && i < args.size(); ++i)
     if (op.schema().parameters[i].written)
@@ -89,7 +89,7 @@ Outputs functionalise_layer(const Op& op, Args args) {
   if (any_of_kind(args, Kind::Meta)) return run_now(op, args);
   Capture& capture = Capture::require();
   if (grad_enabled()) {
-    // A view may learn only now that its base has been given a history.
+    // The base of a view may have got a history since.
     for_each_tensor(args, [&](const Tensor& t) { capture.refresh(t); });
     if (dispatch_key(args) & kRecording) return call_below_casts(op, args);
   }
@@ -103,9 +103,9 @@ Outputs functionalise_layer(const Op& op, Args args) {
 
 Outputs capture_layer(const Op& op, Args args) {
   Capture& capture = Capture::require();
-  // A tensor made of numbers alone is made at once and becomes a constant when it is used: so an
-  // optimiser may create its moments in the first captured step. Anything that reads a tensor is
-  // recorded, plain tensors too: they may be states. A program that stays open records all.
+  // A tensor created from numbers alone is computed at once and becomes a constant when it is used: so
+  // an optimiser may create its moments in the first captured step. Anything that reads a tensor is
+  // recorded, even a plain one: it may be a state. A program that stays open records everything.
   if (!capture.is_open() && !has_tensors(args) && !op.has(Trait::Random) &&
       !has_symbolic_attributes(op, args))
     return run_now(op, args);

@@ -3,7 +3,7 @@
 
 namespace oar {
 
-// After the autograd layers: while a capture is running, writes are taken apart before the
+// After the autograd layers: while a capture is running, writes are functionalised before the
 // tape, so that the tape sees functional ops only.
 void install_capture_layers();
 

@@ -11,7 +11,7 @@ bool same_place(const Tensor& a, const Tensor& b) {
          std::equal(a.strides().begin(), a.strides().end(), b.strides().begin());
 }
 
-// The same elements in the same order under another shape.
+// The same elements in the same order in another shape.
 bool same_elements(const Tensor& a, const Tensor& b) {
   return a->data == b->data && a.dtype() == b.dtype() && a->numel == b->numel &&
          a.is_contiguous() && b.is_contiguous();
@@ -23,14 +23,14 @@ Tensor strided_layout(const Tensor& t) {
   return layout;
 }
 
-// Aliases that an op or the tape made have none of these flags.
+// Aliases created by an op or the tape have none of these flags.
 int permanence(const Tensor& t) {
   return t.has(kParameter | kPersistable) ? 2 : t.has(kRecording) ? 1 : 0;
 }
 
 [[noreturn]] void refuse_overlap(const Tensor& t) {
   fail(ErrorKind::Unsupported,
-       "a tensor outside the captured function ({}) shares part of its memory with another one "
+       "a tensor from outside the captured function ({}) shares part of its memory with another one "
        "that the function has written.\nhint: Take the view inside the captured function, or "
        "clone() it before.",
        t.describe());
@@ -54,8 +54,8 @@ Intrusive<Cell> PlainTensors::cell_of(const Tensor& t) {
   return add(t, std::move(cell), value).cell;
 }
 
-// A tensor of the capture around this one. Its place there tells which tensors are one, and which are
-// views; a view is derived anew here, so that writes to its base are seen.
+// A tensor of the outer capture. Its cell there identifies tensors that are the same, and those that are
+// views; a view is derived again here, so that writes to its base are seen.
 Intrusive<Cell> PlainTensors::imported(const Tensor& t) {
   Capture& around = *capture_.around();
   const Intrusive<Cell> theirs = [&] {
@@ -86,8 +86,8 @@ Intrusive<Cell> PlainTensors::imported(const Tensor& t) {
   return cell;
 }
 
-// Aliases come and go (the tape saves some for every call), so they are found by their memory and
-// kept only where they must be put back.
+// Aliases are short-lived (the tape saves some for every call), so they are found by their memory and
+// kept only if they must be restored.
 Intrusive<Cell> PlainTensors::cell_by_memory(const Tensor& t) {
   const auto it = by_storage_.find(t->storage.get());
   if (it == by_storage_.end()) return {};
@@ -117,8 +117,8 @@ Intrusive<Cell> PlainTensors::cell_by_memory(const Tensor& t) {
   return {};
 }
 
-// A tensor of which an alias was met before (p.detach(), then p): it has a gradient of its own, and the program follows
-// the tensor rather than the alias, which may go.
+// A tensor whose alias was used before it (p.detach(), then p): it has its own gradient, and the program follows
+// the tensor rather than the alias, which may be freed.
 PlainTensors::Entry& PlainTensors::adopt(const Tensor& t, const Intrusive<Cell>& cell) {
   Entry& entry = add(t, cell, kNoValue);
   entry.adopted = true;
@@ -178,7 +178,7 @@ PlainTensors::Entry& PlainTensors::add(const Tensor& t, Intrusive<Cell> cell, Va
   return entry;
 }
 
-// Does the tensor belong to somebody else than this capture?
+// Does anything besides this capture hold the tensor?
 bool PlainTensors::is_outside(const Tensor& t) const {
   return t.is_dense() ||
          (t.kind() == Kind::Symbolic && symbolic_payload(t).capture != capture_.serial());
@@ -199,7 +199,7 @@ void PlainTensors::note_write(Cell& cell, const Tensor& t) {
   if (is_outside(t) && !by_tensor_.contains(t.impl())) add(t, Intrusive<Cell>(&cell), kNoValue);
   for (uint32_t i : cell.plain) make_symbolic(entries_[i]);
   const Entry& first = entries_[cell.plain[0]];
-  if (!first.original->storage) return;  // of the capture around this one
+  if (!first.original->storage) return;  // of the outer capture
   // Tensors saved by the tape are checked against this, as in eager mode.
   first.original->storage->bump_version();
   for (uint32_t i : by_storage_[first.original->storage.get()]) {

@@ -1,6 +1,6 @@
-// Which gradients a run of the backward half really gives.
+// Which gradients a run of the backward half really has.
 //
-// In eager mode a tensor has no gradient if nothing leads to it from the results whose gradient is asked for. A program computes zeros there, and
+// In eager mode a tensor has no gradient if no differentiated result depends on it. A program computes zeros there, and
 // an optimiser would take them for a gradient. So each gradient knows which cotangents lead to it, and through which branches.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Presence {
   };
   std::vector<Term> terms;
 
-  // Is there a gradient, if these cotangents are given? `is_true` looks at an extra output.
+  // Is there a gradient, if these cotangents are present? `is_true` reads an extra output.
   template <class IsTrue>
   bool holds(const std::vector<bool>& given, IsTrue&& is_true) const {
     for (const Term& term : terms) {

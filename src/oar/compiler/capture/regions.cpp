@@ -31,7 +31,7 @@ void Capture::Flow::add_source(ValueId id, const Tensor& t) {
   handles.insert(t.impl());
 }
 
-// The tensor, or what without_gradient makes of it where the tape does not lead on from it: a detached
+// The tensor, or without_gradient of it if the tape ends here: a detached
 // handle, or one that has become a leaf.
 Tensor Capture::with_flow(const Tensor& t) {
   const bool ours = t.defined() && (t.is_dense() || t.kind() == Kind::Symbolic);
@@ -41,7 +41,7 @@ Tensor Capture::with_flow(const Tensor& t) {
   const bool recorded = t.has(kRecording), node = h && h->node;
   const bool made_here = t.kind() == Kind::Symbolic && symbolic_payload(t).capture == serial_;
   if (flow_->is_active(value)) {
-    // What comes from outside may have been met first through a detached handle.
+    // An outside tensor may have been used first through a detached handle.
     const bool source = flow_->handles.contains(t.impl()) || !made_here;
     if (!recorded || !(node || source)) return make_tensor(stopped(value));
     if (const auto source = flow_->sources.find(value);
@@ -50,18 +50,18 @@ Tensor Capture::with_flow(const Tensor& t) {
     return t;
   }
   if (!around_) {
-    // A function's own derivative, or a leaf that it has made: the tape leads on from here.
+    // A function's own derivative, or a leaf that it has created: the tape continues from here.
     if (recorded) flow_->activate(value);
     return t;
   }
   user_check(!(recorded && node && made_here) || dynamic_cast<const OpNode*>(h->node.get()),
              ErrorKind::Unsupported,
-             "{} has a derivative of its own, which is lost inside a branch or loop.\nhint: Call "
-             "it in front of the branch or loop, or under no_grad().",
+             "{} has its own derivative, which is lost inside a branch or loop.\nhint: Call "
+             "it before the branch or loop, or under no_grad().",
              node ? h->node->name() : "");
   user_check(!recorded || !flow_->handles.contains(t.impl()), ErrorKind::Unsupported,
-             "a tensor ({}) that asks for its gradient has been overwritten under no_grad() inside "
-             "a branch or loop, and is used on.\nhint: Write to it behind the branch or loop.",
+             "a tensor ({}) that requires a gradient has been overwritten under no_grad() inside "
+             "a branch or loop, and is used afterwards.\nhint: Write to it after the branch or loop.",
              t.describe());
   return t;
 }
@@ -115,8 +115,8 @@ void Capture::end_flow(bool keep_stops) {
   keeps_stops_ = keep_stops;
 }
 
-// A source through which nothing flowed needs no stop; but what stands beside a region may let something flow through a tensor that asks for
-// its gradient, which reaches the region too.
+// A source through which no gradient flowed needs no stop; but calls beside a region may pass a gradient to a tensor that
+// requires one, which reaches the region too.
 void Capture::forget_stops(bool idle_only) {
   Aliases aliases(program_);
   for (const auto& [value, result] : flow_->stopped) {
@@ -146,11 +146,11 @@ void Capture::refuse_changed_gradients() {
   }
   user_check(changed.empty(), ErrorKind::Unsupported,
              "a branch or the body of a loop sets or clears the gradient of {}.\nhint: Call "
-             "backward() and clear_grad() outside of it.",
+             "backward() and clear_grad() outside it.",
              join(changed, ", "));
 }
 
-// What lives on outside is lifted; what only this capture holds is a constant.
+// Tensors that outlive the capture are lifted; what only this capture holds is a constant.
 void Capture::collect_lifted(RegionParts& parts) {
   for (PlainTensors::Entry& entry : plain_.entries()) {
     entry.original = Tensor();
@@ -197,7 +197,7 @@ RegionParts Capture::finish_region(std::vector<Tensor>&& outputs) {
 
 namespace {
 
-// What was taken for granted inside holds for the program around it too, as far as that knows of it.
+// Assumptions made inside hold for the outer program too, as far as it knows the symbols.
 void assume_again(const std::vector<DimAssumption>& assumptions, const std::vector<Dim>& own = {}) {
   const auto mentions = [&](Dim d) {
     const std::vector<Dim> symbols = d.symbols();
@@ -227,7 +227,7 @@ RegionParts capture_region(const std::string& name, TensorList like,
     for (const Tensor& t : like) {
       const bool recorded = grad_enabled() && is_differentiable(t.dtype());
       const Tensor input = inner.input({t.dtype(), t.shape(), "", !recorded});
-      // A loop's variable is no leaf: the body may write it.
+      // A loop's variable is not a leaf: the body may write it.
       inputs.push_back(recorded ? assign(input) : input);
     }
     outputs = function(inputs);

@@ -1,4 +1,4 @@
-// Captures inside captures: the branches of a cond and the bodies of loops become programs of their own.
+// Captures inside captures: the branches of a cond and the bodies of loops become separate programs.
 #pragma once
 
 #include <unordered_map>
@@ -9,14 +9,14 @@
 
 namespace oar {
 
-// A tensor outside that a region reads, and the value it leaves there, if it writes.
+// An outside tensor that a region reads, and the value that the region writes to it, if any.
 struct Lifted {
   Tensor tensor;
   ValueId value = kNoValue;
   ValueId written = kNoValue;
 };
 
-// A region before it is fitted to those that stand beside it in one call. Lifted tensors are not yet
+// A region before it is adapted to the other regions of its call. Lifted tensors are not yet
 // among its inputs.
 struct RegionParts {
   Program program;
@@ -27,24 +27,24 @@ struct RegionParts {
   }
 };
 
-// Runs the function in a capture inside the one that is running, on tensors like these. `own`: sizes
-// that nobody outside knows.
+// Runs the function in a capture inside the running one, on tensors like these. `own`: sizes
+// that are unknown outside.
 RegionParts capture_region(const std::string& name, TensorList like,
                            const Closure::Function& function, const std::vector<Dim>& own = {});
 
-// The function on nothing but its inputs, which may be called by any layer.
+// The function of its inputs alone, which any layer may call.
 ClosurePtr trace_closure(const Closure::Function& function, TensorList like,
                          const std::string& name);
 
 // A finished region.
 ClosurePtr to_region(Program program);
 
-// What Closure::vjp and jvp promise.
+// Implement Closure::vjp and jvp.
 ClosurePtr region_vjp(const Program& program, const std::vector<bool>& wanted,
                       TensorList cotangents);
 ClosurePtr region_jvp(const Program& program, const std::vector<bool>& active);
 
-// While a region is captured: through which values the tape leads. What goes past the tape gets a call
+// While a region is captured: through which values the tape leads. Values off the tape get a call
 // of without_gradient, since the region is differentiated by its program.
 struct Capture::Flow {
   void add_source(ValueId id, const Tensor& t);
@@ -54,9 +54,9 @@ struct Capture::Flow {
   void activate(ValueId id);
 
   std::vector<bool> active;                      // by value
-  std::unordered_map<ValueId, ValueId> stopped;  // the value that without_gradient made of one
+  std::unordered_map<ValueId, ValueId> stopped;  // the result of without_gradient
   std::unordered_map<ValueId, Tensor> sources;  // from outside, with the handle that is on the tape
-  std::unordered_set<ValueId> asked;            // sources that ask for their gradient
+  std::unordered_set<ValueId> asked;            // sources that require a gradient
   std::unordered_set<const TensorImpl*> handles;  // of sources
   bool on_tape = false;                           // a recorded call is running
 };
@@ -77,7 +77,7 @@ class OnTape {
   bool outer_;
 };
 
-// Nothing of what is switched on around this call is for it.
+// Turns off all layers that are on outside.
 class FreshLayers {
  public:
   FreshLayers() : outer_(t_layers) { t_layers = {outer_.on & kProfile, 0}; }

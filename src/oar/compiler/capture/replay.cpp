@@ -44,7 +44,7 @@ class Replay {
   Tensor& at(ValueId id) { return tensors_[static_cast<size_t>(id)]; }
 
  private:
-  // The open sizes of a region are those of the program around it, or what it is given.
+  // The open sizes of a region are those of the outer program, or of its inputs.
   void take_sizes(TensorList inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Shape& wanted = program_.type_of(program_.inputs[i]).shape;
@@ -76,7 +76,7 @@ class Replay {
   std::vector<Tensor> tensors_;
 };
 
-// While alive, these plain tensors ask for their gradients.
+// While alive, these plain tensors require gradients.
 class WithGradients {
  public:
   ~WithGradients() {

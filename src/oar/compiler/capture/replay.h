@@ -10,7 +10,7 @@ namespace oar {
 // tensors.
 std::vector<Tensor> replay(const Program& program, TensorList inputs);
 
-// … of a region on tensors of its own types: its sizes are those of the program around it.
+// … of a region on tensors of its own types: its sizes are those of the outer program.
 std::vector<Tensor> replay_region(const Program& program, TensorList inputs);
 
 // The program and the derivatives of one of its outputs, which must have one element, with respect

@@ -1,4 +1,4 @@
-// Facts about a program that passes ask for. Each describes the program as it was when it was computed; PassContext
+// Facts about a program for passes. Each describes the program at the time it was computed; PassContext
 // (context.h) computes them on demand and drops them when a pass has changed the program.
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace oar {
 
-// Who reads each value.
+// The readers of each value.
 class Uses {
  public:
   explicit Uses(const Program& program);
-  // By instructions, as a result of the program, and as what is written to a state. 0 for a value that was added since.
+  // By instructions, as a result of the program, and as the new value of a state. 0 for a value that was added since.
   int count(ValueId id) const {
     const auto i = static_cast<size_t>(id);
     return i < counts_.size() ? counts_[i] : 0;
   }
-  // The instructions that read it, in order; one that reads it twice stands there twice.
+  // The instructions that read it, in order; one that reads it twice is listed twice.
   std::span<const size_t> readers(ValueId id) const { return readers_[static_cast<size_t>(id)]; }
   // The only reader of a value that the program neither returns nor writes.
   std::optional<size_t> only_reader(ValueId id) const;
@@ -31,25 +31,25 @@ class Uses {
   std::vector<bool> returned_;
 };
 
-// From where to where each value is needed, by the numbers of instructions.
+// The lifetime of each value, in instruction numbers.
 class Lives {
  public:
   static constexpr int kBefore = -1;  // inputs, states and constants
   explicit Lives(const Program& program);
   // The instruction that computes it, or kBefore.
   int begin(ValueId id) const { return begin_[static_cast<size_t>(id)]; }
-  // The last that reads it; the number of instructions if the program returns or writes it; begin(id) if nobody reads it.
+  // The last that reads it; the number of instructions if the program returns or writes it; begin(id) if nothing reads it.
   int end(ValueId id) const { return end_[static_cast<size_t>(id)]; }
 
  private:
   std::vector<int> begin_, end_;
 };
 
-// Which values show the same memory: a view and the value that it is a view of.
+// Which values share memory: a view and its base.
 class SharedMemory {
  public:
   explicit SharedMemory(const Program& program);
-  // The value that owns the memory; the value itself if it is no view.
+  // The value that owns the memory; the value itself if it is not a view.
   ValueId owner(ValueId id) const { return owner_[static_cast<size_t>(id)]; }
   bool shares(ValueId a, ValueId b) const { return owner(a) == owner(b); }
 
@@ -57,10 +57,10 @@ class SharedMemory {
   std::vector<ValueId> owner_;
 };
 
-// An estimate of the call's time, in nanoseconds on one thread; open sizes count by their hints.
+// An estimate of the call's time, in nanoseconds on one thread; open sizes count as their hints.
 double time_of(const Program& program, const Instruction& call);
 
-// The arguments of the call, with tensors that have types but no content in the places of operands.
+// The arguments of the call, with tensors without content as operands.
 Frame meta_arguments(const Program& program, const Instruction& call);
 
 }  // namespace oar

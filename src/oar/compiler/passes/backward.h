@@ -1,5 +1,5 @@
-// A function with its derivative as one program. The op in_backward marks where the derivative begins: what is made of its
-// results runs when cotangents arrive, everything else runs forwards.
+// A function with its derivative as one program. The op in_backward marks where the derivative begins: what is computed
+// from its results runs when cotangents arrive, everything else runs forwards.
 #pragma once
 
 #include <vector>
@@ -16,12 +16,12 @@ Instruction marker(ValueId from, ValueId to);
 std::vector<bool> depends_on_backward(const Program& program);
 
 struct KeptForBackward {
-  std::vector<ValueId> values;  // that the function hands to its derivative, in order
-  std::vector<bool> calls;      // by instruction: those that the derivative makes
+  std::vector<ValueId> values;  // that the function passes to its derivative, in order
+  std::vector<bool> calls;      // by instruction: those that the derivative runs
 };
 
-// … if it is to compute these outputs. Views and creation ops are recomputed instead of saved: they cost nothing. So are
-// the instructions of `again`. Outside tensors that no run writes need not be saved.
+// … for these outputs. Views and creation ops, which cost nothing, and the instructions of `again` are recomputed
+// instead of saved. Outside tensors that no run writes need not be saved.
 KeptForBackward kept_for_backward(const Program& program, const std::vector<bool>& late,
                                   const std::vector<ValueId>& outputs,
                                   const std::vector<bool>& again);

@@ -1,5 +1,5 @@
-// Calls that change nothing are left out, and chains that one call can do become one. What is simpler about a call, the
-// record of its op says (`canonical`); this pass runs those rules.
+// Removes calls that change nothing, and merges chains that one call can do. The rules are in the records of the ops
+// (`canonical`); this pass runs them.
 #include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 
@@ -69,7 +69,7 @@ bool canonicalise(Program& program, PassContext& context) {
     changed |= call.changed();
     const ValueId result = instruction.results[0];
     if (call.same() == kNoValue || call.same() == result) continue;
-    // A result of the program stays a tensor of its own, unless eager mode would give a view too.
+    // A result of the program stays a separate tensor, unless eager mode would return a view too.
     if (context.uses().is_returned(result) && !instruction.op->has(Trait::View)) continue;
     aliases.set(result, call.same());
   }

@@ -1,6 +1,6 @@
-// Layouts of images. Convolutions of some width are fastest where the channels of an image lie last in
-// memory, so they are made to work there, and what stands between them goes along: the rest of the program sees
-// the same values through views. Rounding changes, as another kernel sums in another order.
+// Layouts of images. Convolutions with enough channels are fastest if the channels of an image are last in
+// memory, so they and the calls between them are converted to that layout: the rest of the program sees
+// the same values through views. Rounding changes, because another kernel sums in another order.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -30,7 +30,7 @@ int64_t moved(int64_t axis) {
   return std::find(kToLast.begin(), kToLast.end(), from) - kToLast.begin();
 }
 
-// What the records say of images.
+// What the records say about images.
 const ImageLayout& layout(const Instruction& call) { return call.op->def().layout; }
 
 bool says(const char* words, std::string_view name) {
@@ -43,7 +43,7 @@ bool is_image_parameter(const Instruction& call, size_t i) {
          says(layout(call).images, call.op->schema().parameters[i].name);
 }
 
-// A weight has the rank of an image but is none.
+// A weight has the rank of an image but is not one.
 bool is_image_result(const Instruction& call, ValueId result) {
   const char* weight = layout(call).weight;
   return !*weight || result_named(call, weight) != result;
@@ -74,7 +74,7 @@ class Choosing {
  private:
   void emit(Instruction call) { program_.body.instructions.push_back(std::move(call)); }
   bool is_image(ValueId id) const { return program_.type_of(id).shape.size() == kRank; }
-  // Was the value made with its channels last?
+  // Was the value computed with its channels last?
   bool is_last(ValueId id) const { return last_[static_cast<size_t>(id)] != kNoValue; }
 
   bool starts(const Instruction& call) const {
@@ -102,7 +102,7 @@ class Choosing {
     return any && all && can_turn(call);
   }
 
-  // Are the attributes ones that have a meaning with the channels last?
+  // Can the attributes be converted to channels last?
   bool can_turn(const Instruction& call) const {
     const auto& [images, sizes, axes, weight] = layout(call);
     if (*sizes && !is_full_size(attribute(call, sizes).as_dim_list())) return false;
@@ -110,7 +110,7 @@ class Choosing {
     const Value& turned = attribute(call, axes);
     if (turned.tag == OAR_TAG_NONE) return false;  // all of them: nothing to gain
     if (is_image(call.results[0])) return true;
-    // The axes that stay must stay in their order: channels after a spatial axis would not.
+    // The remaining axes must keep their order: channels after a spatial axis would not.
     const auto goes = [&](int64_t axis) {
       const Ints list = turned.as_ints();
       return std::any_of(list.begin(), list.end(),
@@ -123,7 +123,7 @@ class Choosing {
            std::none_of(sizes.begin(), sizes.end(), [](Dim d) { return d == Dim(-1); });
   }
 
-  // The value with its channels last: as it was made, or a view.
+  // The value with its channels last: as it was computed, or a view.
   ValueId as_last(ValueId id) {
     if (is_last(id)) return last_[static_cast<size_t>(id)];
     ValueId& view = seen_[static_cast<size_t>(id)];
@@ -187,7 +187,7 @@ class Choosing {
   }
 
   Program& program_;
-  std::vector<ValueId> last_;  // by value: itself with its channels last, as it was made
+  std::vector<ValueId> last_;  // by value: itself with its channels last, as it was computed
   std::vector<ValueId> seen_;  // by value: a view of it with its channels last
 };
 

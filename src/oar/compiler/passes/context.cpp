@@ -39,8 +39,8 @@ const Tensor* PassContext::constant(ValueId id) {
   return i < constants_->size() ? (*constants_)[i] : nullptr;
 }
 
-// Where the elements of the value come from: a view shows elements of its operand, unless it reads their bits as another
-// dtype. What a backward mark shows is not known before the derivative runs.
+// Where the elements of the value come from: a view has elements of its operand, unless it reads their bits as another
+// dtype. The operand of a backward mark is not known before the derivative runs.
 ValueId PassContext::shown(ValueId id) {
   const DType dtype = program_->type_of(id).dtype;
   while (const Instruction* maker = makers()(id)) {

@@ -1,4 +1,4 @@
-// What a pass is given besides the program: the device it compiles for, options, and analyses.
+// What a pass gets besides the program: the device it compiles for, options, and analyses.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@ struct PassTarget {
   Device device;
 
   static PassTarget of(const Program& program);
-  // Has the device a kernel for a call on tensors that are laid out like these?
+  // Does the device have a kernel for a call on tensors with these layouts?
   bool has_kernel(const Op& op, Args args, TensorList results) const;
   // Are its convolutions faster on images whose channels are last in memory?
   bool prefers_channels_last() const;
 };
 
-// What users and tests set, as flags unless the caller of the pipeline says otherwise.
+// Settings of users and tests, from flags unless the caller of the pipeline overrides them.
 struct PassOptions {
   std::string off;      // passes that do not run: names, separated by commas, or "all"
   bool verify = false;  // verify the program after each pass that changed it
@@ -32,7 +32,7 @@ struct PassOptions {
   bool is_off(std::string_view pass) const;
 };
 
-// One program's context. A pass that asks for an analysis after it has changed the program calls changed() first; the
+// The context of one program. A pass that needs an analysis after it has changed the program calls changed() first; the
 // pipeline does so between passes.
 class PassContext {
  public:
@@ -51,9 +51,9 @@ class PassContext {
   const Tensor* constant(ValueId id);
   double cost(const Instruction& call) const { return time_of(*program_, call); }
 
-  // The number that every element of a constant, or of a view of one, is. Looks at constants of `most` elements.
+  // The number that every element of a constant, or of a view of one, equals. Reads constants of up to `most` elements.
   std::optional<double> constant_number(ValueId id, int64_t most);
-  // … of a constant of one element, or of what a call fills with a number.
+  // … of a constant of one element, or of a result that a call fills with a number.
   std::optional<double> number(ValueId id);
 
   void changed();

@@ -1,5 +1,5 @@
-// What loops and branches note for their derivatives, where the program has none that reads it. Only for
-// programs that are to run: a derivative may still be made of others.
+// Removes what loops and branches record for their derivatives if the program never reads it. Only for
+// programs that will run: other programs may still be differentiated.
 #include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/region.h"

@@ -1,4 +1,4 @@
-// What passes share: where a value comes from, who reads it, and replacing one by another.
+// What passes share: where a value comes from, what reads it, and replacing one by another.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace oar {
 
-// Values that turned out to be other values.
+// Values that are replaced by others.
 class Aliases {
  public:
   explicit Aliases(const Program& program);
@@ -20,7 +20,7 @@ class Aliases {
   }
   bool any() const { return any_; }
   void apply(Instruction& instruction) const;
-  // What the program gives back and writes.
+  // What the program returns and writes.
   void apply_to_results(Program& program) const;
 
  private:
@@ -28,7 +28,7 @@ class Aliases {
   bool any_ = false;
 };
 
-// Who makes a value: an instruction, or nobody (an input, a state, a constant).
+// The instruction that computes a value; null for an input, a state or a constant.
 class Makers {
  public:
   explicit Makers(const Program& program);
@@ -47,12 +47,12 @@ class Makers {
 
 // How often each value is read, by instructions and as a result of the program.
 std::vector<int> count_uses(const Program& program);
-// By value: does the program give it back?
+// By value: does the program return it?
 std::vector<bool> given_back(const Program& program);
 // By value: the constant's tensor, or none.
 std::vector<const Tensor*> constant_tensors(const Program& program);
 
-// May a second call be spared, or a call be left out? Not where it takes random numbers.
+// May a call be merged with an equal one, or be removed? Not if it draws random numbers.
 bool is_pure(const Instruction& call);
 
 bool has_parameter(const Instruction& instruction, std::string_view name);
@@ -61,13 +61,13 @@ const Value& attribute(const Instruction& instruction, std::string_view name);
 void set_attribute(Instruction& instruction, std::string_view name, const Value& value);
 // Is it a bool attribute, and true?
 bool is_set(const Instruction& instruction, std::string_view name);
-// The value in the place of the single tensor parameter.
+// The value of a single tensor parameter.
 inline ValueId operand(const Instruction& instruction, size_t parameter) {
   return instruction.operands[parameter].ids[0];
 }
 ValueId operand(const Instruction& instruction, std::string_view name);
 void set_operand(Instruction& instruction, std::string_view name, ValueId value);
-// The values in the place of a tensor parameter: a list, or one.
+// The values of a tensor parameter: a list, or one.
 const SmallVector<ValueId, 2>& operands_named(const Instruction& instruction,
                                               std::string_view name);
 // The result of this name in the schema; kNoValue if there is none.
@@ -76,12 +76,12 @@ ValueId result_named(const Instruction& instruction, std::string_view name);
 // The axis of channels in the first result of a call with the attribute `channels_last` or `channel_axis`.
 int64_t channel_axis(const Program& program, const Instruction& call);
 
-// A new call in the place of another one, whose results, location and user's name it takes over. What is not set has its
+// A new call that replaces another one, whose results, location and user's name it takes over. What is not set has its
 // default, and an optional tensor is missing.
 class NewCall {
  public:
   NewCall(const Op& op, const Instruction& replaced);
-  // … that the program had no call for: an auxiliary view or copy.
+  // … without a call to replace: an auxiliary view or copy.
   NewCall(const Op& op, ValueId result);
 
   NewCall& operand(std::string_view name, ValueId value);

@@ -1,5 +1,5 @@
-// Calls that no kernel takes become the calls of their decomposition, until kernels take them all. What has neither a kernel nor a
-// decomposition stays: a user's op, or one that looks at values.
+// Replaces calls that no kernel accepts by their decomposition, until kernels accept them all. A call with neither a kernel nor
+// a decomposition stays: a user's op, or one that reads values.
 #include <optional>
 #include <unordered_map>
 
@@ -36,7 +36,7 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call,
     const devices::Scope scope(target);  // what it makes out of nothing
     inner = capture(parts, specs, call.op->name());
   } catch (const Error&) {
-    return std::nullopt;  // the run will tell
+    return std::nullopt;  // the run will raise the error
   }
   if (!(generator::Places() == before)) {
     before.restore();
@@ -96,7 +96,7 @@ class Expansion {
   PassContext& context_;
   std::vector<Tensor> layouts_;  // by value
   std::vector<Instruction> calls_;
-  std::unordered_map<ValueId, ValueId> same_;  // results of calls that were taken apart
+  std::unordered_map<ValueId, ValueId> same_;  // results of calls that were expanded
   bool expanded_ = false;
 };
 
@@ -110,7 +110,7 @@ bool Expansion::has_kernel(const Instruction& call) {
   return context_.target.has_kernel(*call.op, frame.args(), results);
 }
 
-// Where the layout does not allow a view, lowering copies first, and the copy is row-major.
+// If the layout does not allow a view, lowering copies first, and the copy is row-major.
 void Expansion::lay_out_view(const Instruction& call) {
   Frame frame = arguments(call);
   const ValueId base = operand(call, 0);

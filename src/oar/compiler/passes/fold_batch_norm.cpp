@@ -1,5 +1,5 @@
 // Inference: a scale and a shift per channel after a convolution become part of its weight and bias.
-// Only where all of them are constants, so only in a frozen program. Rounding changes.
+// Only if all of them are constants, so only in a frozen program. Rounding changes.
 #include "oar/compiler/passes/match.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ops/core/dispatcher.h"
@@ -10,14 +10,14 @@
 namespace oar {
 namespace {
 
-// One number per output channel, against the weight [out_channels, …].
+// One number per output channel, to multiply the weight [out_channels, …].
 Tensor along_channels(const Tensor& t, int rank) {
   Shape shape(static_cast<size_t>(rank), Dim(1));
   shape[0] = t.dim(0);
   return reshape(t, shape);
 }
 
-// x * scale + shift of a convolution, everything but the image being constant.
+// x * scale + shift of a convolution, where everything but the image is constant.
 const Pattern& scaled_convolution() {
   using namespace patterns;
   static const Pattern convolution = call(takes(EpilogueStep::ScaleShift))

@@ -1,5 +1,5 @@
-// Constant folding: calls on constants alone are made now. Not where the result would be much larger
-// than what it is made of: a program should not grow by what is quickly made.
+// Constant folding: runs calls on constants alone now. Not if the result would be much larger
+// than its operands: a program should not grow by what is quickly computed.
 #include <algorithm>
 #include <optional>
 
@@ -21,7 +21,7 @@ int64_t bytes_of(const ValueType& type) {
 bool can_fold(const Program& program, const Instruction& instruction,
               const std::vector<const Tensor*>& constants) {
   if (!is_pure(instruction) || is_update(*instruction.op)) return false;
-  if (has_regions(instruction)) return false;  // a loop may take long, or for ever
+  if (has_regions(instruction)) return false;  // a loop may take long, or never end
   if (instruction.op->has(Trait::DataDependent)) return false;
   if (has_symbolic_attributes(*instruction.op, instruction.attributes.args())) return false;
   bool constant = true;
@@ -40,7 +40,7 @@ bool can_fold(const Program& program, const Instruction& instruction,
   return made <= std::max(kSmall, read);
 }
 
-// None where the call fails: it may never be reached, and the run will tell.
+// None if the call fails: it may never be reached, and the run will raise the error.
 std::optional<Outputs> run_now(const Instruction& instruction,
                                const std::vector<const Tensor*>& constants) try {
   const Frame frame =
@@ -57,7 +57,7 @@ std::optional<Outputs> run_now(const Instruction& instruction,
 
 bool fold_constants(Program& program, PassContext&) {
   std::vector<const Tensor*> constants = constant_tensors(program);
-  std::vector<Tensor> made;  // what is folded may be folded on
+  std::vector<Tensor> made;  // folded results may be folded again
   made.reserve(program.values.size());
   const auto fold = [&](const Instruction& instruction) {
     if (!can_fold(program, instruction, constants)) return false;

@@ -1,6 +1,6 @@
-// Epilogues: what is done to each element of a result as soon as it is computed, by the kernel that computes it, so that
-// the result goes to memory once. A call and the ones after it become one call of a fused op, whose decomposition
-// says the same; a kernel that has no such epilogue leaves it to that. Rounding changes. The records say which ops have
+// Epilogues: what a kernel does to each element of its result as soon as it is computed, so that
+// the result is written to memory once. A call and the ones after it become one call of a fused op, whose decomposition
+// is equivalent; a device without a kernel for it runs that. Rounding changes. The records say which ops have
 // epilogues, of which steps, and which calls can be a step (`epilogue`).
 #include <algorithm>
 
@@ -17,7 +17,7 @@ struct Steps {
   std::vector<std::pair<const char*, ValueId>> operands;
   double factor = 1;
   std::string activation;
-  ValueId end = kNoValue;     // what they make of the result
+  ValueId end = kNoValue;     // the value after them
   std::vector<size_t> calls;  // that become part of the one before them, in order
 };
 
@@ -64,7 +64,7 @@ class Fusing {
       steps.end = call(*reader).results[0];
     }
     if (steps.calls.empty()) return false;
-    // The fused call stands where its last part stood: what the others read is computed by then.
+    // The fused call takes the position of its last part: all operands are computed by then.
     const size_t last = steps.calls.back();
     call(last) = fused_call(fused, call(at), steps);
     gone_[at] = true;
@@ -102,7 +102,7 @@ class Fusing {
     return true;
   }
 
-  // A sum or product with the value that the steps have come to; captures the other operand.
+  // A sum or product with the value after the steps so far; captures the other operand.
   static Pattern with_end(EpilogueRole role, const Steps& steps, const Pattern& other) {
     return patterns::call(patterns::has_role(role))
         .either_order(patterns::this_value(steps.end), other);
@@ -140,7 +140,7 @@ class Fusing {
         match(with_end(EpilogueRole::Sum, steps, patterns::any().as("residual")), next, context_);
     if (!m) return false;
     const ValueId residual = m->value("residual");
-    // One that is computed after the call would make it wait, and keep what it reads in memory.
+    // One that is computed after the call would delay it, and keep its operands in memory.
     if (context_.lives().begin(residual) > static_cast<int>(at)) return false;
     // A number per channel or for all: its broadcast view would be read like an image.
     if (!(type(residual) == type(steps.end)) || match(spread(), residual, context_)) return false;
@@ -161,7 +161,7 @@ class Fusing {
     const std::vector<Parameter>& own = producer.op->schema().parameters;
     for (size_t i = 0; i < own.size(); ++i) {
       if (own[i]
-              .is_tensor())  // operands by their places: what one op calls y, the other calls weight
+              .is_tensor())  // operands by position: what one op calls y, the other calls weight
         made.operand(fused.schema().parameters[i].name, operand(producer, i));
       else
         made.attribute(own[i].name, producer.attributes[i]);
@@ -175,7 +175,7 @@ class Fusing {
     return made.result(steps.end).take();
   }
 
-  // ---- an activation that the op itself does if an attribute says so, and its gradient undoes
+  // ---- an activation that the op itself applies if an attribute is set, and its gradient too
 
   bool set_activation(size_t at) {
     Instruction& producer = call(at);

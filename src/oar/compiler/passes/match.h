@@ -39,7 +39,7 @@ class Match {
 using OpTest = std::function<bool(const Op&)>;
 using CallTest = std::function<bool(const Instruction&)>;
 
-// Cheap to copy. Each method returns a pattern that demands one thing more.
+// Cheap to copy. Each method returns a pattern with one more condition.
 class Pattern {
  public:
   Pattern();  // any value
@@ -74,7 +74,7 @@ class Pattern {
   std::shared_ptr<const Node> node_;
 };
 
-// In a namespace of their own: words such as `number` and `any` name functions of ops, too.
+// In their own namespace: `number` and `any` are also names of op functions.
 namespace patterns {
 
 // ---- what a value can be

@@ -1,4 +1,4 @@
-// Common subexpressions: of two equal calls on the same values, one is enough.
+// Common subexpressions: merges equal calls on the same values.
 #include <algorithm>
 #include <unordered_map>
 
@@ -19,9 +19,9 @@ std::string key_of(const Instruction& instruction) {
   return key + attributes_text(instruction);
 }
 
-constexpr int64_t kSmallConstant = 4096;  // bytes: larger ones are seldom equal and dear to compare
+constexpr int64_t kSmallConstant = 4096;  // bytes: larger ones are seldom equal and slow to compare
 
-// Equal small constants are one: every literal of the captured code is a constant of its own.
+// Merges equal small constants: every literal of the captured code is a separate constant.
 void merge_constants(Program& program, Aliases& aliases) {
   std::unordered_map<std::string, ValueId> seen;
   for (const Constant& c : program.constants) {

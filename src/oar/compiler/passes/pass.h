@@ -1,4 +1,4 @@
-// Passes: rewriting programs into equal ones that run faster. docs/adding-a-pass.md shows how to add one.
+// Passes rewrite programs into equivalent ones that run faster. docs/adding-a-pass.md shows how to add one.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@ namespace oar {
 class PassContext;
 
 enum class PassUse : uint8_t {
-  Always,     // exact: what a program computes stays, to the bit
-  Running,    // what the kernels at hand like best; results may differ by rounding
-  Inference,  // for weights that will not change any more; results may differ by rounding
-  Cutting,    // exact: of a function with its derivative, before it is cut into halves
-  Lowering,   // exact: at known sizes, last of all, for the device's kernels
+  Always,     // exact: results do not change, to the bit
+  Running,    // for the available kernels; results may differ by rounding
+  Inference,  // for constant weights; results may differ by rounding
+  Cutting,    // exact: on a function with its derivative, before it is cut into halves
+  Lowering,   // exact: at known sizes, last, for the device's kernels
 };
 
 struct Pass {
@@ -28,28 +28,28 @@ struct Pass {
 std::span<const Pass> passes();
 const Pass& pass_named(std::string_view name);
 
-// Runs one pass, unless the options leave it out, and verifies what it has changed. Returns whether it changed anything.
+// Runs one pass, unless the options disable it, and verifies what it has changed. Returns whether it changed anything.
 bool run_pass(const Pass& pass, Program& program, PassContext& context);
 bool run_pass(const Pass& pass, Program& program);
 
-// Runs the exact passes until nothing changes any more. The flag passes_off names passes to leave
-// out. Returns whether anything changed.
+// Runs the exact passes until nothing changes. The flag passes_off names passes to
+// disable. Returns whether anything changed.
 bool optimise(Program& program);
 // … of a program inside another one, which knows its open sizes.
 bool optimise_region(Program& program);
 
-// For a program that is to run: the passes for the kernels at hand, then the exact ones. A program that has been
-// through it is not changed again.
+// For a program that will run: the passes for the available kernels, then the exact ones. A second call changes
+// nothing.
 void tune(Program& program);
 
-// A program whose weights will not change any more: states that no run writes become constants, and
-// those for inference run too.
+// A program whose weights are frozen: states that no run writes become constants, and
+// the passes for inference run too.
 Program for_inference(const Program& program);
 
 // A program at known sizes for the device's kernels: the passes for lowering.
 void expand_for_kernels(Program& program);
 
-// A function with its derivative (backward.h) that is about to be cut: the passes for that.
+// Runs the passes for a function with its derivative (backward.h) that is about to be cut.
 void prepare_cut(Program& program);
 
 // One each; the file of the pass says what it does.

@@ -13,35 +13,35 @@
 namespace oar {
 namespace {
 
-// Constants are folded before calls are compared, so that equal constants meet; what both leave over is removed last.
+// Constants are folded before calls are compared, so that equal constants are found; dead calls are removed last.
 constexpr Pass kPasses[] = {
-    {"canonicalise", "one form for calls that say the same; calls that change nothing go",
+    {"canonicalise", "simplifies calls; removes calls that change nothing",
      canonicalise},
-    {"fold_batch_norm", "batch norm of constants becomes part of the convolution in front of it",
+    {"fold_batch_norm", "folds batch norms of constants into the convolutions before them",
      fold_batch_norm, PassUse::Inference},
-    {"fold_constants", "calls on constants alone are made once", fold_constants},
+    {"fold_constants", "runs calls on constants alone once, now", fold_constants},
     {"simplify_regions",
-     "passes inside of branches and loops; a branch that is known takes the place of its choice",
+     "runs passes inside branches and loops; replaces a branch with a constant index by its choice",
      simplify_regions},
-    {"merge_common", "of two equal calls one is enough", merge_common},
-    {"remove_dead", "calls whose results nobody reads go", remove_dead},
-    {"drop_traces", "what loops note for derivatives goes where nobody reads it", drop_traces,
+    {"merge_common", "merges equal calls", merge_common},
+    {"remove_dead", "removes calls whose results nothing reads", remove_dead},
+    {"drop_traces", "removes what loops record for derivatives if nothing reads it", drop_traces,
      PassUse::Running},
-    {"choose_layout", "images between convolutions have their channels last in memory",
+    {"choose_layout", "puts the channels of images between convolutions last in memory",
      choose_layout, PassUse::Running},
     {"fuse_epilogues",
-     "what is done to each element of a result becomes part of the call that makes it",
+     "fuses elementwise calls with the product or convolution before them",
      fuse_epilogues, PassUse::Running},
-    {"recompute", "cheap values are made again for the derivative where memory is short", recompute,
+    {"recompute", "recomputes cheap values in the derivative if memory is short", recompute,
      PassUse::Cutting},
-    {"expand", "calls that no kernel takes become their parts", expand, PassUse::Lowering},
+    {"expand", "decomposes calls that no kernel accepts", expand, PassUse::Lowering},
 };
 
-// Every pass leaves fewer or simpler calls, so few rounds do; the bound is for a pass that errs.
+// Every pass leaves fewer or simpler calls, so few rounds suffice; the bound is for a faulty pass.
 constexpr int kMostRounds = 8;
 
 bool run_rounds(Program& program, PassUse also, PassContext& context) {
-  const LaunchNow now;  // constants are looked at
+  const LaunchNow now;  // passes read constants
   bool changed = true, any = false;
   for (int round = 0; changed && round < kMostRounds; ++round) {
     changed = false;

@@ -1,6 +1,6 @@
-// Memory for time, in a function with its derivative (in_backward marks what belongs to the derivative): where what
-// is kept for the derivative would be more than the flag backward_memory_mb allows, cheap values are made again, each in
-// front of its first reader there. Nothing random is, and no bit changes.
+// Trades time for memory in a function with its derivative (in_backward marks what belongs to the derivative): if what
+// is saved for the derivative would exceed the flag backward_memory_mb, cheap values are recomputed, each right
+// before its first reader there. Random values are not, and no bit changes.
 #include <algorithm>
 
 #include "oar/compiler/passes/backward.h"
@@ -20,7 +20,7 @@ int64_t bytes_of(const Program& program, ValueId id) {
   return byte_count(elements(program, id), program.type_of(id).dtype);
 }
 
-constexpr int kDeepest = 16;  // calls in a row that are made again for one
+constexpr int kDeepest = 16;  // calls in a row that are recomputed for one value
 
 // A pass over each element; rows are read several times.
 bool is_cheap(const Op& op) {
@@ -28,7 +28,7 @@ bool is_cheap(const Op& op) {
          !op.has(Trait::DataDependent) && !is_update(op);
 }
 
-// Which calls run again: those that save the most bytes for their work first.
+// Chooses the calls to recompute, starting with those that save the most bytes for their work.
 class Choosing {
  public:
   Choosing(const Program& program, PassContext& context)
@@ -40,8 +40,8 @@ class Choosing {
       if (late_[static_cast<size_t>(id)]) gradients_.push_back(id);
   }
 
-  // Until at most `most` bytes are kept, or as few as there can be. First calls by themselves, as that is less work; then
-  // with those whose results they would ask to be kept instead.
+  // Until at most `most` bytes are saved, or as few as possible. First single calls, as that is less work; then
+  // together with the calls whose results would have to be saved instead.
   void run(int64_t most) {
     values_ = kept();
     while (bytes_kept(values_) > most && (improve(most, 0) || improve(most, kDeepest))) {
@@ -83,7 +83,7 @@ class Choosing {
     return bytes;
   }
 
-  // What a choice asks to be kept in its place may be cheap to make as well. False where nothing is.
+  // What a choice would have saved instead may be cheap to compute as well. False if nothing is.
   bool also_makers_of(const std::vector<ValueId>& kept) {
     std::vector<bool> fresh(program_.values.size(), false);
     for (ValueId id : kept) fresh[static_cast<size_t>(id)] = true;
@@ -123,13 +123,13 @@ class Choosing {
   PassContext& context_;
   const std::vector<bool> late_;
   std::vector<ValueId> gradients_;
-  std::vector<ValueId> values_;  // that are kept
+  std::vector<ValueId> values_;  // that are saved
 
  public:
   std::vector<bool> again;  // by instruction
 };
 
-// Puts copies of the chosen calls, and of views of what they make, before those who read them in the derivative.
+// Inserts copies of the chosen calls, and of views of their results, before their readers in the derivative.
 class Copying {
  public:
   Copying(Program& program, const std::vector<bool>& again)
@@ -162,7 +162,7 @@ class Copying {
   }
   bool is_late(ValueId id) const { return late_[static_cast<size_t>(id)]; }
 
-  // The value as the derivative sees it: itself, or what a copy of its call makes there.
+  // The value as the derivative sees it: itself, or the result of a copy of its call.
   ValueId again(ValueId id) {
     const int maker = maker_[static_cast<size_t>(id)];
     if (maker < 0 || is_late(id)) return id;
@@ -215,8 +215,8 @@ class Copying {
   std::vector<Instruction> before_;
   std::vector<bool> late_;       // by value, as are the others
   std::vector<int> maker_;       // the call of `before_`
-  std::vector<ValueId> remade_;  // what a copy makes of it
-  std::vector<ValueId> marked_;  // the value behind its marker
+  std::vector<ValueId> remade_;  // the result of the copy
+  std::vector<ValueId> marked_;  // the value after its marker
 };
 
 }  // namespace

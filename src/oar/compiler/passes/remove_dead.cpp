@@ -1,6 +1,6 @@
-// Dead code: calls whose results nobody reads, and constants that nobody needs. Random ops stay, since
-// the numbers after them would be others without them; so do states, which belong to the user, and
-// calls whose results nobody reads but whose sizes are needed.
+// Dead code: calls whose results nothing reads, and unused constants. Random ops stay, because
+// later numbers would change without them; so do states, which belong to the user, and
+// calls of which only the sizes of the results are used.
 #include <unordered_set>
 
 #include "oar/compiler/passes/edit.h"
@@ -44,7 +44,7 @@ bool remove_dead(Program& program) {
     if (s.written != kNoValue) need(s.written);
   std::vector<Instruction>& instructions = program.body.instructions;
   std::vector<bool> keep(instructions.size(), false);
-  std::unordered_set<int64_t> named;  // sizes that calls after this one are given as numbers
+  std::unordered_set<int64_t> named;  // sizes in the attributes of later calls
   for (size_t i = instructions.size(); i-- > 0;) {
     const Instruction& instruction = instructions[i];
     bool wanted = !is_pure(instruction);

@@ -1,5 +1,5 @@
-// Regions are programs, so the passes run in them too. A switch whose index is constant becomes the calls
-// of its branch; results of a switch that nobody reads, and operands that no region reads, go.
+// Regions are programs, so the passes run in them too. A switch with a constant index is replaced by the
+// calls of its branch; unused results of a switch, and operands that no region reads, are removed.
 #include <algorithm>
 
 #include "oar/compiler/passes/context.h"
@@ -16,7 +16,7 @@ bool is_switch(const Instruction& call) {
 }
 
 bool run_passes_inside(Instruction& call, const PassOptions& options) {
-  // Once: a program around it comes by in each of its rounds.
+  // Once: the passes on the outer program come here in every round.
   const bool all = options.off.empty();
   return replace_regions(call, [&](const Region& region) -> ClosurePtr {
     if (region.is_optimised()) return {};
@@ -53,7 +53,7 @@ void keep(T& list, size_t from, const std::vector<bool>& kept) {
   list = std::move(shorter);
 }
 
-// What is captured is the last tensor parameter, and the last of what regions take.
+// Captured tensors are the last tensor parameter of the call, and the last inputs of its regions.
 bool drop_unread_operands(Instruction& call) {
   const int captured = call.op->schema().index_of("captured");
   if (captured < 0) return false;
@@ -71,7 +71,7 @@ bool drop_unread_operands(Instruction& call) {
   });
 }
 
-// Does a run learn an open size from the result, which other calls may be given as a number?
+// Does a run learn an open size from the result, which other calls may have as an attribute?
 bool tells_size(const Program& program, const Instruction& call, ValueId result) {
   std::vector<Dim> known;
   for_each_operand(call, [&](ValueId id) {
@@ -88,7 +88,7 @@ bool drop_unread_results(const Program& program, Instruction& call, const Uses& 
   if (!is_switch(call) || call.results.empty()) return false;
   std::vector<bool> kept;
   const size_t made = as_programs(attribute(call, "branches"))[0]->outputs().size();
-  for (size_t i = 0; i < call.results.size(); ++i)  // after what branches make, the trace
+  for (size_t i = 0; i < call.results.size(); ++i)  // the trace follows the branches' results
     kept.push_back(i >= made || uses.count(call.results[i]) > 0 ||
                    tells_size(program, call, call.results[i]));
   if (std::all_of(kept.begin(), kept.end(), [](bool k) { return k; })) return false;
@@ -101,10 +101,10 @@ bool drop_unread_results(const Program& program, Instruction& call, const Uses& 
   });
 }
 
-// The branch that a constant index names; none where a run decides.
+// The branch of a constant index; null if a run decides.
 const Program* known_branch(const Program& program, const Instruction& call, PassContext& context) {
   if (!is_switch(call) || is_set(call, "trace")) return nullptr;
-  if (operand(call, "random") != kNoValue) return nullptr;  // numbers from elsewhere
+  if (operand(call, "random") != kNoValue) return nullptr;  // an explicit position in the stream
   const Tensor* index = context.constant(operand(call, "index"));
   if (!index || !index->is_dense() || !index->device().is_cpu()) return nullptr;
   const ClosureList branches = as_programs(attribute(call, "branches"));
@@ -112,13 +112,13 @@ const Program* known_branch(const Program& program, const Instruction& call, Pas
   const int64_t chosen = index->item_int();
   const Program& branch =
       program_of(*branches[static_cast<size_t>(chosen < 0 || chosen > last ? last : chosen)]);
-  // Where the branches differ in size, what reads the results knows them by open sizes.
+  // If the branches differ in size, readers of the results use open sizes.
   for (size_t i = 0; i < call.results.size(); ++i)
     if (!(program.type_of(call.results[i]) == branch.type_of(branch.outputs[i]))) return nullptr;
   return &branch;
 }
 
-// The calls of the region in the place of the one that had it.
+// Replaces the call by the calls of its region.
 void inline_region(Program& program, const Instruction& call, const Program& inner,
                    std::vector<Instruction>& into, std::vector<Constant>& constants,
                    std::vector<std::pair<ValueId, ValueId>>& same) {
@@ -139,7 +139,7 @@ void inline_region(Program& program, const Instruction& call, const Program& inn
     for (ValueId& id : copy.results) id = define(id);
     into.push_back(std::move(copy));
   }
-  // What the branch hands through, or gives twice, is a tensor of its own each time.
+  // An input that the branch returns, or a value that it returns twice, becomes a separate tensor each time.
   std::vector<bool> taken(inner.values.size(), true);
   for (const Instruction& part : inner.body.instructions)
     for (ValueId id : part.results) taken[static_cast<size_t>(id)] = false;

@@ -1,4 +1,4 @@
-// How a user's function meets a call: each parameter is read by its C++ type.
+// Passes a call to a user's function: each parameter is read by its C++ type.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@
 namespace paddle::detail {
 
 // The arguments of a call, read one by one. A kernel reads tensors; inference reads their sizes or
-// dtypes in the same places.
+// dtypes instead.
 class Call {
  public:
   explicit Call(::oar::Args args) : args_(args) {}
   virtual ~Call() = default;
   const ::oar::Value& value(size_t i) const { return args_[i]; }
   virtual std::vector<int64_t> sizes(const ::oar::Tensor& t) const;
-  // In place of a parameter that the function may write.
+  // The argument for a parameter that the function may write.
   virtual Tensor written(size_t i) const { return Tensor::compact(args_[i].as_tensor()); }
 
  private:
   ::oar::Args args_;
 };
 
-// The parameter's type as a schema writes it; "" where a schema has none.
+// The parameter's type as a schema writes it; "" if a schema has none.
 template <class T>
 struct Read;
 
@@ -53,7 +53,7 @@ OAR_READ(std::vector<float>, "float[]",
 OAR_READ(std::vector<double>, "float[]",
          std::vector<double>(v.as_doubles().begin(), v.as_doubles().end()));
 OAR_READ(Tensor, "Tensor", v.is_tensor() ? Tensor::compact(v.as_tensor()) : Tensor());
-// A list of numbers, or the sizes of a tensor where one stands.
+// A list of numbers, or the sizes of a tensor if the argument is one.
 OAR_READ(std::vector<int64_t>, "int[]",
          v.is_tensor() ? call.sizes(v.as_tensor())
                        : std::vector<int64_t>(v.as_ints().begin(), v.as_ints().end()));
@@ -110,7 +110,7 @@ std::remove_cvref_t<P> read(const Call& call, size_t i) {
     return Read<std::remove_cvref_t<P>>::from(call, i);
 }
 
-// A function of the user, to be called by the arguments of a call.
+// A function of the user, to be called with the arguments of a call.
 struct Function {
   std::vector<std::string> types;  // of its parameters
   std::vector<size_t> written;     // parameters that it may write
@@ -150,8 +150,8 @@ struct Adapted<kFunction, R (*)(P...)> {
   }
 };
 
-// A kernel of Oar's device interface made of the user's function. Outputs that stand for written
-// parameters have a place in `kept`, the others are what the function returns.
+// A kernel of Oar's device interface that calls the user's function. Outputs that are written
+// parameters are listed in `kept`, the others are what the function returns.
 struct KernelPlan {
   std::vector<std::pair<size_t, size_t>> kept;  // (parameter, output)
 };
@@ -164,7 +164,7 @@ struct Kernel : Callable<std::vector<Tensor>> {
 };
 template <auto kFunction>
 struct KernelOf {
-  // One function may serve several ops, but only with one plan; registration looks.
+  // One function may serve several ops, but only with one plan; registration checks this.
   static inline KernelPlan plan;
   static int32_t entry(oar_kernel_call* call) {
     return run_kernel(call, Adapted<kFunction>::call, plan);

@@ -1,4 +1,4 @@
-// A piece of code for each element type: inside, `data_t` is the type.
+// Code for each element type: inside, `data_t` is the type.
 #pragma once
 
 #include "oar/extension/paddle/tensor.h"

@@ -10,14 +10,14 @@
 
 namespace paddle {
 
-// Names of what is made from a tensor's name.
+// Names derived from a tensor's name.
 inline std::string Grad(const std::string& name) { return name + "@GRAD"; }
 inline std::string Vec(const std::string& name) { return name + "@VECTOR"; }
 inline std::string New(const std::string& name) { return name + "@NEW"; }
 inline std::string Optional(const std::string& name) { return name + "@OPTIONAL"; }
 
 namespace detail {
-// What a chain has said. Nothing is checked before the library is loaded.
+// What a chain has described. Nothing is checked before the library is loaded.
 struct OpRecord {
   std::string name;
   int order = 0;  // of the derivative: 0 the op, 1 its gradient, 2 the gradient's
@@ -26,7 +26,7 @@ struct OpRecord {
   Kernel kernel;
   Callable<Shapes> infer_shape;
   Callable<DataTypes> infer_dtype;
-  std::string schema, saves;  // made when the library is loaded
+  std::string schema, saves;  // built when the library is loaded
 };
 void announce(std::shared_ptr<OpRecord> record) noexcept;
 }  // namespace detail

@@ -31,7 +31,7 @@ using bfloat16 = ::oar::bfloat16;
 template <class T>
 using complex = std::complex<T>;
 
-// The numbers are Oar's.
+// The same numbers as Oar's.
 enum class DataType : uint8_t {
   BOOL = OAR_BOOL,
   UINT8 = OAR_UINT8,
@@ -95,7 +95,7 @@ class Tensor {
   bool is_gpu_pinned() const { return false; }
   bool is_custom_device() const { return !is_cpu(); }
 
-  // The elements, one after another. T must be the type of the elements.
+  // The elements, contiguous. T must be the type of the elements.
   template <class T>
   T* data() const {
     check_content(holds<std::remove_cv_t<T>>());
@@ -134,7 +134,7 @@ class Tensor {
   Tensor tanh() const { return ::oar::tanh(tensor_); }
   Tensor pow(double exponent) const { return ::oar::pow(tensor_, ::oar::literal(exponent)); }
 
-  // Memory without gaps: kernels walk from the first element to the last.
+  // Contiguous memory: kernels iterate from the first element to the last.
   static Tensor compact(const ::oar::Tensor& tensor) {
     return tensor.is_contiguous() ? tensor : ::oar::assign(tensor);
   }
@@ -154,7 +154,7 @@ class Tensor {
   ::oar::Tensor tensor_;
 };
 
-// ---- Making tensors
+// ---- Creating tensors
 
 inline Tensor empty(const std::vector<int64_t>& shape, DataType type = DataType::FLOAT32,
                     const Place& place = {}) {

@@ -18,7 +18,7 @@ Amp policy_of(const Op& op) {
   return op.def().amp;
 }
 
-// float64 and integers are what the user asked for; only the two working types are exchanged.
+// float64 and integers were requested by the user; only the two working types are exchanged.
 Tensor adjusted(const Tensor& t, Amp policy) {
   if (!t.defined()) return t;
   const bool low = t.dtype() == DType::Float16 || t.dtype() == DType::BFloat16;

@@ -1,4 +1,4 @@
-// Automatic mixed precision: a layer that casts operands as each op's record says.
+// Automatic mixed precision: a layer that casts operands according to each op's record.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace oar {
 struct AutocastState {
   bool enabled = false;
   DType dtype = DType::BFloat16;
-  // Ops whose record is overruled: to the low type, to float32.
+  // Ops whose record is overridden: to the low type, to float32.
   std::vector<std::string> low, full;
 };
 
 void install_autocast_layer();
 const AutocastState& autocast_state();
 
-// Within its life, calls of this thread are cast (or, disabled, left alone).
+// While alive, calls of this thread are cast (or, if disabled, not).
 class AutocastScope {
  public:
   explicit AutocastScope(AutocastState state);
@@ -30,7 +30,7 @@ class AutocastScope {
   AutocastState outer_;
 };
 
-// For front ends whose scopes are not C++ blocks; returns the state before.
+// For front ends whose scopes are not C++ blocks; returns the previous state.
 AutocastState exchange_autocast(AutocastState state);
 
 }  // namespace oar

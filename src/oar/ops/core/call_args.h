@@ -9,7 +9,7 @@
 
 namespace oar {
 
-// Borrowed lists; what they are made from outlives the call they are arguments of.
+// Borrowed lists; their source outlives the call they are arguments of.
 class TensorArgs : public TensorList {
  public:
   TensorArgs() = default;
@@ -45,7 +45,7 @@ class DoubleArgs : public std::span<const double> {
   DoubleArgs(std::initializer_list<double> l) : std::span<const double>(l.begin(), l.size()) {}
 };
 
-// InvalidType where a tensor that must be there is not.
+// InvalidType if a required tensor is missing.
 void require_defined(const Tensor& t, const char* op, const char* parameter);
 
 }  // namespace oar

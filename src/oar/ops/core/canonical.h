@@ -1,5 +1,5 @@
 // Canonical rules: how an op's record simplifies calls of the op inside a program. `canonicalise` runs them; this
-// interface is all that a rule sees of the program, since ops/ knows no programs.
+// interface is all that a rule sees of the program, because ops/ does not know programs.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ class Op;
 // A value of the program, by its number.
 using GraphValue = int32_t;
 
-// One call in a program. Questions about a value's own call ("of") concern the call that computes the value.
+// One call in a program. Functions of a value ("of") concern the call that computes the value.
 class CanonicalCall {
  public:
   virtual ~CanonicalCall() = default;
@@ -32,12 +32,12 @@ class CanonicalCall {
   virtual int rank(GraphValue value) const = 0;
   // Equal dtype, shape and device?
   virtual bool same_type(GraphValue a, GraphValue b) const = 0;
-  // The real number that every element is known to be.
+  // The real number that every element is known to equal.
   virtual std::optional<double> number(GraphValue value) const = 0;
-  // Does the program return the value? Then it needs memory of its own: the caller may write it.
+  // Does the program return the value? Then it needs its own memory: the caller may write it.
   virtual bool is_returned(GraphValue value) const = 0;
 
-  // The call's result is this value, so the call can go.
+  // The call's result is this value, so the call can be removed.
   virtual void replace_by(GraphValue value) const = 0;
   // The call computes the same from another operand or attribute.
   virtual void set_operand(std::string_view parameter, GraphValue value) const = 0;

@@ -31,7 +31,7 @@ const char* kind_name(Kind kind) {
   }
 }
 
-// Nobody has installed the layer that owns a kind.
+// The layer of a kind is not installed.
 [[noreturn, gnu::cold]] void refuse_kind(const Op& op, Args args, uint32_t flag) {
   for (size_t i = 0; i < args.size(); ++i)
     for_each_tensor(args.subspan(i, 1), [&](const Tensor& t) {

@@ -1,11 +1,11 @@
-// The one function every op call passes, and the layers over it.
+// The one function that every op call passes through, and its layers.
 #pragma once
 
 #include "oar/ops/core/registry.h"
 
 namespace oar {
 
-// What is switched on for a thread. `on` forces layers into every call; `off` takes them out.
+// Layers of a thread. `on` forces layers into every call; `off` disables them.
 struct ThreadLayers {
   uint32_t on = 0;
   uint32_t off = 0;
@@ -44,7 +44,7 @@ void wrap_layer(uint32_t flag, LayerFunction inner, LayerFunction outer);
 // The layers strictly below `flag`.
 constexpr uint32_t below(uint32_t flag) { return kDispatchMask & ~(flag | (flag - 1)); }
 
-// The call, through every layer that is switched on.
+// The call, through every active layer.
 Outputs dispatch(const Op& op, Args args);
 // … through those of `allowed` only.
 Outputs proceed(const Op& op, Args args, uint32_t allowed);
@@ -55,15 +55,15 @@ Outputs run_op(const Op& op, Args args);
 // tensors.
 Metas infer_results(const Op& op, Args args);
 
-// Bits of all tensors of the call, with what the thread has on and off.
+// Bits of all tensors of the call, combined with the thread's `on` and `off`.
 inline uint32_t dispatch_key(Args args) {
   uint32_t key = t_layers.on;
   for_each_tensor(args, [&](const Tensor& t) { key |= t->flags; });
   return key & kDispatchMask & ~t_layers.off;
 }
 
-// Casts and broadcasts the operands as the op's traits say, through public ops. Answers false, and
-// leaves `frame` alone, where nothing is to do.
+// Casts and broadcasts the operands according to the op's traits, through public ops. Returns false,
+// and does not touch `frame`, if there is nothing to do.
 bool prepare(const Op& op, Args args, Frame& frame);
 
 // OAR_TRACE=dispatch.

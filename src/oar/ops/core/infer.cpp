@@ -22,7 +22,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
     const Dim da = i < a.size() ? a[a.size() - 1 - i] : Dim(1);
     const Dim db = i < b.size() ? b[b.size() - 1 - i] : Dim(1);
     Dim& d = out[rank - 1 - i];
-    // A known 1 stretches; of a symbolic and a known size the known one must hold.
+    // A known 1 is broadcast; a symbolic size beside a known one must equal it.
     if (da == Dim(1))
       d = db;
     else if (db == Dim(1))
@@ -89,14 +89,14 @@ Shape resolve_reshape(const Shape& from, Dims wanted) {
     Dim d = wanted[i];
     if (d == Dim(-1)) {
       user_check(unknown < 0, ErrorKind::InvalidArgument,
-                 "the shape {} leaves two sizes open; only one may be -1.", to_string(wanted));
+                 "the shape {} has more than one -1; only one size may be -1.", to_string(wanted));
       unknown = static_cast<int>(i);
       out.push_back(1);
       continue;
     }
     user_check(d.is_symbolic() || d.word() >= 0, ErrorKind::InvalidArgument,
                "the shape {} has the negative size {}.", to_string(wanted), d.str());
-    // 0 takes over the size at the same place, unless the tensor is empty and 0 can be meant.
+    // 0 copies the size at the same position, unless the tensor is empty and 0 can be meant.
     if (d == Dim(0) && !same(from.numel(), Dim(0))) {
       user_check(i < from.size(), ErrorKind::InvalidArgument,
                  "the shape {} copies size {} of a tensor of shape {}, which has none.",
@@ -109,7 +109,7 @@ Shape resolve_reshape(const Shape& from, Dims wanted) {
   const Dim total = from.numel();
   if (unknown >= 0) {
     user_check(!(known == Dim(0)), ErrorKind::InvalidArgument,
-               "the open size of {} cannot be found: the others multiply to 0.", to_string(wanted));
+               "the size -1 in {} is undetermined: the others multiply to 0.", to_string(wanted));
     out[static_cast<size_t>(unknown)] = floor_div(total, known);
     known = known * out[static_cast<size_t>(unknown)];
   }

@@ -28,8 +28,8 @@ inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initia
 // … and the one whose scope this thread is in, in use or not: scopes need not end in order.
 inline thread_local LaunchQueue* t_scope_queue __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// What the user called; the current call may be a part of it. A language binding sets it while calls are queued or
-// captured. It lives as long as the process.
+// The function that the user called; the current call may be a part of it. A language binding sets it while calls are
+// queued or captured. It lives as long as the process.
 inline thread_local const char* t_called_name __attribute__((tls_model("initial-exec"))) = nullptr;
 
 class CalledName {

@@ -16,7 +16,7 @@ inline Tensor operator*(const Tensor& a, const Tensor& b) { return multiply(a, b
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return divide(a, b); }
 inline Tensor operator-(const Tensor& a) { return neg(a); }
 
-// What a derivative multiplies by. Real tensors pass as they are, without a call.
+// The factor in a derivative. Real tensors are returned as they are, without a call.
 inline Tensor conjugate(const Tensor& t) { return is_complex(t.dtype()) ? conj(t) : t; }
 
 template <class N>

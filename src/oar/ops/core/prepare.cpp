@@ -1,5 +1,5 @@
 // Broadcast and type promotion, once, before every rule: they become explicit calls of cast and
-// broadcast_to, so that no vjp, sharding rule or kernel has to know of them.
+// broadcast_to, so that no vjp, sharding rule or kernel has to handle them.
 #include <algorithm>
 
 #include "oar/ops/core/dispatcher.h"
@@ -17,8 +17,8 @@ bool is_weak(const Tensor& t) { return t.has(kWeakScalar); }
 
 int kind_of(DType t) { return is_bool(t) ? 0 : is_integral(t) ? 1 : is_floating(t) ? 2 : 3; }
 
-// The dtype that tensors of some axes and 0-d tensors meet in. In arithmetic a 0-d tensor beside larger ones of its
-// kind does not widen them, in maximum, where and all other ops it does, as in Paddle.
+// The common dtype of tensors with axes and 0-d tensors. In arithmetic a 0-d tensor does not widen larger ones of its
+// kind; in maximum, where and all other ops it does, as in Paddle.
 std::optional<DType> strong_dtype(const Op& op, std::optional<DType> wide,
                                   std::optional<DType> scalar) {
   if (!wide || !scalar) return wide ? wide : scalar;
@@ -26,7 +26,7 @@ std::optional<DType> strong_dtype(const Op& op, std::optional<DType> wide,
   return promote(*wide, *scalar);
 }
 
-// The dtype the promoted operands meet in. A literal only decides between kinds of numbers: an
+// The common dtype of the promoted operands. A literal only decides between kinds of numbers: an
 // integer tensor with the literal 0.5 becomes float, a float16 tensor with it stays float16.
 DType common_dtype(const Op& op, Args args) {
   std::optional<DType> wide, scalar, weak;
@@ -38,7 +38,7 @@ DType common_dtype(const Op& op, Args args) {
     });
   }
   const std::optional<DType> strong = strong_dtype(op, wide, scalar);
-  // A literal holds its number in full precision; the dtype it brings along is the default one.
+  // A literal holds its number in full precision; for promotion its dtype is the default one.
   if (weak && is_floating(*weak)) weak = default_dtype();
   if (weak && is_complex(*weak)) weak = complex_type_of(strong.value_or(default_dtype()));
   DType dtype = strong.value_or(weak.value_or(default_dtype()));
@@ -49,7 +49,7 @@ DType common_dtype(const Op& op, Args args) {
 
 Tensor converted(const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return t;
-  if (is_weak(t) && t.is_dense()) {  // a literal: made anew, so that nothing is recorded
+  if (is_weak(t) && t.is_dense()) {  // a literal: created again, so that nothing is recorded
     Tensor made = Tensor::empty(Dims{}, dtype);
     if (is_integral(t.dtype())) {
       const int64_t number = load_integer(t->data, t.dtype());
@@ -67,8 +67,8 @@ Tensor converted(const Tensor& t, DType dtype) {
   return cast(t, dtype);
 }
 
-// A 0-d CPU tensor goes along with tensors of any device, but only as a scalar: before it is stretched
-// it moves to where they are.
+// A 0-d CPU tensor is accepted with tensors of any device, but only as a scalar: before it is
+// broadcast it is copied to their device.
 Tensor beside(const Tensor& t, const Op& op, Args args) {
   if (t.rank() != 0 || !t.device().is_cpu()) return t;
   const Device device = device_of(op, args);
@@ -76,7 +76,7 @@ Tensor beside(const Tensor& t, const Op& op, Args args) {
 }
 
 Tensor stretched(const Tensor& t, const Shape& shape) {
-  // A literal among plain calls: nothing records it, so it needs no op of its own.
+  // A literal in a plain call: nothing records it, so no op is needed.
   if (is_weak(t) && t.is_dense() && !(t_layers.on & ~t_layers.off) && shape.is_known()) {
     const SmallVector<int64_t, 6> none(static_cast<size_t>(shape.rank()), 0);
     return Tensor::view_of(t->storage, shape, {none.data(), none.size()}, t->data, t.dtype());
@@ -123,7 +123,7 @@ bool prepare(const Op& op, Args args, Frame& frame) {
     if (!args[i].is_tensor()) continue;
     const Tensor& t = args[i].as_tensor();
     Tensor ready = t;
-    // What is written in place keeps its dtype; the result is cast to it.
+    // A tensor written in place keeps its dtype; the result is cast to it.
     const bool written = op.schema().parameters[i].written;
     if (casts && !written && (op.promotes() >> i & 1)) ready = converted(ready, dtype);
     if (broadcasts && !(ready.shape() == shape)) ready = stretched(beside(ready, op, args), shape);

@@ -12,12 +12,12 @@ namespace oar {
 struct ProfileEvent {
   const Op* op;
   int64_t begin_ns, end_ns;  // since the profile started
-  uint32_t thread;           // numbered as threads are met
+  uint32_t thread;           // numbered by first call
   uint32_t depth;            // calls inside calls
   std::string operands;      // "float32[4, 4], float32[4]"
 };
 
-// Times a call that does not pass the dispatcher, such as a program's launch, even when it throws.
+// Times a call that bypasses the dispatcher, such as a program's launch, even if it throws.
 class ProfiledCall {
  public:
   ProfiledCall(const Op& op, Args args);
@@ -28,11 +28,11 @@ class ProfiledCall {
  private:
   ProfileEvent event_;
 };
-// Is this thread's every call to be timed?
+// Are the calls of this thread timed?
 inline bool profiling() { return (t_layers.on & ~t_layers.off & kProfile) != 0; }
 
 void install_profile_layer();
-// Records this process's calls from here on; the threads that call `profile_this_thread` take part.
+// Starts recording the calls of the threads that call `profile_this_thread`.
 void start_profile(bool record_shapes = true);
 std::vector<ProfileEvent> stop_profile();
 // Switches the layer on or off for the calling thread, following start and stop.

@@ -7,7 +7,7 @@
 namespace oar {
 
 bool takes_programs(const Schema& schema);
-// A list of programs, `program[]`, of which a run takes one.
+// A list of programs, `program[]`, of which a run executes one.
 bool takes_branches(const Schema& schema);
 
 }  // namespace oar

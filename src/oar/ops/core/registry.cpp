@@ -95,7 +95,7 @@ Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
       if (detail::kDTypes[t].category == category_letter(word)) accepted_dtypes_ |= 1u << t;
 }
 
-// Parsed when it is first asked for: most programs never ask.
+// Parsed on first use: most programs never need it.
 const ScalarBody* Op::scalar() const {
   if (const ScalarBody* body = scalar_.load(std::memory_order_acquire); body || !def_.scalar)
     return body;
@@ -103,7 +103,7 @@ const ScalarBody* Op::scalar() const {
   std::lock_guard lock(mutex);
   if (!scalar_.load(std::memory_order_relaxed))
     scalar_.store(new ScalarBody(ScalarBody::parse(def_.scalar, schema_)),
-                  std::memory_order_release);  // kept as long as the op: for ever
+                  std::memory_order_release);  // kept as long as the op: forever
   return scalar_.load(std::memory_order_relaxed);
 }
 
@@ -160,7 +160,7 @@ const Op& Registry::add_locked(OpDef def, std::string family) {
   Op& op = *ops_.back();
   if (op.has(Trait::HasInplace)) {
     OpDef derived = op.def();
-    // What is written keeps its dtype anyway.
+    // A written tensor keeps its dtype anyway.
     constexpr auto kOwn = static_cast<uint32_t>(Trait::HasInplace | Trait::Arithmetic);
     derived.traits = static_cast<Trait>(static_cast<uint32_t>(derived.traits) & ~kOwn);
     derived.jvp = {};
@@ -247,7 +247,7 @@ std::vector<std::string> Registry::validate() const {
     demand(def.vjp || def.decompose || op->has(Trait::NoGrad) || op->has(Trait::Random),
            "has no vjp, no decomposition, and is not marked NoGrad");
     demand(def.brief && *def.brief, "has no brief");
-    // A program cannot be written down in a record: such ops have tests of their own.
+    // A program cannot be written in a record: such ops have their own tests.
     const bool exempt = op->inplace_of() || op->has(Trait::Inplace) || takes_programs(op->schema());
     demand(exempt || (def.samples && !def.samples().empty()), "has no samples");
     demand(exempt || op->has(Trait::Random) || def.numpy, "has no NumPy reference");

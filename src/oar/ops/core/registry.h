@@ -14,7 +14,7 @@
 
 namespace oar {
 
-// A registered op: its record, its parsed schema, and what the dispatcher wants to know at once.
+// A registered op: its record, its parsed schema, and what the dispatcher needs quickly.
 class Op {
  public:
   Op(OpDef def, Schema schema, std::string family, const Op* inplace_of);
@@ -28,17 +28,17 @@ class Op {
   bool has(Trait t) const { return def_.traits & t; }
   // The op whose result this one writes into its first argument, for derived in-place ops.
   const Op* inplace_of() const { return inplace_of_; }
-  // `name_`, where the record asks for it.
+  // `name_`, if the record requests it.
   const Op* inplace() const { return inplace_; }
-  // The parsed scalar body; null where the record has none.
+  // The parsed scalar body; null if the record has none.
   const ScalarBody* scalar() const;
   // The operand whose elements the result has, by the scalar body: x of assign and cast; -1 if there is none.
   int copied() const { return copied_; }
-  // Writes the elements of an operand, broadcast and cast, over its first one.
+  // Overwrites its first operand with the elements of another, broadcast and cast.
   bool stores() const { return copied_ > 0 && has(Trait::Inplace); }
   uint32_t saved_inputs() const { return saved_inputs_; }  // bit per parameter
   uint32_t saved_shapes() const { return saved_shapes_; }
-  // The parameters whose gradients read a saved one whole; 0: it is always saved whole.
+  // The parameters whose gradients read all of a saved one; 0: it is always saved whole.
   uint32_t saved_for(size_t parameter) const {
     return saved_for_.empty() ? 0 : saved_for_[parameter];
   }
@@ -93,7 +93,7 @@ class Registry {
   const Op& at(std::string_view name) const;
   std::vector<const Op*> all() const;
 
-  // What is wrong or missing in the built-in records: one line each. Empty is the test's demand.
+  // What is wrong or missing in the built-in records: one line each. A test requires it to be empty.
   std::vector<std::string> validate() const;
   // Rules marked Unsupported: "op: rule: why".
   std::vector<std::string> unsupported() const;
@@ -105,11 +105,11 @@ class Registry {
   std::vector<std::unique_ptr<std::string>> texts_;
 };
 
-// The op that computes what `op` writes, one result for each of its results from the same arguments; null where there is
-// none. An op that writes and is called `name_` belongs to `name`.
+// The op that computes what `op` writes, one result for each of its results from the same arguments, or null.
+// An op that writes and is called `name_` belongs to `name`.
 const Op* functional_of(const Op& op);
 
-// What generated functions hold on to.
+// Generated functions keep the reference.
 const Op& get_op(std::string_view name);
 
 // At the end of a family's file: the explicit list of its records.

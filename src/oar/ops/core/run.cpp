@@ -71,7 +71,7 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
 
 [[noreturn]] void refuse_call(const std::string& reasons) {
   fail(ErrorKind::Unsupported,
-       "no kernel takes this call: {}.\nhint: Cast the operands to float32, or "
+       "no kernel accepts this call: {}.\nhint: Cast the operands to float32, or "
        "see OAR_TRACE=dispatch.",
        reasons);
 }
@@ -100,7 +100,7 @@ Outputs run_view(const Op& op, Args args) {
     outputs.push_back(view_on(base, *spec));
     return outputs;
   }
-  // The layout does not allow a view: copy, then it does.
+  // The layout does not allow a view of the base: copy it first.
   SmallVector<Value, 8> copied(args.begin(), args.end());
   const Tensor compact = assign(base);
   copied[0] = Value(compact);
@@ -122,13 +122,13 @@ void check_writable(const Tensor& x) {
         to_string(x.dims()));
 }
 
-// `name_`: the kernel of `name` with its output laid over the first operand.
+// `name_`: the kernel of `name` with the first operand as its output.
 Outputs run_derived_inplace(const Op& op, Args args, Device device) {
   const Op& functional = *op.inplace_of();
   const Tensor& x = args[0].as_tensor();
   check_writable(x);
-  // What is written kept its dtype so far. Where the others have another one, or the op makes floats
-  // of integers, the result is made apart and cast.
+  // The written tensor has kept its dtype so far. If the others have another one, or the op turns
+  // integers into floats, the result is computed separately and cast.
   Frame frame;
   const bool converted = prepare(functional, args, frame);
   if (converted) args = frame.args();
@@ -142,8 +142,8 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
              name_of(metas[0].dtype), name_of(x.dtype()), functional.name());
   user_check(
       metas[0].shape == x.shape(), ErrorKind::InvalidArgument,
-      "the result has shape {} and does not fit into the tensor of shape {} that it is to be "
-      "written to.\nhint: Use {} without the underscore.",
+      "the result has shape {} and cannot be written to a tensor of shape {}."
+      "\nhint: Use {} without the underscore.",
       metas[0].shape.str(), to_string(x.dims()), functional.name());
   Outputs outputs;
   outputs.push_back(x);
@@ -172,8 +172,8 @@ Outputs decomposed(const Op& op, Args args, Device device) {
   return op.def().decompose(args);
 }
 
-// A write happens as if what is read had been copied first: operands that overlap a tensor to be
-// written are. Tells whether there are any.
+// A write behaves as if its source had been copied first, so operands that overlap a written tensor
+// are copied. Returns whether there are any.
 bool copy_overlapping(const Op& op, Args args, Frame& apart) {
   const auto is_written = [&](size_t i) { return op.schema().parameters[i].written; };
   const auto overlaps = [&](const Tensor& read) {
@@ -212,7 +212,7 @@ Outputs run_written(const Op& op, Args args, Device device) {
   if (!run_kernel(op, args, outputs, device, reasons)) {
     if (!op.def().decompose) refuse_call(reasons);
     decomposed(op, args, device);
-    return outputs;  // the ops it is made of have counted the versions
+    return outputs;  // the ops of its decomposition have counted the versions
   }
   for (size_t i = 0; i < args.size(); ++i)
     if (op.schema().parameters[i].written)
@@ -243,7 +243,7 @@ Device device_of(const Op& op, Args args) {
       first = &t;
       device = t.device();
     } else if (t.device() != device) {
-      // A 0-d CPU scalar goes along with tensors of any device.
+      // A 0-d CPU scalar is accepted with tensors of any device.
       if (t.device().is_cpu() && t.rank() == 0) return;
       if (device.is_cpu() && first->rank() == 0) {
         device = t.device();
@@ -260,7 +260,7 @@ Device device_of(const Op& op, Args args) {
 }
 
 namespace {
-// Of the operands that share one: a kernel goes through all of them element by element.
+// For the operands that share one: a kernel reads all of them element by element.
 void check_one_dtype(const Op& op, Args args) {
   const Tensor* first = nullptr;
   size_t first_at = 0;
@@ -292,7 +292,7 @@ void check_dtypes(const Op& op, Args args) {
         op.accepts(DType::Float32) ? "float32"
         : op.accepts(DType::Int64) ? "int64"
                                    : "bool");
-    if (!op.has(Trait::Promote)) break;  // without promotion the list speaks of the first operand
+    if (!op.has(Trait::Promote)) break;  // without promotion the list is for the first operand
   }
   if (op.has(Trait::Elementwise)) check_one_dtype(op, args);
 }
@@ -357,15 +357,15 @@ Metas infer_types(const Op& op, Args args) {
   Metas metas = infer_results(op, args);
   for (const TensorMeta& m : metas) {
     if (m.data_dependent || !m.shape.is_known()) continue;
-    // A view has no memory of its own, however often it shows an element.
+    // A view has no memory of its own, however often it repeats an element.
     bytes_of(m.shape, op.has(Trait::View) ? DType::Bool : m.dtype);
   }
   return metas;
 }
 
 namespace {
-// Is there a tensor without content, or a size without a number? Then the call asks about shapes. A
-// dense tensor can be among them: a literal that is stretched to an operand's shape.
+// Is there a tensor without content, or a size without a number? Then the call is about shapes. A
+// dense tensor can be among them: a literal that is broadcast to an operand's shape.
 bool any_meta(Args args) {
   bool found = false;
   for (const Value& v : args) {
@@ -379,7 +379,7 @@ bool any_meta(Args args) {
   return found;
 }
 
-// Inference only: what shape questions and `infer` of composites run on.
+// Inference only: for shape queries and `infer` of composites.
 Outputs run_meta(const Op& op, Args args) {
   Outputs outputs;
   Device device = device_of(op, args);

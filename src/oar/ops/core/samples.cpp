@@ -11,7 +11,7 @@
 namespace oar {
 namespace {
 
-// Samples have a stream of their own: the same on every run, untouched by the user's seed.
+// Samples have their own stream: the same in every run, independent of the user's seed.
 class NumberStream {
  public:
   explicit NumberStream(uint64_t seed) : seed_(seed) {}

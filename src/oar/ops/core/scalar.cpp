@@ -43,7 +43,7 @@ constexpr Function kFunctions[] = {
     {"isfinite", ScalarFn::IsFinite, 1},
     {"ldexp", ScalarFn::Ldexp, 2},       {"mantissa", ScalarFn::Mantissa, 1},
     {"exponent", ScalarFn::Exponent, 1}, {"gcd", ScalarFn::Gcd, 2},
-    {"shift_right_bits", ScalarFn::ShiftRightBits, 2},  // the sign moves too
+    {"shift_right_bits", ScalarFn::ShiftRightBits, 2},  // shifts the sign bit too
 };
 // clang-format on
 
@@ -53,7 +53,7 @@ struct Operator {
   int strength;
 };
 
-// Binary operators, longer signs before their beginnings.
+// Binary operators; a longer one comes before its own prefix.
 // clang-format off
 constexpr Operator kOperators[] = {
     {"||", ScalarFn::Or, 1},         {"&&", ScalarFn::And, 2},
@@ -125,7 +125,7 @@ class ScalarParser {
       while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
     return text_.substr(start, at_ - start);
   }
-  // "name =" of a part; takes nothing where there is none.
+  // "name =" of a part; consumes nothing if there is none.
   std::string_view word_before_equals() {
     const size_t start = at_;
     const std::string_view name = word();
@@ -158,7 +158,7 @@ class ScalarParser {
       left = add(found->fn, left, binary(found->strength));
     return left;
   }
-  // Takes an operator that binds more strongly than `weakest`.
+  // Consumes an operator that binds more tightly than `weakest`.
   const Operator* next_operator(int weakest) {
     skip();
     const auto fits = [&](const Operator& o) { return text_.substr(at_).starts_with(o.sign); };
@@ -208,7 +208,7 @@ class ScalarParser {
     return add(found->fn, operands[0], operands[1], operands[2]);
   }
 
-  // given(min): is the optional attribute there? product(sizes): of a list of sizes.
+  // given(min): was the optional attribute passed? product(sizes): of a list of sizes.
   uint16_t call_on_attribute(std::string_view function) {
     const std::string_view name = word();
     const int i = schema_.index_of(name);
@@ -229,7 +229,7 @@ class ScalarParser {
     if (name == "largest") return add({.fn = ScalarFn::Largest});
     for (const auto& [constant, number] : kConstants)
       if (constant == name) return add({.number = number});
-    fail_here(format("{} is no parameter, part or constant", name));
+    fail_here(format("{} is not a parameter, part or constant", name));
   }
 
   std::string_view text_;
@@ -253,7 +253,7 @@ int arity_of(ScalarFn fn) {
 }
 
 double flops_of(ScalarFn fn) {
-  constexpr double kSeries = 8;  // a polynomial and what brings its argument into range
+  constexpr double kSeries = 8;  // a polynomial and the reduction of its argument
   if (fn <= ScalarFn::Largest) return 0;
   if (fn == ScalarFn::Pow || fn == ScalarFn::LogGamma) return 2 * kSeries;
   return fn >= ScalarFn::Exp && fn < ScalarFn::IsNan ? kSeries : 1;

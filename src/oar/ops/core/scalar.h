@@ -1,5 +1,5 @@
-// The scalar body of an op: one element of each result from the elements of the operands in its place. An interpreter or a
-// code generator goes over its steps once per element.
+// The scalar body of an op: one element of each result from the elements of the operands at the same index. An interpreter or
+// a code generator runs its steps once per element.
 //
 //   max(x, 0)
 //   s = 1 / (1 + exp(-x)); grad * s * (1 + x * (1 - s))      a name for a part, then the result
@@ -10,10 +10,10 @@
 // (the quotient is rounded down). Functions are the rows of the table in scalar.cpp. Constants: pi, e, inf, nan, and
 // `largest`, the greatest finite number of the result's dtype.
 //
-// Types. An operand has its dtype, and 8- and 16-bit floats are read as float32. Numbers and attributes have the type of what
-// they meet; a whole number meets an integer as it is, and the result wraps. Arithmetic is done in the type of its operands,
-// comparisons give bool, `?:` and min need one type on both sides. The result is cast to its dtype at the end. Bodies are about
-// real numbers; complex calls are left to kernels.
+// Types. An operand has its dtype, and 8- and 16-bit floats are read as float32. Numbers and attributes take the type of the
+// other operand; a whole number stays exact with an integer, and the result wraps. Arithmetic is done in the type of its
+// operands, comparisons return bool, `?:` and min need one type on both sides. The result is cast to its dtype at the end.
+// Bodies are for real numbers; complex calls are left to kernels.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ enum class ScalarFn : uint8_t {
 };
 // clang-format on
 
-// How many operands a function has, and the flops that it counts as: 1, or more where it is a series.
+// How many operands a function has, and how many flops it counts as: 1, or more for a series.
 int arity_of(ScalarFn fn);
 double flops_of(ScalarFn fn);
 
@@ -55,11 +55,11 @@ struct ScalarStep {
 
 class ScalarBody {
  public:
-  // InvalidArgument with the place of the mistake.
+  // InvalidArgument with the position of the mistake.
   static ScalarBody parse(std::string_view text, const Schema& schema);
 
   const std::vector<ScalarStep>& steps() const { return steps_; }
-  // The step that is each result.
+  // The step that computes each result.
   const std::vector<uint16_t>& results() const { return results_; }
   // Of one element of all results.
   double flops() const;

@@ -1,4 +1,4 @@
-// The names of traits, for whoever shows them or asks for them from Python.
+// The names of traits, to show them and to look them up from Python.
 #pragma once
 
 #include <span>

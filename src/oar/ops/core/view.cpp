@@ -104,13 +104,13 @@ void check_strided_bounds(Dims shape, Ints strides, int64_t offset, Dim numel) {
         __builtin_mul_overflow(shape[i].word() - 1, strides[i], &reach) ||
         __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high);
     user_check(!overflows || empty, ErrorKind::OutOfRange,
-               "shape {} with stride {} reaches further than can be counted.", to_string(shape),
+               "shape {} with stride {} reaches beyond 64-bit offsets.", to_string(shape),
                to_string(strides));
   }
   if (!known) return;
   if (empty) {  // nothing is read, but it starts somewhere
     user_check(offset >= 0 && offset <= numel.word(), ErrorKind::OutOfRange,
-               "offset {} does not lie in the tensor, which has {} elements.", offset,
+               "offset {} is outside the tensor, which has {} elements.", offset,
                numel.word());
     return;
   }
@@ -130,17 +130,17 @@ int64_t specialised(Dim size) {
 namespace {
 
 // The arithmetic of an index is written once, for sizes that are expressions and for plain numbers:
-// eager mode has only the latter and goes through it on every x[...].
+// eager mode has only the latter and runs it on every x[...].
 bool known_less(int64_t a, int64_t b) { return a < b; }
 int64_t min_of(int64_t a, int64_t b) { return std::min(a, b); }
 int64_t max_of(int64_t a, int64_t b) { return std::max(a, b); }
-// Most slices have step 1, and a division is dear beside the rest of one.
+// Most slices have step 1, and a division costs more than the rest of one.
 int64_t ceil_div(int64_t a, int64_t b) {
   if (b == 1) return a;
   return a <= 0 ? -(-a / b) : (a - 1) / b + 1;
 }
 
-// n >= k: known, or so at the size at hand (which is then recorded). False leaves it open.
+// n >= k: known, or true for the hint (which is then recorded). False leaves it open.
 bool at_least(int64_t n, int64_t k) { return n >= k; }
 bool at_least(Dim n, Dim k) {
   if (n.is_known() && k.is_known()) return n.word() >= k.word();
@@ -157,8 +157,8 @@ struct SlicedAxis {
   Size length = 1;
 };
 
-// A slice's end in [low, high]. A lower end, or one that was computed, is taken to lie inside if it
-// does at the size at hand: x[1:] then has n - 1 elements, not n - min(1, n). x[:5] has min(5, n).
+// A slice's end in [low, high]. A lower end, or one that was computed, is assumed to be inside if it
+// is for the hint: x[1:] then has n - 1 elements, not n - min(1, n). x[:5] has min(5, n).
 template <class Size>
 Size clamped_end(int64_t word, Size size, Size low, Size high, bool lower_end) {
   const bool computed = Dim::from_word(word).is_symbolic();
@@ -196,10 +196,10 @@ SlicedAxis<Size> resolve_integer(int64_t axis, Size size, Size at) {
   return {axis, false, place};
 }
 
-// How many axes stand where the ellipsis is; without one, how many are left behind the items.
+// How many axes the ellipsis stands for; without one, how many follow the items.
 int64_t unnamed_axes(Ints index, int64_t rank) {
   user_check(index.size() % 4 == 0, ErrorKind::InvalidArgument,
-             "an index has {} numbers; it is made of (kind, start, stop, step).", index.size());
+             "an index has {} numbers; it consists of (kind, start, stop, step).", index.size());
   int64_t named = 0, ellipses = 0;
   for (size_t i = 0; i < index.size(); i += 4) {
     user_check(index[i] >= kSliceItem && index[i] <= kEllipsisItem, ErrorKind::InvalidArgument,
@@ -209,10 +209,10 @@ int64_t unnamed_axes(Ints index, int64_t rank) {
   }
   user_check(ellipses <= 1, ErrorKind::InvalidArgument,
              "an index has {} ellipses (...).\nhint: "
-             "Only one can be told from the rank; write out the others as ':'.",
+             "Only one is allowed; write out the others as ':'.",
              ellipses);
   user_check(named <= rank, ErrorKind::OutOfRange,
-             "an index names {} axes; the tensor has {}.\nhint: Leave out the last {} of them.",
+             "an index names {} axes; the tensor has {}.\nhint: Remove the last {} of them.",
              named, rank, named - rank);
   return rank - named;
 }
@@ -261,7 +261,7 @@ void sliced_view(Ints shape, Ints strides, Ints index, ViewSpec& spec) {
   for (const int64_t word : index) static_cast<void>(Dim::from_word(word).value());
   resolve_index<int64_t>(shape, index, [&](const SlicedAxis<int64_t>& axis) {
     const int64_t stride = axis.source < 0 ? 1 : strides[static_cast<size_t>(axis.source)];
-    // An empty or single slice may name a start or step that would point outside.
+    // An empty or single slice may have a start or step that would point outside.
     if (axis.length > 0) spec.offset += axis.start * stride;
     if (!axis.kept) return;
     spec.shape.push_back(axis.length);

@@ -9,8 +9,8 @@
 namespace oar {
 namespace {
 
-// Measured on AVX-512 machines, rounded: a call by itself, a byte that is read or written, one of a row that is gone over several
-// times or of an op that nothing is known of, a flop of a sum of products.
+// Measured on AVX-512 machines, rounded: a call by itself, a byte that is read or written, one of a row that is read several
+// times or of an unknown op, a flop of a sum of products.
 constexpr double kCall = 500, kByte = 0.0625, kDearByte = 0.25, kProductFlop = 0.0125;
 constexpr double kRandomFlops = 10;  // of one number
 
@@ -27,7 +27,7 @@ double bytes_of(const Tensor& t) {
   return elements(t) * static_cast<double>(bits_of(t.dtype())) / 8;
 }
 
-// The call on tensors without content, with numbers for all sizes: a decomposition may go over a sequence step by step.
+// The call on tensors without content, with numbers for all sizes: a decomposition may loop over a sequence.
 Frame at_hints(Args args) {
   const auto known = [](const Tensor& t) {
     Shape shape;
@@ -89,12 +89,12 @@ Cost own_or_derived(const Op& op, Args args, TensorList results) {
   if (const ScalarBody* body = op.scalar()) return {.flops = body->flops() * size};
   if (op.has(Trait::Moves)) return {};
   if (op.has(Trait::Random) && !def.decompose) return {.flops = kRandomFlops * size};
-  // What programs do is for those to say who can read them; what depends on data cannot be run without it.
+  // ops/ cannot read programs, and what depends on data cannot be run without it.
   const bool readable = !takes_programs(op.schema()) && !op.has(Trait::DataDependent);
   if (def.decompose && readable) {
     try {
       return CostSum(op).run(args);
-    } catch (const Error& error) {  // hints that do not fit together; a rough estimate will do
+    } catch (const Error& error) {  // hints that contradict each other; a rough estimate will do
       if (error.kind() == ErrorKind::Interrupted) throw;
     }
   }
@@ -127,7 +127,7 @@ bool sums_by_threads(const Op& op, Args args) {
 }
 
 double guessed_time(const Op& op, Args args, TensorList results) {
-  // Only what the record states: a decomposition takes long to read, and a kernel may do better than its parts.
+  // Only what the record states: reading a decomposition takes long, and a kernel may do better than its parts.
   const CostRule& rule = rules_of(op).def().cost;
   const Cost cost = rule ? rule({args, results}) : Cost();
   const double bytes = cost.bytes >= 0 ? cost.bytes : sum_over(args, results, bytes_of);

@@ -1,4 +1,4 @@
-// What a call costs, by its sizes: good for choosing between ways to run it, not for more.
+// What a call costs, estimated from its sizes: only for choosing between ways to run it.
 #pragma once
 
 #include "oar/ops/core/registry.h"
@@ -10,13 +10,13 @@ namespace oar {
 // Results may be tensors without content.
 Cost cost_of(const Op& op, Args args, TensorList results);
 
-// Nanoseconds on one thread of a processor of these years.
+// Nanoseconds on one thread of a current processor.
 double guessed_time(const Op& op, Args args, TensorList results);
 
-// May a library's kernel give other bits on another number of threads? Our own kernels never do.
+// May a library's kernel return other bits on another number of threads? Our own kernels never do.
 bool sums_by_threads(const Op& op, Args args);
 
-// The number of elements and the size of an axis (from the back if negative) of a tensor; 0 and 1 of none.
+// The number of elements and the size of an axis (from the end if negative) of a tensor; 0 and 1 if undefined.
 double elements(const Tensor& t);
 double extent(const Tensor& t, int axis);
 

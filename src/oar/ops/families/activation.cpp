@@ -87,7 +87,7 @@ const OpDef log_sigmoid_grad_op = {
     .samples = samples::binary,
 };
 
-// x, kept eps away from 0 and 1 if there is an eps.
+// x, clamped eps away from 0 and 1 if there is an eps.
 Tensor bounded(const Tensor& x, std::optional<double> eps) {
   return eps ? clip(x, *eps, 1 - *eps) : x;
 }
@@ -112,7 +112,7 @@ const OpDef logit_op = {
       const Tensor x = bounded(v.x, v.eps);
       const Tensor slope = v.grad / (x * (1 - x));
       if (v.eps) return clip_grad(v.x, slope, *v.eps, 1 - *v.eps);
-      // Outside of [0, 1] the value is NaN, and so is its derivative.
+      // Outside [0, 1] the value and its derivative are NaN.
       const Tensor inside =
           logical_and(greater_equal(v.x, literal(0)), less_equal(v.x, literal(1)));
       return where(inside, slope, literal(std::numeric_limits<double>::quiet_NaN()));
@@ -357,7 +357,7 @@ const OpDef mish_grad_op = {
 
 const OpDef softplus_op = {
     .schema = "softplus(Tensor x, float beta = 1, float threshold = 20) -> Tensor",
-    .brief = "log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.",
+    .brief = "log(1 + exp(beta * x)) / beta; x itself if beta * x is above the threshold.",
     .infer = [](const args::softplus& a) -> Metas {
       user_check(a.beta != 0, ErrorKind::InvalidArgument, "beta is 0, and softplus divides by it.");
       return infer::like(a.x);

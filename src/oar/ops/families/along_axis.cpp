@@ -79,7 +79,7 @@ Metas infer_put(const Call& a, std::initializer_list<std::string_view> reduction
   return infer::like(a.x);
 }
 
-// x's gradient where the old value of a touched place does not count.
+// x's gradient if the old value of a written element does not count.
 template <class Call>
 Tensor untouched(const Tensor& grad, const Call& v) {
   return put_along(grad, v.index, zeros_like(v.index, grad.dtype()), v.axis, "assign");
@@ -124,7 +124,7 @@ const OpDef put_along_op = {
         "bool include_self = True) -> Tensor",
     .brief =
         "A copy of x with value[i, j, …] written to, added to or multiplied with x[i, index[i, j, …], …]: reduce "
-        "is assign, add or mul; without include_self the old element does not take part.",
+        "is assign, add or mul; without include_self the old element is not included.",
     .infer = [](const args::put_along& a) { return infer_put(a, {"assign", "add", "mul"}); },
     .vjp = [](const vjp::put_along& v) -> Grads {
       return v.reduce == "assign" ? assign_gradient(v)
@@ -174,7 +174,7 @@ const OpDef put_along_extreme_op = {
         "bool include_self = True) -> Tensor",
     .brief =
         "A copy of x with the smallest (reduce amin) or largest (amax) of x[i, index[i, j, …], …] and all values "
-        "for that place; without include_self the old element does not take part.",
+        "for that element; without include_self the old element is not included.",
     .infer = [](const args::put_along_extreme& a) { return infer_put(a, {"amin", "amax"}); },
     .vjp = extreme_gradient,
     .saves = "x index value out",

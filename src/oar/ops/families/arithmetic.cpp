@@ -1,5 +1,5 @@
-// Arithmetic of elements. The operands of a call have one shape and one dtype: ops/core/prepare.cpp has seen
-// to that. Powers, logarithms, rounding, minima and comparison have files of their own.
+// Arithmetic of elements. The operands of a call have one shape and one dtype: ops/core/prepare.cpp ensures
+// that. Powers, logarithms, rounding, minima and comparison are in other files.
 #include "oar/ops/gen/arithmetic.h"
 
 #include "oar/ops/core/infer.h"
@@ -117,7 +117,7 @@ const OpDef floor_divide_op = {
 
 const OpDef remainder_op = {
     .schema = "remainder(Tensor x, Tensor y) -> Tensor",
-    .brief = "x - y * floor(x / y): what floor_divide leaves, with the sign of y.",
+    .brief = "x - y * floor(x / y): the remainder of floor_divide, with the sign of y.",
     .infer = infer::same_as_first,
     .scalar = "x % y",
     .vjp = [](const vjp::remainder& v) -> Grads {
@@ -175,7 +175,7 @@ const OpDef neg_op = {
     .onnx = "Neg",
 };
 
-// A complex x moves its own modulus most along x / |x|; at 0 the gradient is 0, as Paddle has it.
+// The modulus of a complex x grows fastest along x / |x|; at 0 the gradient is 0, as in Paddle.
 const OpDef abs_op = {
     .schema = "abs(Tensor x) -> Tensor",
     .brief = "The absolute value; of a complex x the modulus, as a real tensor.",
@@ -357,7 +357,7 @@ const OpDef gcd_op = {
 
 const OpDef lcm_op = {
     .schema = "lcm(Tensor x, Tensor y) -> Tensor",
-    .brief = "The least common multiple of integers; it is 0 where one of them is.",
+    .brief = "The least common multiple of integers; it is 0 if one of them is.",
     .infer = infer::same_as_first,
     .scalar = "g = gcd(x, y); g == 0 ? g : abs(x // g * y)",
     .shard = "..., ... -> ...",

@@ -1,7 +1,7 @@
 // Attention: values weighted by how well queries match keys.
 //
-// Layouts are Paddle's: query [batch, length, heads, width], key and value with a length, and
-// perhaps a smaller number of heads, of their own. Kernels see one primitive and its derivative.
+// Layouts are Paddle's: query [batch, length, heads, width], key and value with their own length, and
+// perhaps fewer heads. Kernels see one primitive and its derivative.
 #include "oar/ops/gen/attention.h"
 
 #include <cmath>
@@ -36,7 +36,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kHidden = -1e30;
 
-// The sizes of a call; every mistake is found here.
+// The sizes of a call; all checks are here.
 struct AttentionShape {
   Dim batch, queries, heads, width, keys, key_heads, value_width;
 
@@ -63,7 +63,7 @@ struct AttentionShape {
     infer::check_dtype(value, "value", query.dtype());
     user_check(same(heads, key_heads) || same(floor_mod(heads, key_heads), Dim(0)),
                ErrorKind::InvalidArgument,
-               "query has {} heads, which is no multiple of the {} heads of key and value.",
+               "query has {} heads, which is not a multiple of the {} heads of key and value.",
                heads.str(), key_heads.str());
   }
   Shape scores() const { return {batch, heads, queries, keys}; }
@@ -91,7 +91,7 @@ void check_keep(const AttentionShape& shape, const Tensor& keep, double dropout)
   user_check(!keep.defined() || keep.dtype() == DType::Bool, ErrorKind::InvalidType,
              "keep has dtype {}; it must be bool.", keep.defined() ? name_of(keep.dtype()) : "");
   user_check(dropout >= 0 && dropout <= 1, ErrorKind::InvalidArgument,
-             "the dropout is {}; a probability lies between 0 and 1.", dropout);
+             "the dropout is {}; a probability is between 0 and 1.", dropout);
 }
 
 // ---- the op as parts -----------------------------------------------------------------------------
@@ -99,7 +99,7 @@ void check_keep(const AttentionShape& shape, const Tensor& keep, double dropout)
 // [batch, length, heads, width] <-> [batch, heads, length, width].
 Tensor heads_first(const Tensor& x) { return transpose(x, {0, 2, 1, 3}); }
 
-// Each head of keys or values, given heads first, for every query head that shares it.
+// Each head of keys or values, with the heads first, for every query head that shares it.
 Tensor spread_heads(const Tensor& x, const AttentionShape& s) {
   if (s.heads == s.key_heads) return x;
   const Dim group = floor_div(s.heads, s.key_heads), length = x.dim(2), width = x.dim(3);
@@ -113,9 +113,9 @@ Tensor gather_heads(const Tensor& grad, const AttentionShape& s) {
   return sum(reshape(grad, {s.batch, s.key_heads, group, length, width}), IntArgs{2});
 }
 
-// Scores with what a mask hides far below the rest, and where that is (undefined: nowhere). In a row that is
-// hidden altogether the keys weigh alike; what causality hides is below that and weighs nothing there either.
-// Infinities would make NaN of such rows.
+// Scores with masked ones far below the rest, and which ones are (undefined: none). In a fully masked row all
+// keys have equal weight; what causality hides is lower still and has no weight there either.
+// Infinities would turn such rows into NaN.
 struct Scores {
   Tensor values, hidden;
 };
@@ -164,7 +164,7 @@ Made attention_grad_parts(const args::attention_grad& a) {
   const Tensor key = spread_heads(heads_first(widened(a.key)), s);
   const Tensor value = spread_heads(heads_first(widened(a.value)), s);
   const auto [scores, hidden] = scores_of(query, key, a.mask, a.scale, a.causal);
-  // A logarithm that is so large that its rounding shows, or infinite, does not say what to divide by.
+  // A logarithm so large that its rounding matters, or infinite, cannot be used as a divisor.
   const Tensor known = less_than(abs(a.lse), literal(1024.0));
   const Tensor lse = zero_unless(known, a.lse);
   const Tensor weights =
@@ -262,8 +262,8 @@ const OpDef attention_op = {
         "None, float scale = 1.0, float dropout = 0.0, bool causal = False) -> (Tensor out, Tensor "
         "lse)",
     .brief =
-        "softmax(scale * query keyᵀ + mask) value for each head, and the logarithm of what the "
-        "softmax divides by. Weights are dropped where `keep` is False, the others divided by 1 - "
+        "softmax(scale * query keyᵀ + mask) value for each head, and the logarithm of the divisor of the "
+        "softmax. Weights are dropped where `keep` is False, the others divided by 1 - "
         "dropout. A row whose keys are all hidden by the mask is their even mean.",
     .infer = [](const args::attention& a) -> Metas {
       const AttentionShape s(a.query, a.key, a.value);
@@ -397,7 +397,7 @@ Tensor attended(const args::scaled_dot_product_attention& a) {
              "query has {} heads and key {}; with enable_gqa=False they must be equal.",
              s.heads.str(), s.key_heads.str());
   user_check(a.dropout_p >= 0 && a.dropout_p <= 1, ErrorKind::InvalidArgument,
-             "dropout_p is {}; a probability lies between 0 and 1.", a.dropout_p);
+             "dropout_p is {}; a probability is between 0 and 1.", a.dropout_p);
   // An open width is known when the program runs: then the query is scaled beforehand.
   const bool open = !a.scale && s.width.is_symbolic();
   const double scale = a.scale ? *a.scale

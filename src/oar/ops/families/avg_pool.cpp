@@ -1,5 +1,5 @@
 // Means of windows of images with one to three spatial axes. Windows slide, or divide the image into equal
-// parts. The primitives take their arguments as plain numbers; avg_pool1d and the like resolve the forms that
+// parts. The primitives take their arguments as plain numbers; avg_pool1d and similar ops resolve the forms that
 // users write.
 #include "oar/ops/gen/avg_pool.h"
 
@@ -279,7 +279,7 @@ Tensor average(const A& a, size_t spatial) {
   Tensor mean = avg_pool(a.x, r.window, r.stride, r.padding, a.ceil_mode, a.exclusive, std::nullopt,
                          r.axes.channels_last);
   if (!a.divisor_override) return mean;
-  // As in Paddle, windows at the edge are means of what they see, scaled like whole ones.
+  // As in Paddle, windows at the edge are means of the elements inside, scaled like whole ones.
   double area = 1;
   for (int64_t n : r.window) area *= static_cast<double>(n);
   return mean * (area / *a.divisor_override);

@@ -133,7 +133,7 @@ const OpDef batch_norm_train_op = {
         "channel_axis, bool relu = False) -> (Tensor out, Tensor mean, Tensor var)",
     .brief =
         "Each channel less its mean, divided by sqrt(variance + epsilon), times weight plus "
-        "bias, and relu of that if asked for; with the mean and the (biased) variance.",
+        "bias, and relu of that if requested; with the mean and the (biased) variance.",
     .infer = [](const args::batch_norm_train& a) -> Metas {
       const Channels c(a.x, a.channel_axis);
       c.check(a.weight, "weight");
@@ -243,7 +243,7 @@ const OpDef batch_norm_train_grad_op = {
         },
 };
 
-// Channels normalised by statistics that are given: one scale and one shift each.
+// Channels normalised by given statistics: one scale and one shift each.
 Tensor by_running(const args::batch_norm& a, const Channels& c) {
   Tensor scale = rsqrt(widened(a.running_var) + a.epsilon);
   if (a.weight.defined()) scale = scale * widened(a.weight);
@@ -252,7 +252,7 @@ Tensor by_running(const args::batch_norm& a, const Channels& c) {
   return channel_affine(a.x, scale, shift, c.axis);
 }
 
-// One value for each channel has no variance: it passes as it is, and leaves no trace in the running statistics.
+// One value for each channel has no variance: it is returned as it is, and does not change the running statistics.
 // Scale and shift do nothing, so their gradients are zeros.
 Tensor passed(const args::batch_norm& a, const Channels& c) {
   Tensor out = a.x;
@@ -263,7 +263,7 @@ Tensor passed(const args::batch_norm& a, const Channels& c) {
   return out;
 }
 
-// running = momentum * running + (1 - momentum) * batch, which no gradient follows.
+// running = momentum * running + (1 - momentum) * batch, without a gradient.
 void move_on(const Tensor& running, const Tensor& batch, double momentum) {
   const LayersOff quiet(kRecording);
   copy_into(running, widened(running) * momentum + batch * (1 - momentum));

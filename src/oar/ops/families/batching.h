@@ -7,20 +7,20 @@
 
 namespace oar {
 
-// Sizes with the batch in front.
+// Sizes with the batch first.
 inline Shape behind_batch(Dim batch, Dims sizes) {
   Shape shape{batch};
   for (Dim d : sizes) shape.push_back(d);
   return shape;
 }
 
-// Operand i with the batch in front, repeated where it has none.
+// Operand i with the batch first, repeated if it has none.
 inline Tensor with_batch(const BatchCall& c, size_t i) {
   const Tensor& t = c.args[i].as_tensor();
   return c.batched[i] ? t : broadcast_to(t, behind_batch(c.size, t.dims()));
 }
 
-// … and with axes of size 1 after the batch, so that `rank` axes stand there: what broadcasting
+// … and with axes of size 1 after the batch, so that `rank` axes follow it, as broadcasting
 // from the right needs.
 inline Tensor with_batch(const BatchCall& c, size_t i, int rank) {
   const Tensor t = with_batch(c, i);

@@ -1,4 +1,4 @@
-// Where derivatives of reading start from.
+// The base that gradients of reads are written into.
 #pragma once
 
 #include "oar/ops/gen/broadcast.h"
@@ -6,7 +6,7 @@
 
 namespace oar {
 
-// Zeros that take no memory, as an operand of ops that make a changed copy of it.
+// Zeros that take no memory, as an operand of ops that return a changed copy of it.
 inline Tensor blank(Dims shape, DType dtype) { return broadcast_to(zeros({}, dtype), shape); }
 
 }  // namespace oar

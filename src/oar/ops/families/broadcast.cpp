@@ -1,4 +1,4 @@
-// Tensors stretched to a common shape, and what undoes it.
+// Tensors broadcast to a common shape, and the inverse.
 #include "oar/ops/gen/broadcast.h"
 
 #include "oar/ops/core/infer.h"
@@ -111,7 +111,7 @@ const OpDef expand_as_op = {
     .plan =
         [](const PlanCall& c) {
           sharding::stretched(c);
-          c.plan.operands[1].axes = c.plan.results[0].axes;  // it lends its shape only
+          c.plan.operands[1].axes = c.plan.results[0].axes;  // only its shape is used
         },
     .numpy = "np.broadcast_to(x, y.shape).copy()",
     .samples =
@@ -156,12 +156,12 @@ const OpDef broadcast_tensors_op = {
     .python = "oar",
 };
 
-// Vectors, each along an axis of its own.
+// Vectors, each along a different axis.
 std::vector<Tensor> on_a_grid(TensorList list) {
   Shape shape;
   for (const Tensor& x : list) {
     user_check(x.rank() <= 1, ErrorKind::InvalidArgument,
-               "a grid is made of vectors and numbers, not of a tensor of shape {}.",
+               "a grid takes vectors and numbers, not a tensor of shape {}.",
                to_string(x.dims()));
     shape.push_back(x.numel());
   }

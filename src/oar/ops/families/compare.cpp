@@ -96,7 +96,7 @@ const OpDef greater_equal_op = {
     .onnx = "GreaterOrEqual",
 };
 
-// Numbers that distances can be taken of exactly enough.
+// x in a dtype in which distances are exact enough.
 Tensor comparable(const Tensor& x) { return is_complex(x.dtype()) ? x : cast(x, DType::Float64); }
 
 const OpDef isclose_op = {

@@ -1,4 +1,4 @@
-// Complex numbers: their parts, and tensors made of them. Gradients follow Paddle and PyTorch: the
+// Complex numbers: their parts, and complex tensors from parts. Gradients follow Paddle and PyTorch: the
 // gradient of a real loss by z = a + ib is dL/da + i dL/db, so a vjp multiplies by the conjugate of
 // the derivative.
 #include "oar/ops/gen/complex.h"
@@ -19,10 +19,10 @@
 namespace oar {
 namespace {
 
-// Linear over the reals, which is what tangents and partial sums ask for.
+// Linear over the reals, which is enough for tangents and partial sums.
 constexpr Trait kPart = Trait::Elementwise | Trait::Linear;
 
-// Rules of real tensors call conj as well; for them it must cost nothing and leave no trace.
+// Rules for real tensors call conj as well; for them it must cost nothing and not be recorded.
 const OpDef conj_op = {
     .schema = "conj(Tensor x) -> Tensor",
     .brief = "The complex conjugate; a real tensor is its own.",
@@ -172,7 +172,7 @@ const OpDef as_complex_op = {
                  to_string(a.x.dims()));
       user_check(
           a.x.dtype() == DType::Float32 || a.x.dtype() == DType::Float64, ErrorKind::InvalidType,
-          "x has dtype {}; pairs of float32 or float64 make a complex number.\nhint: Cast x to "
+          "x has dtype {}; a complex number is a pair of float32 or float64.\nhint: Cast x to "
           "float32 first.",
           name_of(a.x.dtype()));
       Shape shape = a.x.shape();

@@ -18,7 +18,7 @@ void check_some(TensorList x) {
              "the list of tensors is empty.\nhint: Pass at least one.");
 }
 
-// The operands' common shape but for `axis`, where the sizes add up.
+// The operands' common shape, except along `axis`, where the sizes add up.
 Metas infer_concat(TensorList x, int64_t given_axis) {
   check_some(x);
   user_check(x[0].rank() > 0, ErrorKind::InvalidArgument,
@@ -65,7 +65,7 @@ const OpDef concat_op = {
     .saves = "x:shape",
     .batch = [](const BatchCall& c) -> Made {
       const args::concat a(c.args);
-      int rank = 0;  // some parts are batched, and those have one axis more
+      int rank = 0;  // some parts are batched and have one axis more
       for (const Tensor& part : a.x) rank = std::max(rank, part.rank());
       std::vector<Tensor> parts;
       for (const Tensor& part : a.x)
@@ -175,7 +175,7 @@ const OpDef dstack_op = {
     .python = "oar",
 };
 
-// Columns: a vector stands upright.
+// Columns: a vector becomes one.
 Tensor as_column(const Tensor& x) { return x.rank() >= 2 ? x : reshape(x, {x.numel(), 1}); }
 
 const OpDef column_stack_op = {

@@ -1,4 +1,4 @@
-// Control flow: ops whose attributes are programs. What the programs read is all among the operands.
+// Control flow: ops whose attributes are programs. Everything that the programs read is an operand.
 #include "oar/ops/gen/control.h"
 
 #include "oar/ops/core/infer.h"
@@ -15,30 +15,30 @@ namespace {
 
 // ---- types -------------------------------------------------------------------------------------
 
-// A size that only a run tells; `likely` guides capture.
+// A size that is known only at run time; `likely` guides capture.
 Dim open_size(Dim likely) {
   static const Dim any = size_told_by_runs("any", 0);
   return max_of(any, likely);
 }
 
-// The first inputs may be variables of a loop: sizes that its body changes may be any.
+// The first inputs may be variables of a loop: sizes that its body changes may have any value.
 void check_inputs(const Closure& c, TensorList given, const Closure* body = nullptr,
                   size_t variables = 0) {
   const std::vector<Tensor>& wanted = c.inputs();
   user_check(wanted.size() == given.size(), ErrorKind::InvalidArgument,
-             "{} takes {} tensors and is given {}.", c.str(), wanted.size(), given.size());
+             "{} takes {} tensors but got {}.", c.str(), wanted.size(), given.size());
   for (size_t i = 0; i < given.size(); ++i) {
     Shape shape = wanted[i].shape();
     if (i < variables && given[i].rank() == wanted[i].rank())
       for (const int axis : changing_axes(*body, i))
         shape[static_cast<size_t>(axis)] = given[i].dim(axis);
     user_check(given[i].dtype() == wanted[i].dtype() && same(given[i].shape(), shape),
-               ErrorKind::InvalidArgument, "{} takes {} as its input {} and is given {}.", c.str(),
+               ErrorKind::InvalidArgument, "{} takes {} as its input {} but got {}.", c.str(),
                wanted[i].describe(), i, given[i].describe());
   }
 }
 
-// What is known of result i, whichever branch is taken.
+// What is known about result i, whichever branch is taken.
 TensorMeta common_type(ClosureList branches, size_t i) {
   const Tensor& first = branches[0]->outputs()[i];
   TensorMeta type = infer::like(first);
@@ -68,7 +68,7 @@ Metas infer_switch(const args::switch_case& a) {
   for (const ClosurePtr& branch : a.branches) {
     check_inputs(*branch, a.captured);
     user_check(branch->outputs().size() == count, ErrorKind::InvalidArgument,
-               "the branches give back {} and {} tensors.", count, branch->outputs().size());
+               "the branches return {} and {} tensors.", count, branch->outputs().size());
   }
   Metas metas;
   for (size_t i = 0; i < count; ++i) metas.push_back(common_type(a.branches, i));
@@ -76,13 +76,13 @@ Metas infer_switch(const args::switch_case& a) {
   return metas;
 }
 
-// What the loop carries in the end. The body gives back what it was given, and perhaps more.
+// The final carried tensors. The body returns the tensors that it takes, and perhaps more.
 Metas carried_types(const Closure& body, TensorList carried, bool more) {
   const std::vector<Tensor>&given = body.inputs(), &made = body.outputs();
   user_check(given.size() >= carried.size() &&
                  (more ? made.size() >= carried.size() : made.size() == carried.size()),
              ErrorKind::InvalidArgument,
-             "the body {} gives back {} tensors for {} that it carries.", body.str(), made.size(),
+             "the body {} returns {} tensors for {} that it carries.", body.str(), made.size(),
              carried.size());
   Metas metas;
   for (size_t i = 0; i < carried.size(); ++i) {
@@ -94,8 +94,8 @@ Metas carried_types(const Closure& body, TensorList carried, bool more) {
       type.data_dependent = true;
     }
     user_check(fits, ErrorKind::InvalidArgument,
-               "what a loop carries keeps its dtype and number of axes: variable {} is {} and "
-               "becomes {}.\nhint: Cast or reshape it in front of the loop or at the end of the "
+               "the variables of a loop keep their dtype and number of axes: variable {} is {} and "
+               "becomes {}.\nhint: Cast or reshape it before the loop or at the end of the "
                "body.",
                i, carried[i].describe(), made[i].describe());
     metas.push_back(std::move(type));
@@ -139,7 +139,7 @@ Metas infer_while(const args::while_loop& a) {
   const std::vector<Tensor>& answer = a.test.outputs();
   user_check(
       answer.size() == 1 && answer[0].dtype() == DType::Bool && same(answer[0].numel(), Dim(1)),
-      ErrorKind::InvalidType, "the test {} must give one bool.", a.test.str());
+      ErrorKind::InvalidType, "the test {} must return one bool.", a.test.str());
   static const Dim rounds = size_told_by_runs("rounds", 7);
   if (a.trace) add_trace(metas, a.body, a.carried, rounds, true);
   return metas;
@@ -167,7 +167,7 @@ Metas infer_scan(const args::scan& a) {
 
 // ---- derivatives -------------------------------------------------------------------------------
 
-// The loop's derivative, from what its call gave; without a trace the loop runs again to make one.
+// The loop's derivative, from the results of its call; without a trace the loop runs again to record one.
 Grads derivative(const Loop& loop, TensorList outputs, bool traced, const Tensor& random,
                  const VjpCall& call) {
   LoopTrace trace(loop.body, outputs.subspan(loop.body.outputs().size()), loop.carried.size());
@@ -211,8 +211,8 @@ const OpDef switch_case_op = {
         "switch_case(Tensor index, Tensor[] captured, program[] branches, bool trace = False, "
         "Tensor? random = None) -> Tensor[]",
     .brief =
-        "What the branch that index names makes of the captured tensors; the last one where there "
-        "is none. With trace, the place in the random stream stands behind the results; random "
+        "The results of branch number index on the captured tensors, or of the last one if there "
+        "is none. With trace, the position in the random stream follows the results; random "
         "is such a place to draw from.",
     .infer = infer_switch,
     .decompose = run_switch,
@@ -230,8 +230,8 @@ const OpDef while_loop_op = {
         "while_loop(Tensor[] carried, Tensor[] captured, program test, program body, bool trace "
         "= False, Tensor? random = None) -> Tensor[]",
     .brief =
-        "Body after body on what is carried, while the test says so. With trace, what each round "
-        "began with stands behind the results, its place in the random stream last; random has "
+        "The carried tensors after the body has run while the test is true. With trace, the values at "
+        "the start of each iteration follow the results, their position in the random stream last; random has "
         "such places to draw from.",
     .infer = infer_while,
     .decompose = run_while,
@@ -245,8 +245,8 @@ const OpDef scan_op = {
         "scan(Tensor[] carried, Tensor[] sequences, Tensor[] captured, program body, int length, "
         "bool reverse = False, bool trace = False, Tensor? random = None) -> Tensor[]",
     .brief =
-        "Body after body on what is carried and the next row of every sequence: the last carried "
-        "tensors, and row by row what the body gives beside them.",
+        "Runs the body on the carried tensors and each row of every sequence: the last carried "
+        "tensors, and row by row the other results of the body.",
     .infer = infer_scan,
     .decompose = run_scan,
     .vjp = scan_vjp,
@@ -254,14 +254,14 @@ const OpDef scan_op = {
     .jvp = scan_jvp,
 };
 
-// Where a function has a derivative of its own (PyLayer). The results come in and go out: what matters is
-// what the tape makes of them.
+// A function with its own derivative (PyLayer). The results are passed through unchanged: only their
+// derivative matters.
 const OpDef with_derivative_op = {
     .schema =
         "with_derivative(Tensor[] results, Tensor[] inputs, Tensor[] captured, program backward) -> "
         "Tensor[]",
     .brief =
-        "The results; the gradients of the inputs are what backward makes of the results' "
+        "The results; backward computes the gradients of the inputs from the results' "
         "cotangents, the results and the captured tensors.",
     .infer = [](const args::with_derivative& a) -> Metas {
       Metas metas;
@@ -303,7 +303,7 @@ const OpDef with_shape_op = {
     },
     .scalar = "x",
     .view = [](const args::with_shape& a) -> std::optional<ViewSpec> {
-      // Without content, sizes that only a run tells are guesses.
+      // Without content, sizes that are known only at run time are guesses.
       user_check(!a.x.is_dense() || same(a.x.shape(), Shape(a.shape)), ErrorKind::InvalidArgument,
                  "x is {}, not of the shape {}.", a.x.describe(), to_string(a.shape));
       return ViewSpec{Shape(a.shape), {a.x.strides().begin(), a.x.strides().end()}, 0};
@@ -330,7 +330,7 @@ const OpDef with_shape_op = {
 const OpDef in_backward_op = {
     .schema = "in_backward(Tensor(a) x) -> Tensor(a)",
     .brief =
-        "x itself; in a program, what is made of the result belongs to the derivative of a function.",
+        "x itself; in a program, what is computed from the result belongs to the derivative of a function.",
     .infer = infer::same_as_first,
     .scalar = "x",
     .view = [](const args::in_backward& a) -> std::optional<ViewSpec> {

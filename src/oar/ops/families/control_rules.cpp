@@ -18,7 +18,7 @@ namespace {
 
 bool varies(const Tensor& t) { return t.defined() && is_differentiable(t.dtype()); }
 
-// The derivative of a program that draws random numbers runs it again, so it needs the place of those in
+// The derivative of a program that draws random numbers runs it again, so it needs their position in
 // the stream.
 Tensor place_of_numbers(const Closure& c, const Tensor& place) {
   if (!c.draws_random()) return {};
@@ -52,7 +52,7 @@ std::vector<Tensor> rows_like(TensorList list) {
   return rows;
 }
 
-// Hands out the parts of a list one after another.
+// Returns the parts of a list one after another.
 class Parts {
  public:
   explicit Parts(TensorList list) : rest_(list) {}
@@ -66,7 +66,7 @@ class Parts {
   TensorList rest_;
 };
 
-// The tangents of a parameter of tensors; zeros where there is none and a tangent can be.
+// The tangents of a parameter of tensors; zeros for missing ones that can exist.
 std::vector<Tensor> tangents_of(TensorList values, const Value& given) {
   std::vector<Tensor> list;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -83,7 +83,7 @@ std::vector<bool> which_vary(TensorList list) {
   return mask;
 }
 
-// Tangents in the places of results that can have one.
+// Tangents for the results that can have one.
 Made spread(TensorList outputs, TensorList tangents) {
   Made made;
   size_t next = 0;
@@ -175,7 +175,7 @@ LoopTrace::LoopTrace(const Closure& body, TensorList behind_results, size_t carr
   for (size_t i = 0; i < carried; ++i) {
     const std::vector<int> axes = changing_axes(body, i);
     user_check(axes.size() < 2, ErrorKind::Unsupported,
-               "variable {} of the loop changes its size along {} axes, and there are no "
+               "variable {} of the loop changes its size along {} axes, and Oar has no "
                "derivatives of such a loop.\nhint: Flatten it, or let one axis grow.",
                i, axes.size());
   }
@@ -183,25 +183,25 @@ LoopTrace::LoopTrace(const Closure& body, TensorList behind_results, size_t carr
 
 namespace {
 
-// A variable of a loop as its derivative meets it.
+// A variable of a loop as its derivative sees it.
 struct Variable {
   int axis = -1;     // along which it changes its size
-  Tensor values;     // of all rounds
-  Tensor rounds;     // where it changes: the round of each slice
+  Tensor values;     // of all iterations
+  Tensor rounds;     // if it changes: the iteration of each slice
   Tensor of_values;  // the cotangent of `values`, if there can be one
 };
 
-// Goes over the rounds of a loop from the last to the first. It carries the gradients of what the loop
-// carried, and sums for what every round reads; it gives the gradients of the sequences row by row.
+// Runs over the iterations of a loop from the last to the first. It carries the gradients of the carried
+// tensors, and sums for what every iteration reads; it returns the gradients of the sequences row by row.
 class Backward {
  public:
   Backward(const Loop& loop, Dim rounds, const LoopTrace& trace, const VjpCall& call);
   Grads run() const;
 
  private:
-  // What a round is given, by name.
+  // The inputs of an iteration, by name.
   struct Round {
-    std::vector<Tensor> values, of_values;  // of the variables, as the round began
+    std::vector<Tensor> values, of_values;  // of the variables, at the start of the iteration
     TensorList after, sums, rows, of_rows, captured;
   };
   Round round_of(TensorList given) const;
@@ -214,7 +214,7 @@ class Backward {
   std::vector<Variable> variables_;
   std::vector<bool> wanted_;  // of carried, sequences, captured
   std::vector<Tensor> of_finals_, sums_, of_rows_;
-  std::vector<Tensor> sequences_, captured_;  // of the loop that goes back
+  std::vector<Tensor> sequences_, captured_;  // of the backward loop
   bool changes_ = false;
 };
 
@@ -251,7 +251,7 @@ Backward::Backward(const Loop& loop, Dim rounds, const LoopTrace& trace, const V
   }
   append(sequences_, loop.sequences);
   append(sequences_, of_rows_);
-  // The number of the round.
+  // The number of the iteration.
   if (changes_)
     sequences_.push_back(
         subtract(cumsum(ones({rounds}, DType::Int64), 0), full({}, Scalar(1), DType::Int64)));
@@ -296,7 +296,7 @@ std::vector<Tensor> Backward::one_round(const Round& round, const Closure& backw
   const size_t behind = made.size() - round.sums.size();
   for (size_t i = 0; i < round.sums.size(); ++i)
     made[behind + i] = add(round.sums[i], made[behind + i]);
-  // What is carried stands before what is given row by row.
+  // Carried tensors come before the sequences.
   std::rotate(made.begin() + static_cast<std::ptrdiff_t>(round.after.size()),
               made.begin() + static_cast<std::ptrdiff_t>(behind), made.end());
   return made;
@@ -340,7 +340,7 @@ Grads Backward::run() const {
     Tensor g = wanted_[i] ? made[next++] : Tensor();
     grads.push_back(g.defined() && i < carries ? in_shape(g, loop_.carried[i].shape()) : g);
   }
-  grads.push_back(Tensor());  // of the place in the random stream
+  grads.push_back(Tensor());  // of the position in the random stream
   return grads;
 }
 
@@ -352,18 +352,18 @@ Grads loop_vjp(const Loop& loop, Dim rounds, const LoopTrace& trace, const VjpCa
 
 namespace {
 
-// A round of a loop on values and their tangents.
+// An iteration of a loop on values and their tangents.
 class DualLoop {
  public:
   DualLoop(const Closure& body, TensorList carried, TensorList sequences, TensorList captured)
       : body_(body), rows_(rows_like(sequences)) {
-    // Not the types of the given tensors: sizes that change are open inside.
+    // Not the types of the arguments: sizes that change are open inside.
     const TensorList inputs = body.inputs();
     carried_.assign(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(carried.size()));
     captured_.assign(captured.begin(), captured.end());
   }
 
-  // What the body takes of all that a round is given.
+  // The inputs of an iteration that the body takes.
   std::vector<Tensor> values_of(TensorList given) const {
     Parts parts(given);
     const TensorList c = parts.take(carried_.size());
@@ -390,7 +390,7 @@ class DualLoop {
       parts.take(captured_.size());
       const TensorList dp = parts.take(varying(captured_).size());
       std::vector<Tensor> made = (*dual)(joined({values_of(given), dc, dr, dp}));
-      // The tangents of what is carried stand after it; of the results of a round only they count.
+      // The tangents of carried tensors follow them; of the results of an iteration only the tangents count.
       const auto from = made.begin() + static_cast<std::ptrdiff_t>(carries);
       made.erase(from, made.begin() + static_cast<std::ptrdiff_t>(results));
       return made;
@@ -408,7 +408,7 @@ class DualLoop {
 Made while_jvp(const JvpCall& call) {
   const args::while_loop a(call.args);
   user_check(!a.test.draws_random(), ErrorKind::Unsupported,
-             "the test {} draws random numbers, so that the loop cannot be gone through again with "
+             "the test {} draws random numbers, so the loop cannot be repeated with "
              "tangents.",
              a.test.str());
   const size_t carries = a.carried.size();
@@ -442,7 +442,7 @@ Made scan_jvp(const JvpCall& call) {
   const std::vector<Tensor> made =
       scan(joined({a.carried, d_carried}), joined({a.sequences, d_rows}),
            joined({a.captured, d_captured}), body, a.length, a.reverse, a.trace, random);
-  // What is carried, its tangents and those of the rounds' results; then the trace.
+  // The carried tensors, their tangents and those of the iterations' results; then the trace.
   Parts parts(made);
   parts.take(carries);
   std::vector<Tensor> tangents = joined({parts.take(body->outputs().size() - carries)});

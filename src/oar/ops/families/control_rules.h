@@ -1,5 +1,5 @@
-// Derivatives of the loops and branches of `control.cpp`: loops and branches again, whose programs are
-// made from the derivatives of the given ones.
+// Derivatives of the loops and branches of `control.cpp`: again loops and branches, whose programs are
+// the derivatives of the original ones.
 #pragma once
 
 #include "oar/ops/core/op_def.h"
@@ -9,11 +9,11 @@ namespace oar {
 
 // ---- sizes -------------------------------------------------------------------------------------
 
-// The axes of a loop's variable whose sizes change from round to round: the body gives others than it
-// is given.
+// The axes of a loop's variable whose sizes change between iterations: the body returns other sizes
+// than it takes.
 std::vector<int> changing_axes(const Closure& body, size_t variable);
 
-// t, of which it is known that a run gives it this shape.
+// t, asserted to have this shape at run time.
 Tensor in_shape(const Tensor& t, const Shape& shape);
 
 // ---- loops -------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ struct LoopTrace {
   // Of what a loop that was called with `trace` gives after its results.
   LoopTrace(const Closure& body, TensorList behind_results, size_t carried);
   TensorList values, rounds;
-  Tensor random;  // [round, 2]: the place in the random stream
+  Tensor random;  // [iteration, 2]: the position in the random stream
 };
 
 // `call.outputs` and `call.cotangents` stand for the final values, the results of each round, and the
@@ -45,7 +45,7 @@ Made switch_jvp(const JvpCall& call);
 Made while_jvp(const JvpCall& call);
 Made scan_jvp(const JvpCall& call);
 
-// Will the tape see a call on these? Then a loop hands out what its gradient needs.
+// Will the tape record a call on these? Then a loop returns what its gradient needs.
 bool is_recorded(std::initializer_list<TensorList> lists);
 
 std::vector<Tensor> joined(std::initializer_list<TensorList> lists);

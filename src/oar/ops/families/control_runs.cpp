@@ -17,7 +17,7 @@ Shape stacked_shape(const Tensor& t, Dim rounds) {
 
 namespace {
 
-// Results are tensors of their own: not an operand, nor one tensor twice.
+// Results are separate tensors: not an operand, nor one tensor twice.
 Made owned(std::vector<Tensor> results, TensorList operands) {
   for (size_t i = 0; i < results.size(); ++i) {
     bool shared = false;
@@ -40,14 +40,14 @@ Tensor row_of(const Tensor& t, int64_t i) {
 
 // ---- random numbers ----------------------------------------------------------------------------
 
-// Places in the random stream as integers.
+// Positions in the random stream as integers.
 void append_place(std::vector<int64_t>& to) {
   const RandomState s = generator::state(devices::current());
   to.push_back(static_cast<int64_t>(s.seed));
   to.push_back(static_cast<int64_t>(s.offset));
 }
 
-// Where the rounds draw their numbers: from places that are given, or on from where the stream is.
+// Where the iterations draw their numbers: at given positions, or from the current one of the stream.
 class Numbers {
  public:
   explicit Numbers(const Tensor& places) {
@@ -68,9 +68,9 @@ class Numbers {
   std::optional<generator::Detour> detour_;
 };
 
-// ---- what rounds began with --------------------------------------------------------------------
+// ---- values at the start of iterations ---------------------------------------------------------
 
-// `length`: the number of rounds, where it is known; rows are then put where they belong at once.
+// `length`: the number of iterations, if known; rows are then written to their place at once.
 class Notes {
  public:
   Notes(const Closure& body, TensorList carried, bool on, std::optional<int64_t> length = {}) {
@@ -95,7 +95,7 @@ class Notes {
     }
   }
 
-  // `reversed`: the rounds were gone through from the last to the first.
+  // `reversed`: the iterations ran from the last to the first.
   void hand_out(Made& results, bool reversed = false) {
     if (!on_) return;
     std::vector<Tensor> of_slices;

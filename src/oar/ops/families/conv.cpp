@@ -33,7 +33,7 @@ IntVector axes_beside_channels(const Tensor& image, const Sliding& s) {
   return axes;
 }
 
-// Axes first, first + 1, …, except `moved`, which goes before axis `before`.
+// Axes first, first + 1, …, except `moved`, which is inserted before axis `before`.
 IntVector moved_axis(int rank, int64_t moved, int64_t before) {
   IntVector order;
   for (int64_t i = 0; i < rank; ++i) {
@@ -118,9 +118,9 @@ std::vector<ConvSample> conv_samples() {
   };
 }
 
-// Images are cut by batch, input channels (a sum) and output channels, or by groups. The rule speaks of
-// channels first; channels_last moves c and o after the spatial axes. Channels are cut together with groups,
-// else not at all where there are several.
+// Images are cut by batch, input channels (a sum) and output channels, or by groups. The rule is for
+// channels first; channels_last moves c and o after the spatial axes. If there are several groups, channels
+// are cut by groups or not at all.
 void plan_convolution(ShardPlan& plan, PlanTensor& x, PlanTensor& weight, PlanTensor& out,
                       PlanTensor* bias, const Sliding& s) {
   const size_t channel = s.axes().channel();
@@ -364,7 +364,7 @@ const OpDef conv_weight_grad_op = {
         },
 };
 
-// What programs make of a convolution and what follows it. Only they call it, so it has no derivative of its own.
+// A convolution fused with the calls that follow it. Only programs call it, so it has no derivative of its own.
 const OpDef conv_fused_op = {
     .schema =
         "conv_fused(Tensor x, Tensor weight, Tensor? bias, Tensor? scale, Tensor? shift, Tensor? residual, int[] stride, shape padding, int[] dilation, int groups, bool channels_last = False, str activation = '') -> Tensor",
@@ -375,7 +375,7 @@ const OpDef conv_fused_op = {
       const Shape out = conv_result(a.x.shape(), a.weight.shape(), Sliding(a));
       check_bias(a.bias, a.weight.shape());
       user_check(a.scale.defined() == a.shift.defined(), ErrorKind::InvalidArgument,
-                 "scale and shift go together.");
+                 "scale and shift belong together.");
       check_bias(a.scale, a.weight.shape());
       check_bias(a.shift, a.weight.shape());
       user_check(!a.residual.defined() || same(a.residual.shape(), out), ErrorKind::InvalidArgument,

@@ -1,4 +1,4 @@
-// What convolutions of every kind check, and the shape of what they make.
+// What convolutions of every kind check, and the shape of their result.
 #pragma once
 
 #include "oar/ops/families/layer_dtypes.h"
@@ -24,7 +24,7 @@ struct Sliding {
   ImageAxes axes() const { return {stride.size(), channels_last}; }
 };
 
-// The result's shape, from the shapes of the input and the weight; every mistake is found here.
+// The result's shape, from the shapes of the input and the weight; all checks are here.
 inline Shape conv_result(const Shape& x, const Shape& weight, const Sliding& s) {
   user_check(
       x.rank() >= 3 && x.rank() <= 5 && weight.rank() == x.rank(), ErrorKind::InvalidArgument,

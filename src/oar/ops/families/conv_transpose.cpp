@@ -16,7 +16,7 @@
 namespace oar {
 namespace {
 
-// Elements after the smallest result along axis i that output_padding or output_size ask for.
+// Elements beyond the smallest result along axis i, by output_padding or output_size.
 template <class A>
 Dim added_size(const A& a, const Resolved& r, size_t i, Dim least) {
   const Dim step(r.stride[i]);
@@ -34,7 +34,7 @@ Dim added_size(const A& a, const Resolved& r, size_t i, Dim least) {
   const int64_t added = expand_ints(a.output_padding, r.axes.spatial, "output_padding")[i];
   const int64_t limit = std::max(r.stride[i], r.dilation[i]);
   user_check(added >= 0 && added < limit, ErrorKind::InvalidArgument,
-             "output_padding {} must lie between 0 and {}: less than stride or dilation.",
+             "output_padding {} must be between 0 and {}: less than stride or dilation.",
              to_string(a.output_padding), limit - 1);
   return Dim(added);
 }
@@ -78,8 +78,8 @@ Made convolve_transposed(const A& a, size_t spatial) {
     Dim added = added_size(a, r, i, least);
     Dim rest(0);
     if (added.is_known() && added.word() >= r.stride[i]) {
-      // More than the stride hides: what lies there is after the last place of the window. It shows
-      // instead of padding, and where there is no padding left it is zero.
+      // More than the stride hides: these elements come after the last position of the window. They appear
+      // instead of padding, and are zero if no padding is left.
       const Dim shown = min_of(added, r.padding[2 * i + 1]);
       r.padding[2 * i + 1] = r.padding[2 * i + 1] - shown;
       rest = added - shown;

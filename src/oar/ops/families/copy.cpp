@@ -18,7 +18,7 @@ const OpDef assign_op = {
     .scalar = "x",
     .vjp = [](const vjp::assign& v) -> Grads { return v.grad; },
     .shard = "... -> ...",
-    // A copy is needed only for what leaves the program: the caller may write it.
+    // A copy is needed only for results of the program: the caller may write them.
     .canonical =
         [](const CanonicalCall& c) {
           if (!c.is_returned(c.result())) c.replace_by(c.operand("x"));
@@ -84,7 +84,7 @@ const OpDef bitcast_op = {
       const Dim bits = shape.back() * from;
       user_check(
           same(floor_mod(bits, to), 0), ErrorKind::InvalidArgument,
-          "the last axis of x, of size {}, has {} bytes, which do not make whole elements of {}.",
+          "the last axis of x, of size {}, has {} bytes, which are not whole elements of {}.",
           shape.back().str(), floor_div(bits, 8).str(), name_of(a.dtype));
       shape.back() = floor_div(bits, to);
       return TensorMeta{a.dtype, shape};

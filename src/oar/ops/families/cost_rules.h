@@ -15,7 +15,7 @@ inline Cost window_cost(const Tensor& of, Ints kernel) {
   return {.flops = elements(of) * taps};
 }
 
-// `steps` comparisons or more, each of which halves what is left of `among`.
+// `steps` comparisons or more, each of which halves the rest of `among`.
 inline Cost halving_cost(double steps, double among) {
   return {.flops = steps * std::max(1.0, std::log2(std::max(1.0, among)))};
 }

@@ -75,7 +75,7 @@ const OpDef histogram_counts_op = {
     .plan =
         [](const PlanCall& c) {
           const args::histogram_counts a(c.args);
-          if (a.min == a.max) return;  // the bins lie between the extremes of the whole
+          if (a.min == a.max) return;  // the bins are between the extremes of the whole
           for (size_t i = 0; i < c.plan.operands[0].axes.size(); ++i) {
             const int factor = c.plan.add(c.plan.operands[0].shape[i], Join::Sum);
             for (PlanTensor& t : c.plan.operands) c.plan.put(t, i, factor);
@@ -142,7 +142,7 @@ const OpDef unique_rows_op = {
         "Where the different rows of a matrix first occur, in the order of the rows; which of them every row "
         "is, and how often each occurs. If consecutive, rows that differ from the one before.",
     .infer = [](const args::unique_rows& a) -> Metas {
-      user_check(a.x.rank() == 2, ErrorKind::InvalidArgument, "x of shape {} is no matrix.",
+      user_check(a.x.rank() == 2, ErrorKind::InvalidArgument, "x of shape {} is not a matrix.",
                  to_string(a.x.dims()));
       const Dim rows = a.x.dim(0);
       const Dim found = a.x.is_dense() ? rows : Dim::symbol("unique", rows.hint());

@@ -1,4 +1,4 @@
-// Tensors that are made of no tensor.
+// Tensors that are created without an operand.
 #include "oar/ops/gen/creation.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace oar {
 namespace {
 
-// As in Paddle, a whole number makes floats.
+// As in Paddle, a whole number gives floats.
 DType filled_dtype(const Scalar& value) {
   if (value.kind() == Scalar::Bool) return DType::Bool;
   return value.kind() == Scalar::Complex ? DType::Complex128 : default_dtype();
@@ -132,7 +132,7 @@ int64_t arange_length(double start, double end, double step) {
   return std::max<int64_t>(0, static_cast<int64_t>(length));
 }
 
-// Paddle's rules of what may be left out live in the Python skin; here all three are given.
+// Python applies Paddle's defaults; here all three are given.
 const OpDef range_op = {
     .schema = "range(Scalar start, Scalar end, Scalar step, dtype dtype) -> Tensor",
     .brief = "start, start + step, … up to but without end.",
@@ -154,7 +154,7 @@ const OpDef range_op = {
             const double step = a.step.to_double(),
                          first = a.start.to_double() + step * static_cast<double>(skipped);
             piece.frame.set(0, first);
-            // Half a step short of the end, which rounding cannot pass.
+            // Half a step before the end, which rounding cannot exceed.
             piece.frame.set(1, first + step * (static_cast<double>(count) - 0.5));
           }
         },

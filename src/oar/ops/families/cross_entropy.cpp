@@ -199,7 +199,7 @@ struct Options {
   double smoothing;
 };
 
-// Logarithms of the probabilities; of given ones bounded, so that a certain mistake stays finite.
+// Logarithms of the probabilities; bounded if probabilities are given, so that a certain mistake stays finite.
 Tensor log_probabilities(const Tensor& input, const Options& o) {
   if (o.use_softmax) return log_softmax(input, o.axis);
   return maximum(log(input), literal(-1e20));
@@ -218,7 +218,7 @@ Weighted hard_cross_entropy(const Tensor& input, const Tensor& label, const Tens
   } else {
     const Tensor logs = log_probabilities(input, o);
     w.loss = -pick_class(logs, index, o.axis, o.ignore_index);
-    // The smoothed label is a mixture of the labelled class and all classes alike.
+    // The smoothed label is a mixture of the labelled class and the uniform distribution.
     if (o.smoothing > 0)
       w.loss = (1 - o.smoothing) * w.loss - o.smoothing * mean(logs, IntArgs{o.axis}, true);
     w.loss = zero_unless(hard.valid, w.loss);
@@ -287,7 +287,7 @@ const OpDef cross_entropy_op = {
       user_check(a.input.rank() > 0, ErrorKind::InvalidArgument,
                  "input is 0-d; it needs an axis of classes.");
       user_check(a.label_smoothing >= 0 && a.label_smoothing <= 1, ErrorKind::InvalidArgument,
-                 "label_smoothing is {}; it must lie between 0 and 1.", a.label_smoothing);
+                 "label_smoothing is {}; it must be between 0 and 1.", a.label_smoothing);
       const bool given_axis = a.label.rank() == a.input.rank();
       user_check(given_axis || a.label.rank() == a.input.rank() - 1, ErrorKind::InvalidArgument,
                  "label has shape {} and input {}; label must have as many axes or one less.",

@@ -26,7 +26,7 @@
 namespace oar {
 namespace {
 
-// The logarithm of what cannot happen. Finite, so that differences of two such are no NaN.
+// The logarithm of probability 0. Finite, so that differences of two are not NaN.
 constexpr double kNever = -1e30;
 
 void check_lengths(const Tensor& lengths, const char* name, Dim batch) {
@@ -55,7 +55,7 @@ void check_ctc(const Tensor& log_probs, const Tensor& labels, const Tensor& inpu
              "blank is {}, but there are {} classes.", blank, classes.str());
 }
 
-// x along axis 1, `by` places further on (or back, where negative), with `value` moving in.
+// x shifted along axis 1 by `by` (back if negative), filled with `value`.
 Tensor shifted(const Tensor& x, int64_t by, double value) {
   const int64_t size = x.dim(1).value(), start = by < 0 ? -by : 0;
   const Tensor wide = pad_constant(x, {0, 0, by > 0 ? by : 0, start}, Scalar(value));
@@ -73,7 +73,7 @@ struct Lattice {
     return where(condition, value, literal(kNever));
   }
   Tensor in_step(int64_t t) const { return less_than(literal(static_cast<int>(t)), input_length); }
-  // Logarithms of the ways from the start to each state, and from there to the end.
+  // Logarithms of the path sums from the start to each state, and from there to the end.
   std::vector<Tensor> forward() const;
   std::vector<Tensor> backward() const;
   Tensor log_likelihood(const Tensor& last) const;
@@ -92,16 +92,16 @@ Lattice::Lattice(const Tensor& log_probs, const Tensor& labels, const Tensor& in
   const auto counted = [](int64_t n) {
     return range(Scalar(int64_t{0}), Scalar(n), Scalar(int64_t{1}), DType::Int64);
   };
-  // Behind the end of a label stand blanks, whatever the padding holds.
+  // After the end of a label come blanks, whatever the padding contains.
   const Tensor used = where(less_than(counted(longest), length), ids, class_number(blank));
   const Tensor pairs = reshape(stack({blanks, used}, 2), {labels.dim(0), Dim(longest * 2)});
   classes = pad_constant(pairs, {0, 0, 0, 1}, Scalar(blank));
   place = counted(longest * 2 + 1);
   ends = logical_or(equal(place, length * 2), equal(place, length * 2 - 1));
-  // From a label to the next without a blank between them, unless they are alike.
+  // From a label to the next without a blank between them, unless they are equal.
   skips = logical_and(not_equal(classes, class_number(blank)),
                       not_equal(classes, shifted(classes, 2, static_cast<double>(blank))));
-  // Between two labels alike stands a blank.
+  // Between two equal labels there is a blank.
   const Tensor follows = logical_and(less_than(counted(longest), length),
                                      equal(used, shifted(used, 1, static_cast<double>(blank))));
   const Tensor blanks_between = sum(cast(follows, DType::Int64), IntArgs{1}, std::nullopt, true);
@@ -158,7 +158,7 @@ const OpDef ctc_op = {
         "blank = 0) -> Tensor",
     .brief =
         "The negative logarithm of the probability of each label sequence, of all alignments with "
-        "[steps, batch, classes] of log-probabilities. 0 where a label is too long for its steps.",
+        "[steps, batch, classes] of log-probabilities. 0 if a label is too long for its steps.",
     .infer = [](const args::ctc& a) -> Metas {
       check_ctc(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
       return TensorMeta{a.log_probs.dtype(), Shape{a.log_probs.dim(1)}};
@@ -198,8 +198,8 @@ const OpDef ctc_grad_op = {
         "ctc_grad(Tensor log_probs, Tensor labels, Tensor input_lengths, Tensor label_lengths, "
         "Tensor grad, int blank = 0) -> Tensor",
     .brief =
-        "The derivative of ctc: less the probability of each class at each step, given the label. 0 "
-        "where a label is too long.",
+        "The derivative of ctc: minus the probability of each class at each step, given the label. 0 "
+        "if a label is too long.",
     .infer = [](const args::ctc_grad& a) -> Metas {
       check_ctc(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
       infer::check_type(a.grad, "grad", {a.log_probs.dtype(), Shape{a.log_probs.dim(1)}});

@@ -99,7 +99,7 @@ const OpDef cumprod_along_op = {
         "exclusive.",
     .infer = [](const args::cumprod_along& a) { return infer_scan(a.x, a.axis); },
     // With L the exclusive product, dx[i] = L[i] * s[i], where s[i] = g[i] + x[i + 1] * s[i + 1].
-    // There is no division, so zeros do no harm.
+    // There is no division, so zeros are safe.
     .vjp = [](const vjp::cumprod_along& v) -> Grads {
       const Tensor before = v.exclusive ? v.out : cumprod_along(v.x, v.axis, true);
       const Tensor g = v.exclusive ? shift_along(v.grad, v.axis, -1) : v.grad;
@@ -124,7 +124,7 @@ const OpDef cumprod_along_op = {
         },
 };
 
-// Not divided by the element, so that zeros do no harm, and the rule can be differentiated.
+// Not divided by the element, so that zeros are safe and the rule can be differentiated.
 const OpDef product_of_others_op = {
     .schema = "product_of_others(Tensor x, int axis) -> Tensor",
     .brief = "For each element the product of the other ones along an axis.",
@@ -166,7 +166,7 @@ const OpDef cumprod_op = {
     .python = "oar Tensor",
 };
 
-// Its derivative is the same recurrence the other way round, so it is closed under differentiation.
+// Its derivative is the same recurrence reversed, so it is closed under differentiation.
 const OpDef linear_recurrence_op = {
     .schema = "linear_recurrence(Tensor a, Tensor b, int axis, bool reverse = False) -> Tensor",
     .brief =
@@ -208,7 +208,7 @@ const OpDef linear_recurrence_op = {
 
 const OpDef shift_along_op = {
     .schema = "shift_along(Tensor x, int axis, int by) -> Tensor",
-    .brief = "x moved along an axis by some places, back where negative; zeros follow.",
+    .brief = "x shifted along an axis, back if negative, and filled with zeros.",
     .infer = [](const args::shift_along& a) { return infer_scan(a.x, a.axis); },
     .vjp = [](const vjp::shift_along& v) -> Grads { return shift_along(v.grad, v.axis, -v.by); },
     .shard = "...a... -> ...a... ; a@axis whole",

@@ -1,4 +1,4 @@
-// Convolution whose windows bend: each tap reads the image at a place of its own, which an offset moves.
+// Convolution with deformable windows: each tap reads the image at a position moved by an offset.
 #include "oar/ops/gen/deform_conv.h"
 
 #include <array>
@@ -80,7 +80,7 @@ Shape deformed_shape(const args::deform_conv2d& a) {
   return {out[0], out[1], a.offset.dim(2), a.offset.dim(3)};
 }
 
-// 0, step, 2 * step, … as a tensor with `behind` axes of size 1 behind it.
+// 0, step, 2 * step, … as a tensor followed by `behind` axes of size 1.
 Tensor steps(Dim count, int64_t step, DType dtype, size_t behind) {
   const Tensor numbers = count.is_known()
                              ? range(Scalar(0), Scalar(count.value()), Scalar(1), dtype)
@@ -109,7 +109,7 @@ struct Neighbour {
   Tensor index, exists, weight;
 };
 
-// A coordinate of -1 or less is outside, so that the derivative there is 0, as it is on the far side.
+// A coordinate of -1 or less is outside, so that the derivative there is 0, as at the other end.
 std::array<Neighbour, 2> neighbours(const Tensor& at, const Tensor& size) {
   const Tensor below = floor(at), part = at - below;
   const auto make = [](const Tensor& exists, const Tensor& index, const Tensor& weight) {
@@ -122,8 +122,8 @@ std::array<Neighbour, 2> neighbours(const Tensor& at, const Tensor& size) {
 }
 
 // What the taps read, between pixels by bilinear weights: [batch, channels * kernel height * kernel
-// width, out height, out width]. Beyond the last pixel of each channel stands a zero, which is what
-// places outside the image read.
+// width, out height, out width]. After the last pixel of each channel comes a zero, which positions
+// outside the image read.
 Tensor read_taps(const Tensor& image, const Tensor& offset, const Tensor& mask, const Bending& b,
                  Dims weight) {
   const Dim n = image.dim(0), groups(b.deformable_groups), each = floor_div(image.dim(1), groups);

@@ -1,4 +1,4 @@
-// Diagonals and triangles of matrices: read, written, and matrices made of them.
+// Diagonals and triangles of matrices: read, written, and matrices built from them.
 #include "oar/ops/gen/diagonals.h"
 
 #include <cmath>
@@ -141,7 +141,7 @@ Tensor embedded(const Tensor& values, const Shape& shape, int64_t offset, int64_
     if (i != first && i != second) strides.push_back(all[static_cast<size_t>(i)]);
   const Dim down = all[static_cast<size_t>(first)], right = all[static_cast<size_t>(second)];
   strides.push_back(down + right);
-  // A diagonal beside the matrix is empty, and begins nowhere.
+  // A diagonal outside the matrix is empty.
   const bool none = values.numel() == Dim(0);
   const Dim start = none ? Dim(0) : offset >= 0 ? right * offset : down * -offset;
   const bool bits = is_bool(values.dtype());
@@ -246,7 +246,7 @@ const OpDef diagflat_op = {
 const OpDef diagonal_scatter_op = {
     .schema =
         "diagonal_scatter(Tensor x, Tensor y, int offset = 0, int axis1 = 0, int axis2 = 1) -> Tensor",
-    .brief = "A copy of x whose diagonal of two axes, as `diagonal` gives it, is y.",
+    .brief = "A copy of x whose diagonal of two axes, as `diagonal` returns it, is y.",
     .decompose = [](const args::diagonal_scatter& a) -> Made {
       const Shape wanted = diagonal(a.x, a.offset, a.axis1, a.axis2).shape();
       user_check(same(wanted, a.y.shape()), ErrorKind::InvalidArgument,
@@ -340,7 +340,7 @@ Samples triangles() {
       .add(t({2, 2}), -9);
 }
 
-// The diagonal of the whole, seen from a piece of some rows or columns.
+// The diagonal of the whole, relative to a piece of some rows or columns.
 void shifted_diagonal(const PieceCall& piece) {
   const auto& axes = piece.plan.operands[0].axes;
   const int64_t diagonal = piece.frame[1].as_int();

@@ -26,7 +26,7 @@ Tensor without_last(const Tensor& x, int64_t axis) {
   return slice_view(x, SliceIndex().skip(axis).range(0, -1));
 }
 
-// Closed under differentiation: its derivative is its transpose, and the other way round.
+// Closed under differentiation: each is the transpose of the other.
 const OpDef difference_along_op = {
     .schema = "difference_along(Tensor x, int axis, bool transposed = False) -> Tensor",
     .brief =
@@ -107,12 +107,12 @@ const OpDef diff_op = {
 // The areas between neighbours: their mean height times their distance.
 Tensor trapezoids(const Tensor& y, const Tensor& x, std::optional<double> dx, int64_t given_axis) {
   user_check(!(x.defined() && dx), ErrorKind::InvalidArgument,
-             "x and dx are both given; the distances follow from one of them.");
+             "x and dx are both passed; the distances follow from one of them.");
   user_check(y.rank() >= 1, ErrorKind::InvalidArgument, "y is 0-d; it needs an axis.");
   const int64_t axis = normalise_axis(given_axis, y.rank());
   const Tensor heights = (without_first(y, axis) + without_last(y, axis)) * 0.5;
   if (!x.defined()) return dx.value_or(1.0) == 1.0 ? heights : heights * *dx;
-  if (x.rank() == 1) {  // along the axis, whatever stands after it
+  if (x.rank() == 1) {  // along the axis, whatever follows it
     Shape shape;
     for (int i = 0; i < y.rank(); ++i) shape.push_back(i == axis ? x.dim(0) : Dim(1));
     const Tensor places = reshape(x, shape);

@@ -151,7 +151,7 @@ const OpDef normalize_op = {
     .schema = "normalize(Tensor x, float p = 2, int axis = 1, float epsilon = 1e-12) -> Tensor",
     .brief = "x divided by its p-norm along an axis, or by epsilon where the norm is smaller.",
     .decompose = [](const args::normalize& a) -> Made {
-      // Paddle normalises the only axis of a vector, whatever positive axis is asked for.
+      // Paddle normalises the only axis of a vector, whatever positive axis is passed.
       const int64_t axis = a.x.rank() == 1 ? 0 : a.axis;
       return a.x / maximum(p_norm(a.x, a.p, IntArgs{axis}, true), literal(a.epsilon));
     },
@@ -191,7 +191,7 @@ const OpDef dist_op = {
     .python = "oar Tensor",
 };
 
-// Distances with zeros where they are, not infinite slopes.
+// Distances of 0 get a zero gradient, not an infinite one.
 Tensor safe_ratio(const Tensor& a, const Tensor& b) {
   const Tensor zero = equal(b, literal(0));
   return zero_where(zero, a / where(zero, literal(1), b));

@@ -38,7 +38,7 @@ const OpDef dropout_op = {
         "mode = 'upscale_in_train') -> Tensor",
     .brief =
         "Sets elements to 0 with probability p in training; the others grow by 1 / (1 - p), "
-        "or all shrink by it later where mode is 'downscale_in_infer'. With axis, whole slices "
+        "or all shrink by it later if mode is 'downscale_in_infer'. With axis, whole slices "
         "are dropped.",
     .decompose = [](const args::dropout& a) -> Made {
       user_check(a.p >= 0 && a.p <= 1, ErrorKind::InvalidArgument,
@@ -127,11 +127,11 @@ void check_probability(double p) {
              "p is {}; a probability lies between 0 and 1.", p);
 }
 
-// What selu tends to far below zero, times its scale: what dropped elements become.
+// The limit of selu far below zero, times its scale: the value of dropped elements.
 constexpr double kSeluFloor =
     -1.0507009873554804934193349852946 * 1.6732632423543772848170429916717;
 
-// Drops where the mask of the given shape says so, then restores mean 0 and variance 1.
+// Drops by a mask of the given shape, then restores mean 0 and variance 1.
 Tensor alpha_dropped(const Tensor& x, double p, bool training, Dims mask_shape) {
   check_probability(p);
   if (!training || p == 0) return x;
@@ -145,7 +145,7 @@ Tensor alpha_dropped(const Tensor& x, double p, bool training, Dims mask_shape) 
 const OpDef alpha_dropout_op = {
     .schema = "alpha_dropout(Tensor x, float p = 0.5, bool training = True) -> Tensor",
     .brief =
-        "Sets elements to what selu tends to far below zero, with probability p in training, and "
+        "Sets elements to the limit of selu far below zero, with probability p in training, and "
         "keeps the mean and variance of a standard normal input.",
     .decompose = [](const args::alpha_dropout& a) -> Made {
       return alpha_dropped(a.x, a.p, a.training, a.x.dims());

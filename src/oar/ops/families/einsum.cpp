@@ -1,4 +1,4 @@
-// Einstein summation, spelled out in transposes, reshapes, products and sums.
+// Einstein summation in terms of transposes, reshapes, products and sums.
 #include "oar/ops/gen/einsum.h"
 
 #include <algorithm>
@@ -120,7 +120,7 @@ Term make_term(const Tensor& operand, const Subscripts& subscripts, size_t index
         if (l != i && l != k) left.push_back(term.labels[l]);
       left.push_back(label);
       term.labels = left;
-      --i;  // another axis has moved to this place
+      --i;  // another axis has moved here
       break;
     }
   }
@@ -212,7 +212,7 @@ void permute(Term& term, const Labels& order) {
   term.labels = order;
 }
 
-// Axes of size 1 that the other term stretches are left out: nothing is summed or repeated for them.
+// Axes of size 1 that are broadcast to the other term are skipped: nothing is summed or repeated for them.
 void drop_stretched(Term& term, const Term& other) {
   Labels left;
   Shape shape;
@@ -258,7 +258,7 @@ Dim size_of_all(const Term& term, const Labels& labels) {
   return size;
 }
 
-// The product of two terms, summed over what they share and nobody else needs.
+// The product of two terms, summed over labels that only they have.
 Term contract(Term a, Term b, const Labels& keep) {
   drop_stretched(a, b);
   drop_stretched(b, a);
@@ -285,7 +285,7 @@ Term contract(Term a, Term b, const Labels& keep) {
   return out;
 }
 
-// Multiply-adds of a contraction, by the sizes at hand; it only guides the order.
+// Multiply-adds of a contraction, by the hinted sizes; they only guide the order.
 double cost_of(const Term& a, const Term& b) {
   double cost = 1;
   for (size_t i = 0; i < a.labels.size(); ++i)
@@ -324,7 +324,7 @@ Term contract_all(std::vector<Term> terms, const Labels& output) {
 Tensor einsum_of(std::string_view text, TensorList operands) {
   const Equation equation = parse_equation(text);
   user_check(equation.operands.size() == operands.size(), ErrorKind::InvalidArgument,
-             "the equation '{}' has {} operands, but {} were given.", text,
+             "the equation '{}' has {} operands, but {} were passed.", text,
              equation.operands.size(), operands.size());
   std::vector<Term> terms;
   int ellipsis = 0;
@@ -345,11 +345,11 @@ Tensor einsum_of(std::string_view text, TensorList operands) {
   const bool summed = result.labels.size() > output.size();
   sum_rest(result, output);
   permute(result, output);
-  // A single operand may have come through as a view; the result is a tensor of its own.
+  // A single operand may have been returned as a view; the result is a new tensor.
   return operands.size() == 1 && !summed ? assign(result.value) : result.value;
 }
 
-// Each label is a factor, but one that an operand names twice: it stands on a diagonal.
+// Each label is a factor, except one that an operand names twice: it is on a diagonal.
 void plan_einsum(const PlanCall& c) {
   const Equation equation = parse_equation(c.args[0].as_string());
   std::vector<std::pair<PlanTensor*, Labels>> named;
@@ -381,7 +381,7 @@ const OpDef einsum_op = {
     .schema = "einsum(str equation, Tensor[] operands) -> Tensor",
     .brief =
         "Sums of products by the Einstein notation: 'ij,jk->ik' is the matrix product. A letter that "
-        "is missing behind '->' is summed over, one that an operand repeats takes its diagonal, '...' "
+        "is missing after '->' is summed over, one that an operand repeats takes its diagonal, '...' "
         "stands for axes that broadcast.",
     .decompose = [](const args::einsum& a) -> Made { return einsum_of(a.equation, a.operands); },
     .plan = plan_einsum,

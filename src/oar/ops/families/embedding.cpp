@@ -1,4 +1,4 @@
-// Embedding: rows of a table by number. Its gradient is dense, or holds the touched rows only.
+// Embedding: rows of a table by index. Its gradient is dense, or holds the used rows only.
 #include "oar/ops/gen/embedding.h"
 
 #include "oar/ops/core/dispatcher.h"
@@ -23,7 +23,7 @@ void check_numbers(const Tensor& x) {
              "x has dtype {}; it must hold row numbers as integers.", name_of(x.dtype()));
 }
 
-// The row that is to stay zero, or -1.
+// The row that stays zero, or -1.
 int64_t padding_row(std::optional<int64_t> given, Dim rows) {
   if (!given) return -1;
   const int64_t row = *given < 0 ? (Dim(*given) + rows).word() : *given;
@@ -34,7 +34,7 @@ int64_t padding_row(std::optional<int64_t> given, Dim rows) {
   return row;
 }
 
-// `rows`, one per number in x, without those of the padding.
+// `rows`, one per index in x, without those of the padding.
 Tensor without_padding(const Tensor& rows, const Tensor& x, int64_t padding) {
   if (padding == -1) return rows;
   Shape aligned = x.shape();
@@ -58,7 +58,7 @@ Tensor sparse_gradient(const Tensor& grad, const Tensor& x, const Tensor& weight
   return make_selected_rows(rows, reshape(grad, values), weight.dims());
 }
 
-// The number of its slice for every element after a batch, to index a batched table with.
+// The batch index of every element, to index a batched table.
 Tensor slice_numbers(Dim batch, int rank) {
   Shape shape{batch};
   for (int i = 1; i < rank; ++i) shape.push_back(1);
@@ -134,7 +134,7 @@ const OpDef embedding_grad_op = {
         "embedding_grad(Tensor x, Tensor value, int num_rows, int padding_idx = -1, bool sparse = False) -> Tensor",
     .brief =
         "The sum of the slices of `value` for each row number in x, but none for padding_idx: the reverse of "
-        "embedding_lookup. A program that gives back a `sparse` one may hand out the slices as selected rows.",
+        "embedding_lookup. A program that returns a `sparse` one may return the slices as selected rows.",
     .infer = [](const args::embedding_grad& a) -> Metas {
       check_numbers(a.x);
       user_check(a.value.rank() >= a.x.rank(), ErrorKind::InvalidArgument,

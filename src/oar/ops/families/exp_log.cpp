@@ -137,7 +137,7 @@ const OpDef logaddexp_grad_op = {
     .schema = "logaddexp_grad(Tensor x, Tensor y, Tensor grad) -> Tensor",
     .brief = "grad / (1 + exp(y - x)), half of it where x is y: the derivative of logaddexp by x.",
     .infer = infer::same_as_first,
-    // Only equal infinities have no difference; a mask of all equals would stop second derivatives.
+    // Only the difference of equal infinities is undefined; a mask of all equal elements would cut second derivatives.
     .decompose = [](const args::logaddexp_grad& a) -> Made {
       const Tensor undefined = logical_and(equal(a.x, a.y), isinf(a.x));
       return a.grad * sigmoid(zero_where(undefined, a.x - a.y));

@@ -43,7 +43,7 @@ const OpDef flip_op = {
     .python = "oar Tensor",
 };
 
-// Elements moved on along one axis; nothing to do for a full turn.
+// Elements shifted along one axis; nothing to do for a full turn.
 bool roll_axis(Tensor& x, int64_t shift, int64_t axis) {
   const Dim size = x.dim(axis);
   if (size == Dim(0)) return false;
@@ -66,7 +66,7 @@ void check_roll(const args::roll& a) {
 const OpDef roll_op = {
     .schema = "roll(Tensor x, int[] shifts, int[]? axis = None) -> Tensor",
     .brief =
-        "The elements moved on by `shifts` along the axes; what leaves at the end comes in at the "
+        "The elements shifted by `shifts` along the axes; those that leave at the end come in at the "
         "start. Without axes the tensor is rolled as a flat list.",
     .infer = [](const args::roll& a) -> Metas {
       check_roll(a);

@@ -1,4 +1,4 @@
-// Activations in which one half of the input opens or closes the other, or the largest part wins.
+// Activations in which one half of the input gates the other, or the largest part wins.
 #include "oar/ops/gen/gates.h"
 
 #include "oar/ops/core/infer.h"
@@ -22,7 +22,7 @@ Shape half_shape(const Tensor& x, int64_t axis) {
   axis = normalise_axis(axis, x.rank());
   const Dim size = x.dim(axis);
   user_check(same(floor_mod(size, 2), 0), ErrorKind::InvalidArgument,
-             "x has {} elements along axis {}; cutting them in halves takes an even number.",
+             "x has {} elements along axis {}; splitting them into halves needs an even number.",
              size.str(), axis);
   Shape shape = x.shape();
   shape[static_cast<size_t>(axis)] = floor_div(size, 2);
@@ -123,7 +123,7 @@ const OpDef gated_silu_grad_op = {
 
 const OpDef swiglu_op = {
     .schema = "swiglu(Tensor x, Tensor? y = None) -> Tensor",
-    .brief = "silu(x) * y; where y is not given, x and y are the halves of x along its last axis.",
+    .brief = "silu(x) * y; without y, x and y are the halves of x along its last axis.",
     .decompose = [](const args::swiglu& a) -> Made {
       if (a.y.defined()) return gated_silu(a.x, a.y);
       half_shape(a.x, -1);

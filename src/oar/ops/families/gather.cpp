@@ -37,7 +37,7 @@ Tensor row_index(const Tensor& index) {
 
 const OpDef gather_op = {
     .schema = "gather(Tensor x, Tensor index, int? axis = None) -> Tensor",
-    .brief = "The slices of x along an axis (the first, if none is given) that index names.",
+    .brief = "The slices of x along an axis (the first by default) that index names.",
     .decompose = [](const args::gather& a) -> Made {
       return index_take(
           a.x, at_axis(normalise_axis(a.axis.value_or(0), a.x.rank()), row_index(a.index)));
@@ -79,7 +79,7 @@ std::vector<Tensor> coordinates(const Tensor& x, const Tensor& index) {
   user_check(index.rank() >= 1, ErrorKind::InvalidArgument,
              "index is 0-d; its last axis must list coordinates.");
   user_check(specialised(index.dim(-1)) <= x.rank(), ErrorKind::InvalidArgument,
-             "index of shape {} gives {} coordinates for a tensor of rank {}.",
+             "index of shape {} has {} coordinates for a tensor of rank {}.",
              to_string(index.dims()), index.dim(-1).str(), x.rank());
   return unbind(index, -1);
 }
@@ -176,7 +176,7 @@ const OpDef scatter_op = {
     .python = "oar Tensor",
 };
 
-// Places [..., coordinates] with an update each: some of the updates make a part of the sum.
+// Positions [..., coordinates] with an update each: some of the updates form a part of the sum.
 void plan_scatter(ShardPlan& plan, PlanTensor& index, PlanTensor& updates, PlanTensor* x) {
   if (index.axes.empty()) return;
   PlanTensor& out = plan.results[0];

@@ -1,4 +1,4 @@
-// Images read at places that a grid names, and grids of affine maps.
+// Images sampled at positions of a grid, and grids of affine maps.
 #include "oar/ops/gen/grid_sample.h"
 
 #include "oar/ops/core/infer.h"
@@ -79,12 +79,12 @@ Place in_pixels(const Tensor& g, const Tensor& size, const Reading& how) {
   if (how.padding_mode == "reflection") {
     const double low = how.align_corners ? 0 : -0.5;
     const Tensor range = how.align_corners ? last : size;
-    const Tensor flat = less_equal(range, literal(0));  // one pixel: every place is that pixel
+    const Tensor flat = less_equal(range, literal(0));  // one pixel: every position is that pixel
     const Tensor span = where(flat, ones_like(range), range);
     const Tensor distance = abs(p.at - low), turns = floor(distance / span);
     const Tensor rest = distance - turns * span;
     const Tensor forward = equal(remainder(turns, full_like(turns, Scalar(2))), literal(0));
-    // A place right on the mirror still goes forward.
+    // A position exactly on the mirror still counts forward.
     const Tensor mirrored =
         logical_xor(less_than(p.at, literal(low)),
                     logical_and(logical_not(forward), not_equal(rest, literal(0))));
@@ -113,7 +113,7 @@ std::vector<Neighbour> neighbours(const Place& p, const Tensor& size, const Read
   return {make(below, 1 - part, -p.slope), make(below + 1, part, p.slope)};
 }
 
-// A pixel that takes part in the results, all as [n, 1, places].
+// A pixel that contributes to the results, all as [n, 1, places].
 struct Corner {
   Tensor index, weight;
   std::vector<Tensor> slopes;  // by each of the grid's coordinates; empty for nearest
@@ -155,7 +155,7 @@ std::vector<Corner> corners_of(Dims x, const Tensor& given, const Reading& how, 
         const Tensor& factor = k == slope_of ? p.by_axis[k].slope : p.by_axis[k].weight;
         all = all.defined() ? all * factor : factor;
       }
-      // Times 0 rather than 0: a place that is no number reads no number.
+      // Times 0 rather than 0: a position that is NaN reads NaN.
       return how.mode == "nearest" ? zero_unless(p.exists, all) : all * cast(p.exists, all.dtype());
     };
     Corner c{p.index, product(axes), {}};
@@ -166,7 +166,7 @@ std::vector<Corner> corners_of(Dims x, const Tensor& given, const Reading& how, 
   return corners;
 }
 
-// Which places are NaN, as [n, 1, places].
+// Which positions are NaN, as [n, 1, places].
 Tensor lost_places(const Tensor& grid) {
   const Tensor lost = any(isnan(grid), IntVector{-1}, false);
   return reshape(lost, {grid.dim(0), 1, Shape(lost.dims().subspan(1)).numel()});
@@ -180,7 +180,7 @@ Tensor for_channels(const Tensor& index, Dim channels) {
   return broadcast_to(index, {index.dim(0), channels, index.dim(2)});
 }
 
-// scipy's reading of the same places; its names for the edges.
+// SciPy's sampling at the same positions; its names for the edges.
 #define OAR_SAMPLING_READ "(lambda read, at: "
 #define OAR_SAMPLING_WITH                                                                         \
   ")(lambda image, places: __import__('scipy.ndimage', fromlist=['x']).map_coordinates(image, "   \
@@ -390,7 +390,7 @@ const OpDef affine_grid_op = {
         return reshape(slice_view(theta, SliceIndex().rest().at(static_cast<int64_t>(k))), shape);
       };
       Tensor grid = column(sizes.size());
-      for (size_t k = 0; k < sizes.size(); ++k) {  // theta's columns speak of x, y, z
+      for (size_t k = 0; k < sizes.size(); ++k) {  // theta's columns are for x, y, z
         const size_t axis = sizes.size() - 1 - k;
         Shape shape = around;
         shape[axis + 1] = sizes[axis];

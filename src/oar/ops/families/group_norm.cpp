@@ -20,7 +20,7 @@
 namespace oar {
 namespace {
 
-// No groups (0): every channel is one, whose number may be open.
+// No groups (0): every channel is a group; their number may be open.
 struct GroupShape {
   GroupShape(const Tensor& x, int64_t groups) {
     user_check(x.rank() >= 2, ErrorKind::InvalidArgument,
@@ -207,13 +207,13 @@ const OpDef instance_norm_op = {
         "= 0.9, float eps = 1e-05, str data_format = 'NCHW') -> Tensor",
     .brief =
         "Normalises each channel of each sample; then scales and shifts the channels. The "
-        "running statistics serve instead of the data's own where use_input_stats is off; they "
+        "running statistics replace those of the data if use_input_stats is off; they "
         "are never changed.",
     .decompose = [](const args::instance_norm& a) -> Made {
       const int64_t axis = channel_axis_of(a.x, a.data_format);
       if (a.use_input_stats) return group_normalised(a.x, 0, a.eps, a.weight, a.bias, axis);
       user_check(a.running_mean.defined() && a.running_var.defined(), ErrorKind::InvalidArgument,
-                 "use_input_stats is off, so running_mean and running_var must be given.");
+                 "use_input_stats is off, so running_mean and running_var are required.");
       const Tensor x = widened(a.x) - per_channel(a.running_mean, a.x, axis);
       const Tensor out = x * rsqrt(per_channel(a.running_var, a.x, axis) + a.eps);
       return narrowed(scaled(out, a.weight, a.bias, axis), a.x.dtype());

@@ -41,11 +41,11 @@ struct HardLabel {
 
 struct Weighted {
   Tensor loss;    // of each sample, before its weight
-  Tensor weight;  // of each sample; undefined where classes have none
+  Tensor weight;  // of each sample; undefined if classes have none
   Tensor valid;   // which samples count; undefined: all
 };
 
-// A sum of weights as a divisor: 1 where nothing counts, since the loss is then 0.
+// A sum of weights as a divisor: 1 if no sample counts, since the loss is then 0.
 inline Tensor divisor(const Tensor& total) {
   return where(equal(total, literal(0)), literal(1), total);
 }

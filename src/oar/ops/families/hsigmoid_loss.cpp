@@ -25,8 +25,8 @@
 namespace oar {
 namespace {
 
-// The inner nodes of a complete binary tree on the way to a class, and which side the way takes.
-// Leaves are numbered from num_classes on, as in a heap, so that the bits of a number are the way.
+// The inner nodes of a complete binary tree on the path to a class, and which side the path takes.
+// Leaves are numbered from num_classes on, as in a heap, so that the bits of a number are the path.
 struct Path {
   Tensor node, side, valid;  // [batch, steps]
 };
@@ -65,7 +65,7 @@ const OpDef hsigmoid_loss_op = {
           "input has shape {} and weight {}; they must be [batch, size] and [nodes, size].",
           to_string(a.input.dims()), to_string(a.weight.dims()));
       user_check(a.path_table.defined() == a.path_code.defined(), ErrorKind::InvalidArgument,
-                 "path_table and path_code belong together; only one of them is given.");
+                 "path_table and path_code belong together; only one of them was passed.");
       Path path;
       if (a.path_table.defined()) {
         const Tensor table = cast(a.path_table, DType::Int64);
@@ -82,7 +82,7 @@ const OpDef hsigmoid_loss_op = {
       Tensor score = sum(rows * unsqueeze(input, {1}), IntArgs{2});
       if (a.bias.defined()) score = score + take(reshape(widened(a.bias), {Dim(-1)}), node);
       const Tensor side = cast(path.side, score.dtype());
-      // What lies after the end of a path is decided by a score of 0, as in Paddle: it costs log 2.
+      // Steps after the end of a path have a score of 0, as in Paddle, which costs log 2.
       const Tensor loss =
           where(path.valid, -log_sigmoid(-score) - side * score, literal(std::numbers::ln2));
       return narrowed(sum(loss, IntArgs{1}, std::nullopt, true), a.input.dtype());

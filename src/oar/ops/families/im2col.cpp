@@ -1,4 +1,4 @@
-// Windows of images as columns of a matrix, and back: what nn.functional.unfold and fold stand on.
+// Windows of images as columns of a matrix, and back: for nn.functional.unfold and fold.
 #include "oar/ops/gen/im2col.h"
 
 #include "oar/ops/core/infer.h"
@@ -15,7 +15,7 @@ struct Windows {
   Ints dilation;
 };
 
-// Places of the window along height and width.
+// Positions of the window along height and width.
 std::array<Dim, 2> places(const Windows& w, Dim height, Dim width) {
   check_windows(w.kernel, 2, "kernel_sizes");
   check_windows(w.stride, 2, "strides");

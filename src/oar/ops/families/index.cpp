@@ -20,7 +20,7 @@ namespace {
 
 bool is_mask(const Tensor& t) { return t.defined() && is_bool(t.dtype()); }
 
-// How many axes of the indexed tensor an entry stands for.
+// How many axes of the indexed tensor an entry indexes.
 int64_t axes_of(const Tensor& entry) { return is_mask(entry) ? entry.rank() : 1; }
 
 void check_entries(Dims x, TensorList indices) {
@@ -41,7 +41,7 @@ void check_entries(Dims x, TensorList indices) {
   }
 }
 
-// Masks become the positions where they hold; a 0-d one picks from a new axis of size 1.
+// Masks become the positions where they are true; a 0-d one selects from a new axis of size 1.
 struct Positions {
   Tensor x;
   std::vector<Tensor> indices;
@@ -115,7 +115,7 @@ Resolved resolve_positions(Dims x, TensorList indices) {
   return {index_layout(std::move(taken), static_cast<int64_t>(x.size())), index};
 }
 
-// The axes that no index stands for, in x and in the rightmost axes of another tensor.
+// The axes that are not indexed, in x and in the rightmost axes of another tensor.
 void pass_free_axes(ShardPlan& plan, const IndexLayout& layout, size_t index_rank) {
   PlanTensor &x = plan.operands.front(), &out = plan.results[0];
   size_t to = 0;
@@ -192,7 +192,7 @@ const OpDef last_writes_op = {
         },
 };
 
-// Free axes pass; places in x are named by the indices, so that all the rest stays whole.
+// Free axes pass through; the indices are positions in x, so that the others stay whole.
 void plan_put(const PlanCall& c) {
   const args::index_put a(c.args);
   PlanTensor &x = c.plan.operands.front(), &value = c.plan.operands.back();
@@ -221,7 +221,7 @@ Metas infer_index_put(const Tensor& x, TensorList indices, const Tensor& value) 
   return infer::like(x);
 }
 
-// The gradient of what was written, for each write that lasted.
+// The gradient of what was written, for each write that was not overwritten.
 Tensor gathered_gradient(const Tensor& grad, TensorList indices, const Tensor& value,
                          bool accumulate) {
   const Positions p = positions_of(grad, indices);

@@ -7,15 +7,15 @@ namespace oar {
 
 // The result's axes are those `before`, then those of the broadcast indices, then those `behind`.
 struct IndexLayout {
-  SmallVector<int64_t, 6> taken;   // axes of x that an index tensor stands for
-  SmallVector<int64_t, 6> before;  // other axes; none in front where `taken` is not one block
+  SmallVector<int64_t, 6> taken;   // axes of x that an index tensor indexes
+  SmallVector<int64_t, 6> before;  // other axes; none first if `taken` is not one block
   SmallVector<int64_t, 6> behind;
 };
-// `taken` in rising order.
+// `taken` in ascending order.
 IndexLayout index_layout(SmallVector<int64_t, 6> taken, int64_t rank);
 Shape indexed_shape(const IndexLayout& layout, Dims x, const Shape& index);
 
-// Where an index's place on its axis: OutOfRange unless -size <= index < size.
+// Throws OutOfRange: the index is not in -size <= index < size.
 [[noreturn]] void fail_out_of_range(int64_t index, int64_t axis, int64_t size);
 
 }  // namespace oar

@@ -1,4 +1,4 @@
-// Class numbers: as vectors, smoothed, and as parts of a table.
+// Class indices: as vectors, smoothed, and as parts of a table.
 #include "oar/ops/gen/labels.h"
 
 #include "oar/ops/core/infer.h"
@@ -49,7 +49,7 @@ const OpDef label_smooth_op = {
         "(1 - epsilon) * label + epsilon * prior_dist, or epsilon spread evenly over the last axis.",
     .decompose = [](const args::label_smooth& a) -> Made {
       user_check(a.epsilon >= 0 && a.epsilon <= 1, ErrorKind::InvalidArgument,
-                 "epsilon is {}; it must lie between 0 and 1.", a.epsilon);
+                 "epsilon is {}; it must be between 0 and 1.", a.epsilon);
       user_check(a.label.rank() > 0, ErrorKind::InvalidArgument,
                  "label is 0-d; it needs an axis of classes.");
       const Tensor kept = widened(a.label) * (1 - a.epsilon);
@@ -77,7 +77,7 @@ const OpDef shard_index_op = {
     .schema =
         "shard_index(Tensor input, int index_num, int nshards, int shard_id, int ignore_value = -1) -> Tensor",
     .brief =
-        "Of indices below index_num, which nshards share evenly: their number within shard_id, or ignore_value where "
+        "For indices below index_num, split evenly between nshards: their number within shard_id, or ignore_value where "
         "another one holds them.",
     .infer = [](const args::shard_index& a) -> Metas {
       user_check(a.index_num > 0 && a.nshards > 0, ErrorKind::InvalidArgument,

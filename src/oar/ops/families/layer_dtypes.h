@@ -1,5 +1,5 @@
 // Which dtypes a layer's input and its parameters may have together. Unlike sums and products, a layer does not
-// promote: an array of NumPy's float64 that reaches a float32 network is a mistake that should show.
+// promote: a float64 array from NumPy in a float32 network is a mistake that should be reported.
 #pragma once
 
 #include "oar/base/error.h"

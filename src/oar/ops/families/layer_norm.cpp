@@ -98,7 +98,7 @@ const OpDef layer_norm_rows_op = {
         },
 };
 
-// Sums over axes; over none the tensor stays as it is.
+// Sums over axes; without axes the tensor is returned as it is.
 Tensor sum_over(const Tensor& x, const Axes& axes) { return axes.empty() ? x : sum(x, axes); }
 
 const OpDef layer_norm_rows_grad_op = {
@@ -159,7 +159,7 @@ const OpDef layer_norm_op = {
         "layer_norm(Tensor x, shape normalized_shape, Tensor? weight = None, Tensor? bias "
         "= None, float epsilon = 1e-05) -> Tensor",
     .brief =
-        "Normalises the last axes, whose sizes are given, to mean 0 and variance 1; then "
+        "Normalises the last axes, of the given sizes, to mean 0 and variance 1; then "
         "scales and shifts.",
     .decompose = [](const args::layer_norm& a) -> Made {
       const auto count = static_cast<int64_t>(a.normalized_shape.size());
@@ -195,7 +195,7 @@ const OpDef rms_norm_op = {
         "rms_norm(Tensor x, shape normalized_shape, Tensor? weight = None, float epsilon = "
         "1e-05) -> Tensor",
     .brief =
-        "x / sqrt(mean(x²) + epsilon) over the last axes, whose sizes are given, times "
+        "x / sqrt(mean(x²) + epsilon) over the last axes, of the given sizes, times "
         "weight.",
     .decompose = [](const args::rms_norm& a) -> Made {
       const auto count = static_cast<int64_t>(a.normalized_shape.size());

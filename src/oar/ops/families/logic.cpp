@@ -140,7 +140,7 @@ const OpDef bitwise_xor_op = {
 const OpDef bitwise_left_shift_op = {
     .schema = "bitwise_left_shift(Tensor x, Tensor y, bool is_arithmetic = True) -> Tensor",
     .brief =
-        "The bits of x moved up by y places; 0 where y is negative or as large as the dtype is wide.",
+        "The bits of x shifted up by y; 0 where y is negative or at least the width of the dtype.",
     .infer = infer::same_as_first,
     .scalar = "x << y",
     .shard = "..., ... -> ...",
@@ -160,7 +160,7 @@ const OpDef bitwise_left_shift_op = {
 const OpDef bitwise_right_shift_op = {
     .schema = "bitwise_right_shift(Tensor x, Tensor y, bool is_arithmetic = True) -> Tensor",
     .brief =
-        "The bits of x moved down by y places; from above come copies of the sign, or zeros where it is not "
+        "The bits of x shifted down by y; filled with copies of the sign, or zeros if it is not "
         "arithmetic.",
     .infer = infer::same_as_first,
     .scalar = "is_arithmetic ? x >> y : shift_right_bits(x, y)",

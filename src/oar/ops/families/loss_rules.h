@@ -11,10 +11,10 @@
 namespace oar {
 
 void check_reduction(std::string_view reduction);
-// The loss of each element, averaged, summed or as it is.
+// The loss of each element, averaged, summed or unchanged.
 Tensor reduce_loss(const Tensor& loss, std::string_view reduction);
 
-// An operand that the loss gives no gradient to. A plain tensor has none that would have to be kept away.
+// An operand that gets no gradient from the loss. A plain tensor needs no detach.
 inline Tensor without_tape(const Tensor& t) {
   const bool plain = !(t->flags & kDispatchMask) && !(t_layers.on & ~t_layers.off);
   return plain ? t : without_gradient(t);

@@ -99,7 +99,7 @@ const OpDef multi_label_soft_margin_loss_op = {
         "reduction = 'mean') -> Tensor",
     .brief =
         "The mean over the last axis of -label * log(sigmoid(input)) - (1 - label) * "
-        "log(sigmoid(-input)), times a weight if one is given.",
+        "log(sigmoid(-input)), times a weight if there is one.",
     .decompose = [](const args::multi_label_soft_margin_loss& a) -> Made {
       check_reduction(a.reduction);
       check_alike(a.input, a.label);
@@ -147,7 +147,7 @@ const OpDef multi_margin_loss_op = {
       const Tensor input = widened(a.input), label = unsqueeze(a.label, {1});
       Tensor short_of = relu(input - pick_class(input, label, 1) + a.margin);
       if (a.p != 1) short_of = pow(short_of, literal(static_cast<double>(a.p)));
-      // The labelled class itself is short by the margin, which does not count.
+      // The labelled class itself contributes the margin, which does not count.
       const double own = a.margin > 0 ? std::pow(a.margin, static_cast<double>(a.p)) : 0.0;
       Tensor loss = (sum(short_of, IntArgs{1}) - own) / count_of(Dims(&classes, 1), input.dtype());
       if (a.weight.defined()) {

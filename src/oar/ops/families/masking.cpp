@@ -151,7 +151,7 @@ const OpDef nonzero_op = {
     .brief =
         "The positions of the elements that are not zero: one row per element, one column per axis.",
     .infer = [](const args::nonzero& a) -> Metas {
-      // The kernel finds the number; only a program needs a name for it.
+      // The kernel computes the number; only a program needs a symbol for it.
       const Dim count = a.x.is_dense() ? a.x.numel() : Dim::symbol("nonzero", a.x.numel().hint());
       return TensorMeta{DType::Int64, Shape{count, a.x.rank()}, true};
     },

@@ -6,7 +6,7 @@
 
 namespace oar {
 
-// `value` where the condition holds, else 0. A product with the mask would let NaN and infinity by.
+// `value` where the condition holds, else 0. A product with the mask would pass NaN and infinity.
 inline Tensor zero_unless(const Tensor& condition, const Tensor& value) {
   return where(condition, value, literal(0));
 }

@@ -1,4 +1,4 @@
-// Products of matrices. One primitive, matmul_core; the rest are ways to it.
+// Products of matrices. One primitive, matmul_core; the others call it.
 #include "oar/ops/gen/matmul.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ double summed_size(const A& a) {
   return extent(a.x, a.transpose_x && a.x.rank() > 1 ? -2 : -1);
 }
 
-// A left factor whose rows are not dense, by a flag or by its strides: found by trying, a library cuts the long sums of such
+// A left factor whose rows are not dense, by a flag or by its strides: by experiment, a library cuts the long sums of such
 // products by threads.
 bool is_turned(const Tensor& x, bool flag) {
   return x.rank() > 1 && (flag || x->strides[x.rank() - 1] != 1);
@@ -174,7 +174,7 @@ Grads matmul_vjp(const vjp::matmul& v) {
   return grads;
 }
 
-// Activations other than relu take as long inside the product as alone, and round otherwise.
+// Activations other than relu take as long inside the product as alone, and round differently.
 constexpr std::array<EpilogueStep, 4> kProductSteps = {
     EpilogueStep::Bias, EpilogueStep::Factor, EpilogueStep::Residual, EpilogueStep::Activation};
 
@@ -339,7 +339,7 @@ const OpDef linear_op = {
     .onnx = "Gemm",
 };
 
-// What programs make of a product and what follows it. Only they call it, so it has no derivative of its own.
+// A product fused with the calls that follow it. Only programs call it, so it has no derivative of its own.
 const OpDef matmul_fused_op = {
     .schema =
         "matmul_fused(Tensor x, Tensor y, Tensor? bias, Tensor? residual, bool transpose_x = False, bool transpose_y = False, float scale = 1.0, str activation = '', bool from_bias = False) -> Tensor",

@@ -1,6 +1,6 @@
 // The largest elements of windows of images with one to three spatial axes. Windows slide, divide the image
 // into equal parts, or into parts of random sizes. The primitives take their arguments as plain numbers;
-// max_pool1d and the like resolve the forms that users write.
+// max_pool1d and similar ops resolve the forms that users write.
 #include "oar/ops/gen/max_pool.h"
 
 #include "oar/ops/core/infer.h"
@@ -319,7 +319,7 @@ const OpDef adaptive_max_pool_with_mask_op = {
         },
 };
 
-// The image that was pooled, as far as it is known; output_size may be a little off the rule.
+// The size of the image that was pooled, as far as it is known; output_size may differ a little from the rule.
 template <class A>
 Shape unpooled_sizes(const A& a, const ImageAxes& axes) {
   const Numbers window = expand_ints(a.kernel_size, axes.spatial, "kernel_size");
@@ -341,7 +341,7 @@ Shape unpooled_sizes(const A& a, const ImageAxes& axes) {
     user_check(
         off.is_symbolic() || (off.word() > -stride[i] && off.word() < stride[i]),
         ErrorKind::InvalidArgument,
-        "output_size {} is not possible: along spatial axis {} it must lie between {} and {}.",
+        "output_size {} is not possible: along spatial axis {} it must be between {} and {}.",
         to_string(given), i, (sizes[i] - Dim(stride[i] - 1)).str(),
         (sizes[i] + Dim(stride[i] - 1)).str());
   }
@@ -368,13 +368,13 @@ const OpDef max_unpool_op = {
     .schema =
         "max_unpool(Tensor x, Tensor indices, int[] kernel_size, int[]? stride, int[] padding, shape? output_size, str data_format) -> Tensor",
     .brief =
-        "Images that are zero but for the elements of x, which go where the mask of a max pooling says.",
+        "Images that are zero except for the elements of x, at the positions in the mask of a max pooling.",
     .decompose = [](const args::max_unpool& a) -> Made {
       const ImageAxes axes = axes_of(a.data_format, spatial_of(a.x));
       user_check(same(a.x.shape(), a.indices.shape()) && is_integral(a.indices.dtype()),
                  ErrorKind::InvalidArgument,
                  "indices ({}) must be integers and have the shape of x ({}): the mask that max "
-                 "pooling gives with return_mask=True.",
+                 "pooling returns with return_mask=True.",
                  a.indices.describe(), a.x.describe());
       const Shape sizes = unpooled_sizes(a, axes);
       const Tensor values = channels_first(a.x, axes), places = channels_first(a.indices, axes);

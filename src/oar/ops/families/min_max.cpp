@@ -17,7 +17,7 @@
 namespace oar {
 namespace {
 
-// The gradient goes to the operand that was taken, and in halves to two that are equal. Where one is
+// The gradient goes to the selected operand, and in halves to two equal ones. Where one is
 // NaN neither gets any.
 Grads extreme_grads(const VjpCall& call, const Tensor& x, const Tensor& y, const Tensor& grad,
                     Tensor (*wins)(const Tensor&, const Tensor&)) {
@@ -112,7 +112,7 @@ Metas infer_clip(const Tensor& x, const std::optional<Scalar>& min,
   return infer::like(x);
 }
 
-// As Paddle has it, an element on a bound passes its gradient.
+// As in Paddle, an element on a bound passes its gradient.
 const OpDef clip_op = {
     .schema = "clip(Tensor x, Scalar? min = None, Scalar? max = None) -> Tensor",
     .brief = "x limited to [min, max]; None leaves a side open. NaN stays NaN.",
@@ -184,7 +184,7 @@ void check_not_empty(const Tensor& x, Ints axes, const Shape& result) {
   if (result.numel() == Dim(0)) return;
   for (int64_t axis : axes)
     user_check(!(x.dim(axis) == Dim(0)), ErrorKind::InvalidArgument,
-               "x of shape {} has no elements along axis {}, so there is no extreme among them."
+               "x of shape {} has no elements along axis {}, so it has no maximum or minimum there."
                "\nhint: Check for a size of 0 first.",
                to_string(x.dims()), axis);
 }

@@ -57,7 +57,7 @@ const OpDef pick_class_grad_op = {
         "pick_class_grad(Tensor grad, Tensor label, shape shape, int axis = -1, int ignore_index = "
         "-100) -> Tensor",
     .brief =
-        "Zeros of a shape with grad at the labelled class along an axis, but where label is "
+        "Zeros of a shape with grad at the labelled class along an axis, except where label is "
         "ignore_index: the derivative of pick_class.",
     .infer = [](const args::pick_class_grad& a) -> Metas {
       const Tensor like = Tensor::meta(a.shape, a.grad.dtype());
@@ -91,7 +91,7 @@ const OpDef pick_class_grad_op = {
         },
 };
 
-// The sum of no losses is 0, and its mean is too.
+// The sum and the mean of no losses are 0.
 const OpDef mean_of_picked_op = {
     .schema =
         "mean_of_picked(Tensor x, Tensor label, int axis = -1, int ignore_index = -100) -> (Tensor "

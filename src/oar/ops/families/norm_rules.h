@@ -12,9 +12,9 @@ namespace oar {
 
 // The dtype that statistics of x are kept in: at least float32.
 DType wide_type(DType dtype);
-// A statistic of an x of this dtype, given back to a derivative: in that precision, or in x's own.
+// A statistic of an x of this dtype, as an operand of a derivative: in that precision, or in x's own.
 void check_statistic(const Tensor& t, const char* argument, const Shape& shape, DType x);
-// Where the channels of x stand under a format such as NCHW or NLC.
+// The axis of the channels of x in a format such as NCHW or NLC.
 int64_t channel_axis_of(const Tensor& x, std::string_view data_format);
 
 inline void check_channels(const Tensor& t, const char* name, Dim size) {
@@ -26,7 +26,7 @@ inline void check_channels(const Tensor& t, const char* name, Dim size) {
              name, name_of(t.dtype()));
 }
 
-// One number per channel, to be broadcast over x; and the axes that are not of channels.
+// One number per channel, to be broadcast over x; and the other axes.
 inline Tensor spread(const Tensor& t, const Tensor& x, int64_t axis) {
   Shape shape(static_cast<size_t>(x.rank()), 1);
   shape[static_cast<size_t>(axis)] = x.dim(axis);
@@ -40,7 +40,7 @@ inline SmallVector<int64_t, 6> other_axes(const Tensor& x, int64_t axis) {
   return axes;
 }
 
-// A gradient as the operand that it belongs to: its shape and dtype.
+// A gradient in the shape and dtype of its operand.
 inline Tensor fitted(const Tensor& grad, const Tensor& like) {
   return like.defined() ? narrowed(reshape(grad, like.dims()), like.dtype()) : Tensor();
 }

@@ -41,7 +41,7 @@ const OpDef adamw_op = {
         "epsilon = 1e-8, float weight_decay = 0.01, Tensor(e!)[]? masters = None) -> Tensor(a!)[]",
     .brief =
         "Adam with decoupled weight decay: counts a step, moves the means of the gradient "
-        "and of its square, and the parameter by their ratio. Master copies, where given, hold "
+        "and of its square, and the parameter by their ratio. Master copies, if passed, hold "
         "the parameters in full precision.",
     .infer = [](const args::adamw_& a) -> Metas {
       check_list(a.params, "params", a.params);

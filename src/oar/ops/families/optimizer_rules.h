@@ -35,14 +35,14 @@ inline Metas like_params(TensorList params) {
 
 inline std::vector<Tensor> written(TensorList params) { return {params.begin(), params.end()}; }
 
-// The gradient as a dense tensor in the precision that updates are made in.
+// The gradient as a dense tensor in the precision of updates.
 inline Tensor plain(const Tensor& grad) { return widened(selected_rows_to_dense(grad)); }
 
 inline Tensor decayed(const Tensor& grad, const Tensor& param, double weight_decay) {
   return weight_decay == 0 ? plain(grad) : plain(grad) + widened(param) * weight_decay;
 }
 
-// One number for each parameter, which the update moves on.
+// One number for each parameter, which the update advances.
 inline void check_numbers(TensorList list, const char* name, TensorList params) {
   user_check(list.size() == params.size(), ErrorKind::InvalidArgument,
              "{} has {} tensors and params {}; there must be one for each.", name, list.size(),

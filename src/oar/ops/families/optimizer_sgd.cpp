@@ -1,5 +1,5 @@
 // Updates of parameters along the gradient: SGD, momentum, averaged SGD, Rprop. Many tensors in one call, in
-// place. Each is a fused kernel and, for a device without one or a program that wants values only, plain ops
+// place. Each is a fused kernel and, for a device without one or a program that needs values only, plain ops
 // with the result written back.
 #include "oar/ops/gen/optimizer_sgd.h"
 

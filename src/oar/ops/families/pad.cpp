@@ -1,4 +1,4 @@
-// Padding. `paddings` lists (before, after) for each axis; a negative number cuts off.
+// Padding. `paddings` lists (before, after) for each axis; a negative number crops.
 #include "oar/ops/gen/pad.h"
 
 #include "oar/ops/core/infer.h"
@@ -118,7 +118,7 @@ void check_edges(const Tensor& x, Ints paddings, std::string_view mode) {
                      (mode == "replicate" ? !same(kept, 0)
                                           : !known_less(mode == "reflect" ? kept - 1 : kept, d)),
                  ErrorKind::InvalidArgument,
-                 "mode '{}' cannot put {} elements beside axis {} of size {}.", mode, d.str(), i,
+                 "mode '{}' cannot add {} elements to axis {} of size {}.", mode, d.str(), i,
                  x.dim(i).str());
   }
 }

@@ -1,4 +1,4 @@
-// Channels and pixels that change places.
+// Rearranges channels and pixels.
 #include "oar/ops/gen/pixel_shuffle.h"
 
 #include "oar/ops/core/infer.h"
@@ -142,7 +142,7 @@ const OpDef temporal_shift_op = {
       const Image x(a.x, a.data_format);
       check_positive(a.seg_num, "seg_num");
       user_check(a.shift_ratio >= 0 && a.shift_ratio <= 0.5, ErrorKind::InvalidArgument,
-                 "shift_ratio must lie between 0 and 0.5, but is {}.", a.shift_ratio);
+                 "shift_ratio must be between 0 and 0.5, but is {}.", a.shift_ratio);
       const Dim n = divided(x.n, a.seg_num, "the number of images", "seg_num");
       const int64_t channels = specialised(x.c), axis = x.last ? 4 : 2;
       const auto first = static_cast<int64_t>(static_cast<double>(channels) * a.shift_ratio),

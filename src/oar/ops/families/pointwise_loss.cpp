@@ -25,7 +25,7 @@
 namespace oar {
 namespace {
 
-// What a loss is made from: the pair, and two settings whose meaning is the loss's own.
+// The operands of a loss: the pair, and two settings whose meaning depends on the loss.
 struct Pair {
   Tensor x, y;
   double a, b;
@@ -42,7 +42,7 @@ Tensor only(const Tensor& condition, const Pair& p, double value) {
   return where(condition, full_like(p.x, Scalar(value)), literal(0));
 }
 
-// log, but not below -100: a certain prediction that is wrong costs much, not infinitely much.
+// log, but not below -100: a certain but wrong prediction has a large, finite cost.
 Tensor bounded_log(const Tensor& x) { return maximum(log(x), literal(-100.0)); }
 
 Tensor focal_miss(const Pair& p, const Tensor& chance) { return chance + p.y - 2 * chance * p.y; }

@@ -20,7 +20,7 @@ namespace oar {
 namespace {
 
 // Where x is 0 and y is not negative the power is 0 or 1 around y, and the gradient of y is 0. The power
-// is computed again: a result that is kept could not be written in place.
+// is recomputed: a saved result could not be written in place.
 Tensor pow_y_grad(const Tensor& x, const Tensor& y, const Tensor& grad) {
   Tensor zero = equal(x, literal(0));
   if (!is_complex(y.dtype())) zero = logical_and(zero, greater_equal(y, literal(0)));
@@ -32,7 +32,7 @@ TensorSpec constant(double value) { return fixed_values({value}, {}); }
 
 const OpDef pow_op = {
     .schema = "pow(Tensor x, Tensor y) -> Tensor",
-    .brief = "x to the power of y. Of integers the fraction that a negative y gives is cut off.",
+    .brief = "x to the power of y. For integers a fraction, from a negative y, is truncated.",
     .infer = infer::same_as_first,
     .scalar = "pow(x, y)",
     .vjp = [](const vjp::pow& v) -> Grads {
@@ -175,7 +175,7 @@ const OpDef vander_op = {
                  to_string(a.x.dims()));
       user_check(!a.n || *a.n >= 0, ErrorKind::InvalidArgument, "n is {}; it must not be negative.",
                  a.n.value_or(0));
-      // 0, 1, 2, …: as many as x has elements where n does not say it.
+      // 0, 1, 2, …: n of them, by default as many as x has elements.
       const Tensor up =
           a.n ? range(Scalar(int64_t{0}), Scalar(*a.n), Scalar(int64_t{1}), DType::Int64)
               : cumsum_along(ones_like(a.x, DType::Int64), 0, /*exclusive=*/true);

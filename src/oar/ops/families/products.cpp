@@ -275,7 +275,7 @@ Tensor as_matrix(const Tensor& t, const Axes& first, const Axes& second) {
 const OpDef tensordot_axes_op = {
     .schema = "tensordot_axes(Tensor x, Tensor y, int[] x_axes, int[] y_axes) -> Tensor",
     .brief =
-        "The sums of products over pairs of axes, one of x and one of y; what is left of x comes first. An axis "
+        "The sums of products over pairs of axes, one of x and one of y; the other axes of x come first. An axis "
         "of size 1 is stretched to its partner.",
     .decompose = [](const args::tensordot_axes& a) -> Made {
       user_check(a.x_axes.size() == a.y_axes.size(), ErrorKind::InvalidArgument,

@@ -1,4 +1,4 @@
-// Quantised tensors: elements with scales, and what may be called on them.
+// Quantised tensors: elements with scales, and the ops that accept them.
 #include "oar/ops/families/quantisation.h"
 
 #include "oar/ops/core/dispatcher.h"
@@ -105,7 +105,7 @@ const OpDef dequantize_op = {
              name, t.describe(), op.name(), name);
       fail(
           ErrorKind::InvalidType,
-          "{} has dtype {}, which is for storage only: {} does not take elements that share bytes.\nhint: "
+          "{} has dtype {}, which is for storage only: {} does not accept elements that share bytes.\nhint: "
           "Cast it first, for example {}.astype('{}').",
           name, name_of(t.dtype()), op.name(), name,
           t.dtype() == DType::Float4E2M1FN ? "float32" : "int8");
@@ -113,7 +113,7 @@ const OpDef dequantize_op = {
   fail(ErrorKind::Internal, "{} has no quantised operand", op.name());
 }
 
-// What can be done with a tensor that has scales: copied along with them, or cast to its values.
+// A tensor with scales can be copied together with them, or cast to its values.
 Outputs call_with_scales(const Op& op, Args args) {
   static const Op &cast_op = get_op("cast"), &assign_op = get_op("assign");
   if (&op != &cast_op && &op != &assign_op) refuse_quantised(op, args);

@@ -1,6 +1,6 @@
-// Random numbers. An element's number depends on the seed, the place in the stream and its own
-// place in the tensor, never on the number of threads. A seed other than 0 is a stream of its own.
-// `_part` makes the result a part of a larger tensor, with the numbers that it has in there.
+// Random numbers. An element's number depends on the seed, the position in the stream and its
+// index in the tensor, never on the number of threads. A seed other than 0 is a separate stream.
+// `_part` makes the result a part of a larger tensor, with the same numbers as there.
 #include "oar/ops/gen/random.h"
 
 #include "oar/ops/core/infer.h"
@@ -93,14 +93,14 @@ const OpDef randint_op = {
     .schema =
         "randint(int low = 0, int? high = None, shape shape = [1], dtype? dtype = None, shape? _part "
         "= None) -> Tensor",
-    .brief = "Integers spread evenly over [low, high), or [0, low) where high is not given.",
+    .brief = "Integers spread evenly over [low, high), or [0, low) without high.",
     .infer = [](const args::randint& a) -> Metas {
       check_shape(a.shape);
       const int64_t low = a.high ? a.low : 0, high = a.high.value_or(a.low);
       user_check(low < high, ErrorKind::InvalidArgument,
-                 "there is no integer from {} up to but without {}.\nhint: Pass low < high (low "
+                 "there is no integer from {} up to, but excluding, {}.\nhint: Pass low < high (low "
                  "> 0 "
-                 "where high is left out).",
+                 "without high).",
                  low, high);
       return TensorMeta{a.dtype.value_or(DType::Int64), Shape(a.shape)};
     },

@@ -9,7 +9,7 @@ void random_piece(const PieceCall& piece) {
   const auto part = static_cast<size_t>(schema.index_of("_part"));
   const PlanTensor& out = piece.plan.results[0];
   const size_t rank = out.shape.size();
-  // The call may be a piece already, which is cut further.
+  // The call may already be a piece, which is cut again.
   const Value& given = piece.frame[part];
   SmallVector<Dim, 12> place(rank, Dim(0));
   for (Dim size : out.shape) place.push_back(size);

@@ -20,8 +20,8 @@ inline Metas random_floats(Dims shape, std::optional<DType> dtype) {
   return TensorMeta{type, Shape(shape)};
 }
 
-// A localise rule: the piece is told its place in the whole by `_part`, where it begins along each axis of
-// the result and the sizes of the whole. `shape`, where the op has it, becomes the piece's own.
+// A localise rule: `_part` gets the place of the piece in the whole: where it begins along each axis of
+// the result, and the sizes of the whole. `shape`, if the op has it, becomes the piece's own.
 void random_piece(const PieceCall& piece);
 
 inline constexpr Trait kRandom = Trait::Random | Trait::NoGrad;

@@ -36,9 +36,9 @@ int64_t gates_of(std::string_view mode) {
   return 4;
 }
 
-// The sizes of a call; every mistake is found here.
+// The sizes of a call; all checks are here.
 struct RecurrentShape {
-  Dim steps, batch, hidden, state;  // state: what goes round, smaller than hidden with a projection
+  Dim steps, batch, hidden, state;  // state: the recurrent one, smaller than hidden with a projection
   int64_t gates;
 
   template <class Call>
@@ -109,7 +109,7 @@ struct Unrolled {
     const Tensor part = matmul(state, a.weight, false, true);
     return a.bias.defined() ? part + a.bias : part;
   }
-  // Which sequences are still running, as a column; undefined where all are.
+  // Which sequences are still running, as a column; undefined if all are.
   Tensor running(int64_t t) const {
     if (!a.length.defined()) return {};
     return reshape(greater_than(a.length, literal(static_cast<int>(t))), {shape.batch, 1});
@@ -227,7 +227,7 @@ Made recurrent_grad_parts(const args::recurrent_grad& a) {
     }
     grad.hidden = grad.hidden + at_step(a.grad_states, t);
     if (lstm) grad.cell = grad.cell + at_step(a.grad_cells, t);
-    State passed;  // what a sequence that has ended hands on as it is
+    State passed;  // the unchanged state of a sequence that has ended
     if (const Tensor running = u.running(t); running.defined()) {
       passed.hidden = zero_where(running, grad.hidden);
       grad.hidden = zero_unless(running, grad.hidden);

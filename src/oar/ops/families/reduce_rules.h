@@ -7,7 +7,7 @@ namespace oar {
 
 // The result of reducing x over `axis` (None: all).
 Metas reduced(const Tensor& x, std::optional<Ints> axis, bool keepdim, DType dtype);
-// A reduction's result or cotangent, with or without kept axes, stretched back over x.
+// A reduction's result or cotangent, with or without kept axes, broadcast to the shape of x.
 Tensor stretch(const Tensor& kept, const Tensor& x, std::optional<Ints> axis);
 // Calls of op(x, axis, keepdim): several ranks, 0-d, zero-size, axes kept or not.
 Samples reduction_samples(TensorSpec (*spec)(SampleShape));

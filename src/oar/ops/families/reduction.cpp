@@ -111,7 +111,7 @@ const OpDef product_of_op = {
         },
 };
 
-// The kept axes in front, the reduced ones as a single axis at the end.
+// The kept axes first, the reduced ones as a single axis at the end.
 struct Rows {
   Rows(const Tensor& x, std::optional<Ints> axis) {
     const auto axes = normalise_axes(axis, x.rank());
@@ -294,7 +294,7 @@ const OpDef logsumexp_op = {
     },
     .vjp = [](const vjp::logsumexp& v) -> Grads {
       const Tensor out = stretch(v.out, v.x, v.axis);
-      // Where all are minus infinity, so is the result, and their share is none.
+      // If all are minus infinity, so is the result, and the gradient is zero.
       const Tensor none = literal(-INFINITY);
       const Tensor share = exp(where(equal(v.x, none), none, v.x - out));
       return stretch(v.grad, v.x, v.axis) * share;

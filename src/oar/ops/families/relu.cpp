@@ -196,9 +196,9 @@ const OpDef prelu_op = {
 
 void check_slopes(double lower, double upper) {
   user_check(lower >= 0 && lower <= 1, ErrorKind::InvalidArgument,
-             "lower is {}; it must lie between 0 and 1.", lower);
+             "lower is {}; it must be between 0 and 1.", lower);
   user_check(upper >= lower && upper <= 1, ErrorKind::InvalidArgument,
-             "upper is {}; it must lie between lower, which is {}, and 1.", upper, lower);
+             "upper is {}; it must be between lower, which is {}, and 1.", upper, lower);
 }
 
 const OpDef rrelu_op = {

@@ -33,7 +33,7 @@ Shape resized(const Tensor& x, int64_t axis, Dims size,
     user_check(size[i].is_symbolic() || size[i].word() > 0, ErrorKind::InvalidArgument,
                "{} {} must be positive.", argument, to_string(size));
     user_check(!(x.dims()[first + i] == Dim(0)), ErrorKind::InvalidArgument,
-               "axis {} of x, which has shape {}, has no elements to make {} of.", first + i,
+               "axis {} of x, which has shape {}, has no elements to resample to {}.", first + i,
                to_string(x.dims()), size[i].str());
     shape[first + i] = size[i];
   }
@@ -151,7 +151,7 @@ const OpDef resample_grad_op = {
         "resample_grad(Tensor grad, int axis, shape size, float[]? scale = None, str mode = 'nearest', bool "
         "align_corners = False, int align_mode = 0) -> Tensor",
     .brief =
-        "The reverse of resample: each element is added, with its weights, to the places it was made of; `size` "
+        "The transpose of resample: each element is added, with its weights, to the elements it came from; `size` "
         "are the sizes there.",
     .infer = [](const args::resample_grad& a) -> Metas {
       check_mode(a.mode, {"nearest", "linear", "cubic", "area"});

@@ -23,7 +23,7 @@
 namespace oar {
 namespace {
 
-// The logarithm of what cannot happen. Finite, so that differences of two such are no NaN.
+// The logarithm of probability 0. Finite, so that differences of two are not NaN.
 constexpr double kNever = -1e30;
 
 void check_rnnt(const Tensor& log_probs, const Tensor& labels, const Tensor& input_lengths,
@@ -60,7 +60,7 @@ struct Cells {
   }
   std::vector<Tensor> forward() const;
   std::vector<Tensor> backward() const;
-  // The logarithm of the whole likelihood, from the ways to each cell.
+  // The logarithm of the whole likelihood, from the path sums to each cell.
   Tensor finish(const std::vector<Tensor>& ways) const;
 
   int64_t steps, columns;
@@ -135,7 +135,7 @@ TensorSpec given(std::vector<double> values, Shape shape, DType dtype = DType::I
   return fixed_values(values, shape, dtype);
 }
 
-// The reference counts every way: an order of pauses and emissions that ends with a pause.
+// The reference enumerates every path: an order of pauses and emissions that ends with a pause.
 const OpDef rnnt_op = {
     .schema =
         "rnnt(Tensor log_probs, Tensor labels, Tensor input_lengths, Tensor label_lengths, int "
@@ -183,7 +183,7 @@ const OpDef rnnt_grad_op = {
         "rnnt_grad(Tensor log_probs, Tensor labels, Tensor input_lengths, Tensor label_lengths, "
         "Tensor grad, int blank = 0, float fastemit_lambda = 0.0) -> Tensor",
     .brief =
-        "The derivative of rnnt: less the probability of each pause and emission, given the label.",
+        "The derivative of rnnt: minus the probability of each pause and emission, given the label.",
     .infer = [](const args::rnnt_grad& a) -> Metas {
       check_rnnt(a.log_probs, a.labels, a.input_lengths, a.label_lengths, a.blank);
       infer::check_type(a.grad, "grad", {a.log_probs.dtype(), Shape{a.log_probs.dim(0)}});

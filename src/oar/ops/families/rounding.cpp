@@ -1,4 +1,4 @@
-// Elements rounded to integers, and what rounding leaves.
+// Elements rounded to integers, and the remainder of rounding.
 #include "oar/ops/gen/rounding.h"
 
 #include "oar/ops/core/infer.h"

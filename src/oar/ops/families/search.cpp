@@ -1,4 +1,4 @@
-// Places in sorted rows, and membership.
+// Positions in sorted rows, and membership.
 #include "oar/ops/gen/search.h"
 
 #include "oar/ops/core/infer.h"
@@ -28,7 +28,7 @@ Metas infer_places(const Tensor& sequence, const Tensor& values, bool narrow) {
     user_check(
         fits, ErrorKind::InvalidArgument,
         "sorted_sequence of shape {} has rows for other values than those of shape {}.\nhint: "
-        "Both need the same sizes in front of the last axis, or sorted_sequence one axis only.",
+        "Both need the same sizes before the last axis, or sorted_sequence one axis only.",
         to_string(sequence.dims()), to_string(values.dims()));
   }
   return TensorMeta{narrow ? DType::Int32 : DType::Int64, values.shape()};

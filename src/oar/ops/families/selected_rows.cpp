@@ -1,5 +1,5 @@
 // Selected rows: a tall matrix of which only some rows are held, such as an embedding's gradient. Rows
-// may repeat; they then stand for their sum.
+// may repeat; they are then summed.
 #include "oar/ops/families/selected_rows.h"
 
 #include "oar/ops/core/dispatcher.h"
@@ -18,7 +18,7 @@ void check_rows(const Tensor& x) {
   user_check(x.rank() >= 1, ErrorKind::InvalidArgument, "x is 0-d and has no rows.");
 }
 
-// A dense tensor is the case of all rows, which makes these ops total.
+// A dense tensor is the case of all rows, so these ops accept every tensor.
 const OpDef selected_rows_to_dense_op = {
     .schema = "selected_rows_to_dense(Tensor x) -> Tensor",
     .brief = "The whole matrix, with rows that repeat summed and zeros elsewhere.",

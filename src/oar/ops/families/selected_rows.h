@@ -1,9 +1,9 @@
-// The layer for tensors made of selected rows.
+// The layer for selected rows.
 #pragma once
 
 namespace oar {
 
-// From here on: ops that take selected rows as they are get them so, two of them are added by joining
+// From here on: ops that accept selected rows get them as they are, two of them are added by joining
 // their rows, and everything else sees dense tensors.
 void install_selected_rows_layer();
 

@@ -1,4 +1,4 @@
-// Views of the same elements under another shape.
+// Views of the same elements in another shape.
 #include "oar/ops/gen/shape.h"
 
 #include <algorithm>
@@ -49,8 +49,8 @@ void canonical_transpose(const CanonicalCall& c) {
 const OpDef reshape_op = {
     .schema = "reshape(Tensor(a) x, shape shape) -> Tensor(a)",
     .brief =
-        "The same elements in the same order under another shape: a view where the layout allows "
-        "it. One size may be -1 (what is left), 0 keeps the size at its place.",
+        "The same elements in the same order in another shape: a view if the layout allows "
+        "it. One size may be -1 (the rest), 0 keeps the size at its position.",
     .infer = [](const args::reshape& a) -> Metas {
       return first_with_shape(a.x, resolve_reshape(a.x.shape(), a.shape));
     },
@@ -142,7 +142,7 @@ const OpDef view_as_op = {
     .plan =
         [](const PlanCall& c) {
           sharding::reshaped(c);
-          c.plan.operands[1].axes = c.plan.results[0].axes;  // it lends its shape only
+          c.plan.operands[1].axes = c.plan.results[0].axes;  // only its shape is used
         },
     .numpy = "x.reshape(other.shape)",
     .samples =
@@ -181,7 +181,7 @@ const OpDef squeeze_op = {
           const args::squeeze a(c.args);
           sharding::reshaped(c);
           if (c.plan.results[0].axes.size() < c.plan.operands[0].axes.size()) return;
-          // Nothing goes, and nothing must go from a piece of size 1: the axes that are named stay whole.
+          // Nothing is removed, and nothing may be removed from a piece of size 1: the named axes stay whole.
           for (int64_t axis : normalise_axes(a.axis, a.x.rank())) {
             c.plan.operands[0].axes[static_cast<size_t>(axis)] = {};
             c.plan.results[0].axes[static_cast<size_t>(axis)] = {};
@@ -189,7 +189,7 @@ const OpDef squeeze_op = {
         },
     .localise =
         [](const PieceCall& piece) {
-          // By name: a piece may have size 1 where the whole has not.
+          // By name: a piece may have size 1 where the whole does not.
           const PlanTensor& x = piece.plan.operands[0];
           if (piece.plan.results[0].axes.size() == x.axes.size()) return;
           const args::squeeze a(piece.frame.args());
@@ -245,7 +245,7 @@ const OpDef flatten_op = {
       const int64_t start = normalise_axis(a.start_axis, a.x.rank(), "start_axis");
       const int64_t stop = normalise_axis(a.stop_axis, a.x.rank(), "stop_axis");
       user_check(start <= stop, ErrorKind::InvalidArgument,
-                 "start_axis {} lies behind stop_axis {} in a tensor of rank {}.", a.start_axis,
+                 "start_axis {} comes after stop_axis {} in a tensor of rank {}.", a.start_axis,
                  a.stop_axis, a.x.rank());
       Shape shape;
       for (int64_t i = 0; i < a.x.rank(); ++i) {
@@ -399,7 +399,7 @@ Samples of_all_ranks() {
 
 const OpDef atleast_1d_op = {
     .schema = "atleast_1d(Tensor(a)[] inputs) -> Tensor(a)[]",
-    .brief = "Each tensor, with an axis where it has none.",
+    .brief = "Each tensor, with an axis added if it has none.",
     .decompose = [](const args::atleast_1d& a) -> Made { return all_with_rank(a.inputs, 1); },
     .traits = Trait::Linear,
     .numpy = "[np.atleast_1d(i) for i in inputs]",
@@ -408,7 +408,7 @@ const OpDef atleast_1d_op = {
 
 const OpDef atleast_2d_op = {
     .schema = "atleast_2d(Tensor(a)[] inputs) -> Tensor(a)[]",
-    .brief = "Each tensor, made up to rank 2; a vector becomes a row.",
+    .brief = "Each tensor, extended to rank 2; a vector becomes a row.",
     .decompose = [](const args::atleast_2d& a) -> Made { return all_with_rank(a.inputs, 2); },
     .traits = Trait::Linear,
     .numpy = "[np.atleast_2d(i) for i in inputs]",
@@ -417,7 +417,7 @@ const OpDef atleast_2d_op = {
 
 const OpDef atleast_3d_op = {
     .schema = "atleast_3d(Tensor(a)[] inputs) -> Tensor(a)[]",
-    .brief = "Each tensor, made up to rank 3; a vector lies along the middle axis.",
+    .brief = "Each tensor, extended to rank 3; a vector runs along the middle axis.",
     .decompose = [](const args::atleast_3d& a) -> Made { return all_with_rank(a.inputs, 3); },
     .traits = Trait::Linear,
     .numpy = "[np.atleast_3d(i) for i in inputs]",

@@ -1,4 +1,4 @@
-// Activations that cut a part of the line off: near zero, or beyond bounds.
+// Activations that cut off a range: near zero, or beyond bounds.
 #include "oar/ops/gen/shrink.h"
 
 #include "oar/ops/core/infer.h"
@@ -35,7 +35,7 @@ const OpDef hardshrink_op = {
 
 const OpDef softshrink_op = {
     .schema = "softshrink(Tensor x, float threshold = 0.5) -> Tensor",
-    .brief = "x moved towards 0 by the threshold, and 0 where it would pass it.",
+    .brief = "x moved towards 0 by the threshold, and 0 where it would cross 0.",
     .infer = [](const args::softshrink& a) -> Metas {
       user_check(a.threshold >= 0, ErrorKind::InvalidArgument,
                  "threshold is {}; it must not be negative.", a.threshold);

@@ -24,7 +24,7 @@ SliceIndex behind_batch(Ints index) {
   return shifted;
 }
 
-// Where the axes of a slice come from: axes of x, or -1 for new ones and those cut down. An axis that
+// Where the axes of a slice come from: axes of x, or -1 for new ones and shortened ones. An axis that
 // is taken whole stays so on a piece.
 SmallVector<int, 6> kept_axes(Dims x, Ints index) {
   SmallVector<int, 6> from;
@@ -126,7 +126,7 @@ Grads slice_put_vjp(const Call& v) {
 const OpDef slice_put_op = {
     .schema = "slice_put(Tensor x, Tensor value, int[] index) -> Tensor",
     .brief =
-        "A copy of x in which the part that slice_view gives holds `value`, broadcast and cast.",
+        "A copy of x in which the part that slice_view returns holds `value`, broadcast and cast.",
     .infer = [](const args::slice_put& a) { return infer_slice_put(a.x, a.value, a.index); },
     .vjp = slice_put_vjp<vjp::slice_put>,
     .saves = "x:shape value:shape",
@@ -157,7 +157,7 @@ const OpDef slice_put_op = {
 
 const OpDef slice_put_inplace_op = {
     .schema = "slice_put_(Tensor(a!) x, Tensor value, int[] index) -> Tensor(a!)",
-    .brief = "Writes `value`, broadcast and cast, to the part of x that slice_view gives.",
+    .brief = "Writes `value`, broadcast and cast, to the part of x that slice_view returns.",
     .infer = [](const args::slice_put_& a) { return infer_slice_put(a.x, a.value, a.index); },
     .vjp = slice_put_vjp<vjp::slice_put_>,
     .saves = "x:shape value:shape",
@@ -241,7 +241,7 @@ const OpDef strided_slice_op = {
 const OpDef crop_op = {
     .schema = "crop(Tensor(a) x, shape? shape = None, int[]? offsets = None) -> Tensor(a)",
     .brief =
-        "The part of x with the given shape that starts at `offsets` (at 0, if left out); -1 takes what is left "
+        "The part of x with the given shape that starts at `offsets` (default 0); -1 takes the rest "
         "of an axis. A view.",
     .decompose = [](const args::crop& a) -> Made {
       const auto rank = static_cast<size_t>(a.x.rank());
@@ -286,7 +286,7 @@ const OpDef crop_op = {
 const OpDef slice_scatter_op = {
     .schema =
         "slice_scatter(Tensor x, Tensor value, int[] axes, int[] starts, int[] ends, int[] strides) -> Tensor",
-    .brief = "A copy of x in which the part that strided_slice gives holds `value`.",
+    .brief = "A copy of x in which the part that strided_slice returns holds `value`.",
     .decompose = [](const args::slice_scatter& a) -> Made {
       return slice_put(a.x, a.value, index_of_axes(a.x, a.axes, a.starts, a.ends, a.strides));
     },

@@ -13,7 +13,7 @@ namespace oar {
 namespace {
 
 Metas infer_softmax(const Tensor& x, int64_t axis, std::optional<DType> dtype) {
-  // A 0-d tensor is a line of one element.
+  // A 0-d tensor counts as a line of one element.
   normalise_axis(axis, std::max(x.rank(), 1));
   const DType type = dtype.value_or(x.dtype());
   user_check(is_floating(type), ErrorKind::InvalidType, "dtype is {}; it must be a float.",
@@ -24,7 +24,7 @@ Metas infer_softmax(const Tensor& x, int64_t axis, std::optional<DType> dtype) {
 void check_alike(const Tensor& out, const Tensor& grad, int64_t axis) {
   normalise_axis(axis, std::max(out.rank(), 1));
   user_check(same(out.shape(), grad.shape()) && out.dtype() == grad.dtype(),
-             ErrorKind::InvalidArgument, "out is {} and grad {}; they must be alike.",
+             ErrorKind::InvalidArgument, "out is {} and grad {}; they must match.",
              out.describe(), grad.describe());
 }
 

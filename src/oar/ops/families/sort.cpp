@@ -1,4 +1,4 @@
-// Ordering along an axis. NaN stands above every number; equal elements keep their order.
+// Ordering along an axis. NaN is above every number; equal elements keep their order.
 #include "oar/ops/gen/sort.h"
 
 #include "oar/ops/core/infer.h"
@@ -29,7 +29,7 @@ const OpDef sort_with_indices_op = {
     .schema =
         "sort_with_indices(Tensor x, int axis = -1, bool descending = False) -> (Tensor "
         "values, Tensor indices)",
-    .brief = "The elements along an axis in order, and where each of them stood. Stable.",
+    .brief = "The elements along an axis in order, and the index where each of them was. Stable.",
     .infer = [](const args::sort_with_indices& a) -> Metas {
       axis_of(a.x, a.axis);
       return {infer::like(a.x), TensorMeta{DType::Int64, a.x.shape()}};

@@ -129,7 +129,7 @@ const OpDef polygamma_op = {
     .schema = "polygamma(Tensor x, int n) -> Tensor",
     .brief = "The n-th derivative of digamma; n = 0 is digamma itself.",
     .infer = [](const args::polygamma& a) -> Metas {
-      constexpr int64_t kLargest = int64_t{1} << 53;  // up to here a double counts without a gap
+      constexpr int64_t kLargest = int64_t{1} << 53;  // up to here a double represents every integer
       user_check(a.n >= 0 && a.n <= kLargest, ErrorKind::InvalidArgument,
                  "n is {}; it must not be negative, nor larger than {}.", a.n, kLargest);
       return infer::like(a.x);
@@ -170,7 +170,7 @@ const OpDef multigammaln_op = {
       Tensor total = lgamma(a.x);
       for (int64_t i = 1; i < std::min(a.p, kAtOnce); ++i)
         total = total + lgamma(a.x - 0.5 * static_cast<double>(i));
-      // Of more terms, many at a time: a call for each would be a program of as many calls.
+      // For more terms, many at a time: one call per term would be a program of as many calls.
       for (int64_t i = kAtOnce; i < a.p; i += kAtOnce) {
         const Tensor steps =
             range(0.5 * static_cast<double>(i),
@@ -200,7 +200,7 @@ const OpDef multigammaln_op = {
 // The order-th derivative by a of the density x^(a - 1) exp(-x) / gamma(a), which is the slope of
 // gammainc along x: the density times the complete Bell polynomial of the derivatives of its logarithm.
 Tensor density_derivative(const Tensor& a, const Tensor& x, int64_t order) {
-  std::vector<Tensor> bell = {Tensor()};  // an undefined one stands for 1
+  std::vector<Tensor> bell = {Tensor()};  // an undefined one means 1
   for (int64_t m = 0; m < order; ++m) {
     Tensor next;
     double choose = 1;
@@ -228,7 +228,7 @@ Samples gamma_samples() {
 
 const OpDef gammainc_op = {
     .schema = "gammainc(Tensor x, Tensor y) -> Tensor",
-    .brief = "The regularised lower incomplete gamma function P(x, y): the integral goes up to y.",
+    .brief = "The regularised lower incomplete gamma function P(x, y): the integral up to y.",
     .infer = infer::same_as_first,
     .vjp = [](const vjp::gammainc& v) -> Grads {
       return {v.needs(0) ? v.grad * gammainc_order(v.x, v.y, 1) : Tensor(),

@@ -1,4 +1,4 @@
-// Tensors taken apart.
+// Tensors split into parts.
 #include "oar/ops/gen/split.h"
 
 #include "oar/ops/core/infer.h"
@@ -11,7 +11,7 @@
 namespace oar {
 namespace {
 
-// Sizes as the user gave them, with the one that is -1 found from the rest.
+// Sizes as the user passed them, with -1 resolved from the rest.
 Shape checked_sections(Dim size, Ints sections, int64_t axis) {
   Shape sizes{as_dims(sections)};
   Dim total = 0;
@@ -72,7 +72,7 @@ const OpDef split_sections_op = {
         },
 };
 
-constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; beyond it is a slip, not a wish
+constexpr int64_t kMostParts = 1 << 20;  // each is a tensor; more is a mistake
 
 void check_parts(int64_t count, const char* argument) {
   user_check(count > 0 && count <= kMostParts, ErrorKind::InvalidArgument,

@@ -1,4 +1,4 @@
-// Variance, and what stands at a place in the order of the elements: medians, quantiles, the most frequent one.
+// Variance and order statistics: medians, quantiles, the most frequent element.
 #include "oar/ops/gen/statistics.h"
 
 #include "oar/ops/core/infer.h"
@@ -27,7 +27,7 @@
 namespace oar {
 namespace {
 
-// What the squares are divided by: n - 1 where the estimate is to be unbiased.
+// The divisor of the squares: n - 1 for the unbiased estimate.
 Tensor degrees_of_freedom(const Tensor& x, std::optional<Ints> axis, bool unbiased) {
   const auto axes = normalise_axes(axis, x.rank());
   const Tensor count = count_along(x, Ints(axes));
@@ -55,7 +55,7 @@ const OpDef var_op = {
         "Tensor",
     .brief =
         "The variance over axes: the squares of the distances from the mean, divided by n - "
-        "1, or by n where unbiased is off.",
+        "1, or by n if unbiased is off.",
     .infer = [](const args::var& a) -> Metas {
       return reduced(a.x, a.axis, a.keepdim, a.x.dtype());
     },
@@ -143,7 +143,7 @@ void check_filled(const Tensor& x, int64_t axis) {
              to_string(x.dims()), axis);
 }
 
-// How many elements of each line are no NaN; the axis is kept.
+// How many elements of each line are not NaN; the axis is kept.
 Tensor numbers_along(const Tensor& x, int64_t axis) {
   return sum(logical_not(isnan(x)), IntArgs{axis}, DType::Int64, true);
 }
@@ -162,7 +162,7 @@ const OpDef median_along_op = {
         "median_along(Tensor x, int axis, bool average = True, bool ignore_nan = False) -> (Tensor values, "
         "Tensor indices)",
     .brief =
-        "The middle element in the order along an axis, which is kept, and its place. Of two middle ones it "
+        "The middle element in the order along an axis, which is kept, and its index. Of two middle ones it "
         "is the average, or the lower one. Where there is a NaN it is the result, unless NaN is ignored.",
     .decompose = [](const args::median_along& a) -> Made {
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
@@ -170,7 +170,7 @@ const OpDef median_along_op = {
       const auto [sorted, places] = sort_with_indices(a.x, axis);
       const Tensor numbers = numbers_along(a.x, axis);
       Tensor low = middle(numbers, false), high = middle(numbers, true);
-      if (!a.ignore_nan) {  // the first NaN stands after the last number
+      if (!a.ignore_nan) {  // the first NaN comes after the last number
         const Tensor spoilt = less_than(numbers, length_of(a.x, axis));
         low = where(spoilt, numbers, low);
         high = where(spoilt, numbers, high);
@@ -226,7 +226,7 @@ const OpDef quantile_along_op = {
       Tensor out;
       const Tensor below = floor(at), above = ceil(at);
       if (way == "nearest") {
-        // Halves to the even place, as in NumPy.
+        // Halves round to the even index, as in NumPy.
         const Tensor half = equal(at - below, literal(0.5));
         const Tensor even = equal(remainder(below, literal(2.0)), literal(0));
         out = pick(where(half, where(even, below, above), floor(at + 0.5)));

@@ -1,4 +1,4 @@
-// Views by strides: as_strided and what can be said in its terms. Strides count elements in the
+// Views by strides: as_strided and ops in terms of it. Strides count elements in the
 // tensor's row-major order, whatever its layout in memory.
 #include "oar/ops/gen/strided.h"
 
@@ -22,7 +22,7 @@ const OpDef as_strided_op = {
     .schema = "as_strided(Tensor(a) x, shape shape, int[] stride, int offset = 0) -> Tensor(a)",
     .brief =
         "Element (i, j, …) of the result is element offset + i * stride[0] + j * stride[1] + … of x, "
-        "counted in row-major order. A view where x is contiguous.",
+        "counted in row-major order. A view if x is contiguous.",
     .infer = [](const args::as_strided& a) -> Metas {
       check_strided_bounds(a.shape, a.stride, a.offset, a.x.numel());
       return TensorMeta{a.x.dtype(), Shape(a.shape)};

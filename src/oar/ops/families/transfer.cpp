@@ -24,13 +24,13 @@ Tensor moved(const Tensor& x, Device device) {
   user_check(
       x.is_dense(), ErrorKind::Unsupported,
       "only dense tensors are moved between devices, not {}.\nhint: Move it before the capture or "
-      "transformation, or make it dense first.",
+      "transformation, or convert it to dense first.",
       x.describe());
   if (x.device() == device) return assign(x);
   return copied(x.is_contiguous() ? x : assign(x), device);
 }
 
-// No device's kernel: it stands between two of them. `supports` of a device that has a kernel for
+// Not a kernel of a device: it acts between two of them. `supports` of a device that has a kernel for
 // every op must decline it.
 const OpDef copy_to_device_op = {
     .schema = "copy_to_device(Tensor x, str device) -> Tensor",

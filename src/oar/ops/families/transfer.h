@@ -1,11 +1,11 @@
-// Tensors from one device to another.
+// Copies of tensors from one device to another.
 #pragma once
 
 #include "oar/tensor/tensor.h"
 
 namespace oar {
 
-// The tensor on the device: itself where it is there already, else a copy that autograd follows.
+// The tensor on the device: itself if it is already there, else a copy that autograd records.
 Tensor to_device(const Tensor& x, Device device);
 
 }  // namespace oar

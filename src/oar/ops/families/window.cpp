@@ -13,7 +13,7 @@ const char* axis_name(size_t i, size_t spatial) {
 struct Formats {
   const char *first, *last;
 };
-// A stride, a dilation, a window or a margin: kernels multiply them by places in an image.
+// A stride, a dilation, a window or a margin: kernels multiply them by positions in an image.
 constexpr int64_t kFarthest = INT32_MAX;
 
 constexpr Formats kFormats[] = {{"NCL", "NLC"}, {"NCHW", "NHWC"}, {"NCDHW", "NDHWC"}};

@@ -20,16 +20,16 @@ struct ImageAxes {
   Shape image(Dim batch, Dim channels, Dims sizes) const;
 };
 
-// 'NCHW' and the like for this number of spatial axes; an error otherwise.
+// 'NCHW' or the equivalent for this number of spatial axes; an error otherwise.
 ImageAxes axes_of(std::string_view data_format, size_t spatial);
-// … of images with `rank` axes; an error where there are no images with so many.
+// … of images with `rank` axes; an error if images cannot have so many.
 ImageAxes axes_of_rank(int rank, bool channels_last);
 // One number for each spatial axis, all at least 1.
 void check_windows(Ints numbers, size_t spatial, const char* argument);
 // Two numbers for each spatial axis, none negative.
 void check_padding(Dims padding, size_t spatial);
-// Places of a window along spatial axis i; an error where it does not fit even once. `ceil` also
-// counts a last place that reaches over the edge.
+// Positions of a window along spatial axis i; an error if it does not fit even once. `ceil` also
+// counts a last position that reaches over the edge.
 Dim window_count(Dim size, Dim window, int64_t stride, Dim padding, int64_t dilation, bool ceil,
                  size_t i, size_t spatial);
 // Padding from the public forms: SAME, VALID, or EXPLICIT with one number, one for each axis or two

@@ -1,4 +1,4 @@
-// Batches of images are more images: a batch before their own first axis, and taken apart again.
+// Batches of images are more images: merges a batch into their first axis, and splits it again.
 #pragma once
 
 #include "oar/ops/families/batching.h"

@@ -9,7 +9,7 @@
 namespace oar {
 namespace {
 
-// A letter and which of its axes; '.' and the place in an ellipsis, counted from its inner end.
+// A letter and which of its axes; '.' and the position in an ellipsis, counted from its inner end.
 using Key = std::pair<char, int>;
 
 struct Place {
@@ -73,7 +73,7 @@ class Binder {
       place_at_an_end(term, t);
   }
 
-  // "...a...": the axes that attributes name are factors, or have gone, or have size 1.
+  // "...a...": the axes that attributes name are factors, or were removed, or have size 1.
   void place_around(const ShardTerm& term, PlanTensor& t, int gone) {
     const int rank = t.shape.rank();
     const bool kept = rank > rank_ - gone || gone == 0;
@@ -114,7 +114,7 @@ class Binder {
       }
     const int rank = t.shape.rank(), count = static_cast<int>(letters.size());
     const int rest = rank - count - static_cast<int>(back.size());
-    if (t.shape == Shape{0} && rest != 0) return;  // stands for a tensor that is not there
+    if (t.shape == Shape{0} && rest != 0) return;  // represents a missing tensor
     const bool fits = rest == 0 || (rest > 0 && (term.leading || term.trailing));
     internal_check(fits, "the sharding rule of {} has '{}' for a tensor of shape {}",
                    call_.op.name(), term.factors, t.shape.str());

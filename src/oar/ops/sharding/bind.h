@@ -1,4 +1,4 @@
-// A text rule bound to one call, and plans from decompositions: what plan_of is made of.
+// A text rule bound to one call, and plans from decompositions: the parts of plan_of.
 #pragma once
 
 #include "oar/ops/core/registry.h"
@@ -11,16 +11,16 @@ namespace oar {
 // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
 inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
 
-// Gives the axes of `plan` their factors, as the rule says for this call.
+// Assigns factors to the axes of `plan`, by the rule bound to this call.
 void bind_rule(const ShardRule& rule, const PlanCall& call);
-// … as the decomposition of the op shows.
+// … by the decomposition of the op.
 void derive_plan(const PlanCall& call);
 // A piece of an op with such a plan, call by call (ShardPlan::by_calls).
 struct Piece;
 Outputs run_calls(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
-// Has the record a rule of its own?
+// Does the record have its own rule?
 bool states_plan(const Op& op);
-// … and gives it to the axes of `plan`.
+// … applies it to the axes of `plan`.
 void stated_plan(const PlanCall& call);
 // The tensors of a call with every axis whole.
 ShardPlan whole_plan(const Op& op, Args args, TensorList results);

@@ -8,7 +8,7 @@
 namespace oar {
 namespace {
 
-// The class of axes that a factor of the op's plan stands for.
+// The class of axes that a factor of the op's plan represents.
 int class_of_factor(const ShardPlan& plan, size_t factor, const ShardTrace& trace,
                     const Classes& classes) {
   const auto find = [&](const std::vector<PlanTensor>& tensors, const std::vector<int>& values) {
@@ -22,7 +22,7 @@ int class_of_factor(const ShardPlan& plan, size_t factor, const ShardTrace& trac
   return cls >= 0 ? cls : find(plan.results, trace.results());
 }
 
-// The call with the tensors of a piece and the attributes that its own rule gives for it.
+// The call with the tensors of a piece and the attributes that its own rule returns for it.
 Frame localised(const TracedCall& call, const std::vector<size_t>& factors, const Piece& piece,
                 Dim count, const std::vector<Tensor>& values) {
   Frame frame(call.frame.args());

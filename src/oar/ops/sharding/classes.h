@@ -14,7 +14,7 @@ struct AxisOf {
   bool operator==(const AxisOf&) const = default;
 };
 
-// The least common multiple; none where symbols hide it.
+// The least common multiple; none if symbols hide it.
 std::optional<Dim> common_multiple(Dim a, Dim b);
 
 // Which axes of a trace are cut together.
@@ -93,7 +93,7 @@ class Classes {
         if (n.cls == cls) n.inner = n.inner * by;
   }
 
-  // Makes the class of an axis so coarse that its elements are whole numbers of the factor's; answers
+  // Coarsens the class of an axis until its elements are whole multiples of the factor's; returns
   // how many.
   std::optional<Dim> align(const Member& m) {
     const std::optional<Dim> coarse = common_multiple(node(m.at).inner, m.inner);

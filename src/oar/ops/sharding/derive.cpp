@@ -1,7 +1,7 @@
-// Plans from decompositions. The calls that an op is made of say which of their axes are cut together;
-// axes that meet in one call form a class. A class is a factor of the whole op if every call lets it
-// be cut, if what is summed over it is used linearly from there on, and if the decomposition, run on a
-// piece, would make each of its calls as that call's own plan wants it.
+// Plans from decompositions. The calls of a decomposition say which of their axes are cut together;
+// axes that meet in one call form a class. A class is a factor of the whole op if every call allows it
+// to be cut, if what is summed over it is used linearly afterwards, and if the decomposition, run on a
+// piece, would issue each of its calls as that call's own plan requires.
 #include <algorithm>
 #include <map>
 
@@ -14,8 +14,8 @@
 namespace oar {
 namespace {
 
-// May a value that is only part of a sum (or a maximum) go through this call? The operands that are
-// partial are marked.
+// May a value that is only part of a sum (or a maximum) pass through this call? `partial` marks such
+// operands.
 bool passes(const TracedCall& call, const std::vector<bool>& partial, Join join) {
   const Op& op = *call.op;
   const auto count = std::count(partial.begin(), partial.end(), true);
@@ -29,7 +29,7 @@ bool passes(const TracedCall& call, const std::vector<bool>& partial, Join join)
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// How the op's results come from pieces of a class; none where they do not.
+// How the op's results are joined from pieces of a class; none if they cannot be.
 std::optional<SmallVector<Join, 3>> joins_over(const ShardTrace& trace, const Classes& classes,
                                                int cls) {
   std::map<int, Join> partial;  // by value
@@ -67,7 +67,7 @@ std::optional<SmallVector<Join, 3>> joins_over(const ShardTrace& trace, const Cl
   return joins;
 }
 
-// Do two calls have the same attributes? Of a shape, -1 and 0 stand for any size.
+// Do two calls have the same attributes? In a shape, -1 and 0 match any size.
 bool alike(const Op& op, Args made, Args wanted) {
   for (size_t i = 0; i < made.size(); ++i) {
     const Value &a = made[i], &b = wanted[i];
@@ -86,7 +86,7 @@ bool alike(const Op& op, Args made, Args wanted) {
   return true;
 }
 
-// Numbers that a decomposition has made of sizes must be those of the whole.
+// Numbers that a decomposition has computed from sizes must be those of the whole.
 bool same_literals(const TracedCall& a, const TracedCall& b) {
   std::vector<Tensor> of_a, of_b;
   for_each_tensor(a.frame.args(), [&](const Tensor& t) { of_a.push_back(t); });
@@ -104,8 +104,8 @@ std::vector<const void*> tensors_of(Args args) {
   return list;
 }
 
-// Is `made`, a call of the decomposition of a piece, what the plan of the call in its place in the
-// whole wants for that piece?
+// Is `made`, a call of the decomposition of a piece, what the plan of the corresponding call of the
+// whole requires for that piece?
 bool is_piece_of(const TracedCall& call, const std::vector<size_t>& factors, const TracedCall& made,
                  const Piece& piece, Dim count) {
   if (made.op != call.op || !same_literals(call, made)) return false;
@@ -120,7 +120,7 @@ bool is_piece_of(const TracedCall& call, const std::vector<size_t>& factors, con
     const std::vector<const void*> before = tensors_of(wanted.args());
     const Dim unit = floor_div(call.plan.factors[f].size, count);
     rules.localise({*call.op, wanted, call.plan, f, piece.start * unit, piece.size * unit});
-    if (before != tensors_of(wanted.args())) return false;  // that cannot be done from outside
+    if (before != tensors_of(wanted.args())) return false;  // cannot be done from outside
   }
   return alike(*call.op, made.frame.args(), wanted.args());
 }
@@ -131,7 +131,7 @@ class Rehearsal {
   Rehearsal(const PlanCall& call, const ShardTrace& trace, const Classes& classes, int cls)
       : call_(call), trace_(trace), classes_(classes), cls_(cls) {}
 
-  // Of a piece of open size; or, if the decomposition wants a number, of all but the first element.
+  // For a piece of open size; or, if the decomposition needs a number, for all but the first element.
   bool holds(const ShardPlan& plan, size_t factor) const {
     const Dim count = plan.factors[factor].size;
     const int64_t other = count.hint() + 1;  // than the size of the whole
@@ -155,11 +155,11 @@ class Rehearsal {
       }
       return true;
     } catch (const Error&) {
-      return false;  // another number of elements is not for this op
+      return false;  // the op does not accept another number of elements
     }
   }
 
-  // As a call would be: inference refuses what does not fit.
+  // As a call would: inference rejects what does not fit.
   void check_arguments(Args args) const {
     if (!call_.op.def().infer) return;
     Frame ready;
@@ -189,7 +189,7 @@ class Rehearsal {
   const int cls_;
 };
 
-// The plan with one factor more: a class, so far as the op's own tensors have part in it.
+// The plan with one more factor: the part of a class that the op's own tensors have.
 ShardPlan with_factor(ShardPlan plan, const ShardTrace& trace, const Classes& classes, int cls,
                       Dim count, const SmallVector<Join, 3>& joins) {
   const int factor = plan.add(count);
@@ -205,7 +205,7 @@ ShardPlan with_factor(ShardPlan plan, const ShardTrace& trace, const Classes& cl
   return plan;
 }
 
-// Can a piece run call by call? Some call must have the axes; and none may look them up by positions, which
+// Can a piece run call by call? Some call must have the axes, and none may look them up by positions, which
 // each piece would have to mask.
 bool runs_by_calls(const ShardTrace& trace, const Classes& classes, int cls) {
   bool found = false;
@@ -244,7 +244,7 @@ void derive_plan(const PlanCall& call) {
   for (size_t i = 0; i < operands.size(); ++i)
     for (size_t axis = 0; axis < operands[i].axes.size(); ++axis)
       try_axis({trace.operands()[i], axis}, operands[i].shape[axis]);
-  for (size_t i = 0; by_calls && i < results.size(); ++i)  // what is made of attributes alone
+  for (size_t i = 0; by_calls && i < results.size(); ++i)  // computed from attributes alone
     for (size_t axis = 0; axis < results[i].axes.size(); ++axis)
       try_axis({trace.results()[i], axis}, results[i].shape[axis]);
 }

@@ -55,7 +55,7 @@ Tensor combined(Join join, const Tensor& a, const Tensor& b) {
   return a + b;
 }
 
-// The reduction over what its pieces gave.
+// The reduction over the results of its pieces.
 Tensor reduced_again(const Op& op, Args args, const std::vector<Tensor>& parts) {
   const auto axis = static_cast<size_t>(op.schema().index_of("axis"));
   const int keepdim = op.schema().index_of("keepdim");

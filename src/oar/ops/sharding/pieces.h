@@ -11,15 +11,15 @@ struct Piece {
   Dim start, size;  // in elements of the factor
 };
 
-// The tensor of a call that a plan speaks of.
+// The tensor of a call at a place of its plan.
 const Tensor& tensor_at(Args args, const PlanTensor& place);
 void set_tensor(Frame& frame, const PlanTensor& place, const Tensor& t);
 
 // The piece's part of an operand or result.
 Tensor cut(const Tensor& t, const PlanTensor& place, const Piece& piece);
-// The call of a piece: operands cut, attributes as the piece needs them. Not of a plan that goes by calls.
+// The call of a piece: operands cut, attributes as the piece needs them. Not for a plan with `by_calls`.
 Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
-// … and its results: part of the whole's, or a part of their sum.
+// … and its results: a part of the whole's, or a term of their sum.
 Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
 // The whole call's results from those of its pieces, in order.
 Outputs join_pieces(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,

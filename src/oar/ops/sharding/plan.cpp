@@ -145,7 +145,7 @@ void stated_plan(const PlanCall& call) {
 
 ShardPlan plan_of(const Op& op, Args args) {
   const LayersOff plain(kDispatchMask & ~kPlanning);
-  const DimAssumptions follow_hints;  // a plan is for the sizes at hand
+  const DimAssumptions follow_hints;  // a plan is for the hinted sizes
   const Frame meta = bare_call(args);
   ShardPlan plan = whole_plan(op, meta.args(), dispatch(op, meta.args()));
   const PlanCall call{op, meta.args(), plan};

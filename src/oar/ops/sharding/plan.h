@@ -3,10 +3,10 @@
 //   ShardPlan plan = plan_of(get_op("matmul"), args);   // x [4, 6], y [6, 8]
 //   plan.str()  "ab, bc -> ac ; a 4, b 6 sum, c 8"
 //
-// A *factor* is cut as one: every axis that belongs to it is cut at the same places, and every tensor
-// without such an axis is there in full at each piece. An axis that belongs to no factor stays whole;
-// axes of size 1 always do. Plans come from the record: its text rule (ops/shard_rule.h) bound to the
-// call, its `plan` function, or else its decomposition. ops/shard_pieces.h runs a piece.
+// A *factor* is cut as one: every axis that belongs to it is cut at the same places, and each piece has
+// all of every tensor without such an axis. An axis that belongs to no factor stays whole; axes of size 1
+// always do. Plans come from the record: its text rule (ops/sharding/rule.h) bound to the call, its `plan`
+// function, or else its decomposition. ops/sharding/pieces.h runs a piece.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace oar {
 
 class Op;
 
-// How a result comes back from the pieces of a factor.
+// How a result is joined from the pieces of a factor.
 enum class Join : uint8_t {
   Concat,  // the result has the factor: one piece after the other
   Same,    // every piece computes all of it
@@ -39,7 +39,7 @@ struct PlanAxis {
 };
 
 struct PlanTensor {
-  size_t parameter = 0;  // place in the schema: of a parameter, or of a result
+  size_t parameter = 0;  // position in the schema: of a parameter, or of a result
   size_t element = 0;    // … and in its list
   Shape shape;
   SmallVector<PlanAxis, 6> axes;
@@ -52,7 +52,7 @@ struct PlanFactor {
   // One per result, where they differ; else empty.
   SmallVector<Join, 3> joins;
   // The operand that holds positions along the factor ("masked sum"), or -1. A piece takes those that
-  // fall into it, shifted; the others count for nothing in its part of the sum.
+  // fall into it, shifted; the others add nothing to its part of the sum.
   int positions = -1;
 };
 
@@ -60,21 +60,21 @@ struct ShardPlan {
   std::vector<PlanTensor> operands, results;  // lists flattened; None is left out
   std::vector<PlanFactor> factors;
   // The op is cut call by call: a piece runs the calls of its decomposition, each with the attributes that
-  // its own rule gives. Composite ops that draw random numbers are, which have no attribute for the place
+  // its own rule returns. For composite ops that draw random numbers, which have no attribute for the place
   // of a piece.
   bool by_calls = false;
 
-  // The operand in a parameter's place; null where it is None.
+  // The operand of a parameter; null if it is None.
   PlanTensor* operand(size_t parameter, size_t element = 0);
   const PlanTensor* operand(size_t parameter, size_t element = 0) const;
   Join join_of(size_t factor, size_t result) const;
 
-  // For rules. A size-1 axis is left alone by `put`.
+  // For rules. `put` ignores an axis of size 1.
   int add(Dim size, Join join = Join::Same);
   void put(PlanTensor& tensor, size_t axis, int factor, Dim inner = 1);
-  // A factor of its own for two axes of one size.
+  // A new factor for two axes of one size.
   void pass(PlanTensor& from, size_t axis, PlanTensor& to, size_t to_axis);
-  // Takes out factors without an axis or with one element, and puts the others in order.
+  // Removes factors without an axis or with one element, and orders the others.
   void tidy();
 
   std::string str() const;

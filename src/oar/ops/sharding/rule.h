@@ -1,19 +1,19 @@
 // Sharding rules in index notation. One rule serves distribution, vmap and the proof by cutting.
 //
-//   "...ik, ...kj -> ...ij"            matmul: k is of operands only, hence summed
+//   "...ik, ...kj -> ...ij"            matmul: k is in operands only, hence summed
 //   "... -> ..."                       elementwise
 //   "...a... -> ...a... ; a@axis whole"  softmax: the axis named by the attribute is not cut
 //   "...a... -> ...... ; a@axis sum"   a reduction over the attribute's axis (keepdim or not)
 //   "..., vd -> ...d ; v masked sum"   embedding with a cut vocabulary
-//   "nc... -> nc... ; c@channels_last, ... whole"  pooling: what `...` stands for is not cut
+//   "nc... -> nc... ; c@channels_last, ... whole"  pooling: the axes of `...` are not cut
 //   "whole: how many are kept depends on all of them"   nothing may be cut, and why
 //
 // A letter names a factor; `...` is any number of leading (or, after a factor, trailing) axes that
-// pass through. Behind the semicolon: the attribute a factor is bound to, and how results without it
-// come from the pieces: sum (which is what is meant where nothing is said), max, min, mean, again
+// pass through. After the semicolon: the attribute a factor is bound to, and how results without it
+// are joined from the pieces: sum (the default), max, min, mean, again
 // (the op itself, over the pieces), same (each piece has all of it), masked sum by x (x holds positions
 // along the factor), sum/same (one for each result); or whole, for a factor that is not cut. A factor
-// that is bound to a bool goes to the end where that is true. Operands are the op's tensor parameters
+// that is bound to a bool moves to the end if that is true. Operands are the op's tensor parameters
 // in order; a list has one term for all its tensors.
 #pragma once
 
@@ -41,7 +41,7 @@ struct ShardFactor {
 struct ShardRule {
   std::vector<ShardTerm> operands, results;
   std::vector<ShardFactor> factors;
-  std::string whole;  // why nothing may be cut; empty where something may
+  std::string whole;  // why nothing may be cut; empty if something may
 
   static ShardRule parse(std::string_view text, const Schema& schema);
   // Every operand and result starts with `...`: an extra leading axis passes through, provided the

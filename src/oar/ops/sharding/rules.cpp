@@ -9,7 +9,7 @@
 namespace oar::sharding {
 namespace {
 
-// The largest factor that both sizes have for sure.
+// The largest factor that both sizes certainly have.
 Dim common_factor(Dim a, Dim b) {
   if (a.is_known() && b.is_known()) return std::gcd(a.word(), b.word());
   if (floor_mod(a, b) == Dim(0)) return b;
@@ -48,7 +48,7 @@ void reshaped(const PlanCall& call) {
       call.plan.put(x, i, factor, floor_div(from, common));
       call.plan.put(out, k, factor, floor_div(to, common));
     }
-    // On to where as many elements lie in front on both sides.
+    // Advance until both sides have the same number of elements before this point.
     Dim left = from, right = to;
     ++i, ++k;
     while (!(left == right) && (i < x.shape.size() || k < out.shape.size())) {

@@ -5,19 +5,19 @@
 
 namespace oar::sharding {
 
-// The result's axes are the first operand's, and each of them is a factor but those in `whole`.
+// The result's axes are the first operand's, and each of them is a factor except those in `whole`.
 void keep_axes(ShardPlan& plan, Ints whole = {});
-// Each axis of the results is a factor of its own: what is made of attributes.
+// Each axis of the results is a separate factor: for results computed from attributes.
 void made_axes(const PlanCall& call);
 // "(ab)c -> a(bc)": the leading parts that axes have in common.
 void reshaped(const PlanCall& call);
-// x is stretched to the shape of the result; new and stretched axes are factors as well.
+// x is broadcast to the shape of the result; new and broadcast axes are factors as well.
 void stretched(const PlanCall& call);
 // A reduction of the first operand over axes (None: all), kept or not.
 void reduced(ShardPlan& plan, std::optional<Ints> axes, Join join);
-// Updates of parameters: the tensors of one place in all the lists are cut alike.
+// Updates of parameters: the tensors at one index of all the lists are cut in the same way.
 void like_parameters(const PlanCall& call);
-// The positions' axes stand in the place of one axis of the table, which is a masked sum.
+// The axes of the positions replace one axis of the table, which is a masked sum.
 void looked_up(ShardPlan& plan, size_t table, size_t positions, size_t axis);
 
 // The piece's size along an axis of a result.

@@ -71,7 +71,7 @@ Outputs ShardTrace::call(const Op& op, Args args) {
   return outputs;
 }
 
-// After a write the operand's handle stands for the new value.
+// After a write the operand's handle refers to the new value.
 void ShardTrace::rename_written(const TracedCall& call, Args args) {
   const Schema& schema = call.op->schema();
   for (size_t r = 0; r < schema.results.size(); ++r)

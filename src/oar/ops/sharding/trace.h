@@ -1,4 +1,4 @@
-// The calls of a decomposition, as the planning layer sees them: what plans and costs are derived from.
+// The calls of a decomposition, as the planning layer sees them. Plans and costs are derived from them.
 #pragma once
 
 #include <unordered_map>
@@ -8,7 +8,7 @@
 
 namespace oar {
 
-// Is handed the calls of this thread, which are not run.
+// Gets the calls of this thread, which are not run.
 class CallReader {
  public:
   virtual Outputs call(const Op& op, Args args) = 0;
@@ -17,7 +17,7 @@ class CallReader {
   ~CallReader() = default;
 };
 
-// While alive, `reader` is handed every call of this thread.
+// While alive, `reader` gets every call of this thread.
 class ReadingCalls {
  public:
   explicit ReadingCalls(CallReader& reader);
@@ -41,7 +41,7 @@ struct TracedCall {
   std::vector<int> operands, results;  // beside those of the plan
 };
 
-// Runs one op on tensors without content and writes down the calls that it is made of.
+// Runs one op on tensors without content and records the calls of its decomposition.
 class ShardTrace final : public CallReader {
  public:
   // The operands are the values 0, 1, …
@@ -52,9 +52,9 @@ class ShardTrace final : public CallReader {
   const Tensor& tensor(int value) const { return tensors_[static_cast<size_t>(value)]; }
   const std::vector<int>& operands() const { return operands_; }
   const std::vector<int>& results() const { return results_; }
-  // What the operands that the op writes hold in the end.
+  // The final values of the operands that the op writes.
   const std::vector<int>& written() const { return written_; }
-  // Made by no call: the op's own constants.
+  // Not computed by a call: the op's own constants.
   bool is_constant(int value) const { return constant_[static_cast<size_t>(value)]; }
 
   // Of the planning layer.

@@ -12,10 +12,10 @@
 
 namespace oar::cpu {
 
-inline constexpr int64_t kQueryRows = 64;  // queries that meet a block of keys together
+inline constexpr int64_t kQueryRows = 64;  // queries that are multiplied with a block of keys together
 
-// The score of a key that a mask hides: next to any other its weight is 0, but where all are hidden they weigh
-// alike. An infinity would make that NaN.
+// The score of a masked key: next to any other its weight is 0, but if all are masked they have equal
+// weight. An infinity would give NaN.
 template <class C>
 inline constexpr C kHidden = C(-1e30);
 
@@ -54,7 +54,7 @@ struct Attention {
     group = key_heads ? heads / key_heads : 0;
     const double dropout = call.arg(scale_at + 1).as_double();
     kept = static_cast<C>(dropout < 1 ? 1 / (1 - dropout) : 1);
-    // So many keys that a block of them is read in place by gemm and stays in the first caches.
+    // As many keys as gemm can read in place and the first caches can hold.
     const int64_t room = (48 << 10) / static_cast<int64_t>(sizeof(C));
     const int64_t widest = std::max<int64_t>({width, value_width, 1});
     block = std::clamp<int64_t>(room / widest / 48 * 48, 48, 384);
@@ -129,7 +129,7 @@ struct Attention {
   int64_t batch, queries, heads, width, keys, key_heads, value_width, group, block;
 };
 
-// Keys or values of a block as the products read them: turned, or row after row.
+// Keys or values of a block as the products read them: transposed, or row after row.
 template <class T, class C>
 void pack_turned(Matrix<const T> from, int64_t keys, int64_t width, C* to) {
   pack_strided(from.data, from.row, from.column, keys, width, to, keys);
@@ -168,12 +168,12 @@ class RunningSums {
       total_[r] *= shrink;
       table_.scale(row(r), width_, shrink);
     }
-    // Where there is nothing to see, exp makes zeros of it; and NaN of NaN.
+    // Hidden keys become zeros in exp; NaN stays NaN.
     total_[r] += table_.exp_sum(s, s, n, high == kNothing ? C(0) : high);
     high_[r] = high;
   }
 
-  // The weighted mean; returns the logarithm of the sum of all weights, -inf where all keys are hidden.
+  // The weighted mean; returns the logarithm of the sum of all weights, -inf if all keys are hidden.
   template <class T>
   C finish(int64_t r, T* out) const {
     const C factor = total_[r] == 0 ? C(0) : 1 / total_[r];
@@ -189,14 +189,14 @@ class RunningSums {
   Scratch<C, 64> sums_, high_, total_;
 };
 
-// What the derivative divides the weights of one row by: exp(score - shift) / total.
+// The divisor of the weights of one row in the derivative: exp(score - shift) / total.
 template <class C>
 struct RowWeights {
   C shift, share = 1;  // 1 / total
   bool all_hidden = false;
 };
 
-// Most rows have their logarithm. Where it is so large that its rounding shows, as with a mask of -1e9 all along
+// Most rows use their logarithm. If it is so large that its rounding matters, as with a mask of -1e9 all along
 // the row, the row is summed again.
 template <class T, class C>
 RowWeights<C> row_weights(const Attention<T>& of, int64_t b, int64_t key_head, int64_t row, C lse) {
@@ -212,7 +212,7 @@ RowWeights<C> row_weights(const Attention<T>& of, int64_t b, int64_t key_head, i
   return {high, 1 / table.exp_sum(scores.data(), scores.data(), n, high), high <= kHidden<C>};
 }
 
-// Rows that one task takes: enough that packing the keys is worth it, few enough that all threads
+// Rows of one task: enough that packing the keys pays, few enough that all threads
 // have some.
 template <class T>
 int64_t chunk_of(const Attention<T>& of) {
@@ -226,7 +226,7 @@ int64_t chunk_of(const Attention<T>& of) {
 
 void attention_grad(KernelCall& call);
 
-// bfloat16 with the products on tiles; false where the machine has none or the call does not suit.
+// bfloat16 with the products on tiles; false if the machine has none or the call does not fit.
 bool attention_on_tiles(KernelCall& call);
 bool attention_grad_on_tiles(KernelCall& call);
 

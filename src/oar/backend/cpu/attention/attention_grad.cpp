@@ -1,4 +1,4 @@
-// The derivative of attention, block by block as the op itself: weights are made again from the
+// The derivative of attention, block by block as the op itself: weights are recomputed from the
 // scores and the saved logarithm.
 #include "oar/backend/cpu/attention/attention.h"
 

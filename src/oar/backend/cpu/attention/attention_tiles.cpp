@@ -21,7 +21,7 @@ TileFactor packed(const uint16_t* data, int64_t depth) {
 TileFactor plain_rows(const uint16_t* data, int64_t pitch) {
   return {data, kTileRows * pitch, kTileDepth, 2 * pitch};
 }
-// A right factor of which two rows alternate; such lines are `pitch` elements apart.
+// A right factor with pairs of rows interleaved; such lines are `pitch` elements apart.
 TileFactor paired_rows(const uint16_t* data, int64_t pitch) {
   return {data, 2 * kTileRows, kTileDepth / 2 * pitch, 2 * pitch};
 }
@@ -126,8 +126,8 @@ struct GradOperands {
   Half *to_query, *to_key, *to_value;
 };
 
-// Everything of one head of keys. Gradients of keys and values are summed turned, since the weights
-// are a right factor as they come.
+// Everything of one head of keys. Gradients of keys and values are summed transposed, since the weights
+// are a right factor as they are.
 class BackwardTask {
  public:
   BackwardTask(const TileTable& table, const Attention<Half>& of, const GradOperands& with,
@@ -284,7 +284,7 @@ class BackwardTask {
   Floats level_, weights_, slopes_, to_query_, to_key_, to_value_;
 };
 
-// Null where tiles are not for this call: it is small, or its rows are not dense.
+// Null if tiles do not fit this call: it is small, or its rows are not dense.
 const TileTable* table_for(const KernelCall& call) {
   if (call.dtype() != DType::BFloat16) return nullptr;
   const oar_tensor &q = call.in(0), &k = call.in(1), &v = call.in(2);

@@ -1,6 +1,6 @@
-// An image with its padding is one long line per channel, and a place of the kernel is a distance on it:
-// result q is the sum over places t of weight(t) · line(q + distance(t)). Results at the line's ends of
-// rows mean nothing and are left out. With a stride, every stride-th pixel makes a line of its own.
+// An image with its padding is one long line per channel, and a position of the kernel is a distance on it:
+// result q is the sum over positions t of weight(t) · line(q + distance(t)). Results at the ends of
+// rows are meaningless and skipped. With a stride, every stride-th pixel forms a separate line.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace oar::cpu {
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Segment {
-  int64_t from, count, to;  // places on the line, and of the first in the result
+  int64_t from, count, to;  // positions on the line, and of the first in the result
 };
 
-// The lines of one image and group. Few channels meet the columns of the kernel while lines are made
-// (`folds`): then each column of the kernel has channels of its own.
+// The lines of one image and group. With few channels, the columns of the kernel are folded into them
+// (`folds`): then each column of the kernel has its own channels.
 class Lines {
  public:
-  // `spread`: so far apart are the pixels, with zeros between them.
+  // `spread`: the distance of the pixels, with zeros between them.
   Lines(const ConvShape& s, const int64_t (&spread)[3])
       : s_(s), spread_{spread[0], spread[1], spread[2]} {
     const int64_t apart = ceil_div(s.channels, kTileDepth) * s.x.kernel;
@@ -36,7 +36,7 @@ class Lines {
   int64_t phases() const { return s_.z.stride * s_.y.stride * x_phases(); }
   int64_t length() const { return z_ * y_ * x_ + 2 * kTileRows; }  // tiles read past the end
   int64_t results() const { return ((s_.z.out - 1) * y_ + s_.y.out - 1) * x_ + s_.x.out; }
-  // Places of the kernel that are distances on a line.
+  // Positions of the kernel that are distances on a line.
   int64_t taps() const { return folds_ ? s_.z.kernel * s_.y.kernel : s_.taps(); }
   int64_t phase(int64_t tap) const {
     const Tap t = at(tap);
@@ -49,7 +49,7 @@ class Lines {
     return (t.z * s_.z.dilation / s_.z.stride * y_ + t.y * s_.y.dilation / s_.y.stride) * x_ +
            (folds_ ? 0 : t.x * s_.x.dilation / s_.x.stride);
   }
-  // The place of the kernel that a tap and a line's channel stand for is the sum of both parts.
+  // The position of the kernel for a tap and a line's channel is the sum of both parts.
   int64_t place_of_tap(int64_t tap) const { return folds_ ? tap * s_.x.kernel : tap; }
   int64_t place_of_channel(int64_t channel) const { return folds_ ? channel % s_.x.kernel : 0; }
   int64_t image_channel(int64_t channel) const { return folds_ ? channel / s_.x.kernel : channel; }
@@ -78,7 +78,7 @@ class Lines {
       for (int64_t y = 0; y < s_.y.out; ++y, from += s_.x.out)
         std::copy_n(from, s_.x.out, to + (z * y_ + y) * x_);
   }
-  // The results among places [first, first + count); at most one per row of the result.
+  // The results among positions [first, first + count); at most one per row of the result.
   int64_t segments(int64_t first, int64_t count, Segment* to) const {
     int64_t made = 0;
     const int64_t last = std::min(first + count, results());
@@ -96,12 +96,12 @@ class Lines {
  private:
   int64_t x_phases() const { return folds_ ? 1 : s_.x.stride; }
   Tap at(int64_t tap) const { return {s_, folds_ ? tap * s_.x.kernel : tap}; }
-  // The pixel at a place of the padded, spread axis; negative where there is none.
+  // The pixel at a position of the padded, spread axis; negative if there is none.
   static int64_t pixel(const ConvAxis& axis, int64_t spread, int64_t place) {
     const int64_t p = place - axis.before;
     return p >= 0 && p % spread == 0 && p / spread < axis.size ? p / spread : -1;
   }
-  // to[i] = row[i * stride + offset] where there is such a pixel, else 0.
+  // to[i] = row[i * stride + offset] if that pixel exists, else 0.
   void fill_row(const uint16_t* row, int64_t offset, uint16_t* to) const {
     const int64_t stride = s_.x.stride, spread = spread_[2], size = s_.x.size;
     if (stride == 1 && spread == 1) {
@@ -113,7 +113,7 @@ class Lines {
       return;
     }
     std::fill_n(to, x_, uint16_t{0});
-    // One of both is 1. Pixel p lies at place (p * spread - offset) / stride.
+    // One of both is 1. Pixel p is at position (p * spread - offset) / stride.
     const int64_t first = std::max<int64_t>(0, ceil_div(offset, spread));
     if (stride == 1) {
       for (int64_t p = first; p < size && p * spread - offset < x_; ++p)

@@ -1,6 +1,6 @@
 // Convolutions with few output channels, without columns: a few rows of weights fill no panel of a
-// product, and making columns for them costs more than the arithmetic. The image is copied once with its
-// padding; the taps then lie at fixed places around each pixel.
+// product, and creating columns for them costs more than the arithmetic. The image is copied once with its
+// padding; the taps are then at fixed offsets from each pixel.
 #pragma once
 
 #include <vector>
@@ -32,7 +32,7 @@ class NarrowConvolution {
           places_.push_back((c * height_ + y * s.y.dilation) * width_ + x * s.x.dilation);
   }
 
-  // One image of one group; without a bias where it is null.
+  // One image of one group; no bias if it is null.
   void run(const T* image, const T* weight, const T* bias, T* out) const {
     Scratch<T> padded(s_.channels * height_ * width_);
     pad(image, padded.data());

@@ -12,7 +12,7 @@ namespace {
 
 using Half = bfloat16;
 
-// Lines of two channels alternating, as a right factor reads them: [phase][block][16 pairs][places][2].
+// Lines of two interleaved channels, as a right factor reads them: [phase][block][16 pairs][places][2].
 void fill_pairs(const Lines& lines, const uint16_t* image, uint16_t* to) {
   const int64_t pairs = lines.blocks() * kTileRows, length = lines.length();
   const int64_t grain = std::max<int64_t>(1, 16384 / length);
@@ -38,7 +38,7 @@ void fill_pairs(const Lines& lines, const uint16_t* image, uint16_t* to) {
   });
 }
 
-// How a kernel lies in memory: the distances of results, channels and places.
+// The layout of a kernel in memory: the distances of results, channels and positions.
 struct KernelStrides {
   int64_t row, channel, place;
 };
@@ -175,7 +175,7 @@ void add_weight_gradient(const TileTable& table, const ConvShape& s, const Lines
                      std::fill_n(to, length, uint16_t{0});
                  }
                });
-  // The gradient on the line, zeros where there is no result, with the places as the depth.
+  // The gradient on the line, zeros where there is no result, with the positions as the depth.
   const Scratch<uint16_t> right(packed_size(s.out_channels, results));
   const int64_t each = tile_steps(results) * kTileSize;
   parallel_for(0, columns / kTileRows, 1, [&](int64_t begin, int64_t end) {
@@ -239,7 +239,7 @@ void weight_gradient(const TileTable& table, const ConvShape& s, const uint16_t*
 
 // ---- Calls
 
-// Without an edge to look at, all pixels are one row.
+// Without edges, all pixels are one row.
 ConvShape flattened(ConvShape s) {
   if (!s.is_pointwise()) return s;
   s.x.size = s.x.out = s.plane();
@@ -247,7 +247,7 @@ ConvShape flattened(ConvShape s) {
   return s;
 }
 
-// Of a pointwise convolution, each image is a matrix [channels, pixels].
+// For a pointwise convolution, each image is a matrix [channels, pixels].
 void multiply_images(const ConvShape& s, int64_t rows, int64_t depth, Matrix<const Half> weight,
                      const oar_tensor& x, const oar_tensor& out) {
   for_each_group(s, [&](int64_t n, int64_t g) {
@@ -267,7 +267,7 @@ uint16_t* halves_to(const oar_tensor& t) { return static_cast<uint16_t*>(t.data)
 constexpr double kLeastWork = 1 << 18;
 constexpr int64_t kLeastChannels = 8;
 
-// Operands that meet each other: image, kernel and result of the convolution, whatever the call makes.
+// The operands: image, kernel and result of the convolution, whichever of them the call computes.
 const char* refuse(const KernelCall& call, const oar_tensor& x, const oar_tensor& weight,
                    const oar_tensor& out) {
   if (call.dtype() != DType::BFloat16) return "tiles are for bfloat16";
@@ -281,7 +281,7 @@ const char* refuse(const KernelCall& call, const oar_tensor& x, const oar_tensor
     return "so few channels fill no tile";
   if (!is_contiguous(x) || !is_contiguous(weight) || !is_contiguous(out))
     return "an operand is not dense";
-  return tile_table() == nullptr ? "there are no tiles" : nullptr;
+  return tile_table() == nullptr ? "this machine has no tiles" : nullptr;
 }
 
 }  // namespace
@@ -315,7 +315,7 @@ void conv_on_tiles(KernelCall& call) {
           halves_to(call.out()));
 }
 
-// A convolution of the gradient, with zeros between its pixels, and the kernel turned around.
+// A convolution of the gradient, with zeros between its pixels, and the kernel flipped.
 void conv_input_grad_on_tiles(KernelCall& call) {
   const ConvShape s = flattened(conv_shape(call, 3, call.out(), call.in(0), call.in(1)));
   if (s.is_pointwise())

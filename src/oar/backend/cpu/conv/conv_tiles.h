@@ -1,11 +1,11 @@
-// Convolutions of bfloat16 on tiles (AMX), where the machine has them.
+// Convolutions of bfloat16 on tiles (AMX), if the machine has them.
 #pragma once
 
 #include "oar/device/device.h"
 
 namespace oar::cpu {
 
-// Why a call is not for these kernels; null if it is.
+// Why these kernels decline a call; null if they accept it.
 const char* tiles_refuse_conv(const oar_kernel_call* call);
 const char* tiles_refuse_conv_input_grad(const oar_kernel_call* call);
 const char* tiles_refuse_conv_weight_grad(const oar_kernel_call* call);

@@ -64,7 +64,7 @@ class PlaneRows {
   static constexpr int64_t kMostRows = 64, kLanes = 32 / sizeof(T), kVectors = 4;
   typedef T V __attribute__((vector_size(32), aligned(alignof(T)), may_alias));
 
-  // All taps meet pixels from here to the end of the middle part.
+  // All taps are inside the image from here to the end of the middle part.
   static int64_t end_of_middle(const ConvShape& s) { return s.x.inside(s.x.kernel - 1).second; }
   void find_rows(int64_t z, int64_t y) {
     rows_ = 0;

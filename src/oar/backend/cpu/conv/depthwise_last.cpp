@@ -38,7 +38,7 @@ DepthwiseShape shape_of(const KernelCall& call) {
 
 }  // namespace
 
-// Images are cut into parts by their number alone; each part has sums of its own.
+// Images are cut into parts by their number alone; each part has its own sums.
 void depthwise_weight_grad_last(KernelCall& call) {
   const DepthwiseShape s = shape_of(call);
   const int64_t batch = call.in(0).shape[0], taps = s.kernel_height * s.kernel_width;

@@ -1,11 +1,11 @@
-// Gradients of kernels of which every channel has its own, where the channels are last.
+// Gradients of depthwise kernels with the channels last.
 #pragma once
 
 #include "oar/device/device.h"
 
 namespace oar::cpu {
 
-// Null where it takes the call, else why not.
+// Null if it accepts the call, else why not.
 const char* refuse_depthwise_weight_grad(const oar_kernel_call* call);
 void depthwise_weight_grad_last(KernelCall& call);
 

@@ -1,6 +1,6 @@
-// The columns of a convolution: row (channel, tap), column (place of the result) holds the pixel that
-// this place of the kernel meets at this place of the result; zeros outside the image. Images have three
-// spatial axes here, the leading ones of size 1 where there are fewer.
+// The columns of a convolution: row (channel, tap), column (position in the result) holds the pixel that
+// this tap of the kernel reads for this element of the result; zeros outside the image. Images have three
+// spatial axes here, the leading ones of size 1 if there are fewer.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct ConvAxis {
   int64_t before = 0;  // padding; may be negative for a gradient
 
   int64_t offset(int64_t tap) const { return tap * dilation - before; }
-  // Places [first, second) of the result whose tap lies inside the input.
+  // Positions [first, second) of the result whose tap is inside the input.
   std::pair<int64_t, int64_t> inside(int64_t tap) const {
     const auto ceil_at = [&](int64_t edge) {  // least i with i * stride + offset >= edge
       const int64_t distance = edge - offset(tap);
@@ -60,7 +60,7 @@ struct ConvShape {
   bool has_steps() const { return z.stride != 1 || y.stride != 1 || x.stride != 1; }
 };
 
-// A place of the kernel.
+// A position in the kernel.
 struct Tap {
   int64_t z, y, x;
   Tap(const ConvShape& s, int64_t index)
@@ -108,8 +108,8 @@ void im2col(const ConvShape& s, const T* image, T* columns) {
                columns + row * s.pixels());
 }
 
-// body(tap's index, place in the input, place in the result, count) for every row of the result that a
-// tap meets; elements of the input are s.x.stride apart.
+// body(tap's index, offset in the input, offset in the result, count) for every row of the result that a
+// tap contributes to; elements of the input are s.x.stride apart.
 template <class Body>
 void for_each_row(const ConvShape& s, Body&& body) {
   for (int64_t index = 0; index < s.taps(); ++index) {

@@ -1,4 +1,4 @@
-// A product of tensors as products of matrices: batches, vectors and broadcasting put into strides.
+// A product of tensors as products of matrices: batches, vectors and broadcasting expressed as strides.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct Batched {
   }
 };
 
-// Stride of the batch axis that is `from_end` axes before the matrix; 0 where it is broadcast.
+// Stride of the batch axis that is `from_end` axes before the matrix; 0 if it is broadcast.
 inline int64_t batch_stride(const oar_tensor& t, int from_end) {
   const int axis = t.ndim - 3 - from_end;
   return axis >= 0 && t.shape[axis] != 1 ? t.strides[axis] : 0;
@@ -59,7 +59,7 @@ inline Batched batched_product(const oar_tensor& x, const oar_tensor& y, const o
                                bool transpose_x, bool transpose_y) {
   Batched p;
   const bool x_vector = x.ndim == 1, y_vector = y.ndim == 1;
-  // A vector has one axis, whatever the flags say: it is the one that is summed.
+  // A vector has one axis, which is summed, whatever the flags.
   const int x_sum = x_vector || !transpose_x ? x.ndim - 1 : x.ndim - 2;
   const int y_sum = y_vector || transpose_y ? y.ndim - 1 : y.ndim - 2;
   p.k = x.shape[x_sum];

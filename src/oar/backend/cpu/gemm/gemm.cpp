@@ -24,11 +24,11 @@ template const MicroTable<double>& micro_table<double>();
 
 namespace {
 
-// Multiply-adds below which packing, or another thread, costs more than it brings.
+// Multiply-adds below which packing, or another thread, costs more than it gains.
 constexpr int64_t kTinyWork = 512;
 constexpr int64_t kThreadWork = int64_t{1} << 18;
 
-// A block of k. Part of the results' definition: it decides where sums are put down and taken up.
+// A block of k. It affects the results: sums are stored and reloaded between blocks.
 constexpr int64_t kDepth = kMaxPanelRows;
 
 // In floating point: broadcast operands have sizes whose product no integer holds.
@@ -79,7 +79,7 @@ class Product {
         widest_(kMicroVectors * table_.lanes),
         cut_(cut_of(m, n, k, table_.rows, widest_)) {}
 
-  // `direct` is B in place, its rows contiguous; null data where it has to be packed.
+  // `direct` is B in place, its rows contiguous; null data if it has to be packed.
   void run(PanelSource<T> source, Matrix<const T> direct) const {
     const int64_t across = ceil_div(n_, cut_.columns);
     const int64_t pieces = ceil_div(m_, cut_.rows) * across;
@@ -146,7 +146,7 @@ class Product {
     }
   }
 
-  // Runs the micro kernel into C, or, where C has no room for whole vectors, by way of a buffer.
+  // Runs the micro kernel into C, or, if C has no room for whole vectors, into a buffer.
   void store(MicroTile<T>& tile, int64_t i, int64_t j, int64_t h, int64_t w, int64_t filled) const {
     const auto run = table_.run[h - 1][w / table_.lanes - 1];
     T* to = c_.data + i * c_.row + j * c_.column;
@@ -210,7 +210,7 @@ void row_times_columns(int64_t n, int64_t k, const T* x, Matrix<const T> b, Matr
                });
 }
 
-// No packing, no allocation: where a call is over before packing would have begun.
+// No packing, no allocation: for calls that are over before packing would have started.
 template <class T>
 void gemm_tiny(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b, Matrix<T> c,
                bool accumulate) {
@@ -274,7 +274,7 @@ void gemm_small_float(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix
                });
 }
 
-// Complex numbers lie in memory as pairs, so A with k columns is a real matrix with 2k and C one with
+// Complex numbers are stored as pairs, so A with k columns is a real matrix with 2k and C one with
 // 2n, if each element (x + iy) of B is spread into the square (x, y; -y, x).
 template <class R>
 void gemm_complex(int64_t m, int64_t n, int64_t k, Matrix<const std::complex<R>> a,
@@ -305,7 +305,7 @@ void gemm_complex(int64_t m, int64_t n, int64_t k, Matrix<const std::complex<R>>
                  {reinterpret_cast<R*>(c.data), 2 * c.row, 1}, accumulate);
 }
 
-// What sums are carried in: integers wrap, so they are added as unsigned words.
+// The type of sums: integers wrap, so they are added as unsigned words.
 template <class T>
 using carrier_t =
     std::conditional_t<std::is_integral_v<T>,

@@ -1,6 +1,6 @@
 // Matrix products: C = A · B, or added to C, with any strides and in any number type.
 //
-// One element of C is one chain of multiply-adds in blocks of k that never change, so results depend
+// One element of C is one chain of multiply-adds in fixed blocks of k, so results depend
 // neither on the number of threads nor on the instruction set.
 #pragma once
 
@@ -49,7 +49,7 @@ struct Panels {
     }
   }
 };
-// The most rows and padded columns that are ever asked for at once.
+// The most rows and padded columns that are ever requested at once.
 inline constexpr int64_t kMaxPanelRows = 256, kMaxPanelColumns = 1024;
 
 template <class T>

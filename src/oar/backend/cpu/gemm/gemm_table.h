@@ -17,8 +17,8 @@ struct MicroTile {
   bool accumulate;
 };
 
-// The same where the rows of B lie at any places, and the vectors of a row some distance apart: a
-// convolution reads its image so, without columns. A is contiguous along k.
+// The same with rows of B at any offsets, and the vectors of a row some distance apart: a
+// convolution reads its image like this, without columns. A is contiguous along k.
 template <class T>
 struct MicroPlaces {
   long depth;

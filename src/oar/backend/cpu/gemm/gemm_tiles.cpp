@@ -33,7 +33,7 @@ bool processor_has_tiles() {
   const bool kept_by_system = (low >> 17 & 3) == 3;
   return kept_by_system;
 }
-// Linux gives a process the room for tiles only if it asks.
+// Linux enables tiles for a process only on request.
 bool system_permits_tiles() {
   constexpr long kRequest = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
@@ -45,14 +45,14 @@ bool system_permits_tiles() { return false; }
 #endif
 
 constexpr int64_t kPanel = 2 * kTileRows;  // rows or columns that are multiplied at once
-// Steps whose tiles stay in the first cache. Part of the results' definition, as it decides where
-// sums are put down and taken up.
+// Steps whose tiles stay in the first cache. It affects the results: sums are stored and reloaded
+// between blocks.
 constexpr int64_t kBlockSteps = 16;
 constexpr int64_t kTall = 16, kWide = 4;  // panels of a piece of C, whose tiles stay in the second
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// How a factor's tiles come from memory, and the distance of its lines.
+// How a factor's tiles are read from memory, and the distance of its lines.
 struct Source {
   TileFrom how;
   int64_t row;
@@ -110,7 +110,7 @@ struct Factor {
   }
 };
 
-// Where the tiles of a block of steps lie: every part of A meets every part of B.
+// Where the tiles of a block of steps are: every part of A is multiplied with every part of B.
 template <class T>
 struct BlockSteps {
   static constexpr int64_t kParts = Factor<T>::kParts;
@@ -126,7 +126,7 @@ struct BlockSteps {
   }
 };
 
-// A is packed as a whole, B where it is needed.
+// A is packed as a whole, B when it is needed.
 template <class T>
 class TileProduct {
  public:
@@ -223,9 +223,9 @@ const TileTable* tile_table() {
 template <class T>
 bool gemm_tiles(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b, Matrix<T> c,
                 bool accumulate) {
-  // Multiply-adds below which packing costs more than tiles bring.
+  // Multiply-adds below which packing costs more than tiles gain.
   constexpr double kLeastWork = 1 << 14;
-  // The right factor is not copied as a whole: the larger one should be that.
+  // The right factor is not copied as a whole, so it should be the larger one.
   if (n == 1 && m > 1)
     return gemm_tiles<T>(n, m, k, b.transposed(), a.transposed(), c.transposed(), accumulate);
   if (k < 8 ||

@@ -1,4 +1,4 @@
-// Matrix products of 16-bit floats on tiles, where the machine has instructions for them.
+// Matrix products of 16-bit floats on tiles, if the machine has instructions for them.
 #pragma once
 
 #include "oar/backend/cpu/gemm/gemm.h"
@@ -6,8 +6,8 @@
 
 namespace oar::cpu {
 
-// C = A · B, or added to C, for bfloat16 and float16; sums are made in float. False where it is not
-// for tiles, with nothing written. A float16 is the sum of two bfloat16, so its products are four.
+// C = A · B, or added to C, for bfloat16 and float16; sums are in float. False if tiles do not
+// fit, with nothing written. A float16 is the sum of two bfloat16, so its products are four.
 template <class T>
 bool gemm_tiles(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b, Matrix<T> c,
                 bool accumulate);

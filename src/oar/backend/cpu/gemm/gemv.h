@@ -112,7 +112,7 @@ void times_vector_by_long_rows(int64_t rows, int64_t columns, Matrix<const T> ma
     put(out + i * step, sum_in_pairs(parts.data() + i * pieces, pieces), accumulate);
 }
 
-// The matrix's rows lie in memory one after another.
+// The matrix's rows are contiguous.
 template <class T>
 void times_vector_by_rows(int64_t rows, int64_t columns, Matrix<const T> matrix, const T* vector,
                           T* out, int64_t step, bool accumulate) {
@@ -147,7 +147,7 @@ void add_lines(const T* lines, int64_t stride, const T* factors, int64_t count, 
     for (int l = 0; l < kLines; ++l) sums[i] += lines[l * stride + i] * factors[l];
 }
 
-// The matrix's columns lie in memory one after another. Sums are put down every kDepth columns, as
+// The matrix's columns are contiguous. Sums are stored every kDepth columns, because
 // long chains of additions lose digits.
 template <class T>
 void times_vector_by_columns(int64_t rows, int64_t columns, Matrix<const T> matrix, const T* vector,
@@ -177,7 +177,7 @@ void times_vector_by_columns(int64_t rows, int64_t columns, Matrix<const T> matr
   });
 }
 
-// out[i * step] = sum of matrix(i, j) * vector[j], or added to it. False where neither axis is dense.
+// out[i * step] = sum of matrix(i, j) * vector[j], or added to it. False if neither axis is dense.
 template <class T>
 bool times_vector(int64_t rows, int64_t columns, Matrix<const T> matrix, const T* vector,
                   int64_t stride, T* out, int64_t step, bool accumulate) {

@@ -9,7 +9,7 @@
 
 namespace oar::cpu {
 
-// to[k * step + i] = from[i * row + k]: blocks of 8x8 floats or 4x4 doubles turn in registers.
+// to[k * step + i] = from[i * row + k]: blocks of 8x8 floats or 4x4 doubles are transposed in registers.
 inline void transpose_block(const float* from, int64_t row, float* to, int64_t step) {
   typedef float V __attribute__((vector_size(32)));
   typedef float U __attribute__((vector_size(32), aligned(4), may_alias));

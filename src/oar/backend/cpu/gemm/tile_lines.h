@@ -17,7 +17,7 @@ __mmask16 first_of_16(int64_t count) {
   return count >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1 << count) - 1);
 }
 
-// Line p of a tile: row p, or rows 2p and 2p + 1 with their elements alternating. The whole ones need
+// Line p of a tile: row p, or rows 2p and 2p + 1 interleaved. The whole ones need
 // no masks.
 template <bool kWhole>
 __m512i row_line(const uint16_t* from, int64_t row, int64_t rows, __mmask32 inside, int64_t p) {

@@ -11,7 +11,7 @@ namespace oar::cpu {
 // columns, two rows in each of its own: element (k, j) is at 32 * (k / 2) + 2 * j + k % 2.
 inline constexpr int64_t kTileRows = 16, kTileDepth = 32, kTileSize = kTileRows * kTileDepth;
 
-// Up to 32 x 32 sums. Second tiles are null where there are no more rows or columns.
+// Up to 32 x 32 sums. Second tiles are null if there are no more rows or columns.
 struct TileTask {
   const uint16_t *a[2], *b[2];  // where step 0 would be
   int64_t a_row, b_row;         // bytes between rows of a tile
@@ -20,22 +20,22 @@ struct TileTask {
   float* c;  // whole tiles, whatever the product's size
   int64_t c_row;
   bool accumulate;
-  int64_t rows;  // of C that anybody reads; tiles may make more
+  int64_t rows;  // of C that are used; tiles may write more
 };
 
 // How 16 zmm registers of memory become a tile: rows of memory as they are or two interleaved, and
-// then turned or not.
+// then transposed or not.
 enum class TileFrom { Rows, Pairs, RowsTurned, PairsTurned };
 
 struct TileTable {
   void (*begin)();  // this thread multiplies from here …
   void (*end)();    // … to here
   void (*multiply)(const TileTask&);
-  // A tile from `rows` lines of `count` elements that are `row` apart; zeros where nothing is.
+  // A tile from `rows` lines of `count` elements that are `row` apart; zeros elsewhere.
   void (*pack)(TileFrom how, const uint16_t* from, int64_t row, int64_t rows, int64_t count,
                uint16_t* to);
   // The same of float16, as two tiles of bfloat16 whose sum it is, the second kTileSize after the
-  // first. What is infinite or not a number has no such sum.
+  // first. Infinities and NaN have no such sum.
   void (*pack_half)(TileFrom how, const uint16_t* from, int64_t row, int64_t rows, int64_t count,
                     uint16_t* to);
   bool (*finite_half)(const uint16_t* from, int64_t count);
@@ -49,10 +49,10 @@ struct TileTable {
 
 extern const TileTable kAmxTiles, kAvx512Tiles;  // empty where the compiler has none
 
-// Null where this machine has none, or the flag cpu_isa keeps to older instructions.
+// Null if this machine has none, or the flag cpu_isa selects older instructions.
 const TileTable* tile_table();
 
-// Multiplies on this thread while it lives.
+// While alive, this thread may multiply.
 class Tiles {
  public:
   explicit Tiles(const TileTable& table) : table_(table) { table_.begin(); }

@@ -8,7 +8,7 @@ namespace oar::cpu {
 
 inline constexpr int64_t kMapped = 256;  // elements that are converted at a time
 
-// body(to, operands, count) over blocks of elements that lie side by side as Out and In, whatever the
+// body(to, operands, count) over blocks of contiguous elements as Out and In, whatever the
 // tensors' dtypes and strides. A block of the result may be one of an operand.
 template <class Out, class In, size_t N>
 [[gnu::noinline]] void map_blocks(
@@ -96,7 +96,7 @@ void binary(KernelCall& call) {
   apply_binary<kTypes>(call, F{});
 }
 
-// A bool comes out.
+// Returns a bool.
 template <unsigned kTypes, class F>
 void unary_question(KernelCall& call) {
   visit_common<kTypes>(call.dtype(), [&](auto tag) {
@@ -110,7 +110,7 @@ void binary_question(KernelCall& call) {
   });
 }
 
-// Integers wrap on overflow, as in NumPy: they compute in their unsigned twin.
+// Integers wrap on overflow, as in NumPy: they compute in the unsigned type of the same width.
 template <class T, class F>
 T wrapping(T a, T b, F f) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {

@@ -1,5 +1,5 @@
-// Kernels that go along one axis: the tensor as outer x length x inner, and operands made
-// contiguous so that they can count on it.
+// Kernels along one axis: the tensor as outer x length x inner, with operands made
+// contiguous.
 #pragma once
 
 #include "oar/backend/cpu/loops/compact.h"
@@ -18,11 +18,11 @@ struct AxisSpan {
   int64_t lines() const { return outer * inner; }
 };
 
-// The elements side by side, in their own dtype.
+// The elements, contiguous, in their own dtype.
 template <class T>
 using Contiguous = Flat<T>;
 
-// The elements side by side as C, whatever the tensor's dtype; nothing where there is no tensor.
+// The elements, contiguous, as C, whatever the tensor's dtype; empty if there is no tensor.
 template <class C>
 class Converted {
  public:

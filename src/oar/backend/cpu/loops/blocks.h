@@ -53,8 +53,8 @@ Transfer<C> transfer_of(const oar_tensor& t) {
 }
 
 // work(blocks, count) changes blocks of kBlock elements of N tensors of one shape; the first
-// `kWritten` of them are written back, and the first `kFresh` of those are not read before. Behind
-// the `count` elements that a block holds there may be anything.
+// `kWritten` of them are written back, and the first `kFresh` of those are not read before. After
+// the `count` elements of a block there may be anything.
 template <size_t kWritten, size_t kFresh, class C, size_t N, class Work>
 void in_blocks(const std::array<const oar_tensor*, N>& tensors, Work&& work) {
   std::array<Transfer<C>, N> transfer;
@@ -79,7 +79,7 @@ void update_blocks(const std::array<const oar_tensor*, N>& tensors, Update&& upd
 }
 
 // step(pointers) changes kBlock elements of N tensors, the first `kWritten` of them to stay changed.
-// Tensors that hold C side by side are changed where they lie, without the way through blocks.
+// Contiguous tensors of C are changed in place, without blocks.
 template <size_t kWritten, class C, size_t N, class Step>
 void update_in_place(const std::array<const oar_tensor*, N>& tensors, Step&& step) {
   const auto through = [&](C(*blocks)[kBlock]) {
@@ -109,7 +109,7 @@ void update_in_place(const std::array<const oar_tensor*, N>& tensors, Step&& ste
   }
 }
 
-// A tensor's elements side by side, read in blocks of C.
+// A tensor's elements in order, read in blocks of C.
 template <class C>
 class BlockSource {
  public:
@@ -132,7 +132,7 @@ class BlockSource {
   void (*load_)(const char*, int64_t, int64_t, C*) = load_block<C, C>;
 };
 
-// The sum of what term(blocks, made) makes of every block of N tensors of one shape. It is added
+// The sum of term(blocks, made) over every block of N tensors of one shape. It is added
 // pairwise, in pieces that depend on the size only.
 template <class C, size_t N, class Term>
 C block_sum(const std::array<const oar_tensor*, N>& tensors, Term&& term) {
@@ -166,7 +166,7 @@ C block_sum(const std::array<const oar_tensor*, N>& tensors, Term&& term) {
   return sums[0];
 }
 
-// Double where the tensor is, else float.
+// Double if the tensor is, else float.
 template <class Body>
 void in_precision_of(DType dtype, Body&& body) {
   if (dtype == DType::Float64)

@@ -1,4 +1,4 @@
-// An operand as a flat array in another type, copied only where its layout or dtype asks for it.
+// An operand as a flat array in another type, copied only if its layout or dtype requires it.
 #pragma once
 
 #include "oar/backend/cpu/loops/loops.h"
@@ -77,7 +77,7 @@ inline constexpr DType dtype_for<float8_e4m3fn> = DType::Float8E4M3FN;
 template <>
 inline constexpr DType dtype_for<float8_e5m2> = DType::Float8E5M2;
 
-// The elements side by side as `As`, whatever the tensor's dtype.
+// The elements, contiguous, as `As`, whatever the tensor's dtype.
 template <class As>
 class Flat {
  public:
@@ -96,7 +96,7 @@ class Flat {
   Scratch<As, 64> buffer_;
   const As* data_;
 };
-// In the type that sums are made in, or as it is.
+// In the type of sums, or as it is.
 template <class T>
 using Compact = Flat<compute_t<T>>;
 template <class T>

@@ -1,4 +1,4 @@
-// Copies between any strides. Where both sides run along different axes the copy goes by tiles, so that
+// Copies between any strides. If both sides run along different axes the copy works by tiles, so that
 // neither side touches a cache line more than once.
 #include "oar/backend/cpu/loops/copy.h"
 
@@ -54,7 +54,7 @@ struct Axis {
   int64_t size, to, from;
 };
 
-// The axes from the longest step of the target to the shortest, joined where both sides continue.
+// The axes from the longest step of the target to the shortest, merged where both sides continue.
 SmallVector<Axis, 6> axes_of(const oar_tensor& to, const oar_tensor& from) {
   SmallVector<Axis, 6> axes;
   for (int i = 0; i < to.ndim; ++i) {
@@ -136,7 +136,7 @@ class Copy {
  private:
   static constexpr int64_t kTile = 64;
 
-  // An axis along which the source runs while the target runs along another; it is taken out.
+  // An axis along which the source runs while the target runs along another; it is removed.
   bool find_rows() {
     const Axis& last = axes_.back();
     if (last.to != 1 || std::abs(last.from) <= 1 || last.size < 2) return false;
@@ -156,11 +156,11 @@ class Copy {
     return false;
   }
 
-  // The offsets of the n-th combination of the axes left over.
+  // The offsets of the n-th combination of the remaining axes.
   struct Offsets {
     int64_t to = 0, from = 0;
   };
-  // Goes through them one after the other.
+  // Iterates over them.
   class Odometer {
    public:
     Odometer(const SmallVector<Axis, 6>& axes, int64_t n) : axes_(axes), index_(axes.size(), 0) {
@@ -197,7 +197,7 @@ class Copy {
     constexpr int64_t size = sizeof(Word), kShort = 256;
     const bool stream = last.to == 1 && last.from == 1 && last.size * size >= kShort &&
                         total_ * size >= kStreamedFrom;
-    // Lines that are written past the caches may come in any order: in that of the source.
+    // Lines that bypass the caches may be written in any order: here that of the source.
     SmallVector<Axis, 6> outer(axes_.begin(), axes_.end() - 1);
     if (stream)
       std::stable_sort(outer.begin(), outer.end(), [](const Axis& a, const Axis& b) {

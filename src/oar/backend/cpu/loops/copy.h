@@ -1,4 +1,4 @@
-// Copies between tensors of one shape, and views that kernels make for themselves.
+// Copies between tensors of one shape, and views for use inside kernels.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@ namespace oar::cpu {
 // A copy of elements where one of the dtypes is packed below a byte.
 void copy_quantised(const oar_tensor& to, const oar_tensor& from);
 
-// A tensor as kernels see it, over memory that somebody else owns. Not to be copied: it points into
+// A tensor as kernels see it, over memory that it does not own. Not copyable: it points into
 // itself.
 class LocalTensor : public oar_tensor {
  public:
@@ -54,7 +54,7 @@ inline int64_t element_size(const oar_tensor& t) {
   return static_cast<int64_t>(size_of(dtype_of(t)));
 }
 
-// A contiguous tensor for the length of a kernel.
+// A contiguous tensor for the duration of a kernel.
 class TemporaryTensor {
  public:
   TemporaryTensor(Dims dims, DType dtype)
@@ -73,7 +73,7 @@ class TemporaryTensor {
   LocalTensor tensor_;
 };
 
-// The elements side by side as they are, for kernels that only move them: a copy where they are not.
+// The elements, contiguous, for kernels that only move them: a copy if they are not.
 class Packed {
  public:
   explicit Packed(const oar_tensor& t) : memory_(is_contiguous(t) ? 0 : t.numel * element_size(t)) {
@@ -90,7 +90,7 @@ class Packed {
   const char* data_;
 };
 
-// Do the bytes from the lowest to the highest element of both meet?
+// Do the byte ranges of both overlap?
 bool ranges_meet(const oar_tensor& a, const oar_tensor& b);
 
 // Calls body with an integer type as wide as the element: for kernels that only move elements.
@@ -113,14 +113,14 @@ void visit_width(const oar_tensor& t, F&& body) {
   }
 }
 
-// A result of at least this many bytes is written past the caches: it would be gone from them before
-// anybody reads it.
+// A result of at least this many bytes bypasses the caches: it would be evicted before it is
+// read.
 inline constexpr int64_t kStreamedFrom = int64_t{16} << 20;
-// n bytes side by side, past the caches. stream_fence() has to follow before others read them.
+// n contiguous bytes, bypassing the caches. stream_fence() must follow before others read them.
 void stream_bytes(char* to, const char* from, int64_t n);
 void stream_fence();
 
-// n elements side by side; a short run costs no call.
+// n contiguous elements; a short run costs no call.
 template <class Word>
 void copy_packed(Word* to, const Word* from, int64_t n) {
   constexpr int64_t kBlock = 32, kLong = 512, size = sizeof(Word);

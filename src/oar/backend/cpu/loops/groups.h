@@ -6,8 +6,8 @@
 namespace oar::cpu {
 
 // out[i] = f(i) for i in [0, n), in groups of constant size that the compiler vectorises. A group
-// is made in registers before it is stored, so that `out` may be what f reads. Flattened: a call of f
-// would keep the loop from being vectorised.
+// is computed in registers before it is stored, so that `out` may be what f reads. Flattened: a call of f
+// would prevent vectorisation.
 template <class Out, class F>
 [[gnu::flatten]] inline void fill_groups(Out* out, int64_t n, F&& f) {
   constexpr int64_t kGroup = 16;

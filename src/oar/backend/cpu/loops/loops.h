@@ -1,4 +1,4 @@
-// The generic strided loop that most kernels stand on: any rank, any strides, all operands of one
+// The generic strided loop that most kernels use: any rank, any strides, all operands of one
 // shape. Axes are merged where memory allows, so that the usual contiguous case is one flat run.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace oar::cpu {
 
-// Below this many elements another thread costs more than it brings.
+// Below this many elements another thread costs more than it gains.
 inline constexpr int64_t kGrain = 32768;
 
 template <size_t N>
@@ -27,7 +27,7 @@ class StridedLoop {
   // for each N, not for each body: what a kernel adds is its inner loop.
   void run(FunctionRef<void(const Pointers&, const Strides&, int64_t)> body,
            int64_t grain = kGrain) const;
-  // The same with a body of its own for each piece of work: make() gives it, its finish() ends it. It
+  // The same with a separate body for each piece of work: make() creates it, its finish() ends it. It
   // takes several runs at once: body(pointers, byte strides, count, byte strides across, rows).
   template <class Make>
   void run_pieces(Make&& make, int64_t grain = kGrain) const {
@@ -59,7 +59,7 @@ extern template class StridedLoop<3>;
 extern template class StridedLoop<4>;
 extern template class StridedLoop<5>;
 
-// visit_dtype for a subset of the types; the others are refused.
+// visit_dtype for a subset of the types; the others are rejected.
 enum Types : unsigned {
   kBools = 1,
   kIntegers = 2,
@@ -111,7 +111,7 @@ void visit_wide(DType dtype, F&& body) {
   }
 }
 
-// visit_wide, but int32 and uint8 come as themselves: for loops that are short of memory, not of arithmetic.
+// visit_wide, but int32 and uint8 come as themselves: for loops that are bound by memory, not by arithmetic.
 template <unsigned kTypes, class F>
 void visit_common(DType dtype, F&& body) {
   if constexpr ((kTypes & kIntegers) != 0) {

@@ -62,7 +62,7 @@ void copy_quantised(const oar_tensor& to, const oar_tensor& from) {
   const bool packs = is_packed(dtype_of(to)), unpacks = is_packed(dtype_of(from));
   if (packs && unpacks && to.dtype == from.dtype) {
     std::memcpy(to.data, from.data, static_cast<size_t>(byte_count(to.numel, dtype_of(to))));
-    // What shares the last byte is not copied along.
+    // The other element of the last byte is not copied.
     if (to.numel % kPerByte) static_cast<uint8_t*>(to.data)[to.numel / kPerByte] &= 15;
     return;
   }

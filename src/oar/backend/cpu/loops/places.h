@@ -14,7 +14,7 @@
 
 namespace oar::cpu {
 
-// Memory of the caching allocator for a vector: fresh pages would cost more than filling them.
+// Memory from the caching allocator for a vector: fresh pages would cost more than filling them.
 template <class T>
 struct CachedMemory {
   using value_type = T;
@@ -29,13 +29,13 @@ struct CachedMemory {
   void deallocate(T* data, size_t n) { cpu_allocator::free(data, n * sizeof(T)); }
   bool operator==(const CachedMemory&) const { return true; }
 };
-// Which of `size` places were named. Nobody need have memory for that many: the size is an attribute.
+// Which of `size` positions were marked. There may be no memory for that many: the size is an attribute.
 class NamedPlaces {
  public:
   NamedPlaces(int64_t size, int64_t names) : few_(size > 64 * (names + 16)) {
     if (!few_) bits_.resize(static_cast<size_t>(size), false);
   }
-  // False where it was named before.
+  // False if it was marked before.
   bool add(int64_t place) {
     if (few_) return set_.insert(place).second;
     const auto bit = bits_[static_cast<size_t>(place)];
@@ -56,8 +56,8 @@ template <int64_t kBytes, class Row>
 void copy_narrow_rows(char* to, const Row& row, int64_t rows) {
   for (int64_t i = 0; i < rows; ++i) std::memcpy(to + i * kBytes, row(i), kBytes);
 }
-// Rows of `bytes` bytes that start at row(i), side by side. They lie anywhere, so they are asked for
-// before they are needed; the processor does so itself where rows are short.
+// Copies rows of `bytes` bytes that start at row(i) to contiguous memory. They are anywhere, so they are
+// prefetched; for short rows the processor does so itself.
 template <class Row>
 void copy_rows(char* to, const Row& row, int64_t rows, int64_t bytes, bool stream) {
   if (bytes == 16) return copy_narrow_rows<16>(to, row, rows);
@@ -164,10 +164,10 @@ class Cursor {
   int64_t offset_ = 0;
 };
 
-// What the list of an op like index_take says of a tensor: which of its axes are indexed and where.
+// What the list of an op like index_take means for a tensor: which of its axes are indexed and where.
 class Places {
  public:
-  // Masks are replaced by the positions where they hold.
+  // Masks are replaced by the positions where they are true.
   Places(Dims shape, Ints strides, const Value& indices);
 
   const IndexLayout& layout() const { return layout_; }
@@ -198,12 +198,12 @@ class Places {
   IndexLayout layout_;
 };
 
-// Goes through a mask in two passes over fixed pieces of it: after the first, start(how many elements
+// Reads a mask in two passes over fixed pieces of it: after the first, start(how many elements
 // are set); in the second, body for each part of a row. Pieces run in parallel.
 struct MaskRun {
   int64_t number;       // how many elements are set before the run
   int64_t count;        // … and in it
-  const Cursor& row;    // its place on the leading axes
+  const Cursor& row;    // its position on the leading axes
   int64_t first, last;  // its part of the last axis
   const bool* flags;    // of the element `first`, then `step` apart
   int64_t step;
@@ -211,7 +211,7 @@ struct MaskRun {
 void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t count)> start,
                    FunctionRef<void(const MaskRun& run)> body);
 
-// Row-major coordinates of the elements that are not zero; make(count) gives memory for [count, rank].
+// Row-major coordinates of the elements that are not zero; make(count) returns memory for [count, rank].
 void find_nonzero(const oar_tensor& x, FunctionRef<int64_t*(int64_t count)> make);
 
 }  // namespace oar::cpu

@@ -1,4 +1,4 @@
-// Working memory of a kernel: on the stack where it is small, else from the caching allocator.
+// Working memory of a kernel: on the stack if it is small, else from the caching allocator.
 #pragma once
 
 #include <cstddef>

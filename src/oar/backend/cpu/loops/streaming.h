@@ -1,4 +1,4 @@
-// Results that are written past the caches.
+// Results that bypass the caches.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace oar::cpu {
 
-// A result that the caches cannot hold is written past them; one that is made in a buffer is not.
+// A result that the caches cannot hold bypasses them; one that is computed in a buffer does not.
 template <class T>
 bool streams(const oar_tensor& out) {
   constexpr int64_t kFrom = int64_t{16} << 20;
@@ -20,7 +20,7 @@ bool streams(const Result<C>& result, const oar_tensor& out) {
   return result.in_place() && streams<C>(out);
 }
 
-// Before others read what was written past the caches.
+// Must come before others read what bypassed the caches.
 struct StreamFence {
   ~StreamFence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 };

@@ -18,7 +18,7 @@ struct Tile {
   int64_t to_step, from_step;
 };
 
-// Squares that fit into registers; 0 where there are none.
+// Squares that fit into registers; 0 if there are none.
 template <class Word>
 inline constexpr int64_t kSide = 0;
 #ifdef __AVX2__
@@ -80,7 +80,7 @@ void transpose_tile(const Tile<Word>& t, int64_t rows, int64_t columns) {
       transpose_square(
           {t.to + row * t.to_step + c, t.from + row + c * t.from_step, t.to_step, t.from_step});
     };
-    // Two squares share the cache lines of the source, which lie too far apart to be foreseen.
+    // Two squares share the cache lines of the source, which are too far apart for the prefetcher.
     for (; r + 2 * side <= rows; r += 2 * side)
       for (int64_t c = 0; c < whole; c += side) {
         for (int64_t k = 0; c + kAhead < whole && k < side; ++k)

@@ -1,4 +1,4 @@
-// Labels that number classes.
+// Labels that are class indices.
 #pragma once
 
 #include "oar/backend/cpu/loops/axis.h"
@@ -7,12 +7,12 @@ namespace oar::cpu {
 
 inline void check_label(int64_t label, int64_t classes) {
   user_check(label >= 0 && label < classes, ErrorKind::OutOfRange,
-             "label holds class {}, but there are {} classes.\nhint: Labels go from 0 to {}; pass "
+             "label holds class {}, but there are {} classes.\nhint: Labels range from 0 to {}; pass "
              "ignore_index for one that does not count.",
              label, classes, classes - 1);
 }
 
-// body(sample, where its class stands) for those of [begin, end) that count.
+// body(sample, the position of its class) for those of [begin, end) that count.
 template <class Body>
 void for_each_picked(const AxisSpan& span, const Converted<int64_t>& label, int64_t ignored,
                      int64_t begin, int64_t end, Body&& body) {

@@ -1,4 +1,4 @@
-// What integer operands hold, and what integer dtypes can hold: asked before a kernel writes anything.
+// Checks of values of integer operands and dtypes, before a kernel writes anything.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ inline std::pair<int64_t, int64_t> range_of(DType dtype) {
   return {-high - 1, high};
 }
 
-// Whether question(x[i], y[i]) holds anywhere, asked before the kernel writes anything.
+// Whether question(x[i], y[i]) is true anywhere, tested before the kernel writes anything.
 template <class T, class F>
 bool anywhere(const oar_tensor& x, const oar_tensor& y, F question) {
   std::atomic<bool> found = false;

@@ -317,14 +317,14 @@ double gamma_upper(double a, double x) {
   if (x == 0 || a == kInfinity) return 1;
   if (x == kInfinity) return 0;
   if (is_large_and_near(a, x)) return upper_near(a, x);
-  // Where the lower part is nearly all, 1 less it would have no digits left.
+  // If the lower part is nearly 1, 1 minus it would have no digits left.
   return x < 0.7 || x < a ? 1 - lower_series(a, x) : upper_fraction(a, x);
 }
 
 namespace {
 
 // For large a: differences of the function itself, which changes over a length of sqrt(a). Eight points, exact to the eighth
-// order. Beyond a few orders the derivative is smaller than the error that is promised.
+// order. Beyond a few orders the derivative is smaller than the guaranteed error.
 double derivative_at_large(double a, double x, int64_t order) {
   constexpr int64_t kMostOrders = 4;
   if (order == 0) return gamma_lower(a, x);
@@ -338,7 +338,7 @@ double derivative_at_large(double a, double x, int64_t order) {
   return sum / h;
 }
 
-// So far above a that what is left of the integral does not count.
+// So far above a that the rest of the integral is negligible.
 bool is_far_above(double a, double x, int64_t order) {
   const double slope = std::abs(std::log(x) - digamma(a)) + static_cast<double>(order);
   return x > a + 1 &&

@@ -1,5 +1,5 @@
-// Special functions of one number in double precision. Each says how far it can be trusted; all of
-// them are good to a few units in the last place of a double unless told otherwise.
+// Special functions of one number in double precision. All of them are accurate to a few units in
+// the last place of a double unless noted otherwise.
 #pragma once
 
 #include <cmath>

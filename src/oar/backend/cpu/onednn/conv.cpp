@@ -1,5 +1,5 @@
 // Convolutions and their derivatives by oneDNN. Images with the channels last in memory are used as they
-// are; others are brought into the layout it likes best, except where a product of matrices does.
+// are; others are reordered into the layout it prefers, unless a product of matrices suffices.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -27,7 +27,7 @@ constexpr double kLeastWork = 1 << 16, kLeastPointwiseWork = 1 << 20;
 
 enum class Pass { Forward, InputGrad, WeightGrad };
 
-// An operand as oneDNN is told of it: channels first, whatever the memory's order.
+// An operand as oneDNN sees it: channels first, whatever the memory's order.
 struct Operand {
   Sizes shape, strides;
   DType dtype = DType::Float32;
@@ -55,14 +55,14 @@ Sizes dense(const Sizes& shape) {
   return strides;
 }
 
-// A stride of an axis of one element says nothing; oneDNN should recognise the layout all the same.
+// A stride of an axis of one element is arbitrary; oneDNN should still recognise the layout.
 bool same_places(const Sizes& shape, const Sizes& a, const Sizes& b) {
   for (size_t i = 0; i < shape.size(); ++i)
     if (shape[i] != 1 && a[i] != b[i]) return false;
   return true;
 }
 
-// True where no two elements share a place, as oneDNN demands.
+// True if no two elements share memory, as oneDNN requires.
 bool is_disjoint(const oar_tensor& t) {
   SmallVector<std::pair<int64_t, int64_t>, 6> axes;
   for (int i = 0; i < t.ndim; ++i)
@@ -115,7 +115,7 @@ struct Epilogue {
   bool is_empty() const { return !scales && !adds && activation.empty(); }
 };
 
-// Two operands and a result, in the order of the op; what they are to oneDNN depends on the pass.
+// Two operands and a result, in the order of the op; their role in oneDNN depends on the pass.
 struct Problem {
   Pass pass;
   Operand first, second, out;
@@ -185,7 +185,7 @@ struct Problem {
   }
 };
 
-// The convolution in the layouts that it likes, and what brings the operands there and the result back.
+// The convolution in its preferred layouts, and the reorders of operands and result.
 struct ConvPlan {
   std::unique_ptr<Plan> main;
   std::unique_ptr<Plan> to_first, to_second, to_bias, from_out;  // null: used as they are
@@ -218,7 +218,7 @@ dnnl_primitive_desc_t describe(const Problem& p, dnnl_data_type_t dtype, const D
   };
   const Desc x = picture(p.image_of()), y = picture(p.result());
   const Desc w = onednn::any_layout(p.weight().shape, dtype);
-  // A sum that others are added to is not rounded before.
+  // A sum that others are added to is not rounded first.
   const Desc sum = onednn::any_layout(
       p.weight().shape,
       p.pass == Pass::WeightGrad && p.out.dtype == DType::Float32 ? dnnl_f32 : dtype);
@@ -291,7 +291,7 @@ std::shared_ptr<const ConvPlan> make_product(const Problem& p) {
 
 std::shared_ptr<const ConvPlan> make_plan(const Problem& p) {
   if (p.is_pointwise() && onednn::is_fast(p.first.dtype)) return make_product(p);
-  // 16-bit floats that the machine is slow in are widened by the reorders.
+  // 16-bit floats are widened by the reorders if the machine is slow in them.
   const dnnl_data_type_t dtype =
       onednn::is_fast(p.first.dtype) ? onednn::dtype_of(p.first.dtype) : dnnl_f32;
   const Desc bias = p.bias ? onednn::strided(p.bias->shape, dtype, {1}) : Desc();
@@ -324,7 +324,7 @@ std::shared_ptr<const ConvPlan> find_plan(const Problem& p) {
 
 // ---- Pieces
 
-// A part of a convolution that one thread does, and where its operands begin, in elements.
+// The part of a convolution for one thread, and where its operands begin, in elements.
 struct Piece {
   std::shared_ptr<const ConvPlan> plan;
   int64_t first = 0, second = 0, out = 0, channel = 0;
@@ -332,7 +332,7 @@ struct Piece {
 
 struct Pieces {
   std::vector<Piece> list;
-  bool sums = false;  // the results of the pieces, dense float32, are to be added
+  bool sums = false;  // the results of the pieces, dense float32, must be added
 };
 
 // Sizes of an axis in `parts` parts that differ by one at most.
@@ -362,7 +362,7 @@ Piece some_images(const Problem& whole, int64_t begin, int64_t end) {
   return piece;
 }
 
-// A few channels of the result, or groups of them: [n, o, …] or [o, c, …] of all that has them.
+// A few channels of the result, or groups of them: [n, o, …] or [o, c, …] of every tensor with that axis.
 Piece some_channels(const Problem& whole, int64_t begin, int64_t end) {
   Problem p = whole;
   Piece piece;
@@ -405,7 +405,7 @@ Piece some_rows(const Problem& whole, int64_t begin, int64_t end) {
   const int64_t to = (end - 1) * step - whole.before[0] + reach;
   narrow_image(p.first, 2, std::clamp<int64_t>(from, 0, rows), std::clamp<int64_t>(to, 0, rows),
                piece.first);
-  if (p.first.shape[2] == 0) return piece;  // nothing but padding
+  if (p.first.shape[2] == 0) return piece;  // only padding
   p.before[0] = std::max<int64_t>(0, -from);
   p.after[0] = std::max<int64_t>(0, to - rows);
   narrow_image(p.out, 2, begin, end, piece.out);
@@ -415,7 +415,7 @@ Piece some_rows(const Problem& whole, int64_t begin, int64_t end) {
 
 using CutPart = Piece (*)(const Problem&, int64_t, int64_t);
 
-// Empty where oneDNN does not take a part as it takes the whole.
+// Empty if oneDNN cannot do a part in the same way as the whole.
 std::vector<Piece> cut(const Problem& p, int64_t size, int64_t parts, CutPart part) {
   std::vector<Piece> pieces;
   for (int64_t i = 0; i < parts; ++i) {
@@ -427,8 +427,8 @@ std::vector<Piece> cut(const Problem& p, int64_t size, int64_t parts, CutPart pa
 
 constexpr double kLeastWorkOfPiece = 1 << 18;
 
-// Into how many sums over images the gradient of the weight is cut. The number of threads has no say in it: another number
-// of sums gives other last bits.
+// Into how many sums over images the gradient of the weight is cut. It does not depend on the number of threads: another
+// number of sums gives other last bits.
 int64_t sums_of(const Problem& p) {
   constexpr int64_t kMostSums = 8, kMostNumbers = 1 << 22;
   const int64_t sums = std::min({kMostSums, p.image_of().shape[0],
@@ -451,7 +451,7 @@ Pieces cut(const Problem& p, int64_t wanted) {
     pieces.list = cut(p, images, wanted, some_images);
     if (!pieces.list.empty()) return pieces;
   }
-  // A fused sum reads whole images, and rows of one image only lie together.
+  // A fused sum reads whole images, and only the rows of one image are contiguous.
   const bool by_rows = p.pass == Pass::Forward && images == 1 && p.out.shape[2] >= 4 * wanted &&
                        !p.is_pointwise() && p.out.shape.size() > 3;
   if (by_rows) {
@@ -510,13 +510,13 @@ void run(const ConvPlan& plan, const Data& of, const void* packed_second) {
 
 // ---- Calls
 
-// An operand whose elements share memory, as a gradient of a sum has them, is spread out first.
+// An operand whose elements share memory, such as the gradient of a sum, is copied first.
 class Spread {
  public:
   explicit Spread(const oar_tensor& t)
       : original_(t), needed_(!is_disjoint(t)), flat_(t, t.data, static_cast<DType>(t.dtype)) {}
   const oar_tensor& layout() const { return needed_ ? flat_.get() : original_; }
-  // Elements where `layout` says; `buffer` has room for `bytes`.
+  // Elements in the layout `layout`; `buffer` has room for `bytes`.
   int64_t bytes() const {
     return needed_ ? original_.numel * static_cast<int64_t>(size_of(dtype())) : 0;
   }
@@ -534,7 +534,7 @@ class Spread {
   FlatTensor flat_;
 };
 
-// Of conv_fused: the operands behind the bias.
+// Of conv_fused: the operands after the bias.
 enum : int { kScale = 3, kShift = 4, kResidual = 5, kActivation = 11 };
 constexpr int kFusedOperands = 3;
 
@@ -579,7 +579,7 @@ const char* objection_to_shape(const Problem& p) {
   return nullptr;
 }
 
-// A kernel for each channel needs no blocks of channels, whose making takes longer than the sums.
+// A depthwise kernel needs no blocks of channels: creating them takes longer than the sums.
 bool adds_rows(const Problem& p, DType dtype) {
   const Sizes &image = p.image_of().shape, &result = p.result().shape;
   return p.pass != Pass::WeightGrad && !p.is_channels_last() && dtype == DType::Float32 &&
@@ -595,7 +595,7 @@ const char* refused_by_tiles(const oar_kernel_call* call) {
   if constexpr (kPass == Pass::WeightGrad) return tiles_refuse_conv_weight_grad(call);
 }
 
-// Numbers per channel are dense, and what is added lies as the result does: with the channels last.
+// Numbers per channel are dense, and the residual has the layout of the result: channels last.
 const char* objection_to_epilogue(const KernelCall& call, const Problem& p) {
   if (call.dtype() != DType::Float32) return "epilogues are for float32";
   if (!p.epilogue.activation.empty() && !onednn::eltwise_of(p.epilogue.activation))
@@ -609,7 +609,7 @@ const char* objection_to_epilogue(const KernelCall& call, const Problem& p) {
   const auto is_last = [](const Operand& o) {
     return same_places(o.shape, o.strides, channels_innermost(o.shape));
   };
-  return is_last(added) && is_last(p.out) ? nullptr : "what is added lies in another order";
+  return is_last(added) && is_last(p.out) ? nullptr : "the residual has another layout";
 }
 
 template <Pass kPass, bool kFused = false>
@@ -688,7 +688,7 @@ std::unique_ptr<CallPlan> prepare(const KernelCall& call) {
   return std::make_unique<CallPlan>(problem_of(call, kPass, kFused));
 }
 
-// The sum of what the pieces have made, one dense result after another.
+// The sum of the results of the pieces, one dense result after another.
 void add_up(const float* parts, int64_t count, int64_t each, const oar_tensor& out) {
   const auto dtype = static_cast<DType>(out.dtype);
   const bool in_place = dtype == DType::Float32 && is_contiguous(out);

@@ -1,4 +1,4 @@
-// Dtypes in oneDNN's words.
+// Dtypes in oneDNN's terms.
 #pragma once
 
 #include "oar/backend/cpu/onednn/library.h"

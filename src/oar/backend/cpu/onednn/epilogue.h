@@ -1,4 +1,4 @@
-// Epilogues in oneDNN's words: what a primitive does to each sum before it writes it.
+// Epilogues in oneDNN's terms: what a primitive does to each sum before it writes it.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ struct Eltwise {
   dnnl_alg_kind_t kind;
   float alpha, beta;
 };
-// An activation of the fused ops (ops/families/activated.h); none where there is no such name.
+// An activation of the fused ops (ops/families/activated.h); none if there is no such name.
 std::optional<Eltwise> eltwise_of(std::string_view activation);
 
 // The attributes of a primitive: its epilogue, in the order in which the steps are added.

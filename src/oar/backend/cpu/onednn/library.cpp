@@ -14,24 +14,24 @@ namespace {
 
 enum class Tiles { None, Hidden, Usable };
 
-// Some virtual machines let AMX through but not the leaf that describes its tiles. oneDNN reads the
-// palette from there, configures palette 0 and dies of an illegal instruction.
+// Some virtual machines expose AMX but not the leaf that describes its tiles. oneDNN reads the
+// palette from there, configures palette 0 and crashes with an illegal instruction.
 Tiles amx_tiles() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d >> 24 & 1) == 0) return Tiles::None;
   return __get_cpuid_count(0x1d, 0, &a, &b, &c, &d) != 0 && a >= 1 ? Tiles::Usable : Tiles::Hidden;
 }
 
-// Products of pairs of bfloat16. Where there is AMX too they are no faster than those of floats.
+// Products of pairs of bfloat16. On machines with AMX they are no faster than those of floats.
 bool has_fast_pairs() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return amx_tiles() == Tiles::None && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
          (a >> 5 & 1) != 0;
 }
 
-// Fills the table; the name of what is missing, or null.
+// Fills the table; returns the name of a missing function, or null.
 const char* load(Library& lib) {
-  // The run path of this library leads to the copy beside it.
+  // The run path of this library leads to the copy next to it.
   void* handle = dlopen("libdnnl.so.3", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return "libdnnl.so.3";
 #define OAR_LOAD(name)                                                   \

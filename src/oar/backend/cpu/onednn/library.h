@@ -1,5 +1,5 @@
-// oneDNN as a library that is loaded when it is first needed, and may be missing. No header of its own
-// is included outside of this folder.
+// oneDNN as a library that is loaded when it is first needed, and may be missing. None of its headers
+// is included outside this folder.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.h>
@@ -51,18 +51,18 @@ struct Library {
   bool fast_bfloat16;                // its 16-bit products beat float32
 };
 
-// Null where it cannot be loaded or is switched off. Loading happens once, in the first call.
+// Null if it cannot be loaded or is switched off. Loading happens once, in the first call.
 const Library* library();
-// For callers that have seen that it is there.
+// For callers that have checked that it is loaded.
 const Library& api();
 
 void check(dnnl_status_t status, const char* what);
 
 // Into how many pieces a call is cut: one per thread that it may use. Our threads run them, and oneDNN uses one thread
-// for each: a team of its own would wait for threads that have no processor.
+// for each: its own team would wait for threads that have no processor.
 int wanted_pieces();
 
-// While alive, oneDNN uses one thread when this thread calls it. Other users of OpenMP here find their number again.
+// While alive, oneDNN uses one thread when this thread calls it. The setting of other OpenMP users is restored.
 class OneThread {
  public:
   OneThread();

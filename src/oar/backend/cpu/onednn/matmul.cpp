@@ -1,4 +1,4 @@
-// Matrix products by oneDNN, with what is done to each sum before it is written.
+// Matrix products by oneDNN, with their epilogues.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -39,7 +39,7 @@ const char* objection_to_shape(const Batched& p) {
                                                                           : nullptr;
 }
 
-// The innermost batch axis goes to oneDNN; the others are a loop around it.
+// oneDNN handles the innermost batch axis; the others are a loop around it.
 struct Core {
   int64_t count = 1, a = 0, b = 0, c = 0;
 };
@@ -77,7 +77,7 @@ bool is_plain(int64_t rows, int64_t columns, int64_t row, int64_t column) {
          (row == 1 && (column >= rows || columns == 1));
 }
 
-// One of the ops that are products, in the words of the most general.
+// One of the ops that are products, in terms of the most general.
 struct Product {
   bool transpose_x = false, transpose_y = false;
   const oar_tensor *bias = nullptr, *residual = nullptr;
@@ -95,7 +95,7 @@ Batched call_shape(const KernelCall& call, const Product& of) {
 
 Desc matrices(int64_t count, int64_t stride, int64_t rows, int64_t columns, int64_t row,
               int64_t column, dnnl_data_type_t dtype) {
-  // A stride of an axis of one element says nothing; oneDNN wants one that fits a known layout.
+  // A stride of an axis of one element is arbitrary; oneDNN needs one that fits a known layout.
   if (rows == 1 && column == 1) row = columns;
   if (columns == 1 && row == 1) column = rows;
   if (count == 1 || stride == 0) stride = column == 1 ? rows * row : columns * column;
@@ -110,7 +110,7 @@ struct Problem {
   bool biased = false, adds = false;
   float scale = 1;
   std::optional<onednn::Eltwise> activation;
-  bool packs = false;  // the right factor is in the layout that oneDNN likes best
+  bool packs = false;  // the right factor is in the layout that oneDNN prefers
 
   Desc left() const {
     return matrices(core.a == 0 ? 1 : core.count, core.a, p.m, p.k, p.a_row, p.a_column, type());
@@ -172,7 +172,7 @@ std::shared_ptr<const Plan> find_plan(const Problem& of) {
   return onednn::plan_for<Plan>(of.key(), [&] { return make_plan(of); });
 }
 
-// The rows of a bias and what is added are read as oneDNN writes the result: dense.
+// The rows of a bias and a residual are read as oneDNN writes the result: dense.
 const char* objection_to_epilogue(const KernelCall& call, const Product& of) {
   if (of.bias != nullptr && (of.bias->numel != call.out().shape[call.out().ndim - 1] ||
                              of.bias->strides[of.bias->ndim - 1] != 1))
@@ -182,7 +182,7 @@ const char* objection_to_epilogue(const KernelCall& call, const Product& of) {
   if (!of.activation.empty() && !onednn::eltwise_of(of.activation))
     return "oneDNN does not have the activation";
   return of.residual == nullptr || is_contiguous(*of.residual) ? nullptr
-                                                               : "what is added is not dense";
+                                                               : "the residual is not dense";
 }
 
 Problem problem_of(const KernelCall& call, const Product& of) {
@@ -215,7 +215,7 @@ const char* objection(const oar_kernel_call* raw, const Product& of) {
 
 // ---- Pieces
 
-// A part of a product that one thread does, and where its operands begin, in elements.
+// The part of a product for one thread, and where its operands begin, in elements.
 struct Piece {
   Problem problem;
   std::shared_ptr<const Plan> plan;
@@ -227,14 +227,14 @@ struct Grid {
   int64_t rows = 1, columns = 1;
 };
 
-// Cuts a matrix into about as many parts as are wanted, of which none is slim: those read least.
+// Cuts a matrix into about as many parts as requested, none of them slim: such parts read the least.
 Grid grid_of(const Problem& whole, int64_t wanted) {
   constexpr int64_t kLeastRows = 4, kLeastColumns = 16;
   const Batched& p = whole.p;
   Grid best;
   double least = 0;
   for (int64_t rows = 1; rows <= wanted; ++rows) {
-    // What is added is read by whole rows.
+    // The residual is read by whole rows.
     const int64_t columns = whole.adds ? 1 : wanted / rows;
     if ((rows > 1 && p.m / rows < kLeastRows) || (columns > 1 && p.n / columns < kLeastColumns))
       continue;
@@ -265,7 +265,7 @@ Piece piece_of(const Problem& whole, Problem part, int64_t row, int64_t column, 
           column};
 }
 
-// Empty where oneDNN does not take a part as it takes the whole.
+// Empty if oneDNN cannot do a part in the same way as the whole.
 Pieces cut(const Problem& whole, int64_t wanted) {
   constexpr double kLeastWorkOfPiece = 1 << 18;
   const Batched& p = whole.p;
@@ -317,7 +317,7 @@ class ProductPlan {
 
   const Problem problem;
 
-  // Part of the right factor in the layout that a piece's plan likes best.
+  // Part of the right factor in the layout that a piece's plan prefers.
   struct Packed {
     std::shared_ptr<const Plan> plan;
     std::shared_ptr<Scratch<char, 64>> right;

@@ -39,8 +39,8 @@ Plan::Plan(PrimitiveDesc desc, std::span<const int> arguments)
   scratch_bytes_ = bytes(DNNL_ARG_SCRATCHPAD);
 }
 
-// Making it writes machine code, for a fraction of a millisecond: not under the lock, which a fork waits for. Of two threads
-// that make it, the second's is thrown away.
+// Creating it generates machine code, for a fraction of a millisecond: not under the lock, which a fork waits for. Of two threads
+// that create it, the second's is discarded.
 dnnl_primitive_t Plan::primitive() const {
   if (const dnnl_primitive_t ready = made_.load(std::memory_order_acquire)) return ready;
   dnnl_primitive_t made = nullptr;
@@ -134,8 +134,8 @@ struct KeyHash {
   size_t operator()(const PlanKey& key) const { return hash_range(key); }
 };
 
-// The plans used last. Making one takes longer than most calls, so it happens outside of the lock;
-// of two threads that make the same one, the second's is thrown away.
+// The plans used last. Creating one takes longer than most calls, so it happens outside the lock;
+// of two threads that create the same one, the second's is discarded.
 class PlanCache {
  public:
   bool find(const PlanKey& key, std::shared_ptr<const void>& plan) {
@@ -147,7 +147,7 @@ class PlanCache {
     return true;
   }
   void put(const PlanKey& key, std::shared_ptr<const void> plan) {
-    std::shared_ptr<const void> dropped;  // destroyed after the lock is let go
+    std::shared_ptr<const void> dropped;  // destroyed after the lock is released
     const std::lock_guard lock(mutex_);
     if (places_.contains(key)) return;
     order_.push_front({key, std::move(plan)});

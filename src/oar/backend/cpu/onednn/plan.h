@@ -1,5 +1,5 @@
-// Plans: primitives of oneDNN with all that a call needs besides its data, kept by what they were
-// made for.
+// Plans: primitives of oneDNN with all that a call needs besides its data, cached by what they were
+// created for.
 #pragma once
 
 #include <array>
@@ -39,11 +39,11 @@ Desc strided(const Sizes& shape, dnnl_data_type_t dtype, const Sizes& strides);
 Desc any_layout(const Sizes& shape, dnnl_data_type_t dtype);
 Desc copy_of(const_dnnl_memory_desc_t desc);
 
-// A primitive, made at its first run: until then only oneDNN's promise that it can be had, which is cheap. Calls may run
-// at the same time: each takes a set of memory handles of its own.
+// A primitive, created at its first run: until then only its descriptor, which is cheap. Calls may run
+// at the same time: each takes its own set of memory handles.
 class Plan {
  public:
-  // `arguments` are the numbers (DNNL_ARG_…) of what `run` is given, in that order.
+  // `arguments` are the numbers (DNNL_ARG_…) of the arguments of `run`, in that order.
   Plan(PrimitiveDesc desc, std::span<const int> arguments);
   Plan(PrimitiveDesc desc, std::initializer_list<int> arguments)
       : Plan(std::move(desc), std::span<const int>(arguments.begin(), arguments.size())) {}
@@ -55,7 +55,7 @@ class Plan {
   const_dnnl_memory_desc_t layout(int argument) const;
   size_t bytes(int argument) const;
   const char* implementation() const;
-  // The one that oneDNN takes where it has nothing better, slower than ours.
+  // oneDNN's fallback implementation, slower than ours.
   bool is_reference() const;
 
  private:
@@ -77,7 +77,7 @@ class Plan {
   mutable std::vector<Handles> free_;
 };
 
-// Brings a tensor from one layout to another; null where they are the same.
+// Reorders a tensor from one layout to another; null if they are the same.
 std::unique_ptr<Plan> reorder(const Desc& from, const_dnnl_memory_desc_t to);
 bool same_layout(const Desc& a, const_dnnl_memory_desc_t b);
 
@@ -106,7 +106,7 @@ class Latest {
 // What a plan was made for: the op, sizes, dtypes, strides, attributes, threads, as numbers.
 using PlanKey = SmallVector<int64_t, 40>;
 
-// Null where oneDNN cannot do it; that is remembered as well.
+// Null if oneDNN cannot do it; that is cached as well.
 using PlanMaker = FunctionRef<std::shared_ptr<const void>()>;
 std::shared_ptr<const void> find_or_make(const PlanKey& key, PlanMaker make);
 template <class T>

@@ -5,7 +5,7 @@
 
 namespace oar::cpu {
 
-// One update's arguments: tensors of parameter i by the place of their list.
+// One update's arguments: tensors of parameter i by the position of their list.
 class Update {
  public:
   explicit Update(KernelCall& call) : call_(call) {}
@@ -20,7 +20,7 @@ class Update {
     for (size_t i = 0; i < count(); ++i)
       in_precision_of(static_cast<DType>(at(0, i)->dtype), [&](auto zero) { body(i, zero); });
   }
-  // A number kept for parameter i, and writing it.
+  // Reads and writes a number that is kept for parameter i.
   double kept(int list, size_t i) const { return scalar_of(*at(list, i)); }
   void keep(int list, size_t i, double value) const {
     store_element(at(list, i)->data, static_cast<DType>(at(list, i)->dtype), value);

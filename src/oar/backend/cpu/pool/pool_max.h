@@ -1,4 +1,4 @@
-// The largest elements of windows, and their places.
+// The largest elements of windows, and their indices.
 #pragma once
 
 #include <limits>
@@ -33,14 +33,14 @@ C lowest_of(DType dtype) {
   }
 }
 
-// Does v take the place of best? NaN is larger than anything, and the first one stays.
+// Does v replace best? NaN is larger than anything, and the first one stays.
 template <class C>
 bool beats(C v, C best) {
   return static_cast<bool>(static_cast<int>(!(v <= best)) & static_cast<int>(best == best));
 }
 
-// best[i] against from[i * kStep], which stands at place + i * place_step. There are no branches, since
-// which element wins cannot be predicted.
+// Compares best[i] with from[i * kStep], which has the index place + i * place_step. There are no branches,
+// since it is unpredictable which element wins.
 template <int kStep, class C>
 void meet_with_step(const C* __restrict from, int64_t step, int64_t n, int32_t place,
                     int32_t place_step, C* __restrict best, int32_t* __restrict at) {
@@ -83,7 +83,7 @@ void meet_first(const C* a, const C* b, int64_t step, int64_t n, int32_t place_a
   meet_first_with_step<0>(a, b, step, n, place_a, place_b, place_step, best, at);
 }
 
-// One window's part of a row. A long part is first looked at as a whole, lane by lane; only a row that
+// One window's part of a row. A long part is first reduced as a whole, lane by lane; only a row that
 // wins is searched.
 template <class C>
 void meet_span(const C* from, int64_t n, int32_t place, C& best, int32_t& at) {
@@ -107,14 +107,14 @@ void meet_span(const C* from, int64_t n, int32_t place, C& best, int32_t& at) {
   }
 }
 
-// The place of a window's first element; -1 where the window lies wholly in the padding.
+// The index of a window's first element; -1 if the window is entirely in the padding.
 inline int64_t first_pixel(const Windows& w, const Span& z, const Span& y, const Span& x) {
   if (z.size() == 0 || y.size() == 0 || x.size() == 0) return -1;
   return (z.begin * w.size[1] + y.begin) * w.size[2] + x.begin;
 }
 
-// best[i], which stands at at[i], against from[i * kStep], which stands at places[i * kStep]. Of equal
-// elements the one that stands first wins.
+// Compares best[i], with index at[i], with from[i * kStep], with index places[i * kStep]. Of equal
+// elements the first one wins.
 template <int kStep, class C>
 void join_with_step(const C* __restrict from, const int32_t* __restrict places, int64_t step,
                     int64_t n, C* __restrict best, int32_t* __restrict at) {
@@ -186,7 +186,7 @@ void max_row(const Windows& w, const Runs& runs, const C* plane, const Span& z, 
   for (const Run& run : runs) {
     C* to = best + run.first;
     int32_t* to_at = at + run.first;
-    if (lines == 0 || run.size == 0) {  // wholly in the padding
+    if (lines == 0 || run.size == 0) {  // entirely in the padding
       std::fill_n(to, run.count, lowest);
       std::fill_n(to_at, run.count, -1);
     } else if (lines == 1) {
@@ -200,7 +200,7 @@ void max_row(const Windows& w, const Runs& runs, const C* plane, const Span& z, 
   }
 }
 
-// One window over channels that lie side by side.
+// One window over adjacent channels.
 template <class C>
 void max_channels(const Windows& w, const C* image, const Span& z, const Span& y, const Span& x,
                   int64_t channels, C lowest, C* best, int32_t* at) {

@@ -1,4 +1,4 @@
-// The means of windows, and the way back: a window's share for each of its pixels.
+// The means of windows, and their gradient: a window's share for each of its pixels.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ struct RealOf<std::complex<T>> {
 template <class C>
 using Real = typename RealOf<C>::type;
 
-// What a window's sum is divided by: a given number, its pixels, or its pixels and the padding. It is a
+// The divisor of a window's sum: a given number, its pixels, or its pixels and the padding. It is a
 // product of one factor for the row and one for the column.
 struct Divisor {
   bool exclusive = true;
@@ -53,7 +53,7 @@ void add_to(int64_t n, const C* __restrict from, C* __restrict to) {
 }
 
 // Sums of the lines between two spans, in blocks, so that the rounding of many lines stays small.
-// Answers the line itself where there is only one.
+// Returns the line itself if there is only one.
 template <class C>
 const C* sum_lines(const Windows& w, const C* plane, const Span& z, const Span& y, C* total,
                    C* block) {
@@ -115,7 +115,7 @@ void sum_windows(const Spans& columns, const Runs& runs, const C* line, C* sums)
   }
 }
 
-// Does a window hold whole lines, one after another?
+// Does a window consist of whole lines, one after another?
 inline bool is_block(const Windows& w, const Span& z, const Span& y, const Span& x) {
   return x.size() == w.size[2] && (z.size() == 1 || y.size() == w.size[1]);
 }

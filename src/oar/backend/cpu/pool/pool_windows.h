@@ -1,4 +1,4 @@
-// The windows of a pooling, axis by axis, and the images they lie on.
+// The windows of a pooling, axis by axis, and the images they slide over.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ inline Spans adaptive_spans(int64_t size, int64_t count) {
   return spans;
 }
 
-// Windows at places that u decides, in Paddle's arithmetic of float32. A window of size 0 ends where
+// Windows at positions derived from u, in Paddle's float32 arithmetic. A window of size 0 ends where
 // the next one starts.
 inline Spans fractional_spans(int64_t size, int64_t count, int64_t window, float u) {
   const auto steps = static_cast<float>(window > 0 ? count - 1 : count);
@@ -58,7 +58,7 @@ inline Spans fractional_spans(int64_t size, int64_t count, int64_t window, float
   return spans;
 }
 
-// Neighbouring windows of one size at equal distances: those that one loop can serve side by side.
+// Neighbouring windows of one size at equal distances, which one loop can process together.
 struct Run {
   int64_t first, count;  // of the windows
   int64_t begin, step, size;
@@ -82,10 +82,10 @@ inline Runs runs_of(const Spans& spans) {
   return runs;
 }
 
-// Images with three spatial axes, the leading ones of size 1 where there are fewer. A piece of work is
+// Images with three spatial axes, the leading ones of size 1 if there are fewer. A piece of work is
 // one plane, or with channels last one image.
 struct Windows {
-  int64_t pieces, channels;  // channels lie side by side: 1 unless they are last
+  int64_t pieces, channels;  // adjacent channels: 1 unless they are last
   int64_t size[3] = {1, 1, 1};
   Spans spans[3] = {{Span{}}, {Span{}}, {Span{}}};
 

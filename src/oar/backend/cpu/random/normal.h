@@ -38,7 +38,7 @@ void normals_of(C* numbers) {
   }
 }
 
-// Where the normal distribution function has the value p (Wichura's algorithm AS 241, 1988).
+// The inverse of the normal distribution function (Wichura's algorithm AS 241, 1988).
 inline double normal_quantile(double p) {
   const auto ratio = [](double r, const double(&above)[8], const double(&under)[8]) {
     double a = above[7], b = under[7];

@@ -18,9 +18,9 @@ namespace oar::cpu {
 
 using Block = std::array<uint32_t, 4>;
 
-inline constexpr int64_t kGroup = 16;  // blocks that are made together
+inline constexpr int64_t kGroup = 16;  // blocks that are computed together
 
-// The same numbers as philox, for neighbouring blocks side by side.
+// The same numbers as philox, for adjacent blocks together.
 #ifdef __AVX2__
 // x times a number: the high and the low half of each product.
 inline void multiply_wide(__m256i x, __m256i by, __m256i& high, __m256i& low) {
@@ -65,7 +65,7 @@ struct PhiloxEight {
     }
   }
 };
-// Two times eight, since each round waits for the one before it.
+// Two times eight, since each round depends on the one before it.
 inline void philox_group(uint64_t seed, uint64_t offset, Block* made) {
   static_assert(kGroup == 16);
   auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
@@ -114,7 +114,7 @@ struct Stream {
   }
 };
 
-// The next `numbers` of the device's stream, or the start of the one that a seed names.
+// The next `numbers` of the device's stream, or the start of the stream of a seed.
 inline Stream take(KernelCall& call, uint64_t numbers, int64_t seed = 0) {
   if (seed != 0) return {static_cast<uint64_t>(seed), 0};
   Stream stream;
@@ -134,7 +134,7 @@ template <class C>
 inline constexpr int64_t kPerBlock = sizeof(C) == 8 ? 2 : 4;
 
 // Which part of a larger tensor a result is: the op's last argument, `_part`, holds where it begins along
-// each axis, then the sizes of the whole; None stands for the whole itself.
+// each axis, then the sizes of the whole; None means the whole itself.
 class Part {
  public:
   explicit Part(const KernelCall& call) : whole_(call.out().numel) {
@@ -222,7 +222,7 @@ void each_block(const oar_tensor& out, const Part& part, const Stream& stream, i
   });
 }
 
-// A part of the elements of fill_blocks: groups that lie across its ends are made whole.
+// A part of the elements of fill_blocks: groups across its ends are computed whole.
 template <class T, class C, int64_t per, class Values>
 void fill_part(const oar_tensor& out, const Part& part, const Stream& stream, Values&& values) {
   constexpr int64_t group = kGroup * per;
@@ -230,7 +230,7 @@ void fill_part(const oar_tensor& out, const Part& part, const Stream& stream, Va
   parallel_for(0, out.numel, kGrain, [&](int64_t begin, int64_t end) {
     Block bits[kGroup];
     C made[group];
-    int64_t ready = -1;  // the group that is made: short runs share it
+    int64_t ready = -1;  // the group that is computed: short runs share it
     part.runs(begin, end, [&](int64_t first, int64_t at, int64_t count) {
       T* const to = o + first;
       for (int64_t g = at / group; g * group < at + count; ++g) {
@@ -246,7 +246,7 @@ void fill_part(const oar_tensor& out, const Part& part, const Stream& stream, Va
   });
 }
 
-// values(blocks, made) makes the elements of kGroup blocks as C; they are stored as T.
+// values(blocks, made) computes the elements of kGroup blocks as C; they are stored as T.
 template <class T, class C, int64_t per = kPerBlock<C>, class Values>
 void fill_blocks(const oar_tensor& out, const Part& part, const Stream& stream, Values&& values) {
   if (!part.is_whole()) return fill_part<T, C, per>(out, part, stream, values);
@@ -281,7 +281,7 @@ void units_of(const Block* bits, C* made) {
     }
 }
 
-// Numbers one after the other for an element whose appetite is not known beforehand: each element
+// Numbers one after the other for an element that needs an unknown number of them: each element
 // has its own part of the stream.
 class Supply {
  public:

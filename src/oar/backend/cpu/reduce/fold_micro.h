@@ -16,7 +16,7 @@ struct Folds {
   using I = typename R::I;
   static constexpr int kLanes = R::kLanes;
   static constexpr int kWide = R::kSums, kVectors = R::kVectors;  // numbers folded side by side
-  static constexpr long kChain = 16;  // additions to a lane before its sum is put aside
+  static constexpr long kChain = 16;  // additions to a lane before its sum is stored
   static constexpr T kInfinity = T(__builtin_inf());
 
   // ---- what is folded: term() of each number, joined. `kFill` stands for a number that is missing.
@@ -79,7 +79,7 @@ struct Folds {
   template <class F>
   static T run(const T* x, long n, long step, long repeats, const T* centre) {
     const V middle = V{} + (centre ? *centre : T(0));
-    // What stands for a missing number is as far from the centre as it would be from 0.
+    // The fill value is as far from the centre as it would be from 0.
     const T fill = centre ? F::kFill + *centre : F::kFill;
     V total[kVectors], acc[kVectors];
     for (int v = 0; v < kVectors; ++v) total[v] = acc[v] = F::identity();

@@ -5,7 +5,7 @@
 
 namespace oar::cpu {
 
-// What is folded: numbers as they are, or something made of each.
+// What is folded: numbers as they are, or a function of each.
 enum class Fold : int {
   sum,
   product,
@@ -18,7 +18,7 @@ enum class Fold : int {
   count       // of those that are not 0: integers only
 };
 
-// Lanes are as many whatever the width of the vectors, so results do not depend on the machine.
+// The number of lanes does not depend on the width of the vectors, so results do not depend on the machine.
 template <class T>
 struct FoldLoops {
   // `repeats` runs of n elements each, `step` elements apart, folded to one number.

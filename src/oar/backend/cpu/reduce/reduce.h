@@ -1,17 +1,17 @@
 // Reductions over any axes and strides.
 //
-// The elements of x fall into rows, one per element of the result. Where the elements of a row lie
-// side by side, rows are reduced one by one; where instead neighbouring rows lie side by side (a
+// The elements of x form rows, one per element of the result. If the elements of a row are
+// contiguous, rows are reduced one by one; if instead neighbouring rows are adjacent (a
 // sum over the first axis), a block of rows is reduced together, so that memory is read in order
 // either way. Sums are pairwise: the error grows with the logarithm of the length. How the work is
 // cut depends on the shape only, never on the number of threads.
 //
-// A reducer says what is computed:
+// A reducer defines what is computed:
 //   Acc identity() const;
 //   Acc step(Acc acc, const T* element, int64_t row) const;
 //   Acc join(Acc a, Acc b) const;
 //   Acc finish(Acc acc, int64_t row) const;
-// It may bring loops of its own for elements that lie side by side (class Vectorised):
+// It may have its own loops for contiguous elements (class Vectorised):
 //   Acc run(const T* p, int64_t n, int64_t step, int64_t repeats, int64_t row) const;
 //   void columns(const T* p, int64_t step, int64_t n, int64_t width, int64_t row, Acc* acc) const;
 #pragma once
@@ -53,7 +53,7 @@ struct AxisList {
 
 class ReduceLayout {
  public:
-  // `ordered` keeps the elements of a row in logical order, for those who ask where one stands.
+  // `ordered` keeps the elements of a row in logical order, for reductions that return indices.
   ReduceLayout(const oar_tensor& x, Ints axes, bool ordered = false) {
     const auto element = static_cast<int64_t>(size_of(static_cast<DType>(x.dtype)));
     SmallVector<std::pair<int64_t, int64_t>, 6> reduced;
@@ -155,7 +155,7 @@ template <class Reducer, class T, class Acc>
 concept HasColumns =
     requires(const Reducer& r, const T* p, Acc* to) { r.columns(p, 0, 0, 0, 0, to); };
 
-// `load` converts elements to T in blocks; null where they are of that type.
+// `load` converts elements to T in blocks; null if they are of that type.
 template <class T, class Acc, class Reducer>
 class RowReduction {
  public:
@@ -189,11 +189,11 @@ class RowReduction {
 
  private:
   static constexpr int64_t kFewRows = 16;
-  static constexpr int64_t kChunk = 1 << 16;  // elements of a long row that one task takes
+  static constexpr int64_t kChunk = 1 << 16;  // elements of a long row per task
   static constexpr int64_t kBlock =
-      HasRun<Reducer, T> ? 1 << 14 : 1024;     // elements that one leaf takes
-  static constexpr int64_t kWidth = 256;       // rows that are reduced side by side
-  static constexpr int64_t kColumnBlock = 64;  // their elements that one leaf takes
+      HasRun<Reducer, T> ? 1 << 14 : 1024;     // elements per leaf
+  static constexpr int64_t kWidth = 256;       // rows that are reduced together
+  static constexpr int64_t kColumnBlock = 64;  // their elements per leaf
 
   bool by_columns() const {
     return layout_.rows.run_stride() == element_ && layout_.rows.run_length() > 1 &&
@@ -312,7 +312,7 @@ class RowReduction {
     const int64_t run = layout_.rows.run_length(), length = layout_.inner.count;
     const int64_t blocks = (run + kWidth - 1) / kWidth;
     const int64_t tasks = layout_.rows.count / run * blocks;
-    // Few columns, each long: every task takes a piece of the length.
+    // Few columns, each long: every task reduces a piece of the length.
     const int64_t wanted = tasks < kFewRows ? length * std::min(run, kWidth) / kChunk : 1;
     const int64_t pieces = std::clamp<int64_t>(wanted, 1, 64);
     const int64_t piece = (length + pieces - 1) / pieces;
@@ -383,7 +383,7 @@ inline SmallVector<int64_t, 6> reduced_axes(const KernelCall& call, int index) {
   return normalise_axes(axes, call.in(0).ndim);
 }
 
-// The sum of n numbers that lie side by side, pairwise.
+// The sum of n contiguous numbers, pairwise.
 template <class T, class Acc, class Reducer>
 Acc reduce_span(const Reducer& reducer, const T* p, int64_t n, int64_t row = 0) {
   constexpr int64_t kBlock = 1024;

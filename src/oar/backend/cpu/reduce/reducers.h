@@ -24,7 +24,7 @@ Acc wrapping_multiply(Acc a, Acc b) {
     return a * b;
 }
 
-// Brings the loops of fold_table.h, where there are any.
+// Uses the loops of fold_table.h, if there are any.
 template <Fold kFold, class T, class Acc>
 struct Vectorised {};
 template <Fold kFold, class T>
@@ -48,7 +48,7 @@ struct Vectorised<kFold, int64_t, int64_t> {
     return static_cast<int64_t>(total);
   }
 };
-// The same for folds around a centre, of which each row has one.
+// The same for folds around a centre per row.
 template <Fold kFold, class T, class Acc>
 struct VectorisedAround {
   const Acc* centre;
@@ -92,7 +92,7 @@ struct MeanReducer : SumReducer<T, Acc> {
   }
 };
 
-// The mean square distance from a centre that is known already.
+// The mean square distance from a known centre.
 template <class T, class Acc>
 struct SpreadReducer : Adding<Acc>, VectorisedAround<Fold::spread, T, Acc> {
   Acc divisor;

@@ -12,7 +12,7 @@ struct RunningSum {
   typedef double D __attribute__((vector_size(32)));
   typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
 
-  // Compilers make two halves of this conversion, and it is what takes the time.
+  // Compilers split this conversion into two halves, and it dominates the time.
   static D widened(const T* p) {
 #if defined(__AVX__)
     if constexpr (sizeof(T) == 4)
@@ -36,7 +36,7 @@ struct RunningSum {
   }
   static D last(D d) { return __builtin_shufflevector(d, d, 3, 3, 3, 3); }
 
-  // Two groups of four are summed on their own; only the last addition waits for the ones before.
+  // Two groups of four are summed separately; only the last addition depends on the ones before.
   template <bool kReverse>
   static void run(const T* x, T* out, long n) {
     D carry{};

@@ -1,4 +1,4 @@
-// Loops over pixels whose channels lie side by side, written once with vector extensions; each file that includes
+// Loops over pixels whose channels are adjacent, written once with vector extensions; each file that includes
 // it is compiled for another instruction set, so everything here has internal linkage and uses nothing from other
 // headers.
 #pragma once
@@ -15,7 +15,7 @@ struct Channels {
   using V = typename R::V;
   static constexpr int kLanes = R::kLanes;
   static constexpr int kWide = 4;     // vectors that are worked on together
-  static constexpr long kBlock = 32;  // pixels that are added up in one go
+  static constexpr long kBlock = 32;  // pixels that are added up together
 
   // body(first channel, vectors as a constant, channels of the last vector) for all n channels.
   template <class Body>
@@ -91,7 +91,7 @@ struct Channels {
     (relu ? affine_of<true> : affine_of<false>)(x, out, rows, n, mean, scale, shift, stream);
   }
 
-  // The gradient that comes through: where a relu stands after, only for what was positive.
+  // The gradient that is passed: if a relu follows, only for positive elements.
   template <bool kGate>
   static V gated(const T* grad, V distance, const T* scale, const T* shift, long c, long left) {
     const V g = R::load(grad, left);
@@ -155,7 +155,7 @@ struct Channels {
                                                            of_grad, of_x, of_one, stream);
   }
 
-  // Places of the result at which a tap of the kernel meets the image: [begin, end).
+  // Positions of the result at which a tap of the kernel is inside the image: [begin, end).
   struct Span {
     long begin, end;
   };

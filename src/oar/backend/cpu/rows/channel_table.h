@@ -1,4 +1,4 @@
-// Loops over pixels whose channels lie side by side, compiled for several instruction sets. Which one runs is
+// Loops over pixels whose channels are adjacent, compiled for several instruction sets. Which one runs is
 // chosen once.
 #pragma once
 
@@ -15,19 +15,19 @@ template <class T>
 struct ChannelTable {
   // Joins the mean and the sum of squared distances from it of `before` pixels with those of these.
   void (*moments)(const T* x, long rows, long n, long before, T* mean, T* spread);
-  // out = (x - mean) * scale + shift, and 0 for what is negative where relu says so. `stream` writes past the
-  // caches, if the rows start at whole vectors; the caller sees to a fence before others read.
+  // out = (x - mean) * scale + shift, and with relu 0 for negative results. `stream` bypasses the
+  // caches, if the rows start at whole vectors; the caller issues a fence before others read.
   void (*affine)(const T* x, T* out, long rows, long n, const T* mean, const T* scale,
                  const T* shift, bool relu, bool stream);
-  // level += grad, slope += grad * (x - mean). Where `scale` is not null, only those count for which
-  // (x - mean) * scale + shift is positive: a relu stands after.
+  // level += grad, slope += grad * (x - mean). If `scale` is not null, only those count for which
+  // (x - mean) * scale + shift is positive: a relu follows.
   void (*grad_sums)(const T* grad, const T* x, long rows, long n, const T* mean, const T* scale,
                     const T* shift, T* level, T* slope);
   // to = grad * of_grad + (x - mean) * of_x + of_one, with the same meaning of `scale`.
   void (*affine_grad)(const T* grad, const T* x, T* to, long rows, long n, const T* mean,
                       const T* scale, const T* shift, const T* of_grad, const T* of_x,
                       const T* of_one, bool stream);
-  // sums[row][column][channel] += x · grad of a kernel of which every channel has its own.
+  // sums[row][column][channel] += x · grad for a depthwise kernel.
   void (*depthwise_weight_grad)(const DepthwiseShape& s, const T* x, const T* grad, T* sums);
 };
 

@@ -1,4 +1,4 @@
-// A row of a tensor in the type that sums are made in: in place, or by way of a buffer.
+// A row of a tensor in the type of sums: in place, or in a buffer.
 #pragma once
 
 #include "oar/backend/cpu/loops/groups.h"
@@ -21,7 +21,7 @@ class RowBuffer {
       return own_.data();
     }
   }
-  // Where a row is to be made; `finish` puts it into its place.
+  // Where a row is written; `finish` stores it in the tensor.
   C* place(T* row) const {
     if constexpr (kSame)
       return row;

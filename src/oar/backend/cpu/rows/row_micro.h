@@ -16,11 +16,11 @@ struct Rows {
   using I = decltype(V{} < V{});  // integers of the same width
   static constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
   static constexpr int kSums = 256 / static_cast<int>(sizeof(T)), kVectors = kSums / kLanes;
-  static constexpr long kBlock = 4096;  // elements that are added up in one go
+  static constexpr long kBlock = 4096;  // elements that are added up together
 
   static V load(const T* p) { return *reinterpret_cast<const U*>(p); }
   static void store(T* p, V v) { *reinterpret_cast<U*>(p) = v; }
-  // The last vector of a row may be short: what is missing is 0, or what is said.
+  // The last vector of a row may be short: missing elements are 0, or the given value.
   static V load(const T* p, long count, T missing = 0) {
     if (count >= kLanes) return load(p);
     V v = V{} + missing;
@@ -49,7 +49,7 @@ struct Rows {
   }
   static V exp(V x) { return functions::weight_exp(x); }
 
-  // Joins lane i with lane i + n / 2, again and again.
+  // Repeatedly joins lane i with lane i + n / 2.
   template <int kSize, class Join>
   static T folded(const T* lanes, Join join) {
     if constexpr (kSize * sizeof(T) > 16) {
@@ -156,7 +156,7 @@ struct Rows {
     }
     for (; i < n; i += kLanes) store(out + i, value(i, n - i), n - i);
   }
-  // The same, past the caches where that is asked for: whole lines, so it starts at one.
+  // The same, bypassing the caches if requested: whole lines, so it starts at one.
   template <class Value>
   static void filled(T* out, long n, bool stream, Value value) {
 #if defined(__AVX__)
@@ -222,7 +222,7 @@ struct Rows {
   template <class Weighted>
   static void norm_sums_of(Weighted g, const T* x, long n, T mean, T* level, T* slope) {
     *level = summed(n, g);
-    // Beyond the end g is 0, so it does not matter that x - mean is not.
+    // Beyond the end g is 0, so x - mean does not matter there.
     *slope = summed(n, [=](long i, long left) { return g(i, left) * (load(x + i, left) - mean); });
   }
   static void norm_sums(const T* grad, const T* weight, const T* x, long n, T mean, T* level,

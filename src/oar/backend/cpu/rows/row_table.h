@@ -3,12 +3,12 @@
 
 namespace oar::cpu {
 
-// Sums have as many lanes whatever the width of the vectors, so results do not depend on the machine.
+// The number of lanes does not depend on the width of the vectors, so results do not depend on the machine.
 template <class T>
 struct RowTable {
   // The largest element that is a number; -infinity for none.
   T (*max)(const T* x, long n);
-  // out[i] = exp(x[i] - shift), and their sum. `out` may be x, or null where only the sum counts.
+  // out[i] = exp(x[i] - shift), and their sum. `out` may be x, or null if only the sum is needed.
   T (*exp_sum)(const T* x, T* out, long n, T shift);
   void (*scale)(T* x, long n, T factor);
   T (*sum)(const T* x, long n);
@@ -21,11 +21,11 @@ struct RowTable {
 
   // The sum of (x - mean)².
   T (*spread)(const T* x, long n, T mean);
-  // out = (x - mean) * inv, times weight, plus bias, where they are not null. As in the ones below,
-  // `stream` writes past the caches; the caller sees to a fence before others read.
+  // out = (x - mean) * inv, times weight, plus bias, if they are not null. As in the ones below,
+  // `stream` bypasses the caches; the caller issues a fence before others read.
   void (*normalise)(const T* x, T* out, long n, T mean, T inv, const T* weight, const T* bias,
                     bool stream);
-  // g = grad, times weight where it is not null: the sums of g and of g * (x - mean).
+  // g = grad, times weight if it is not null: the sums of g and of g * (x - mean).
   void (*norm_sums)(const T* grad, const T* weight, const T* x, long n, T mean, T* level, T* slope);
   // to = inv * (g - level - (x - mean) * slope).
   void (*norm_grad)(const T* grad, const T* weight, const T* x, T* to, long n, T mean, T inv,
@@ -45,13 +45,13 @@ struct RowTable {
   void (*head_sums)(const T* weights, long weight_step, const T* value, long value_step, long heads,
                     long width, T* sums, long sum_step);
 
-  // Cells of recurrent layers, one row of a batch. Gates stand `n` apart: those of the input in x,
+  // Cells of recurrent layers, one row of a batch. Gates are `n` apart: those of the input in x,
   // those of the state before in h.
   void (*tanh_cell)(const T* x, const T* h, T* state, long n);
   void (*gru_cell)(const T* x, const T* h, const T* before, T* state, long n);
   void (*lstm_cell)(const T* x, const T* h, const T* before, T* cell, T* hidden, long n);
-  // Their derivatives. `grad` holds the gradient of the state and becomes the part of that of the
-  // state before that goes by no gate; to_x and to_h are the gradients of the gates. For lstm it is
+  // Their derivatives. `grad` is the gradient of the state and becomes the part of that of the previous
+  // state that bypasses the gates; to_x and to_h are the gradients of the gates. For lstm it is
   // the same with the cell, and `hidden` becomes the state before projection.
   void (*tanh_grad)(const T* x, const T* h, const T* grad, T* to, long n);
   void (*gru_grad)(const T* x, const T* h, const T* before, T* grad, T* to_x, T* to_h, long n);

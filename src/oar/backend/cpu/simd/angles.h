@@ -1,4 +1,4 @@
-// Sines and their like, and angles.
+// Sines and related functions, and angles.
 #pragma once
 
 #include "oar/backend/cpu/simd/exponentials.h"
@@ -6,8 +6,8 @@
 namespace oar::cpu::functions {
 namespace {
 
-// x = n pi/2 + rest, |rest| <= pi/4, in double. pi/2 stands in two parts: the first has 33 bits, and
-// its product with n is exact for the sizes that are let in here.
+// x = n pi/2 + rest, |rest| <= pi/4, in double. pi/2 is split into two parts: the first has 33 bits, and
+// its product with n is exact for the sizes that are allowed here.
 struct Turns {
   double rest;
   uint32_t n;
@@ -30,8 +30,8 @@ OAR_SIMD_INLINE float cos_near_0(float r) {
   const float c[] = {0.04166664686f, -0.001388736701f, 2.443838957e-5f};
   return fma(z * z, polynomial(z, c), fma(z, -0.5f, 1.0f));
 }
-// The same in float. pi/2 stands in three parts. What the first leaves is exact, since it has no more
-// bits than a float; a rounding happens where each of the others is taken off.
+// The same in float. pi/2 is split into three parts. The rest after the first is exact, since it has no more
+// bits than a float; subtracting each of the others rounds.
 struct NearTurns {
   float rest;
   uint32_t n;
@@ -76,7 +76,7 @@ OAR_SIMD_INLINE float asin_excess(float t) {
                      0.0318175494f, 0.01440283017f, 0.03756490406f};
   return t * z * polynomial(z, c);
 }
-// Above 1/2 through pi/2 - 2 asin(sqrt((1 - x) / 2)), with what the root lost by rounding.
+// Above 1/2 through pi/2 - 2 asin(sqrt((1 - x) / 2)), with the rounding error of the root.
 OAR_SIMD_INLINE float asin(float x) {
   const float size = magnitude(x);
   const bool near = size <= 0.5f;

@@ -1,4 +1,4 @@
-// Takes tensors of any strides to the vectorised loops.
+// Runs the vectorised loops on tensors of any strides.
 #pragma once
 
 #include <array>
@@ -9,14 +9,14 @@
 
 namespace oar::cpu::simd {
 
-// A result of at least this many bytes is written past the caches: it would be gone from them before
-// anybody reads it.
+// A result of at least this many bytes bypasses the caches: it would be evicted before it is
+// read.
 inline constexpr int64_t kStreamedFrom = int64_t{16} << 20;
 
 // The loop in which operand 0 chooses between the other two, whose elements have that many bytes; null for wide ones.
 Function select_for(int64_t bytes);
 
-// One piece of work: calls the loop on runs that lie in order, and collects what does not, or is too
+// One piece of work: calls the loop on contiguous runs, and collects what is not contiguous, or too
 // short, in buffers.
 template <size_t N>  // operands
 class Piece {
@@ -137,7 +137,7 @@ inline bool is_transposed(const oar_tensor& t) {
          t.shape[t.ndim - 1] >= 16;
 }
 
-// Turns the transposed operands round, tile by tile, before the loop. Takes the last two axes in
+// Transposes such operands, tile by tile, before the loop. Processes the last two axes in
 // strips of some columns, each from top to bottom.
 template <size_t N>
 class Tiles {
@@ -146,7 +146,7 @@ class Tiles {
         const double* numbers, bool stream)
       : function_(function), numbers_(numbers), stream_(stream), tensors_(tensors) {
     const oar_tensor& out = *tensors[0];
-    // The result is written along its lines: if these run down, the axes change their parts.
+    // The result is written along its lines: if these are columns, the axes are swapped.
     const int right = out.ndim - 1, down = out.ndim - 2;
     const bool turned = is_transposed(out);
     along_ = turned ? down : right;
@@ -170,7 +170,7 @@ class Tiles {
 
  private:
   static constexpr int64_t kWidth = 256, kRows = 16;
-  // A row's width is no power of two: the lines of a square would meet in few sets of the cache.
+  // A row's width is not a power of two: the lines of a square would share few sets of the cache.
   static constexpr int64_t kPitch = kWidth + 16;
   struct Room {
     alignas(64) char tiles[N][kRows * kPitch * 8];

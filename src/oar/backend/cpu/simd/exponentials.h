@@ -1,4 +1,4 @@
-// e^x and what is made of it: hyperbolic and logistic functions.
+// e^x and functions of it: hyperbolic and logistic functions.
 #pragma once
 
 #include "oar/backend/cpu/simd/numbers.h"
@@ -36,7 +36,7 @@ template <class T>
 OAR_SIMD_INLINE T power_of_2(BitsOf<T> n) {
   return bits_as<T>((n + WordOf<T>(Layout<T>::kBias)) << Layout<T>::kMantissa);
 }
-// y * 2^n in two factors: n may lie beyond the exponents of normal numbers.
+// y * 2^n in two factors: n may be beyond the exponents of normal numbers.
 template <class T>
 OAR_SIMD_INLINE T scaled_by_power_of_2(T y, BitsOf<T> n) {
   constexpr WordOf<T> kOffset = 4096;  // makes n positive, so that the shift halves it
@@ -65,7 +65,7 @@ OAR_SIMD_INLINE T exp_times(T x, int doublings) {
   return scaled_by_power_of_2(1 + expm1_near_0(h.rest, h.lost),
                               h.n + static_cast<WordOf<T>>(doublings));
 }
-// Not as exact as it could be: what the reduction lost is left out.
+// Not as exact as it could be: the error of the reduction is ignored.
 template <class T>
 OAR_SIMD_INLINE T exp(T x) {
   x = at_most(at_least(x, kIsFloat<T> ? -105 : -746), kIsFloat<T> ? 89 : 710);
@@ -92,7 +92,7 @@ OAR_SIMD_INLINE T weight_exp(T x) {
   const T made = normal_exp(at_most(at_least(x, kLow), kHigh));
   return x < kLow ? T{} : made;
 }
-// The same for x <= 0. Made larger at first, it rounds once even where it is below the normal numbers.
+// The same for x <= 0. It is scaled up first, so that it rounds once even if it is subnormal.
 template <class T>
 OAR_SIMD_INLINE T exp_of_negative(T x) {
   constexpr T kDown = kIsFloat<T> ? T(0x1p-32) : T(0x1p-64);
@@ -154,7 +154,7 @@ OAR_SIMD_INLINE T tanhshrink(T x) {
     const float c[] = {-0.1333332956f,    0.05396721885f,   -0.02185982279f,
                        0.008818647824f,   -0.003473392688f, 0.001257688971f,
                        -0.0003722502734f, 7.506580732e-05f, -7.349770385e-06f};
-    // The cube of x with what its two roundings took.
+    // The cube of x with the errors of its two roundings.
     const T z = x * x, cube = size * z, lost = fma(size, z, -cube) + size * fma(x, x, -z);
     const T share = fma(z, polynomial(z, c), kThird);
     const T near = fma(cube, share, fma(lost, share, cube * kThirdLow));
@@ -195,7 +195,7 @@ OAR_SIMD_INLINE T cosh(T x) {
 
 // ---- Logistic functions ----------------------------------------------------------------------------
 
-// 1 / (1 + e) or e / (1 + e) with e = e^(-|x|). What 1 + e lost by rounding is given back through a
+// 1 / (1 + e) or e / (1 + e) with e = e^(-|x|). The rounding error of 1 + e is corrected by a
 // straight line near 1 / (1 + e).
 template <class T>
 OAR_SIMD_INLINE T sigmoid(T x) {

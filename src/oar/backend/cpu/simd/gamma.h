@@ -13,7 +13,7 @@ OAR_SIMD_INLINE float lgamma_near_2(float v) {
                      0.000155465721f, 0.0001320187876f, 0.0002296128805f};
   return polynomial(v, c);
 }
-// What Stirling's formula leaves, (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + ..., times x, in 1 / x^2.
+// The remainder of Stirling's formula, (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + ..., times x, in 1 / x^2.
 OAR_SIMD_INLINE float lgamma_correction(float q) {
   const float c[] = {0.08333332092f, -0.002776772017f, 0.0007709414349f, -0.0003880980657f};
   return polynomial(q, c);

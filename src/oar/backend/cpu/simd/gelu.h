@@ -71,7 +71,7 @@ OAR_SIMD_INLINE float gelu_cubic(float square) {
                      6.105545708e-06f, 1.247939796e-08f,  -1.28300659e-08f};
   return polynomial(square, c);
 }
-// What a normal distribution has beyond s >= kTailStart, times s e^(s^2 / 2); w = 1 / (s + kTailShift).
+// The tail of a normal distribution beyond s >= kTailStart, times s e^(s^2 / 2); w = 1 / (s + kTailShift).
 OAR_SIMD_INLINE float tail_of_normal(float w) {
   const float c[] = {0.3989406526f, 0.0001445824601f, -0.4038967192f, -0.7093418837f,
                      -0.917309761f, 8.826914787f,     -15.14167404f,  9.04330349f};

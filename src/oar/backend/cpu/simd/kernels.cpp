@@ -1,5 +1,5 @@
 // Kernels of elementwise ops on vectorised loops, for the types that these are written for. The
-// general loops, which are asked next, have the rest.
+// general loops, which are tried next, have the rest.
 
 #include <bit>
 #include <cmath>
@@ -117,7 +117,7 @@ void run(KernelCall& call) {
   drive_call<kOperands>(kOp, call, numbers);
 }
 
-// ---- Ops whose attributes need a look ------------------------------------------------------------
+// ---- Ops whose attributes must be checked --------------------------------------------------------
 
 void scale(KernelCall& call) {
   const double numbers[] = {call.arg(1).as_scalar().to_double(),

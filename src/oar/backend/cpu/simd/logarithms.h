@@ -61,7 +61,7 @@ template <class T>
 OAR_SIMD_INLINE T joined(const Logarithm<T>& l) {
   return joined(l, l.rest);
 }
-// What a logarithm of x is where x is not a positive number.
+// The logarithm of x if x is not a positive number.
 template <class T>
 OAR_SIMD_INLINE T log_or_special(T x, T made) {
   const T upper = x < kInfinity<T> ? made : x;
@@ -97,7 +97,7 @@ OAR_SIMD_INLINE T log10(T x) {
 template <class T>
 OAR_SIMD_INLINE T log1p(T x) {
   const T u = 1 + x;
-  // What rounding took from u.
+  // The rounding error of u.
   const T lost = x > 1 ? 1 - (u - x) : x - (u - 1);
   const Logarithm<T> l = logarithm(u);
   const T made = log_or_special(u, joined(l, l.rest + lost / u));
@@ -117,7 +117,7 @@ template <class T>
 OAR_SIMD_INLINE T softplus(T x) {
   return (x > 0 ? x : T(0)) + log1p_up_to_1(exp_of_negative(-magnitude(x)));
 }
-// log(e^a + e^b). Equal infinities have no distance.
+// log(e^a + e^b). The distance of equal infinities counts as 0.
 template <class T>
 OAR_SIMD_INLINE T logaddexp(T a, T b) {
   const T high = a > b ? a : b, distance = a > b ? b - a : a - b;
@@ -125,7 +125,7 @@ OAR_SIMD_INLINE T logaddexp(T a, T b) {
   return high + (a == b ? T(0.69314718055994530942L) : more);
 }
 
-// log(x / (1 - x)), as the logarithm of 1 plus what the larger part has in front of the smaller one.
+// log(x / (1 - x)), as the logarithm of 1 plus the relative lead of the larger part.
 template <class T>
 OAR_SIMD_INLINE T logit(T x) {
   const bool low = x < T(0.5);
@@ -166,7 +166,7 @@ OAR_SIMD_INLINE float pow(float x, float y) {
   const auto n = static_cast<uint32_t>(bits_as<uint64_t>(lifted));
   const float made = scaled_by_power_of_2(1 + expm1_near_0(r), n);
   // Odd exponents give a negative base its sign; fractions leave it without a power. Adding 2^23 rounds
-  // to an integer; from 2^24 on all floats are even. The answers are joined without short cuts, which
+  // to an integer; from 2^24 on all floats are even. The conditions are joined without short circuits, which
   // would be branches.
   const float y_size = magnitude(y), y_half = y_size * 0.5f;
   const bool whole = (y_size >= 0x1p23f) | ((y_size + 0x1p23f) - 0x1p23f == y_size);

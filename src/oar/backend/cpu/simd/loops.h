@@ -97,8 +97,8 @@ constexpr int64_t kBlock = 256;
 constexpr int64_t kStep = 4 * kChunk;
 constexpr int64_t round_up(int64_t n) { return (n + kChunk - 1) / kChunk * kChunk; }
 
-// A block of an operand. One element that serves for all is there often enough for a step of the loop,
-// and the block does not move on.
+// A block of an operand. A single element is repeated often enough for a step of the loop,
+// and the block does not advance.
 template <class T>
 struct Block {
   const T* data;
@@ -106,7 +106,7 @@ struct Block {
   const T* at(int64_t k) const { return data + k * pace; }
 };
 
-// Hands out blocks of an operand, as they lie in memory where that is possible.
+// Returns blocks of an operand, in place if possible.
 template <class S>
 class Operand {
  public:
@@ -130,7 +130,7 @@ class Operand {
     if constexpr (Stored<S>::kSame)
       if (whole == count) return {reinterpret_cast<const Compute*>(from), 1};
     for (int64_t k = 0; k < whole; k += kChunk) convert(room_ + k, from + k);
-    if (whole < count) {  // repeats the last element, which is as harmless as it was itself
+    if (whole < count) {  // repeats the last element, which cannot cause new errors
       S padded[kChunk];
       for (int64_t k = 0; k < kChunk; ++k)
         padded[k] = from[whole + k < count ? whole + k : count - 1];
@@ -162,7 +162,7 @@ class Operand {
   alignas(64) Compute room_[kBlock];
 };
 
-// Memory is written around the caches in whole lines, if the processor can.
+// Writes bypass the caches in whole lines, if the processor can.
 constexpr int64_t kLine = 64;
 inline void stream_line(char* to, const char* from) {
 #if defined(__AVX__)
@@ -179,7 +179,7 @@ inline void stream_fence() {
 #endif
 }
 
-// Takes blocks of results to where they belong.
+// Stores blocks of results.
 template <class S, class Made>
 class Result {
  public:
@@ -191,7 +191,7 @@ class Result {
     if (stream_) stream_fence();
   }
   void next_row() { data_ = reinterpret_cast<S*>(reinterpret_cast<char*>(data_) + across_); }
-  // How many elements to make next, with `left` to go: blocks that are streamed start at a line.
+  // How many elements to compute next, with `left` to go: streamed blocks start at a line.
   int64_t next(int64_t i, int64_t left) const {
     if (stream_) {
       const int64_t past = static_cast<int64_t>(bits_as<uintptr_t>(data_ + i) % kLine);
@@ -246,8 +246,8 @@ inline F functor(const double* numbers) {
     return F{};
 }
 
-// A functor may have arguments that it leaves to another algorithm: `hard` finds them. Where one is
-// found its block goes to `careful`, which is straight-line code too and makes the same of the others,
+// A functor may leave some arguments to another algorithm: `hard` finds them. If there is one,
+// its block goes to `careful`, which is straight-line code too and returns the same for the others,
 // or to `slow`, one by one.
 template <class F, class... C>
 inline bool any_hard(const F& f, int64_t count, const Block<C>&... in) {
@@ -259,7 +259,7 @@ inline bool any_hard(const F& f, int64_t count, const Block<C>&... in) {
   return found != 0;
 }
 
-// A functor may make a chunk at once; what is hard in it is made anew.
+// A functor may compute a chunk at once; hard elements in it are recomputed.
 template <class F, class Made, class C>
 inline void make_chunk(const F& f, Made* out, const C* in) {
   if constexpr (requires { f.hard(*in); }) {
@@ -285,7 +285,7 @@ inline void make_step(const F& f, Made* out, const C*... in) {
   for (int j = 0; j < kCount; ++j) out[j] = f(in[j]...);
 }
 
-// Flattened: a call in the loop, be it of the functor, would keep it from being vectorised.
+// Flattened: a call in the loop, even of the functor, would prevent vectorisation.
 template <class F, class Made, class... C>
 [[gnu::flatten]] inline void make(const F& f, Made* out, int64_t count, const Block<C>&... in) {
   count = round_up(count);

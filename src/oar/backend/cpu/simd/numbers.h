@@ -1,4 +1,4 @@
-// What the elementary functions are made of: bits of numbers, multiply-add, polynomials.
+// The building blocks of the elementary functions: bits of numbers, multiply-add, polynomials.
 //
 // All of it, and the functions above it, is straight-line code: choices are selects and exponents are
 // moved by integer arithmetic, so that a compiler vectorises the loop around it for any instruction
@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-// A call inside a loop would keep it from being vectorised.
+// A call inside a loop would prevent vectorisation.
 #define OAR_SIMD_INLINE [[gnu::always_inline]] inline
 
 namespace oar::cpu::functions {
@@ -86,7 +86,7 @@ OAR_SIMD_INLINE T at_least(T x, ElementOf<T> limit) {
   return x < limit ? T{} + limit : x;
 }
 
-// x * y + z, rounded once: formulas below count on what it keeps.
+// x * y + z, rounded once: formulas below rely on it.
 OAR_SIMD_INLINE float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 OAR_SIMD_INLINE double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
 // Vectors have no such function; the compiler joins the two where the processor can. A factor or what

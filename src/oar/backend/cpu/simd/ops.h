@@ -10,7 +10,7 @@ namespace oar::cpu::simd {
 
 // The loop for a dtype, or null. 8-bit floats are computed as copies in float32.
 Function loop_for(Op op, DType dtype);
-// Where an element costs much, a thread pays sooner.
+// If an element costs much, a thread pays sooner.
 int64_t grain_of(Op op);
 
 inline bool is_float8(DType dtype) { return is_floating(dtype) && size_of(dtype) == 1; }

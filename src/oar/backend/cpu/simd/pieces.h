@@ -1,5 +1,5 @@
-// Functions by pieces, for AVX-512: the coefficients of sixteen polynomials stand in registers, and one
-// instruction picks those of sixteen numbers. What that costs elsewhere, a longer formula costs too.
+// Piecewise functions, for AVX-512: the coefficients of sixteen polynomials are in registers, and one
+// instruction selects those of sixteen numbers. On other sets this would cost as much as a longer formula.
 #pragma once
 
 #if defined(__AVX512F__)
@@ -24,7 +24,7 @@ struct Piece {
     index = _mm512_castps_si512(shifted);
     first = _mm512_cmp_ps_mask(shifted, shifter, _CMP_EQ_OQ);
   }
-  // With a mask, since g++ 12 calls the form without one uninitialised.
+  // With a mask, since g++ 12 reports the form without one as uninitialised.
   OAR_SIMD_INLINE __m512 of(const float (&row)[16]) const {
     return _mm512_maskz_permutexvar_ps(0xffff, index, _mm512_load_ps(row));
   }

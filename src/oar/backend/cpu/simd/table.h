@@ -12,8 +12,8 @@ enum Type : int { kFloat32, kFloat64, kBFloat16, kFloat16, kInt32, kInt64, kBool
 struct Run {
   void* out;
   const void* in[3];
-  unsigned repeated;  // bit k: operand k is one element that serves for all i of a row
-  bool stream;        // write past the caches: the result is too large for them
+  unsigned repeated;  // bit k: operand k is one element for all i of a row
+  bool stream;        // bypass the caches: the result is too large for them
   int64_t count;
   int64_t rows = 1;
   int64_t across[4] = {};  // bytes from row to row: in the result, then in the operands
@@ -23,7 +23,7 @@ using Function = void (*)(const Run&);
 
 // X(op, functor, operands, numbers, types): the op's name, the functor that computes an element, how many
 // tensors and then numbers the op takes, and the types that there are loops for. Y is the same for loops
-// whose kernels are written by hand. The functors stand in the file of units/ that is named like the list.
+// whose kernels are written by hand. The functors are in the file of units/ with the name of the list.
 #define OAR_SIMD_ARITHMETIC(X, Y)                              \
   X(neg, Neg, 1, 0, kNumbers)                                  \
   X(abs, Abs, 1, 0, kNumbers)                                  \
@@ -161,7 +161,7 @@ using Function = void (*)(const Run&);
   Y(divergence_of_log, Parts<DivergenceOfLog>::template Value, 2, 2, kFloats)    \
   Y(divergence_of_log_slope, Parts<DivergenceOfLog>::template Slope, 3, 3, kFloats)
 
-// A bool comes out of these.
+// These return a bool.
 #define OAR_SIMD_QUESTION(X, Y)                     \
   X(equal, Equal, 2, 0, kNumbersAndBool)            \
   X(not_equal, NotEqual, 2, 0, kNumbersAndBool)     \
@@ -186,7 +186,7 @@ enum class Op : int { OAR_SIMD_LISTS(OAR_SIMD_NAME, OAR_SIMD_NAME) kCount };
 #undef OAR_SIMD_NAME
 
 // The tables of each instruction set: AVX2 on x86-64, elsewhere what the whole library is compiled
-// for; and AVX-512, only on x86-64. An entry is null where there is no loop for the type.
+// for; and AVX-512, only on x86-64. An entry is null if there is no loop for the type.
 #define OAR_SIMD_EXPORTS                                           \
   extern const Function kArithmetic[][kTypes];                     \
   extern const Function kMath[][kTypes];                           \

@@ -1,5 +1,5 @@
-// Sorting of one line. An element becomes an unsigned key whose order is the wanted one (NaN on top,
-// equal numbers equal keys); keys are sorted together with their places, by radix where a line is
+// Sorting of one line. An element becomes an unsigned key in the requested order (NaN last,
+// equal numbers equal keys); keys are sorted together with their indices, by radix if a line is
 // long. Equal keys keep their order, so results are the same everywhere.
 #pragma once
 
@@ -30,7 +30,7 @@ key_t<T> key_of(T value, bool descending) {
   } else if constexpr (std::is_integral_v<T>) {
     key = static_cast<Key>(static_cast<Key>(value) ^ top);
   } else {
-    // Choices, no branches: signs cannot be foretold, and choices vectorise.
+    // Selects instead of branches: signs are unpredictable, and selects vectorise.
     const auto number = static_cast<compute_t<T>>(value);
     Key bits;
     std::memcpy(&bits, &value, sizeof(bits));
@@ -43,7 +43,7 @@ key_t<T> key_of(T value, bool descending) {
   return descending ? static_cast<Key>(~key) : key;
 }
 
-// A key and its place, ordered by both: in one word where they fit, else in two.
+// A key and its index, ordered by both: in one word if they fit, else in two.
 struct WidePair {
   uint64_t key;
   uint32_t place;
@@ -63,8 +63,8 @@ inline uint32_t place_in(uint64_t item) { return static_cast<uint32_t>(item); }
 inline unsigned digit(const WidePair& item, int byte) { return item.key >> (8 * byte) & 0xff; }
 inline unsigned digit(uint64_t item, int byte) { return item >> (32 + 8 * byte) & 0xff; }
 
-// Items come with rising places, so a stable sort by key is all that is needed. The digits of all
-// bytes are counted in one pass; a byte that is the same in all items needs no pass of its own.
+// Items come with ascending indices, so a stable sort by key is enough. The digits of all
+// bytes are counted in one pass; a byte that is the same in all items needs no pass.
 template <int kBytes, class Item>
 Item* radix_sort(Item* items, Item* other, int64_t n) {
   uint32_t start[kBytes][256] = {};
@@ -87,7 +87,7 @@ class ShortSort {
  public:
   static constexpr int64_t kMost = 256;
 
-  // Sorts the first n of `words`; both arrays have room for kMost. Answers the one that holds them.
+  // Sorts the first n of `words`; both arrays have room for kMost. Returns the one with the result.
   static uint64_t* run(uint64_t* words, uint64_t* other, int64_t n) {
     int64_t padded = kBlock;
     while (padded < n) padded *= 2;
@@ -139,7 +139,7 @@ class ShortSort {
   }
 };
 
-// Brings the keys of a line, which stand in keys(), into order.
+// Sorts the keys of a line, which are in keys().
 template <class Key>
 class KeyOrder {
  public:
@@ -151,12 +151,12 @@ class KeyOrder {
         other_(std::max(length, ShortSort::kMost)) {}
   Key* keys() const { return keys_.data(); }
 
-  // Writes where the first `count` of the sorted line stand.
+  // Writes the indices of the first `count` of the sorted line.
   void first(int64_t count, uint32_t* places) {
     const Item* sorted = first_items(count);
     for (int64_t k = 0; k < count; ++k) places[k] = place_in(sorted[k]);
   }
-  // Where the item stands that has `count` before it.
+  // The index of the item that has `count` before it.
   uint32_t nth(int64_t count) {
     if (length_ < kShort)
       return place_in(select(items_.data(), all(keys_.data(), items_.data()), count));
@@ -241,13 +241,13 @@ class KeyOrder {
     const Parts parts(keys_.data(), length_, count);
     return sorted(parts.collect(keys_.data(), length_, items_.data(), 0));
   }
-  // What loops use is handed to them: what a member points to is looked up again after every write.
+  // Loops get local pointers: a member would be reloaded after every write.
   int64_t all(const Key* keys, Item* items) const {
     const int64_t n = length_;
     for (int64_t i = 0; i < n; ++i) make_item(items[i], keys[i], i);
     return n;
   }
-  // Sorts the first n items, whose places rise.
+  // Sorts the first n items, whose indices ascend.
   const Item* sorted(int64_t n) {
     if constexpr (std::is_same_v<Item, uint64_t>) {
       if (n <= ShortSort::kMost) return ShortSort::run(items_.data(), other_.data(), n);
@@ -259,7 +259,7 @@ class KeyOrder {
   }
 
   // Keeps the best so far in order. Most keys are no better than the worst of them, so several are
-  // looked at at once.
+  // compared at once.
   const Item* pick(const Key* keys, Item* best, int64_t count) const {
     for (int64_t i = 0; i < count; ++i) insert(keys[i], i, best, i);
     const int64_t n = length_;
@@ -280,7 +280,7 @@ class KeyOrder {
     challenge(i, n);
     return best;
   }
-  // Puts an item, after its equals, among the `count` in front, which move up.
+  // Inserts an item, after its equals, among the first `count`, which move up.
   static void insert(Key key, int64_t place, Item* best, int64_t count) {
     Item item;
     make_item(item, key, place);
@@ -294,7 +294,7 @@ class KeyOrder {
   Scratch<Item> items_, other_;
 };
 
-// Lines of one length. Keys of 64 bits are sorted as half as wide ones where their range allows it.
+// Lines of one length. Keys of 64 bits are sorted as 32 bits if their range allows it.
 template <class T>
 class LineSorter {
  public:
@@ -302,13 +302,13 @@ class LineSorter {
   LineSorter(int64_t length, bool descending)
       : length_(length), descending_(descending), order_(length), places_(length) {}
 
-  // Where the first `count` elements of the sorted line stand.
+  // The indices of the first `count` elements of the sorted line.
   const uint32_t* first(const T* line, int64_t stride, int64_t count) {
     if (count > 0)
       with_keys(line, stride, [&](auto& order) { order.first(count, places_.data()); });
     return places_.data();
   }
-  // Where the element stands that has `count` before it in the sorted line.
+  // The index of the element that has `count` before it in the sorted line.
   uint32_t nth(const T* line, int64_t stride, int64_t count) {
     uint32_t place = 0;
     with_keys(line, stride, [&](auto& order) { place = order.nth(count); });

@@ -4,7 +4,7 @@
 namespace oar::cpu::simd {
 namespace {
 
-// Where e^(-x) is an ordinary number, x / (1 + e^(-x)) and its like are as good as anything longer.
+// If e^(-x) is a normal number, x / (1 + e^(-x)) and similar formulas are as good as longer ones.
 template <class T>
 constexpr T kEasyLogistic = kIsFloat<T> ? T(80) : T(700);
 template <class T>
@@ -30,7 +30,7 @@ struct SiluGrad {
     return grad * (s * (1 + x * (1 - s)));
   }
 };
-// A value behind a gate, which a sigmoid opens.
+// A value times a gate, which is a sigmoid.
 template <class T>
 struct Glu {
   T operator()(T value, T gate) const { return value * sigmoid(gate); }
@@ -134,7 +134,7 @@ struct SeluGrad {
   explicit SeluGrad(const double* n) : above(T(n[0])), below(T(n[0] * n[1])) {}
   T operator()(T out, T grad) const { return grad * (out > 0 ? above : out + below); }
 };
-// b tanh(a x), with what the rounded a and b, and the product of a and x, have lost.
+// b tanh(a x), with the rounding errors of a, b and the product of a and x.
 template <class T>
 struct Stanh {
   T a, a_low, b, b_low;

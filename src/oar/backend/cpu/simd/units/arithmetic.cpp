@@ -89,7 +89,7 @@ struct Clip {
     return raised > max ? max : raised;
   }
 };
-// An open side is NaN, which no comparison meets: infinity passes too.
+// An open side is NaN, with which every comparison is false: infinity passes too.
 template <class T>
 struct ClipGrad {
   T min, max;

@@ -46,7 +46,7 @@ struct BinaryEntropy : Settings<T> {
   T value(T x, T y) const { return (1 - y) * x + softplus(-x); }
   T slope(T x, T y) const { return sigmoid(x) - y; }
 };
-// Of a probability. A certain prediction that is wrong costs much, not infinitely much.
+// Of a probability. A certain but wrong prediction has a large, finite cost.
 template <class T>
 struct BernoulliLoss : Settings<T> {
   static T bounded_log(T x) {
@@ -125,7 +125,7 @@ struct DivergenceOfLog : Settings<T> {
   T slope(T, T y) const { return -exp(y); }
 };
 
-// The third number is what a mean is multiplied by.
+// The third number is the factor of a mean.
 template <template <class> class Loss>
 struct Parts {
   template <class T>

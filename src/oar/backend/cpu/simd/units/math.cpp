@@ -19,7 +19,7 @@ template <class T>
 struct Rsqrt {
   T operator()(T v) const { return 1 / square_root(v); }
 #if defined(__AVX512F__)
-  // From an estimate with 14 bits, by Newton's method; for 0 and infinity that has none to offer.
+  // From an estimate with 14 bits, by Newton's method, which does not work for 0 and infinity.
   void chunk(T* out, const T* in) const
     requires kIsFloat<T>
   {
@@ -91,7 +91,7 @@ OAR_SIMD_LOGARITHM(Log2, log2, joined_2)
 OAR_SIMD_LOGARITHM(Log10, log10, joined_10)
 #undef OAR_SIMD_LOGARITHM
 
-// Many turns take more digits of pi than there are here.
+// Large angles need more digits of pi than there are here.
 #define OAR_SIMD_PERIODIC(Functor, function, precise)                  \
   template <class T>                                                   \
   struct Functor {                                                     \
@@ -133,7 +133,7 @@ struct Hypot {
       const double x = a, y = b;
       const auto length = static_cast<float>(square_root(x * x + y * y));
       const bool infinite = (magnitude(a) == kInfinity<T>) | (magnitude(b) == kInfinity<T>);
-      return infinite ? kInfinity<T> : length;  // even beside a NaN
+      return infinite ? kInfinity<T> : length;  // even with a NaN
     } else {
       return __builtin_hypot(a, b);
     }

@@ -1,10 +1,10 @@
-// Loops that answer with a bool, conversions, and `where`.
+// Loops that return a bool, conversions, and `where`.
 #include "oar/backend/cpu/simd/loops.h"
 
 namespace oar::cpu::simd {
 namespace {
 
-// As wide as the operand, so that a vector of operands gives a vector of answers.
+// As wide as the operand, so that a vector of operands gives a vector of results.
 template <int kBytes>
 struct Unsigned;
 template <>
@@ -57,8 +57,8 @@ template <class From>
 struct ConvertToBool {
   Answer<From> operator()(From v) const { return v != 0; }
 };
-// One rounding less than the way through float would need is not to be had here: a double becomes a
-// 16-bit float elsewhere.
+// Not from double, which would be rounded twice by way of float: that conversion to 16-bit floats is
+// elsewhere.
 template <class To, class From>
 constexpr Function conversion() {
   using FromCompute = ComputeOf<From>;
