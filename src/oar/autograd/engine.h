@@ -2,8 +2,9 @@
 #pragma once
 
 #include "oar/autograd/node.h"
+#include "oar/base/api.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct BackwardOptions {
   bool retain_graph = false;

@@ -1,9 +1,10 @@
 // The gradient that a tensor keeps.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // None, a tensor, or zeros that nobody has looked at yet. Such zeros have no memory: they are computed when they are
 // read, and a gradient that is added to them takes their place.

@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The content of a tensor inside a transform.
 class Wrapped : public Payload {

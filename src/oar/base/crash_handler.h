@@ -1,7 +1,9 @@
 // What a user sees when native code dies: the signal, the op, the Python line and the native stack.
 #pragma once
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 // Handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT: prints a report to standard error, then lets
 // the handler that was there before (or the default) have the signal. Does nothing if the flag

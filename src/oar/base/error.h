@@ -12,9 +12,10 @@
 #include <string>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/base/format.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 enum class ErrorKind {
   InvalidArgument,

@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 std::string read_file(const std::string& path);
 

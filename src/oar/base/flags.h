@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 enum class FlagType { Bool, Int, Double, String };
 

@@ -5,7 +5,9 @@
 #include <mutex>
 #include <new>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 namespace detail {
 

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_RUNTIME_API oar {
 
 std::string vformat(std::string_view text, fmt::format_args args);
 

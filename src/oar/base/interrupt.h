@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A language binding installs a check that returns true once the user has interrupted.
 using InterruptCheck = bool (*)();

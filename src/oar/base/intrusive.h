@@ -19,7 +19,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_RUNTIME_API oar {
 
 class RefCounted {
  public:

@@ -5,9 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "oar/base/api.h"
 #include "oar/base/format.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 enum class LogLevel { Debug, Info, Warning, Error, Off };
 

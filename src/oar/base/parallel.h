@@ -7,9 +7,10 @@
 
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 int num_threads();
 // That this process may use: by its affinity and by the quota of its container.

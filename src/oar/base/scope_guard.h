@@ -3,7 +3,9 @@
 
 #include <utility>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 template <class F>
 class [[nodiscard]] ScopeGuard {

@@ -7,7 +7,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 // The views returned by split and trim point into the argument.
 std::vector<std::string_view> split(std::string_view text, char separator);

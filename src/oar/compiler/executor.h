@@ -1,9 +1,10 @@
 // Runs programs, compiled for the sizes that each run is given.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/runtime/runner.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Runs the passes for the device's kernels, then `expand`. All sizes of the program must be known.
 void prepare_to_run(Program& program);

@@ -11,20 +11,8 @@ std::shared_ptr<const void> make_executor(const Program& program) {
   return std::make_shared<const Executor>(program);
 }
 
-// The sizes are known, so one instance serves all calls. Without one, each call is interpreted: sizes that
-// are still open here change from call to call, and an instance would serve one of them.
-Closure::Function prepared(const std::shared_ptr<const void>& made) {
-  auto executor = std::static_pointer_cast<const Executor>(made);
-  const FreshLayers fresh;
-  if (std::shared_ptr<const Instance> instance = executor->instance_at_known_sizes())
-    return [instance = std::move(instance)](TensorList inputs) {
-      const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
-      return instance->run({inputs.begin(), inputs.end()});
-    };
-  return [executor = std::move(executor)](TensorList inputs) {
-    const FreshLayers none;
-    return executor->interpret(inputs);
-  };
+Closure::Function prepared(const std::shared_ptr<const void>& executor) {
+  return prepared_run(std::static_pointer_cast<const Executor>(executor));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Runs of regions: each has an executor of its own.
 #pragma once
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 void install_regions();
 

@@ -1,10 +1,11 @@
 // A captured function as one step on the tape: run forwards as a program, and backwards as another.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/joint.h"
 #include "oar/compiler/executor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A gradient of the backward half that is handed out as selected rows.
 struct RowsOutput {

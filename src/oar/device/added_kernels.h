@@ -3,9 +3,11 @@
 
 #include <string>
 
+#include "oar/base/api.h"
 #include "oar/device/abi.h"
 
-namespace oar::devices {
+namespace OAR_API oar {
+namespace devices {
 
 struct AddedKernel {
   std::string op;
@@ -17,4 +19,5 @@ struct AddedKernel {
 // Adds a candidate for an op on the CPU, after those that are there.
 void add_kernel(AddedKernel kernel);
 
-}  // namespace oar::devices
+}  // namespace devices
+}  // namespace oar

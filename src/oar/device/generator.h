@@ -8,10 +8,11 @@
 #include <array>
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/base/small_vector.h"
 #include "oar/tensor/storage.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct RandomState {
   uint64_t seed = 0;

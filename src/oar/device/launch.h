@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "oar/base/api.h"
 #include "oar/device/abi.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // One per call and working set, so one run at a time uses it.
 struct LaunchMemory {

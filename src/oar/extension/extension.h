@@ -12,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 
-namespace oar::extension {
+namespace OAR_API oar {
+namespace extension {
 
 // An op that a library brings. Without a kernel it runs by its decomposition.
 struct Addition {
@@ -54,7 +56,8 @@ Addition addition() {
   return made;
 }
 
-}  // namespace oar::extension
+}  // namespace extension
+}  // namespace oar
 
 #define OAR_EXTENSION_OP(record, ...)                   \
   [[maybe_unused]] static const bool oar_has_##record = \

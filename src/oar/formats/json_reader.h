@@ -13,9 +13,10 @@
 #include <string>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class JsonReader {
  public:

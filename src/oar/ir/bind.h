@@ -4,9 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // One symbol, no expression of some?
 bool is_symbol(Dim d);

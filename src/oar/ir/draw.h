@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The program as an SVG document: inputs and states at the top, calls in layers below what they read,
 // results at the bottom. Every box tells its whole instruction when the pointer rests on it.

@@ -8,9 +8,10 @@
 #include <functional>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct ParseOptions {
   // The tensor behind a state, or behind a constant whose values the text leaves out. Without it

@@ -20,9 +20,10 @@
 
 #include <string>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct PrintOptions {
   bool locations = false;        // "  # file.py:12" behind an instruction

@@ -7,11 +7,12 @@
 #include <memory>
 #include <mutex>
 
+#include "oar/base/api.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/program_args.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Region final : public Closure {
  public:

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // What is wrong, one line each; empty for a sound program. Checks that every value is defined once
 // and before its use, that operands and attributes fit the schemas, that inference gives the types

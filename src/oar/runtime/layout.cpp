@@ -30,7 +30,8 @@ Tensor layout_of(const ViewSpec& spec, DType dtype) {
                          kSomewhere, dtype);
 }
 
-const oar_kernel* kernel_for(const Op& op, Args args, TensorList results) {
+const oar_kernel* kernel_for(const Op& op, Args args, TensorList results,
+                             bool (*counts)(const oar_kernel&)) {
   SmallVector<oar_tensor*, 4> raw;
   for (const Tensor& t : results) raw.push_back(t.impl());
   KernelCall question{};
@@ -40,7 +41,8 @@ const oar_kernel* kernel_for(const Op& op, Args args, TensorList results) {
   question.output_count = static_cast<int32_t>(raw.size());
   question.api = &host_api();
   for (const oar_kernel* kernel : op.kernels(Device{}.type))
-    if (!kernel->accepts || !kernel->accepts(&question)) return kernel;
+    if ((!counts || counts(*kernel)) && (!kernel->accepts || !kernel->accepts(&question)))
+      return kernel;
   return nullptr;
 }
 

@@ -1,10 +1,11 @@
 // How the values of a program at known sizes will lie in memory, before there is any.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/view.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // May the value be laid out ahead of a run? Not where its size depends on data, or on another device than the CPU.
 bool can_be_laid_out(const ValueType& type);
@@ -14,7 +15,8 @@ Tensor layout_of(const ValueType& type);
 // … that shows another one's elements as the spec says.
 Tensor layout_of(const ViewSpec& spec, DType dtype);
 
-// The kernel that takes a call on tensors laid out like these; none if there is none.
-const oar_kernel* kernel_for(const Op& op, Args args, TensorList results);
+// The kernel that takes a call on tensors laid out like these, of those that `counts`; none if there is none.
+const oar_kernel* kernel_for(const Op& op, Args args, TensorList results,
+                             bool (*counts)(const oar_kernel&) = nullptr);
 
 }  // namespace oar

@@ -3,10 +3,11 @@
 
 #include <optional>
 
+#include "oar/base/api.h"
 #include "oar/device/device.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // One piece of memory. Views of it are places in the same root.
 struct Root {

@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A buffer and the steps, both included, between which its content is needed.
 struct Lifetime {

@@ -5,12 +5,13 @@
 #include <mutex>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/ir/bind.h"
 #include "oar/ir/program.h"
 #include "oar/runtime/instance.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A program made ready to run, for any sizes it allows. Runs of a program that writes no state may
 // overlap in several threads.

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/device/launch.h"
 #include "oar/runtime/instance.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // What one run at a time uses: tensors on an arena, and the calls on them.
 struct Instance::WorkingSet {

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 struct MemoryStats {
   int64_t allocated = 0;       // bytes in live storages

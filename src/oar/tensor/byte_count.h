@@ -4,10 +4,11 @@
 
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/tensor/dim.h"
 #include "oar/tensor/dtype.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Count {
  public:

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/intrusive.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Closure;
 using ClosurePtr = Intrusive<const Closure>;

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/small_vector.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 class Dim {
  public:

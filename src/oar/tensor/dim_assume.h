@@ -1,9 +1,10 @@
 // Equalities that a rule cannot do without, and sizes about which nothing can be assumed.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/tensor/dim.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // As `same`, for sizes that a call needs to be equal: where a capture records its assumptions, an equality that is
 // possible is taken for granted whatever the hints say, and checked when the program is run. Sizes that a static

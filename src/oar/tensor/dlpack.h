@@ -6,9 +6,10 @@
 
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 namespace dlpack {
 
 inline constexpr uint32_t kMajorVersion = 1;

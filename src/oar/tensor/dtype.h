@@ -6,9 +6,10 @@
 #include <optional>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/tensor/c_types.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 enum class DType : uint8_t {
   Bool = OAR_BOOL,

@@ -5,9 +5,10 @@
 
 #include <atomic>
 
+#include "oar/base/api.h"
 #include "oar/tensor/storage.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // By where it begins, as often as it is handed out or taken in; `conceal` takes one back.
 void expose(const void* memory);

@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 class FreeRanges {
  public:

@@ -4,9 +4,10 @@
 
 #include <atomic>
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 using ReadHook = void (*)(const Tensor& t);
 extern thread_local ReadHook t_read_hook;

@@ -3,9 +3,10 @@
 // quantised layer of the dispatcher (ops/families/quantisation.cpp) refuses calls that would ignore them.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Scales : public Payload, public oar_scales {
  public:

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/free_list.h"
 #include "oar/base/intrusive.h"
 #include "oar/tensor/c_types.h"
@@ -14,7 +15,7 @@
 #include "oar/tensor/dtype.h"
 #include "oar/tensor/storage.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 // How a tensor holds its content. Only the layer that owns a kind looks inside its payload.
 enum class Kind : uint8_t {

@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A number whose kind matters: `2` and `2.0` promote differently.
 class Scalar {

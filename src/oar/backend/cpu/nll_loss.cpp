@@ -125,7 +125,7 @@ KernelList nll_loss_kernels() {
   static const oar_kernel list[] = {
       {"nll_loss", 1, "cpu:generic", nullptr, kernel_entry<nll_loss>},
       {"pick_class", 1, "cpu:generic", nullptr, kernel_entry<pick_class>},
-      {"pick_class_grad", 1, "cpu:generic", nullptr, kernel_entry<pick_class_grad>},
+      {"pick_class_grad", 1, "cpu:generic", nullptr, training_entry<pick_class_grad>},
       {"mean_of_picked", 1, "cpu:generic", nullptr, kernel_entry<mean_of_picked>},
   };
   return list;

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/capture.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // What a stretch of instructions is for. A copy for inference leaves all but `Forward` out.
 enum class Role : uint8_t { Forward, Training, Backward, Update };

@@ -15,13 +15,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/cell.h"
 #include "oar/compiler/capture/plain.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/tensor/read_hook.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct RegionParts;
 

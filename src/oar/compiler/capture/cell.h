@@ -9,10 +9,11 @@
 #include <atomic>
 #include <memory>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A place of memory, as far as the captured function can tell.
 class Cell final : public RefCounted {

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "oar/autograd/record.h"
+#include "oar/base/api.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 using Branch = std::function<std::vector<Tensor>()>;
 

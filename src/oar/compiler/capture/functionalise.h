@@ -1,10 +1,11 @@
 // Functionalisation: writes and views of a captured function become values.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Capture;
 

@@ -4,10 +4,11 @@
 
 #include <optional>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/presence.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct JointProgram {
   // Inputs: the function's, then the cotangents. Outputs: the function's, then the gradients, then the flags that tell which of them there are.

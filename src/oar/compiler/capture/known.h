@@ -5,9 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/builder.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The part of the program that computes t; none where that reads an input or a state, or draws
 // random numbers.

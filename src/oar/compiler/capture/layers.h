@@ -1,7 +1,9 @@
 // The dispatcher's layers of capture.
 #pragma once
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 // After the autograd layers: while a capture is running, writes are taken apart before the
 // tape, so that the tape sees functional ops only.

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "oar/autograd/node.h"
+#include "oar/base/api.h"
 #include "oar/compiler/capture/cell.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Capture;
 

@@ -6,9 +6,10 @@
 
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct Presence {
   // Cotangents that lead to the gradient, by number; `flag`: … if this one of the extra outputs, a bool, is true.

@@ -4,10 +4,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/ir/region.h"
+#include "oar/runtime/region_runs.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A tensor outside that a region reads, and the value it leaves there, if it writes.
 struct Lifted {
@@ -75,18 +77,6 @@ class OnTape {
  private:
   Capture::Flow* flow_;
   bool outer_;
-};
-
-// Nothing of what is switched on around this call is for it.
-class FreshLayers {
- public:
-  FreshLayers() : outer_(t_layers) { t_layers = {outer_.on & kProfile, 0}; }
-  ~FreshLayers() { t_layers = outer_; }
-  FreshLayers(const FreshLayers&) = delete;
-  FreshLayers& operator=(const FreshLayers&) = delete;
-
- private:
-  const ThreadLayers outer_;
 };
 
 }  // namespace oar

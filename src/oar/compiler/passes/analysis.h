@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/compiler/passes/edit.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Who reads each value.
 class Uses {

@@ -4,9 +4,10 @@
 
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 bool is_marker(const Instruction& call);
 // A call of in_backward.

@@ -5,10 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "oar/base/api.h"
 #include "oar/compiler/passes/analysis.h"
 #include "oar/ir/verify.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The device that will run the program, and what its kernels accept.
 struct PassTarget {

@@ -3,9 +3,10 @@
 
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Values that turned out to be other values.
 class Aliases {

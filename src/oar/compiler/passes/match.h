@@ -13,9 +13,10 @@
 #include <optional>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/compiler/passes/context.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Pattern;
 

@@ -3,9 +3,10 @@
 
 #include <span>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class PassContext;
 

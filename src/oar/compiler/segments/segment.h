@@ -4,9 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/launch_queue.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Where the user's code stands. The name of the file lives for ever.
 struct SourceLine {

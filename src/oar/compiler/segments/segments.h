@@ -14,10 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/compiler/segments/segment.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Where the user's code stands; a language binding may install one. It may answer nothing, and then the
 // line before counts.

@@ -6,9 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/extension/paddle/call.h"
 
-namespace paddle {
+namespace OAR_API paddle {
 
 // Names of what is made from a tensor's name.
 inline std::string Grad(const std::string& name) { return name + "@GRAD"; }

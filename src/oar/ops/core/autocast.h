@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct AutocastState {
   bool enabled = false;

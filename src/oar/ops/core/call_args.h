@@ -5,9 +5,10 @@
 #include <tuple>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Borrowed lists; what they are made from outlives the call they are arguments of.
 class TensorArgs : public TensorList {

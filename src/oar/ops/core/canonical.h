@@ -6,9 +6,10 @@
 #include <span>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Op;
 

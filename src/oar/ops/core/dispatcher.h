@@ -1,9 +1,10 @@
 // The one function every op call passes, and the layers over it.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // What is switched on for a thread. `on` forces layers into every call; `off` takes them out.
 struct ThreadLayers {

@@ -7,9 +7,10 @@
 
 #include <atomic>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class LaunchQueue {
  public:

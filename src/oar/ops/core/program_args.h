@@ -1,10 +1,11 @@
 // Parameters that take programs: `program` and `program[]` in a schema.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/schema.h"
 #include "oar/tensor/closure.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Behind the types of schema.h, which are those that a kernel may be given.
 inline constexpr auto kProgramType = static_cast<ArgType>(static_cast<int>(ArgType::Shape) + 1);

@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/device/device.h"
 #include "oar/ops/core/op_def.h"
 #include "oar/ops/core/scalar.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A registered op: its record, its parsed schema, and what the dispatcher wants to know at once.
 class Op {
@@ -80,6 +81,10 @@ class Op {
   mutable std::atomic<const KernelTable*> kernel_table_{nullptr};
   mutable std::vector<std::unique_ptr<KernelTable>> kernel_tables_;  // old ones may be in use
 };
+
+// A derived in-place op has the rules of the op it is derived from. Ops live in the registry, never in a temporary.
+// NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
+inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
 
 class Registry {
  public:

@@ -6,9 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // How a sample's tensor is filled.
 enum class Fill { Normal, Uniform, Positive, Distinct, Integers, Bools, Values };

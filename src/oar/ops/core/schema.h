@@ -16,9 +16,10 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 enum class ArgType : uint8_t { Tensor, Bool, Int, Float, Scalar, String, DType, Shape };
 

@@ -4,9 +4,10 @@
 #include <span>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/op_def.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct TraitName {
   Trait trait;

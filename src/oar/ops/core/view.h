@@ -1,9 +1,10 @@
 // Arithmetic of views: where the elements of a view lie in its base.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/op_def.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The full shape of broadcast_to: -1 keeps a size; an error where x does not stretch to it.
 Shape broadcast_target(const Tensor& x, Dims shape);

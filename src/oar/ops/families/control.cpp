@@ -215,7 +215,7 @@ const OpDef switch_case_op = {
         "is none. With trace, the place in the random stream stands behind the results; random "
         "is such a place to draw from.",
     .infer = infer_switch,
-    .decompose = run_switch,
+    .decompose = kept(run_switch),
     .vjp =
         [](const vjp::switch_case& v) {
           return switch_vjp(v.index, v.captured, v.branches, v.trace ? v.out.back() : v.random,
@@ -234,7 +234,7 @@ const OpDef while_loop_op = {
         "began with stands behind the results, its place in the random stream last; random has "
         "such places to draw from.",
     .infer = infer_while,
-    .decompose = run_while,
+    .decompose = kept(run_while),
     .vjp = while_vjp,
     .saves = "carried captured random out",
     .jvp = while_jvp,
@@ -248,7 +248,7 @@ const OpDef scan_op = {
         "Body after body on what is carried and the next row of every sequence: the last carried "
         "tensors, and row by row what the body gives beside them.",
     .infer = infer_scan,
-    .decompose = run_scan,
+    .decompose = kept(run_scan),
     .vjp = scan_vjp,
     .saves = "carried sequences captured random out",
     .jvp = scan_jvp,
@@ -268,11 +268,11 @@ const OpDef with_derivative_op = {
       for (const Tensor& t : a.results) metas.push_back(infer::like(t));
       return metas;
     },
-    .decompose = [](const args::with_derivative& a) -> Made {
+    .decompose = kept([](const args::with_derivative& a) -> Made {
       Made made;
       for (const Tensor& t : a.results) made.push_back(assign(t));
       return made;
-    },
+    }),
     .vjp = derivative_given,
     .saves = "inputs:shape captured out",
 };

@@ -1,15 +1,12 @@
 // A text rule bound to one call, and plans from decompositions: what plan_of is made of.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/sharding/plan.h"
 #include "oar/ops/sharding/rule.h"
 
-namespace oar {
-
-// A derived in-place op has the rules of the op it is derived from. Ops live in the registry, never in a temporary.
-// NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
-inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
+namespace OAR_API oar {
 
 // Gives the axes of `plan` their factors, as the rule says for this call.
 void bind_rule(const ShardRule& rule, const PlanCall& call);

@@ -1,10 +1,11 @@
 // One piece of a call that is cut along a factor of its plan, and the whole from all pieces.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/sharding/plan.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct Piece {
   size_t factor;

@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Op;
 

@@ -21,9 +21,10 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/schema.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct ShardTerm {
   bool leading = false;   // starts with ...

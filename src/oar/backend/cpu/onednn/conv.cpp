@@ -748,7 +748,7 @@ KernelList onednn_conv_kernels() {
       {"conv_input_grad", 1, "cpu:onednn", objection<Pass::InputGrad>,
        kernel_entry<convolve<Pass::InputGrad>>},
       {"conv_weight_grad", 1, "cpu:onednn", objection<Pass::WeightGrad>,
-       kernel_entry<convolve<Pass::WeightGrad>>},
+       training_entry<convolve<Pass::WeightGrad>>},
   };
   return list;
 }
