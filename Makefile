@@ -55,6 +55,28 @@ test-tsan: setup ## the C++ tests of threads and asynchronous devices under the 
 	@$(call compile,tsan,oar_tests)
 	@tools/run_tests.sh tsan threads
 
+# What the quickstart trains and saves; the runtime library must read the same digits.
+build/quickstart/digits.pdmodel:
+	@$(MAKE) --no-print-directory quickstart
+
+.PHONY: test-deploy
+test-deploy: build/quickstart/digits.pdmodel ## the runtime library: its symbols, its size, the digits of the quickstart
+	@tools/setup.sh run
+	@$(call compile,deploy)
+	@tools/run_tests.sh deploy deploy
+
+.PHONY: test-aarch64
+test-aarch64: build/quickstart/digits.pdmodel ## the same for 64-bit ARM, under qemu
+	@tools/setup.sh aarch64
+	@$(call compile,aarch64)
+	@tools/run_tests.sh aarch64 deploy
+
+.PHONY: test-wasm
+test-wasm: build/quickstart/digits.pdmodel ## the same for WebAssembly, in Node
+	@tools/setup.sh wasm
+	@$(call compile,wasm)
+	@tools/run_tests.sh wasm deploy
+
 .PHONY: fuzz
 fuzz: setup ## random calls and programs under the sanitizers (FUZZ_ARGS="--count 200000 --seed 2", "--help")
 	@$(call compile,asan,oar_fuzz_calls oar_fuzz_executor)
@@ -134,7 +156,7 @@ docs: build ## bring generated pages up to date, put all pages and the reference
 
 .PHONY: clean
 clean: ## remove everything that was built (.venv stays)
-	rm -rf build build-asan build-debug build-tsan build-wheel dist
+	rm -rf build build-aarch64 build-asan build-debug build-deploy build-tsan build-wasm build-wheel dist
 
 # compile <preset> [target]...: everything unless targets are named.
 # Configuring costs a second, so it happens only when a preset or the options changed; a change of

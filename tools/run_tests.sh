@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs test suites of one build and ends with each runner's closing line.
 #
-#   tools/run_tests.sh <preset> <suite>...     suites: cpp, threads, package, python, avx2, fuzz
+#   tools/run_tests.sh <preset> <suite>...     suites: cpp, threads, package, python, avx2, fuzz, deploy
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -79,8 +79,27 @@ for suite in "$@"; do
         run "fuzz-$target" 'cases, .* complaints' "$build/bin/oar_fuzz_$target" "${fuzz_args[@]}"
       done
       ;;
+    deploy)
+      # What the runtime library contains, how large it is, and that it reads the quickstart's digits as Python does.
+      case $preset in
+        deploy)
+          run parts '^parts: ok' .venv/bin/python tools/check_parts.py runtime \
+            "$build/lib/liboar_runtime.so" --most-bytes 4194304
+          ;;
+        aarch64)
+          run parts '^parts: ok' .venv/bin/python tools/check_parts.py runtime \
+            "$build/lib/liboar_runtime.so" --tools aarch64-linux-gnu-
+          ;;
+      esac
+      case $preset in
+        aarch64) command="qemu-aarch64 -L /usr/aarch64-linux-gnu $build/bin/oar_run" ;;
+        wasm) command="node $build/bin/oar_run.js" ;;
+        *) command=$build/bin/oar_run ;;
+      esac
+      run digits 'digits as in Python' .venv/bin/python tools/test_deploy.py --run "$command" --model build/quickstart
+      ;;
     *)
-      echo "run_tests.sh: '$suite' is not one of cpp, threads, package, python, avx2, fuzz" >&2
+      echo "run_tests.sh: '$suite' is not one of cpp, threads, package, python, avx2, fuzz, deploy" >&2
       exit 2
       ;;
   esac

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what a build (or `run`, `check`, `wheel`) needs and is missing, and keeps .venv up to date.
+# Installs what a build (or another purpose) needs and is missing, and keeps .venv up to date.
 # With everything in place it takes a fraction of a second.
 #
-#   tools/setup.sh [build|run|check|wheel]     run: a build without tests
+#   tools/setup.sh [build|run|check|wheel|aarch64|wasm]     run: a build without tests; aarch64, wasm: cross builds
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,8 +30,16 @@ case $purpose in
     packages=()
     requirements=(wheel)
     ;;
+  aarch64)
+    packages=(g++-aarch64-linux-gnu qemu-user cmake ninja-build ccache libfmt-dev)
+    requirements=(run)
+    ;;
+  wasm)
+    packages=(emscripten nodejs cmake ninja-build libfmt-dev)
+    requirements=(run)
+    ;;
   *)
-    echo "setup.sh: '$purpose' is not one of build, run, check, wheel" >&2
+    echo "setup.sh: '$purpose' is not one of build, run, check, wheel, aarch64, wasm" >&2
     exit 2
     ;;
 esac

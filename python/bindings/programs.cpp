@@ -5,6 +5,7 @@
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/replay.h"
+#include "oar/compiler/deploy.h"
 #include "oar/compiler/executor.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/compiler/trained_program.h"
@@ -46,6 +47,10 @@ PyObject* full_text(PyObject* self, PyObject*) {
     return PyUnicode_FromString(
         to_text(program_of(self), {.locations = false, .largest_constant = kAll}).c_str());
   });
+}
+
+PyObject* deployable(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_program(for_deployment(program_of(self))); });
 }
 
 // [(label, tensor)]
@@ -279,8 +284,7 @@ PyGetSetDef kTrainedGetters[] = {
     {"backward", trained_program, nullptr, "From cotangents to gradients.",
      const_cast<char*>("backward")},
     {"writes", writes, nullptr, "Whether a run changes states or outside gradients.", nullptr},
-    {"kept_tensors", kept_tensors, nullptr, "Symbolic tensors that are still alive.",
-     nullptr},
+    {"kept_tensors", kept_tensors, nullptr, "Symbolic tensors that are still alive.", nullptr},
     {}};
 PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_trained)},
                                {Py_tp_methods, kTrainedMethods},
@@ -359,11 +363,11 @@ PyObject* profile_stop(PyObject*, PyObject*) {
 PyMethodDef kMethods[] = {
     {"text", text, METH_NOARGS, "The program as text."},
     {"full_text", full_text, METH_NOARGS, "The program as text, constants included."},
+    {"for_deployment", deployable, METH_NOARGS, "An equal program whose calls all have kernels."},
     {"states", states, METH_NOARGS, "Names and tensors of its states."},
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
     {"run", run<false>, METH_O, "Runs it on a list of tensors."},
-    {"call", run<true>, METH_O,
-     "Runs it on a list of tensors, instead of the captured function."},
+    {"call", run<true>, METH_O, "Runs it on a list of tensors, instead of the captured function."},
     {"differentiate", differentiate_method, METH_VARARGS, nullptr},
     {"optimised", optimised, METH_O, "The program after the passes; for inference if true."},
     {}};

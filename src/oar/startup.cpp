@@ -1,7 +1,6 @@
 // What must be in place before the first op call, in order. The library's one constructor: a C++
 // program that only links Oar may call ops in its first line.
 #include "oar/autograd/layers.h"
-#include "oar/backend/cpu/cpu.h"
 #include "oar/backend/null/null.h"
 #include "oar/base/crash_handler.h"
 #include "oar/base/flags.h"
@@ -12,17 +11,13 @@
 #include "oar/ops/families/quantisation.h"
 #include "oar/ops/families/selected_rows.h"
 #include "oar/ops/sharding/bind.h"
-#include "oar/tensor/allocator.h"
+#include "oar/runtime/start.h"
 
 namespace oar {
 namespace {
 
-void apply_memory_limit() { cpu_allocator::set_limit(int64_t{flag<int>("memory_limit_mb")} << 20); }
-
 __attribute__((constructor)) void start() {
-  apply_memory_limit();
-  on_flag_change("memory_limit_mb", apply_memory_limit);
-  cpu::register_device();
+  start_runtime();
   null::register_device();
   install_profile_layer();
   install_autocast_layer();

@@ -110,7 +110,8 @@ TEST(Capture, ErrorsTellTheWayOut) {
     capture(identity, {spec({2})});
     return in;
   };
-  EXPECT_NE(error_of([&] { capture(nested, {spec({2})}); }).find("already running"), std::string::npos);
+  EXPECT_NE(error_of([&] { capture(nested, {spec({2})}); }).find("already running"),
+            std::string::npos);
   EXPECT_EQ(Capture::current(), nullptr);
 
   Tensor leaked;
@@ -238,7 +239,8 @@ TEST(Replay, TakesPartInWhatIsAroundIt) {
   const auto outer = [&](const Tensors& in) { return Tensors{inner.run(in)[0] + 1}; };
   const Executor executor(capture(outer, {spec({other + 1, 3})}));
   const Tensor x = numbers({6, 3});
-  EXPECT_NE(error_of([&] { executor.run(Tensors{x}); }).find("does not determine"), std::string::npos);
+  EXPECT_NE(error_of([&] { executor.run(Tensors{x}); }).find("does not determine"),
+            std::string::npos);
   const Executor direct(capture(outer, {spec({other, 3})}));
   expect_sound(direct.program());
   expect_same(direct.run(Tensors{x})[0], f({x})[0] + 1);

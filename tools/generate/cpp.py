@@ -157,8 +157,8 @@ def definition(op: Op) -> str:
 def header(family: str, ops: list[Op]) -> str:
     programs = any(p.type == "program" for op in ops for p in op.parameters)
     parts = [f"// Generated from src/oar/ops/families/{family}.cpp. Do not edit.", "#pragma once", "",
-             '#include "oar/ops/core/call_args.h"', '#include "oar/ops/core/op_def.h"',
-             *(['#include "oar/tensor/closure.h"'] if programs else []), "", "namespace oar {", "namespace args {"]
+             '#include "oar/base/api.h"', '#include "oar/ops/core/call_args.h"', '#include "oar/ops/core/op_def.h"',
+             *(['#include "oar/tensor/closure.h"'] if programs else []), "", "namespace OAR_API oar {", "namespace args {"]
     parts += [args_struct(op) for op in ops]
     parts += ["}  // namespace args", "namespace vjp {"]
     parts += [vjp_struct(op) for op in ops if not op.inplace_of]

@@ -28,6 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ops", type=Path, required=True, help="folder of the op families")
     parser.add_argument("--kernels", type=Path, nargs="+", required=True, help="folders of CPU kernels")
+    parser.add_argument("--without", default="", help="kernel files to leave out: a regular expression")
     parser.add_argument("--out", type=Path, required=True, help="where generated files go")
     parser.add_argument("--compiler", nargs="*", default=[], help="of C++, whose programs run on this machine")
     options = parser.parse_args()
@@ -43,7 +44,7 @@ def main() -> None:
         stem = stale.name.split(".")[0]
         if stem not in families and stem not in ("all", "families"):
             stale.unlink()
-    write(options.out / "oar/backend/cpu/gen/kernel_lists.h", kernels.header(options.kernels))
+    write(options.out / "oar/backend/cpu/gen/kernel_lists.h", kernels.header(options.kernels, options.without))
     for name, text in docs.pages(families).items():
         write(options.out / "docs/reference" / name, text)
 

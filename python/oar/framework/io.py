@@ -145,6 +145,21 @@ def _named_arrays(obj: Any) -> dict[str, tuple[np.ndarray, str]]:
     return arrays
 
 
+def states_to_bytes(states: dict[str, Tensor]) -> bytes:
+    """Named tensors as the bytes of a safetensors file."""
+    file = io.BytesIO()
+    safetensors.save_arrays(file, _named_arrays(states))
+    return file.getvalue()
+
+
+def states_from_bytes(data: bytes, what: str) -> dict[str, Tensor]:
+    """Named tensors from safetensors, or from the pickle that earlier versions wrote; ``what`` is what errors call it."""
+    if not safetensors.looks_like_safetensors(data):
+        return load(io.BytesIO(data))
+    arrays, _ = safetensors.arrays_in(data, what)
+    return {name: array_to_tensor(array, dtype) for name, (array, dtype) in arrays.items()}
+
+
 def _is_state_dict(obj: Any) -> bool:
     """A dictionary with a tensor at its top: Paddle writes those with a table of names."""
     if not isinstance(obj, dict) or not obj:

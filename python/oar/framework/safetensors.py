@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from oar import _C
 from oar._lazy import np
 
-__all__ = ["SafetensorsError", "load_arrays", "save_arrays"]
+__all__ = ["SafetensorsError", "arrays_in", "load_arrays", "looks_like_safetensors", "save_arrays"]
 
 # Names in the file, and the NumPy dtype that carries each. bfloat16 travels as uint16.
 _DTYPES = {
@@ -95,6 +95,16 @@ def load_arrays(path: str | os.PathLike) -> tuple[dict[str, tuple[np.ndarray, st
     with open(path, "rb") as file:
         empty = os.fstat(file.fileno()).st_size == 0  # which cannot be mapped
         data = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return arrays_in(data, path)
+
+
+def looks_like_safetensors(data: bytes) -> bool:
+    """A header of JSON within the bytes: no pickle begins like that."""
+    return data[8:9] == b"{" and int.from_bytes(data[:8], "little") <= len(data) - 8
+
+
+def arrays_in(data: Any, path: str) -> tuple[dict[str, tuple[np.ndarray, str]], dict[str, str]]:
+    """The same of bytes; ``path`` is what errors call them."""
     try:
         entries, metadata = _C.safetensors_index(data)
     except ValueError as error:

@@ -5,7 +5,6 @@ A program is kept as its text under a line of JSON with the names of what is fed
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from typing import Any
@@ -14,6 +13,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 from oar.framework._replace import replace_files
+from oar.framework.io import states_from_bytes, states_to_bytes
 from oar.static.checkpoints import load, load_program_state, prefix_of, save, set_program_state
 from oar.static.executor import CompiledProgram, _contents
 from oar.static.program import Program, _some, default_main_program, program_of, written_elsewhere
@@ -107,6 +107,8 @@ def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
         >>> oar.disable_static()
     """
     executable, feeds, fetches = _pruned(kwargs.get("program"), feed_vars, fetch_vars)
+    # A deployed library has kernels and no decompositions.
+    executable = executable.for_deployment()
     return _serialized(executable, feeds, fetches, _input_order(executable, feeds))
 
 
@@ -193,10 +195,8 @@ def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Any, **kwa
         >>> oar.disable_static()
     """
     executable, _, _ = _pruned(kwargs.get("program"), feed_vars, fetch_vars, _contents(global_scope()))
-    file = io.BytesIO()
     with written_elsewhere():
-        oar.save({tensor.name: tensor for _, tensor in executable.states()}, file)
-    return file.getvalue()
+        return states_to_bytes({tensor.name: tensor for _, tensor in executable.states()})
 
 
 def deserialize_persistables(program: Program, data: bytes, executor: Any) -> None:
@@ -223,8 +223,9 @@ def deserialize_persistables(program: Program, data: bytes, executor: Any) -> No
         >>> oar.disable_static()
     """
     with written_elsewhere():
-        for name, tensor in oar.load(io.BytesIO(data)).items():
+        for name, tensor in states_from_bytes(data, "the file of states").items():
             global_scope()._set(name, tensor)
+
 
 
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "oar/autograd/node.h"
+#include "oar/base/api.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct BackwardOptions {
   bool retain_graph = false;
@@ -25,4 +26,4 @@ std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList cotan
                          BackwardOptions options = {}, bool allow_unused = false,
                          TensorList no_grad_vars = {});
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -1,9 +1,10 @@
 // The gradient of a tensor.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // None, a tensor, or zeros that have not been read yet. Such zeros have no memory: they are filled in when they are
 // read, and a gradient that is added to them replaces them.
@@ -41,4 +42,4 @@ class Gradient {
   bool zeros_ = false, symbolic_ = false;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -1,6 +1,8 @@
 // Puts autograd's layers into the dispatcher.
 #pragma once
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 void install_autograd_layers();
-}  // namespace oar
+}  // namespace OAR_API oar

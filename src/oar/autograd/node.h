@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "oar/autograd/gradient.h"
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Node;
 
@@ -151,4 +152,4 @@ class NoGrad {
   GradState before_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

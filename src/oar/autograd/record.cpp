@@ -321,11 +321,10 @@ Outputs record_expanded(const Op& op, Args args) {
   Frame frame(args);
   frame.set_tensor(0, assign(x));
   const Outputs made = dispatch(*op.inplace_of(), frame.args());
-  user_check(
-      made[0].shape() == x.shape(), ErrorKind::InvalidArgument,
-      "the result has shape {} and cannot be written to a tensor of shape {}."
-      "\nhint: Use {} without the underscore.",
-      made[0].shape().str(), to_string(x.dims()), op.inplace_of()->name());
+  user_check(made[0].shape() == x.shape(), ErrorKind::InvalidArgument,
+             "the result has shape {} and cannot be written to a tensor of shape {}."
+             "\nhint: Use {} without the underscore.",
+             made[0].shape().str(), to_string(x.dims()), op.inplace_of()->name());
   Outputs outputs;
   outputs.push_back(
       copy_into(x, made[0].dtype() == x.dtype() ? made[0] : cast(made[0], x.dtype())));

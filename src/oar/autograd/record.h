@@ -2,8 +2,9 @@
 #pragma once
 
 #include "oar/autograd/node.h"
+#include "oar/base/api.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A recorded op call.
 class OpNode final : public Node, public FreeListed<OpNode> {
@@ -70,4 +71,4 @@ Tensor result_of_custom(const Tensor& alias, uint32_t index);
 Tensor fitting_gradient(Tensor gradient, const Edge& edge, std::string_view source);
 Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view source);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The content of a tensor inside a transform.
 class Wrapped : public Payload {
@@ -84,4 +85,4 @@ Frame unwrapped(Args args, int level);
 // For a call that writes: the results of the functional op, to be copied in. Shared by both kinds.
 Outputs functional_result(const Op& op, Args args);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -1,7 +1,9 @@
 // What a user sees when native code crashes: the signal, the op, the Python line and the native stack.
 #pragma once
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 // Handles SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT: prints a report to standard error, then passes
 // the signal to the previous handler (or the default). Does nothing if the flag
@@ -15,4 +17,4 @@ void remove_crash_handler();
 // also works when its own stack has overflowed. The thread that installs the handler has one.
 void use_crash_stack();
 
-}  // namespace oar
+}  // namespace OAR_API oar

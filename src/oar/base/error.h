@@ -12,9 +12,10 @@
 #include <string>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/base/format.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 enum class ErrorKind {
   InvalidArgument,
@@ -98,7 +99,7 @@ template <class... A>
   detail::format_and_throw(kind, text, args...);
 }
 
-}  // namespace oar
+}  // namespace OAR_RUNTIME_API oar
 
 // The checks are macros, so that the arguments of the text, which are often costly to compute, are
 // evaluated on failure only: checks are on paths where nanoseconds count.

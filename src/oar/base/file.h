@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 std::string read_file(const std::string& path);
 
@@ -29,4 +31,4 @@ class AtomicFile {
   int fd_ = -1;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

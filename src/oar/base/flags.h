@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 enum class FlagType { Bool, Int, Double, String };
 
@@ -99,4 +101,4 @@ inline bool tracing(Trace what) {
   return (detail::trace_bits.load(std::memory_order_relaxed) & static_cast<unsigned>(what)) != 0;
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -5,7 +5,9 @@
 #include <mutex>
 #include <new>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 namespace detail {
 
@@ -77,4 +79,4 @@ struct ForkStep {
 };
 void add_fork_step(const ForkStep& step);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_RUNTIME_API oar {
 
 std::string vformat(std::string_view text, fmt::format_args args);
 
@@ -34,7 +36,7 @@ template <class T>
 concept HasToStringOrIsEnum = HasToString<T> || std::is_enum_v<T>;
 
 }  // namespace detail
-}  // namespace oar
+}  // namespace OAR_RUNTIME_API oar
 
 // What has a to_string prints as that; any other enum prints as its number.
 template <class T>

@@ -8,13 +8,15 @@
 #include <cstddef>
 #include <new>
 
+#include "oar/base/api.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define OAR_FREE_LISTS 0  // the sanitizer must see every free, or it cannot see a use after it
 #else
 #define OAR_FREE_LISTS 1
 #endif
 
-namespace oar {
+namespace OAR_API oar {
 
 namespace detail {
 struct FreeBlock {
@@ -114,4 +116,4 @@ class FreeListed {
   inline static constinit thread_local List list_{};
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -7,7 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 template <class Signature>
 class FunctionRef;
@@ -55,4 +57,4 @@ class FunctionRef<R(Args...)> {
   R (*call_)(Target, Args...);
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

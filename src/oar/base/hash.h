@@ -6,7 +6,9 @@
 #include <functional>
 #include <ranges>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 // Mixes fully (the finaliser of splitmix64): std::hash of an integer is the integer itself, and
 // shapes are small integers that would otherwise collide.
@@ -40,4 +42,4 @@ std::size_t hash_range(const Range& values) {
   return seed;
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

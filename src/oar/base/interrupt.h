@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Throws an Error of kind Interrupted if the user has. Cheap, but not free: every few hundred steps.
 void poll_interrupt();
@@ -43,4 +44,4 @@ class Patience {
   int64_t last_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -19,7 +19,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_RUNTIME_API oar {
 
 class RefCounted {
  public:
@@ -122,7 +124,7 @@ Intrusive<T> make_intrusive(Args&&... args) {
   return Intrusive<T>::adopt(new T(std::forward<Args>(args)...));
 }
 
-}  // namespace oar
+}  // namespace OAR_RUNTIME_API oar
 
 template <class T>
 struct std::hash<oar::Intrusive<T>> {

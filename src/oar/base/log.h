@@ -5,9 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "oar/base/api.h"
 #include "oar/base/format.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 enum class LogLevel { Debug, Info, Warning, Error, Off };
 
@@ -53,4 +54,4 @@ void log_error(fmt::format_string<A...> text, A&&... args) {
   log_at<A...>(LogLevel::Error, text, std::forward<A>(args)...);
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

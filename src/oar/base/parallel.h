@@ -7,9 +7,10 @@
 
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 int num_threads();
 // The processors that this process may use: by its affinity and by the quota of its container.
@@ -45,4 +46,4 @@ inline void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grai
 // order.
 void parallel_chunks(std::int64_t n_chunks, FunctionRef<void(std::int64_t chunk)> body);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -3,7 +3,9 @@
 
 #include <utility>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 template <class F>
 class [[nodiscard]] ScopeGuard {
@@ -24,4 +26,4 @@ class [[nodiscard]] ScopeGuard {
   bool armed_ = true;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

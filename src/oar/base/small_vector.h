@@ -14,7 +14,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_RUNTIME_API oar {
 
 template <class T, std::size_t N>
 class SmallVector {
@@ -307,4 +309,4 @@ class SmallVector {
   alignas(T) std::byte inline_[N * sizeof(T)];
 };
 
-}  // namespace oar
+}  // namespace OAR_RUNTIME_API oar

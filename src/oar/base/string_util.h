@@ -7,7 +7,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 // The views returned by split and trim point into the argument.
 std::vector<std::string_view> split(std::string_view text, char separator);
@@ -42,4 +44,4 @@ int edit_distance(std::string_view a, std::string_view b);
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
-}  // namespace oar
+}  // namespace OAR_API oar

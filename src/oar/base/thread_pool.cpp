@@ -1,6 +1,5 @@
 #include "oar/base/thread_pool.h"
 
-#include <immintrin.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -32,6 +31,15 @@ sigset_t signals_for_others() {
   return set;
 }
 
+// Tells the processor that the thread waits.
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
 // Spins for a while before it sleeps, which costs a system call: ops follow each other within
 // microseconds. With more threads than processors spinning would only keep others from working.
 template <class F>
@@ -50,7 +58,7 @@ bool spin_until(const F& done) {
       if (done()) {
         return true;
       }
-      _mm_pause();
+      relax();
     }
   } while (std::chrono::steady_clock::now() < end);
   return false;

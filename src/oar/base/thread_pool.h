@@ -8,9 +8,11 @@
 #include <exception>
 #include <mutex>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar::detail {
+namespace OAR_API oar {
+namespace detail {
 
 // Tasks 0 ... count - 1 of one parallel call. Lives on the caller's stack.
 class ParallelJob {
@@ -70,4 +72,5 @@ class ThreadPool {
   int workers_ = 0;
 };
 
-}  // namespace oar::detail
+}  // namespace detail
+}  // namespace OAR_API oar

@@ -1,9 +1,10 @@
 // Runs programs, compiled for the sizes of each run.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/runtime/runner.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Runs the passes for the device's kernels, then `expand`. All sizes of the program must be known.
 void prepare_to_run(Program& program);
@@ -32,4 +33,4 @@ class Executor : public Runner {
 // A tensor in a message for the user: its name, else its description.
 std::string shown_name(const Tensor& t);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -3,36 +3,20 @@
 #include "oar/compiler/capture/regions.h"
 #include "oar/compiler/capture/replay.h"
 #include "oar/compiler/executor.h"
+#include "oar/runtime/region_runs.h"
 
 namespace oar {
 namespace {
 
-std::shared_ptr<const Executor> make_executor(const Program& program) {
+std::shared_ptr<const Runner> make_executor(const Program& program) {
   return std::make_shared<const Executor>(program);
-}
-
-// The sizes are known, so one instance serves all calls. Without one, each call is interpreted: sizes that
-// are still open here change from call to call, and an instance would serve one of them.
-Closure::Function prepared(const std::shared_ptr<const Executor>& executor) {
-  const FreshLayers fresh;
-  if (std::shared_ptr<const Instance> instance = executor->instance_at_known_sizes())
-    return [executor, instance = std::move(instance)](TensorList inputs) {
-      if (!instance->is_for(inputs))
-        return executor->run(inputs);  // it was captured for another device
-      const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
-      return instance->run({inputs.begin(), inputs.end()});
-    };
-  return [executor](TensorList inputs) {
-    const FreshLayers none;
-    return executor->interpret(inputs);
-  };
 }
 
 }  // namespace
 
 void install_regions() {
   install_program_machine(
-      {trace_closure, replay_region, region_vjp, region_jvp, make_executor, prepared});
+      {trace_closure, replay_region, region_vjp, region_jvp, make_executor, prepared_run});
 }
 
 }  // namespace oar

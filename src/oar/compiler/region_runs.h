@@ -1,8 +1,10 @@
 // Runs of regions: each has its own executor.
 #pragma once
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 void install_regions();
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -1,10 +1,11 @@
 // A captured function as one step on the tape: one program for forward, another for backward.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/joint.h"
 #include "oar/compiler/executor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A gradient of the backward half that is returned as selected rows.
 struct RowsOutput {
@@ -49,4 +50,4 @@ class TrainedProgram {
   std::shared_ptr<const Parts> parts_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

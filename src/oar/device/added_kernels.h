@@ -5,9 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/device/abi.h"
 
-namespace oar::devices {
+namespace OAR_API oar {
+namespace devices {
 
 struct AddedKernel {
   std::string op;
@@ -21,4 +23,5 @@ void add_kernel(AddedKernel kernel);
 // Appends the candidates that were added for an op.
 void added_kernels(std::string_view op, std::vector<const oar_kernel*>& to);
 
-}  // namespace oar::devices
+}  // namespace devices
+}  // namespace OAR_API oar

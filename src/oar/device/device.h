@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/error.h"
 #include "oar/device/abi.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A kernel call as kernels written in C++ see it. Nothing is added: only typed access.
 class KernelCall : public oar_kernel_call {
@@ -145,4 +146,4 @@ void check_asynchronous(Device device, oar_stream* stream = nullptr);
 // The stream that calls of this thread go to.
 oar_stream* current_stream(Device device);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -8,10 +8,11 @@
 #include <array>
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/base/small_vector.h"
 #include "oar/tensor/storage.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct RandomState {
   uint64_t seed = 0;
@@ -68,4 +69,4 @@ inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t offset) {
   return c;
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -12,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 
-namespace oar::extension {
+namespace OAR_API oar {
+namespace extension {
 
 // An op of a library. Without a kernel it runs as its decomposition.
 struct Addition {
@@ -54,7 +56,8 @@ Addition addition() {
   return made;
 }
 
-}  // namespace oar::extension
+}  // namespace extension
+}  // namespace OAR_API oar
 
 #define OAR_EXTENSION_OP(record, ...)                   \
   [[maybe_unused]] static const bool oar_has_##record = \

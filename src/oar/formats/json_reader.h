@@ -13,9 +13,10 @@
 #include <string>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class JsonReader {
  public:
@@ -58,4 +59,4 @@ std::string json_quoted(std::string_view text);
 // Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 bool is_utf8(std::string_view text);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -13,9 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 using NamedTensors = std::map<std::string, Tensor>;
 using Metadata = std::map<std::string, std::string>;
@@ -44,4 +45,4 @@ struct SafetensorsIndex {
 };
 SafetensorsIndex parse_safetensors(std::string_view file);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -4,9 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A single symbol, not an expression?
 bool is_symbol(Dim d);
@@ -50,4 +51,4 @@ class InputBinder {
   std::vector<bool> unknown_results_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

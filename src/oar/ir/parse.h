@@ -8,9 +8,10 @@
 #include <functional>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct ParseOptions {
   // The tensor of a state, or of a constant whose values the text omits. Without it
@@ -20,4 +21,4 @@ struct ParseOptions {
 
 Program parse_program(std::string_view text, const ParseOptions& options = {});
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/sharding/plan.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct MeshAxisPlacement {
   enum Kind : uint8_t { Replicate, Shard, Partial };
@@ -32,4 +33,4 @@ struct Placement {
   std::string problem(int rank) const;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

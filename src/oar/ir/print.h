@@ -20,9 +20,10 @@
 
 #include <string>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct PrintOptions {
   bool locations = false;        // "  # file.py:12" after an instruction
@@ -34,4 +35,4 @@ std::string to_text(const Program& program, const Instruction& instruction);
 // "axis=1, keepdim=False"
 std::string attributes_text(const Instruction& instruction);
 
-}  // namespace oar
+}  // namespace OAR_API oar

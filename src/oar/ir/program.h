@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/placement.h"
 #include "oar/ops/core/registry.h"
 #include "oar/tensor/closure.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;
@@ -190,4 +191,4 @@ void for_each_operand(const Instruction& instruction, F&& body) {
 
 std::string to_string(const DimAssumption& assumption);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -26,7 +26,7 @@ std::vector<Tensor> Region::operator()(TensorList inputs) const {
 }
 
 Closure::Function Region::prepared() const {
-  std::shared_ptr<const Executor> executor;
+  std::shared_ptr<const Runner> executor;
   {
     const std::lock_guard lock(mutex_);
     if (!executor_) executor_ = program_machine().executor(program_);

@@ -7,11 +7,12 @@
 #include <memory>
 #include <mutex>
 
+#include "oar/base/api.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/program_args.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Region final : public Closure {
  public:
@@ -44,7 +45,7 @@ class Region final : public Closure {
   mutable std::map<std::pair<char, std::vector<bool>>, ClosurePtr> derived_;
   static constexpr size_t kMostSizes = 16;
   mutable std::map<std::vector<int64_t>, ClosurePtr> resized_;
-  mutable std::shared_ptr<const Executor> executor_;
+  mutable std::shared_ptr<const Runner> executor_;
   mutable std::atomic<bool> optimised_{false};
 };
 
@@ -63,4 +64,4 @@ bool has_regions(const Instruction& instruction);
 bool replace_regions(Instruction& instruction,
                      const std::function<ClosurePtr(const Region&)>& changed);
 
-}  // namespace oar
+}  // namespace OAR_API oar

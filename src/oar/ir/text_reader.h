@@ -5,9 +5,10 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "oar/base/api.h"
 #include "oar/tensor/dim.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A letter or _, then letters, digits, _ and . Other names are quoted.
 bool is_plain_name(std::string_view text);
@@ -51,4 +52,4 @@ class TextReader {
   int depth_ = 0;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

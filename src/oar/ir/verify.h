@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // What is wrong, one line each; empty for a sound program. Checks that every value is defined once
 // and before its use, that operands and attributes fit the schemas, that inference returns the types
@@ -19,4 +20,4 @@ enum class ProgramKind : uint8_t { Whole, Region };
 void check_verified(const Program& program, ErrorKind kind, const std::string& what,
                     ProgramKind is = ProgramKind::Whole);
 
-}  // namespace oar
+}  // namespace OAR_API oar

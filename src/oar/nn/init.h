@@ -2,9 +2,11 @@
 // and with the same seed produce the same values as the Python initialisers.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar::nn::init {
+namespace OAR_API oar {
+namespace nn::init {
 
 void constant(const Tensor& t, double value);
 void uniform(const Tensor& t, double low = -1, double high = 1);
@@ -25,4 +27,5 @@ struct Fans {
 };
 Fans fans_of(const Tensor& t);
 
-}  // namespace oar::nn::init
+}  // namespace nn::init
+}  // namespace OAR_API oar

@@ -4,9 +4,11 @@
 #include <array>
 #include <optional>
 
+#include "oar/base/api.h"
 #include "oar/nn/module.h"
 
-namespace oar::nn {
+namespace OAR_API oar {
+namespace nn {
 
 // One number for both spatial axes, or one each.
 class Size2 {
@@ -140,4 +142,5 @@ class Softmax : public Module {
   int64_t axis_;
 };
 
-}  // namespace oar::nn
+}  // namespace nn
+}  // namespace OAR_API oar

@@ -18,10 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/formats/safetensors.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar::nn {
+namespace OAR_API oar {
+namespace nn {
 
 class Module {
  public:
@@ -95,4 +97,5 @@ class Sequential : public Module {
   Tensor forward(const Tensor& x) override;
 };
 
-}  // namespace oar::nn
+}  // namespace nn
+}  // namespace OAR_API oar

@@ -1,9 +1,11 @@
 // Normalisation layers.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/nn/module.h"
 
-namespace oar::nn {
+namespace OAR_API oar {
+namespace nn {
 
 // Over the last axes of each sample, with this shape.
 class LayerNorm : public Module {
@@ -35,4 +37,5 @@ class BatchNorm2D : public Module {
   double momentum_, epsilon_;
 };
 
-}  // namespace oar::nn
+}  // namespace nn
+}  // namespace OAR_API oar

@@ -11,9 +11,11 @@
 
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar::nn {
+namespace OAR_API oar {
+namespace nn {
 
 class Optimizer {
  public:
@@ -105,4 +107,5 @@ class AdamW : public Optimizer {
   Tensor steps_;
 };
 
-}  // namespace oar::nn
+}  // namespace nn
+}  // namespace OAR_API oar

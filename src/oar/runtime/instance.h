@@ -6,13 +6,14 @@
 #include <memory>
 #include <mutex>
 
+#include "oar/base/api.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/device/stream.h"
 #include "oar/runtime/lower.h"
 #include "oar/runtime/memory_plan.h"
 #include "oar/runtime/schedule.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Flags that decide which kernels take a call and how launches are scheduled: an instance is for those it was made under.
 int64_t kernel_flags();
@@ -81,4 +82,4 @@ class Instance {
   mutable std::vector<std::unique_ptr<WorkingSet>> idle_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -43,9 +43,11 @@ Tensor layout_of(const ViewSpec& spec, const Tensor& base) {
                          {spec.strides.data(), spec.strides.size()}, kSomewhere, base.dtype());
 }
 
-const oar_kernel* kernel_for(const Op& op, Args args, TensorList results, Device device) {
+const oar_kernel* kernel_for(const Op& op, Args args, TensorList results, Device device,
+                             bool (*counts)(const oar_kernel&)) {
   Question question(args, results, device);
   for (const oar_kernel* kernel : op.kernels(device.type)) {
+    if (counts && !counts(*kernel)) continue;
     question.call.context = kernel->context;
     if (!kernel->accepts || !kernel->accepts(&question.call)) return kernel;
   }

@@ -1,11 +1,12 @@
 // How the values of a program at known sizes will lie in memory, before there is any.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/device/device.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/view.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // May the value be laid out ahead of a run? Not where its size depends on data.
 bool can_be_laid_out(const ValueType& type);
@@ -15,10 +16,11 @@ Tensor layout_of(const ValueType& type);
 // … that shows another one's elements as the spec says.
 Tensor layout_of(const ViewSpec& spec, const Tensor& base);
 
-// The kernel that takes a call on tensors laid out like these; none if there is none.
-const oar_kernel* kernel_for(const Op& op, Args args, TensorList results, Device device);
+// The kernel that takes a call on tensors laid out like these, of those that `counts` accepts; none if there is none.
+const oar_kernel* kernel_for(const Op& op, Args args, TensorList results, Device device,
+                             bool (*counts)(const oar_kernel&) = nullptr);
 // What that kernel prepares for such calls; null if nothing.
 std::shared_ptr<oar_plan> plan_for(const oar_kernel& kernel, Args args, TensorList results,
                                    Device device);
 
-}  // namespace oar
+}  // namespace OAR_API oar

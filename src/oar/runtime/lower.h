@@ -3,10 +3,11 @@
 
 #include <optional>
 
+#include "oar/base/api.h"
 #include "oar/device/device.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // One piece of memory. Views of it are places in the same root.
 struct Root {
@@ -64,4 +65,4 @@ void check_types(const Program& program, const Instruction& call);
 // devices (numbers of the CPU, as inputs, constants and states that are only read, go along). A launch that writes a state stands behind every launch that may fail.
 std::optional<Lowered> lower(const Program& program);
 
-}  // namespace oar
+}  // namespace OAR_API oar

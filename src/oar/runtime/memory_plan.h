@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A buffer and the steps, both included, between which its content is needed.
 struct Lifetime {
@@ -28,4 +29,4 @@ inline MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
   return plan_memory(buffers, [](int32_t, int32_t) { return false; });
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -6,12 +6,13 @@
 #include <optional>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/ir/bind.h"
 #include "oar/ir/program.h"
 #include "oar/runtime/instance.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A program made ready to run, for any sizes it allows. Runs of a program that writes no state may
 // overlap in several threads.
@@ -65,4 +66,4 @@ class Runner {
   mutable std::vector<Cached> instances_;  // the most recently used last
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

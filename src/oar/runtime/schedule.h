@@ -2,9 +2,10 @@
 // chains of launches that are too small for that do not depend on each other, each chain runs on a thread of its own.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/runtime/lower.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The launches [begin, end) in lanes: those of a lane in their order, the lanes at the same time.
 struct Fork {
@@ -36,4 +37,4 @@ class Schedule {
   std::vector<int32_t> fork_, lane_;  // by launch; empty where there are no forks
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/device/stream.h"
 #include "oar/runtime/instance.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // What one run at a time uses: tensors on an arena, and the calls on them.
 struct Instance::WorkingSet {
@@ -39,4 +40,4 @@ struct Instance::WorkingSet {
   bool marked = false;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

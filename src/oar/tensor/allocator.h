@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 struct MemoryStats {
   int64_t allocated = 0;       // bytes in live storages
@@ -34,4 +36,4 @@ int64_t limit();
 void count(int64_t bytes);
 
 }  // namespace cpu_allocator
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -4,10 +4,11 @@
 
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/tensor/dim.h"
 #include "oar/tensor/dtype.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Count {
  public:
@@ -43,4 +44,4 @@ class Count {
 // as 1: their strides are products of the other sizes.
 Count bytes_of(Dims shape, DType dtype);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/intrusive.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Program;
-class Executor;
+class Runner;
 class Closure;
 using ClosurePtr = Intrusive<const Closure>;
 using ClosureList = std::span<const ClosurePtr>;
@@ -59,8 +60,8 @@ struct ProgramMachine {
   ClosurePtr (*vjp)(const Program& program, const std::vector<bool>& wanted, TensorList cotangents);
   ClosurePtr (*jvp)(const Program& program, const std::vector<bool>& active);
   // Runs the program; created once, at its first run.
-  std::shared_ptr<const Executor> (*executor)(const Program& program);
-  Closure::Function (*prepared)(const std::shared_ptr<const Executor>& executor);
+  std::shared_ptr<const Runner> (*executor)(const Program& program);
+  Closure::Function (*prepared)(const std::shared_ptr<const Runner>& executor);
 };
 void install_program_machine(const ProgramMachine& machine);
 const ProgramMachine& program_machine();
@@ -89,4 +90,4 @@ void for_each_program(Args args, F&& body) {
   }
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/small_vector.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 class Dim {
  public:
@@ -156,4 +157,4 @@ bool same(const Shape& a, const Shape& b);
 std::string to_string(Dims dims);
 std::string to_string(Ints ints);
 
-}  // namespace oar
+}  // namespace OAR_RUNTIME_API oar

@@ -6,9 +6,10 @@
 
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 namespace dlpack {
 
 inline constexpr uint32_t kMajorVersion = 1;
@@ -81,4 +82,4 @@ DLManagedTensorVersioned* to_dlpack_versioned(const Tensor& t);
 Tensor from_dlpack(DLManagedTensor* managed);
 Tensor from_dlpack(DLManagedTensorVersioned* managed);
 
-}  // namespace oar
+}  // namespace OAR_API oar

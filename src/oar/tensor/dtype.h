@@ -6,9 +6,10 @@
 #include <optional>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/tensor/c_types.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 enum class DType : uint8_t {
   Bool = OAR_BOOL,
@@ -102,4 +103,4 @@ std::optional<DType> dtype_from_name(std::string_view name);
 DType default_dtype();
 void set_default_dtype(DType t);
 
-}  // namespace oar
+}  // namespace OAR_RUNTIME_API oar

@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "oar/base/api.h"
 #include "oar/base/error.h"
 #include "oar/tensor/dtype.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Round to nearest even, as hardware does. NaN stays NaN.
 struct bfloat16 {
@@ -212,4 +213,4 @@ inline void store_integer(void* p, DType dtype, int64_t value) {
   });
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -3,9 +3,10 @@
 // no version counts the writes.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/tensor/storage.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // By its address, once each time it is exported or imported; `conceal` undoes one call.
 void expose(const void* memory);
@@ -15,4 +16,4 @@ bool is_exposed(const Storage& storage);
 // Exposes our memory. Deferred readers of it are notified first.
 void lend(const Storage& storage);
 
-}  // namespace oar
+}  // namespace OAR_API oar

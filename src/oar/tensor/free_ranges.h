@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 class FreeRanges {
  public:
@@ -30,4 +32,4 @@ class FreeRanges {
   size_t bytes_ = 0;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

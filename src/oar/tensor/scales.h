@@ -3,9 +3,10 @@
 // quantised layer of the dispatcher (ops/families/quantisation.cpp) rejects calls that would ignore them.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Scales : public Payload, public oar_scales {
  public:
@@ -29,4 +30,4 @@ Tensor without_scales(const Tensor& x);
 // Null for a tensor that has none.
 const Scales* scales_of(const Tensor& x);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "oar/base/api.h"
 #include "oar/base/intrusive.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 struct Device {
   uint8_t type = 0;  // index into the device registry; 0 is the CPU
@@ -59,4 +60,4 @@ struct MemorySource {
 };
 void set_memory_source(uint8_t device_type, MemorySource source);
 
-}  // namespace oar
+}  // namespace OAR_RUNTIME_API oar

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/free_list.h"
 #include "oar/base/intrusive.h"
 #include "oar/tensor/c_types.h"
@@ -14,7 +15,7 @@
 #include "oar/tensor/dtype.h"
 #include "oar/tensor/storage.h"
 
-namespace oar {
+namespace OAR_RUNTIME_API oar {
 
 // How a tensor holds its content. Only the layer that owns a kind reads its payload.
 enum class Kind : uint8_t {
@@ -108,7 +109,8 @@ class TensorImpl : public oar_tensor, public RefCounted, public FreeListed<Tenso
   std::unique_ptr<AutogradMeta> autograd;
   // The tensor this one is a view of, while gradients are on: an in-place write must reach its history.
   Intrusive<TensorImpl> view_base;
-  void* python = nullptr;  // the Python object, if there is one; python_owned says which side owns the other
+  void* python =
+      nullptr;  // the Python object, if there is one; python_owned says which side owns the other
   bool python_owned = false;
   bool contiguous = true;
 
@@ -199,4 +201,4 @@ SmallVector<int64_t, 6> contiguous_strides(Dims shape);
 // Makes a negative axis positive; an error that names axis and rank if it does not fit.
 int64_t normalise_axis(int64_t axis, int64_t rank, const char* argument = "axis");
 
-}  // namespace oar
+}  // namespace OAR_RUNTIME_API oar

@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A number whose kind matters: `2` and `2.0` promote differently.
 class Scalar {
@@ -196,4 +197,4 @@ class SelectedRows : public Payload {
 Tensor make_selected_rows(const Tensor& rows, const Tensor& values, Dims full_shape);
 const SelectedRows& selected_rows(const Tensor& t);
 
-}  // namespace oar
+}  // namespace OAR_API oar

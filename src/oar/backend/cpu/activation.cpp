@@ -37,9 +37,9 @@ struct SiluGrad {
 KernelList activation_kernels() {
   static const oar_kernel list[] = {
       {"sigmoid", 1, "cpu:generic", nullptr, kernel_entry<unary<kComplexes, Sigmoid>>},
-      {"sigmoid_grad", 1, "cpu:generic", nullptr, kernel_entry<binary<kComplexes, SigmoidGrad>>},
+      {"sigmoid_grad", 1, "cpu:generic", nullptr, training_entry<binary<kComplexes, SigmoidGrad>>},
       {"silu", 1, "cpu:generic", nullptr, kernel_entry<unary<kComplexes, Silu>>},
-      {"silu_grad", 1, "cpu:generic", nullptr, kernel_entry<binary<kComplexes, SiluGrad>>},
+      {"silu_grad", 1, "cpu:generic", nullptr, training_entry<binary<kComplexes, SiluGrad>>},
   };
   return list;
 }

@@ -204,7 +204,7 @@ const char* wants_mask_grad(const oar_kernel_call* call) {
 KernelList attention_kernels() {
   static const oar_kernel list[] = {
       {"attention", 1, "cpu:blocks", nullptr, kernel_entry<attention>},
-      {"attention_grad", 1, "cpu:blocks", wants_mask_grad, kernel_entry<attention_grad>},
+      {"attention_grad", 1, "cpu:blocks", wants_mask_grad, training_entry<attention_grad>},
   };
   return list;
 }

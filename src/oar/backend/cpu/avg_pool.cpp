@@ -69,9 +69,9 @@ void adaptive_avg_pool_grad(KernelCall& call) {
 KernelList avg_pool_kernels() {
   static const oar_kernel list[] = {
       {"avg_pool", 1, "cpu:generic", nullptr, kernel_entry<avg_pool>},
-      {"avg_pool_grad", 1, "cpu:generic", nullptr, kernel_entry<avg_pool_grad>},
+      {"avg_pool_grad", 1, "cpu:generic", nullptr, training_entry<avg_pool_grad>},
       {"adaptive_avg_pool", 1, "cpu:generic", nullptr, kernel_entry<adaptive_avg_pool>},
-      {"adaptive_avg_pool_grad", 1, "cpu:generic", nullptr, kernel_entry<adaptive_avg_pool_grad>},
+      {"adaptive_avg_pool_grad", 1, "cpu:generic", nullptr, training_entry<adaptive_avg_pool_grad>},
   };
   return list;
 }

@@ -308,9 +308,9 @@ void channel_affine_grad(KernelCall& call) {
 KernelList batch_norm_kernels() {
   static const oar_kernel list[] = {
       {"batch_norm_train", 1, vector_name(), nullptr, kernel_entry<batch_norm_train>},
-      {"batch_norm_train_grad", 1, vector_name(), nullptr, kernel_entry<batch_norm_train_grad>},
+      {"batch_norm_train_grad", 1, vector_name(), nullptr, training_entry<batch_norm_train_grad>},
       {"channel_affine", 1, vector_name(), nullptr, kernel_entry<channel_affine>},
-      {"channel_affine_grad", 1, vector_name(), nullptr, kernel_entry<channel_affine_grad>},
+      {"channel_affine_grad", 1, vector_name(), nullptr, training_entry<channel_affine_grad>},
   };
   return list;
 }

@@ -222,11 +222,11 @@ KernelList conv_kernels() {
       {"conv_input_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_input_grad>},
       {"conv_input_grad", 1, "cpu:generic", nullptr, kernel_entry<conv_input_grad>},
       {"conv_weight_grad", 1, "cpu:tiles", tiles_refuse_conv_weight_grad,
-       kernel_entry<conv_weight_grad_on_tiles>},
+       training_entry<conv_weight_grad_on_tiles>},
       {"conv_weight_grad", 1, "cpu:channels", refuse_depthwise_weight_grad,
-       kernel_entry<depthwise_weight_grad_last>},
-      {"conv_weight_grad", 1, "cpu:gemm", real_floats, kernel_entry<conv_weight_grad>},
-      {"conv_weight_grad", 1, "cpu:generic", nullptr, kernel_entry<conv_weight_grad>},
+       training_entry<depthwise_weight_grad_last>},
+      {"conv_weight_grad", 1, "cpu:gemm", real_floats, training_entry<conv_weight_grad>},
+      {"conv_weight_grad", 1, "cpu:generic", nullptr, training_entry<conv_weight_grad>},
   };
   return list;
 }

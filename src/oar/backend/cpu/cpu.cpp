@@ -40,7 +40,8 @@ const std::vector<oar_kernel>& all_kernels() {
   static const std::vector<oar_kernel> list = [] {
     std::vector<oar_kernel> all;
     for (auto family : kKernelLists)
-      for (const oar_kernel& kernel : family()) all.push_back(kernel);
+      for (const oar_kernel& kernel : family())
+        if (kernel.run) all.push_back(kernel);
     std::stable_sort(all.begin(), all.end(), [](const oar_kernel& a, const oar_kernel& b) {
       return place_of(a) < place_of(b);
     });
@@ -91,6 +92,11 @@ const char* vector_name() {
 #else
   return "cpu:simd";
 #endif
+}
+
+bool is_everywhere(const oar_kernel& kernel) {
+  const std::string_view name = kernel.name;
+  return name != "cpu:onednn" && name != "cpu:tiles";
 }
 
 void register_device() {

@@ -95,7 +95,7 @@ KernelList cross_entropy_kernels() {
   static const oar_kernel list[] = {
       {"softmax_cross_entropy", 1, vector_name(), nullptr, kernel_entry<softmax_cross_entropy>},
       {"softmax_cross_entropy_grad", 1, vector_name(), nullptr,
-       kernel_entry<softmax_cross_entropy_grad>},
+       training_entry<softmax_cross_entropy_grad>},
   };
   return list;
 }

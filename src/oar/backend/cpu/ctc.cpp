@@ -227,7 +227,7 @@ void ctc_grad(KernelCall& call) {
 KernelList ctc_kernels() {
   static const oar_kernel list[] = {
       {"ctc", 1, "cpu:generic", nullptr, kernel_entry<ctc>},
-      {"ctc_grad", 1, "cpu:generic", nullptr, kernel_entry<ctc_grad>},
+      {"ctc_grad", 1, "cpu:generic", nullptr, training_entry<ctc_grad>},
   };
   return list;
 }

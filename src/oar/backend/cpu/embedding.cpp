@@ -177,8 +177,8 @@ void embedding_renorm(KernelCall& call) {
 KernelList embedding_kernels() {
   static const oar_kernel list[] = {
       {"embedding_lookup", 1, "cpu:generic", nullptr, kernel_entry<embedding_lookup>},
-      {"embedding_grad", 1, "cpu:generic", nullptr, kernel_entry<embedding_grad>},
-      {"embedding_renorm_", 1, "cpu:generic", nullptr, kernel_entry<embedding_renorm>},
+      {"embedding_grad", 1, "cpu:generic", nullptr, training_entry<embedding_grad>},
+      {"embedding_renorm_", 1, "cpu:generic", nullptr, training_entry<embedding_renorm>},
   };
   return list;
 }

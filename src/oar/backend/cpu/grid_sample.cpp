@@ -1,13 +1,10 @@
 // Images sampled at the positions of a grid. Positions are processed in blocks: their pixels and weights
 // are computed once and used for all channels.
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include <cmath>
 #include <vector>
 
 #include "oar/backend/cpu/loops/compact.h"
+#include "oar/backend/cpu/vector.h"
 
 namespace oar::cpu {
 namespace {
@@ -137,21 +134,15 @@ struct Block {
 template <class C, class Places>
 int64_t read_eights(const Places& block, const C* plane, C* out) {
   int64_t p = 0;
-#ifdef __AVX2__
   if constexpr (std::is_same_v<C, float>)
     for (; p + 8 <= block.count; p += 8) {
-      __m256 sum = _mm256_setzero_ps();
+      Float8 sum{};
       for (int k = 0; k < Places::kCorners; ++k) {
-        const __m256 w = _mm256_loadu_ps(block.weight[k] + p);
-        const __m256i pixel =
-            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block.pixel[k] + p));
-        const __m256 counts = _mm256_cmp_ps(w, _mm256_setzero_ps(), _CMP_NEQ_UQ);
-        const __m256 v = _mm256_i32gather_ps(plane, pixel, 4);
-        sum = _mm256_add_ps(sum, _mm256_and_ps(counts, _mm256_mul_ps(v, w)));
+        const Float8 w = load8<Float8>(block.weight[k] + p);
+        sum += where_not_zero(w, gather8(plane, load8<Int8>(block.pixel[k] + p)) * w);
       }
-      _mm256_storeu_ps(out + p, sum);
+      store8(out + p, sum);
     }
-#endif
   return p;
 }
 
@@ -396,8 +387,8 @@ KernelList grid_sample_kernels() {
   static const oar_kernel list[] = {
       {"affine_grid", 1, "cpu:generic", nullptr, kernel_entry<affine_grid>},
       {"grid_sample", 1, "cpu:generic", nullptr, kernel_entry<grid_sample>},
-      {"grid_sample_grad_x", 1, "cpu:generic", nullptr, kernel_entry<grid_sample_grad_x>},
-      {"grid_sample_grad_grid", 1, "cpu:generic", nullptr, kernel_entry<grid_sample_grad_grid>},
+      {"grid_sample_grad_x", 1, "cpu:generic", nullptr, training_entry<grid_sample_grad_x>},
+      {"grid_sample_grad_grid", 1, "cpu:generic", nullptr, training_entry<grid_sample_grad_grid>},
   };
   return list;
 }

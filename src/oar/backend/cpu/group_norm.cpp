@@ -109,7 +109,7 @@ void group_norm_rows_grad(KernelCall& call) {
 KernelList group_norm_kernels() {
   static const oar_kernel list[] = {
       {"group_norm_rows", 1, vector_name(), nullptr, kernel_entry<group_norm_rows>},
-      {"group_norm_rows_grad", 1, vector_name(), nullptr, kernel_entry<group_norm_rows_grad>},
+      {"group_norm_rows_grad", 1, vector_name(), nullptr, training_entry<group_norm_rows_grad>},
   };
   return list;
 }

@@ -1,15 +1,12 @@
 // Reading and writing by index tensors. Several writes to one position happen in the order of the indices,
 // whatever the number of threads: a position belongs to one of them.
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include <bit>
 #include <cstring>
 
 #include "oar/backend/cpu/loops/apply.h"
 #include "oar/backend/cpu/loops/places.h"
 #include "oar/backend/cpu/simd/drive.h"
+#include "oar/backend/cpu/vector.h"
 #include "oar/ops/core/infer.h"
 
 namespace oar::cpu {
@@ -379,20 +376,12 @@ void nonzero(KernelCall& call) {
 template <class Word>
 int64_t select_eights(Word*& to, const Word* end, const Word* from, const MaskRun& run) {
   int64_t i = 0;
-#ifdef __AVX2__
   if constexpr (sizeof(Word) == 4)
     for (; end - to >= 8; i += 8) {
       uint64_t flags;
       std::memcpy(&flags, run.flags + i, 8);
-      // The positions of the set flags, a byte each, then a lane each.
-      const uint64_t places = _pext_u64(0x0706050403020100, flags * 255);
-      const __m256i lanes = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(places)));
-      const __m256i eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                          _mm256_permutevar8x32_epi32(eight, lanes));
-      to += std::popcount(flags);
+      to += select8(to, from + i, flags);
     }
-#endif
   return i;
 }
 

@@ -140,7 +140,7 @@ void layer_norm_rows_grad(KernelCall& call) {
 KernelList layer_norm_kernels() {
   static const oar_kernel list[] = {
       {"layer_norm_rows", 1, vector_name(), nullptr, kernel_entry<layer_norm_rows>},
-      {"layer_norm_rows_grad", 1, vector_name(), nullptr, kernel_entry<layer_norm_rows_grad>},
+      {"layer_norm_rows_grad", 1, vector_name(), nullptr, training_entry<layer_norm_rows_grad>},
   };
   return list;
 }

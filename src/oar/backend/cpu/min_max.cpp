@@ -254,7 +254,7 @@ KernelList min_max_kernels() {
       {"fmax", 1, "cpu:generic", nullptr, kernel_entry<binary<kOrdered, Fmax>>},
       {"fmin", 1, "cpu:generic", nullptr, kernel_entry<binary<kOrdered, Fmin>>},
       {"clip", 1, "cpu:generic", nullptr, kernel_entry<clip>},
-      {"clip_grad", 1, "cpu:generic", nullptr, kernel_entry<clip_grad>},
+      {"clip_grad", 1, "cpu:generic", nullptr, training_entry<clip_grad>},
       {"max", 1, vector_name(), nullptr, kernel_entry<extreme<true>>},
       {"min", 1, vector_name(), nullptr, kernel_entry<extreme<false>>},
       {"argmax", 1, vector_name(), nullptr, kernel_entry<arg_extreme<true>>},

@@ -26,11 +26,11 @@ struct Samples {
         weight(optional_in(call, 2)),
         ignored(call.arg(3).as_int()) {
     for (int64_t i = 0; i < span.lines(); ++i)
-      user_check(label[i] == ignored || (label[i] >= 0 && label[i] < span.length),
-                 ErrorKind::OutOfRange,
-                 "label holds class {}, but there are {} classes.\nhint: Labels range from 0 to {}; "
-                 "pass ignore_index for one that does not count.",
-                 label[i], span.length, span.length - 1);
+      user_check(
+          label[i] == ignored || (label[i] >= 0 && label[i] < span.length), ErrorKind::OutOfRange,
+          "label holds class {}, but there are {} classes.\nhint: Labels range from 0 to {}; "
+          "pass ignore_index for one that does not count.",
+          label[i], span.length, span.length - 1);
   }
   C share(int64_t i) const { return label[i] == ignored ? C(0) : weight ? weight[label[i]] : C(1); }
   C loss(int64_t i) const {
@@ -125,7 +125,7 @@ KernelList nll_loss_kernels() {
   static const oar_kernel list[] = {
       {"nll_loss", 1, "cpu:generic", nullptr, kernel_entry<nll_loss>},
       {"pick_class", 1, "cpu:generic", nullptr, kernel_entry<pick_class>},
-      {"pick_class_grad", 1, "cpu:generic", nullptr, kernel_entry<pick_class_grad>},
+      {"pick_class_grad", 1, "cpu:generic", nullptr, training_entry<pick_class_grad>},
       {"mean_of_picked", 1, "cpu:generic", nullptr, kernel_entry<mean_of_picked>},
   };
   return list;

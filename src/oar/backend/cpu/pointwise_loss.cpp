@@ -108,7 +108,7 @@ const char* accepts_alike(const oar_kernel_call* call) {
 KernelList pointwise_loss_kernels() {
   static const oar_kernel list[] = {
       {"pointwise_loss", 1, "cpu:simd", nullptr, kernel_entry<pointwise_loss>},
-      {"pointwise_loss_grad", 1, "cpu:simd", accepts_alike, kernel_entry<pointwise_loss_grad>},
+      {"pointwise_loss_grad", 1, "cpu:simd", accepts_alike, training_entry<pointwise_loss_grad>},
   };
   return list;
 }

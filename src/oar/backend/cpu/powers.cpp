@@ -100,7 +100,7 @@ struct Rsqrt {
 KernelList powers_kernels() {
   static const oar_kernel list[] = {
       {"pow", 1, "cpu:generic", nullptr, kernel_entry<power>},
-      {"pow_grad", 1, "cpu:generic", nullptr, kernel_entry<pow_grad>},
+      {"pow_grad", 1, "cpu:generic", nullptr, training_entry<pow_grad>},
       {"square", 1, "cpu:generic", nullptr, kernel_entry<unary<kNumbers, Square>>},
       {"reciprocal", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Reciprocal>>},
       {"sqrt", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Sqrt>>},

@@ -315,7 +315,7 @@ void recurrent_grad(KernelCall& call) {
 KernelList recurrent_kernels() {
   static const oar_kernel list[] = {
       {"recurrent", 1, "cpu:steps", nullptr, kernel_entry<recurrent>},
-      {"recurrent_grad", 1, "cpu:steps", nullptr, kernel_entry<recurrent_grad>},
+      {"recurrent_grad", 1, "cpu:steps", nullptr, training_entry<recurrent_grad>},
   };
   return list;
 }

@@ -22,7 +22,7 @@ struct ReluGrad {
 KernelList relu_kernels() {
   static const oar_kernel list[] = {
       {"relu", 1, "cpu:generic", nullptr, kernel_entry<unary<kIntegers, Relu>>},
-      {"relu_grad", 1, "cpu:generic", nullptr, kernel_entry<binary<kIntegers, ReluGrad>>},
+      {"relu_grad", 1, "cpu:generic", nullptr, training_entry<binary<kIntegers, ReluGrad>>},
   };
   return list;
 }

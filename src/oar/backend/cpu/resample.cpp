@@ -504,8 +504,8 @@ void pad_edges_grad(KernelCall& call) {
 KernelList resample_kernels() {
   static const oar_kernel list[] = {
       {"resample", 1, "cpu:generic", nullptr, kernel_entry<resample<false>>},
-      {"resample_grad", 1, "cpu:generic", nullptr, kernel_entry<resample<true>>},
-      {"pad_edges_grad", 1, "cpu:generic", nullptr, kernel_entry<pad_edges_grad>},
+      {"resample_grad", 1, "cpu:generic", nullptr, training_entry<resample<true>>},
+      {"pad_edges_grad", 1, "cpu:generic", nullptr, training_entry<pad_edges_grad>},
       {"resample_nearest", 1, "cpu:generic", nullptr, kernel_entry<resample_nearest>},
   };
   return list;

@@ -146,7 +146,7 @@ void rnnt_grad(KernelCall& call) {
 KernelList rnnt_kernels() {
   static const oar_kernel list[] = {
       {"rnnt", 1, "cpu:generic", nullptr, kernel_entry<rnnt>},
-      {"rnnt_grad", 1, "cpu:generic", nullptr, kernel_entry<rnnt_grad>},
+      {"rnnt_grad", 1, "cpu:generic", nullptr, training_entry<rnnt_grad>},
   };
   return list;
 }

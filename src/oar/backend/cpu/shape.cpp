@@ -280,7 +280,7 @@ KernelList shape_kernels() {
       {"pad_edges", 1, "cpu:generic", nullptr, kernel_entry<pad_edges>},
       {"tril", 1, "cpu:generic", nullptr, kernel_entry<triangle<true>>},
       {"triu", 1, "cpu:generic", nullptr, kernel_entry<triangle<false>>},
-      {"as_strided_grad", 1, "cpu:generic", nullptr, kernel_entry<as_strided_grad>},
+      {"as_strided_grad", 1, "cpu:generic", nullptr, training_entry<as_strided_grad>},
   };
   return list;
 }

@@ -69,7 +69,7 @@ KernelList soft_cross_entropy_kernels() {
   static const oar_kernel list[] = {
       {"soft_cross_entropy", 1, vector_name(), accepts<2>, kernel_entry<soft_cross_entropy>},
       {"soft_cross_entropy_grad", 1, vector_name(), accepts<5>,
-       kernel_entry<soft_cross_entropy_grad>},
+       training_entry<soft_cross_entropy_grad>},
   };
   return list;
 }

@@ -173,8 +173,8 @@ KernelList softmax_kernels() {
   static const oar_kernel list[] = {
       {"softmax", 1, vector_name(), nullptr, kernel_entry<softmax_kernel<false>>},
       {"log_softmax", 1, vector_name(), nullptr, kernel_entry<softmax_kernel<true>>},
-      {"softmax_grad", 1, vector_name(), nullptr, kernel_entry<softmax_grad_kernel<false>>},
-      {"log_softmax_grad", 1, vector_name(), nullptr, kernel_entry<softmax_grad_kernel<true>>},
+      {"softmax_grad", 1, vector_name(), nullptr, training_entry<softmax_grad_kernel<false>>},
+      {"log_softmax_grad", 1, vector_name(), nullptr, training_entry<softmax_grad_kernel<true>>},
   };
   return list;
 }

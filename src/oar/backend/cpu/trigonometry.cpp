@@ -109,7 +109,7 @@ KernelList trigonometry_kernels() {
       {"sinh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Sinh>>},
       {"cosh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Cosh>>},
       {"tanh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Tanh>>},
-      {"tanh_grad", 1, "cpu:generic", nullptr, kernel_entry<binary<kMath, TanhGrad>>},
+      {"tanh_grad", 1, "cpu:generic", nullptr, training_entry<binary<kMath, TanhGrad>>},
       {"atan2", 1, "cpu:generic", nullptr, kernel_entry<binary<kFloats, Atan2>>},
       {"asinh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Asinh>>},
       {"acosh", 1, "cpu:generic", nullptr, kernel_entry<unary<kMath, Acosh>>},

@@ -1,8 +1,12 @@
 #pragma once
 
-namespace oar::null {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
+namespace null {
 
 // Adds the device type "null".
 void register_device();
 
-}  // namespace oar::null
+}  // namespace null
+}  // namespace OAR_API oar

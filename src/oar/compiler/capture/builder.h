@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/capture.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The role of a range of instructions. A copy for inference has only `Forward`.
 enum class Role : uint8_t { Forward, Training, Backward, Update };
@@ -110,4 +111,4 @@ class Builder : public Capture {
   std::vector<ValueId> alias_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

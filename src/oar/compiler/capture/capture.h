@@ -15,13 +15,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/cell.h"
 #include "oar/compiler/capture/plain.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/tensor/hooks.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct RegionParts;
 
@@ -225,4 +226,4 @@ void name_values(Program& program);
 // An error if a capture is running on this thread: its calls would go to two programs.
 void refuse_nested_capture();
 
-}  // namespace oar
+}  // namespace OAR_API oar

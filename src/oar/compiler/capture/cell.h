@@ -9,10 +9,11 @@
 #include <atomic>
 #include <memory>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A piece of memory, as the captured function sees it.
 class Cell final : public RefCounted {
@@ -73,4 +74,4 @@ Tensor view_layout(const Op& op, Args args, const Tensor& base);
 // Does every element have its own place?
 bool is_injective(const Tensor& layout);
 
-}  // namespace oar
+}  // namespace OAR_API oar

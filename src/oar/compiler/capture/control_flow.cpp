@@ -321,9 +321,10 @@ std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carrie
   const Dim length = sequences[0].dims()[0];
   if (!is_capturing() && length.value() > 0)
     return eager_scan(body, carried, sequences, length.value(), reverse);
-  user_check(is_capturing(), ErrorKind::InvalidArgument,
-             "[scan] the sequences are empty, so the results of the body are unknown.\nhint: Capture "
-             "the function, or skip the loop.");
+  user_check(
+      is_capturing(), ErrorKind::InvalidArgument,
+      "[scan] the sequences are empty, so the results of the body are unknown.\nhint: Capture "
+      "the function, or skip the loop.");
   const size_t count = carried.size();
   const auto call = [&](TensorList given) {
     return body(std::vector<Tensor>(given.begin(), given.end()));

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "oar/autograd/record.h"
+#include "oar/base/api.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 using Branch = std::function<std::vector<Tensor>()>;
 
@@ -39,4 +40,4 @@ std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forw
 // The number that decides: an index, or whether one value is true. Looks through the tangents of jvp.
 int64_t choice_of(const Tensor& t);
 
-}  // namespace oar
+}  // namespace OAR_API oar

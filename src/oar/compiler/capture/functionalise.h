@@ -1,10 +1,11 @@
 // Functionalisation: writes and views of a captured function become values.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Capture;
 
@@ -19,4 +20,4 @@ Outputs functionalise_write(Capture& capture, const Op& op, Args args);
 // The base after `view` has been written to the part that `op` selects.
 Tensor put_view(const Op& op, const Frame& args, const Tensor& base, const Tensor& view);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -113,8 +113,9 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
   }
   joint.program = under_way.finish(std::move(results), &joint.gradients);
   for (const OutsideGradient& g : joint.gradients)
-    user_check(!has_leaf_hooks(g.leaf), ErrorKind::Unsupported,
-               "the captured function calls backward(), and an outside tensor has a gradient hook.");
+    user_check(
+        !has_leaf_hooks(g.leaf), ErrorKind::Unsupported,
+        "the captured function calls backward(), and an outside tensor has a gradient hook.");
   user_check(joint.gradients.empty() || !joint.differentiable(), ErrorKind::Unsupported,
              "the captured function reads or changes gradients, and its results require a "
              "gradient.\nhint: Return detached results, or leave backward() to the caller.");

@@ -4,10 +4,11 @@
 
 #include <optional>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/presence.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct JointProgram {
   // Inputs: the function's, then the cotangents. Outputs: the function's, then the gradients, then the flags that say which of them exist.
@@ -56,4 +57,4 @@ void remove_stops(Program& program);
 // cuts: then the halves are enough.
 std::optional<Program> function_with_stops(const JointProgram& joint);
 
-}  // namespace oar
+}  // namespace OAR_API oar

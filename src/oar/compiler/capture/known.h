@@ -5,9 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/builder.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The part of the program that computes t; none if it reads an input or a state, or draws
 // random numbers.
@@ -18,4 +19,4 @@ std::optional<Program> constant_part(Capture& capture, const Tensor& t);
 // else with them than arithmetic and rearranging.
 std::optional<std::vector<Dim>> as_sizes(const Program& part);
 
-}  // namespace oar
+}  // namespace OAR_API oar

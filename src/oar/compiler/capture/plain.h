@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "oar/autograd/node.h"
+#include "oar/base/api.h"
 #include "oar/compiler/capture/cell.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Capture;
 
@@ -72,4 +73,4 @@ class PlainTensors {
   std::unordered_map<const Cell*, uint32_t> by_cell_;  // of the outer capture
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

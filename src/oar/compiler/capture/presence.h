@@ -6,9 +6,10 @@
 
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct Presence {
   // Cotangents that lead to the gradient, by number; `flag`: … if this one of the extra outputs, a bool, is true.
@@ -34,4 +35,4 @@ struct Presence {
 // gradient. Appends the flags to the program's outputs and stores their number in `extra`.
 std::vector<Presence> find_presence(Program& program, size_t inputs, size_t outputs, size_t* extra);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -4,10 +4,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "oar/base/api.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/ir/region.h"
+#include "oar/runtime/region_runs.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // An outside tensor that a region reads, and the value that the region writes to it, if any.
 struct Lifted {
@@ -77,16 +79,4 @@ class OnTape {
   bool outer_;
 };
 
-// Turns off all layers that are on outside.
-class FreshLayers {
- public:
-  FreshLayers() : outer_(t_layers) { t_layers = {outer_.on & kProfile, 0}; }
-  ~FreshLayers() { t_layers = outer_; }
-  FreshLayers(const FreshLayers&) = delete;
-  FreshLayers& operator=(const FreshLayers&) = delete;
-
- private:
-  const ThreadLayers outer_;
-};
-
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -1,9 +1,10 @@
 // Running a program's instructions as calls through the dispatcher.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The program's calls on these inputs, through every layer: inside a capture they are recorded,
 // under vmap batched, and the tape sees them. States are read from and written back to their
@@ -19,4 +20,4 @@ std::vector<Tensor> replay_region(const Program& program, TensorList inputs);
 Program differentiate(const Program& program, const std::vector<ValueId>& wanted,
                       size_t output = 0);
 
-}  // namespace oar
+}  // namespace OAR_API oar

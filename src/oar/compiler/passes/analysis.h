@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/compiler/passes/edit.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The readers of each value.
 class Uses {
@@ -63,4 +64,4 @@ double time_of(const Program& program, const Instruction& call);
 // The arguments of the call, with tensors without content as operands.
 Frame meta_arguments(const Program& program, const Instruction& call);
 
-}  // namespace oar
+}  // namespace OAR_API oar

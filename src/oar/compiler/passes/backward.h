@@ -4,9 +4,10 @@
 
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 bool is_marker(const Instruction& call);
 // A call of in_backward.
@@ -26,4 +27,4 @@ KeptForBackward kept_for_backward(const Program& program, const std::vector<bool
                                   const std::vector<ValueId>& outputs,
                                   const std::vector<bool>& again);
 
-}  // namespace oar
+}  // namespace OAR_API oar

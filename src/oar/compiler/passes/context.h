@@ -5,10 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "oar/base/api.h"
 #include "oar/compiler/passes/analysis.h"
 #include "oar/ir/verify.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The device that will run the program, and what its kernels accept.
 struct PassTarget {
@@ -74,4 +75,4 @@ class PassContext {
   std::optional<std::vector<const Tensor*>> constants_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -3,9 +3,10 @@
 
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Values that are replaced by others.
 class Aliases {
@@ -93,4 +94,4 @@ class NewCall {
   Instruction call_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

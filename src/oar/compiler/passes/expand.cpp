@@ -1,18 +1,31 @@
 // Replaces calls that no kernel accepts by their decomposition, until kernels accept them all. A call with neither a kernel nor
 // a decomposition stays: a user's op, or one that reads values.
+// A program that is to be deployed may have open sizes: kernels are asked at the sizes of the capture, and the calls hold for
+// all that the program allows.
 #include <optional>
 #include <unordered_map>
 
+#include "oar/backend/cpu/cpu.h"
 #include "oar/compiler/capture/capture.h"
+#include "oar/compiler/deploy.h"
 #include "oar/compiler/passes/context.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/generator.h"
 #include "oar/ir/region.h"
+#include "oar/ops/core/launch_queue.h"
 #include "oar/runtime/layout.h"
 #include "oar/runtime/lower.h"
+#include "oar/runtime/region_runs.h"
 
 namespace oar {
 namespace {
+
+// The type at the sizes that the capture saw.
+ValueType seen(const ValueType& type) {
+  ValueType known = type;
+  for (Dim& d : known.shape) d = d.hint();
+  return known;
+}
 
 // The decomposition of a call, captured at its sizes. None where its function looks at values or draws random numbers by itself.
 std::optional<Program> parts_of(const Program& program, const Instruction& call, Device target) {
@@ -44,7 +57,7 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call,
   }
   if (!inner.states.empty()) return std::nullopt;
   for (const ProgramValue& value : inner.values)
-    if (!can_be_laid_out(value.type)) return std::nullopt;
+    if (!can_be_laid_out(seen(value.type))) return std::nullopt;
   for (Instruction& part : inner.body.instructions) {
     part.location = call.location;
     part.called = call.called ? call.called : call.op->name().c_str();
@@ -55,12 +68,16 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call,
 
 class Expansion {
  public:
-  Expansion(Program& program, PassContext& context) : program_(program), context_(context) {}
+  // Who will run the program: this process, at sizes that are known, or the runtime library on any machine.
+  enum class For : uint8_t { Run, Deployment };
+  Expansion(Program& program, PassContext& context, For use = For::Run)
+      : program_(program), context_(context), deployed_(use == For::Deployment) {}
 
   bool run() {
     for (const ProgramValue& value : program_.values) {
-      if (!can_be_laid_out(value.type)) return false;
-      layouts_.push_back(layout_of(value.type));
+      const ValueType type = deployed_ ? seen(value.type) : value.type;
+      if (!can_be_laid_out(type)) return false;
+      layouts_.push_back(layout_of(type));
     }
     for (Instruction& call : std::exchange(program_.body.instructions, {})) add(std::move(call));
     program_.body.instructions = std::move(calls_);
@@ -80,11 +97,13 @@ class Expansion {
   void add_parts(const Instruction& call, const Program& parts);
 
   Frame arguments(const Instruction& call) const {
-    return with_operands(call.attributes.clone(), call,
+    Frame attributes =
+        replace_dims(*call.op, call.attributes.args(), [](Dim d) { return d.hint(); });
+    return with_operands(std::move(attributes), call,
                          [&](size_t, ValueId id) { return layouts_[static_cast<size_t>(id)]; });
   }
   ValueId add_value(const ValueType& type) {
-    layouts_.push_back(layout_of(type));
+    layouts_.push_back(layout_of(seen(type)));
     return program_.add_value(type);
   }
   ValueId resolved(ValueId id) const {
@@ -94,6 +113,7 @@ class Expansion {
 
   Program& program_;
   PassContext& context_;
+  const bool deployed_;
   std::vector<Tensor> layouts_;  // by value
   std::vector<Instruction> calls_;
   std::unordered_map<ValueId, ValueId> same_;  // results of calls that were expanded
@@ -102,11 +122,13 @@ class Expansion {
 
 bool Expansion::has_kernel(const Instruction& call) {
   const OpScope scope(call.op->name().c_str());
-  check_types(program_, call);
+  if (!deployed_) check_types(program_, call);
   const Frame frame = arguments(call);
   std::vector<Tensor> results;
   const std::vector<ValueId> outputs = is_update(*call.op) ? written_results(call) : call.results;
   for (ValueId id : outputs) results.push_back(layouts_[static_cast<size_t>(id)]);
+  if (deployed_)
+    return kernel_for(*call.op, frame.args(), results, Device{}, cpu::is_everywhere) != nullptr;
   return context_.target.has_kernel(*call.op, frame.args(), results);
 }
 
@@ -116,7 +138,7 @@ void Expansion::lay_out_view(const Instruction& call) {
   const ValueId base = operand(call, 0);
   std::optional<ViewSpec> spec = call.op->def().view(frame.args());
   if (!spec) {
-    frame.set_tensor(0, layout_of(program_.type_of(base)));
+    frame.set_tensor(0, layout_of(seen(program_.type_of(base))));
     spec = call.op->def().view(frame.args());
   }
   if (spec)
@@ -129,7 +151,9 @@ void Expansion::add(Instruction call) {
     for (ValueId& id : operand.ids) id = resolved(id);
   const bool is_view = static_cast<bool>(call.op->def().view);
   if (is_view) lay_out_view(call);
-  if (!is_view && !call.op->has(Trait::DataDependent) && !has_kernel(call)) {
+  const bool sized_by_data =
+      call.op->has(Trait::DataDependent) && !(deployed_ && call.op->kernels(Device{}.type).empty());
+  if (!is_view && !sized_by_data && !has_kernel(call)) {
     const std::optional<Program> parts = parts_of(program_, call, context_.target.device);
     if (parts) return add_parts(call, *parts);
   }
@@ -146,6 +170,8 @@ void Expansion::add_parts(const Instruction& call, const Program& parts) {
     at(c.value) = add_value(parts.type_of(c.value));
     program_.constants.push_back({at(c.value), c.tensor});
   }
+  program_.assumptions.insert(program_.assumptions.end(), parts.assumptions.begin(),
+                              parts.assumptions.end());
   for (const Instruction& part : parts.body.instructions) {
     Instruction copy = part;
     for (Operand& operand : copy.operands)
@@ -161,5 +187,33 @@ void Expansion::add_parts(const Instruction& call, const Program& parts) {
 }  // namespace
 
 bool expand(Program& program, PassContext& context) { return Expansion(program, context).run(); }
+
+namespace {
+void expand_for_deployment(Program& program, ProgramKind kind) {
+  for (Instruction& call : program.body.instructions)
+    replace_regions(call, [](const Region& region) -> ClosurePtr {
+      Program inner = region.program();
+      expand_for_deployment(inner, ProgramKind::Region);
+      return make_intrusive<const Region>(std::move(inner));
+    });
+  PassContext context(program);
+  context.kind = kind;
+  Expansion(program, context, Expansion::For::Deployment).run();
+  if (kind == ProgramKind::Region)
+    program.gather_symbols();
+  else
+    program.collect_symbols();
+}
+}  // namespace
+
+Program for_deployment(const Program& program) {
+  const FreshLayers fresh;
+  const LaunchNow now;
+  Program copy = program;
+  expand_for_deployment(copy, ProgramKind::Whole);
+  optimise(copy);
+  check_verified(copy, ErrorKind::Internal, format("the program {} for deployment", copy.name));
+  return copy;
+}
 
 }  // namespace oar

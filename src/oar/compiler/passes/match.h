@@ -13,9 +13,10 @@
 #include <optional>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/compiler/passes/context.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Pattern;
 
@@ -104,4 +105,4 @@ OpTest takes(EpilogueStep step);
 std::optional<Match> match(const Pattern& pattern, const Instruction& call, PassContext& context);
 std::optional<Match> match(const Pattern& pattern, ValueId value, PassContext& context);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -3,9 +3,10 @@
 
 #include <span>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class PassContext;
 
@@ -68,4 +69,4 @@ bool expand(Program& program, PassContext& context);
 // Without a context: it needs none.
 bool remove_dead(Program& program);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -5,11 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/host_language.h"
 #include "oar/device/stream.h"
 #include "oar/ops/core/launch_queue.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct SegmentCall {
   const Op* op = nullptr;
@@ -131,4 +132,4 @@ class SegmentProgram {
   const std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -14,10 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/compiler/segments/segment.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Since the start of the process.
 struct SegmentCounts {
@@ -89,4 +90,4 @@ class SegmentScope {
   std::shared_ptr<SegmentQueue> queue_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

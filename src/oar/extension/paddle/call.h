@@ -7,11 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/device/abi.h"
 #include "oar/extension/paddle/tensor.h"
 #include "oar/tensor/value.h"
 
-namespace paddle::detail {
+namespace OAR_API paddle {
+namespace detail {
 
 // The arguments of a call, read one by one. A kernel reads tensors; inference reads their sizes or
 // dtypes instead.
@@ -181,7 +183,8 @@ struct KernelOf {
 using Shapes = std::vector<std::vector<int64_t>>;
 using DataTypes = std::vector<DataType>;
 
-}  // namespace paddle::detail
+}  // namespace detail
+}  // namespace OAR_API paddle
 
 #define PD_KERNEL(...) (::paddle::detail::KernelOf<&__VA_ARGS__>::kernel())
 #define PD_INFER_SHAPE(...) (::paddle::detail::Adapted<&__VA_ARGS__>::callable())

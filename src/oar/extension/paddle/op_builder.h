@@ -6,9 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/extension/paddle/call.h"
 
-namespace paddle {
+namespace OAR_API paddle {
 
 // Names derived from a tensor's name.
 inline std::string Grad(const std::string& name) { return name + "@GRAD"; }
@@ -72,7 +73,7 @@ class OpMetaInfoBuilder {
   std::shared_ptr<detail::OpRecord> record_;
 };
 
-}  // namespace paddle
+}  // namespace OAR_API paddle
 
 #define PD_BUILD_OP(name)                                             \
   [[maybe_unused]] static ::paddle::OpMetaInfoBuilder oar_op_##name = \

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/activation.h"
 #include "oar/ops/gen/arithmetic.h"
@@ -24,7 +25,7 @@
 #include "oar/ops/gen/trigonometry.h"
 #include "oar/tensor/element.h"
 
-namespace paddle {
+namespace OAR_API paddle {
 
 using float16 = ::oar::float16;
 using bfloat16 = ::oar::bfloat16;
@@ -256,7 +257,7 @@ std::string joined(const A&... parts) {
 }
 }  // namespace detail
 
-}  // namespace paddle
+}  // namespace OAR_API paddle
 
 #define PD_THROW(...) ::paddle::detail::fail(::paddle::detail::joined(__VA_ARGS__))
 #define PD_CHECK(condition, ...)                               \

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct AutocastState {
   bool enabled = false;
@@ -33,4 +34,4 @@ class AutocastScope {
 // For front ends whose scopes are not C++ blocks; returns the previous state.
 AutocastState exchange_autocast(AutocastState state);
 
-}  // namespace oar
+}  // namespace OAR_API oar

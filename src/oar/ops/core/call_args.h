@@ -5,9 +5,10 @@
 #include <tuple>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Borrowed lists; their source outlives the call they are arguments of.
 class TensorArgs : public TensorList {
@@ -48,4 +49,4 @@ class DoubleArgs : public std::span<const double> {
 // InvalidType if a required tensor is missing.
 void require_defined(const Tensor& t, const char* op, const char* parameter);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -6,9 +6,10 @@
 #include <span>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Op;
 
@@ -51,4 +52,4 @@ class CanonicalCall {
   Value attribute(std::string_view parameter) const { return attribute_of(result(), parameter); }
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

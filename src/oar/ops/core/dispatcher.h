@@ -1,9 +1,10 @@
 // The one function that every op call passes through, and its layers.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Layers of a thread. `on` forces layers into every call; `off` disables them.
 struct ThreadLayers {
@@ -69,4 +70,4 @@ bool prepare(const Op& op, Args args, Frame& frame);
 // OAR_TRACE=dispatch.
 bool tracing_dispatch();
 
-}  // namespace oar
+}  // namespace OAR_API oar

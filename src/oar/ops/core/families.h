@@ -1,7 +1,9 @@
 // The built-in families; the list itself is generated from the files of this folder.
 #pragma once
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 class Registry;
 void register_families(Registry& registry);
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -1,9 +1,10 @@
 // Inference rules that many ops share, and the checks inside them.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/op_def.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // NumPy's broadcasting, on dims.
 Shape broadcast_shapes(const Shape& a, const Shape& b);
@@ -36,4 +37,4 @@ void check_dtype(const Tensor& t, const char* argument, DType wanted);
 void check_integers(const Tensor& t, const char* argument);
 }  // namespace infer
 
-}  // namespace oar
+}  // namespace OAR_API oar

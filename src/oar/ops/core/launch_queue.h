@@ -5,9 +5,10 @@
 // their order, and reading data flushes the queue first.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class LaunchQueue {
  public:
@@ -70,4 +71,4 @@ class LaunchNow {
 void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
             Device device);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -9,14 +9,16 @@
 #include <type_traits>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/base/error.h"
 #include "oar/ops/core/canonical.h"
+#include "oar/ops/core/deployed.h"
 #include "oar/ops/core/samples.h"
 #include "oar/ops/core/schema.h"
 #include "oar/ops/sharding/plan.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Stands in a rule's place where there can be none, with the reason that users will read.
 struct Unsupported {
@@ -44,6 +46,8 @@ class Rule {
   Rule() = default;
   Rule(Unsupported u) : why_(u.why) {}  // reads as the record does
   template <class F>
+  Rule(Kept<F> kept) : Rule(std::move(kept.function)) {}
+  template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, Rule> && !std::is_same_v<F, Unsupported>)
   Rule(F function) {  // NOLINT(performance-unnecessary-value-param): lambdas are small
     using P = typename detail::ParameterOf<F>::type;
@@ -61,6 +65,17 @@ class Rule {
  private:
   std::function<R(const Context&)> function_;
   const char* why_ = nullptr;
+};
+
+// In a deployed library: the rule that was marked `kept`, else none.
+template <class R, class Context>
+struct Dropped<Rule<R, Context>> : Rule<R, Context> {
+  Dropped() = default;
+  template <class F>
+  Dropped(Kept<F> kept) : Rule<R, Context>(std::move(kept)) {}
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, Dropped>)
+  Dropped(F&&) {}
 };
 
 // What inference says of one result.
@@ -210,12 +225,13 @@ enum class Amp : uint8_t { Follow, Low, Full };
 // permutes the image operands and results, and the attributes that speak of their axes: `channels_last`, `channel_axis`
 // and those named here. Elementwise ops need nothing: every operand and result is an image.
 struct ImageLayout {
-  const char* images = "";  // operands that are images: "x residual"; none: the op refuses
-  const char* sizes = "";   // an attribute with the sizes of an image
-  const char* axes = "";    // an attribute with axes of an image
+  FullOnly<const char*> images =
+      "";                            // operands that are images: "x residual"; none: the op refuses
+  FullOnly<const char*> sizes = "";  // an attribute with the sizes of an image
+  FullOnly<const char*> axes = "";   // an attribute with axes of an image
   // The weight [out_channels, in_channels / groups, …] of a convolution, an operand or a result. Such an op is faster
   // with the channels last if the weight is large enough, and others follow it.
-  const char* weight = "";
+  FullOnly<const char*> weight = "";
 };
 
 // What a call can be to the product or convolution whose result it reads.
@@ -232,57 +248,60 @@ enum class EpilogueStep : uint8_t { None, ScaleShift, Bias, Factor, Residual, Ac
 
 // Which calls the compiler fuses with the call that computes their operand.
 struct Epilogue {
-  EpilogueRole role = EpilogueRole::None;  // as a reader of another op's result
+  FullOnly<EpilogueRole> role = EpilogueRole::None;  // as a reader of another op's result
 
   // As the op whose result is read: the steps it can do, in order, and the op that does them. The first operands of
   // `fused` are those of this op; attributes and steps have their names (`bias`, `scale`, `shift`, `residual`,
   // `activation`). No `fused`: the op has a bool attribute for the activation, of the same name.
-  std::array<EpilogueStep, 4> steps{};
-  const char* fused = "";
-  const char* sets = "";                     // a bool attribute of `fused` that stands for this op
-  std::span<const char* const> activations;  // ops that can be its activation
-  AcceptRule accepts;                        // calls of this op that have an epilogue; none: all
+  FullOnly<std::array<EpilogueStep, 4>> steps{};
+  FullOnly<const char*> fused = "";
+  FullOnly<const char*> sets = "";  // a bool attribute of `fused` that stands for this op
+  FullOnly<std::span<const char* const>> activations;  // ops that can be its activation
+  FullOnly<AcceptRule> accepts;  // calls of this op that have an epilogue; none: all
 
   // The op that computes the gradient of this one. `fuse_epilogues` tells it of an activation, too.
-  const char* gradient = "";
+  FullOnly<const char*> gradient = "";
 };
 
+// A field of type FullOnly is empty in a deployed library (deployed.h).
 struct OpDef {
   const char* schema = nullptr;
-  const char* brief = nullptr;
+  FullOnly<const char*> brief = nullptr;
   InferRule infer;  // may be left out where `decompose` is given
-  MakeRule decompose;
+  FullOnly<MakeRule> decompose;
   // One element of each result from the elements of the operands in its place: "max(x, 0)"; see ops/core/scalar.h.
-  const char* scalar = nullptr;
+  FullOnly<const char*> scalar = nullptr;
   CostRule cost;  // derived from the scalar body, the traits or `decompose` where left out
   ViewRule view;
-  VjpRule vjp;
+  FullOnly<VjpRule> vjp;
   // What vjp reads: "x out"; "x:shape" for its shape only; "x>y" for the whole of x if the gradient
   // of y is asked for, else its shape.
-  const char* saves = "";
-  JvpRule jvp;                  // derived where left out
-  BatchRule batch;              // for vmap; derived from `shard` where left out
-  const char* shard = nullptr;  // index notation; see ops/shard_rule.h
-  PlanRule plan;                // where axes depend on more than names: reshape, convolution
-  LocaliseRule localise;        // attributes of a piece, where they differ from those of the whole
+  FullOnly<const char*> saves = "";
+  FullOnly<JvpRule> jvp;                  // derived where left out
+  FullOnly<BatchRule> batch;              // for vmap; derived from `shard` where left out
+  FullOnly<const char*> shard = nullptr;  // index notation; see ops/shard_rule.h
+  FullOnly<PlanRule> plan;  // where axes depend on more than names: reshape, convolution
+  FullOnly<LocaliseRule>
+      localise;  // attributes of a piece, where they differ from those of the whole
   // Operands in which the op is linear while the others are fixed: "x y" of a product.
-  const char* linear_in = "";
+  FullOnly<const char*> linear_in = "";
   // For the compiler's passes.
-  CanonicalRule canonical;  // simplifies a call in a program: x * 1, transpose of transpose
-  const char* fill = "";    // the attribute that every element of the result equals
+  FullOnly<CanonicalRule>
+      canonical;                    // simplifies a call in a program: x * 1, transpose of transpose
+  FullOnly<const char*> fill = "";  // the attribute that every element of the result equals
   ImageLayout layout;
   Epilogue epilogue;
-  RowsRule rows;  // where the call asks for a result that is held as selected rows
+  FullOnly<RowsRule> rows;  // where the call asks for a result that is held as selected rows
   // May a library cut its sums by threads, and so give other bits on another number of them? Yes if left out.
   OrderRule cuts_sums;
   Trait traits = Trait::None;
   const char* dtypes = "";    // of the first operands: "float complex int bool"; "" is any
   const char* promotes = "";  // names of the operands that share a dtype; "" is all
   Amp amp = Amp::Follow;
-  const char* numpy = nullptr;  // reference: a NumPy expression in the parameter names
-  std::function<Samples()> samples;
-  const char* python = "";  // where Python shows it: "oar Tensor", "oar.nn.functional", …
-  const char* onnx = "";    // names in foreign formats
+  FullOnly<const char*> numpy = nullptr;  // reference: a NumPy expression in the parameter names
+  FullOnly<std::function<Samples()>> samples;
+  FullOnly<const char*> python = "";  // where Python shows it: "oar Tensor", "oar.nn.functional", …
+  FullOnly<const char*> onnx = "";    // names in foreign formats
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -2,10 +2,11 @@
 // tensor's dtype.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/complex.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 inline Tensor literal(double value) { return Tensor::scalar(value, DType::Float64, true); }
 inline Tensor literal(int value) { return Tensor::scalar(int64_t{value}, DType::Int64, true); }
@@ -61,4 +62,4 @@ Tensor operator/(N a, const Tensor& b) {
   return divide(number(a), b);
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

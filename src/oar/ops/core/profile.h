@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct ProfileEvent {
   const Op* op;
@@ -38,4 +39,4 @@ std::vector<ProfileEvent> stop_profile();
 // Switches the layer on or off for the calling thread, following start and stop.
 void profile_this_thread(bool on);
 
-}  // namespace oar
+}  // namespace OAR_API oar

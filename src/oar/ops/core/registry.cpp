@@ -3,16 +3,9 @@
 #include "oar/base/fork_mutex.h"
 #include "oar/base/string_util.h"
 #include "oar/ops/core/families.h"
-#include "oar/ops/core/program_args.h"
-#include "oar/ops/sharding/rule.h"
 
 namespace oar {
 namespace {
-
-const char* copy_text(std::vector<std::unique_ptr<std::string>>& owner, const std::string& text) {
-  owner.push_back(std::make_unique<std::string>(text));
-  return owner.back()->c_str();
-}
 
 char category_letter(std::string_view word) {
   if (word == "bool") return 'b';
@@ -36,7 +29,8 @@ Schema inplace_schema(const Schema& base) {
 
 // Words of `saves`: "x", "out", "x:shape", "x>y".
 void Op::read_saves() {
-  for (const std::string_view word : split(def_.saves, ' ')) {
+  const char* const saves = def_.saves;
+  for (const std::string_view word : split(saves, ' ')) {
     if (word.empty()) continue;
     const size_t end = word.find_first_of(":>");
     const std::string_view what = word.substr(0, end);
@@ -81,7 +75,7 @@ Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
                        std::find(promoted.begin(), promoted.end(), p.name) != promoted.end();
     if (p.is_tensor() && named) promotes_ |= 1u << i;
   }
-  if (def_.scalar) copied_ = schema_.index_of(def_.scalar);
+  if (const char* const scalar = def_.scalar) copied_ = schema_.index_of(scalar);
   if (copied_ >= 0 && !schema_.parameters[static_cast<size_t>(copied_)].is_tensor()) copied_ = -1;
   prepares_ = has(Trait::Broadcast) || has(Trait::Promote) || has(Trait::FloatMath);
   if (*def_.dtypes) accepted_dtypes_ = 0;
@@ -93,18 +87,6 @@ Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
   for (const std::string_view word : split(def_.dtypes, ' '))
     for (int t = 0; t < kDTypeCount && !word.empty(); ++t)
       if (detail::kDTypes[t].category == category_letter(word)) accepted_dtypes_ |= 1u << t;
-}
-
-// Parsed on first use: most programs never need it.
-const ScalarBody* Op::scalar() const {
-  if (const ScalarBody* body = scalar_.load(std::memory_order_acquire); body || !def_.scalar)
-    return body;
-  static auto& mutex = *new ForkMutex;
-  std::lock_guard lock(mutex);
-  if (!scalar_.load(std::memory_order_relaxed))
-    scalar_.store(new ScalarBody(ScalarBody::parse(def_.scalar, schema_)),
-                  std::memory_order_release);  // kept as long as the op: forever
-  return scalar_.load(std::memory_order_relaxed);
 }
 
 const Op::KernelTable* Op::refresh_kernels() const {
@@ -131,22 +113,6 @@ Registry& Registry::get() {
   return *instance;
 }
 
-const Op& Registry::add(OpDef def, std::string family) {
-  std::lock_guard lock(mutex_);
-  // A run-time op's texts may belong to an interpreter; keep copies.
-  for (const char** text :
-       {&def.schema, &def.brief, &def.scalar, &def.saves, &def.shard, &def.linear_in, &def.dtypes,
-        &def.promotes, &def.numpy, &def.python, &def.onnx, &def.fill, &def.layout.images,
-        &def.layout.sizes, &def.layout.axes, &def.layout.weight, &def.epilogue.fused,
-        &def.epilogue.sets, &def.epilogue.gradient})
-    if (*text) *text = copy_text(texts_, *text);
-  const size_t before = ops_.size();
-  if (def.schema && def.scalar) ScalarBody::parse(def.scalar, Schema::parse(def.schema));
-  const Op& op = add_locked(std::move(def), std::move(family));
-  for (size_t i = before; i < ops_.size(); ++i) ops_[i]->built_in_ = false;
-  return op;
-}
-
 const Op& Registry::add_locked(OpDef def, std::string family) {
   user_check(def.schema != nullptr, ErrorKind::InvalidArgument, "an op needs a schema.");
   Schema schema = Schema::parse(def.schema);
@@ -155,7 +121,6 @@ const Op& Registry::add_locked(OpDef def, std::string family) {
                "an op called {} is registered already.\nhint: Choose another name, with your "
                "project's prefix.",
                schema.name);
-  if (def.shard) ShardRule::parse(def.shard, schema);
   ops_.push_back(std::make_unique<Op>(std::move(def), std::move(schema), family, nullptr));
   Op& op = *ops_.back();
   if (op.has(Trait::HasInplace)) {
@@ -197,79 +162,6 @@ std::vector<const Op*> Registry::all() const {
   std::lock_guard lock(mutex_);
   std::vector<const Op*> list;
   for (const auto& op : ops_) list.push_back(op.get());
-  return list;
-}
-
-namespace {
-// What is wrong in the fields for the compiler's passes.
-std::vector<std::string> compiler_fields(const Op& op) {
-  std::vector<std::string> problems;
-  const OpDef& def = op.def();
-  const auto has = [&](std::string_view name) { return op.schema().index_of(name) >= 0; };
-  const auto is_result = [&](std::string_view name) {
-    for (const Result& r : op.schema().results)
-      if (r.name == name) return true;
-    return false;
-  };
-  const auto demand_names = [&](const char* words, const char* field, bool results) {
-    for (const std::string_view word : split(words, ' '))
-      if (!word.empty() && !has(word) && !(results && is_result(word)))
-        problems.push_back(format("{} names '{}', which the schema does not have", field, word));
-  };
-  demand_names(def.fill, "fill", false);
-  demand_names(def.layout.images, "layout.images", false);
-  demand_names(def.layout.sizes, "layout.sizes", false);
-  demand_names(def.layout.axes, "layout.axes", false);
-  demand_names(def.layout.weight, "layout.weight", true);
-  if ((has("channels_last") || has("channel_axis")) && !*def.layout.images)
-    problems.emplace_back("says where channels are, but its layout names no images");
-  for (const char* other : {def.epilogue.fused, def.epilogue.gradient})
-    if (*other && !Registry::get().find(other))
-      problems.push_back(format("epilogue names the op '{}', which does not exist", other));
-  return problems;
-}
-}  // namespace
-
-std::vector<std::string> Registry::validate() const {
-  std::vector<std::string> problems;
-  for (const Op* op : all()) {
-    if (!op->is_built_in()) continue;
-    const OpDef& def = op->def();
-    const auto demand = [&](bool ok, const char* what) {
-      if (!ok) problems.push_back(format("{}: {}", op->name(), what));
-    };
-    const bool computes = static_cast<bool>(def.infer) || def.decompose || def.view;
-    demand(computes, "has neither inference, view nor decomposition");
-    demand(!def.infer.is_unsupported(), "inference is Unsupported");
-    demand(!def.vjp.is_unsupported(), "vjp is Unsupported");
-    demand(def.decompose || def.view || !op->kernels(0).empty(),
-           "has no CPU kernel and no decomposition");
-    demand(def.vjp || def.decompose || op->has(Trait::NoGrad) || op->has(Trait::Random),
-           "has no vjp, no decomposition, and is not marked NoGrad");
-    demand(def.brief && *def.brief, "has no brief");
-    // A program cannot be written in a record: such ops have their own tests.
-    const bool exempt = op->inplace_of() || op->has(Trait::Inplace) || takes_programs(op->schema());
-    demand(exempt || (def.samples && !def.samples().empty()), "has no samples");
-    demand(exempt || op->has(Trait::Random) || def.numpy, "has no NumPy reference");
-    demand(def.shard || def.plan || def.decompose, "has no sharding rule and no decomposition");
-    demand(!(def.shard && def.plan), "has two sharding rules");
-    demand(!op->has(Trait::DataDependent) || !def.plan, "cuts a data-dependent op");
-    for (const std::string& problem : compiler_fields(*op)) demand(false, problem.c_str());
-  }
-  return problems;
-}
-
-std::vector<std::string> Registry::unsupported() const {
-  std::vector<std::string> list;
-  const auto note = [&](const Op* op, const char* rule, const char* why) {
-    if (why) list.push_back(format("{}: {}: {}", op->name(), rule, why));
-  };
-  for (const Op* op : all()) {
-    note(op, "infer", op->def().infer.why());
-    note(op, "vjp", op->def().vjp.why());
-    note(op, "jvp", op->def().jvp.why());
-    note(op, "decompose", op->def().decompose.why());
-  }
   return list;
 }
 

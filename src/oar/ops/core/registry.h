@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/device/device.h"
 #include "oar/ops/core/op_def.h"
 #include "oar/ops/core/scalar.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A registered op: its record, its parsed schema, and what the dispatcher needs quickly.
 class Op {
@@ -81,6 +82,10 @@ class Op {
   mutable std::vector<std::unique_ptr<KernelTable>> kernel_tables_;  // old ones may be in use
 };
 
+// A derived in-place op has the rules of the op it is derived from. Ops live in the registry, never in a temporary.
+// NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
+inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
+
 class Registry {
  public:
   // Holds the built-in families from the first call on.
@@ -119,4 +124,4 @@ const Op& get_op(std::string_view name);
     return list;                                      \
   }
 
-}  // namespace oar
+}  // namespace OAR_API oar

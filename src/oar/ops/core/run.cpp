@@ -140,11 +140,10 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
              "the result has dtype {} and cannot be written to a tensor of dtype {}.\nhint: Use {} "
              "without the underscore.",
              name_of(metas[0].dtype), name_of(x.dtype()), functional.name());
-  user_check(
-      metas[0].shape == x.shape(), ErrorKind::InvalidArgument,
-      "the result has shape {} and cannot be written to a tensor of shape {}."
-      "\nhint: Use {} without the underscore.",
-      metas[0].shape.str(), to_string(x.dims()), functional.name());
+  user_check(metas[0].shape == x.shape(), ErrorKind::InvalidArgument,
+             "the result has shape {} and cannot be written to a tensor of shape {}."
+             "\nhint: Use {} without the underscore.",
+             metas[0].shape.str(), to_string(x.dims()), functional.name());
   Outputs outputs;
   outputs.push_back(x);
   bool direct = !converted && metas[0].dtype == x.dtype() && !op.kernels(device.type).empty();

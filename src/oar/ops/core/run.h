@@ -1,9 +1,10 @@
 // The bottom of the dispatcher: from a call on plain tensors to a kernel.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The device of a call: that of its tensors, or the current one. An error if they differ.
 Device device_of(const Op& op, Args args);
@@ -24,4 +25,4 @@ bool shares_elements(const Tensor& a, const Tensor& b);
 // Is memory of one argument written while another argument still reads it?
 bool overlaps_partially(const Tensor& written, const Tensor& read);
 
-}  // namespace oar
+}  // namespace OAR_API oar

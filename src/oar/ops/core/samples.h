@@ -8,9 +8,10 @@
 #include <variant>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // How a sample's tensor is filled.
 enum class Fill { Normal, Uniform, Positive, Distinct, Integers, Bools, Values };
@@ -127,4 +128,4 @@ Samples binary();
 Samples binary_positive();
 }  // namespace samples
 
-}  // namespace oar
+}  // namespace OAR_API oar

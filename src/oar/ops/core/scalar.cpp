@@ -7,7 +7,9 @@
 #include <numbers>
 
 #include "oar/base/error.h"
+#include "oar/base/fork_mutex.h"
 #include "oar/base/format.h"
+#include "oar/ops/core/registry.h"
 
 namespace oar {
 namespace {
@@ -270,6 +272,18 @@ bool ScalarBody::is_sum() const {
     return step.fn == ScalarFn::Operand || step.fn == ScalarFn::Add;
   };
   return results_.size() == 1 && std::all_of(steps_.begin(), steps_.end(), adds);
+}
+
+// Parsed when it is first asked for: most programs never ask.
+const ScalarBody* Op::scalar() const {
+  if (const ScalarBody* body = scalar_.load(std::memory_order_acquire); body || !def_.scalar)
+    return body;
+  static auto& mutex = *new ForkMutex;
+  std::lock_guard lock(mutex);
+  if (!scalar_.load(std::memory_order_relaxed))
+    scalar_.store(new ScalarBody(ScalarBody::parse(def_.scalar, schema_)),
+                  std::memory_order_release);  // kept as long as the op: for ever
+  return scalar_.load(std::memory_order_relaxed);
 }
 
 }  // namespace oar

@@ -20,9 +20,10 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/schema.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // clang-format off
 enum class ScalarFn : uint8_t {
@@ -72,4 +73,4 @@ class ScalarBody {
   std::vector<uint16_t> results_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -3,10 +3,11 @@
 
 #include <memory>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/schema_line.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct Schema : SchemaLine {
   Schema() = default;
@@ -20,4 +21,4 @@ struct Schema : SchemaLine {
   std::shared_ptr<Frame> defaults_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

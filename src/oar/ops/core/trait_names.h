@@ -4,9 +4,10 @@
 #include <span>
 #include <string_view>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/op_def.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct TraitName {
   Trait trait;
@@ -16,4 +17,4 @@ struct TraitName {
 // Every trait with its name, in the order of the bits.
 std::span<const TraitName> trait_names();
 
-}  // namespace oar
+}  // namespace OAR_API oar

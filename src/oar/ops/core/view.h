@@ -1,9 +1,10 @@
 // Arithmetic of views: where the elements of a view are in its base.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/op_def.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The full shape of broadcast_to: -1 keeps a size; an error if x does not broadcast to it.
 Shape broadcast_target(const Tensor& x, Dims shape);
@@ -58,4 +59,4 @@ class SliceIndex : public SmallVector<int64_t, 24> {
 Shape sliced_shape(Dims shape, Ints index);
 void sliced_view(Ints shape, Ints strides, Ints index, ViewSpec& spec);
 
-}  // namespace oar
+}  // namespace OAR_API oar

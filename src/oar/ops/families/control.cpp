@@ -81,9 +81,8 @@ Metas carried_types(const Closure& body, TensorList carried, bool more) {
   const std::vector<Tensor>&given = body.inputs(), &made = body.outputs();
   user_check(given.size() >= carried.size() &&
                  (more ? made.size() >= carried.size() : made.size() == carried.size()),
-             ErrorKind::InvalidArgument,
-             "the body {} returns {} tensors for {} that it carries.", body.str(), made.size(),
-             carried.size());
+             ErrorKind::InvalidArgument, "the body {} returns {} tensors for {} that it carries.",
+             body.str(), made.size(), carried.size());
   Metas metas;
   for (size_t i = 0; i < carried.size(); ++i) {
     TensorMeta type = infer::like(carried[i]);
@@ -215,7 +214,7 @@ const OpDef switch_case_op = {
         "is none. With trace, the position in the random stream follows the results; random "
         "is such a place to draw from.",
     .infer = infer_switch,
-    .decompose = run_switch,
+    .decompose = kept(run_switch),
     .vjp =
         [](const vjp::switch_case& v) {
           return switch_vjp(v.index, v.captured, v.branches, v.trace ? v.out.back() : v.random,
@@ -234,7 +233,7 @@ const OpDef while_loop_op = {
         "the start of each iteration follow the results, their position in the random stream last; random has "
         "such places to draw from.",
     .infer = infer_while,
-    .decompose = run_while,
+    .decompose = kept(run_while),
     .vjp = while_vjp,
     .saves = "carried captured random out",
     .jvp = while_jvp,
@@ -248,7 +247,7 @@ const OpDef scan_op = {
         "Runs the body on the carried tensors and each row of every sequence: the last carried "
         "tensors, and row by row the other results of the body.",
     .infer = infer_scan,
-    .decompose = run_scan,
+    .decompose = kept(run_scan),
     .vjp = scan_vjp,
     .saves = "carried sequences captured random out",
     .jvp = scan_jvp,
@@ -268,11 +267,11 @@ const OpDef with_derivative_op = {
       for (const Tensor& t : a.results) metas.push_back(infer::like(t));
       return metas;
     },
-    .decompose = [](const args::with_derivative& a) -> Made {
+    .decompose = kept([](const args::with_derivative& a) -> Made {
       Made made;
       for (const Tensor& t : a.results) made.push_back(assign(t));
       return made;
-    },
+    }),
     .vjp = derivative_given,
     .saves = "inputs:shape captured out",
 };

@@ -1,15 +1,12 @@
 // A text rule bound to one call, and plans from decompositions: the parts of plan_of.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/sharding/plan.h"
 #include "oar/ops/sharding/rule.h"
 
-namespace oar {
-
-// A derived in-place op has the rules of the op it is derived from. Ops live in the registry, never in a temporary.
-// NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
-inline const Op& rules_of(const Op& op) { return op.inplace_of() ? *op.inplace_of() : op; }
+namespace OAR_API oar {
 
 // Assigns factors to the axes of `plan`, by the rule bound to this call.
 void bind_rule(const ShardRule& rule, const PlanCall& call);
@@ -30,4 +27,4 @@ Frame bare_call(Args args);
 
 void install_planning_layer();
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/sharding/trace.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct AxisOf {
   int value;
@@ -131,4 +132,4 @@ class Classes {
   std::vector<bool> whole_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

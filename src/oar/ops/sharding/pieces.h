@@ -1,10 +1,11 @@
 // One piece of a call that is cut along a factor of its plan, and the whole from all pieces.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/sharding/plan.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct Piece {
   size_t factor;
@@ -25,4 +26,4 @@ Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& p
 Outputs join_pieces(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
                     std::span<const Outputs> results);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Op;
 
@@ -100,4 +101,4 @@ struct PieceCall {
 // The arguments may be without content and have symbolic sizes.
 ShardPlan plan_of(const Op& op, Args args);
 
-}  // namespace oar
+}  // namespace OAR_API oar

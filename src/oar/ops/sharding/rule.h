@@ -21,9 +21,10 @@
 #include <string_view>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/schema.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 struct ShardTerm {
   bool leading = false;   // starts with ...
@@ -50,4 +51,4 @@ struct ShardRule {
   const ShardFactor* factor(char letter) const;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

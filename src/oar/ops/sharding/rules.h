@@ -1,9 +1,11 @@
 // What `plan` and `localise` rules of records share.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/op_def.h"
 
-namespace oar::sharding {
+namespace OAR_API oar {
+namespace sharding {
 
 // The result's axes are the first operand's, and each of them is a factor except those in `whole`.
 void keep_axes(ShardPlan& plan, Ints whole = {});
@@ -27,4 +29,5 @@ void set_result_shape(const PieceCall& piece, const char* parameter);
 // … as a localise rule.
 LocaliseRule result_shape(const char* parameter);
 
-}  // namespace oar::sharding
+}  // namespace sharding
+}  // namespace OAR_API oar

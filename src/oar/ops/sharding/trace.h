@@ -3,10 +3,11 @@
 
 #include <unordered_map>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/sharding/plan.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Gets the calls of this thread, which are not run.
 class CallReader {
@@ -72,4 +73,4 @@ class ShardTrace final : public CallReader {
   std::vector<int> operands_, results_, written_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -6,49 +6,11 @@
 #include <cstring>
 
 #include "oar/backend/cpu/gemm/gemm.h"
+#include "oar/backend/cpu/vector.h"
 
 namespace oar::cpu {
 
-// to[k * step + i] = from[i * row + k]: blocks of 8x8 floats or 4x4 doubles are transposed in registers.
-inline void transpose_block(const float* from, int64_t row, float* to, int64_t step) {
-  typedef float V __attribute__((vector_size(32)));
-  typedef float U __attribute__((vector_size(32), aligned(4), may_alias));
-  V r[8], s[8];
-  for (int i = 0; i < 8; ++i) r[i] = *reinterpret_cast<const U*>(from + i * row);
-  for (int i = 0; i < 8; i += 2) {
-    s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
-  for (int i = 0; i < 8; i += 4)
-    for (int h = 0; h < 2; ++h) {
-      r[i + 2 * h] = __builtin_shufflevector(s[i + h], s[i + h + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-      r[i + 2 * h + 1] =
-          __builtin_shufflevector(s[i + h], s[i + h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-  for (int k = 0; k < 4; ++k) {
-    *reinterpret_cast<U*>(to + k * step) =
-        __builtin_shufflevector(r[k], r[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    *reinterpret_cast<U*>(to + (k + 4) * step) =
-        __builtin_shufflevector(r[k], r[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-  }
-}
-inline void transpose_block(const double* from, int64_t row, double* to, int64_t step) {
-  typedef double V __attribute__((vector_size(32)));
-  typedef double U __attribute__((vector_size(32), aligned(8), may_alias));
-  V r[4], s[4];
-  for (int i = 0; i < 4; ++i) r[i] = *reinterpret_cast<const U*>(from + i * row);
-  for (int i = 0; i < 4; i += 2) {
-    s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 4, 2, 6);
-    s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 5, 3, 7);
-  }
-  for (int k = 0; k < 2; ++k) {
-    *reinterpret_cast<U*>(to + k * step) = __builtin_shufflevector(s[k], s[k + 2], 0, 1, 4, 5);
-    *reinterpret_cast<U*>(to + (k + 2) * step) =
-        __builtin_shufflevector(s[k], s[k + 2], 2, 3, 6, 7);
-  }
-}
-
-// The same for any number of rows and any type that converts.
+// to[k * step + i] = from[i * row + k], for any number of rows and any type that converts.
 template <class To, class From>
 void transpose_into(const From* from, int64_t row, int64_t rows, int64_t depth, To* to,
                     int64_t step) {

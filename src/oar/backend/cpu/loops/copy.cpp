@@ -2,37 +2,25 @@
 // neither side touches a cache line more than once.
 #include "oar/backend/cpu/loops/copy.h"
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 
 #include "oar/backend/cpu/loops/groups.h"
 #include "oar/backend/cpu/loops/loops.h"
 #include "oar/backend/cpu/loops/transpose.h"
+#include "oar/backend/cpu/vector.h"
 
 namespace oar::cpu {
 
 void stream_bytes(char* to, const char* from, int64_t n) {
-#ifdef __AVX2__
-  const int64_t head = std::min(n, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % 32));
+  const int64_t head =
+      std::min(n, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kStreamed));
   std::memcpy(to, from, static_cast<size_t>(head));
   int64_t i = head;
-  for (; i + 32 <= n; i += 32)
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
-                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
+  for (; i + kStreamed <= n; i += kStreamed) stream_vector(to + i, from + i);
   std::memcpy(to + i, from + i, static_cast<size_t>(n - i));
-#else
-  std::memcpy(to, from, static_cast<size_t>(n));
-#endif
 }
-void stream_fence() {
-#ifdef __AVX2__
-  _mm_sfence();
-#endif
-}
+void stream_fence() { stream_done(); }
 
 namespace {
 

@@ -122,6 +122,14 @@ void visit_common(DType dtype, F&& body) {
 }
 
 using KernelList = std::span<const oar_kernel>;
+// The entry of a kernel that only training calls: a deployed library leaves out its row, and with it its code. Files of which all
+// kernels are like that are left out by CMake (OAR_TRAINING_KERNELS).
+template <void (*kFunction)(KernelCall&)>
+#if defined(OAR_DEPLOY)
+inline constexpr int32_t (*training_entry)(oar_kernel_call*) = nullptr;
+#else
+inline constexpr int32_t (*training_entry)(oar_kernel_call*) = kernel_entry<kFunction>;
+#endif
 // The name of kernels whose loops are compiled for several instruction sets: after the one that was
 // chosen on this machine. cpu.cpp has the other names.
 const char* vector_name();

@@ -2,11 +2,9 @@
 // more than once.
 #pragma once
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include <cstdint>
+
+#include "oar/backend/cpu/vector.h"
 
 namespace oar::cpu {
 
@@ -21,48 +19,16 @@ struct Tile {
 // Squares that fit into registers; 0 if there are none.
 template <class Word>
 inline constexpr int64_t kSide = 0;
-#ifdef __AVX2__
 template <>
 inline constexpr int64_t kSide<uint32_t> = 8;
 template <>
 inline constexpr int64_t kSide<uint64_t> = 4;
 inline void transpose_square(const Tile<uint32_t>& t) {
-  __m256 row[8], pair[8];
-  for (int i = 0; i < 8; ++i)
-    row[i] = _mm256_loadu_ps(reinterpret_cast<const float*>(t.from + i * t.from_step));
-  for (int i = 0; i < 4; ++i) {
-    pair[2 * i] = _mm256_unpacklo_ps(row[2 * i], row[2 * i + 1]);
-    pair[2 * i + 1] = _mm256_unpackhi_ps(row[2 * i], row[2 * i + 1]);
-  }
-  for (int i = 0; i < 2; ++i) {
-    row[4 * i] = _mm256_shuffle_ps(pair[4 * i], pair[4 * i + 2], 0x44);
-    row[4 * i + 1] = _mm256_shuffle_ps(pair[4 * i], pair[4 * i + 2], 0xee);
-    row[4 * i + 2] = _mm256_shuffle_ps(pair[4 * i + 1], pair[4 * i + 3], 0x44);
-    row[4 * i + 3] = _mm256_shuffle_ps(pair[4 * i + 1], pair[4 * i + 3], 0xee);
-  }
-  for (int i = 0; i < 4; ++i) {
-    _mm256_storeu_ps(reinterpret_cast<float*>(t.to + i * t.to_step),
-                     _mm256_permute2f128_ps(row[i], row[4 + i], 0x20));
-    _mm256_storeu_ps(reinterpret_cast<float*>(t.to + (4 + i) * t.to_step),
-                     _mm256_permute2f128_ps(row[i], row[4 + i], 0x31));
-  }
+  transpose_block(t.from, t.from_step, t.to, t.to_step);
 }
 inline void transpose_square(const Tile<uint64_t>& t) {
-  __m256d row[4], pair[4];
-  for (int i = 0; i < 4; ++i)
-    row[i] = _mm256_loadu_pd(reinterpret_cast<const double*>(t.from + i * t.from_step));
-  for (int i = 0; i < 2; ++i) {
-    pair[2 * i] = _mm256_unpacklo_pd(row[2 * i], row[2 * i + 1]);
-    pair[2 * i + 1] = _mm256_unpackhi_pd(row[2 * i], row[2 * i + 1]);
-  }
-  for (int i = 0; i < 2; ++i) {
-    _mm256_storeu_pd(reinterpret_cast<double*>(t.to + i * t.to_step),
-                     _mm256_permute2f128_pd(pair[i], pair[2 + i], 0x20));
-    _mm256_storeu_pd(reinterpret_cast<double*>(t.to + (2 + i) * t.to_step),
-                     _mm256_permute2f128_pd(pair[i], pair[2 + i], 0x31));
-  }
+  transpose_block(t.from, t.from_step, t.to, t.to_step);
 }
-#endif
 
 template <class Word>
 void transpose_rest(const Tile<Word>& t, int64_t rows, int64_t columns) {

@@ -748,7 +748,8 @@ oar_kernel convolution(const char* op) {
           1,
           "cpu:onednn",
           objection<kPass, kFused>,
-          kernel_entry<convolve<kPass, kFused>>,
+          kPass == Pass::WeightGrad ? training_entry<convolve<kPass, kFused>>
+                                    : kernel_entry<convolve<kPass, kFused>>,
           nullptr,
           prepare_entry<prepare<kPass, kFused>>,
           destroy_entry<CallPlan>};

@@ -2,15 +2,12 @@
 // whole tensor, however the work and the tensor are cut.
 #pragma once
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "oar/backend/cpu/loops/loops.h"
+#include "oar/backend/cpu/vector.h"
 #include "oar/base/small_vector.h"
 #include "oar/device/generator.h"
 
@@ -21,47 +18,38 @@ using Block = std::array<uint32_t, 4>;
 inline constexpr int64_t kGroup = 16;  // blocks that are computed together
 
 // The same numbers as philox, for adjacent blocks together.
-#ifdef __AVX2__
-// x times a number: the high and the low half of each product.
-inline void multiply_wide(__m256i x, __m256i by, __m256i& high, __m256i& low) {
-  const __m256i even = _mm256_mul_epu32(x, by),
-                odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), by);
-  low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
-  high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
-}
 // Eight blocks at once.
 struct PhiloxEight {
-  __m256i a, b, c, d;
+  Word8 a, b, c{}, d{};
 
   explicit PhiloxEight(uint64_t offset) {
-    alignas(32) uint32_t low[8], high[8];
     for (uint64_t k = 0; k < 8; ++k) {
-      low[k] = static_cast<uint32_t>(offset + k);
-      high[k] = static_cast<uint32_t>((offset + k) >> 32);
+      a[k] = static_cast<uint32_t>(offset + k);
+      b[k] = static_cast<uint32_t>((offset + k) >> 32);
     }
-    a = _mm256_load_si256(reinterpret_cast<const __m256i*>(low));
-    b = _mm256_load_si256(reinterpret_cast<const __m256i*>(high));
-    c = d = _mm256_setzero_si256();
   }
-  void round(__m256i key0, __m256i key1) {
-    __m256i high0, low0, high1, low1;
-    multiply_wide(a, _mm256_set1_epi32(static_cast<int>(0xD2511F53)), high0, low0);
-    multiply_wide(c, _mm256_set1_epi32(static_cast<int>(0xCD9E8D57)), high1, low1);
-    a = _mm256_xor_si256(_mm256_xor_si256(high1, b), key0);
-    c = _mm256_xor_si256(_mm256_xor_si256(high0, d), key1);
+  void round(uint32_t key0, uint32_t key1) {
+    Word8 high0, low0, high1, low1;
+    multiply_wide(a, 0xD2511F53, high0, low0);
+    multiply_wide(c, 0xCD9E8D57, high1, low1);
+    a = high1 ^ b ^ key0;
+    c = high0 ^ d ^ key1;
     b = low1;
     d = low0;
   }
   // Blocks {a, b, c, d}: pairs of them first, one in each half.
   void store(Block* made) const {
-    const __m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b),
-                  cd0 = _mm256_unpacklo_epi32(c, d), cd1 = _mm256_unpackhi_epi32(c, d);
-    const __m256i pair[] = {_mm256_unpacklo_epi64(ab0, cd0), _mm256_unpackhi_epi64(ab0, cd0),
-                            _mm256_unpacklo_epi64(ab1, cd1), _mm256_unpackhi_epi64(ab1, cd1)};
+    const Word8 ab0 = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13),
+                ab1 = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15),
+                cd0 = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13),
+                cd1 = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
+    const Word8 pair[] = {__builtin_shufflevector(ab0, cd0, 0, 1, 8, 9, 4, 5, 12, 13),
+                          __builtin_shufflevector(ab0, cd0, 2, 3, 10, 11, 6, 7, 14, 15),
+                          __builtin_shufflevector(ab1, cd1, 0, 1, 8, 9, 4, 5, 12, 13),
+                          __builtin_shufflevector(ab1, cd1, 2, 3, 10, 11, 6, 7, 14, 15)};
     for (size_t k = 0; k < 4; ++k) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(made + k), _mm256_castsi256_si128(pair[k]));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(made + 4 + k),
-                       _mm256_extracti128_si256(pair[k], 1));
+      std::memcpy(made + k, &pair[k], 16);
+      std::memcpy(made + 4 + k, reinterpret_cast<const char*>(&pair[k]) + 16, 16);
     }
   }
 };
@@ -71,33 +59,12 @@ inline void philox_group(uint64_t seed, uint64_t offset, Block* made) {
   auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
   PhiloxEight first(offset), second(offset + 8);
   for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85) {
-    const __m256i k0 = _mm256_set1_epi32(static_cast<int>(key0)),
-                  k1 = _mm256_set1_epi32(static_cast<int>(key1));
-    first.round(k0, k1);
-    second.round(k0, k1);
+    first.round(key0, key1);
+    second.round(key0, key1);
   }
   first.store(made);
   second.store(made + 8);
 }
-#else
-inline void philox_group(uint64_t seed, uint64_t offset, Block* made) {
-  auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
-  uint32_t a[kGroup], b[kGroup], c[kGroup] = {}, d[kGroup] = {};
-  for (int64_t k = 0; k < kGroup; ++k) {
-    a[k] = static_cast<uint32_t>(offset + static_cast<uint64_t>(k));
-    b[k] = static_cast<uint32_t>((offset + static_cast<uint64_t>(k)) >> 32);
-  }
-  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85)
-    for (int64_t k = 0; k < kGroup; ++k) {
-      const uint64_t p0 = uint64_t{0xD2511F53} * a[k], p1 = uint64_t{0xCD9E8D57} * c[k];
-      a[k] = static_cast<uint32_t>(p1 >> 32) ^ b[k] ^ key0;
-      c[k] = static_cast<uint32_t>(p0 >> 32) ^ d[k] ^ key1;
-      b[k] = static_cast<uint32_t>(p1);
-      d[k] = static_cast<uint32_t>(p0);
-    }
-  for (size_t k = 0; k < kGroup; ++k) made[k] = {a[k], b[k], c[k], d[k]};
-}
-#endif
 
 // A place in the stream; blocks of four numbers follow it.
 struct Stream {

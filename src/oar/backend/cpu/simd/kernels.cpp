@@ -245,35 +245,41 @@ void where(KernelCall& call) {
            {&call.out(), &call.in(0), &call.in(1), &call.in(2)}, nullptr, kGrain);
 }
 
-}  // namespace
-}  // namespace simd
+// None where the table has no loops for the op.
+template <bool kThere, void (*kFunction)(KernelCall&)>
+constexpr int32_t (*entry_of)(oar_kernel_call*) = kThere ? kernel_entry<kFunction> : nullptr;
 
-KernelList simd_kernels() {
-  using namespace simd;  // NOLINT(google-build-using-namespace): the table's names
-#define OAR_SIMD_KERNEL(op, functor, operands, numbers, types) \
-  {#op, 1, vector_name(), accepts<Op::op>, kernel_entry<run<Op::op, operands, numbers>>},
+KernelList rows() {
+#define OAR_SIMD_KERNEL(op, functor, operands, numbers, types)                      \
+  {#op,          1,        vector_name(), accepts<Op::op>, entry_of < (types) != 0, \
+   run < Op::op, operands, numbers >> },
 #define OAR_SIMD_NONE(...)
   static const oar_kernel list[] = {
-      OAR_SIMD_LISTS(OAR_SIMD_KERNEL, OAR_SIMD_NONE){"scale", 1, vector_name(), accepts<Op::scale>,
-                                                     kernel_entry<simd::scale>},
-      {"clip", 1, vector_name(), accepts<Op::clip>, kernel_entry<simd::clip>},
-      {"clip_grad", 1, vector_name(), accepts<Op::clip_grad>, kernel_entry<simd::clip_grad>},
-      {"round", 1, vector_name(), accepts_round, kernel_entry<simd::round>},
-      {"logit", 1, vector_name(), accepts<Op::logit>, kernel_entry<simd::logit>},
-      {"gelu", 1, vector_name(), accepts<Op::gelu>, kernel_entry<simd::gelu>},
-      {"gelu_grad", 1, vector_name(), accepts<Op::gelu_grad>, kernel_entry<simd::gelu_grad>},
-      {"pow", 1, vector_name(), accepts<Op::pow>, kernel_entry<simd::pow>},
-      {"pow_grad", 1, vector_name(), accepts<Op::pow_grad>, kernel_entry<simd::pow_grad>},
-      {"glu", 1, vector_name(), accepts<Op::glu>, kernel_entry<simd::glu>},
-      {"glu_grad", 1, vector_name(), accepts<Op::glu>, kernel_entry<simd::glu_grad>},
+      OAR_SIMD_LISTS(OAR_SIMD_KERNEL, OAR_SIMD_NONE)  //
+      {"scale", 1, vector_name(), accepts<Op::scale>, kernel_entry<scale>},
+      {"clip", 1, vector_name(), accepts<Op::clip>, kernel_entry<clip>},
+      {"clip_grad", 1, vector_name(), accepts<Op::clip_grad>, training_entry<clip_grad>},
+      {"round", 1, vector_name(), accepts_round, kernel_entry<round>},
+      {"logit", 1, vector_name(), accepts<Op::logit>, kernel_entry<logit>},
+      {"gelu", 1, vector_name(), accepts<Op::gelu>, kernel_entry<gelu>},
+      {"gelu_grad", 1, vector_name(), accepts<Op::gelu_grad>, training_entry<gelu_grad>},
+      {"pow", 1, vector_name(), accepts<Op::pow>, kernel_entry<pow>},
+      {"pow_grad", 1, vector_name(), accepts<Op::pow_grad>, training_entry<pow_grad>},
+      {"glu", 1, vector_name(), accepts<Op::glu>, kernel_entry<glu>},
+      {"glu_grad", 1, vector_name(), accepts<Op::glu>, training_entry<glu_grad>},
       {"gated_silu_grad", 1, vector_name(), accepts<Op::gated_silu_grad>,
-       kernel_entry<simd::gated_silu_grad>},
-      {"cast", 1, vector_name(), accepts_cast, kernel_entry<simd::cast>},
-      {"where", 1, vector_name(), accepts_where, kernel_entry<simd::where>},
+       training_entry<gated_silu_grad>},
+      {"cast", 1, vector_name(), accepts_cast, kernel_entry<cast>},
+      {"where", 1, vector_name(), accepts_where, kernel_entry<where>},
   };
 #undef OAR_SIMD_KERNEL
 #undef OAR_SIMD_NONE
   return list;
 }
+
+}  // namespace
+}  // namespace simd
+
+KernelList simd_kernels() { return simd::rows(); }
 
 }  // namespace oar::cpu

@@ -3,10 +3,13 @@
 // program's only copy.
 #pragma once
 
+#if defined(__AVX__)
 #include <immintrin.h>
+#endif
 
 #include "oar/backend/cpu/simd/functions.h"
 #include "oar/backend/cpu/simd/table.h"
+#include "oar/base/half_bits.h"
 
 namespace oar::cpu::simd {
 namespace {
@@ -79,10 +82,10 @@ struct Stored<Half> {
   }
 #else
   static void load(float* to, const Half* from) {
-    for (int k = 0; k < kChunk; ++k) to[k] = static_cast<float>(bits_as<_Float16>(from[k].bits));
+    for (int k = 0; k < kChunk; ++k) to[k] = half_value(from[k].bits);
   }
   static void store(Half* to, const float* from) {
-    for (int k = 0; k < kChunk; ++k) to[k].bits = bits_as<uint16_t>(static_cast<_Float16>(from[k]));
+    for (int k = 0; k < kChunk; ++k) to[k].bits = half_bits(from[k]);
   }
 #endif
 };
@@ -343,13 +346,6 @@ void run3(const Run& run) {
 }
 
 // ---- A row of the table ----------------------------------------------------------------------------
-
-constexpr unsigned kFloats = 1u << kFloat32 | 1u << kFloat64 | 1u << kBFloat16 | 1u << kFloat16;
-constexpr unsigned kBelowDouble = kFloats & ~(1u << kFloat64);
-constexpr unsigned kIntegers = 1u << kInt32 | 1u << kInt64;
-constexpr unsigned kNumbers = kFloats | kIntegers;
-constexpr unsigned kBits = kIntegers | 1u << kBool;
-constexpr unsigned kNumbersAndBool = kNumbers | 1u << kBool;
 
 struct Row {
   Function by_type[kTypes];

@@ -1,0 +1,141 @@
+# The parts of the library. The full library has all of them; what is deployed has core, cpu and runtime.
+
+# Which part a file of src/oar belongs to: the first row that matches the beginning of its path. A part may use those before it
+# in OAR_PARTS.
+set(OAR_PARTS core cpu runtime training compiler)
+set(OAR_PART_OF
+  "none=backend/cts/"            # part of the tests
+  "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
+  "none=cli/oar_run\\.cpp"        # the command of the runtime library
+  "command=cli/"
+  "training=(autograd|nn)/"
+  "training=ops/(sharding|core/(autocast|registry_checks|samples))"
+  "compiler=(compiler|extension|backend/null)/"
+  "compiler=ops/core/(cost|scalar|trait_names)\\.cpp"
+  "compiler=ir/(draw|cost)\\.cpp"
+  "compiler=startup\\.cpp"
+  "runtime=(ir|runtime|formats)/"
+  "units=backend/cpu/simd/units/"  # compiled once for each instruction set, below
+  "cpu=backend/cpu/"
+  "core=(base|tensor|device|ops)/")
+
+file(GLOB_RECURSE OAR_SOURCES CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}/src/oar"
+  "${CMAKE_SOURCE_DIR}/src/oar/*.cpp")
+if(NOT OAR_HAS_ONEDNN)
+  list(FILTER OAR_SOURCES EXCLUDE REGEX "^backend/cpu/onednn/")
+endif()
+foreach(source IN LISTS OAR_SOURCES)
+  set(part "")
+  foreach(row IN LISTS OAR_PART_OF)
+    string(REGEX MATCH "^([a-z]+)=(.*)$" row "${row}")
+    set(of "${CMAKE_MATCH_1}")
+    if(part STREQUAL "" AND source MATCHES "^${CMAKE_MATCH_2}")
+      set(part "${of}")
+    endif()
+  endforeach()
+  if(part STREQUAL "")
+    message(FATAL_ERROR "src/oar/${source} belongs to no part: see cmake/parts.cmake.")
+  endif()
+  list(APPEND OAR_SOURCES_${part} "${CMAKE_SOURCE_DIR}/src/oar/${source}")
+endforeach()
+if(OAR_DEPLOY)
+  list(FILTER OAR_SOURCES_cpu EXCLUDE REGEX "${OAR_TRAINING_KERNELS}")
+endif()
+
+# How the parts are compiled. Only what a header declares as OAR_API is exported; clang would not see that in a definition.
+add_library(oar_part_flags INTERFACE)
+target_link_libraries(oar_part_flags INTERFACE oar_flags)
+target_compile_options(oar_part_flags INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-fvisibility=hidden> $<$<CXX_COMPILER_ID:GNU>:-fvisibility-inlines-hidden>)
+target_compile_definitions(oar_part_flags INTERFACE OAR_VERSION="${PROJECT_VERSION}")
+target_include_directories(oar_part_flags INTERFACE "${CMAKE_SOURCE_DIR}/src" "${OAR_GENERATED}")
+if(OAR_PARALLEL STREQUAL "openmp")
+  target_compile_definitions(oar_part_flags INTERFACE OAR_USE_OPENMP)
+  target_link_libraries(oar_part_flags INTERFACE OpenMP::OpenMP_CXX)
+elseif(OAR_PARALLEL STREQUAL "none")
+  target_compile_definitions(oar_part_flags INTERFACE OAR_NO_THREADS)
+endif()
+if(OAR_DEPLOY)
+  target_compile_definitions(oar_part_flags INTERFACE OAR_DEPLOY)
+  # Helpers of rules that records drop there have no callers.
+  target_compile_options(oar_part_flags INTERFACE
+    -ffunction-sections -fdata-sections -Wno-unused-function -Wno-unused-variable)
+endif()
+# Of the deployed kernels, those that programs spend their time in. All other code is compiled for size.
+set(OAR_HOT_KERNELS
+  "_(base|avx512|amx)\\.cpp$|/(gemm|gemm_tiles|conv|conv_tiles|attention|attention_tiles|im2col|depthwise_last|max_pool|copy)\\.cpp$")
+# Programs may be compiled with assertions of fmt, whose code is in this file.
+set_source_files_properties("${CMAKE_SOURCE_DIR}/src/oar/base/format.cpp" PROPERTIES
+  COMPILE_OPTIONS "-fvisibility=default;$<$<CXX_COMPILER_ID:GNU>:-fno-visibility-inlines-hidden>")
+
+# Objects of the parts, for the library's sources.
+set(OAR_OBJECTS "")
+function(oar_add_part part)
+  add_library(oar_${part} OBJECT ${OAR_SOURCES_${part}} ${ARGN})
+  add_dependencies(oar_${part} oar_generate)
+  target_link_libraries(oar_${part} PRIVATE oar_part_flags)
+  set(OAR_OBJECTS ${OAR_OBJECTS} $<TARGET_OBJECTS:oar_${part}> PARENT_SCOPE)
+endfunction()
+
+if(OAR_DEPLOY)
+  set(cold ${OAR_SOURCES_core} ${OAR_SOURCES_runtime} ${OAR_SOURCES_cpu})
+  list(FILTER cold EXCLUDE REGEX "${OAR_HOT_KERNELS}")
+  set_property(SOURCE ${cold} APPEND PROPERTY COMPILE_OPTIONS -Os)
+endif()
+
+oar_sources_under(generated_sources "${OAR_GENERATED}/oar")
+foreach(part IN LISTS OAR_PARTS)
+  if(part STREQUAL "core")
+    oar_add_part(core ${generated_sources})
+  elseif(NOT OAR_DEPLOY OR part MATCHES "^(cpu|runtime)$")
+    oar_add_part(${part})
+  endif()
+endforeach()
+# The generated sources are many, small and alike: ten in one compilation cost as much as two alone.
+# The name decides on the group, so that a new family disturbs its own group only.
+set_target_properties(oar_core PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+foreach(source IN LISTS generated_sources)
+  get_filename_component(name "${source}" NAME)
+  string(MD5 digits "${name}")
+  string(SUBSTRING "${digits}" 0 2 digits)
+  math(EXPR group "0x${digits} % 6")
+  set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "generated_${group}")
+endforeach()
+
+# ---- How kernels are compiled ------------------------------------------------------------------
+
+set(cpu_loops ${OAR_SOURCES_cpu})
+list(FILTER cpu_loops EXCLUDE REGEX "/cpu/(simd|onednn)/")
+list(FILTER cpu_loops EXCLUDE REGEX "_(avx512|amx|base)\\.cpp$")  # written with vectors already
+# Kernels have loops of any length over windows, channels and runs; the usual -O2 vectorises those of
+# fixed length only.
+set_property(SOURCE ${cpu_loops} APPEND PROPERTY
+  COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>")
+if(OAR_HAS_ONEDNN)
+  # Only the files of its own folder can include its headers.
+  file(GLOB onednn_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/oar/backend/cpu/onednn/*.cpp")
+  set_property(SOURCE ${onednn_sources} APPEND PROPERTY
+    COMPILE_OPTIONS "-isystem;${OAR_ONEDNN_HEADERS}")
+  # Beside the library, where its run path looks: a link in the build tree, a copy in an install.
+  file(MAKE_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+  file(CREATE_LINK "${OAR_ONEDNN_LIBRARY}" "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libdnnl.so.3" SYMBOLIC)
+  file(REAL_PATH "${OAR_ONEDNN_LIBRARY}" onednn_file)
+  install(FILES "${onednn_file}" DESTINATION "${OAR_PREFIX}lib" RENAME libdnnl.so.3)
+endif()
+
+# The vectorised loops. Their functions round alike whatever the compiler would like to fuse, and
+# integers wrap.
+function(oar_add_simd_units set)
+  add_library(oar_simd_${set} OBJECT ${OAR_SOURCES_units})
+  target_compile_definitions(oar_simd_${set} PRIVATE OAR_SIMD_SET=${set})
+  target_link_libraries(oar_simd_${set} PRIVATE oar_part_flags)
+  target_compile_options(oar_simd_${set} PRIVATE
+    -ffp-contract=off -fwrapv -fno-exceptions -ftree-vectorize
+    $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=unlimited> ${ARGN})
+  set(OAR_OBJECTS ${OAR_OBJECTS} $<TARGET_OBJECTS:oar_simd_${set}> PARENT_SCOPE)
+endfunction()
+oar_add_simd_units(base)
+if(OAR_X86)
+  oar_add_simd_units(avx512
+    -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mprefer-vector-width=512)
+endif()

@@ -1,0 +1,15 @@
+// What the libraries export. Everything else is hidden, so that the compiler may inline it and the linker may remove it.
+//
+//   namespace OAR_API oar {          interface of the full library, hidden in the runtime library
+//   namespace OAR_RUNTIME_API oar {  interface of both
+//
+// A header without either is private to the library: kernels, rules of op families.
+#pragma once
+
+#define OAR_RUNTIME_API __attribute__((visibility("default")))
+
+#if defined(OAR_DEPLOY)
+#define OAR_API
+#else
+#define OAR_API OAR_RUNTIME_API
+#endif

@@ -1,0 +1,46 @@
+// A saved model: the program and the weights that `save_inference_model` wrote.
+//
+//   const Model model = Model::load("digits");             // digits.pdmodel and digits.pdiparams
+//   const std::vector<Tensor> out = model.run({images});   // in the order of model.inputs()
+//
+// A file may be hostile: whatever it holds, the answer is a model or an error.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "oar/base/api.h"
+#include "oar/tensor/tensor.h"
+
+namespace OAR_RUNTIME_API oar {
+
+class Model {
+ public:
+  // An input or an output. A size that is left open is a symbol.
+  struct Port {
+    std::string name;
+    DType dtype;
+    Shape shape;
+    std::string str() const;  // "image: float32[batch, 1, 8, 8]"
+  };
+
+  static Model load(const std::string& prefix);
+  // `program` is the content of the first file; `weights` are the tensors of the second by name.
+  static Model parse(std::string_view program, const std::map<std::string, Tensor>& weights);
+
+  const std::vector<Port>& inputs() const;
+  const std::vector<Port>& outputs() const;
+
+  // May be called by several threads at once. A state that the program writes keeps its new value for the next run; then runs
+  // must not overlap.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
+
+ private:
+  struct Parts;
+  std::shared_ptr<const Parts> parts_;
+};
+
+}  // namespace OAR_RUNTIME_API oar
