@@ -12,7 +12,7 @@ version = types.SimpleNamespace(full_version=_C.version, show=lambda: print("ful
 
 
 def seed(seed: int) -> Generator:
-    """Starts the random stream anew; the same seed gives the same numbers, whatever the threads.
+    """Resets the random stream; the same seed gives the same numbers, whatever the number of threads.
 
     Args:
         seed: the seed, an integer.
@@ -48,7 +48,7 @@ class Generator:
 
 
 def get_rng_state(device: str | None = None) -> list[Tensor]:
-    """The place in the random stream, to be handed back to ``set_rng_state``.
+    """The position in the random stream, to be passed to ``set_rng_state``.
 
     Args:
         device: the device, for example ``'cpu'``.

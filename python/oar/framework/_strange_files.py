@@ -1,4 +1,4 @@
-"""What to tell someone who loads a file that is no checkpoint."""
+"""Messages for users who load a file that is not a checkpoint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _reason(start: bytes) -> str:
 
 @contextlib.contextmanager
 def explained(file: BinaryIO) -> Iterator[None]:
-    """Within it, a file that cannot be read is told of by its name and by what it is instead."""
+    """Inside it, the error for a file that cannot be read names the file and what it is instead."""
     begin = file.tell() if file.seekable() else None
     try:
         yield

@@ -29,7 +29,7 @@ class Argument:
     """One argument: its name, its older names, its default, and its name in the function that does the work.
 
     Written ``name[]:Older|Other=default>target?``: ``[]`` marks lists of tensors, a target that is empty an argument
-    without meaning here, ``?`` one whose empty list stands for None.
+    without meaning here, ``?`` one whose empty list means None.
     """
 
     def __init__(self, text: str) -> None:
@@ -104,7 +104,7 @@ class Form:
         """The arguments by name, from inputs and attributes under their older names."""
         given: dict[str, Any] = {}
         for argument in self.arguments:
-            # A tensor that holds an attribute goes before the attribute itself.
+            # A tensor that holds an attribute takes precedence over the attribute itself.
             for name in reversed(argument.older):
                 value = inputs.get(name)
                 if value is not None and not (isinstance(value, (list, tuple)) and not value):

@@ -1,7 +1,7 @@
 """Functions of networks: activations, convolutions, pooling, normalisation, losses.
 
 Nearly all of them are ops of the core and come from the op registry: each op whose record names this module. What
-stands here in Python is only what is no op.
+is here in Python is only what is not an op.
 """
 
 from __future__ import annotations
