@@ -278,7 +278,7 @@ def _fill(layer: Any, random: Any) -> None:
 
 
 def run(library: Any, key: str, call: str, operands: dict[str, Operand]) -> dict[str, Any]:
-    """What a call gives, by name."""
+    """What a call returns, by name."""
     tensors, random = _tensors(library, key, operands)
     names = {"nn": library.nn, "F": library.nn.functional}
     modes = {"TRAIN": ("train",), "EVAL": ("eval",)}.get(call.split()[0], ("train", "eval"))

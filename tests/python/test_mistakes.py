@@ -234,7 +234,7 @@ def test_there_are_enough_rows():
     ("model.pt", b"PK\x03\x04 and so on", "torch.save"),
     ("a.pdparams", b"<html>", "web page"),
     ("a.bin", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ", ".safetensors"),
-    ("a.safetensors", b"xx", "no safetensors file"),
+    ("a.safetensors", b"xx", "not a safetensors file"),
 ])
 def test_a_file_that_is_no_checkpoint(tmp_path, name, content, part):
     path = tmp_path / name

@@ -1,4 +1,4 @@
-"""Weights made of other parameters: weight_norm, spectral_norm; and RMSNorm."""
+"""Weights computed from other parameters: weight_norm, spectral_norm; and RMSNorm."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What cannot be one program: Python runs at every call, and its ops wait and run as programs between."""
+"""Functions that cannot be one program: Python runs at every call; its ops are queued and run as programs in between."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["run"]
 
 
 def run(call: Callable, args: tuple, kwargs: dict, title: str) -> tuple[Any, str]:
-    """Calls it; answers the result and how it ran, as ``capture_counts`` names it.
+    """Calls it; returns the result and how it ran, as named by ``capture_counts``.
 
-    The calls of kernels wait until a value is asked for or the function ends. All else happens at once, as in eager
-    mode: checks, shapes, views, the tape, and whatever Python does. Only the CPU's kernels wait.
+    Kernel calls are queued until a value is read or the function ends. All else happens at once, as in eager
+    mode: checks, shapes, views, the tape, and whatever Python does. Only the CPU's kernels are queued.
     """
     if _C.get_device() != "cpu":
         return call(*args, **kwargs), "eager"
