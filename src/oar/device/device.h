@@ -59,7 +59,7 @@ class DeviceType {
 };
 
 namespace devices {
-// Adds a device type; the copy of `api` is kept. An InvalidArgument where the name is taken or the
+// Adds a device type; the copy of `api` is kept. An InvalidArgument if the name is taken or the
 // ABI version differs.
 const DeviceType& add(const oar_device_api& api);
 // Loads a plug-in library and adds what it offers.
@@ -67,16 +67,16 @@ const DeviceType& load_plugin(const std::string& path);
 const DeviceType& type(uint8_t id);
 const DeviceType* find(std::string_view name);
 std::vector<const DeviceType*> all();
-// Counts registrations, so that whoever caches kernels sees a new device.
+// Counts registrations, so that caches of kernels notice a new device.
 uint32_t generation();
 
-// "cpu", "npu:1". The device new tensors are made on.
+// "cpu", "npu:1". The device of new tensors.
 Device parse(std::string_view text);
 std::string to_string(Device device);
 Device current();
 void set_current(Device device);
-// While alive, this thread's tensors are made on the device, whatever is set: what a rule makes out
-// of nothing belongs beside its operands.
+// While alive, this thread's tensors are created on the device, whatever is set: tensors that a rule
+// creates belong on the device of its operands.
 class Scope {
  public:
   explicit Scope(Device device);
@@ -121,7 +121,7 @@ class Event {
   std::shared_ptr<oar_event> handle_;
 };
 
-// The stream that calls of this thread go to.
+// The stream of this thread's calls.
 oar_stream* current_stream(Device device);
 class StreamScope {
  public:

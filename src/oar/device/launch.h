@@ -1,4 +1,4 @@
-// What a program keeps of one of its calls between runs, for the kernel that makes it.
+// What a program keeps for one of its calls between runs, for the kernel that runs it.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace oar {
 struct LaunchMemory {
   std::shared_ptr<void>
       kept;                // the kernel's own, null at first: a plan, operands in another layout
-  uint64_t unchanged = 0;  // inputs, by bit, that hold what they held in the run before
+  uint64_t unchanged = 0;  // inputs, by bit, that have not changed since the previous run
 
   bool is_unchanged(int input) const { return (unchanged >> input & 1) != 0; }
 };
 
-// Null where the call is not a program's.
+// Null if the call is not from a program.
 inline LaunchMemory* launch_memory(const oar_kernel_call& call) {
   return static_cast<LaunchMemory*>(call.host);
 }

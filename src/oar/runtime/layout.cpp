@@ -5,7 +5,7 @@
 namespace oar {
 namespace {
 
-// Nobody reads through it: kernels are only asked whether they would take a call.
+// Never dereferenced: kernels are only asked whether they would accept a call.
 void* const kSomewhere = reinterpret_cast<void*>(uintptr_t{64});
 
 const StoragePtr& nowhere() {

@@ -44,8 +44,8 @@ class Runner::Run {
  private:
   Tensor& at(ValueId id) { return tensors_[static_cast<size_t>(id)]; }
 
-  // A handle of its own: the tape's part of an input or a state is not the program's to hand out. Nor
-  // is the memory of a constant, which the caller might write.
+  // A new handle: the caller must not get the autograd data of an input or a state, nor
+  // the memory of a constant, which it might write.
   Tensor result(ValueId id) {
     const Tensor& t = at(id);
     internal_check(t.kind() != Kind::Meta, "{} has no content in the end: {}", program_.label(id),
@@ -55,7 +55,7 @@ class Runner::Run {
     return t->autograd || t.has(kRecording) ? Tensor(t->alias()) : t;
   }
 
-  // An error of a part is told of what the user called; those of regions have been.
+  // Errors of a part name what the user called; those of regions already do.
   static Outputs run_named(const Instruction& instruction, Args args) try {
     return run_op(*instruction.op, args);
   } catch (Error& error) {
@@ -98,8 +98,8 @@ class Runner::Run {
     for (ValueId id : runner_.last_uses_[index]) at(id) = Tensor();
   }
 
-  // New contents may lie in the memory that they are written to, or in that of another state (a
-  // view of it, or two states that change places); so may outputs. Those are copied before.
+  // New contents may be in the memory that they are written to, or in that of another state (a
+  // view of it, or two states that are swapped); so may outputs. Those are copied first.
   void write_states(std::vector<Tensor>& outputs) {
     std::vector<const Storage*> targets;
     for (const State& s : program_.states)
@@ -183,7 +183,7 @@ void Runner::check_states() const {
     user_check(t.is_dense() && t.dtype() == type.dtype && t.shape() == type.shape,
                ErrorKind::Runtime,
                "{} of the program {} was {} when it was captured and is {} now.\nhint: Capture the "
-               "function anew after changing its parameters' sizes or types.",
+               "function again after changing its parameters' sizes or types.",
                program_.label(id), program_.name, type.str(), t.describe());
   };
   for (const State& s : program_.states) check(s.value, s.tensor);
@@ -204,7 +204,7 @@ std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes) const 
   if (watches_ops()) return nullptr;
   std::vector<int64_t> key{kernel_flags()};
   for (Dim symbol : program_.symbols) {
-    if (!sizes.covers(symbol)) return nullptr;  // only a run tells
+    if (!sizes.covers(symbol)) return nullptr;  // known only at run time
     key.push_back(sizes.evaluate(symbol).value());
   }
   for (const State& s : program_.states)
@@ -220,7 +220,7 @@ std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes) const 
     const std::lock_guard lock(mutex_);
     if (const Cached* ready = find()) return ready->instance;
   }
-  // Made while runs at other sizes go on. Of two threads that make the same one, the first is heard.
+  // Created while runs at other sizes continue. Of two threads that create the same one, the first wins.
   Program program = specialised(program_, [&](Dim d) { return sizes.evaluate(d); });
   if (prepare_) prepare_(program);
   std::shared_ptr<const Instance> made = Instance::make(std::move(program));
