@@ -16,7 +16,7 @@ BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
 def main():
     objects = [p for p in (BUILD / "CMakeFiles").rglob("*.o") if re.search("avx512|amx", str(p.relative_to(BUILD)))]
     if not objects:
-        print("check_isolation: no objects for AVX-512 or AMX in build/; nothing to look at")
+        print("check_isolation: no objects for AVX-512 or AMX in build/; nothing to check")
         return 0
     bad = 0
     for path in objects:

@@ -745,7 +745,7 @@ def test_the_trace_and_the_test_mode(tmp_path):
         [sys.executable, str(script)], env={**os.environ, "OAR_TRACE": "capture"}, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
-    assert f"a value is asked for ({script}:5)" in ran.stderr
+    assert f"a value is read ({script}:5)" in ran.stderr
     ran = subprocess.run(
         [sys.executable, str(script)], env={**os.environ, "OAR_TEST_MODE": "captured"}, capture_output=True, text=True
     )

@@ -32,10 +32,10 @@ enum oar_status {
 typedef struct oar_host_api {
   uint32_t abi_version;
   void (*set_error)(oar_kernel_call* call, const char* text);
-  /* For ops whose output size depends on the data: makes output `index` and answers it, or null. */
+  /* For ops whose output size depends on the data: allocates output `index`; returns it, or null. */
   oar_tensor* (*allocate_output)(oar_kernel_call* call, int32_t index, int32_t ndim,
                                  const int64_t* shape);
-  /* Reserves `count` numbers of the random stream; the same whatever the number of threads. */
+  /* Reserves `count` numbers of the random stream, independent of the number of threads. */
   void (*next_random)(oar_kernel_call* call, uint64_t count, uint64_t* seed, uint64_t* offset);
   /* Runs body(context, begin, end) over pieces of [0, n) on the host's threads. */
   void (*parallel_for)(int64_t n, int64_t grain, void (*body)(void*, int64_t, int64_t),
@@ -56,7 +56,7 @@ typedef struct oar_kernel {
   const char* op;
   uint32_t op_version;
   const char* name; /* "cpu:avx512"; shown in traces */
-  /* Null means yes; otherwise why this call is not for this kernel. May itself be null: always. */
+  /* Returns null for yes, otherwise why the kernel declines this call. May itself be null: always. */
   const char* (*accepts)(const oar_kernel_call* call);
   int32_t (*run)(oar_kernel_call* call); /* enum oar_status */
 } oar_kernel;
@@ -76,7 +76,7 @@ typedef struct oar_device_api {
   int32_t (*copy)(int32_t index, void* to, const void* from, size_t bytes, enum oar_copy_kind kind,
                   oar_stream* stream);
 
-  oar_stream* (*stream_create)(int32_t index); /* null stream: the default one, always there */
+  oar_stream* (*stream_create)(int32_t index); /* null stream: the default one, always exists */
   void (*stream_destroy)(oar_stream* stream);
   int32_t (*stream_synchronize)(int32_t index, oar_stream* stream);
   /* A failure of work that was queued earlier: its text, once, or null. */
@@ -88,7 +88,7 @@ typedef struct oar_device_api {
   int32_t (*event_query)(oar_event* event); /* 1 reached, 0 not yet */
   int32_t (*event_wait)(oar_event* event, oar_stream* stream);
 
-  /* Null means yes; otherwise why the op cannot run here. Asked once per op, before any call. */
+  /* Null means yes; otherwise why the op cannot run here. Called once per op, before any call. */
   const char* (*supports)(const char* op, uint32_t op_version);
   const oar_kernel* kernels; /* candidates of one op in order of preference */
   int32_t kernel_count;

@@ -1,7 +1,7 @@
 /* The C types that cross the device interface: what a kernel sees of a tensor and of a call.
  *
- * `TensorImpl` and `Value` derive from these structs, so handing a call to a kernel, built in or in
- * a plug-in, translates nothing. Fields are only ever appended; OAR_ABI_VERSION counts changes. */
+ * `TensorImpl` and `Value` derive from these structs, so a call is passed to a kernel, built in or in
+ * a plug-in, without conversion. Fields are only ever appended; OAR_ABI_VERSION counts changes. */
 #ifndef OAR_TENSOR_C_TYPES_H_
 #define OAR_TENSOR_C_TYPES_H_
 

@@ -109,7 +109,7 @@ Queues& queues() {
 
 void note_read_of(const Tensor& t) {
   if (!t.defined() || !t.is_dense()) return;
-  if (t_queue && t_launch_queue == t_queue) t_queue->settle_for(t, false, "a value is asked for");
+  if (t_queue && t_launch_queue == t_queue) t_queue->settle_for(t, false, "a value is read");
   if (t_queue && in_interrupt_check()) t_queue->check_running(t, false);
   for (const auto& queue : queues().others()) queue->settle_for(t, false, "another thread reads");
 }
