@@ -87,7 +87,7 @@ def set_rng_state(state_list, device: str | None = None) -> None:
     state = state_list[0] if isinstance(state_list, (list, tuple)) else state_list
     words = state.tolist()
     if len(words) != 4:
-        raise ValueError(f"a random state has 4 numbers, not {len(words)}; pass what get_rng_state() gave.")
+        raise ValueError(f"a random state has 4 numbers, not {len(words)}; pass the result of get_rng_state().")
     _C.set_rng_state(words[0] | words[1] << 32, words[2] | words[3] << 32)
 
 

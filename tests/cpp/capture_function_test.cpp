@@ -140,17 +140,17 @@ TEST(Executor, ErrorsNameTheInput) {
   EXPECT_EQ(message({numbers({2, 8})}), "the program net takes 2 inputs but got 1.");
   EXPECT_EQ(
       message({numbers({2, 7}), numbers({2, 8})}),
-      "input 'x' of the program net is float32[B, 8] and was given float32[2, 7]: axis 1 should "
+      "input 'x' of the program net is float32[B, 8] but got float32[2, 7]: axis 1 should "
       "be 8, not 7.");
   EXPECT_EQ(
       message({numbers({2, 8}), numbers({3, 8})}),
-      "input 'y' of the program net is float32[B, 8] and was given float32[3, 8]: axis 0 should "
+      "input 'y' of the program net is float32[B, 8] but got float32[3, 8]: axis 0 should "
       "be 2, not 3.");
   EXPECT_EQ(
       message({numbers({8}), numbers({3, 8})}),
-      "input 'x' of the program net is float32[B, 8] and was given float32[8]: the ranks differ.");
+      "input 'x' of the program net is float32[B, 8] but got float32[8]: the ranks differ.");
   EXPECT_NE(message({numbers({2, 8}, 0, DType::Float64), numbers({2, 8})})
-                .find("is float32[B, 8] and was given float64[2, 8]"),
+                .find("is float32[B, 8] but got float64[2, 8]"),
             std::string::npos);
 }
 

@@ -286,7 +286,7 @@ TEST(HostileSizes, EverySizeMustBeToldByAnInput) {
             "program f(%x: float32[6]) -> (%1: float32[B, 2]) {\n"
             "  %1 = as_strided(%x, shape=[B, 2], stride=[1, 1], offset=B) : float32[B, 2]\n}\n");
       },
-      "no input tells the value of the size B");
+      "no input determines the size B");
 }
 
 }  // namespace

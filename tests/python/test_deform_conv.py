@@ -222,7 +222,7 @@ def test_static_mistakes(programs):
     with pytest.raises(ValueError, match="3 channels and 4 filters do not fall into 2 groups"):
         static.nn.deform_conv2d(x, offset, None, 4, 3, groups=2)
     oar.disable_static()
-    with pytest.raises(RuntimeError, match="static.nn.deform_conv2d makes parameters"):
+    with pytest.raises(RuntimeError, match="static.nn.deform_conv2d creates parameters"):
         static.nn.deform_conv2d(x, offset, None, 4, 3)
 
 

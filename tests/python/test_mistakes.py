@@ -121,7 +121,7 @@ MISTAKES = [
     ("oar.sum(x(), axs=1)", ["[sum]", "'axs'", "did you mean 'axis'?", "axis: int | list[int] | None"]),
     ("F.softmax(x(), axsi=1)", ["[softmax]", "did you mean 'axis'?"]),
     ("oar.sum(x(), axis='a')", ["[sum]", "'axis'", "'a' (str)", "int"]),
-    ("oar.sum(x(), 1, None, False, None, 1)", ["[sum]", "4 arguments", "6 are given"]),
+    ("oar.sum(x(), 1, None, False, None, 1)", ["[sum]", "4 arguments", "6 were passed"]),
     ("oar.add(x(), x=x())", ["[add]", "'x'", "twice"]),
     ("oar.matmul([[1.0]], [[2.0]])", ["[matmul]", "'x'", "not list", "oar.to_tensor"]),
     ("F.cross_entropy(x(), [0, 1])", ["[cross_entropy]", "'label'", "oar.to_tensor"]),

@@ -168,7 +168,7 @@ class PyLayer:
                 given = cls.backward(ctx, *grads)
             listed = list(given) if isinstance(given, (list, tuple)) else [given]
             if len(listed) != count:
-                raise ValueError(f"{cls.__name__}.backward gave {len(listed)} gradients for {count} tensor inputs.")
+                raise ValueError(f"{cls.__name__}.backward returned {len(listed)} gradients for {count} tensor inputs.")
             return listed
 
         outputs = _C.custom_function(inputs, forward, backward, cls.__name__)

@@ -248,7 +248,7 @@ def load(path: Any, **configs: Any) -> Any:
     if os.path.isdir(path) or not os.path.exists(path):
         problem = "is a folder" if os.path.isdir(path) else "does not exist"
         start = "" if os.path.isabs(path) else f" in {os.getcwd()}"
-        raise ValueError(f"The path '{path}' given to load() is no file: it {problem}{start}.")
+        raise ValueError(f"The path '{path}' passed to load() is not a file: it {problem}{start}.")
     if path.endswith(".safetensors"):
         arrays, _ = safetensors.load_arrays(path)
         if as_numpy:

@@ -66,7 +66,7 @@ class Plan:
         self.kept += [KeptTensor(place) for place in places]
         given = [*self.tensors, *(one.first for one in self.kept)]
         if len({id(tensor) for tensor in given}) < len(given):
-            raise Decline("it is given a tensor that it keeps outside")
+            raise Decline("one of its arguments is a tensor that it keeps outside")
 
     def rows(self, with_open: bool) -> list[tuple]:
         """The inputs as the native capture takes them."""
@@ -138,7 +138,7 @@ class Variant:
         for one in self._kept:
             value = one.read()
             if not one.fits(value) or id(value) in met or id(value) in self._outside:
-                return "a tensor that it keeps is of another kind, or is given to it"
+                return "a tensor that it keeps is of another kind, or is passed to it"
             met.add(id(value))
         return None
 

@@ -91,7 +91,7 @@ class OptimizerState:
         error, here or at the first step; one that fits no parameter is warned of.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() gives, not "
+            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() returns, not "
                             f"{type(state_dict).__name__}.")
         state = dict(state_dict)
         self._load_schedule(state.pop("LR_Scheduler", None))

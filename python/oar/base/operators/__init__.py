@@ -83,7 +83,7 @@ class Form:
         if len(args) > len(self.arguments):
             names = ", ".join(a.name for a in self.arguments)
             raise TypeError(
-                f"[{self.name}] takes at most {len(self.arguments)} arguments ({names}); {len(args)} were given."
+                f"[{self.name}] takes at most {len(self.arguments)} arguments ({names}); {len(args)} were passed."
             )
         given = {a.name: value for a, value in zip(self.arguments, args)}
         unknown = [name for name in kwargs if name in given or all(name != a.name for a in self.arguments)]

@@ -257,7 +257,7 @@ class Attributes:
         if self.world.is_input(value):
             if raw is not ABSENT:
                 return raw
-            raise Decline(f"it reads the attribute {name} of a tensor that it is given")
+            raise Decline(f"it reads the attribute {name} of a tensor argument")
         own = value.__dict__ if hasattr(value, "__dict__") else {}
         if not self.world.is_fresh(value) and not _C.is_symbolic(value):
             found = self.world.entry(own, name, f"the attribute {name} of a tensor")
@@ -272,7 +272,7 @@ class Attributes:
         if name not in known.TENSOR_PROPERTIES:
             raise Decline(f"it reads {name} of a tensor")
         if self.world.is_input(value) and name in known.NOT_OF_INPUTS:
-            raise Decline(f"it reads {name} of a tensor that it is given")
+            raise Decline(f"it reads {name} of a tensor argument")
         if name == "stop_gradient" and id(value) in self.world.asking:
             raise Decline("a branch determines whether a tensor requires a gradient")
         found = self.on_tensors(lambda: getattr(value, name))
@@ -414,7 +414,7 @@ class Attributes:
     def _store_to_tensor(self, value: Tensor, name: str, new: Any) -> None:
         inside = self.world.is_fresh(value) or _C.is_symbolic(value)
         if self.world.is_input(value) or new is ABSENT:
-            raise Decline(f"it sets {name} of a tensor that it is given")
+            raise Decline(f"it sets {name} of a tensor argument")
         if not inside and name != "grad":
             raise Decline(f"it sets {name} of a tensor outside")
         if name == "stop_gradient" and not new and value.stop_gradient:

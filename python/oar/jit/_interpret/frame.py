@@ -70,12 +70,12 @@ def bound_arguments(function: types.FunctionType, args: list, kwargs: dict, worl
     values: dict[str, Any] = dict(zip(names[:count], args))
     if len(args) > count:
         if not code.co_flags & inspect.CO_VARARGS:
-            raise Decline(f"{function.__name__}() is given too many arguments")
+            raise Decline(f"{function.__name__}() gets too many arguments")
     rest = dict(kwargs)
     for name in names[code.co_posonlyargcount:count + only]:
         if name in rest:
             if name in values:
-                raise Decline(f"{function.__name__}() is given '{name}' twice")
+                raise Decline(f"{function.__name__}() gets '{name}' twice")
             values[name] = rest.pop(name)
     defaults = function.__defaults__ or ()
     for name, default in zip(names[count - len(defaults):count], defaults):
@@ -88,7 +88,7 @@ def bound_arguments(function: types.FunctionType, args: list, kwargs: dict, worl
                 if default is not ABSENT:
                     values[name] = default
     if len(values) < count + only:
-        raise Decline(f"{function.__name__}() is given too few arguments")
+        raise Decline(f"{function.__name__}() gets too few arguments")
     at = count + only
     if code.co_flags & inspect.CO_VARARGS:
         values[names[at]] = tuple(args[count:])

@@ -92,7 +92,7 @@ def joined(machine: Any, what: str, items: list, axis: Any = 0) -> Tensor:
     dtype, shape = rows_of(machine, items, [])
     rank = len(shape) + (what == "stack")
     if type(axis) is not int or not -rank <= axis < rank:
-        raise Decline(f"{what} is given the axis {axis!r}")
+        raise Decline(f"{what} gets the axis {axis!r}")
     axis %= rank
     made = machine.on_tensors(lambda: stacked(items, dtype, shape), [i.tensor if isinstance(i, Rows) else i for i in items])
     if all(isinstance(item, Rows) for item in items):  # it may be empty, which is an error

@@ -215,7 +215,7 @@ class Machine(Operators):
         """``a is b``"""
         told = any(id(v) in told for v in (a, b) for told in (self.world.origins, self.world.numbers, self.world.joined))
         if told and all(isinstance(v, (Tensor, int, float)) for v in (a, b)):
-            raise Decline("it asks whether a tensor that a branch gives is another")
+            raise Decline("it tests the identity of a tensor that depends on a branch")
         if is_known_by_value(a) and type(a) is type(b) and (type(a) is _C.Dim or _C.Guards.same(a, b)):
             raise Decline(f"it asks whether two equal values are one {type(a).__name__}")
         return a is b

@@ -171,7 +171,7 @@ class World:
         """Declines an in-place write that, depending on a branch, may reach a tensor under another name."""
         if self.origins or self.joined:
             if not self.is_outside(tensor) or any(tensor is one for one in self.numbered):
-                raise Decline("it writes to a tensor in place after a branch that gives one of several tensors")
+                raise Decline("it writes in place to a tensor that may be one of several, depending on a branch")
 
     def outside(self) -> dict[int, Tensor]:
         """The tensors that were there before, by id."""
@@ -255,7 +255,7 @@ class World:
 
     def _writable(self, container: Any) -> None:
         if id(container) in self._arguments:
-            raise Decline(f"it changes a {type(container).__name__} that it was given")
+            raise Decline(f"it changes a {type(container).__name__} that was passed to it")
 
     def iterated(self, container: Any) -> Any:
         """The container to go over. A list or set must not get a copy meanwhile."""
@@ -404,7 +404,7 @@ class World:
             raise Decline(f"{what} needs an open size as a number")
         if is_array(value):
             if value.dtype.hasobject:
-                raise Decline(f"{what} is given an array of objects")
+                raise Decline(f"{what} gets an array of objects")
             if not self.is_fresh(value):
                 self.guards.content(value, "an array")
             return value
@@ -417,7 +417,7 @@ class World:
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             made = [self.settled(item, what, tensors) for item in value]
             return value if all(a is b for a, b in zip(made, value)) else kind._make(made)
-        raise Decline(f"{what} is given a {kind.__name__}")
+        raise Decline(f"{what} gets a {kind.__name__}")
 
     def _settled_items(self, held: Any, what: str, tensors: bool) -> Any:
         made = [self.settled(item, what, tensors) for item in held]

@@ -276,7 +276,7 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
 
     def test(given: list[Tensor]) -> list[Tensor]:
         answer = cond(*_fill(shape, given))
-        _check_one(answer, "what cond gives", "while_loop", TypeError)
+        _check_one(answer, "the result of cond", "while_loop", TypeError)
         return [answer]
 
     def step(given: list[Tensor]) -> list[Tensor]:
@@ -290,7 +290,7 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
 
 def _eager_loop(cond: Callable, body: Callable, loop_vars: Sequence) -> Any:
     answer = cond(*loop_vars)
-    _check_one(answer, "what cond gives", "while_loop", TypeError)
+    _check_one(answer, "the result of cond", "while_loop", TypeError)
     while _C.choice_of(answer):
         loop_vars = _as_list(body(*loop_vars), len(loop_vars))
         answer = cond(*loop_vars)

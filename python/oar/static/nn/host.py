@@ -60,7 +60,7 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
         made = function(*x)
         listed = list(made) if isinstance(made, (list, tuple)) else [made]
         if len(listed) != len(dtypes):
-            raise ValueError(f"[py_func] the function gave {len(listed)} results; {len(dtypes)} are expected.")
+            raise ValueError(f"[py_func] the function returned {len(listed)} results; {len(dtypes)} are expected.")
         return [r if isinstance(r, Tensor) else oar.to_tensor(np.asarray(r), d) for r, d in zip(listed, dtypes)]
 
     def refuse(*_: Any) -> Any:

@@ -412,7 +412,7 @@ void check_finite(const Op& op, const Outputs& outputs) {
     if (!is_differentiable(t.dtype()) || !t.device().is_cpu()) continue;
     for (const std::complex<double>& v : t.to_vector<std::complex<double>>())
       user_check(std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
-                 "the result of {} ({}) holds NaN or infinity.\nhint: The flag check_nan_inf asked "
+                 "the result of {} ({}) holds NaN or infinity.\nhint: The flag check_nan_inf requests "
                  "for this check.",
                  op.name(), t.describe());
   }
