@@ -138,7 +138,8 @@ PyObject* vmap_function(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kFunctions[] = {
-    {"set_grad_enabled", set_grad_enabled, METH_O, "Switches recording; returns the previous state."},
+    {"set_grad_enabled", set_grad_enabled, METH_O,
+     "Switches recording; returns the previous state."},
     {"grad_state", get_grad_state, METH_NOARGS, "What set_grad_enabled restores."},
     {"as_result", as_result, METH_VARARGS, "The alias of a result, on the tape again."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether calls are recorded."},

@@ -261,10 +261,9 @@ Ref as_array(PyObject* object) {
   const bool listed = PyList_Check(object) || PyTuple_Check(object);
   if (!listed || !PyErr_ExceptionMatches(PyExc_ValueError)) throw PythonError{};
   PyErr_Clear();
-  fail(
-      ErrorKind::InvalidArgument,
-      "the elements of the list have different shapes, or some are not numbers.\nhint: Pass "
-      "elements of one shape, or pad them first.");
+  fail(ErrorKind::InvalidArgument,
+       "the elements of the list have different shapes, or some are not numbers.\nhint: Pass "
+       "elements of one shape, or pad them first.");
 }
 
 }  // namespace

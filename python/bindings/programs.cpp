@@ -279,8 +279,7 @@ PyGetSetDef kTrainedGetters[] = {
     {"backward", trained_program, nullptr, "From cotangents to gradients.",
      const_cast<char*>("backward")},
     {"writes", writes, nullptr, "Whether a run changes states or outside gradients.", nullptr},
-    {"kept_tensors", kept_tensors, nullptr, "Symbolic tensors that are still alive.",
-     nullptr},
+    {"kept_tensors", kept_tensors, nullptr, "Symbolic tensors that are still alive.", nullptr},
     {}};
 PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_trained)},
                                {Py_tp_methods, kTrainedMethods},
@@ -362,8 +361,7 @@ PyMethodDef kMethods[] = {
     {"states", states, METH_NOARGS, "Names and tensors of its states."},
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
     {"run", run<false>, METH_O, "Runs it on a list of tensors."},
-    {"call", run<true>, METH_O,
-     "Runs it on a list of tensors, instead of the captured function."},
+    {"call", run<true>, METH_O, "Runs it on a list of tensors, instead of the captured function."},
     {"differentiate", differentiate_method, METH_VARARGS, nullptr},
     {"optimised", optimised, METH_O, "The program after the passes; for inference if true."},
     {}};

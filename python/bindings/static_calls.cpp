@@ -50,8 +50,7 @@ struct Form {
   std::vector<size_t> places;  // indices of the results among those of the program
   bool is_plain, is_tuple, writes;
   PyObject *key, *guards, *program;
-  PyObject*
-      run;  // a method in Python that runs it and its effects, if it has any
+  PyObject* run;  // a method in Python that runs it and its effects, if it has any
   unsigned long long used;
 
   bool is_for(const CallKey& call) const {
@@ -114,8 +113,7 @@ int traverse_form(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 int clear_form(PyObject* self) {
-  Py_CLEAR(form_of(self)
-               .run);  // other members refer back here only through it, or through what guards clear
+  Py_CLEAR(form_of(self).run);  // others refer back here only through it or what guards clear
   return 0;
 }
 void dealloc_form(PyObject* self) {
@@ -220,7 +218,7 @@ PyObject* run_plain(const Form& form, TensorList tensors) {
   std::vector<Tensor>& made = *outputs;
   if (!form.is_tuple) return wrap(std::move(made.at(form.places[0])));
   Ref results = checked(PyTuple_New(static_cast<Py_ssize_t>(form.places.size())));
-  std::vector<PyObject*> wrapped(made.size(), nullptr);  // a tensor that is returned twice is one object
+  std::vector<PyObject*> wrapped(made.size(), nullptr);  // a tensor returned twice is one object
   for (size_t i = 0; i < form.places.size(); ++i) {
     PyObject*& result = wrapped.at(form.places[i]);
     if (result)

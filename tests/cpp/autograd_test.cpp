@@ -364,8 +364,9 @@ TEST(CustomFunction, MistakesAreNamed) {
   const std::vector<Tensor> out =
       custom_function(TensorList(&x, 1), same, none, "a_function_with_a_long_name");
   const Error error = error_of([&] { run_backward(out[0]); });
-  EXPECT_EQ(error.text(),
-            "the backward of a_function_with_a_long_name returned 0 gradients for 1 tensor inputs.");
+  EXPECT_EQ(
+      error.text(),
+      "the backward of a_function_with_a_long_name returned 0 gradients for 1 tensor inputs.");
   EXPECT_EQ(error.op(), "a_function_with_a_long_name");
   const Tensor plain = constant({1});
   EXPECT_TRUE(stop_gradient(custom_function(TensorList(&plain, 1), same, none)[0]));

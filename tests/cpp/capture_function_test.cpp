@@ -110,7 +110,8 @@ TEST(Capture, ErrorsTellTheWayOut) {
     capture(identity, {spec({2})});
     return in;
   };
-  EXPECT_NE(error_of([&] { capture(nested, {spec({2})}); }).find("already running"), std::string::npos);
+  EXPECT_NE(error_of([&] { capture(nested, {spec({2})}); }).find("already running"),
+            std::string::npos);
   EXPECT_EQ(Capture::current(), nullptr);
 
   Tensor leaked;
@@ -138,17 +139,14 @@ TEST(Executor, ErrorsNameTheInput) {
                                   {spec({batch, 8}, "x"), spec({batch, 8}, "y")}, "net"));
   const auto message = [&](Tensors inputs) { return error_of([&] { executor.run(inputs); }); };
   EXPECT_EQ(message({numbers({2, 8})}), "the program net takes 2 inputs but got 1.");
-  EXPECT_EQ(
-      message({numbers({2, 7}), numbers({2, 8})}),
-      "input 'x' of the program net is float32[B, 8] but got float32[2, 7]: axis 1 should "
-      "be 8, not 7.");
-  EXPECT_EQ(
-      message({numbers({2, 8}), numbers({3, 8})}),
-      "input 'y' of the program net is float32[B, 8] but got float32[3, 8]: axis 0 should "
-      "be 2, not 3.");
-  EXPECT_EQ(
-      message({numbers({8}), numbers({3, 8})}),
-      "input 'x' of the program net is float32[B, 8] but got float32[8]: the ranks differ.");
+  EXPECT_EQ(message({numbers({2, 7}), numbers({2, 8})}),
+            "input 'x' of the program net is float32[B, 8] but got float32[2, 7]: axis 1 should "
+            "be 8, not 7.");
+  EXPECT_EQ(message({numbers({2, 8}), numbers({3, 8})}),
+            "input 'y' of the program net is float32[B, 8] but got float32[3, 8]: axis 0 should "
+            "be 2, not 3.");
+  EXPECT_EQ(message({numbers({8}), numbers({3, 8})}),
+            "input 'x' of the program net is float32[B, 8] but got float32[8]: the ranks differ.");
   EXPECT_NE(message({numbers({2, 8}, 0, DType::Float64), numbers({2, 8})})
                 .find("is float32[B, 8] but got float64[2, 8]"),
             std::string::npos);
@@ -238,7 +236,8 @@ TEST(Replay, TakesPartInWhatIsAroundIt) {
   const auto outer = [&](const Tensors& in) { return Tensors{inner.run(in)[0] + 1}; };
   const Executor executor(capture(outer, {spec({other + 1, 3})}));
   const Tensor x = numbers({6, 3});
-  EXPECT_NE(error_of([&] { executor.run(Tensors{x}); }).find("does not determine"), std::string::npos);
+  EXPECT_NE(error_of([&] { executor.run(Tensors{x}); }).find("does not determine"),
+            std::string::npos);
   const Executor direct(capture(outer, {spec({other, 3})}));
   expect_sound(direct.program());
   expect_same(direct.run(Tensors{x})[0], f({x})[0] + 1);

@@ -198,8 +198,7 @@ TEST(HostileSizes, OrdersOfGammaincHaveALimit) {
 TEST(HostileSizes, CountsOfElementsDoNotWrap) {
   EXPECT_EQ(product_of({3, 5, 7}, DType::Int64).to_vector<int64_t>()[0], 105);
   EXPECT_EQ(product_of({INT64_MAX, 0}, DType::Int64).to_vector<int64_t>()[0], 0);
-  expect_refused([] { product_of({kBillions, kBillions, 4}, DType::Float32); },
-                 "overflow 64 bits");
+  expect_refused([] { product_of({kBillions, kBillions, 4}, DType::Float32); }, "overflow 64 bits");
 }
 
 // The values hold either way; the sanitizers of `make test-asan` tell an addition that overflows.

@@ -257,9 +257,10 @@ TEST(TrainedProgram, AnArgumentInMemoryThatTheFunctionWritesIsRefused) {
   EXPECT_EQ(buffer.to_vector<double>(), std::vector<double>(4, 0.0));
   InputSpec given{DType::Float32, {4}, "x"};
   given.given = buffer;
-  EXPECT_NE(
-      error_of([&] { capture_joint(add_to_buffer, {given}, "f"); }).find("is also one of its arguments"),
-      std::string::npos);
+  EXPECT_NE(error_of([&] {
+              capture_joint(add_to_buffer, {given}, "f");
+            }).find("is also one of its arguments"),
+            std::string::npos);
   given.given = apart;
   capture_joint(add_to_buffer, {given}, "f");
   const auto write_part = [&](const Tensors& in) {

@@ -146,9 +146,10 @@ Outputs write_dual(const Op& op, Args args, int level) {
   // Where tangents are cut, only the values count. The same holds for steps that an op runs without the tape, such as
   // running statistics.
   const bool cut = level <= tangents_cut_until() || (t_layers.off & kRecording);
-  user_check(target || !made || cut, ErrorKind::InvalidArgument,
-             "a tensor from outside jvp cannot be assigned a value that has a tangent.\nhint: Clone it "
-             "inside the function first.");
+  user_check(
+      target || !made || cut, ErrorKind::InvalidArgument,
+      "a tensor from outside jvp cannot be assigned a value that has a tangent.\nhint: Clone it "
+      "inside the function first.");
   Outputs outputs;
   outputs.push_back(x);
   if (!target) {

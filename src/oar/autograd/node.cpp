@@ -90,9 +90,8 @@ Tensor detach(const Tensor& t) {
 }
 
 uint64_t add_tensor_hook(const Tensor& t, TensorHook hook) {
-  user_check(
-      t.has(kRecording), ErrorKind::Runtime,
-      "a hook needs a tensor that requires a gradient.\nhint: Set stop_gradient to False.");
+  user_check(t.has(kRecording), ErrorKind::Runtime,
+             "a hook needs a tensor that requires a gradient.\nhint: Set stop_gradient to False.");
   const uint64_t id = g_hook_id.fetch_add(1);
   History& h = history_of(t);
   if (h.node)

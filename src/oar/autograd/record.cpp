@@ -334,11 +334,10 @@ Outputs record_expanded(const Op& op, Args args) {
   Frame frame(args);
   frame.set_tensor(0, assign(x));
   const Outputs made = dispatch(*op.inplace_of(), frame.args());
-  user_check(
-      made[0].shape() == x.shape(), ErrorKind::InvalidArgument,
-      "the result has shape {} and cannot be written to a tensor of shape {}."
-      "\nhint: Use {} without the underscore.",
-      made[0].shape().str(), to_string(x.dims()), op.inplace_of()->name());
+  user_check(made[0].shape() == x.shape(), ErrorKind::InvalidArgument,
+             "the result has shape {} and cannot be written to a tensor of shape {}."
+             "\nhint: Use {} without the underscore.",
+             made[0].shape().str(), to_string(x.dims()), op.inplace_of()->name());
   Outputs outputs;
   outputs.push_back(
       copy_into(x, made[0].dtype() == x.dtype() ? made[0] : cast(made[0], x.dtype())));
@@ -430,8 +429,8 @@ class CustomNode final : public Node {
       for (Tensor& t : backward_(cotangents)) grads.push_back(std::move(t));
     }
     user_check(grads.size() == edges.size(), ErrorKind::InvalidArgument,
-               "the backward of {} returned {} gradients for {} tensor inputs.", name_, grads.size(),
-               edges.size());
+               "the backward of {} returned {} gradients for {} tensor inputs.", name_,
+               grads.size(), edges.size());
     for (size_t i = 0; i < grads.size(); ++i)
       grads[i] =
           fitting_gradient(std::move(grads[i]), edges[i], format("the backward of {}", name_));
@@ -460,10 +459,11 @@ Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view so
   // Paddle's scalars once had shape [1], and programs still return such gradients.
   if (shape.empty() && gradient.rank() == 1 && gradient.dim(0) == Dim(1))
     return reshape(gradient, {});
-  user_check(same(gradient.shape(), shape), ErrorKind::InvalidArgument,
-             "{} returned a gradient of shape {} for a tensor of shape {}.\nhint: A gradient has the "
-             "shape of its tensor; sum over axes that were broadcast.",
-             source, to_string(gradient.dims()), shape.str());
+  user_check(
+      same(gradient.shape(), shape), ErrorKind::InvalidArgument,
+      "{} returned a gradient of shape {} for a tensor of shape {}.\nhint: A gradient has the "
+      "shape of its tensor; sum over axes that were broadcast.",
+      source, to_string(gradient.dims()), shape.str());
   return gradient;
 }
 

@@ -289,7 +289,7 @@ void Registry::set(std::string_view name, std::string_view text) {
     }
   } catch (...) {
     store(slot, old);
-    for (std::size_t i = 0; i < called; ++i) {  // those that saw the new value get the old one again
+    for (std::size_t i = 0; i < called; ++i) {  // those that saw the new value see the old one
       slot.callbacks[i]();
     }
     throw;

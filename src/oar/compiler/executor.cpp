@@ -9,9 +9,8 @@
 namespace oar {
 
 void prepare_to_run(Program& program) {
-  const FreshLayers
-      fresh;      // decompositions are captured, without the layers that are on outside
-  tune(program);  // with known sizes there is more to fold
+  const FreshLayers fresh;  // decompositions are captured, without the layers that are on outside
+  tune(program);            // with known sizes there is more to fold
   expand_for_kernels(program);
 }
 

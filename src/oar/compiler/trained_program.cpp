@@ -89,8 +89,7 @@ class TrainedProgram::Saved {
     const auto own = made.begin() + static_cast<std::ptrdiff_t>(parts_->joint.outputs);
     kept_.assign(own, made.end());
     made.erase(own, made.end());
-    for (Tensor& t :
-         made)  // an input that is returned gets a new handle on the tape; the caller's own does not
+    for (Tensor& t : made)  // a returned input gets a new handle; the caller's stays off the tape
       if (std::any_of(inputs_.begin(), inputs_.end(),
                       [&](const Tensor& i) { return t.is_same(i); }))
         t = Tensor(t->alias());

@@ -61,8 +61,7 @@ void run(::oar::KernelCall& call, std::vector<Tensor> (*function)(const Call&),
   const std::vector<Tensor> made = function(KernelArguments(call, plan));
   const auto wanted = static_cast<size_t>(call.output_count) - plan.kept.size();
   user_check(made.size() == wanted, ::oar::ErrorKind::InvalidArgument,
-             "the kernel function returned {} tensors, but {} are expected.", made.size(),
-             wanted);
+             "the kernel function returned {} tensors, but {} are expected.", made.size(), wanted);
   size_t next = 0;
   for (size_t k = 0; k < static_cast<size_t>(call.output_count); ++k) {
     bool kept = false;

@@ -79,9 +79,10 @@ struct Attribute {
 
 Attribute parse_attribute(const std::string& text) {
   const size_t colon = text.find(':');
-  user_check(colon != std::string::npos, ErrorKind::InvalidArgument,
-             "the attribute '{}' has no type.\nhint: Write \"name: type\", such as \"scale: float\".",
-             text);
+  user_check(
+      colon != std::string::npos, ErrorKind::InvalidArgument,
+      "the attribute '{}' has no type.\nhint: Write \"name: type\", such as \"scale: float\".",
+      text);
   const auto strip = [](std::string part) {
     std::erase_if(part, [](char c) { return c == ' ' || c == '\t'; });
     return part;
@@ -157,7 +158,8 @@ void plan_writes(const OpRecord& r) {
     user_check(input >= 0 && output >= 0, ErrorKind::InvalidArgument,
                "SetInplaceMap maps '{}' to '{}', which are not an input and an output.", from, to);
     user_check(!Name(from).list && !Name(from).optional, ErrorKind::Unsupported,
-               "SetInplaceMap maps the list or optional input '{}'.\nhint: Return a new tensor.", from);
+               "SetInplaceMap maps the list or optional input '{}'.\nhint: Return a new tensor.",
+               from);
     plan.kept.emplace_back(static_cast<size_t>(input), static_cast<size_t>(output));
   }
   std::sort(plan.kept.begin(), plan.kept.end());
@@ -339,7 +341,8 @@ class Backward {
         ++at;
       }
       user_check(at < inputs.size() + forward.attributes.size(), ErrorKind::InvalidArgument,
-                 "it has the attribute '{}', which {} does not have.", name, registered_name(forward));
+                 "it has the attribute '{}', which {} does not have.", name,
+                 registered_name(forward));
       sources_.push_back({Source::Argument, at});
     }
     const std::vector<Name> made = names(backward.outputs);

@@ -197,8 +197,8 @@ Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const SafetensorsIndex
   const size_t bytes = entry.end - entry.begin;
   if (entry.dtype == DType::Bool)
     user_check(std::all_of(data, data + bytes, [](char c) { return c == 0 || c == 1; }),
-               ErrorKind::InvalidArgument,
-               "tensor '{}' is BOOL but has bytes other than 0 and 1.", entry.name);
+               ErrorKind::InvalidArgument, "tensor '{}' is BOOL but has bytes other than 0 and 1.",
+               entry.name);
   // The format does not promise alignment. Complex numbers are aligned as their parts.
   const auto alignment = static_cast<size_t>(byte_count(1, real_type_of(*entry.dtype)));
   if (bytes == 0 || reinterpret_cast<uintptr_t>(data) % alignment != 0) {
@@ -215,11 +215,10 @@ Tensor tensor_in(const std::shared_ptr<Mapping>& mapping, const SafetensorsIndex
 
 // The same values, contiguous and on the CPU.
 Tensor ready_to_write(const std::string& name, const Tensor& t) {
-  user_check(
-      t.defined() && t.is_dense(), ErrorKind::InvalidArgument,
-      "'{}' has no values to write: it is {}.\nhint: Save dense tensors, outside capture, "
-      "jvp and vmap.",
-      name, t.defined() ? "not dense" : "undefined");
+  user_check(t.defined() && t.is_dense(), ErrorKind::InvalidArgument,
+             "'{}' has no values to write: it is {}.\nhint: Save dense tensors, outside capture, "
+             "jvp and vmap.",
+             name, t.defined() ? "not dense" : "undefined");
   Tensor compact = t.is_contiguous() ? t : assign(t);
   if (compact.device().is_cpu()) return compact;
   Tensor host = Tensor::empty(compact.dims(), compact.dtype());

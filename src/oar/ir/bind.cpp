@@ -103,8 +103,8 @@ void InputBinder::bind_input(const Program& program, size_t i, const Tensor& t,
              "x.astype('{}').",
              name, program.name, type.str(), t.describe(), name_of(type.dtype));
   user_check(t.rank() == type.shape.rank(), ErrorKind::InvalidArgument,
-             "input '{}' of the program {} is {} but got {}: the ranks differ.", name,
-             program.name, type.str(), t.describe());
+             "input '{}' of the program {} is {} but got {}: the ranks differ.", name, program.name,
+             type.str(), t.describe());
   user_check(
       !t->scales, ErrorKind::Unsupported,
       "input '{}' of the program {} got a tensor with scales, which programs do not accept as "
@@ -117,8 +117,8 @@ void InputBinder::bind_input(const Program& program, size_t i, const Tensor& t,
 
 SymbolValues InputBinder::bind(const Program& program, TensorList inputs) const {
   user_check(inputs.size() == program.inputs.size(), ErrorKind::InvalidArgument,
-             "the program {} takes {} inputs but got {}.", program.name,
-             program.inputs.size(), inputs.size());
+             "the program {} takes {} inputs but got {}.", program.name, program.inputs.size(),
+             inputs.size());
   SymbolValues values;
   for (size_t i = 0; i < inputs.size(); ++i) bind_input(program, i, inputs[i], values);
   // A second pass: a symbol may get its value from a later input.

@@ -20,8 +20,7 @@ namespace {
 
 void Count::throw_overflow(int64_t a, char op, int64_t b) {
   fail(ErrorKind::InvalidArgument,
-       "{} {} {} elements or bytes overflow 64 bits.\nhint: Use smaller sizes.", a, op,
-       b);
+       "{} {} {} elements or bytes overflow 64 bits.\nhint: Use smaller sizes.", a, op, b);
 }
 
 Count bytes_of(Dims shape, DType dtype) {

@@ -89,15 +89,13 @@ struct Handout {
 template <class Managed>
 std::unique_ptr<Handout<Managed>> hand_out(const Tensor& t) {
   user_check(t.defined(), ErrorKind::InvalidType, "None cannot be exported by DLPack.");
-  user_check(
-      t.is_dense(), ErrorKind::Unsupported,
-      "{} has no memory that another library could use.\nhint: Only dense tensors do, "
-      "outside capture, jvp and vmap.",
-      t.describe());
-  user_check(
-      t.device().is_cpu(), ErrorKind::Unsupported,
-      "a tensor on a device other than the CPU cannot be exported by DLPack.\nhint: Copy it "
-      "first: x.cpu().");
+  user_check(t.is_dense(), ErrorKind::Unsupported,
+             "{} has no memory that another library could use.\nhint: Only dense tensors do, "
+             "outside capture, jvp and vmap.",
+             t.describe());
+  user_check(t.device().is_cpu(), ErrorKind::Unsupported,
+             "a tensor on a device other than the CPU cannot be exported by DLPack.\nhint: Copy it "
+             "first: x.cpu().");
   note_read(t);
   auto handout = std::make_unique<Handout<Managed>>(t->storage);
   handout->shape.assign(t->shape, t->shape + t.rank());

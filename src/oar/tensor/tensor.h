@@ -108,7 +108,7 @@ class TensorImpl : public oar_tensor, public RefCounted, public FreeListed<Tenso
   std::unique_ptr<AutogradMeta> autograd;
   // The tensor this one is a view of, while gradients are on: an in-place write must reach its history.
   Intrusive<TensorImpl> view_base;
-  void* python = nullptr;  // the Python object, if there is one; python_owned says which side owns the other
+  void* python = nullptr;  // the Python object, if any; python_owned says which owns the other
   bool python_owned = false;
   bool contiguous = true;
 

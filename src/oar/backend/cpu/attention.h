@@ -12,7 +12,7 @@
 
 namespace oar::cpu {
 
-inline constexpr int64_t kQueryRows = 64;  // queries that are multiplied with a block of keys together
+inline constexpr int64_t kQueryRows = 64;  // queries that share a block of keys
 
 // The score of a masked key: next to any other its weight is 0, but if all are masked they have equal
 // weight. An infinity would give NaN.

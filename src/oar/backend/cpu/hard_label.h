@@ -6,10 +6,11 @@
 namespace oar::cpu {
 
 inline void check_label(int64_t label, int64_t classes) {
-  user_check(label >= 0 && label < classes, ErrorKind::OutOfRange,
-             "label holds class {}, but there are {} classes.\nhint: Labels range from 0 to {}; pass "
-             "ignore_index for one that does not count.",
-             label, classes, classes - 1);
+  user_check(
+      label >= 0 && label < classes, ErrorKind::OutOfRange,
+      "label holds class {}, but there are {} classes.\nhint: Labels range from 0 to {}; pass "
+      "ignore_index for one that does not count.",
+      label, classes, classes - 1);
 }
 
 // body(sample, the position of its class) for those of [begin, end) that count.

@@ -10,8 +10,7 @@ namespace {
 
 Windows fractional_windows(const KernelCall& call) {
   const double u = *static_cast<const double*>(call.in(1).data);
-  user_check(u >= 0 && u <= 1, ErrorKind::InvalidArgument, "u must be between 0 and 1, not {}.",
-             u);
+  user_check(u >= 0 && u <= 1, ErrorKind::InvalidArgument, "u must be between 0 and 1, not {}.", u);
   return {call.in(0), call.out(), false, [&](int axis, int64_t size, int64_t count) {
             const int64_t window =
                 call.has(3) ? call.arg(3).as_ints()[static_cast<size_t>(axis)] : 0;

@@ -26,11 +26,11 @@ struct Samples {
         weight(optional_in(call, 2)),
         ignored(call.arg(3).as_int()) {
     for (int64_t i = 0; i < span.lines(); ++i)
-      user_check(label[i] == ignored || (label[i] >= 0 && label[i] < span.length),
-                 ErrorKind::OutOfRange,
-                 "label holds class {}, but there are {} classes.\nhint: Labels range from 0 to {}; "
-                 "pass ignore_index for one that does not count.",
-                 label[i], span.length, span.length - 1);
+      user_check(
+          label[i] == ignored || (label[i] >= 0 && label[i] < span.length), ErrorKind::OutOfRange,
+          "label holds class {}, but there are {} classes.\nhint: Labels range from 0 to {}; "
+          "pass ignore_index for one that does not count.",
+          label[i], span.length, span.length - 1);
   }
   C share(int64_t i) const { return label[i] == ignored ? C(0) : weight ? weight[label[i]] : C(1); }
   C loss(int64_t i) const {

@@ -190,8 +190,7 @@ class RowReduction {
  private:
   static constexpr int64_t kFewRows = 16;
   static constexpr int64_t kChunk = 1 << 16;  // elements of a long row per task
-  static constexpr int64_t kBlock =
-      HasRun<Reducer, T> ? 1 << 14 : 1024;     // elements per leaf
+  static constexpr int64_t kBlock = HasRun<Reducer, T> ? 1 << 14 : 1024;  // elements per leaf
   static constexpr int64_t kWidth = 256;       // rows that are reduced together
   static constexpr int64_t kColumnBlock = 64;  // their elements per leaf
 

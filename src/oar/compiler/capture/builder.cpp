@@ -184,8 +184,8 @@ Tensor Builder::find(const std::string& name) {
 }
 
 ValueId Builder::resolve(const Tensor& t) {
-  user_check(t.kind() == Kind::Symbolic, ErrorKind::InvalidType, "{} is not a variable of a program.",
-             t.describe());
+  user_check(t.kind() == Kind::Symbolic, ErrorKind::InvalidType,
+             "{} is not a variable of a program.", t.describe());
   const SymbolicPayload& payload = symbolic_payload(t);
   if (payload.capture == serial()) return value_of(t);
   const std::string name = name_of(t);

@@ -321,9 +321,10 @@ std::vector<Tensor> scan(const LoopBody& body, const std::vector<Tensor>& carrie
   const Dim length = sequences[0].dims()[0];
   if (!is_capturing() && length.value() > 0)
     return eager_scan(body, carried, sequences, length.value(), reverse);
-  user_check(is_capturing(), ErrorKind::InvalidArgument,
-             "[scan] the sequences are empty, so the results of the body are unknown.\nhint: Capture "
-             "the function, or skip the loop.");
+  user_check(
+      is_capturing(), ErrorKind::InvalidArgument,
+      "[scan] the sequences are empty, so the results of the body are unknown.\nhint: Capture "
+      "the function, or skip the loop.");
   const size_t count = carried.size();
   const auto call = [&](TensorList given) {
     return body(std::vector<Tensor>(given.begin(), given.end()));
@@ -377,13 +378,13 @@ std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forw
       of_results.push_back(is_differentiable(t.dtype()) ? given[next++] : Tensor());
     gradients = backward(of_results);
     user_check(gradients.size() == inputs.size(), ErrorKind::InvalidArgument,
-               "the backward of {} returned {} gradients for {} tensor inputs.", name, gradients.size(),
-               inputs.size());
+               "the backward of {} returned {} gradients for {} tensor inputs.", name,
+               gradients.size(), inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!gradients[i].defined()) gradients[i] = zeros_like(inputs[i]);
       user_check(same(gradients[i].shape(), inputs[i].shape()), ErrorKind::InvalidArgument,
-                 "the backward of {} returned a gradient of shape {} for an input of shape {}.", name,
-                 to_string(gradients[i].dims()), to_string(inputs[i].dims()));
+                 "the backward of {} returned a gradient of shape {} for an input of shape {}.",
+                 name, to_string(gradients[i].dims()), to_string(inputs[i].dims()));
     }
     return gradients;
   });

@@ -113,8 +113,9 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
   }
   joint.program = under_way.finish(std::move(results), &joint.gradients);
   for (const OutsideGradient& g : joint.gradients)
-    user_check(!has_leaf_hooks(g.leaf), ErrorKind::Unsupported,
-               "the captured function calls backward(), and an outside tensor has a gradient hook.");
+    user_check(
+        !has_leaf_hooks(g.leaf), ErrorKind::Unsupported,
+        "the captured function calls backward(), and an outside tensor has a gradient hook.");
   user_check(joint.gradients.empty() || !joint.differentiable(), ErrorKind::Unsupported,
              "the captured function reads or changes gradients, and its results require a "
              "gradient.\nhint: Return detached results, or leave backward() to the caller.");
@@ -258,7 +259,8 @@ class Cutting {
     empty.attributes.push(Value(DType::Float32));
     const ValueType type{DType::Float32, shape, Device{}};
     const ValueId id = halves.forward.add_value(type);
-    internal_check(halves.backward.add_value(type) == id, "the halves number values in the same way");
+    internal_check(halves.backward.add_value(type) == id,
+                   "the halves number values in the same way");
     empty.results.push_back(id);
     halves.forward.body.instructions.push_back(std::move(empty));
     halves.forward.outputs.push_back(id);

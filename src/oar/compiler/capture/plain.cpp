@@ -29,11 +29,12 @@ int permanence(const Tensor& t) {
 }
 
 [[noreturn]] void refuse_overlap(const Tensor& t) {
-  fail(ErrorKind::Unsupported,
-       "a tensor from outside the captured function ({}) shares part of its memory with another one "
-       "that the function has written.\nhint: Take the view inside the captured function, or "
-       "clone() it before.",
-       t.describe());
+  fail(
+      ErrorKind::Unsupported,
+      "a tensor from outside the captured function ({}) shares part of its memory with another one "
+      "that the function has written.\nhint: Take the view inside the captured function, or "
+      "clone() it before.",
+      t.describe());
 }
 
 }  // namespace

@@ -59,10 +59,11 @@ Tensor Capture::with_flow(const Tensor& t) {
              "{} has its own derivative, which is lost inside a branch or loop.\nhint: Call "
              "it before the branch or loop, or under no_grad().",
              node ? h->node->name() : "");
-  user_check(!recorded || !flow_->handles.contains(t.impl()), ErrorKind::Unsupported,
-             "a tensor ({}) that requires a gradient has been overwritten under no_grad() inside "
-             "a branch or loop, and is used afterwards.\nhint: Write to it after the branch or loop.",
-             t.describe());
+  user_check(
+      !recorded || !flow_->handles.contains(t.impl()), ErrorKind::Unsupported,
+      "a tensor ({}) that requires a gradient has been overwritten under no_grad() inside "
+      "a branch or loop, and is used afterwards.\nhint: Write to it after the branch or loop.",
+      t.describe());
   return t;
 }
 

@@ -160,8 +160,7 @@ class Fusing {
     NewCall made(fused, producer);
     const std::vector<Parameter>& own = producer.op->schema().parameters;
     for (size_t i = 0; i < own.size(); ++i) {
-      if (own[i]
-              .is_tensor())  // operands by position: what one op calls y, the other calls weight
+      if (own[i].is_tensor())  // operands by position: what one op calls y, the other calls weight
         made.operand(fused.schema().parameters[i].name, operand(producer, i));
       else
         made.attribute(own[i].name, producer.attributes[i]);

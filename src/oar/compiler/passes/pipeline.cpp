@@ -15,8 +15,7 @@ namespace {
 
 // Constants are folded before calls are compared, so that equal constants are found; dead calls are removed last.
 constexpr Pass kPasses[] = {
-    {"canonicalise", "simplifies calls; removes calls that change nothing",
-     canonicalise},
+    {"canonicalise", "simplifies calls; removes calls that change nothing", canonicalise},
     {"fold_batch_norm", "folds batch norms of constants into the convolutions before them",
      fold_batch_norm, PassUse::Inference},
     {"fold_constants", "runs calls on constants alone once, now", fold_constants},
@@ -29,8 +28,7 @@ constexpr Pass kPasses[] = {
      PassUse::Running},
     {"choose_layout", "puts the channels of images between convolutions last in memory",
      choose_layout, PassUse::Running},
-    {"fuse_epilogues",
-     "fuses elementwise calls with the product or convolution before them",
+    {"fuse_epilogues", "fuses elementwise calls with the product or convolution before them",
      fuse_epilogues, PassUse::Running},
     {"recompute", "recomputes cheap values in the derivative if memory is short", recompute,
      PassUse::Cutting},

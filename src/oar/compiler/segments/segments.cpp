@@ -301,10 +301,9 @@ void SegmentQueue::make_one_by_one(const Segment& segment) {
 void SegmentQueue::check_running(const Tensor& t, bool written) {
   const Storage* storage = t->storage.get();
   const std::lock_guard names(names_);
-  user_check(
-      !(written ? running_.knows(storage) : running_.makes(storage)), ErrorKind::Runtime,
-      "a signal handler uses a tensor whose content is being computed.\nhint: Set a flag in "
-      "the handler, and use the tensor where the program checks the flag.");
+  user_check(!(written ? running_.knows(storage) : running_.makes(storage)), ErrorKind::Runtime,
+             "a signal handler uses a tensor whose content is being computed.\nhint: Set a flag in "
+             "the handler, and use the tensor where the program checks the flag.");
 }
 
 // These calls have not run.
@@ -387,7 +386,7 @@ void SegmentScope::finish(bool returned) {
 SegmentScope::~SegmentScope() {
   try {
     finish(false);
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the function's own error is being thrown
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the function's own error is thrown
   }
 }
 

@@ -100,7 +100,7 @@ class Grads : public SmallVector<Tensor, 3> {
 struct VjpCall {
   Args args;
   TensorList outputs;
-  TensorList cotangents;  // one per result; zeros if none arrived, undefined for integers
+  TensorList cotangents;         // one per result; zeros if none arrived, undefined for integers
   std::span<const bool> needed;  // one per tensor input, lists flattened
   bool needs(size_t i) const { return i >= needed.size() || needed[i]; }
 };

@@ -120,11 +120,10 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
              "the result has dtype {} and cannot be written to a tensor of dtype {}.\nhint: Use {} "
              "without the underscore.",
              name_of(metas[0].dtype), name_of(x.dtype()), functional.name());
-  user_check(
-      metas[0].shape == x.shape(), ErrorKind::InvalidArgument,
-      "the result has shape {} and cannot be written to a tensor of shape {}."
-      "\nhint: Use {} without the underscore.",
-      metas[0].shape.str(), to_string(x.dims()), functional.name());
+  user_check(metas[0].shape == x.shape(), ErrorKind::InvalidArgument,
+             "the result has shape {} and cannot be written to a tensor of shape {}."
+             "\nhint: Use {} without the underscore.",
+             metas[0].shape.str(), to_string(x.dims()), functional.name());
   Outputs outputs;
   outputs.push_back(x);
   bool direct = !converted && metas[0].dtype == x.dtype() && !op.kernels(device.type).empty();
@@ -412,8 +411,8 @@ void check_finite(const Op& op, const Outputs& outputs) {
     if (!is_differentiable(t.dtype()) || !t.device().is_cpu()) continue;
     for (const std::complex<double>& v : t.to_vector<std::complex<double>>())
       user_check(std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
-                 "the result of {} ({}) holds NaN or infinity.\nhint: The flag check_nan_inf requests "
-                 "for this check.",
+                 "the result of {} ({}) holds NaN or infinity.\nhint: The flag check_nan_inf turns "
+                 "this check on.",
                  op.name(), t.describe());
   }
 }

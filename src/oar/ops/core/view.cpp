@@ -110,8 +110,7 @@ void check_strided_bounds(Dims shape, Ints strides, int64_t offset, Dim numel) {
   if (!known) return;
   if (empty) {  // nothing is read, but it starts somewhere
     user_check(offset >= 0 && offset <= numel.word(), ErrorKind::OutOfRange,
-               "offset {} is outside the tensor, which has {} elements.", offset,
-               numel.word());
+               "offset {} is outside the tensor, which has {} elements.", offset, numel.word());
     return;
   }
   user_check(
@@ -212,8 +211,8 @@ int64_t unnamed_axes(Ints index, int64_t rank) {
              "Only one is allowed; write out the others as ':'.",
              ellipses);
   user_check(named <= rank, ErrorKind::OutOfRange,
-             "an index names {} axes; the tensor has {}.\nhint: Remove the last {} of them.",
-             named, rank, named - rank);
+             "an index names {} axes; the tensor has {}.\nhint: Remove the last {} of them.", named,
+             rank, named - rank);
   return rank - named;
 }
 

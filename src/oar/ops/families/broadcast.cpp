@@ -161,8 +161,7 @@ std::vector<Tensor> on_a_grid(TensorList list) {
   Shape shape;
   for (const Tensor& x : list) {
     user_check(x.rank() <= 1, ErrorKind::InvalidArgument,
-               "a grid takes vectors and numbers, not a tensor of shape {}.",
-               to_string(x.dims()));
+               "a grid takes vectors and numbers, not a tensor of shape {}.", to_string(x.dims()));
     shape.push_back(x.numel());
   }
   std::vector<Tensor> out;

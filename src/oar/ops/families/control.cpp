@@ -81,9 +81,8 @@ Metas carried_types(const Closure& body, TensorList carried, bool more) {
   const std::vector<Tensor>&given = body.inputs(), &made = body.outputs();
   user_check(given.size() >= carried.size() &&
                  (more ? made.size() >= carried.size() : made.size() == carried.size()),
-             ErrorKind::InvalidArgument,
-             "the body {} returns {} tensors for {} that it carries.", body.str(), made.size(),
-             carried.size());
+             ErrorKind::InvalidArgument, "the body {} returns {} tensors for {} that it carries.",
+             body.str(), made.size(), carried.size());
   Metas metas;
   for (size_t i = 0; i < carried.size(); ++i) {
     TensorMeta type = infer::like(carried[i]);

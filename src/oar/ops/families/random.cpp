@@ -97,11 +97,11 @@ const OpDef randint_op = {
     .infer = [](const args::randint& a) -> Metas {
       check_shape(a.shape);
       const int64_t low = a.high ? a.low : 0, high = a.high.value_or(a.low);
-      user_check(low < high, ErrorKind::InvalidArgument,
-                 "there is no integer from {} up to, but excluding, {}.\nhint: Pass low < high (low "
-                 "> 0 "
-                 "without high).",
-                 low, high);
+      user_check(
+          low < high, ErrorKind::InvalidArgument,
+          "there is no integer from {} up to, but excluding, {}.\nhint: Pass low < high (low "
+          "> 0 without high).",
+          low, high);
       return TensorMeta{a.dtype.value_or(DType::Int64), Shape(a.shape)};
     },
     .plan = sharding::made_axes,

@@ -38,7 +38,7 @@ int64_t gates_of(std::string_view mode) {
 
 // The sizes of a call; all checks are here.
 struct RecurrentShape {
-  Dim steps, batch, hidden, state;  // state: the recurrent one, smaller than hidden with a projection
+  Dim steps, batch, hidden, state;  // state: smaller than hidden with a projection
   int64_t gates;
 
   template <class Call>

@@ -24,8 +24,8 @@ Metas infer_softmax(const Tensor& x, int64_t axis, std::optional<DType> dtype) {
 void check_alike(const Tensor& out, const Tensor& grad, int64_t axis) {
   normalise_axis(axis, std::max(out.rank(), 1));
   user_check(same(out.shape(), grad.shape()) && out.dtype() == grad.dtype(),
-             ErrorKind::InvalidArgument, "out is {} and grad {}; they must match.",
-             out.describe(), grad.describe());
+             ErrorKind::InvalidArgument, "out is {} and grad {}; they must match.", out.describe(),
+             grad.describe());
 }
 
 // x less its largest element along the axis, which changes no ratio and keeps exp from overflowing.

@@ -129,7 +129,7 @@ const OpDef polygamma_op = {
     .schema = "polygamma(Tensor x, int n) -> Tensor",
     .brief = "The n-th derivative of digamma; n = 0 is digamma itself.",
     .infer = [](const args::polygamma& a) -> Metas {
-      constexpr int64_t kLargest = int64_t{1} << 53;  // up to here a double represents every integer
+      constexpr int64_t kLargest = int64_t{1} << 53;  // a double holds every integer up to here
       user_check(a.n >= 0 && a.n <= kLargest, ErrorKind::InvalidArgument,
                  "n is {}; it must not be negative, nor larger than {}.", a.n, kLargest);
       return infer::like(a.x);
