@@ -1,4 +1,4 @@
-"""Model files and calls whose sizes no memory holds: an error that tells the sizes, in every mode."""
+"""Model files and calls with sizes larger than any memory: an error that names the sizes, in every mode."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A newcomer's mistakes: the message names what was called, the argument and its value, and says the way out.
+"""A newcomer's mistakes: the message names what was called, the argument and its value, and has a way out.
 
 One row for each: the code, and what the message must hold. What a message must never hold is tested for all.
 """
@@ -143,7 +143,7 @@ MISTAKES = [
     ("F.interpolate(x(1, 1, 2, 2), size=[2, 2], mode='bilnear')", ["[interpolate]", "bilnear", "bilinear"]),
     ("F.conv2d(x(1, 3, 5, 5), x(4, 3, 3, 3), data_format='NCWH')", ["[conv2d]", "'NCWH'", "'NCHW'"]),
     ("F.binary_cross_entropy(x() * 2, x())", ["[binary_cross_entropy]", "sigmoid"]),
-    # making tensors
+    # creating tensors
     ("oar.to_tensor('abc')", ["[to_tensor]", "str", "numbers"]),
     ("oar.to_tensor(None)", ["[to_tensor]", "None", "numbers"]),
     ("oar.to_tensor({'a': 1})", ["[to_tensor]", "dict", "numbers"]),

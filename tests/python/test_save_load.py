@@ -1,4 +1,4 @@
-"""Files: Paddle's pickles, safetensors, and files made to do harm."""
+"""Files: Paddle's pickles, safetensors, and malicious files."""
 
 import io
 import json

@@ -23,7 +23,7 @@ def numbers(*shape, seed=0, grad=False):
 
 
 def in_segments(function, *args, **kwargs):
-    """The function as the fall-back runs it, whatever capture could make of it."""
+    """The function as the fallback runs it, even if it could be captured."""
     return _C.run_in_segments(function, args, kwargs, "")
 
 
@@ -200,7 +200,7 @@ def test_writes_to_arguments_and_outside_are_in_order():
     outside = oar.zeros([3])
 
     def f(x):
-        y = x * 2 + outside  # waits, and reads the old contents
+        y = x * 2 + outside  # queued, and reads the old contents
         x.add_(oar.ones([3]))
         outside.add_(x)
         return y, x * 1, outside + 0
@@ -281,7 +281,7 @@ def test_memory_that_numpy_shares():
         return y, x + 0
 
     def late(x):
-        y = x * 2  # waits
+        y = x * 2  # queued
         x.numpy()[:] += 1
         return y, x + 0
 
