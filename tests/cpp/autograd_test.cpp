@@ -351,9 +351,9 @@ TEST(CustomFunction, BringsItsOwnDerivative) {
   run_backward(total, {.create_graph = true});
   EXPECT_EQ(grad_of(x), (Values{3002, 4002}));
   EXPECT_EQ(grad_of(w), (Values{1, 2}));
-  // Its backward is made of ops, so it has a derivative too.
+  // Its backward calls ops, so it has a derivative too.
   EXPECT_EQ(values_of(grad_wrt(sum(history_of(x).grad.get()), w)), (Values{1000, 1000}));
-  // A gradient that is itself recorded leads back to its leaf: whoever asks for one lets go of it.
+  // A gradient that is itself recorded leads back to its leaf, so the test must release it.
   for (const Tensor& t : inputs) history_of(t).grad.set(Tensor());
 }
 

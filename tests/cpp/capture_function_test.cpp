@@ -85,7 +85,7 @@ TEST(Capture, TensorsMadeInsideStartAfreshInEveryRun) {
 }
 
 TEST(Capture, TensorsMadeInsideAndKeptAreStates) {
-  Tensor moment;  // as an optimiser that makes its moments in the first step
+  Tensor moment;  // as in an optimiser that creates its moments in the first step
   const auto step = [&](const Tensors& in) {
     if (!moment.defined()) moment = zeros({3});
     multiply_(moment, literal(0.5));

@@ -66,7 +66,7 @@ std::mutex g_pause_mutex;
 std::condition_variable g_pause_changed;
 bool g_paused = false;
 
-// A task answers an error, or nothing.
+// A task returns an error, or nothing.
 using Task = std::function<std::string()>;
 
 class Worker {
@@ -133,14 +133,14 @@ class Worker {
   std::thread thread_;
 };
 
-// Every stream there is, so that memory is freed behind the work of all of them.
+// All streams, so that memory is freed after the work of all of them.
 struct Streams {
   std::mutex mutex;
   std::set<Worker*> all;
   Worker* defaults[kDevices] = {};
 };
 Streams& streams() {
-  static Streams* instance = new Streams;  // its threads may work until the process is gone
+  static Streams* instance = new Streams;  // its threads may work until the process ends
   return *instance;
 }
 
@@ -178,7 +178,7 @@ const char* stream_take_error(int32_t index, oar_stream* stream) {
   return worker(index, stream).take_error();
 }
 
-// Work that is queued may still use the block: it goes when every stream has come past this point.
+// Queued work may still use the block: it is freed when every stream has passed this point.
 void release(int32_t, void* address, size_t bytes) {
   char* data = real(address);
   if (data == nullptr) return;
