@@ -103,19 +103,19 @@ fuzz-short-capture: build ## the first thousand of them
 	@$(PYTHON) tests/fuzz/to_static_fuzz.py --count 1000 --seed 0 --jobs $(JOBS)
 
 .PHONY: bench
-bench: build ## measure beside the peers (BENCH_ARGS="--quick", "--help")
+bench: build ## compare with the peers (BENCH_ARGS="--quick", "--help")
 	@PYTHONPATH=build/python $(PYTHON) benchmarks/bench.py $(BENCH_ARGS)
 
 .PHONY: bench-calls
-bench-calls: build ## the cost of one call beside NumPy's
+bench-calls: build ## the cost of one call, compared with NumPy
 	@$(PYTHON) benchmarks/per_call.py $(BENCH_ARGS)
 
 .PHONY: bench-memory
-bench-memory: build ## kernels that only move memory, beside NumPy's loops
+bench-memory: build ## kernels that only move memory, compared with NumPy's loops
 	@PYTHONPATH=build/python $(PYTHON) benchmarks/memory_bound.py $(BENCH_ARGS)
 
 .PHONY: bench-roofline
-bench-roofline: build ## Oar beside oneDNN called directly, and beside plain loops
+bench-roofline: build ## Oar compared with oneDNN called directly, and with plain loops
 	@ninja -C build oar_roofline > /dev/null
 	@build/bin/oar_roofline $(BENCH_ARGS)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Oar beside its peers: one interleaved run, ratios as the result.
+"""Oar compared with its peers: one interleaved run, ratios as the result.
 
     make bench-peers                                   the newest PyTorch and PaddlePaddle, each in its own environment
     make bench                                         every suite; hours on two cores
@@ -34,7 +34,7 @@ PEERS = ["torch", "paddle"]
 
 
 def interpreter(peer: str) -> str | None:
-    """The environment that `make bench-peers` made, if it did."""
+    """The environment that `make bench-peers` created, if any."""
     python = FOLDER / peer / "bin" / "python"
     return str(python) if python.exists() else None
 
@@ -56,7 +56,7 @@ def parse() -> argparse.Namespace:
     p.add_argument("--passes", type=int, help="fresh processes over which the rounds are spread (tiny 3, ops 2, models 1)")
     p.add_argument("--target", type=float, help="seconds a batch lasts at least (0.03; quick: 0.01)")
     p.add_argument("--budget", type=float, help="seconds per case and framework after which fewer rounds are run (20; quick: 4)")
-    p.add_argument("--timeout", type=float, default=120, help="seconds without an answer before a worker is given up "
+    p.add_argument("--timeout", type=float, default=120, help="seconds without a reply before a worker is stopped "
                    "(models: six times that)")
     p.add_argument("--malloc", choices=["keep", "default"], default="keep",
                    help="keep: glibc keeps freed memory, for every framework (default); default: as glibc comes")
@@ -96,7 +96,7 @@ def measure_all(run: Run, rows: list[dict], options: argparse.Namespace, done: l
 
 
 def peak_rates(run: Run, rows: list[dict]) -> dict[int, float]:
-    """What the machine can do, for suites that are told as a share of it."""
+    """What the machine can do, for suites that are reported as a share of it."""
     if not any(r["suite"] in ("train", "infer") for r in rows):
         return {}
     exes = [sys.executable] + [exe for _, _, exe in run.roles()]

@@ -1,7 +1,7 @@
 """What one call costs, measured from Python on 4x4 tensors: the arithmetic is nothing, the way to it everything.
 
 Run by per_call.py, one process per library, each with the interpreter that has the library. It reads lines
-`case number` and answers with the seconds that so many calls took. It needs the standard library and the measured one
+`case number` and replies with the seconds that so many calls took. It needs the standard library and the measured one
 only.
 """
 
@@ -40,7 +40,7 @@ def add(x, y):
 
 
 def names_for(library: str) -> dict[str, object]:
-    """x, y, z: plain 4x4 tensors; a: one that asks for its gradient; captured: a function that runs as a program."""
+    """x, y, z: plain 4x4 tensors; a: one that requires a gradient; captured: a function that runs as a program."""
     rows = [[0.25 * (4 * i + j) - 1.0 for j in range(4)] for i in range(4)]
     zeros = [[0.0] * 4 for _ in range(4)]
     if library == "numpy":

@@ -1,4 +1,4 @@
-// What a machine can do, beside what Oar does: products and convolutions by oneDNN called directly on the
+// What a machine can do, compared with what Oar does: products and convolutions by oneDNN called directly on the
 // same inputs and outputs, reorders included on both sides, and kernels that only move memory by plain
 // loops with the same traffic. Processor time of one thread, the least of rounds taken in turns.
 //

@@ -2,7 +2,7 @@
 
     EXE worker.py --kind paddle|torch --role NAME --threads N --channel IN,OUT
 
-Requests name a case; the worker builds it, answers with a sample of its results
+Requests name a case; the worker builds it, replies with a sample of its results
 (for the comparison), and then times batches of calls on request.
 """
 

@@ -1,6 +1,6 @@
 """Remembers which files passed a check, by content: the file, all that it includes, and how it was checked.
 
-The memory lies outside the checkout, in $OAR_CACHE_DIR or the user's cache folder, so a fresh clone on the same machine
+The cache is outside the checkout, in $OAR_CACHE_DIR or the user's cache folder, so a fresh clone on the same machine
 uses it too. An entry is an empty file named by a digest; one that was not used for 90 days is removed.
 """
 

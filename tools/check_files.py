@@ -13,7 +13,7 @@ LONG, TOO_LONG = 400, 1000
 
 # A home folder or a mount point means that the text works on its writer's machine only.
 MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:home|root|Users|work|mnt|scratch)/[\w.-]+")
-# Nor may the project lean on what lies beside it.
+# Nor may the project depend on anything outside it.
 OUTSIDE = re.compile(r"(?:\.\./)+shared/")
 
 

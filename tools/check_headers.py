@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that each header compiles alone, without a warning.
 
-A header that passed is looked at again only when it, something that it includes, the compiler or this script has
+A header that passed is checked again only when it, something that it includes, the compiler or this script has
 changed (`tools/check_cache.py`).
 """
 

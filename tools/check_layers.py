@@ -13,7 +13,7 @@ ORDER = ["base", "tensor", "device", "ops", "backend", "formats", "autograd", "n
          "extension",
          "distributed", "interop", "inference", "serving", "cli"]
 
-# Of folders with rooms of their own: which of them may not include which.
+# For folders with subfolders: which of them may not include which.
 APART = {("ops/core", "ops/families"), ("ops/sharding", "ops/families")}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]oar/([^">]+)[">]', re.MULTILINE)
@@ -40,9 +40,9 @@ def complaints(path: str, text: str) -> list[str]:
         elif target not in ORDER:
             found.append(f"{where}: includes oar/{match.group(1)}, of a folder without a place")
         elif ORDER.index(target) > ORDER.index(folder):
-            found.append(f"{where}: {folder}/ may not include {target}/, which stands above it")
+            found.append(f"{where}: {folder}/ may not include {target}/, which is above it")
         elif (room_of(path), room_of(match.group(1))) in APART:
-            found.append(f"{where}: {room_of(path)}/ may not include {room_of(match.group(1))}/, which stands above it")
+            found.append(f"{where}: {room_of(path)}/ may not include {room_of(match.group(1))}/, which is above it")
     return found
 
 

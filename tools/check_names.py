@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that code outside the op families does not tell ops apart by their names: it asks the op's record.
+"""Checks that code outside the op families does not compare op names, but asks the op's record.
 
 Counts, per file of `src/oar` and `python/bindings`, each place that compares a string with the name of an op (`op->name() == "conv"`,
 `made_by(value, "reshape")`, a table `{"relu", rule}` or `{"sum", "mean"}`), a part of a name (`starts_with`, `find`) or a
@@ -89,7 +89,7 @@ def kept_in(text: str) -> set[tuple[int, str]]:
 
 
 def parts_in(text: str) -> set[tuple[int, str]]:
-    """… of parts of names and of look-ups by name; whose name it is stands elsewhere."""
+    """… of parts of names and of look-ups by name; whose name it is is found elsewhere."""
     holders = [OP_NAME] + [rf"\b{match.group(1)}\b" for match in ALIAS.finditer(text)]
     found = set()
     for holder in holders:
@@ -174,7 +174,7 @@ def main() -> None:
         failures += too_many
         for line, name in places if too_many or options.list else ():
             whose = f', "{name}"' if name != ANY else ""
-            print(f"{path}:{line}: tells an op by its name{whose}", file=sys.stderr)
+            print(f"{path}:{line}: compares the name of an op{whose}", file=sys.stderr)
         if too_many:
             print(f"{path}: {len(places)} comparisons with names of ops, {limits.get(str(path), 0)} allowed; ask the "
                   "op's record instead, and give it a field if it has none", file=sys.stderr)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the sources of a build.
 
-A source that passed is looked at again only when it, something that it includes or the configuration has changed
+A source that passed is checked again only when it, something that it includes or the configuration has changed
 (`tools/check_cache.py`). Of the others, those come first that changed since the last run that was green, then those
 that include something changed. With --minutes it stops when the time is over and says how many are left; they are
-the first ones of the next run. Name files to look at those only.
+the first ones of the next run. Name files to check only those.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from check_cache import Includes, Passed, cache_folder
 from check_common import ROOT, finish, run_all
 
-# clang-tidy brings no omp.h, so it reads most code as it is without OpenMP. The one file that needs the header
+# clang-tidy has no omp.h, so it reads most code as without OpenMP. The one file that needs the header
 # finds the compiler's, after clang's own.
 EXTRA = ["-fno-openmp", "-UOAR_USE_OPENMP", "-Wno-unknown-pragmas"]
 GCC_ONLY = ("-fvect-cost-model",)
@@ -64,7 +64,7 @@ def changed_files(repository: Path) -> set[str]:
 
 
 def record_green(repository: Path) -> None:
-    """Notes the commit, for the next run's order; a checkout with changes of its own is no commit."""
+    """Notes the commit, for the next run's order; a checkout with local changes is not a commit."""
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -78,11 +78,11 @@ def main() -> None:
     parser.add_argument("--tool", default=str(ROOT / ".venv/bin/clang-tidy"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--minutes", type=float, default=float(os.environ.get("OAR_TIDY_MINUTES") or "inf"),
-                        help="start no file after so long (OAR_TIDY_MINUTES); 0 looks at none")
+                        help="start no file after this time (OAR_TIDY_MINUTES); 0 checks none")
     parser.add_argument("--history", type=Path, default=Path(os.environ.get("OAR_HISTORY") or ROOT),
                         help="the repository that knows what changed (OAR_HISTORY), if it is not this one")
     parser.add_argument("--record-green", action="store_true", help="only note that the commit passed every check")
-    parser.add_argument("files", nargs="*", help="look at these only")
+    parser.add_argument("files", nargs="*", help="check only these")
     args = parser.parse_args()
 
     if args.record_green:
@@ -122,7 +122,7 @@ def main() -> None:
         return ""
 
     failures = run_all(waiting, tidy, args.jobs)
-    detail = f"{len(commands)} sources: {len(commands) - len(waiting)} known to pass, {len(waiting) - len(left)} looked at"
+    detail = f"{len(commands)} sources: {len(commands) - len(waiting)} known to pass, {len(waiting) - len(left)} checked"
     if left:
         late = sum(source in changed for source in left)
         detail += f", {len(left)} left for the next run, {late} of them changed"

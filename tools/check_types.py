@@ -19,7 +19,7 @@ CASES = ROOT / "tests/python/typing_cases"
 
 
 def errors_of(path: Path) -> dict[int, str]:
-    """The errors in a file by line number. It is looked at in another folder, as a user's file is."""
+    """The errors in a file by line number. It is checked in another folder, like a user's file."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
         copy.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")

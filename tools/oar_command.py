@@ -1,5 +1,5 @@
 #!python
-"""The command `oar` of an installed wheel: runs the program that lies in the package.
+"""The command `oar` of an installed wheel: runs the program in the package.
 
 The package is found but not imported, because importing it takes longer than most commands.
 """

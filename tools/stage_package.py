@@ -64,7 +64,7 @@ def stage(source: Path, build: Path) -> None:
     for root in (source / "src", build / "generated"):
         link_tree(root / "oar", package / "include" / "oar", wanted, (".h", ".inc"))
     names = ["lib/liboar.so", "bin/oar"]
-    if (build / "lib/libdnnl.so.3").exists():  # loaded from beside liboar.so, if there is one
+    if (build / "lib/libdnnl.so.3").exists():  # loaded from the folder of liboar.so, if there is one
         names.append("lib/libdnnl.so.3")
     for name in names:
         link(build / name, package / name)

@@ -1,7 +1,7 @@
 """Cost of a call: tensors so small (4x4) that arithmetic is free.
 
 Same format as ops.py.  Every case runs without gradient recording and,
-where `record` says so, with it (the inputs ask for gradients; no backward pass
+where `record` says so, with it (the inputs require gradients; no backward pass
 unless the case runs one itself).  With `stmt`, the text is statements that set r.
 """
 

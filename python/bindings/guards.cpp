@@ -617,7 +617,7 @@ PyObject* is_symbolic(PyObject*, PyObject* tensor) {
   return PyBool_FromLong(is_tensor(tensor) && !tensor_of(tensor).is_dense());
 }
 PyMethodDef kFunctions[] = {
-    {"is_symbolic", is_symbolic, METH_O, "Whether a tensor has no memory of its own now."}, {}};
+    {"is_symbolic", is_symbolic, METH_O, "Whether a tensor is symbolic now."}, {}};
 
 }  // namespace
 

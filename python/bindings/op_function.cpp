@@ -330,7 +330,7 @@ size_t parameter_named(const PyOp* self, PyObject* name) {
     ++list;
   bool loose = list < visible;
   for (size_t i = list; i < count; ++i) loose &= PyLong_Check(args[i]) != 0;
-  refuse_call(op, "it takes {} arguments, but {} are given.{}", visible, count,
+  refuse_call(op, "it takes {} arguments, but {} were passed.{}", visible, count,
               loose ? oar::format(" Pass '{}' as one list.", parameters[list].name) : "");
 }
 

@@ -13,7 +13,7 @@ from oar._C import (  # noqa: F401
 from oar import _missing, _registry
 from oar._lazy import LazyNames as _LazyNames
 
-# Parts that many programs never touch are imported when they are first asked for: `import oar` is quick.
+# Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
     ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "decomposition", "device", "distributed", "framework",

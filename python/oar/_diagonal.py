@@ -8,7 +8,7 @@ from oar._C import Tensor, ops
 
 def fill_diagonal_(x: Tensor, value, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
     """Writes one value on the diagonal of a matrix, ``offset`` columns to the right of the main one; with ``wrap`` the
-    diagonal of a tall matrix starts anew below. Of more axes, which must have one size, the elements x[i, i, …].
+    diagonal of a tall matrix starts again below. With more axes, which must have equal sizes, the elements x[i, i, …].
 
     Args:
         x: the input.

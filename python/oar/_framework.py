@@ -12,7 +12,7 @@ version = types.SimpleNamespace(full_version=_C.version, show=lambda: print("ful
 
 
 def seed(seed: int) -> Generator:
-    """Starts the random stream anew; the same seed gives the same numbers, whatever the threads.
+    """Resets the random stream; the same seed gives the same numbers, whatever the number of threads.
 
     Args:
         seed: the seed, an integer.
@@ -48,7 +48,7 @@ class Generator:
 
 
 def get_rng_state(device: str | None = None) -> list[Tensor]:
-    """The place in the random stream, to be handed back to ``set_rng_state``.
+    """The position in the random stream, to be passed to ``set_rng_state``.
 
     Args:
         device: the device, for example ``'cpu'``.
@@ -87,7 +87,7 @@ def set_rng_state(state_list, device: str | None = None) -> None:
     state = state_list[0] if isinstance(state_list, (list, tuple)) else state_list
     words = state.tolist()
     if len(words) != 4:
-        raise ValueError(f"a random state has 4 numbers, not {len(words)}; pass what get_rng_state() gave.")
+        raise ValueError(f"a random state has 4 numbers, not {len(words)}; pass the result of get_rng_state().")
     _C.set_rng_state(words[0] | words[1] << 32, words[2] | words[3] << 32)
 
 

@@ -41,7 +41,7 @@ def register_hook(self, hook) -> TensorHookRemoveHelper:
 def register_backward_hook(self, hook) -> builtins.bool:
     """Calls ``hook()`` whenever a leaf has received its gradient."""
     if self.stop_gradient or not self.is_leaf:
-        raise ValueError("a backward hook is for leaves that ask for their gradient; use register_hook for others.")
+        raise ValueError("a backward hook is for leaves that require a gradient; use register_hook for others.")
 
     def call(grad):
         hook()

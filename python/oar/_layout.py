@@ -146,7 +146,7 @@ def t(input: Tensor, name: str | None = None) -> Tensor:
     """
     if input.ndim > 2:
         raise ValueError(f"[t] input has shape {list(input.shape)}; t takes matrices, vectors and numbers.\n"
-                         "hint: Use transpose, which is told the order of the axes.")
+                         "hint: Use transpose, which takes the order of the axes.")
     return ops.transpose(input, list(range(input.ndim))[::-1])
 
 
@@ -354,7 +354,7 @@ def _in_place(op, arguments: str, shape: str):
 
     def function(x: Tensor, *args, **kwargs) -> Tensor:
         if _C.is_grad_enabled() and not x.stop_gradient and x.is_leaf:
-            raise RuntimeError(f"[{op.__name__}_] a leaf that asks for its gradient cannot change in place.\n"
+            raise RuntimeError(f"[{op.__name__}_] a leaf that requires a gradient cannot change in place.\n"
                                f"hint: Use {op.__name__}, or x.detach().")
         x._become(op(x, *args, **kwargs))
         return x

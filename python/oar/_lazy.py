@@ -1,4 +1,4 @@
-"""What is imported when it is first used: NumPy, and the parts of the package that a program may never ask for."""
+"""Lazy imports: NumPy, and the parts of the package that a program may never use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # what `typing` has too, without importing it
 
 
 class LazyModule:
-    """Stands for a module until one of its names is asked for. A name found is kept."""
+    """A placeholder for a module until one of its names is used. Names are cached."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -55,7 +55,7 @@ def _other_place(name: str) -> str:
 
 
 def missing_text(name: str, module: types.ModuleType | None) -> str:
-    """What to tell someone who asks for ``paddle.foo.bar`` or ``oar.foo.bar``, of this module."""
+    """The message for a missing ``paddle.foo.bar`` or ``oar.foo.bar`` of this module."""
     path, _, last = name.rpartition(".")
     if name.partition(".")[2] in _paddles_paths():
         return f"Oar does not have {name} yet"
@@ -77,11 +77,11 @@ def _in_from_import(depth: int) -> bool:
 
 
 class MissingName(AttributeError):
-    """Its text is put together when somebody reads it: most such errors answer ``hasattr`` and are never shown."""
+    """Its text is assembled when it is read: most such errors only serve ``hasattr`` and are never shown."""
 
     def __init__(self, name: str, module: types.ModuleType, library: str) -> None:
         super().__init__()
-        # Python would add a suggestion of its own, by looking at `obj`; the text has one.
+        # Python would add its own suggestion by inspecting `obj`; the text has one.
         self.name, self.obj = name, None
         self._module = module
         self._path = f"{library}{module.__name__.removeprefix('oar').removeprefix('paddle')}.{name}"
@@ -115,7 +115,7 @@ def missing_error(name: str, module: types.ModuleType, depth: int) -> Exception:
 
 
 def _explain_missing_names(module: types.ModuleType) -> None:
-    """Gives a module a ``__getattr__`` that says what it lacks, after one of its own."""
+    """Gives a module a ``__getattr__`` that reports missing names, after its own."""
     before = vars(module).get("__getattr__")
 
     def __getattr__(name: str) -> Any:
@@ -136,7 +136,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder:
-    """Finds the modules of the package that are for users, and lets each tell of the names that it lacks."""
+    """Finds the public modules of the package, and makes each report its missing names."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> Any:

@@ -56,7 +56,7 @@ class CUDAPlace:
     """
 
     def __init__(self, *args):
-        raise RuntimeError(f"there is no {type(self).__name__} here; devices other than the CPU come as plug-ins. "
+        raise RuntimeError(f"there is no {type(self).__name__} here; devices other than the CPU are plug-ins. "
                            "Use CPUPlace(), or ask is_compiled_with_cuda() first.")
 
 
@@ -71,7 +71,7 @@ class CUDAPinnedPlace(CUDAPlace):
 
 
 class DevicePlace:
-    """A device that a plug-in brought."""
+    """A device of a plug-in."""
 
     def __init__(self, device: str):
         self.device = device
@@ -94,7 +94,7 @@ def place_of(device: str):
 
 
 def set_device(device: str):
-    """Chooses the device of new tensors: ``'cpu'``, or one that a plug-in brought.
+    """Chooses the device of new tensors: ``'cpu'``, or a device of a plug-in.
 
     Args:
         device: the device, for example ``'cpu'``.

@@ -238,7 +238,7 @@ def set_cuda_rng_state(state_list: Any) -> None:
         >>> oar.set_cuda_rng_state(oar.get_cuda_rng_state())
     """
     if state_list:
-        raise ValueError(f"there is no CUDA device whose random state could be set, but {len(state_list)} were given.")
+        raise ValueError(f"there is no CUDA device whose random state could be set, but {len(state_list)} states were passed.")
 
 
 for _name in __all__:

@@ -14,7 +14,7 @@ def python_type(schema_type: str, broadcasts: bool) -> str:
     """
     found = re.fullmatch(r"(\w+)(?:\(\w!?\))?(\??)(\[\])?(\??)", schema_type)
     if found is None:
-        raise ValueError(f"{schema_type!r} is no type of a schema.")
+        raise ValueError(f"{schema_type!r} is not a type of a schema.")
     word, elements, listed, optional = found.groups()
     if not listed:
         elements, optional = "", elements or optional

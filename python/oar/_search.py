@@ -23,7 +23,7 @@ def _places(t: Tensor, dtype) -> Tensor:
 def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: int | None = None, dtype="int64", name: str | None = None):
     """The different elements of x (with an axis: the different slices along it) in order; and on request where each
-    first stood, which of them every element is, and how often each occurs.
+    first occurs, which of them every element is, and how often each occurs.
 
     Args:
         x: the input.
@@ -130,11 +130,11 @@ def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool
         raise ValueError(f"[{op}] mode is {mode!r}; it can be 'avg' or 'min'.")
     _check_axis(op, axis)
     line, kept = _as_line(x, axis)
-    if line.shape[-1] == 0:  # of nothing there is no middle
+    if line.shape[-1] == 0:  # without elements there is no middle
         line = ops.full([*line.shape[:-1], 1], float("nan"), x.dtype if "float" in x.dtype.name else "float32")
     exact = line if line.dtype.name.startswith(("float", "bfloat")) else ops.cast(line, "float64")
     values, indices = ops.median_along(exact, -1, mode == "avg", ignore_nan)
-    if ignore_nan:  # where there is nothing but NaN, no element has a say
+    if ignore_nan:  # if all are NaN, no element counts
         values = ops.where(ops.isnan(values), ops.full([], float("nan"), values.dtype), values)
     if mode == "avg" and not ignore_nan:
         dtype = x.dtype if x.dtype.name == "float64" else "float32"
@@ -151,7 +151,7 @@ def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool
 
 def median(x: Tensor, axis: int | None = None, keepdim: bool = False, mode: str = "avg", name: str | None = None):
     """The middle element along an axis (of all, without one). Of two middle ones the average, or with mode 'min' the
-    lower one, then with its place if an axis is given. NaN where there is one.
+    lower one, with its index if an axis is given. NaN if there is one.
 
     Args:
         x: the input.
@@ -194,7 +194,7 @@ def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ig
     if shares.ndim > 1 or shares.size == 0:
         raise ValueError(f"[{op}] q of shape {list(shares.shape)} must be a number or a vector of them.")
     if not bool(ops.all(ops.logical_and(shares >= 0, shares <= 1))):
-        raise ValueError(f"[{op}] q holds {shares.tolist()}; it must lie in [0, 1].")
+        raise ValueError(f"[{op}] q holds {shares.tolist()}; it must be in [0, 1].")
     if not x.dtype.name.startswith(("float", "bfloat")):
         x = ops.cast(x, "float32")
     line, kept = _as_line(x, axis)
@@ -205,7 +205,7 @@ def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ig
 
 
 def quantile(x: Tensor, q, axis=None, keepdim: bool = False, interpolation: str = "linear") -> Tensor:
-    """The quantiles of x at the shares q along axes (of all, without one). NaN where there is one.
+    """The quantiles of x at the shares q along axes (of all, without one). NaN if there is one.
 
     Args:
         x: the input.

@@ -1,4 +1,4 @@
-"""Readable signatures of ops, made from their schemas when somebody asks, and what the user called."""
+"""Readable signatures of ops, derived from their schemas on request, and the name that the user called."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Bare:
 
 @functools.lru_cache(maxsize=None)
 def _attached_name(function: types.FunctionType) -> str:
-    """The name under which a function is a method or property of Tensor; its own where it is none."""
+    """The name under which a function is a method or property of Tensor; its own name if it is neither."""
     if vars(Tensor).get(function.__name__) is function:
         return function.__name__
     for name, value in vars(Tensor).items():
@@ -88,7 +88,7 @@ def _is_property(function: types.FunctionType) -> bool:
 def _public_function(frame: types.FrameType | None) -> types.FunctionType | None:
     """The outermost function of the package on the way from the user's code to this frame.
 
-    It ends at methods: whoever calls a layer gets to know which function inside of it failed.
+    It stops at methods: the caller of a layer learns which function inside it failed.
     """
     found = None
     while frame is not None and not is_users_file(frame.f_code.co_filename):
@@ -112,6 +112,6 @@ def called_as(op: Any) -> tuple[str, str]:
 
 
 def called_function(_: None) -> tuple[str, str]:
-    """The name of the function of the package that the user called; empty where there is none."""
+    """The name of the function of the package that the user called; empty if there is none."""
     function = _public_function(sys._getframe(1))
     return ("", "") if function is None else (_attached_name(function), "")

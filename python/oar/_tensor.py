@@ -107,7 +107,7 @@ def _is_dtype(name: str) -> builtins.bool:
 
 
 def set_value(self, value) -> None:
-    """Writes other values of the same shape into the tensor, whatever gradients say.
+    """Writes other values of the same shape into the tensor, ignoring gradients.
 
     Args:
         value: a tensor, an array or a list of the same shape.
@@ -367,7 +367,7 @@ def array(self, dtype=None, copy=None):
 
 
 def format_value(self, spec: str) -> str:
-    """The number of a 0-d tensor; of others what ``repr`` says."""
+    """The number of a 0-d tensor; for others the same as ``repr``."""
     if self.ndim == 0 or (spec and self.size == 1):
         return format(self.item(), spec)
     if spec:
@@ -411,7 +411,7 @@ PACKED_DTYPES = ("int4", "uint4", "float4_e2m1fn")
 
 
 def bits_of(t: Tensor):
-    """An array from which ``from_bits`` makes the tensor again; of packed dtypes one element per byte."""
+    """An array from which ``from_bits`` restores the tensor; for packed dtypes one element per byte."""
     t = t.detach().contiguous()
     if t.dtype.name in PACKED_DTYPES:
         t = ops.cast(ops.bitcast(t, "uint4"), "uint8")

@@ -1,4 +1,4 @@
-"""Attributes of tensors that are variables of a program; ``oar.static`` is imported when one of them is asked for."""
+"""Attributes of tensors that are variables of a program; ``oar.static`` is imported on first use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _block(self: Tensor) -> Block:
 
     program = program_of(self)
     if program is None:
-        raise RuntimeError("the program that this variable belongs to is gone.")
+        raise RuntimeError("the program that this variable belongs to no longer exists.")
     return program.global_block()
 
 

@@ -14,7 +14,7 @@
 #include "oar/tensor/tensor.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-// The sanitizer's own allocator must refuse as the system does, instead of ending the process.
+// The sanitizer's own allocator must fail as the system does, instead of ending the process.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 #elif defined(__SANITIZE_THREAD__)
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }

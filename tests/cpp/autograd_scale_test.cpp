@@ -151,7 +151,7 @@ TEST(Threads, TrainSeparateModels) {
   EXPECT_EQ(found, expected);
 }
 
-// Tensors and graphs may be made in one thread and dropped in another.
+// Tensors and graphs may be created in one thread and freed in another.
 TEST(Threads, HandGraphsOver) {
   const Tensor x = leaf({2});
   std::vector<Tensor> losses(50);

@@ -351,9 +351,9 @@ TEST(CustomFunction, BringsItsOwnDerivative) {
   run_backward(total, {.create_graph = true});
   EXPECT_EQ(grad_of(x), (Values{3002, 4002}));
   EXPECT_EQ(grad_of(w), (Values{1, 2}));
-  // Its backward is made of ops, so it has a derivative too.
+  // Its backward calls ops, so it has a derivative too.
   EXPECT_EQ(values_of(grad_wrt(sum(history_of(x).grad.get()), w)), (Values{1000, 1000}));
-  // A gradient that is itself recorded leads back to its leaf: whoever asks for one lets go of it.
+  // A gradient that is itself recorded leads back to its leaf, so the test must release it.
   for (const Tensor& t : inputs) history_of(t).grad.set(Tensor());
 }
 
@@ -364,8 +364,9 @@ TEST(CustomFunction, MistakesAreNamed) {
   const std::vector<Tensor> out =
       custom_function(TensorList(&x, 1), same, none, "a_function_with_a_long_name");
   const Error error = error_of([&] { run_backward(out[0]); });
-  EXPECT_EQ(error.text(),
-            "the backward of a_function_with_a_long_name gave 0 gradients for 1 tensor inputs.");
+  EXPECT_EQ(
+      error.text(),
+      "the backward of a_function_with_a_long_name returned 0 gradients for 1 tensor inputs.");
   EXPECT_EQ(error.op(), "a_function_with_a_long_name");
   const Tensor plain = constant({1});
   EXPECT_TRUE(stop_gradient(custom_function(TensorList(&plain, 1), same, none)[0]));

@@ -15,7 +15,7 @@ namespace oar::test {
 
 using Values = std::vector<double>;
 
-// A vector of float64 that asks for its gradient.
+// A vector of float64 that requires a gradient.
 inline Tensor leaf(const Values& values, Shape shape = {}) {
   if (shape.empty()) shape = Shape{static_cast<int64_t>(values.size())};
   const Tensor t = Tensor::from_vector(values, shape, DType::Float64);

@@ -233,7 +233,7 @@ TEST_F(Parallel, SurvivesAForkWhileOthersWork) {
   busy.join();
 }
 
-// Keeps every helper inside a task until it is let go.
+// Keeps every helper inside a task until it is released.
 class Occupied {
  public:
   Occupied()

@@ -85,7 +85,7 @@ TEST(Capture, TensorsMadeInsideStartAfreshInEveryRun) {
 }
 
 TEST(Capture, TensorsMadeInsideAndKeptAreStates) {
-  Tensor moment;  // as an optimiser that makes its moments in the first step
+  Tensor moment;  // as in an optimiser that creates its moments in the first step
   const auto step = [&](const Tensors& in) {
     if (!moment.defined()) moment = zeros({3});
     multiply_(moment, literal(0.5));
@@ -139,19 +139,16 @@ TEST(Executor, ErrorsNameTheInput) {
                                   {spec({batch, 8}, "x"), spec({batch, 8}, "y")}, "net"));
   const auto message = [&](Tensors inputs) { return error_of([&] { executor.run(inputs); }); };
   EXPECT_EQ(message({numbers({2, 8})}), "the program net takes 2 inputs but got 1.");
-  EXPECT_EQ(
-      message({numbers({2, 7}), numbers({2, 8})}),
-      "input 'x' of the program net is float32[B, 8] and was given float32[2, 7]: axis 1 should "
-      "be 8, not 7.");
-  EXPECT_EQ(
-      message({numbers({2, 8}), numbers({3, 8})}),
-      "input 'y' of the program net is float32[B, 8] and was given float32[3, 8]: axis 0 should "
-      "be 2, not 3.");
-  EXPECT_EQ(
-      message({numbers({8}), numbers({3, 8})}),
-      "input 'x' of the program net is float32[B, 8] and was given float32[8]: the ranks differ.");
+  EXPECT_EQ(message({numbers({2, 7}), numbers({2, 8})}),
+            "input 'x' of the program net is float32[B, 8] but got float32[2, 7]: axis 1 should "
+            "be 8, not 7.");
+  EXPECT_EQ(message({numbers({2, 8}), numbers({3, 8})}),
+            "input 'y' of the program net is float32[B, 8] but got float32[3, 8]: axis 0 should "
+            "be 2, not 3.");
+  EXPECT_EQ(message({numbers({8}), numbers({3, 8})}),
+            "input 'x' of the program net is float32[B, 8] but got float32[8]: the ranks differ.");
   EXPECT_NE(message({numbers({2, 8}, 0, DType::Float64), numbers({2, 8})})
-                .find("is float32[B, 8] and was given float64[2, 8]"),
+                .find("is float32[B, 8] but got float64[2, 8]"),
             std::string::npos);
 }
 

@@ -19,7 +19,7 @@ struct Call {
     Frame args = frame.clone();
     size_t next = 0;
     for (size_t i = 0; i < frame.size(); ++i) {
-      // A leaf cannot be written; what is made of it can.
+      // A leaf cannot be written; a result of it can.
       const bool written = op.schema().parameters[i].written;
       if (frame[i].is_tensor()) {
         args.set_tensor(i, written ? assign(given[next]) : given[next]);

@@ -31,7 +31,7 @@ inline void expect_same(const Tensor& got, const Tensor& wanted) {
   EXPECT_EQ(got.to_vector<double>(), wanted.to_vector<double>());
 }
 
-// For what a fused kernel rounds differently from the ops that it is made of.
+// For results that a fused kernel rounds differently from its parts.
 inline void expect_near(const Tensor& got, const Tensor& wanted, double tolerance = 1e-5) {
   ASSERT_TRUE(got.defined() && wanted.defined());
   ASSERT_EQ(got.describe(), wanted.describe());

@@ -1,4 +1,4 @@
-// Layouts: what stands between convolutions works on images with their channels last.
+// Layouts: calls between convolutions work on images with their channels last.
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
 #include "oar/base/flags.h"

@@ -29,7 +29,7 @@ TEST(Cli, DoctorFindsThisMachineFine) {
   for (const char* part :
        {"processor", "cores", "memory", "allocator", "cpu", "add", "matmul", "gradients"})
     EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
-  EXPECT_TRUE(contains(text, "✓ matmul      gives the right numbers")) << text;
+  EXPECT_TRUE(contains(text, "✓ matmul      returns the right numbers")) << text;
   EXPECT_EQ(contains(text, "✗"), status == 1) << text;
   EXPECT_EQ(contains(text, "Everything is fine."), status == 0 && !contains(text, "•")) << text;
   EXPECT_EQ(contains(text, "Nothing is wrong; see the note"), status == 0 && contains(text, "•"))

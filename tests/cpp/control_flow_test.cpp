@@ -183,7 +183,7 @@ std::vector<Tensor> grow(const std::vector<Tensor>& x) {
 }
 
 TEST(ControlFlow, WhileLoopAgreesWithEagerMode) {
-  for (double start : {1.0, 5.0, 30.0})  // the last one makes no round
+  for (double start : {1.0, 5.0, 30.0})  // the last one has no iteration
     check(grow, {vector_of({start, 0.5}), vector_of({1.5, 1.2}), one(0)}, 2);
 }
 
@@ -200,7 +200,7 @@ TEST(ControlFlow, VariablesMayGrow) {
   };
   const Tensor rows =
       Tensor::from_vector(std::vector<double>{0.1, -0.4, 0.7, 0.2}, Shape{2, 2}, DType::Float64);
-  for (double start : {0.0, 4.0, 30.0})  // the last one makes no round
+  for (double start : {0.0, 4.0, 30.0})  // the last one has no iteration
     check(f, {rows, vector_of({0.5, 1.2}), one(start)}, 3);
 }
 
@@ -411,7 +411,7 @@ TEST(ControlFlow, AKnownBranchTakesThePlaceOfItsChoice) {
   EXPECT_EQ(program.body.instructions[0].op->name(), "exp");
 }
 
-// Not anew in each round of every level around it.
+// Not again in each round of every outer level.
 TEST(ControlFlow, PassesGoOnceThroughEachLevel) {
   std::string inner =
       "%y = neg(%x) : float32[2]\n%z = neg(%y) : float32[2]\n%r = exp(%z) : float32[2]\n";

@@ -20,7 +20,7 @@ inline Device async_device(int index = 0) {
   return {type.id(), static_cast<uint8_t>(index)};
 }
 
-// A function that the plug-in exports beside the device interface.
+// A function that the plug-in exports besides the device interface.
 template <class F>
 F* async_function(const char* name) {
   async_device();

@@ -168,7 +168,7 @@ TEST(DLPack, ReadOnlyMemoryIsNotWritten) {
   again->deleter(again);
 }
 
-// Each must be refused, with the tensor given back exactly once.
+// Each must be rejected, with the tensor released exactly once.
 template <class F>
 void expect_refused(ErrorKind kind, const F& spoil) {
   Versioned foreign;

@@ -132,7 +132,7 @@ TEST(Element, Bfloat16RoundsToNearestEven) {
   EXPECT_EQ(bfloat16(1.0f + std::ldexp(1.0f, -8)).bits, 0x3f80);
   EXPECT_EQ(bfloat16(1.0f + std::ldexp(3.0f, -8)).bits, 0x3f82);
   EXPECT_EQ(bfloat16(std::numeric_limits<float>::max()).bits, 0x7f80);
-  // A NaN whose payload lies in the lower half must not become infinity.
+  // A NaN whose payload is in the lower half must not become infinity.
   EXPECT_TRUE(std::isnan(static_cast<float>(bfloat16(std::bit_cast<float>(0x7f800001u)))));
 }
 

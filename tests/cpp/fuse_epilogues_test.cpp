@@ -1,4 +1,4 @@
-// Epilogues: calls behind a call that become part of it.
+// Epilogues: calls after a call that become part of it.
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
 #include "oar/base/flags.h"
@@ -164,7 +164,7 @@ TEST(FuseEpilogues, InTrainingWhatBackwardDoesNotRead) {
   ops_with([](const Tensor& t) { return silu(t); }, "linear");
 }
 
-// A weight that nobody writes is kept in oneDNN's layout; one that somebody has written is read anew.
+// A weight is cached in oneDNN's layout until it is written; then it is read again.
 TEST(FuseEpilogues, AKeptWeightIsReadAnewOnceItIsWritten) {
   const Tensor w = numbers({64, 96}, 0.2), b = numbers({96}, 0.5), x = numbers({40, 64});
   set_stop_gradient(w, false);

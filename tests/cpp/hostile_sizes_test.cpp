@@ -1,4 +1,4 @@
-// Sizes, types and operands that a file may claim: refused before they reach memory.
+// Sizes, types and operands that a file may claim: rejected before they reach memory.
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
 #include "oar/autograd/transform.h"
@@ -187,7 +187,7 @@ TEST(HostileSizes, OrdersOfGammaincHaveALimit) {
     EXPECT_NE(text.find(format("order is {}; ", order)), std::string::npos) << text;
     EXPECT_NE(text.find("orders from 0 to 64"), std::string::npos) << text;
   }
-  // The derivative of the last one is refused where it is asked for.
+  // The derivative of the last one is an error when it is requested.
   const Tensor last = assign(x);
   set_stop_gradient(last, false);
   const Tensor y = sum(gammainc_order(last, x, 64));
@@ -285,7 +285,7 @@ TEST(HostileSizes, EverySizeMustBeToldByAnInput) {
             "program f(%x: float32[6]) -> (%1: float32[B, 2]) {\n"
             "  %1 = as_strided(%x, shape=[B, 2], stride=[1, 1], offset=B) : float32[B, 2]\n}\n");
       },
-      "no input tells the value of the size B");
+      "no input determines the size B");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the derivative of a function makes again where memory is short.
+// What the derivative of a function recomputes if memory is short.
 #include "capture_util.h"
 #include "oar/base/flags.h"
 #include "oar/base/scope_guard.h"
@@ -44,7 +44,7 @@ void expect_recomputed(int limit, const std::string& before, const std::string& 
   Program wanted = parse_program(program_of(after));
   program.renumber();
   wanted.renumber();
-  // Names of values that are made again are left to the numbering.
+  // Names of recomputed values are left to the numbering.
   EXPECT_EQ(lines_of(program), lines_of(wanted));
   const Tensors in{numbers({512, 1024}), numbers({512, 1024}, 0.8)};
   const Tensors a = Executor(parse_program(program_of(before))).run(in),
@@ -59,7 +59,7 @@ TEST(Recompute, WhatIsCheapInFrontOfItsFirstReader) {
   const std::string before = kChain + kReads + line("%d", "multiply(%e, %y)");
   expect_recomputed(0, before, before);
   expect_recomputed(4, before, before);
-  // sqrt's result is made of exp's, which is kept.
+  // sqrt's result is computed from exp's, which is saved.
   expect_recomputed(2, before,
                     kChain + kReads + line("%1", "in_backward(%b)") + line("%2", "sqrt(%1)") +
                         line("%d", "multiply(%e, %2)"));
@@ -137,7 +137,7 @@ TEST(Recompute, HalvesOfAFunctionThatKeepLess) {
   const Tensors inputs{numbers({512, 6}, 0.1)};
   const Halved all = run_halves(joint, 0, inputs), little = run_halves(joint, 1, inputs),
                enough = run_halves(joint, 4, inputs);
-  EXPECT_EQ(enough.kept, all.kept) << "within the limit nothing is made again";
+  EXPECT_EQ(enough.kept, all.kept) << "within the limit nothing is recomputed";
   EXPECT_EQ(little.kept, all.kept - 512 * 1024 * 4) << "gelu's result is made of what gelu's "
                                                        "gradient reads anyway";
   ASSERT_EQ(little.gradients.size(), all.gradients.size());

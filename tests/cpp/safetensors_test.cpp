@@ -127,7 +127,7 @@ TEST_F(Safetensors, UnalignedTensorsAreCopied) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(loaded.at("w")->data) % 4, 0U);
 }
 
-// The index tells them; only a tensor of them cannot be made. Python reads them as arrays.
+// The index lists them; only a tensor of them cannot be created. Python reads them as arrays.
 TEST_F(Safetensors, WideUnsignedIntegersAreInTheIndexAlone) {
   const std::string file =
       file_of(R"({"x":{"dtype":"U16","shape":[1],"data_offsets":[0,2]}})", "12");

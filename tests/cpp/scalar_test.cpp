@@ -127,7 +127,7 @@ class Interpreter {
       case OAR_TAG_DOUBLE:
         return real_number(DType::Float64, v.as_double(), true);
       default:
-        return real_number(DType::Float64, 0, true);  // None, asked for behind given()
+        return real_number(DType::Float64, 0, true);  // None, read after given()
     }
   }
 

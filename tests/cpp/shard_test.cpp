@@ -83,7 +83,7 @@ std::vector<Piece> pieces_of(size_t factor, const std::vector<int64_t>& sizes) {
   return pieces;
 }
 
-// One call's results and, behind them, what it wrote.
+// One call's results, followed by what it wrote.
 struct Run {
   Outputs results;
   std::vector<Tensor> written;

@@ -27,7 +27,7 @@ TEST(Slice, ClampsToSizesThatAreNotKnown) {
   EXPECT_EQ(sliced(SliceIndex().range(0, 5), n), Shape({min_of(5, n), 4}).str());
   EXPECT_EQ(sliced(SliceIndex().range(0, m), n), "[m, 4]");
   EXPECT_EQ(sliced(SliceIndex().range(m, kOpenHigh), n), Shape({n - m, 4}).str());
-  // Longer than the size at hand: right for any size, with nothing learnt.
+  // Longer than the hint: right for any size, with nothing assumed.
   const std::pair<Dim, int64_t> short_one[] = {{n, 6}}, long_one[] = {{n, 20}};
   const Dim left = sliced_shape(Shape{n}, SliceIndex().range(9, kOpenHigh))[0];
   EXPECT_EQ(left.evaluate(short_one), 0);
@@ -48,7 +48,7 @@ TEST(Slice, IntegersDropTheirAxis) {
   const Dim n = Dim::symbol("n", 6);
   EXPECT_EQ(sliced(SliceIndex().at(0), n), "[4]");
   EXPECT_EQ(sliced(SliceIndex().fresh().at(-1).rest(), n), "[1, 4]");
-  EXPECT_EQ(sliced(SliceIndex().at(99), n), "[4]");  // only a known size can refuse
+  EXPECT_EQ(sliced(SliceIndex().at(99), n), "[4]");  // only a known size can be out of range
   try {
     sliced(SliceIndex().at(9), 6);
     FAIL() << "index 9 of 6 was accepted";

@@ -57,7 +57,7 @@ class Mutator {
       case 5:
         s.insert(at, words_[below(words_.size())]);
         break;
-      case 6: {  // a number, changed in one digit or made long
+      case 6: {  // a number, changed in one digit or extended
         const size_t digit = s.find_first_of("0123456789", at);
         if (digit == std::string::npos) break;
         if (below(2) == 0)

@@ -165,7 +165,7 @@ std::string changed(std::string text, Random& random) {
     if (tokens.empty()) return text;
     const Token token = random.pick(tokens);
     const std::string word = text.substr(token.at, token.length);
-    // A type stands in several places; changing all of them leaves more programs sound.
+    // A type occurs in several places; changing all of them leaves more programs sound.
     const std::string other = in_place_of(word, text, tokens, random);
     const bool everywhere = random.chance(0.4) && word[0] != '%';
     for (size_t i = tokens.size(); i-- > 0;) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kMostElements = 3000;
 
-// Exactly as many bytes as are asked for: a sanitizer sees the first one after them.
+// Exactly as many bytes as requested: a sanitizer sees the first one after them.
 StoragePtr exact_storage(size_t bytes) {
   return Storage::adopt(
       std::malloc(bytes), bytes, Device{}, [](void*, void* data, size_t) { std::free(data); },
@@ -67,7 +67,7 @@ void fill(Random& random, char* data, int64_t count, DType dtype) {
   }
 }
 
-// The strides of a dense tensor whose axes lie in another order, with gaps or on top of each other.
+// The strides of a dense tensor whose axes are in another order, with gaps or overlapping.
 struct Layout {
   SmallVector<int64_t, 6> strides;
   int64_t elements = 1;  // of the memory
@@ -267,7 +267,7 @@ Shape random_shape(Random& random) {
   return shape;
 }
 
-// Elements that share bytes lie side by side; the rest of the last byte is 0.
+// Elements that share bytes are adjacent; the rest of the last byte is 0.
 Tensor random_packed(Random& random, const Shape& shape, DType dtype) {
   const int64_t elements = shape.numel().value(), bytes = byte_count(elements, dtype);
   const StoragePtr storage = exact_storage(static_cast<size_t>(bytes));

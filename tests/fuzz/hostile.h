@@ -27,7 +27,7 @@ class Random {
 oar::DType random_dtype(Random& random);
 oar::Shape random_shape(Random& random);
 // Numbers that are zero, small, ordinary or extreme, in memory of exactly the tensor's size, which may
-// lie transposed, strided or stretched.
+// be transposed, strided or broadcast.
 oar::Tensor random_tensor(Random& random, const oar::Shape& shape, oar::DType dtype);
 
 // Ops that can be called with random arguments: those without regions.

@@ -1,4 +1,4 @@
-// Any bytes at all: either an Error, or tensors that lie inside the file.
+// Any bytes at all: either an Error, or tensors inside the file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     size_t position = 0;
     for (const auto& entry : oar::parse_safetensors(file).entries) {
-      if (entry.begin > entry.end || entry.end > size) broken("a tensor lies outside of the file");
+      if (entry.begin > entry.end || entry.end > size) broken("a tensor is outside the file");
       if (entry.begin < position) broken("tensors overlap");
       position = entry.end;
       const auto bits = static_cast<size_t>(entry.shape.numel().value() * entry.bits);

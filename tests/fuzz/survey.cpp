@@ -22,7 +22,7 @@ constexpr size_t kHeadings = 16;
 
 // Seen by the child, which writes it, and the parent, which reads it after the child's death.
 struct Board {
-  std::atomic<uint64_t> number;  // of the case at hand
+  std::atomic<uint64_t> number;  // of the current case
   std::atomic<uint64_t> complaints;
   char text[kTextBytes];
   char headings[kHeadings][32];
@@ -96,7 +96,7 @@ void complain(uint64_t number, const std::string& what) {
   std::fflush(stdout);
 }
 
-// In the child. Ends without running destructors: what a case left behind is not at stake.
+// In the child. Ends without running destructors: what a case leaves does not matter.
 [[noreturn]] void run_from(uint64_t first, uint64_t behind, const Options& options,
                            const Case& run) {
   for (uint64_t i = first; i < behind; ++i) {

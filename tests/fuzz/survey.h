@@ -1,5 +1,5 @@
 // Runs numbered cases in a child process, so that a case that crashes or hangs is reported with its
-// description, and the run goes on after it.
+// description, and the run continues after it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fuzz {
 
-// What the case at hand does; the parent prints it where the case ends the process.
+// What the current case does; the parent prints it if the case ends the process.
 void describe(const std::string& text);
 
 // Runs one case. It throws nothing; a text is a complaint, an empty one means that all is well.
@@ -18,7 +18,7 @@ using Case = std::function<std::string(uint64_t seed, uint64_t number)>;
 // complaints and the number of cases. The exit status is 1 where there was a complaint.
 int survey(int argc, char** argv, const char* about, const Case& run);
 
-// Counts a case under a heading; the sums stand in the last lines of the run.
+// Counts a case under a heading; the sums are in the last lines of the run.
 void count(const char* what);
 
 }  // namespace fuzz

@@ -4,7 +4,7 @@
 Each seed is a script: a world of objects, containers, layers and optimizers, a function that reads and changes it,
 and calls
 with edits of the world between them. It runs twice. After every call results, gradients, printed text and the whole
-world are compared. A script that differs is made small and printed.
+world are compared. A script that differs is shrunk and printed.
 
     to_static_fuzz.py --count 20000        # seeds 0 to 19999
     to_static_fuzz.py --minutes 10 --jobs 2
@@ -25,7 +25,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 _BATCH = 250
-# A worker that writes nothing for so long, beside the time for shrinking, is ended: it waits for something. One that
+# A worker that writes nothing for this long, besides the time for shrinking, is killed: it hangs. One that
 # computes without end stops itself earlier, by its processor time.
 _SECONDS = 300.0
 
@@ -39,7 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
     parser.add_argument("--most", type=int, default=10, help="stop after so many failures (default 10; 0: never)")
     parser.add_argument("--shrink", type=float, default=20.0, metavar="SECONDS",
-                        help="time to make one failure small (0: not at all)")
+                        help="time to shrink one failure (0: do not)")
     parser.add_argument("--least-whole", type=float, default=0.2, metavar="SHARE",
                         help="fail if a smaller share of the calls ran as whole programs (default 0.2)")
     parser.add_argument("--show", action="store_true", help="print the scripts, and run nothing")
@@ -134,7 +134,7 @@ class Run:
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def _read(self, process: subprocess.Popen, first: int, count: int) -> None:
-        """Reads a worker to its end. One that dies loses the seed it was at; another goes on after it."""
+        """Reads a worker to its end. One that dies loses its current seed; another continues after it."""
         current, timer = first, None
         for text in process.stdout:
             if timer is not None:

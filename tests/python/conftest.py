@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """With OAR_TEST_MODE=segments, the kernel calls of every test wait until somebody looks at a value."""
+    """With OAR_TEST_MODE=segments, the kernel calls of every test are queued until a value is read."""
     if SEGMENTS:
         function = pyfuncitem.obj
         pyfuncitem.obj = lambda **given: oar._C.run_in_segments(function, (), given, "")

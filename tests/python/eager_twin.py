@@ -1,7 +1,7 @@
-"""Scenarios that run twice, with plain functions and with captured ones, and must not be told apart.
+"""Scenarios that run twice, with plain functions and with captured ones, and must not differ.
 
 A scenario is a generator. It gets ``static``, which captures a function or leaves it as it is, defines functions,
-changes something outside of them between calls, and yields whatever a caller could see: results, lists, attributes,
+changes something outside between calls, and yields whatever a caller could see: results, lists, attributes,
 errors. After every step both runs are compared: values, dtypes, the structure in Python, which objects are one and the
 same, what was printed, the gradients of all inputs, and the parameters, gradients and buffers of what is watched.
 

@@ -1,8 +1,8 @@
 """Calls of layers and functions, with what Paddle 3.3 gives for them in ``data/layer_cases.json``.
 
-A call is a text in which the operands have names. Every operand of floats asks for its gradient. A layer runs in
-training, then in evaluation; its state is looked at after each. An array is kept as two numbers: its sum with fixed
-weights and the sum of its magnitudes. ``python layer_cases.py``, with a Python that has Paddle, writes the file anew.
+A call is a text in which the operands have names. Every float operand requires a gradient. A layer runs in
+training, then in evaluation; its state is checked after each. An array is kept as two numbers: its sum with fixed
+weights and the sum of its magnitudes. ``python layer_cases.py``, with a Python that has Paddle, writes the file again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILE = Path(__file__).parent / "data" / "layer_cases.json"
 
 
 class Operand:
-    """How to make an array from a random generator, and whether it asks for its gradient."""
+    """How to create an array from a random generator, and whether it requires a gradient."""
 
     def __init__(self, make: Any, differentiable: bool = True) -> None:
         self.make, self.differentiable = make, differentiable
@@ -278,7 +278,7 @@ def _fill(layer: Any, random: Any) -> None:
 
 
 def run(library: Any, key: str, call: str, operands: dict[str, Operand]) -> dict[str, Any]:
-    """What a call gives, by name."""
+    """What a call returns, by name."""
     tensors, random = _tensors(library, key, operands)
     names = {"nn": library.nn, "F": library.nn.functional}
     modes = {"TRAIN": ("train",), "EVAL": ("eval",)}.get(call.split()[0], ("train", "eval"))

@@ -9,7 +9,7 @@ from oar.nn import functional as F
 
 
 def reference(query, key, value, mask=None, causal=False, scale=None):
-    """Attention in float64 with a whole matrix of scores; in rows that see nothing all keys weigh alike."""
+    """Attention in float64 with a whole matrix of scores; in fully masked rows all keys have equal weight."""
     sharers = query.shape[2] // key.shape[2]
     key, value = np.repeat(key, sharers, 2), np.repeat(value, sharers, 2)
     scores = np.einsum("bqhd,bkhd->bhqk", query, key) * (scale or query.shape[-1] ** -0.5)
@@ -120,7 +120,7 @@ def test_rows_that_are_hidden_altogether(kind, causal, sizes):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 def test_gradients_under_a_mask_of_large_numbers(dtype):
-    """A row whose scores all lie near -1e9: the weights still sum to 1 in the derivative."""
+    """A row whose scores are all near -1e9: the weights still sum to 1 in the derivative."""
     query, key, value = (oar.to_tensor(a).astype(dtype) for a in qkv(1, 40, 2, 40, 2, 16))
     value.stop_gradient = False
     mask = np.zeros((40, 40), "float32")
@@ -163,7 +163,7 @@ def test_flash_attention_forms():
     np.testing.assert_allclose(weights.numpy().sum(-1), 1, atol=1e-12)
     packed, _ = F.flash_attn_qkvpacked(oar.stack(tensors, 2), causal=True)
     np.testing.assert_allclose(packed.numpy(), wanted, atol=1e-12)
-    # The two samples one behind the other.
+    # The two samples one after the other.
     flat = [oar.reshape(t, [12, 4, 8]) for t in tensors]
     ends = oar.to_tensor([0, 6, 12], dtype="int32")
     out, _ = flash.flash_attn_unpadded(*flat, ends, ends, 6, 6, 8**-0.5, causal=True)

@@ -490,7 +490,7 @@ def test_a_chain_of_a_million_ops():
 
 
 def test_threads():
-    """Threads record and run tapes of their own; gradient mode is each thread's own."""
+    """Threads record and run their own tapes; gradient mode is per thread."""
     w = leaf(np.ones(50))
     results, errors = {}, []
 
@@ -530,7 +530,7 @@ def test_threads_add_into_one_leaf():
 
 
 def test_keyboard_interrupt():
-    """Ctrl-C ends a loop of ops with KeyboardInterrupt, and the process goes on."""
+    """Ctrl-C ends a loop of ops with KeyboardInterrupt, and the process continues."""
     done = run("""
         import _thread, signal, threading
         import oar
@@ -546,7 +546,7 @@ def test_keyboard_interrupt():
     assert done.stdout.split() == ["stopped", "2.0"], done.stderr[-2000:]
 
 
-# ---- gradients of views: added to the base's in place, where nobody else sees that ------------------
+# ---- gradients of views: added to the base's in place, if nothing else sees it ------------------
 
 
 def test_parts_of_a_leaf_add_up():

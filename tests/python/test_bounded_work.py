@@ -1,4 +1,4 @@
-"""Arguments that would ask for endless work: a right result in bounded time, or an error that says what is wrong."""
+"""Arguments that would need endless work: a right result in bounded time, or an error that says what is wrong."""
 
 import time
 

@@ -47,7 +47,7 @@ def test_doctor_agrees_with_itself(tmp_path):
     fine = run("doctor", OAR_PYTHON=sys.executable)
     if "• load" not in fine:  # the machine is not busy
         assert "Everything is fine." in fine and "•" not in fine
-    # An interpreter that does not find the package is a note, and the end says so.
+    # An interpreter that does not find the package is a note, and the last line says so.
     bare = tmp_path / "python3"
     bare.write_text("#!/bin/sh\necho /bare/python3\necho missing\n")
     bare.chmod(0o755)

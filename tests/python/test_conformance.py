@@ -189,7 +189,7 @@ def test_sums_of_integers_are_int64():
     assert oar.nanmean(x).dtype == oar.float32
 
 
-# ---- making tensors ----------------------------------------------------------------------------------------
+# ---- creating tensors --------------------------------------------------------------------------------------
 
 def test_more_numbers_than_a_tensor_can_hold_are_an_error():
     with pytest.raises(ValueError, match="more than a tensor can hold"):

@@ -102,7 +102,7 @@ def test_mistakes():
            lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v.astype("float32")], [x]))
     raises(ValueError, "is a tensor and becomes None",
            lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [None], [x]))
-    raises(TypeError, "what cond gives must have one element", lambda x: while_loop(lambda v: v < 9, lambda v: [v], [x]))
+    raises(TypeError, "the result of cond must have one element", lambda x: while_loop(lambda v: v < 9, lambda v: [v], [x]))
     raises(ValueError, "2 values for 1", lambda x: while_loop(lambda v: v.sum() < 9, lambda v: [v, v], [x]))
 
 
@@ -433,7 +433,7 @@ def test_the_backward_of_a_py_layer_inside_is_checked():
         def backward(ctx, g):
             return g.sum()
 
-    with pytest.raises(ValueError, match="Wrong gave a gradient of shape"):
+    with pytest.raises(ValueError, match="Wrong returned a gradient of shape"):
         oar.jit.capture(lambda x: cond(x.sum() > 0, lambda: Wrong.apply(x), lambda: x), [InputSpec([2], stop_gradient=False)])
 
 

@@ -58,7 +58,7 @@ def test_a_training_step_is_that_of_eager_mode(image, act):
 
 
 def test_a_program_sees_weights_that_have_changed(image):
-    """Weights are kept in the layout that kernels like until somebody writes them, in whatever way."""
+    """Weights are cached in the layout that kernels prefer until they are written, in whatever way."""
     oar.seed(2)
     net = Block(32, F.relu)
     net.eval()

@@ -184,9 +184,9 @@ def test_vmap(ops):
 
 
 def test_wrong_kernels_are_errors(ops):
-    with pytest.raises(ValueError, match=r"\[ext_wrong\] the kernel function made float32\[3\].*inference says"):
+    with pytest.raises(ValueError, match=r"\[ext_wrong\] the kernel function returned float32\[3\].*inference says"):
         ops.ext_wrong(oar.to_tensor([1.0, 2.0]))
-    with pytest.raises(ValueError, match=r"\[ext_pile\].*another type than float64"):
+    with pytest.raises(ValueError, match=r"\[ext_pile\].*a type other than float64"):
         ops.ext_pile([oar.to_tensor([1.0], dtype="float64")], 1)
     with pytest.raises(ValueError, match="no case for elements of type int32"):
         ops.ext_tanh(oar.to_tensor([1], dtype="int32"))

@@ -127,7 +127,7 @@ def test_the_second_derivative_by_a_coordinate_and_the_other():
 
 @pytest.mark.parametrize("row, slope", [(-2, 0), (-1, 0), (0, 1), (1, 2), (2, -4), (3, 0)])
 def test_on_a_pixel_the_slope_is_that_of_the_side_ahead(row, slope):
-    """And there is none at a distance of one pixel and more from the image: zero offsets and padding 1 stand there."""
+    """And it is zero at a distance of one pixel and more from the image, where zero offsets with padding 1 are."""
     x = oar.to_tensor(np.array([1.0, 2.0, 4.0]).reshape(1, 1, 3, 1))
     offset = oar.to_tensor(np.array([row, 0.0]).reshape(1, 2, 1, 1), stop_gradient=False)
     out = deform_conv2d(x, offset, oar.ones([1, 1, 1, 1], "float64"), stride=3)
@@ -222,7 +222,7 @@ def test_static_mistakes(programs):
     with pytest.raises(ValueError, match="3 channels and 4 filters do not fall into 2 groups"):
         static.nn.deform_conv2d(x, offset, None, 4, 3, groups=2)
     oar.disable_static()
-    with pytest.raises(RuntimeError, match="static.nn.deform_conv2d makes parameters"):
+    with pytest.raises(RuntimeError, match="static.nn.deform_conv2d creates parameters"):
         static.nn.deform_conv2d(x, offset, None, 4, 3)
 
 

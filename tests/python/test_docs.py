@@ -34,7 +34,7 @@ def run(*command, cwd: Path, **environment: str) -> str:
 
 
 def compile_cpp(sources: list[Path], out: Path, *options: str) -> None:
-    """As a program outside of the project would be: our headers are the system's, no flag is ours."""
+    """As a program outside the project would be: our headers are system headers, no flag is ours."""
     run("g++", "-std=c++20", "-O1", *options, "-isystem", ROOT / "src", "-isystem", BUILD / "generated", *sources,
         f"-L{BUILD / 'lib'}", "-loar", f"-Wl,-rpath,{BUILD / 'lib'}", "-o", out, cwd=out.parent)  # fmt: skip
 
@@ -69,7 +69,7 @@ def test_every_folder_of_the_library_has_a_readme():
 
 
 def test_counts_in_the_readme_are_about_right():
-    """Adding an op must not break a test, so a tenth more than what stands there is right, too."""
+    """Adding an op must not break a test, so a tenth more than the stated number is accepted."""
     records = [r for r in oar._C.op_records() if r["family"] not in ("user", "test")]
     plain = [r for r in records if not r["inplace_of"]]
     actual = {
@@ -125,7 +125,7 @@ def test_cpp_project(tmp_path):
 
 # ---- Pages of docs/ ------------------------------------------------------------------------------
 
-# These have tests of their own.
+# These have their own tests.
 OWN_TEST = [ROOT / "README.md", ROOT / "docs" / "custom-ops.md", ROOT / "docs" / "tutorial.md"]
 WITH_PYTHON = [page for page in PAGES if fences(str(page), "python") and page not in OWN_TEST]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import oar
-import oar.utils.cpp_extension  # loaded when it is asked for
+import oar.utils.cpp_extension  # loaded on first use
 
 oar._lazy_names.load_all()
 

@@ -1,4 +1,4 @@
-"""Users' mistakes: a clear error of the right class that names the op, and the process goes on."""
+"""Users' mistakes: a clear error of the right class that names the op, and the process continues."""
 
 import subprocess
 import sys
@@ -87,7 +87,7 @@ def test_mistake(call, error, text):
 @pytest.mark.parametrize("call, error", [m[1:3] for m in MISTAKES if "[" in m[3]],
                          ids=[m[0] for m in MISTAKES if "[" in m[3]])
 def test_mistake_while_recording(call, error, monkeypatch):
-    """The same with operands that ask for gradients."""
+    """The same with operands that require gradients."""
     original = x23
 
     def recorded():

@@ -14,7 +14,7 @@ import oar
 
 
 def child_status(work, seconds=60):
-    """What a forked child makes of it: its exit status, or None where it hangs."""
+    """The result in a forked child: its exit status, or None if it hangs."""
     child = os.fork()
     if child == 0:
         try:

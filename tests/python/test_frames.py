@@ -1,4 +1,4 @@
-"""Messages tell the user's lines, wherever the user's files and the package lie."""
+"""Messages name the user's lines, wherever the user's files and the package are."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Gradients that user code gives are of the shape of what they are for, or are refused with both shapes."""
+"""Gradients from user code have the shape of their tensor, or are rejected with both shapes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Model files and calls whose sizes no memory holds: an error that tells the sizes, in every mode."""
+"""Model files and calls with sizes larger than any memory: an error that names the sizes, in every mode."""
 
 import json
 
@@ -50,7 +50,7 @@ def test_a_model_file_cannot_reach_memory(tmp_path, call, result):
     ],
 )
 def test_a_first_line_that_is_none_is_refused(line):
-    with pytest.raises(ValueError, match="no program of Oar|has version|first line"):
+    with pytest.raises(ValueError, match="not a program of Oar|has version|first line"):
         static.deserialize_program(line + b"\nprogram main() -> () {\n}\n")
 
 

@@ -1,4 +1,4 @@
-"""What `import oar` brings at once, and what comes when it is asked for."""
+"""What `import oar` imports at once, and what is imported on first use."""
 
 import subprocess
 import sys
@@ -81,7 +81,7 @@ print(*sys.modules)
 
 
 def test_a_part_that_fails_to_import_says_why():
-    """An error inside of a part is not taken for a name that Oar lacks."""
+    """An error inside a part is not mistaken for a missing name."""
     code = """
 import sys, types, oar
 class Broken:

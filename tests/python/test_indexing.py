@@ -13,7 +13,7 @@ MASK2 = np.arange(20).reshape(4, 5) % 3 == 0
 MASK3 = np.arange(120).reshape(SHAPE) % 7 == 1
 B = slice(None)
 
-# What stands between the brackets. Arrays become tensors, and stay arrays in a second round.
+# What is between the brackets. Arrays become tensors, and stay arrays in a second round.
 INDICES = {
     "int": 2, "negative": -1, "two ints": (1, 2), "three ints": (1, -2, 3), "slice": slice(1, 3),
     "step": slice(None, None, 2), "back": slice(None, None, -1), "back by two": slice(3, 0, -2),

@@ -97,7 +97,7 @@ def test_dlpack_capsule():
     assert u.data_ptr() == t.data_ptr()
     with pytest.raises(ValueError, match="used already"):
         oar.from_dlpack(capsule)
-    t.__dlpack__()  # a capsule that nobody takes frees itself
+    t.__dlpack__()  # an unused capsule frees itself
     gc.collect()
     with pytest.raises((TypeError, ValueError)):
         oar.from_dlpack(3)
@@ -191,7 +191,7 @@ def test_large_array_is_shared_by_from_dlpack():
 
 
 def test_a_refused_dlpack_capsule_is_released_once():
-    """The import owns the tensor even when it refuses it: the capsule must not free it again."""
+    """The import owns the tensor even if it rejects it: the capsule must not free it again."""
     code = (
         "import numpy as np, oar\n"
         "for _ in range(200):\n"

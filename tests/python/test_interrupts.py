@@ -74,7 +74,7 @@ def test_a_straight_program_stops(handlers, number, error):
 
 
 def long_segment(kept):
-    """A function whose calls all wait until it ends, its operand, and the state that it writes. It keeps its last product."""
+    """A function whose calls are all queued until it ends, its operand, and the state that it writes. It keeps its last product."""
     x = oar.rand([500, 500]) / 500.0
     state = oar.zeros([1])
 
@@ -126,7 +126,7 @@ def test_a_segment_stops(handlers, number, error, as_program):
         interrupted(step, x, number, whole / 8)
     assert interrupted.late < max(0.5, whole / 3)
     assert state.item() == 0
-    # What was not computed says so, for as long as it lives; all else works.
+    # Results that were not computed raise the error as long as they live; all else works.
     (lost,) = kept
     for _ in range(2):
         with pytest.raises(RuntimeError, match=r"\[matmul\] this result has not been computed.*Call the function"):
@@ -166,7 +166,7 @@ def test_a_handler_that_returns_lets_the_segment_go_on(handlers):
 
 
 def test_a_thread_that_waits_for_a_segment_does_not_block_a_signal(handlers):
-    """The check needs Python's lock, which the thread that waits for the result would hold."""
+    """The check needs the interpreter lock, which the thread that waits for the result would hold."""
     kept = []
     step, x, _ = long_segment(kept)
     started = time.monotonic()

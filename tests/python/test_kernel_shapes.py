@@ -1,4 +1,4 @@
-"""Kernels that take other ways by length, layout or content: each of these, beside NumPy."""
+"""Kernels that take different paths by length, layout or content: each of them, against NumPy."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def random(shape, dtype="float32", seed=0):
     return rng.standard_normal(shape).astype(dtype)
 
 
-# ---- elementwise loops with operands that serve for a row, a column or all
+# ---- elementwise loops with operands that are broadcast over a row, a column or all
 
 OPERANDS = {
     "row": lambda n: (5, n, 1, n),
@@ -86,7 +86,7 @@ def test_round_halves_to_even(dtype):
     assert np.isnan(oar.round(oar.to_tensor(np.array([np.nan], dtype))).item())
 
 
-# ---- a number written where a mask says so
+# ---- a number written where a mask is true
 
 @pytest.mark.parametrize("dtype", ["bool", "int16", "int32", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("shape", [(3,), (5, 7), (3, 1025), (2, 3, 700)])

@@ -1,8 +1,8 @@
 """Results of 16 MiB and more, which kernels write past the caches: by other instructions than smaller ones, so that
-the small samples of the registry's tests never meet them. Every instruction set is tried, each in a process of its
+the small samples of the registry's tests never reach them. Every instruction set is tried, each in a process of its
 own, since the choice is made once.
 
-`python test_large_results.py FILE` computes; the tests look at the file.
+`python test_large_results.py FILE` computes; the tests read the file.
 """
 
 import functools
@@ -36,7 +36,7 @@ def group_norm(x, groups):
 
 
 def slope(x, grad, axes):
-    """What a norm over axes makes of a gradient."""
+    """The gradient of a norm over axes."""
     hat = normalised(x, axes)
     inverse = 1 / np.sqrt(x.astype(np.float64).var(axes, keepdims=True) + 1e-5)
     mean = (hat * grad).mean(axes, keepdims=True)
@@ -48,7 +48,7 @@ WEIGHT, BIAS = matrix(4, WIDTH), matrix(5, WIDTH)
 SCALE, SHIFT, MEAN = matrix(6, 8), matrix(7, 8), matrix(8, 8)
 VARIANCE = np.random.default_rng(9).uniform(0.5, 2, 8).astype(np.float32)
 
-# name: what NumPy makes of the inputs of `compute`
+# name: what NumPy computes from the inputs of `compute`
 EXPECTED = {
     "layer_norm": lambda: normalised(matrix(), (1,)) * WEIGHT + BIAS,
     "layer_norm_plain": lambda: normalised(matrix(), (1,)),

@@ -149,7 +149,7 @@ def test_copies_of_steps(step):
 
 
 def test_norms_of_results_that_are_written_past_the_caches():
-    """From 16 MiB on; every element must have been written, at lengths that are no whole vectors too."""
+    """From 16 MiB on; every element must have been written, also at lengths that are not whole vectors."""
     rng = np.random.default_rng(11)
     for shape in [(33, 16, 91, 89), (4300, 1003)]:
         x = rng.normal(size=shape).astype(np.float32)

@@ -178,7 +178,7 @@ def test_hierarchical_probabilities_sum_to_one():
     x = oar.expand(oar.randn([1, 5]), [7, 5])
     loss = layer(x, oar.arange(7)).numpy()
     assert loss.shape == (7, 1)
-    # One of seven leaves lies a step higher in the tree, and costs log 2 for that step.
+    # One of seven leaves is a step higher in the tree, and costs log 2 for that step.
     steps = np.array([int(7 + label).bit_length() - 1 for label in range(7)])
     lacking = (3 - steps)[:, None] * np.log(2)
     assert lacking.any() and np.exp(lacking - loss).sum() == pytest.approx(1.0, rel=1e-5)

@@ -278,7 +278,7 @@ def test_tensordot_forms():
     close(oar.tensordot(xt, yt, 0), np.tensordot(x, y, 0))
     close(oar.tensordot(xt, yt, [[1, 2], [0, 1]]), np.tensordot(x, y, ([1, 2], [0, 1])))
     square = rng.standard_normal((2, 2, 5))
-    # One list serves both.
+    # One list for both.
     close(oar.tensordot(oar.to_tensor(square), oar.to_tensor(square), [0, 1]), np.tensordot(square, square, ([0, 1], [0, 1])))
     with pytest.raises(ValueError, match="axes is 4"):
         oar.tensordot(xt, yt, 4)

@@ -1,4 +1,4 @@
-"""What goes out of use is freed: steps of PyLayers, layers, programs."""
+"""What is no longer used is freed: steps of PyLayers, layers, programs."""
 
 import gc
 import weakref
@@ -61,7 +61,7 @@ def test_derivatives_of_a_pylayer_that_saves_its_result():
 
 
 class Kept(PyLayer):
-    """exp, whose context keeps the result as the test says."""
+    """exp, whose context keeps the result as the test specifies."""
 
     @staticmethod
     def forward(ctx, x, keep, mark):
@@ -110,7 +110,7 @@ def test_a_pylayer_whose_context_holds_its_result_is_freed(keep):
 def test_derivatives_of_a_pylayer_whose_context_holds_its_result(keep):
     x = leaf([0.5, 1.5])
     y = Kept.apply(x, keep, None)
-    for _ in range(2):  # the second time after the first has let go of the result again
+    for _ in range(2):  # the second time after the first has released the result
         (first,) = oar.grad(y.sum(), x, create_graph=True)
         (second,) = oar.grad(first.sum(), x, create_graph=True)
         (third,) = oar.grad(second.sum(), x, retain_graph=True)
@@ -205,7 +205,7 @@ def test_static_programs_do_not_pile_up(fetch):
                     assert made.shape == (3, 2) and (made == 3).all()
             return y.shape[0]
 
-        assert hash(write()) == hash(write())  # the same symbol, which the library keeps for ever
+        assert hash(write()) == hash(write())  # the same symbol, which the library keeps forever
         dotted, plain = (variable._size(name, 0, None) for name in ("a.b", "a_b"))
         assert hash(dotted) != hash(plain)
     finally:

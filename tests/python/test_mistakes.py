@@ -1,4 +1,4 @@
-"""A newcomer's mistakes: the message names what was called, the argument and its value, and says the way out.
+"""A newcomer's mistakes: the message names what was called, the argument and its value, and has a way out.
 
 One row for each: the code, and what the message must hold. What a message must never hold is tested for all.
 """
@@ -121,7 +121,7 @@ MISTAKES = [
     ("oar.sum(x(), axs=1)", ["[sum]", "'axs'", "did you mean 'axis'?", "axis: int | list[int] | None"]),
     ("F.softmax(x(), axsi=1)", ["[softmax]", "did you mean 'axis'?"]),
     ("oar.sum(x(), axis='a')", ["[sum]", "'axis'", "'a' (str)", "int"]),
-    ("oar.sum(x(), 1, None, False, None, 1)", ["[sum]", "4 arguments", "6 are given"]),
+    ("oar.sum(x(), 1, None, False, None, 1)", ["[sum]", "4 arguments", "6 were passed"]),
     ("oar.add(x(), x=x())", ["[add]", "'x'", "twice"]),
     ("oar.matmul([[1.0]], [[2.0]])", ["[matmul]", "'x'", "not list", "oar.to_tensor"]),
     ("F.cross_entropy(x(), [0, 1])", ["[cross_entropy]", "'label'", "oar.to_tensor"]),
@@ -143,7 +143,7 @@ MISTAKES = [
     ("F.interpolate(x(1, 1, 2, 2), size=[2, 2], mode='bilnear')", ["[interpolate]", "bilnear", "bilinear"]),
     ("F.conv2d(x(1, 3, 5, 5), x(4, 3, 3, 3), data_format='NCWH')", ["[conv2d]", "'NCWH'", "'NCHW'"]),
     ("F.binary_cross_entropy(x() * 2, x())", ["[binary_cross_entropy]", "sigmoid"]),
-    # making tensors
+    # creating tensors
     ("oar.to_tensor('abc')", ["[to_tensor]", "str", "numbers"]),
     ("oar.to_tensor(None)", ["[to_tensor]", "None", "numbers"]),
     ("oar.to_tensor({'a': 1})", ["[to_tensor]", "dict", "numbers"]),
@@ -234,7 +234,7 @@ def test_there_are_enough_rows():
     ("model.pt", b"PK\x03\x04 and so on", "torch.save"),
     ("a.pdparams", b"<html>", "web page"),
     ("a.bin", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ", ".safetensors"),
-    ("a.safetensors", b"xx", "no safetensors file"),
+    ("a.safetensors", b"xx", "not a safetensors file"),
 ])
 def test_a_file_that_is_no_checkpoint(tmp_path, name, content, part):
     path = tmp_path / name

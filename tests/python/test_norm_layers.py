@@ -1,4 +1,4 @@
-"""Norm layers by all their names: whose statistics they use, what they keep, and what they refuse."""
+"""Norm layers by all their names: whose statistics they use, what they keep, and what they reject."""
 
 import numpy as np
 import pytest

@@ -2,7 +2,7 @@
 float32 and 2.5 in float64, infinities, NaN and zeros as C has them, 16-bit floats rounded once. Every
 instruction set is tried, each in a process of its own, since the choice is made once.
 
-`python test_numerics.py FILE` computes; the tests look at the file.
+`python test_numerics.py FILE` computes; the tests read the file.
 """
 
 import os
@@ -193,7 +193,7 @@ def check(name, got, want, arguments, most):
         unit = np.spacing(np.abs(np.where(ordinary, rounded, 1)))
         units = np.where(ordinary, np.abs(got.astype(want.dtype) - want) / unit, 0)
         same = (got == rounded) & (np.signbit(got) == np.signbit(rounded)) | np.isnan(got) & np.isnan(rounded)
-        # One unit beside the end of the range is allowed, as anywhere else.
+        # One unit beyond the end of the range is allowed, as anywhere else.
         largest, smallest = np.finfo(kind).max, np.finfo(kind).smallest_subnormal
         edge = np.isinf(rounded) & (np.abs(got) == largest) | np.isinf(got) & (np.abs(rounded) == largest)
         edge |= (rounded == 0) & (np.abs(got) == smallest) | (got == 0) & (np.abs(rounded) == smallest)

@@ -106,7 +106,7 @@ def draw_convolution(rng):
 
 
 def results_of_convolution(case, dtype, seed):
-    """The convolution and its gradients; a seed of None asks for those of the sum."""
+    """The convolution and its gradients; a seed of None means those of the sum."""
     x, weight = tensor(case["x"], dtype), tensor(case["weight"], dtype)
     if case["channels_last"]:
         x = x.transpose([0, *range(2, x.ndim), 1]).clone()

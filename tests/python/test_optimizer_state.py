@@ -101,7 +101,7 @@ def test_parameters_that_had_no_state_begin_anew_with_a_warning():
     both = oar.optimizer.Momentum(0.1, parameters=layer.parameters())
     both.set_state_dict(arrays(optimizer))
     layer.clear_gradients()
-    with pytest.warns(UserWarning, match=rf"does not have {layer.bias.name}_velocity_\d: these begin anew"):
+    with pytest.warns(UserWarning, match=rf"does not have {layer.bias.name}_velocity_\d: these start afresh"):
         step(both, layer)
     np.testing.assert_allclose(both.state_dict()[f"{layer.weight.name}_velocity_1"].numpy(), 2 * 1.9, rtol=1e-6)
 

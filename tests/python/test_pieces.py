@@ -141,12 +141,12 @@ def test_captured_convolutions(images):
 
 
 def test_calls_that_wait_and_calls_that_do_not():
-    """A plan belongs to its call: products of other shapes between those that wait are not mixed up with them."""
+    """A plan belongs to its call: products of other shapes between queued ones are not mixed up with them."""
     a, b = values(300, 200), values(200, 310)
 
     def function(x, y):
         made = [oar.matmul(x, y)]
-        if float(made[0][0, 0]) > -1e9:  # a value is asked for: the function runs in segments
+        if float(made[0][0, 0]) > -1e9:  # a value is read: the function runs in segments
             made.append(oar.matmul(y, made[0], transpose_y=True))
             made.append(oar.matmul(x[:150], y))
         return made

@@ -167,7 +167,7 @@ MISTAKES = {
     "divisor": (lambda: F.avg_pool2d(x4, 2, divisor_override=0), "divisor_override must not be 0"),
     "output": (lambda: F.adaptive_avg_pool2d(x4, [2, -3]), r"output_size \[2, -3\] must not be negative"),
     "norm": (lambda: F.lp_pool2d(x4, 0, 2), "norm_type must not be 0"),
-    "u": (lambda: F.fractional_max_pool2d(x4, 2, random_u=1.5), "random_u must lie between 0 and 1, not 1.5"),
+    "u": (lambda: F.fractional_max_pool2d(x4, 2, random_u=1.5), "random_u must be between 0 and 1, not 1.5"),
     "too many windows": (lambda: F.fractional_max_pool2d(x4, 6), r"output_size \[6, 6\] is too large"),
     "mask": (lambda: F.max_unpool2d(x4, oar.ones([1, 4, 5, 4], "int32"), 2), r"indices \(int32\[1, 4, 5, 4\]\)"),
     "unpooled": (lambda: F.max_unpool2d(x4, oar.ones([1, 4, 5, 5], "int32"), 2, output_size=[15, 10]), "between 9 and 11"),

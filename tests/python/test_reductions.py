@@ -44,7 +44,7 @@ def test_any_length_along_any_axis(name, dtype):
             made = computed(name, x, list(axis) if isinstance(axis, tuple) else axis)
             assert made.shape == list(np.zeros(shape).sum(axis).shape)
             want = expected(name, x.astype("float64").numpy(), axis)
-            if name == "var":  # tiny beside the numbers themselves
+            if name == "var":  # tiny relative to the numbers themselves
                 np.testing.assert_allclose(made.astype("float64").numpy(), want, rtol=max(tolerance, 1e-4), atol=1e-9)
             else:
                 np.testing.assert_allclose(made.astype("float64").numpy(), want, rtol=tolerance)

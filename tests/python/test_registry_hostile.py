@@ -1,7 +1,7 @@
 """Odd calls of every op, inner ones too: a result or a user's error, never a crash, a hang or an internal error.
 
-Each call is made eagerly and as a captured program, whose attributes are then as odd as those of the call. A batch of
-ops runs in a process of its own, so that a crash is told with the call that caused it.
+Each call runs eagerly and as a captured program, whose attributes are then as odd as those of the call. A batch of
+ops runs in its own process, so that a crash is reported with the call that caused it.
 """
 
 import multiprocessing
@@ -56,7 +56,7 @@ def tensors_in(value):
 
 
 def attempt(record, what, args, run):
-    """The complaint about one call, or nothing. An error has a user's class and says which op it is about."""
+    """The complaint about one call, or nothing. An error has a user's class and names the op."""
     try:
         results = tensors_in(run(record, args))
     except MemoryError:
@@ -87,7 +87,7 @@ def attempt_as_it_is(record, args, run):
 
 
 def run_batch(names, run, pipe):
-    """In the child: says what is tried before it is tried."""
+    """In the child: reports each attempt before it starts."""
     oar.set_flags({"memory_limit_mb": 512})
     by_name = {r.name: r for r in SAMPLED}
     sys.stderr = open(os.devnull, "w")

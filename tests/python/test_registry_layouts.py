@@ -1,4 +1,4 @@
-"""Results do not depend on how an operand lies in memory."""
+"""Results do not depend on the memory layout of an operand."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def reversed_steps(t):
 
 
 def spread(t):
-    """Its first slice, shown n times without being copied: what a broadcast leaves behind."""
+    """Its first slice, repeated n times without a copy: the result of a broadcast."""
     return ops.broadcast_to(t[:1], t.shape) if t.ndim and t.shape[0] else t
 
 

@@ -31,7 +31,7 @@ def test_reference_and_samples_exist(record):
 
 
 def _fits(wanted: np.ndarray, dtype: str) -> np.ndarray:
-    """What a narrow float makes of large numbers: infinity."""
+    """Large numbers in a narrow float: infinity."""
     if dtype != "float16" or wanted.dtype.kind != "f":
         return wanted
     with np.errstate(all="ignore"):
@@ -78,7 +78,7 @@ def test_inplace(record):
             try:
                 result = record.function(*args)
             except (ValueError, TypeError) as error:
-                # Right only where the result does not fit into the written operand; and the op says its own name.
+                # Right only if the result does not fit into the written operand; and the error names the op.
                 assert functional is not None, f"{what}: {error}"
                 assert functional.shape != target.shape or functional.dtype != target.dtype, f"{what}: {error}"
                 assert f"[{record.name}]" in str(error), f"{what}: the error does not name the op: {error}"

@@ -18,7 +18,7 @@ def turned(t, by):
 
 
 def batches(args):
-    """For each tensor argument a stack of three variants; a loop's inputs beside it."""
+    """For each tensor argument a stack of three variants; and the inputs of a loop."""
     tensors = tensors_of(args)
     variants = [[turned(t, i) for i in range(BATCH)] for t in tensors]
     stacked = [oar._C.ops.stack(v, 0) for v in variants]

@@ -1,4 +1,4 @@
-"""Weights made of other parameters: weight_norm, spectral_norm; and RMSNorm."""
+"""Weights computed from other parameters: weight_norm, spectral_norm; and RMSNorm."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_weight_norm_keeps_the_weight_and_trains_its_parts(dim):
     assert sorted(n for n, _ in layer.named_parameters()) == ["bias", "weight_g", "weight_v"]
     np.testing.assert_allclose(layer(x).numpy(), wanted, atol=1e-5)
     (layer(x) ** 2).sum().backward()
-    # The direction's gradient stands on the direction.
+    # The direction's gradient is orthogonal to the direction.
     gradient, direction = layer.weight_v.grad.numpy(), layer.weight_v.numpy()
     axis = None if dim in (None, -1) else 1 - dim
     np.testing.assert_allclose((gradient * direction).sum(axis), 0, atol=1e-5)

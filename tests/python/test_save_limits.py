@@ -76,7 +76,7 @@ EQUAL_HASHES = [k * ((1 << 61) - 1) for k in range(1, 1500)]
         pickle.dumps(frozenset(EQUAL_HASHES), 4),
         b"\x80\x02(" + b"".join(long_number(n) + b"N" for n in EQUAL_HASHES) + b"d.",
         b"\x80\x02ccollections\nOrderedDict\n](" + b"".join(long_number(n) + b"N\x86" for n in EQUAL_HASHES) + b"e\x85R.",
-        pickle.dumps({(k, -(k << 40)): 0 for k in range(20_000)}, 4),  # what the hashes of tuples are is not looked at
+        pickle.dumps({(k, -(k << 40)): 0 for k in range(20_000)}, 4),  # the hashes of tuples are not checked
     ],
     ids=["dictionary", "text", "set", "set of a list", "frozenset", "dict opcode", "pairs", "tuples"],
 )

@@ -1,4 +1,4 @@
-"""Files: Paddle's pickles, safetensors, and files made to do harm."""
+"""Files: Paddle's pickles, safetensors, and malicious files."""
 
 import io
 import json
@@ -94,7 +94,7 @@ def test_what_cannot_be_saved(tmp_path):
         oar.save({}, tmp_path / "x", protocol=5)
     with pytest.raises(TypeError, match="tensors only"):
         oar.save({"a": 1}, tmp_path / "x.safetensors")
-    with pytest.raises(ValueError, match="no file"):
+    with pytest.raises(ValueError, match="is not a file"):
         oar.load(tmp_path / "missing")
     assert os.listdir(tmp_path) == []
 

@@ -1,4 +1,4 @@
-"""What a recorded op keeps: an operand only if a gradient that is asked for reads it."""
+"""What a recorded op keeps: an operand only if a requested gradient reads it."""
 
 import pytest
 

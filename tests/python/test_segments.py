@@ -23,7 +23,7 @@ def numbers(*shape, seed=0, grad=False):
 
 
 def in_segments(function, *args, **kwargs):
-    """The function as the fall-back runs it, whatever capture could make of it."""
+    """The function as the fallback runs it, even if it could be captured."""
     return _C.run_in_segments(function, args, kwargs, "")
 
 
@@ -200,7 +200,7 @@ def test_writes_to_arguments_and_outside_are_in_order():
     outside = oar.zeros([3])
 
     def f(x):
-        y = x * 2 + outside  # waits, and reads the old contents
+        y = x * 2 + outside  # queued, and reads the old contents
         x.add_(oar.ones([3]))
         outside.add_(x)
         return y, x * 1, outside + 0
@@ -281,7 +281,7 @@ def test_memory_that_numpy_shares():
         return y, x + 0
 
     def late(x):
-        y = x * 2  # waits
+        y = x * 2  # queued
         x.numpy()[:] += 1
         return y, x + 0
 
@@ -745,7 +745,7 @@ def test_the_trace_and_the_test_mode(tmp_path):
         [sys.executable, str(script)], env={**os.environ, "OAR_TRACE": "capture"}, capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
-    assert f"a value is asked for ({script}:5)" in ran.stderr
+    assert f"a value is read ({script}:5)" in ran.stderr
     ran = subprocess.run(
         [sys.executable, str(script)], env={**os.environ, "OAR_TEST_MODE": "captured"}, capture_output=True, text=True
     )

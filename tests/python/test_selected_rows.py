@@ -1,4 +1,4 @@
-"""Embedding's two kinds of gradient, and tensors made of selected rows."""
+"""Embedding's two kinds of gradient, and selected-rows tensors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Programs written call by call: what they compute, what they keep, what they refuse."""
+"""Programs written call by call: what they compute, what they keep, what they reject."""
 
 import weakref
 

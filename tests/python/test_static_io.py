@@ -49,7 +49,7 @@ def test_bytes(trained):
         again = static.deserialize_program(static.load_from_file(path))
         static.deserialize_persistables(again, states, exe)
         np.testing.assert_array_equal(exe.run(again, {"x": feed["x"]}, again._builder.outputs())[0], wanted)
-    with pytest.raises(ValueError, match="no program of Oar"):
+    with pytest.raises(ValueError, match="not a program of Oar"):
         static.deserialize_program(b"something else")
     with pytest.raises(ValueError, match="which feed_vars does not have"):
         static.serialize_program([], [out])

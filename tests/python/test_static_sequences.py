@@ -1,4 +1,4 @@
-"""Sequences of different lengths in programs: lengths beside inputs, and the layers that read them."""
+"""Sequences of different lengths in programs: inputs with lengths, and the layers that read them."""
 
 import numpy as np
 import pytest

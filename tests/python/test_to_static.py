@@ -197,7 +197,7 @@ def test_a_tensor_that_contradicts_its_spec(tensor, text):
 
 
 @pytest.mark.parametrize("function", [
-    lambda x: x.sum(),  # the gradient is told nothing but a number
+    lambda x: x.sum(),  # the gradient gets nothing but a number
     lambda x: oar.concat([x, x + 1], axis=1),  # ... a size that is a multiple
     lambda x: oar.prod(x, axis=0),
     lambda x: oar.split(x, 2, axis=1)[0],

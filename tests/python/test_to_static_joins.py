@@ -1,4 +1,4 @@
-"""What two ways on a tensor leave: tensors of which one asks for its gradient, aliases, objects."""
+"""The state after a branch on a tensor: tensors of which one requires a gradient, aliases, objects."""
 
 import pytest
 from eager_twin import over_values, run_side_by_side, side_by_side
@@ -209,7 +209,7 @@ def test_one_program(function, derivatives):
     assert counts["captures"] <= 6, counts
 
 
-# Right, but in segments: what they give back or write may be one tensor or two, an iterator or a number depends on a tensor.
+# Right, but in segments: what they return or write may be one tensor or two, an iterator or a number depends on a tensor.
 RIGHT = [write_to_one_of_two, one_tensor_twice, before_and_after_a_loop, iterator_in_a_branch, number_or_tensor, break_out_of_a_context]
 
 
@@ -239,7 +239,7 @@ def test_a_step_with_parameters_that_one_way_reads(static, x):
 
 @pytest.mark.parametrize("count", [2, 5, 9, 14])
 def test_many_early_returns(count):
-    """Each is a branch within the one before; capturing them takes no longer than their number says."""
+    """Each is a branch within the one before; the time to capture them grows linearly with their number."""
     lines = [f"    if t.sum() > {20 - i}:\n        return t * {i}" for i in range(count)]
     scope = {}
     exec("def f(t):\n" + "\n".join(lines) + "\n    return t - 1", scope)  # noqa: S102

@@ -14,7 +14,7 @@ def linear(*sizes):
     return nn.Linear(*sizes)
 
 
-# a layer made in forward -------------------------------------------------------------------------
+# a layer created in forward ----------------------------------------------------------------------
 
 
 @assert_whole

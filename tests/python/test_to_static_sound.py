@@ -253,7 +253,7 @@ def test_descriptors(static, x):
     yield f(x())
     Config.s.factor = 5.0
     yield f(x())
-    c.__dict__["s"] = 100.0  # a data descriptor goes first
+    c.__dict__["s"] = 100.0  # a data descriptor takes precedence
     yield f(x())
 
 

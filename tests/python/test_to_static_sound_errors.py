@@ -1,4 +1,4 @@
-"""Errors inside of captured functions are those of Python: their messages, their contexts, where they are raised.
+"""Errors inside captured functions are those of Python: their messages, their contexts, where they are raised.
 
 See eager_twin.py for how a scenario runs.
 """
@@ -15,7 +15,7 @@ TABLE = {"a": 1}
 
 
 class Odd:
-    """Every answer is a wrong one."""
+    """Every result is wrong."""
 
     def __bool__(self):
         return 3  # noqa: PLE0304

@@ -1,4 +1,4 @@
-"""Captured functions never give a stale result: the order of dictionaries, and changes while somebody goes over them.
+"""Captured functions never give a stale result: the order of dictionaries, and changes during iteration.
 
 See eager_twin.py for how a scenario runs.
 """

@@ -104,7 +104,7 @@ def test_interrupts_during_the_first_call():
 
 
 def test_threads_that_change_what_others_read():
-    """Every thread has a configuration of its own; nobody sees a neighbour's."""
+    """Every thread has its own configuration; none sees another's."""
     local = threading.local()
     f = to_static(lambda t: t * local.s + local.table["k"])
     wrong = []

@@ -156,7 +156,7 @@ def test_tensors_from_outside():
 def test_errors(bad, error):
     with pytest.raises(error):
         bad()
-    np.testing.assert_allclose(vmap(lambda x: x + 1.0)(tensor([1.0])).numpy(), [2])  # nothing is left behind
+    np.testing.assert_allclose(vmap(lambda x: x + 1.0)(tensor([1.0])).numpy(), [2])  # nothing is left over
 
 
 def test_an_exception_inside_leaves_no_level_behind():

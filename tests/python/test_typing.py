@@ -51,7 +51,7 @@ def test_the_package_says_that_it_has_types():
 
 
 def test_stubs_know_every_name():
-    """Each op and each method of Tensor stands in the stubs."""
+    """Each op and each method of Tensor is in the stubs."""
     package = Path(oar.__file__).parent
     ops = (package / "_ops.pyi").read_text()
     functions = set(re.findall(r"^def (\w+)\(", ops, re.M))

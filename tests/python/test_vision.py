@@ -191,7 +191,7 @@ def test_upsampling_layers_show_what_they_were_given():
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_places_that_are_no_numbers(padding):
-    """Between pixels a place that is no number reads none; the nearest pixel of such a place is none, which is 0."""
+    """Between pixels a NaN position reads NaN; it has no nearest pixel, which reads 0."""
     x = oar.to_tensor(np.arange(9, dtype="float32").reshape(1, 1, 3, 3) + 1, stop_gradient=False)
     places = np.array([[[[np.nan, 0], [0, np.nan], [0, 0]]]], "float32")
     grid = oar.to_tensor(places, stop_gradient=False)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that each library which a wheel's programs ask for lies in it or is on every machine."""
+"""Checks that each library which a wheel's programs need is in it or on every machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BASELINE = {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libc.so.6", "libdl
 
 
 def dynamic(path: Path) -> tuple[set[str], list[str]]:
-    """The libraries that an ELF file asks for, and where it looks for them."""
+    """The libraries that an ELF file needs, and where it looks for them."""
     text = subprocess.run(["readelf", "-d", "-W", str(path)], check=True, capture_output=True,
                           text=True).stdout
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
@@ -45,7 +45,7 @@ def main() -> None:
                 places = [Path(str(p).replace("$ORIGIN", str(path.parent))) for p in run_paths]
                 found = [p / library for p in places if (p / library).is_file()]
                 if not any(p.resolve().is_relative_to(root) for p in found):
-                    failures.append(f"{name} needs {library}, which the wheel does not bring")
+                    failures.append(f"{name} needs {library}, which the wheel does not contain")
     for failure in failures:
         print(failure, file=sys.stderr)
     print(f"needed libraries: {'ok' if not failures else 'failed'} ({count} binaries)")

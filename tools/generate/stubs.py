@@ -23,7 +23,7 @@ HEAD = "# Generated from the built package. Do not edit.\n"
 TYPES = {"Tensor": "Tensor", "bool": "_bool | Tensor", "int": "IntLike", "float": "FloatLike",
          "Scalar": "Number | Tensor", "str": "str", "dtype": "DTypeLike", "shape": "ShapeLike", "program": "object"}
 LISTS = {"Tensor": "Sequence[Tensor]", "int": "IntsLike", "float": "Sequence[FloatLike]", "program": "Sequence[object]"}
-# Names of ops hide those of builtins, so annotations use names of their own.
+# Names of ops hide those of builtins, so annotations use other names for those.
 OPS_HEAD = HEAD + '''import builtins as _builtins
 from collections.abc import Sequence
 from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
@@ -264,7 +264,7 @@ def main() -> None:
     sys.path.insert(0, str(options.package))
     import oar
 
-    oar._lazy_names.load_all()  # the stubs tell of every part
+    oar._lazy_names.load_all()  # the stubs know every part
     stubs = {Path("_ops.pyi"): ops_stub(registered_ops()), Path("_methods.pyi"): tensor_stub()}
     for package in collecting_packages():
         stubs[Path(*package.__name__.split(".")[1:], "__init__.pyi")] = package_stub(package)

@@ -1,4 +1,4 @@
-"""The docstrings of ops: put together from the op's record when someone asks for them.
+"""The docstrings of ops: assembled from the op's record on request.
 
 The record gives the description, the arguments and the results. Two kinds of text files in this folder add what a
 record does not hold: ``arguments.txt`` says what an argument of a given name means, and ``examples/<family>.txt`` has

@@ -11,7 +11,7 @@ _LEVELS = ("O0", "OD", "O1", "O2")
 
 
 class auto_cast:  # noqa: N801
-    """Within it, each op's operands are cast as its record says. A context manager and decorator.
+    """A context manager and decorator in which each op's operands are cast according to its record.
 
     Args:
         enable: whether autocast is on.

@@ -1,8 +1,8 @@
 """Run programs written for Paddle, unchanged: ``python -m oar.as_paddle train.py``.
 
-``install()`` makes ``import paddle`` give Oar. Every ``paddle.x.y`` is the module ``oar.x.y`` itself, under a
+``install()`` makes ``import paddle`` import Oar. Every ``paddle.x.y`` is the module ``oar.x.y`` itself, under a
 second name, so that classes, ``isinstance`` and pickles agree whichever name a program uses. Only the topmost
-module is an object of its own, because ``paddle.__version__`` has to say which Paddle it stands for.
+module is a separate object, because ``paddle.__version__`` is the version of the mirrored Paddle.
 
 Child processes find the same through ``PYTHONPATH``: the folder ``shim`` holds a package ``paddle`` that calls
 ``install()``.
@@ -31,7 +31,7 @@ _PACKAGE_ROOT = str(Path(__file__).parent.parent.parent)
 
 
 class _Facade(types.ModuleType):
-    """The module ``paddle``: everything that ``oar`` has, with a version of its own."""
+    """The module ``paddle``: everything that ``oar`` has, with its own version."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -121,7 +121,7 @@ def install() -> types.ModuleType:
     if foreign:
         raise RuntimeError("paddle has been imported already; call oar.as_paddle.install() before.")
     _prepend_to_python_path(_SHIM, _PACKAGE_ROOT)
-    if _SHIM not in sys.path:  # Spawned processes are given this list, whatever PYTHONPATH says.
+    if _SHIM not in sys.path:  # Spawned processes get this list, regardless of PYTHONPATH.
         sys.path.insert(1, _SHIM)
     _C.set_library_name("paddle")
     sys.modules["oar"]._lazy_names.load_all()  # each module has a second name from the start

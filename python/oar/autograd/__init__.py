@@ -1,4 +1,4 @@
-"""Derivatives: backward, grad, functions with derivatives of their own."""
+"""Derivatives: backward, grad, functions with their own derivatives."""
 
 from oar._lazy import LazyNames as _LazyNames
 from oar.autograd.backward import backward, grad

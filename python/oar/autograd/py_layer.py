@@ -154,7 +154,7 @@ class PyLayer:
         handed_through: set[int] = set()
 
         def forward(given):
-            # Under jvp these are the values that the inputs stand for.
+            # Under jvp these are the values of the inputs.
             own = iter(given)
             positional = _replaced(args, own)
             named = dict(zip(kwargs, _replaced(tuple(kwargs.values()), own)))
@@ -168,7 +168,7 @@ class PyLayer:
                 given = cls.backward(ctx, *grads)
             listed = list(given) if isinstance(given, (list, tuple)) else [given]
             if len(listed) != count:
-                raise ValueError(f"{cls.__name__}.backward gave {len(listed)} gradients for {count} tensor inputs.")
+                raise ValueError(f"{cls.__name__}.backward returned {len(listed)} gradients for {count} tensor inputs.")
             return listed
 
         outputs = _C.custom_function(inputs, forward, backward, cls.__name__)
@@ -217,7 +217,7 @@ def _changed(value, change, inside: frozenset[int] = frozenset()):
 
 
 def _rebuilt(structure, outputs, constant: set[int]):
-    """The result of forward with recorded tensors in the places of its own."""
+    """The result of forward with its tensors replaced by recorded ones."""
     if isinstance(structure, Tensor):
         recorded = next(outputs)
         return recorded.detach() if id(structure) in constant else recorded

@@ -26,7 +26,7 @@ def check_type(input: Any, input_name: str, expected_type: Any, op_name: str, ex
 
 
 def check_dtype(input_dtype: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = "") -> None:
-    """Raises where a dtype is none of those that are expected."""
+    """Raises if a dtype is not one of the expected ones."""
     if convert_dtype(input_dtype) not in expected_dtype:
         raise TypeError(
             f"[{op_name}] the data type of {input_name} must be {expected_dtype}, but is {convert_dtype(input_dtype)}. "
@@ -37,7 +37,7 @@ def check_dtype(input_dtype: Any, input_name: str, expected_dtype: Any, op_name:
 def check_variable_and_dtype(
     input: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = ""
 ) -> None:
-    """Raises where an argument is no tensor, or of another dtype."""
+    """Raises if an argument is not a tensor, or of another dtype."""
     check_type(input, input_name, Tensor, op_name, extra_message)
     check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
 

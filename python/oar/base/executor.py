@@ -16,7 +16,7 @@ def _as_lodtensor(data: Any, place: Any, dtype: Any = None) -> LoDTensor:
     """Numbers, or an array, as what a program is fed."""
     if not isinstance(data, np.ndarray):
         if dtype is None:
-            raise AssertionError("the dtype should be given for data that is no array.")
+            raise AssertionError("pass the dtype for data that is not an array.")
         if not np.isscalar(data) and not isinstance(data, (list, tuple)):
             raise TypeError(f"numbers, lists of them or an array are expected, not {type(data).__name__}.")
         data = np.array(data)

@@ -1,4 +1,4 @@
-"""``LayerHelper``: what a function that makes a layer of a program needs."""
+"""``LayerHelper``: helpers for a function that adds a layer to a program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LayerHelper(LayerMaker):
 
     Args:
         layer_type: the kind of layer, such as ``'fc'``.
-        kwargs: the arguments of the function that makes the layer: ``name``, ``input``, ``param_attr``, ``bias_attr``,
+        kwargs: the arguments of the function that adds the layer: ``name``, ``input``, ``param_attr``, ``bias_attr``,
             ``act``.
     """
 
@@ -101,7 +101,7 @@ class LayerHelper(LayerMaker):
 
     def create_parameter(self, attr: Any, shape: Any, dtype: Any = None, is_bias: bool = False,
                          default_initializer: Any = None, stop_gradient: bool = False, type: Any = None) -> Parameter | None:
-        """A parameter as ``attr`` says; None where that is False."""
+        """A parameter as specified by ``attr``; None if that is False."""
         made = self.parameter([int(s) for s in shape], attr, is_bias, default_initializer, dtype or self.dtype)
         if made is not None and stop_gradient:
             made.stop_gradient = True
@@ -129,11 +129,11 @@ class LayerHelper(LayerMaker):
 
     def create_global_variable(self, persistable: bool = False, shape: Any = (1,), dtype: Any = None,
                                name: str | None = None, **kwargs: Any) -> Tensor:
-        """A variable that lives on between runs where it is persistable."""
+        """A variable, which persists between runs if it is persistable."""
         return self.create_variable(name, shape, dtype, persistable=persistable)
 
     def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> tuple[Tensor, bool]:
-        """The variable of this name, and whether it was made now."""
+        """The variable of this name, and whether it was created now."""
         block = self.main_program.global_block()
         if block.has_var(name):
             return block.var(name), False

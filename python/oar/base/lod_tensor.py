@@ -1,4 +1,4 @@
-"""Contents for programs, with lengths of sequences beside them."""
+"""Contents for programs, with the lengths of sequences."""
 
 from __future__ import annotations
 

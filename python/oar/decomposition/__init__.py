@@ -1,4 +1,4 @@
-"""Composite ops as primitives. Oar expands what a device has no kernel for when a program is made ready to run."""
+"""Composite ops as primitives. Oar expands what a device has no kernel for when a program is prepared to run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def decompose(program: Program, src_vars: Sequence[Tensor], blacklist: Collectio
         program: where the variables are.
         src_vars: variables of it.
         blacklist: ops that are to stay whole; kept whole they are all.
-        whitelist: ops that are to be expanded.
+        whitelist: ops to expand.
 
     Returns:
         a list of tensors.

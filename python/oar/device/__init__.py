@@ -57,7 +57,7 @@ def is_compiled_with_distribute() -> bool:
 
 
 def is_compiled_with_custom_device(device_type: str) -> bool:
-    """Whether a plug-in brought devices of that kind.
+    """Whether a plug-in provides devices of that kind.
 
     Args:
         device_type: the kind of device.

@@ -19,7 +19,7 @@ _started: list[bool] = []
 
 
 class ParallelEnv:
-    """What a launcher told this process, by environment variables.
+    """What a launcher passed to this process in environment variables.
 
     Examples:
         >>> import oar

@@ -1,4 +1,4 @@
-"""How a tensor lies on the processes along one axis of their mesh."""
+"""How a tensor is placed on the processes along one axis of their mesh."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Reading pickles without running what they say.
 
 A pickle can name any function and have it called. This unpickler knows the few names that arrays and plain
-containers need, replaces those that build arrays by functions of its own that check their arguments, and
-refuses every other name. So a file from a stranger can be wrong, but it cannot do anything.
+containers need, replaces those that build arrays by its own functions that check their arguments, and
+rejects every other name. So a file from a stranger can be wrong, but it cannot do anything.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Dtype:
 def _plain_dtype(dtype: Any) -> np.dtype:
     if isinstance(dtype, _Dtype):
         return dtype.dtype
-    raise UnsafePickleError("The file builds an array from something that is no dtype.")
+    raise UnsafePickleError("The file builds an array from something that is not a dtype.")
 
 
 def _array(data: Any, dtype: Any, shape: Any, fortran: bool) -> np.ndarray:
@@ -91,12 +91,12 @@ def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any = "C") -> np.ndar
 
 def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1", "ascii", "utf-8", "utf8"):
-        raise UnsafePickleError("The file encodes something that is no text.")
+        raise UnsafePickleError("The file encodes something that is not text.")
     return text.encode(encoding)
 
 
 def _bytes(kind: type, *arguments: Any) -> Any:
-    """``bytes`` or ``bytearray`` of given content; a number would ask for that many zeros."""
+    """``bytes`` or ``bytearray`` of given content; a number would allocate that many zeros."""
     if arguments and not isinstance(arguments[0], (bytes, bytearray, str, list)):
         raise UnsafePickleError(f"The file makes {kind.__name__} of a {type(arguments[0]).__name__}.")
     return kind(*arguments)
@@ -198,7 +198,7 @@ def restricted_load(file: BinaryIO) -> Any:
         check_limits(file)
         return _finished(_RestrictedUnpickler(file, encoding="latin1").load(), {})
     except LimitError as error:
-        raise UnsafePickleError(f"load() refuses the file: {error}.") from None
+        raise UnsafePickleError(f"load() rejects the file: {error}.") from None
     except pickle.UnpicklingError:
         raise
     except MemoryError:

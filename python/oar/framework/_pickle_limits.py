@@ -1,9 +1,9 @@
 """What a pickle would build, found out without building it.
 
 A pickle of a few hundred bytes can describe a tuple of 2 ** 100 elements, each level holding the one before it twice,
-or lists nested a million deep. Python's own functions (a hash, a comparison) then run for ever or overflow the stack.
+or lists nested a million deep. Python's own functions (a hash, a comparison) then run forever or overflow the stack.
 Numbers whose hashes are equal are found in a dictionary by comparing one with all others, so a million of them as keys
-take hours. So the opcodes are read first, and a pickle beyond the limits is refused before anything is built.
+take hours. So the opcodes are read first, and a pickle beyond the limits is rejected before anything is built.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 __all__ = ["MOST_LEVELS", "LimitError", "check_hashes", "check_limits"]
 
 MOST_LEVELS = 200
-# Elements that a walk over the whole meets, an object that is held twice being met twice.
+# Elements that a walk over the whole visits, counting an object that is held twice twice.
 _MOST_ELEMENTS = 1_000_000
 _MOST_ELEMENTS_PER_OPCODE = 16
 _UNCOUNTED = 10**30  # sums stop here
@@ -41,7 +41,7 @@ _LENGTH_BYTES = {
     pickletools.TAKEN_FROM_ARGUMENT8U: 8,
 }
 _MARK = object()
-_COMPOUND = object()  # stands for the hash of a key that holds large numbers
+_COMPOUND = object()  # means the hash of a key that holds large numbers
 
 
 class _Number(int):
@@ -120,10 +120,10 @@ class _Graph:
     def __init__(self) -> None:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
-        self.sizes: dict[int, int] = {}  # by the container's id: elements that are no containers
+        self.sizes: dict[int, int] = {}  # by the container's id: elements that are not containers
         self.containers: list[list[Any]] = []  # keeps ids unique
         self.calls: list[list[Any]] = []  # the containers among them that functions build
-        self.with_numbers: set[int] = set()  # ids of containers that hold large numbers, or what a function made of them
+        self.with_numbers: set[int] = set()  # ids of containers that hold large numbers, or what a function computed from them
         self.hashes: Counter[Any] = Counter()  # of keys
         self.opcodes = 0
 
@@ -140,7 +140,7 @@ class _Graph:
 
     def _fill(self, container: Any, items: list[Any]) -> None:
         if container is None:
-            raise ValueError("elements are added to something that is no container")
+            raise ValueError("elements are added to something that is not a container")
         container.extend(item for item in items if isinstance(item, list))
         self.sizes[id(container)] = self.sizes.get(id(container), 0) + len(items)
 
@@ -248,7 +248,7 @@ class _Graph:
 
 
 def check_limits(file: BinaryIO) -> None:
-    """An error if the pickle at this place of a seekable file goes beyond the limits. The place stays."""
+    """An error if the pickle at the current position of a seekable file exceeds the limits. The position does not change."""
     start = file.tell()
     try:
         graph = _Graph()
@@ -262,5 +262,5 @@ def check_limits(file: BinaryIO) -> None:
     if elements > most:
         count = str(elements) if elements < _UNCOUNTED else "more than 10**30"
         raise LimitError(
-            f"a walk over its containers, which hold each other, meets {count} elements; {most} is the limit"
+            f"a walk over its containers, which hold each other, visits {count} elements; {most} is the limit"
         )

@@ -16,9 +16,9 @@ Writer = Callable[[BinaryIO], object]
 
 
 class _Replacement:
-    """A new content for a path, written beside it. A link is followed; permissions of an old file stay.
+    """New content for a path, written next to it. A link is followed; permissions of an old file stay.
 
-    What is no file, such as a device or a named pipe, is written to: a file in its place would be something else.
+    Something other than a file, such as a device or a named pipe, is written to, not replaced by a file.
     """
 
     def __init__(self, path: str) -> None:

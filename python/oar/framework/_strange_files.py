@@ -1,4 +1,4 @@
-"""What to tell someone who loads a file that is no checkpoint."""
+"""Messages for users who load a file that is not a checkpoint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["explained"]
 _KINDS = {
     b"PK\x03\x04": "it is a zip archive, as torch.save writes. Load it with PyTorch, and save its state_dict() as "
                    "safetensors, which load() reads",
-    b"\x93NUMPY": "it is a NumPy array. Use numpy.load, and to_tensor on what that gives",
+    b"\x93NUMPY": "it is a NumPy array. Use numpy.load, and to_tensor on the result",
     b"\x89HDF": "it is an HDF5 file. Read it with h5py, and use to_tensor on its arrays",
     b"\x1f\x8b": "it is compressed with gzip. Unpack it first",
     b"version https://git-lfs": "it is a pointer of Git LFS. Get the file itself with `git lfs pull`",
@@ -38,7 +38,7 @@ def _reason(start: bytes) -> str:
 
 @contextlib.contextmanager
 def explained(file: BinaryIO) -> Iterator[None]:
-    """Within it, a file that cannot be read is told of by its name and by what it is instead."""
+    """Inside it, the error for a file that cannot be read names the file and what it is instead."""
     begin = file.tell() if file.seekable() else None
     try:
         yield

@@ -116,7 +116,7 @@ def get_all_device_type() -> list[str]:
 
 
 def get_all_custom_device_type() -> list[str]:
-    """The kinds of devices that plug-ins brought.
+    """The kinds of devices of loaded plug-ins.
 
     Examples:
         >>> import oar
@@ -138,7 +138,7 @@ def get_available_device() -> list[str]:
 
 
 def get_available_custom_device() -> list[str]:
-    """The devices that plug-ins brought, by the names that ``set_device`` takes.
+    """The devices of loaded plug-ins, by the names that ``set_device`` takes.
 
     Examples:
         >>> import oar
@@ -178,11 +178,11 @@ class XPUVersion:
 
 def get_xpu_device_version(device_id: int = 0) -> int:
     """An error: there is no such device."""
-    raise ValueError("get_xpu_device_version: there is no XPU; devices other than the CPU come as plug-ins.")
+    raise ValueError("get_xpu_device_version: there is no XPU; devices other than the CPU are plug-ins.")
 
 
 class Place:
-    """A place of any kind, to be told which."""
+    """A place of any kind, which is set later."""
 
     def __init__(self) -> None:
         self._place: object = CPUPlace()
@@ -265,7 +265,7 @@ _expansion = {"forward": False, "backward": False, "eager": False}
 
 
 def _set_prim_all_enabled(value: bool) -> None:
-    """Whether ops are to be expanded into primitives. Kept; the results are the same, and Oar expands what a device lacks."""
+    """Whether ops should be expanded into primitives. Stored; the results are the same, and Oar expands what a device lacks."""
     _expansion.update(forward=bool(value), backward=bool(value))
 
 

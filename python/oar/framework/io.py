@@ -28,7 +28,7 @@ NAME_TABLE = "StructuredToParameterName@@"
 BIG_ARRAYS = "UnpackBigParamInfor@@"
 # Pickles of protocol 2 and 3 cannot hold more than this in one array.
 _BIG = (1 << 30) - 1
-# What load() reads again: an array has containers of its own inside.
+# What load() reads again: an array has containers inside.
 _MOST_LEVELS = MOST_LEVELS - 20
 _SAVE_OPTIONS = {"use_binary_format", "pickle_protocol"}
 _LOAD_OPTIONS = {"model_filename", "params_filename", "keep_name_table", "return_numpy"}
@@ -88,7 +88,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         protocol: the pickle protocol, 2 to 4.
         configs: accepted for compatibility.
 
-    The file is written beside its place, flushed to the disk, and moved there in one step. A link stays a link: the
+    The file is written under a temporary name, flushed to the disk, and moved in one step. A link stays a link: the
     file that it points to is replaced. An existing file's permissions stay. A named pipe or a device is written to.
 
     Examples:
@@ -238,7 +238,7 @@ def load(path: Any, **configs: Any) -> Any:
         keep_name_table: keep Paddle's table of parameter names in a state dict.
         configs: accepted for compatibility.
 
-    Loading reads values only. A file that asks for code to be run is refused.
+    Loading reads values only. A file that would run code is rejected.
 
     Examples:
         >>> import oar
@@ -263,7 +263,7 @@ def load(path: Any, **configs: Any) -> Any:
     if os.path.isdir(path) or not os.path.exists(path):
         problem = "is a folder" if os.path.isdir(path) else "does not exist"
         start = "" if os.path.isabs(path) else f" in {os.getcwd()}"
-        raise ValueError(f"The path '{path}' given to load() is no file: it {problem}{start}.")
+        raise ValueError(f"The path '{path}' passed to load() is not a file: it {problem}{start}.")
     if path.endswith(".safetensors"):
         arrays, _ = safetensors.load_arrays(path)
         if as_numpy:
@@ -304,7 +304,7 @@ def _with_tensors(value: Any, as_numpy: bool) -> Any:
 
 
 def _is_named_array(value: Any) -> bool:
-    """What a tensor outside of a state dict becomes in a pickle: ``(name, array)``."""
+    """What a tensor outside a state dict becomes in a pickle: ``(name, array)``."""
     pair = isinstance(value, tuple) and len(value) == 2
     return pair and isinstance(value[0], str) and isinstance(value[1], np.ndarray)
 

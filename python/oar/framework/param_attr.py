@@ -85,7 +85,7 @@ class ParamAttr:
         if isinstance(arg, WeightDecayRegularizer):
             return ParamAttr(regularizer=arg)
         raise TypeError(
-            f"A {type(arg).__name__} cannot serve as ParamAttr; pass a ParamAttr, a name, an initializer, "
+            f"A {type(arg).__name__} cannot be used as ParamAttr; pass a ParamAttr, a name, an initializer, "
             "a regularizer, or False for no parameter."
         )
 

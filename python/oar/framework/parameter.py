@@ -121,7 +121,7 @@ EagerParamBase = Parameter
 
 
 def _blank(shape: Any, dtype: Any) -> Tensor:
-    """Zeros for a parameter that is to be initialised afterwards."""
+    """Zeros for a parameter that is initialised afterwards."""
     if shape is None or dtype is None:
         missing = "shape" if shape is None else "dtype"
         raise ValueError(f"The {missing} of a Parameter should not be None.")
@@ -159,7 +159,7 @@ def make_parameter(
     default_initializer: Any = None,
     is_bias: bool = False,
 ) -> Parameter:
-    """Create and initialise a parameter as ``attr`` says. ``attr.name`` must be set."""
+    """Create and initialise a parameter as specified by ``attr``. ``attr.name`` must be set."""
     from oar.nn import initializer as init
     from oar.nn.initializer.initializer import _global_initializer
 

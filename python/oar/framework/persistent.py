@@ -11,7 +11,7 @@ __all__ = ["persistent"]
 
 
 def persistent(make: Callable[[], Tensor], name: str) -> Tensor:
-    """What ``make`` gives, under this name. In static mode the startup program makes it, before the first run."""
+    """The result of ``make``, under this name. In static mode the startup program computes it, before the first run."""
     if oar.in_dynamic_mode():
         tensor = make()
         tensor.name = name

@@ -88,7 +88,7 @@ def save_arrays(
 def load_arrays(path: str | os.PathLike) -> tuple[dict[str, tuple[np.ndarray, str]], dict[str, str]]:
     """Read a file: arrays with the names of their dtypes, and the metadata.
 
-    The arrays are views of the file mapped into memory, and read-only. What the file says of itself is read and
+    The arrays are views of the file mapped into memory, and read-only. The file's metadata is read and
     checked by `formats/safetensors.cpp`.
     """
     path = os.fspath(path)
@@ -108,7 +108,7 @@ def arrays_in(data: Any, path: str) -> tuple[dict[str, tuple[np.ndarray, str]], 
     try:
         entries, metadata = _C.safetensors_index(data)
     except ValueError as error:
-        raise SafetensorsError(f"{path} is no safetensors file: {error}") from None
+        raise SafetensorsError(f"{path} is not a safetensors file: {error}") from None
     arrays: dict[str, tuple[np.ndarray, str]] = {}
     for name, dtype, shape, begin, _ in entries:
         kind = np.dtype(_DTYPES[dtype])

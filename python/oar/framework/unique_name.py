@@ -1,6 +1,6 @@
 """Names that do not repeat: ``linear_0``, ``linear_1``, ``linear_0.w_0``, …
 
-A generator counts how often each key was asked for. ``guard`` swaps the generator for the length of a
+A generator counts how often each key was requested. ``guard`` swaps the generator for the duration of a
 ``with`` block, so that a model built twice inside two guards carries the same names.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
 
 
 class UniqueNameGenerator:
-    """Counts keys and hands out ``prefix + key_n``.
+    """Counts keys and returns ``prefix + key_n``.
 
     Args:
         prefix: put before every name.

@@ -19,7 +19,7 @@ def _marked(x: Tensor) -> Tensor:
     """A copy to differentiate by; recorded where x is, so that derivatives of the derivative reach the caller's x."""
     if not x.stop_gradient and _C.is_grad_enabled():
         return _C.ops.assign(x)
-    leaf = _C.ops.assign(x)  # not detach(): tangents of transforms around this go on
+    leaf = _C.ops.assign(x)  # not detach(): tangents of outer transforms must continue
     leaf.stop_gradient = False
     return leaf
 

@@ -17,7 +17,7 @@ def _check(op: str, what: str, value: str, choices) -> None:
 
 
 def _rows(x: Tensor, out_size: int | Tensor | None) -> int:
-    """The number of results: ``out_size`` where it is positive, else that of x."""
+    """The number of results: ``out_size`` if it is positive, else that of x."""
     given = int(out_size.item()) if isinstance(out_size, Tensor) else out_size
     return given if given is not None and given > 0 else x.shape[0]
 
@@ -112,6 +112,6 @@ def send_uv(
 
 
 def _same_rank(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """With axes of size 1 after the first one, so that the edges line up whatever else each edge has."""
+    """With axes of size 1 after the first one, so that the edges line up whatever other axes they have."""
     rank = max(x.ndim, y.ndim)
     return tuple(ops.reshape(t, [t.shape[0]] + [1] * (rank - t.ndim) + list(t.shape[1:])) for t in (x, y))

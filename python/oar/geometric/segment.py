@@ -8,7 +8,7 @@ __all__ = ["reduce_rows", "segment_max", "segment_mean", "segment_min", "segment
 
 
 def reduce_rows(rows: Tensor, places: Tensor, size: int, how: str) -> Tensor:
-    """``size`` rows; row i is the sum, mean, max or min of the rows whose place is i, and zero if there is none."""
+    """``size`` rows; row i is the sum, mean, max or min of the rows with index i, and zero if there is none."""
     made = ops.zeros([size, *rows.shape[1:]], rows.dtype)
     if how == "sum":
         return ops.index_add(made, places, 0, rows)

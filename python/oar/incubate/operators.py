@@ -1,4 +1,4 @@
-"""Functions under Paddle's incubating path: graphs, softmax with masks, a loss for models that make it themselves."""
+"""Functions under Paddle's incubating path: graphs, softmax with masks, a loss for models that compute it themselves."""
 
 from __future__ import annotations
 

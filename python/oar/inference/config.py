@@ -46,7 +46,7 @@ class PlaceType(enum.Enum):
 
 
 class PrecisionType(enum.Enum):
-    """Precisions that a predictor may be asked for.
+    """Precisions of a predictor.
 
     Examples:
         >>> import oar
@@ -155,7 +155,7 @@ class Config:
 
     def enable_use_gpu(self, *args: Any, **kwargs: Any) -> None:
         """An error: there is no GPU back end."""
-        raise ValueError("[Config] there is no GPU here. hint: leave enable_use_gpu out, or call disable_gpu().")
+        raise ValueError("[Config] there is no GPU here. hint: do not call enable_use_gpu, or call disable_gpu().")
 
     def enable_tensorrt_engine(self, *args: Any, **kwargs: Any) -> None:
         """An error: Oar is built without TensorRT."""

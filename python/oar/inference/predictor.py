@@ -143,7 +143,7 @@ class Predictor:
         return handles[name]
 
     def run(self, inputs: Sequence[Any] | None = None) -> Any:
-        """Run on what the inputs hold; on a list of tensors, give back the outputs as one."""
+        """Run on the content of the inputs; if called with a list of tensors, return the outputs as a list."""
         if inputs is not None:
             for handle, value in zip(self._inputs.values(), inputs):
                 handle._shape = None

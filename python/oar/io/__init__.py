@@ -1,4 +1,4 @@
-"""Data: datasets, samplers, and the loader that makes batches of them."""
+"""Data: datasets, samplers, and the loader that builds batches."""
 
 from oar.io._worker import get_worker_info
 from oar.io.collate import default_collate_fn, default_convert_fn

@@ -36,7 +36,7 @@ class _Worker:
 class WorkerPool:
     """Workers that fetch batches ahead, in order.
 
-    Each worker has at most ``depth`` jobs at a time. Batch ``n`` is made by worker ``n % count``, unless an
+    Each worker has at most ``depth`` jobs at a time. Batch ``n`` is built by worker ``n % count``, unless an
     iterable dataset has ended there.
     """
 
@@ -128,7 +128,7 @@ class WorkerPool:
         if not ready:
             raise RuntimeError(
                 f"DataLoader timed out: no worker delivered a batch within {self.timeout} seconds. Raise timeout, "
-                "or look into what __getitem__ waits for."
+                "or check what __getitem__ waits for."
             )
         worker = pipes[ready[0]]
         try:

@@ -2,7 +2,7 @@
 
 A *slot* is a piece of memory without a name that both processes map: it exists before the fork, grows when a
 batch needs more, is used again batch after batch, and vanishes with the last process, however that ends. The
-arrays of a batch lie in the slot; the pipe carries only a note of where.
+arrays of a batch are in the slot; the pipe carries only their offsets.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Slot:
 
 
 def _is_plain(batch: Any) -> bool:
-    """Whether a batch is made of values and containers only, so that nobody keeps hold of a slot."""
+    """Whether a batch has values and containers only, so that nothing keeps a slot in use."""
     if isinstance(batch, Mapping):
         return all(_is_plain(value) for value in batch.values())
     if isinstance(batch, (list, tuple)):
@@ -90,7 +90,7 @@ def encode(batch: Any, slot: Slot | None) -> tuple[bytes, list[int] | None]:
 
 
 def decode(head: bytes, sizes: list[int] | None, slot: Slot | None) -> Any:
-    """The batch that ``encode`` put away. Its arrays lie in the slot: copy them before it is used again."""
+    """The batch that ``encode`` stored. Its arrays are in the slot: copy them before it is reused."""
     if sizes is None:
         return pickle.loads(head)
     views: list[memoryview] = []

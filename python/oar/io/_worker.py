@@ -1,4 +1,4 @@
-"""The worker processes of a ``DataLoader``: they fetch samples and make batches of arrays."""
+"""The worker processes of a ``DataLoader``: they fetch samples and build batches of arrays."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Fetcher:
 
 
 def _wait_for_job(pipe: Any, parent: int) -> Any:
-    """The next job, or None when there will be none: told so, or the parent is gone."""
+    """The next job, or None if there are no more: the worker was stopped, or the parent has ended."""
     try:
         while not pipe.poll(_PARENT_CHECK_SECONDS):
             if os.getppid() != parent:
@@ -143,7 +143,7 @@ def worker_main(
     base_seed: int,
     parent: int,
 ) -> None:
-    """What a worker does until it is told to stop."""
+    """The loop of a worker until it is stopped."""
     global _info
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides what Ctrl-C means.
     for other in foreign_pipes:

@@ -75,7 +75,7 @@ def default_convert_fn(batch: Any) -> Any:
 def tensors_from(batch: Any) -> Any:
     """``batch`` with every array turned into a tensor."""
     if isinstance(batch, np.ndarray):
-        # Text and objects stay arrays, with memory of their own: the batch's may be used again.
+        # Text and objects stay arrays, with their own memory: the batch's may be reused.
         return batch.copy() if batch.dtype.kind in "USOMmV" else oar.to_tensor(batch)
     if isinstance(batch, (np.number, np.bool_)):
         return oar.to_tensor(np.asarray(batch))

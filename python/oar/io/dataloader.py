@@ -36,7 +36,7 @@ class DataLoader:
         use_buffer_reader: accepted for compatibility; workers always fetch ahead.
         prefetch_factor: batches that each worker fetches ahead.
         use_shared_memory: batches come through shared memory rather than a pipe.
-        timeout: seconds to wait for a batch from a worker; 0: for ever.
+        timeout: seconds to wait for a batch from a worker; 0: forever.
         worker_init_fn: called in each worker with its number.
         persistent_workers: keep the workers from one pass to the next.
 
@@ -103,7 +103,7 @@ class DataLoader:
             return None
         if given is not None:
             if batch_size != 1 or shuffle or drop_last:
-                raise AssertionError("batch_size, shuffle and drop_last should not be set beside batch_sampler.")
+                raise AssertionError("batch_size, shuffle and drop_last should not be set together with batch_sampler.")
             return given
         if batch_size is None:
             self._singly = RandomSampler(self.dataset) if shuffle else SequenceSampler(self.dataset)
@@ -122,7 +122,7 @@ class DataLoader:
         return iter(self)
 
     def _jobs(self) -> Iterator[Any]:
-        """What each batch is made of: sample numbers, or None for "the next ones"."""
+        """The content of each batch: sample numbers, or None for "the next ones"."""
         if self._iterable:
             return itertools.repeat(None)
         source = self._singly if self.batch_sampler is None else self.batch_sampler

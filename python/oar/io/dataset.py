@@ -171,7 +171,7 @@ class ChainDataset(IterableDataset):
             raise AssertionError("ChainDataset needs one dataset at least.")
         for number, dataset in enumerate(self.datasets):
             if not isinstance(dataset, IterableDataset):
-                raise AssertionError(f"ChainDataset takes IterableDatasets, but dataset {number} is none.")
+                raise AssertionError(f"ChainDataset takes IterableDatasets, but dataset {number} is not one.")
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.chain.from_iterable(self.datasets)

@@ -1,4 +1,4 @@
-"""Samplers: in which order samples come, and which of them make a batch."""
+"""Samplers: the order of samples, and which of them form a batch."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class BatchSampler(Sampler):
 class DistributedBatchSampler(BatchSampler):
     """The part of the batches that belongs to one process of several.
 
-    Every process gets the same number of samples; some are repeated to make that so. With ``shuffle`` the
+    Every process gets the same number of samples; some are repeated for that. With ``shuffle`` the
     order is the same in all processes and another in each epoch.
 
     Args:

@@ -72,7 +72,7 @@ def to_static(
 def _static_layer(layer: Layer, input_spec: Any) -> Layer:
     forward = layer.forward
     if isinstance(forward, StaticFunction):
-        warnings.warn(f"{type(layer).__name__}.forward is static already; it is made static anew.", stacklevel=4)
+        warnings.warn(f"{type(layer).__name__}.forward is static already; it is made static again.", stacklevel=4)
         forward = forward.rollback()
     function = getattr(forward, "__func__", forward)
     instance = layer if inspect.ismethod(forward) else None
@@ -103,7 +103,7 @@ def not_to_static(func: Callable | None = None) -> Callable:
 
 
 def ignore_module(modules: list[Any]) -> None:
-    """Taken for compatibility: whatever a function reads is watched, in every module.
+    """Accepted for compatibility: whatever a function reads is guarded, in every module.
 
     Args:
         modules: a list of modules.

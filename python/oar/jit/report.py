@@ -29,12 +29,12 @@ options = _Options()
 
 
 def telling() -> bool:
-    """Whether somebody asked for the trace."""
+    """Whether the trace is on."""
     return options.verbosity > 0 or "capture" in _C.get_flag("trace")
 
 
 def say(text: str) -> None:
-    """A line of the trace, if somebody asked for it."""
+    """A line of the trace, if it is on."""
     if telling():
         print(f"[capture] {text}", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""What cannot be one program: Python runs at every call, and its ops wait and run as programs between."""
+"""Functions that cannot be one program: Python runs at every call; its ops are queued and run as programs in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments by name, and what an ``input_spec`` says about them."""
+"""Arguments by name, and their ``input_spec``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _positional_names(call: Callable, count: int) -> list[str]:
 
 
 def _collect(name: str, value: Any, found: list[tuple[str, Any]], seen: set[int]) -> None:
-    """The tensors that a call's key counts, in its order: what stands in two places counts once."""
+    """The tensors that a call's key counts, in its order: one that occurs twice counts once."""
     if is_array(value):
         found.append((name, value))
     elif (isinstance(value, Tensor) or is_container(value)) and id(value) not in seen:
@@ -51,7 +51,7 @@ def _collect(name: str, value: Any, found: list[tuple[str, Any]], seen: set[int]
 
 
 def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: list[Tensor]) -> dict[int, str]:
-    """The sizes that the specs leave open, by place among all sizes. Raises where a tensor is not as its spec says."""
+    """The sizes that the specs leave open, by index among all sizes. Raises if a tensor contradicts its spec."""
     if spec is None:
         return {}
     wanted: list[InputSpec | None] = []

@@ -42,7 +42,7 @@ class _Family:
 
     def __init__(self) -> None:
         self.variants: list[Variant] = []  # the most recently used first
-        self.met: list[int] | None = None  # a size above 1 for every place, where there was one
+        self.met: list[int] | None = None  # a size above 1 for every index, if there was one
         self.open: set[int] = set()
         self.fixed = False  # the function needs its sizes as numbers
         self.uncaptured: _Uncaptured | None = None
@@ -93,7 +93,7 @@ class StaticFunction(_C.StaticCall):
     # calling -----------------------------------------------------------------------------------
 
     def _call_in_python(self, *args: Any, **kwargs: Any) -> Any:
-        """Every call that no form offered to ``StaticCall`` stands for."""
+        """Every call for which no form offered to ``StaticCall`` is valid."""
         if not options.enabled or getattr(self._function, "_oar_not_to_static", False):
             return self._call(*args, **kwargs)
         if not self._training and _C.is_grad_enabled():
@@ -260,7 +260,7 @@ class StaticFunction(_C.StaticCall):
         return family
 
     def _drop_oldest(self) -> None:
-        """Of too many variants the one goes that was not used for longest."""
+        """If there are too many variants, drops the least recently used one."""
         listed = [(v.last_use(), family, v) for family in self._families.values() for v in family.variants]
         if len(listed) > _MOST_VARIANTS:
             _, family, variant = min(listed, key=lambda item: item[0])
@@ -317,7 +317,7 @@ class StaticFunction(_C.StaticCall):
 
     def _capture_from_spec(self) -> None:
         if self._input_spec is None:
-            raise RuntimeError("There is no program yet: call the function, or give to_static an input_spec.")
+            raise RuntimeError("There is no program yet: call the function, or pass an input_spec to to_static.")
         args = specs.example_arguments(self._input_spec)
         key, tensors, sizes = _C.call_key(args, {})
         with self._lock:

@@ -17,7 +17,7 @@ def is_array(value: Any) -> bool:
 
 
 def is_container(value: Any) -> bool:
-    """Whether tensors in it are arguments of their own; other objects are known by identity."""
+    """Whether tensors in it are separate arguments; other objects are compared by identity."""
     kind = type(value)
     return kind in (list, tuple, dict, collections.OrderedDict) or (isinstance(value, tuple) and hasattr(kind, "_make"))
 

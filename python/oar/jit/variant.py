@@ -1,4 +1,4 @@
-"""One captured form of a function, and how it is made."""
+"""One captured form of a function, and how it is captured."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_RESTARTS = 16
 
 
 class _CaptureLock:
-    """A capture makes tensors outside symbolic while it lasts: two at a time would meet each other's."""
+    """A capture makes outside tensors symbolic while it runs: two at a time would see each other's."""
 
     def __init__(self) -> None:
         self.renew()
@@ -66,7 +66,7 @@ class CapturePlan:
         self.kept += [KeptTensor(place) for place in places]
         given = [*self.tensors, *(one.first for one in self.kept)]
         if len({id(tensor) for tensor in given}) < len(given):
-            raise Decline("it is given a tensor that it keeps outside")
+            raise Decline("one of its arguments is a tensor that it keeps outside")
 
     def rows(self, with_open: bool) -> list[tuple]:
         """The inputs as the native capture takes them."""
@@ -89,12 +89,12 @@ class CapturePlan:
 
 @functools.lru_cache(maxsize=4096)
 def _open_size(name: str, hint: int) -> Any:
-    """Symbols live for ever, so equal ones are made once."""
+    """Symbols live forever, so equal ones are created once."""
     return _C.Dim(name, hint, 2)
 
 
 class Variant:
-    """A program with all that has to be so for it to stand for the function."""
+    """A program with all conditions under which it is valid for the function."""
 
     def __init__(self, program: Any, sizes: tuple, interpreted: _Interpretation) -> None:
         self.program, self.sizes, self.guards = program, sizes, interpreted.machine.world.guards
@@ -138,7 +138,7 @@ class Variant:
         for one in self._kept:
             value = one.read()
             if not one.fits(value) or id(value) in met or id(value) in self._outside:
-                return "a tensor that it keeps is of another kind, or is given to it"
+                return "a tensor that it keeps is of another kind, or is passed to it"
             met.add(id(value))
         return None
 
@@ -240,7 +240,7 @@ def capture_variant(plan: CapturePlan, with_open: bool) -> Variant:
                 reason = f"{type(error).__name__}: {text}"
                 raise Declined(reason, machine.where_declined(), machine.world.guards) from None
             if attempt.demands and program.writes:
-                raise Declined("it raises where a tensor says so, and changes tensors outside", "", None)
+                raise Declined("it raises depending on a tensor, and changes outside tensors", "", None)
             sizes = tuple(None if isinstance(d, _C.Dim) else d for row in rows[:len(plan.tensors)] for d in row[0])
             return Variant(program, sizes, attempt)
-        raise Declined("it makes something that lasts at every call", "", None)
+        raise Declined("it creates a lasting object at every call", "", None)

@@ -76,7 +76,7 @@ def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1
 
 def norm(x: Tensor, p: float | str | None = None, axis: int | Sequence[int] | None = None, keepdim: bool = False,
          name: str | None = None) -> Tensor:
-    """vector_norm where axis is None or one axis, matrix_norm where it is two.
+    """vector_norm if axis is None or one axis, matrix_norm if it is two.
 
     Args:
         x: the input.

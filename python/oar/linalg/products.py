@@ -41,7 +41,7 @@ def matrix_power(x: Tensor, n: int, name: str | None = None) -> Tensor:
 
 
 def _cheapest_order(sizes: list[int]) -> list[list[int]]:
-    """For matrices of sizes[i] x sizes[i + 1]: where to cut the product of i ... j so that fewest products are made."""
+    """For matrices of sizes[i] x sizes[i + 1]: where to cut the product of i ... j so that the fewest multiplications are needed."""
     n = len(sizes) - 1
     cost = [[0] * n for _ in range(n)]
     cut = [[0] * n for _ in range(n)]
@@ -77,7 +77,7 @@ def multi_dot(x: list[Tensor], name: str | None = None) -> Tensor:
         tensors[-1] = ops.unsqueeze(tensors[-1], [1])
     for t in tensors:
         if t.ndim != 2:
-            raise ValueError(f"[multi_dot] a tensor of shape {list(t.shape)} is no matrix; only the first and the last "
+            raise ValueError(f"[multi_dot] a tensor of shape {list(t.shape)} is not a matrix; only the first and the last "
                              "may be vectors.")
     for a, b in zip(tensors, tensors[1:]):
         if a.shape[1] != b.shape[0]:

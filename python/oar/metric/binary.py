@@ -112,7 +112,7 @@ class Auc(Metric):
 
     Args:
         curve: the name of the curve. The area is always that of ROC.
-        num_thresholds: how finely probabilities are told apart.
+        num_thresholds: the number of thresholds for the probabilities.
         name: the metric's name.
 
     Examples:

@@ -58,7 +58,7 @@ class Metric:
         raise NotImplementedError(f"{type(self).__name__} does not define name().")
 
     def compute(self, *args: Any) -> Any:
-        """What of a batch ``update`` needs; everything, unless a metric says otherwise."""
+        """What ``update`` needs of a batch; everything by default."""
         return args
 
 

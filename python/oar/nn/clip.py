@@ -125,7 +125,7 @@ class ClipGradByGlobalNorm(ClipGradBase):
     Args:
         clip_norm: the bound.
         group_name: a label for the group.
-        auto_skip_clip: ask for the norm's value and leave gradients that are short enough untouched.
+        auto_skip_clip: read the norm's value and leave gradients that are short enough unchanged.
 
     Examples:
         >>> import oar

@@ -59,7 +59,7 @@ def set_learning_rate(variable: Tensor, rate: float) -> None:
 
 
 def feed_learning_rate(optimizer: Optimizer, scope: Any) -> None:
-    """Before a run: what a scheduler says now goes to the scope that the program runs in."""
+    """Before a run: writes the current rate of a scheduler to the scope that the program runs in."""
     if not isinstance(optimizer._learning_rate, LRScheduler):
         return
     for factor, tensor in optimizer._lr_tensors.items():

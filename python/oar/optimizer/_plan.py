@@ -38,7 +38,7 @@ class Bucket:
 def decay_of(param: Tensor, group_decay: Any, fused_l2: bool) -> tuple[float, Any]:
     """The weight decay of a parameter: a coefficient for the op, or a regularizer to call before it.
 
-    A parameter's own regularizer goes before that of its group.
+    A parameter's own regularizer takes precedence over that of its group.
     """
     regularizer = getattr(param, "regularizer", None)
     if regularizer is None:
@@ -63,7 +63,7 @@ def build(
 ) -> list[Bucket]:
     """Sort ``(position, parameter, group, factor)`` into buckets.
 
-    ``describe`` gives a parameter's fused decay, its regularizer, and whatever else tells buckets apart.
+    ``describe`` returns a parameter's fused decay, its regularizer, and whatever else distinguishes buckets.
     """
     buckets: dict[Hashable, Bucket] = {}
     for position, param, options, factor in members:

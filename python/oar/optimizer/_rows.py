@@ -14,7 +14,7 @@ def has_sparse_gradient(param: Tensor) -> bool:
 
 
 def merged_rows(grad: Any) -> tuple[Tensor, Tensor]:
-    """The rows of a gradient made of selected rows, each once, and for each the sum of its values."""
+    """The rows of a selected-rows gradient, each once, and for each the sum of its values."""
     values = ops.selected_rows_values(grad)
     rows, place = oar.unique(ops.selected_rows_rows(grad), return_inverse=True)
     total = oar.zeros([rows.shape[0], *values.shape[1:]], dtype=values.dtype)

@@ -1,4 +1,4 @@
-"""The states of an ``Optimizer`` by name: made when they are needed, given out and taken over."""
+"""The states of an ``Optimizer`` by name: created when needed, saved and loaded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OptimizerState:
         return unique_name.generate_for(param, f"{param.name}_{own}{name}")
 
     def _state_tensor(self, name: str, param: Tensor) -> Tensor:
-        """The state ``name`` of a parameter, made when asked for first."""
+        """The state ``name`` of a parameter, created on first use."""
         made = self._accumulators[name].get(param.name)
         if made is None:
             full = self._state_name(name, param)
@@ -48,7 +48,7 @@ class OptimizerState:
         return made
 
     def _claim(self, name: str) -> Any:
-        """The loaded value of a state that is made now. None where no state has been loaded, or not for it."""
+        """The loaded value of a state that is created now. None if no state has been loaded, or not for it."""
         held = self._accumulators_holder
         if not held and not self._state_loaded:
             return None
@@ -68,7 +68,7 @@ class OptimizerState:
         if self._without_state:
             warnings.warn(
                 f"The state dict given to {type(self).__name__}.set_state_dict() does not have "
-                f"{_few(self._without_state)}: these begin anew.", stacklevel=2,
+                f"{_few(self._without_state)}: these start afresh.", stacklevel=2,
             )  # fmt: skip
             self._without_state = []
 
@@ -84,14 +84,14 @@ class OptimizerState:
         return state
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. What belongs to state not made yet is kept for when it is.
+        """Load a state. Values for states that do not exist yet are kept until they do.
 
         States go by their names, which begin with those of the parameters. The number at the end may differ: a
-        second optimizer of the same parameters can go on where the first one stopped. A state that is missing is an
+        second optimizer of the same parameters can continue where the first one stopped. A state that is missing is an
         error, here or at the first step; one that fits no parameter is warned of.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() gives, not "
+            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() returns, not "
                             f"{type(state_dict).__name__}.")
         state = dict(state_dict)
         self._load_schedule(state.pop("LR_Scheduler", None))
@@ -144,7 +144,7 @@ class OptimizerState:
     load_state_dict = set_state_dict
 
     def get_opti_var_name_list(self) -> list[str]:
-        """Names of the state made so far."""
+        """Names of the states created so far."""
         return [tensor.name for tensors in self._accumulators.values() for tensor in tensors.values()]
 
 

@@ -70,7 +70,7 @@ class _Clock:
         tensor._share_data_with(self._powers[which : which + 1])
 
     def look(self) -> None:
-        """Somebody looks at the powers."""
+        """The powers are read."""
         if not self.seen:
             self.seen = True
             self.moved()
@@ -80,7 +80,7 @@ def _steps_from_powers(powers: dict[float, float]) -> int:
     """How many steps were done when ``beta ** (steps + 1)`` is known for each beta.
 
     The power of the larger beta is the more precise; where both have run into zero, or say nothing, the
-    moments' bias is long gone.
+    moments' bias is negligible.
     """
     for beta in sorted(powers, reverse=True):
         power = powers[beta]
@@ -177,7 +177,7 @@ class Adam(Optimizer):
                 self._start_clock(names, _Clock(float(bucket.extra[1]), betas, name))
 
     def _share_a_clock(self, names: list[str]) -> bool:
-        """Whether these parameters have one clock, and nobody else has it."""
+        """Whether these parameters share one clock, which no other parameter has."""
         clock = self._clocks.get(names[0])
         return clock is not None and {name for name, held in self._clocks.items() if held is clock} == set(names)
 

@@ -1,4 +1,4 @@
-"""ASGD, which averages the gradients of several batches, and Rprop, which goes by their signs."""
+"""ASGD, which averages the gradients of several batches, and Rprop, which uses their signs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ASGD(Optimizer):
 
 
 class Rprop(Optimizer):
-    """Steps by the sign of the gradient, each element with a rate of its own, after Riedmiller and Braun.
+    """Steps by the sign of the gradient, each element with its own rate, after Riedmiller and Braun.
 
     Args:
         learning_rate: the rate to begin with.

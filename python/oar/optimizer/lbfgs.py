@@ -15,7 +15,7 @@ __all__ = ["LBFGS"]
 
 
 def _copied(state: dict[str, Any]) -> dict[str, Any]:
-    """With lists of its own, since a step adds to them."""
+    """With its own lists, since a step adds to them."""
     return {key: list(value) if isinstance(value, list) else value for key, value in state.items()}
 
 

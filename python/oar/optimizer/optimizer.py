@@ -75,7 +75,7 @@ class Optimizer(OptimizerState):
         self._default_dict = {"weight_decay": weight_decay, "grad_clip": grad_clip, **options}
         self._accumulators: dict[str, dict[str, Tensor]] = defaultdict(dict)
         self._accumulators_holder: dict[str, Any] = {}
-        self._state_loaded = False  # a state that has been loaded still waits for the first step
+        self._state_loaded = False  # a loaded state that waits for the first step
         self._strangers = False  # it has states that fit no parameter
         self._without_state: list[str] = []
         self._rows: dict[int, Tensor] = {}
@@ -249,7 +249,7 @@ class Optimizer(OptimizerState):
             self._run(bucket, self._prepared(bucket, chosen))
 
     def _split_rows(self, grads: list[Any]) -> tuple[list[Any], dict[int, Tensor]]:
-        """The gradients, and for those that stand for some rows of their parameter, by position, which rows."""
+        """The gradients, and by position, for those that are selected rows, which rows."""
         return grads, {}
 
     def _clipped(self, grads: list[Any]) -> list[Any]:

@@ -32,7 +32,7 @@ def _variables(program: Program, items: Any, what: str) -> list[Tensor]:
 
 
 def _named(gradient: Tensor | None, of: Tensor) -> Tensor | None:
-    """A variable of its own for a gradient: what came out may be one that has a name already."""
+    """A new variable for a gradient: the result may be one that already has a name."""
     if gradient is None:
         return None
     own = ops.assign(gradient)
@@ -78,7 +78,7 @@ def append_backward(
     Args:
         loss: a variable with one element.
         parameter_list: the parameters, or their names; when None all that are trained, and other persistable
-            variables that ask for their gradient.
+            variables that require a gradient.
         no_grad_set: variables that no gradient passes.
         callbacks: not called; gradients are not separate ops.
         checkpoints: accepted; what is recomputed is decided when the program runs.

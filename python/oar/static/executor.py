@@ -23,7 +23,7 @@ _MOST_DRAFTS = 64
 
 
 class _Options:
-    """Settings that are taken note of; programs are optimised the same way whatever they say."""
+    """Settings that are stored; they do not change how programs are optimised."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({vars(self)})"
@@ -152,7 +152,7 @@ class Executor:
         use_program_cache: bool = False,
         use_prune: bool = False,
     ) -> list[Any]:
-        """Run a program on what is fed and give back what is fetched.
+        """Run a program on the feed and return what is fetched.
 
         Args:
             program: the default main program when None.
@@ -198,7 +198,7 @@ def _checked_feed(program: Program, feed: Any) -> dict[str, Any]:
 
 
 def _fetched(program: Program, entry: Any, scope: Scope) -> Tensor:
-    """The variable, or the tensor that stands for it."""
+    """The variable, or the tensor that replaces it."""
     if isinstance(entry, Tensor):
         return entry
     if not isinstance(entry, str):
@@ -218,7 +218,7 @@ def _as_tensor(value: Any, name: str, variable: Any) -> Tensor:
     if isinstance(value, Tensor):
         tensor = value
     else:
-        plain = not hasattr(value, "dtype")  # lists of numbers have no dtype of their own
+        plain = not hasattr(value, "dtype")  # lists of numbers have no dtype
         array = np.asarray(value)
         tensor = oar.to_tensor(array.astype(variable.dtype.name) if plain and array.dtype != object else array)
     if tensor.dtype != variable.dtype:
@@ -236,7 +236,7 @@ def _as_tensor(value: Any, name: str, variable: Any) -> Tensor:
 
 
 def _contents(scope: Scope) -> Any:
-    """The tensors behind a program's states, in this scope."""
+    """The tensors of a program's states, in this scope."""
 
     def content(name: str, shape: list[int], dtype: Any, read: bool) -> Tensor:
         there = scope._tensor(name)

@@ -74,7 +74,7 @@ def device_guard(device: str | None = None) -> Iterator[None]:
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
-    """As many places on the CPU as are asked for; one when None.
+    """The requested number of places on the CPU; one if None.
 
     Args:
         device_count: how many.
@@ -105,7 +105,7 @@ def cuda_places(device_ids: Sequence[int] | None = None) -> list:
         ...
         ValueError
     """
-    raise ValueError("cuda_places: there is no CUDA device; devices other than the CPU come as plug-ins.")
+    raise ValueError("cuda_places: there is no CUDA device; devices other than the CPU are plug-ins.")
 
 
 def xpu_places(device_ids: Sequence[int] | None = None) -> list:
@@ -126,4 +126,4 @@ def xpu_places(device_ids: Sequence[int] | None = None) -> list:
         ...
         ValueError
     """
-    raise ValueError("xpu_places: there is no XPU; devices other than the CPU come as plug-ins.")
+    raise ValueError("xpu_places: there is no XPU; devices other than the CPU are plug-ins.")

@@ -119,14 +119,14 @@ def _input_order(executable: Any, feeds: list[str]) -> list[str]:
 
 
 def _header(line: bytes) -> dict[str, Any]:
-    """The first line of a program's bytes, looked at before it is believed."""
+    """The first line of a program's bytes, checked before it is used."""
     try:
         header = json.loads(line)
         known = header["format"] == _FORMAT
     except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
-        raise ValueError("these bytes are no program of Oar.")
+        raise ValueError("these bytes are not a program of Oar.")
     if header.get("version") != _VERSION:
         raise ValueError(f"the program has version {header.get('version')}; this Oar reads version {_VERSION}.")
 

@@ -1,4 +1,4 @@
-"""The names for IPUs. Each says that there is none."""
+"""The names for IPUs. Each raises an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["IpuCompiledProgram", "IpuStrategy", "ipu_shard_guard", "set_ipu_shar
 
 
 def _no_ipu(name: str, way_out: str) -> str:
-    return f"[static.{name}] there is no IPU; devices other than the CPU come as plug-ins. hint: {way_out}"
+    return f"[static.{name}] there is no IPU; devices other than the CPU are plug-ins. hint: {way_out}"
 
 
 class IpuStrategy:

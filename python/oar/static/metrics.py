@@ -83,7 +83,7 @@ def auc(input: Tensor, label: Tensor, curve: str = "ROC", num_thresholds: int = 
         input: the input.
         label: the expected classes.
         curve: 'ROC'.
-        num_thresholds: the number of thresholds that the curve is made of.
+        num_thresholds: the number of thresholds of the curve.
         topk: accepted for compatibility.
         slide_steps: accepted for compatibility.
         ins_tag_weight: a weight per sample, or None.

@@ -31,7 +31,7 @@ _by_serial: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDiction
 
 
 class Operator:
-    """One call of a program: what it reads, what it makes, its attributes."""
+    """One call of a program: its operands, its results, its attributes."""
 
     def __init__(self, block: Block, index: int, row: tuple[str, list[str], list[str], dict[str, Any]]) -> None:
         self.block = block
@@ -108,7 +108,7 @@ class Block:
 
     def create_var(self, name: str | None = None, shape: Any = (), dtype: Any = "float32",
                    persistable: bool = False, stop_gradient: bool = True, **kwargs: Any) -> Tensor:
-        """A variable that runs start with as zeros, or, where it is persistable, find in their scope."""
+        """A variable that starts as zeros in every run, or, if it is persistable, is read from the scope."""
         from oar.static.states import empty_variable
 
         made = empty_variable(self.program, name or unique_name.generate("_generated_var"), shape or [], dtype, persistable)
@@ -122,7 +122,7 @@ class Block:
         Args:
             type: the op: one of Paddle's older names, or a registered op, of a user's library for example.
             inputs: variables or their names, or lists of them, by slot.
-            outputs: variables for the results by slot, made by ``create_var`` for example, or their names.
+            outputs: variables for the results by slot, for example from ``create_var``, or their names.
             attrs: the other arguments by name.
         """
         from oar.base import operators
@@ -244,7 +244,7 @@ class Program:
                 yield variable
 
     def all_parameters(self) -> list[Parameter]:
-        """The parameters, in the order in which they were made."""
+        """The parameters, in the order of their creation."""
         return list(self._parameters.values())
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
@@ -274,7 +274,7 @@ class Program:
     # copies ------------------------------------------------------------------------------------
 
     def clone(self, for_test: bool = False) -> Program:
-        """A copy. For tests it leaves out backward and updates, and dropout and the like do as in evaluation."""
+        """A copy. For tests, backward and updates are removed, and dropout and similar ops run in evaluation mode."""
         with written_elsewhere():
             twin = Program(self._builder.clone(for_test))
         twin._seed = self._seed
@@ -299,7 +299,7 @@ class Program:
 
     @contextlib.contextmanager
     def switch_name_generator_guard(self, new_generator: Any) -> Iterator[None]:
-        """Names are made by another generator within it."""
+        """Inside it, another generator creates names."""
         with unique_name.guard(new_generator):
             yield
 
@@ -461,7 +461,7 @@ def _set_mode(static: bool) -> None:
 
 
 def written_elsewhere() -> Any:
-    """Within it calls run at once, whatever mode it is."""
+    """Inside it, calls run at once, whatever the mode."""
     return mode(False)
 
 

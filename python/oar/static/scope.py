@@ -16,7 +16,7 @@ __all__ = ["LoDTensor", "Scope", "ScopeVariable", "global_scope", "scope_guard"]
 
 
 class LoDTensor:
-    """A tensor as older programs handle it: ``set`` gives it a content, arrays are made of it.
+    """A tensor as older programs handle it: ``set`` sets its content, ``np.array`` reads it.
 
     Args:
         scope: the scope.
@@ -67,7 +67,7 @@ class LoDTensor:
         self._lengths = levels
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
-        """True: lengths that do not fit are refused when they are given."""
+        """True: lengths that do not fit are rejected when they are set."""
         return True
 
     def _dtype(self) -> Any:
@@ -139,7 +139,7 @@ class Scope:
         self._epoch = 0
 
     def var(self, name: str) -> ScopeVariable:
-        """The variable of this name, made where there is none."""
+        """The variable of this name, created if there is none."""
         self._names.add(name)
         return ScopeVariable(self, name)
 
@@ -178,7 +178,7 @@ class Scope:
         return self._kids[-1]
 
     def drop_kids(self) -> None:
-        """Forget the scopes made here."""
+        """Drop the scopes created here."""
         self._kids.clear()
 
     def _content(self, name: str) -> Tensor:

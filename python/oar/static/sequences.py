@@ -1,7 +1,7 @@
 """Sequences of different lengths: which lengths divide the rows of a variable.
 
-The rows of all sequences lie one after another. An input made with ``lod_level`` has, for each level, an input of its
-lengths beside it. Lengths belong to the open size that they divide, so every variable with that size has them too.
+The rows of all sequences are concatenated. An input with ``lod_level`` has, for each level, another input with the
+lengths. Lengths belong to the open size that they divide, so every variable with that size has them too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _known(variable: Tensor) -> tuple[Program, Tensor | None]:
 
 
 def levels_of(variable: Tensor) -> list[Tensor]:
-    """The lengths of a variable, level by level; the last one counts rows. Empty where there are none."""
+    """The lengths of a variable, level by level; the last one counts rows. Empty if there are none."""
     program, lengths = _known(variable)
     levels: list[Tensor] = []
     while lengths is not None:
@@ -71,7 +71,7 @@ def levels_of(variable: Tensor) -> list[Tensor]:
 
 
 def _same_as(program: Program, size: str) -> set[str]:
-    """The sizes that met this one in calls, and so are equal to it."""
+    """The sizes that were combined with this one in calls, and so are equal to it."""
     found, pairs = {size}, program._builder.met_sizes
     grown = True
     while grown:
@@ -82,11 +82,11 @@ def _same_as(program: Program, size: str) -> set[str]:
 
 
 def _rivals(program: Program, variable: Tensor) -> list[str]:
-    """The names of several lengths that may be meant, where inputs with lengths met in a call; none for an input."""
+    """The names of several lengths that may be meant, if inputs with lengths were combined in a call; none for an input."""
     if len(program._lengths) < 2 or variable.name in program._builder.input_names:
         return []
     same = set(program._lengths)
-    if program_of(variable) is not None:  # what met within a branch or a loop the program does not tell
+    if program_of(variable) is not None:  # the program does not show what was combined within a branch or a loop
         same &= _same_as(program, str(variable.shape[0]))
     return sorted(program._lengths[size].name for size in same) if len(same) > 1 else []
 
@@ -98,7 +98,7 @@ def lengths_of(op: str, argument: str, variable: Any) -> Tensor:
     if _C.capture_of(variable) is None:
         raise RuntimeError(
             f"[{op}] {argument} is a tensor of eager mode, which has no sequence lengths. hint: call enable_static() and "
-            f"make an input with static.data(..., lod_level=1)."
+            f"create an input with static.data(..., lod_level=1)."
         )
     program, lengths = _known(variable)
     if lengths is None:
@@ -110,7 +110,7 @@ def lengths_of(op: str, argument: str, variable: Any) -> Tensor:
     if rivals:
         raise ValueError(
             f"[{op}] the rows of {argument} have the lengths {' and '.join(rivals)}, which may differ. hint: give lod_level=1 "
-            f"to one of these inputs only, or call {op} before they meet, outside branches and loops."
+            f"to one of these inputs only, or call {op} before they are combined, outside branches and loops."
         )
     return lengths
 
@@ -164,7 +164,7 @@ def hint_at_lengths(missing: list[str], feed: dict[str, Any]) -> str:
 
 
 def fed_levels(variable: Tensor, feed: dict[str, Any]) -> list[Tensor]:
-    """The lengths of a variable, if the feed tells them and there is no doubt which they are."""
+    """The lengths of a variable, if the feed has them and it is clear which they are."""
     levels = levels_of(variable)
     told = all(not lengths.is_data or lengths.name in feed for lengths in levels)
     return levels if levels and told and not _rivals(_known(variable)[0], variable) else []

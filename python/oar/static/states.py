@@ -19,7 +19,7 @@ __all__ = ["create_global_var", "create_parameter", "empty_variable", "make_stat
 
 
 def _initialise(name: str, make: Callable[[], Tensor]) -> tuple[list[int], Any]:
-    """Lets the startup program compute what ``make`` returns; returns shape and dtype."""
+    """Makes the startup program compute what ``make`` returns; returns shape and dtype."""
     startup = default_startup_program()
     there = startup._builder.find(name)
     if there is not None:
@@ -37,7 +37,7 @@ def _initialise(name: str, make: Callable[[], Tensor]) -> tuple[list[int], Any]:
 
 
 def make_state(make: Callable[[], Tensor], name: str) -> Tensor:
-    """A state of the main program, whose first content the startup program makes by calling ``make``."""
+    """A state of the main program, whose initial content the startup program computes by calling ``make``."""
     shape, dtype = _initialise(name, make)
     return default_main_program()._builder.state(shape, dtype, name)
 

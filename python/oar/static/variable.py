@@ -46,7 +46,7 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor
         shape: its sizes.
         dtype: the default dtype when None.
         lod_level: how many levels of lengths divide the rows into sequences, and those into groups; see
-            ``base.create_lod_tensor``. With one or more the number of rows is open, whatever ``shape`` says.
+            ``base.create_lod_tensor``. With one or more the number of rows is open, regardless of ``shape``.
 
     Returns:
         a tensor.
@@ -94,7 +94,7 @@ def _same_input(there: Tensor, name: str, sizes: list[Any], dtype: Any) -> Tenso
 
 @functools.cache
 def _open_size(symbol: str) -> _C.Dim:
-    """One for all programs: a symbol is kept for ever. Each program says for itself what it is."""
+    """One for all programs: a symbol lives forever. Each program defines its own value."""
     return _C.Dim(symbol, _HINT)
 
 

@@ -17,7 +17,7 @@ class WeightNormParamAttr(ParamAttr):
     """Attributes of a weight ``g * v / |v|``, of which ``g`` and ``v`` are trained.
 
     Args:
-        dim: the axis along which each slice has a length of its own; one length for all when None.
+        dim: the axis along which each slice has its own length; one length for all if None.
         name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip: as for ``ParamAttr``.
 
     Examples:
@@ -60,7 +60,7 @@ class _LengthOf(Initializer):
 
 
 def normalised_weight(shape: Sequence[int], dtype: Any, attr: WeightNormParamAttr, default: Any) -> Tensor:
-    """The weight, made of its two parameters: ``name_v`` and ``name_g``."""
+    """The weight, computed from its two parameters: ``name_v`` and ``name_g``."""
     from oar.framework.parameter import make_parameter
     from oar.static.program import default_startup_program
 

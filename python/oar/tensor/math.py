@@ -10,7 +10,7 @@ from oar.tensor import __getattr__ as __getattr__
 
 
 def aligned(x: Tensor, y: Tensor, axis: int = -1) -> tuple[Tensor, Tensor]:
-    """Both operands, of one rank: the axes of the smaller one lie at those of the larger one from ``axis`` on.
+    """Both operands, of one rank: the axes of the smaller one are aligned with those of the larger one from ``axis`` on.
 
     -1 aligns them from the right, as broadcasting does.
     """

@@ -15,7 +15,7 @@ __all__ = ["deprecated", "require_version", "try_import"]
 
 
 def try_import(module_name: str, err_msg: str | None = None) -> types.ModuleType:
-    """The module of that name; where it is not installed, an ImportError that says how to get it.
+    """The module of that name; if it is not installed, an ImportError that says how to get it.
 
     Args:
         module_name: the name of the module.

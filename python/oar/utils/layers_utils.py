@@ -99,11 +99,11 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
 
 
 def map_structure(func: Callable, *structure: Any) -> Any:
-    """A function of the leaves of structures that are alike, in such a structure.
+    """Applies a function to the leaves of equally nested structures; returns such a structure.
 
     Args:
         func: the function.
-        structure: the structures, nested alike.
+        structure: the structures, equally nested.
 
     Examples:
         >>> import oar
@@ -114,7 +114,7 @@ def map_structure(func: Callable, *structure: Any) -> Any:
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Raises unless both are nested alike, of the same types where ``check_types``.
+    """Raises unless both are equally nested, with the same types if ``check_types``.
 
     Args:
         nest1: the first nest.

@@ -14,9 +14,9 @@ def register_op(schema: str, compute: Callable, *, vjp: Callable | None = None, 
                 traits: tuple[str, ...] = ()):
     """Registers an op and returns its function.
 
-    ``compute(*args)`` builds the result from other ops; that alone makes the op run eagerly, differentiate to any
-    order, batch and be captured. ``vjp(*args, outputs, grads)`` gives a faster derivative; it sees only the operands
-    and results that ``saves`` names. ``infer(*args)`` gives ``[(shape, dtype)]`` and makes a capture keep the op as
+    ``compute(*args)`` builds the result from other ops; with it alone the op runs eagerly, is differentiable to any
+    order, batches and can be captured. ``vjp(*args, outputs, grads)`` gives a faster derivative; it sees only the operands
+    and results that ``saves`` names. ``infer(*args)`` returns ``[(shape, dtype)]`` and lets a capture keep the op as
     one instruction. ``shard`` and ``traits`` are as in docs/adding-an-op.md.
 
     Args:

@@ -1,4 +1,4 @@
-"""What is made for images."""
+"""Functions for images."""
 
 from oar.vision import ops
 

@@ -21,8 +21,8 @@ class DeformConv2D(_ConvNd):
     Args:
         in_channels: channels of the input.
         out_channels: channels of the result.
-        kernel_size: one number or [height, width]; so are ``stride``, ``padding`` and ``dilation``.
-        deformable_groups: that many parts of the input's channels have offsets of their own.
+        kernel_size: one number or [height, width]; likewise ``stride``, ``padding`` and ``dilation``.
+        deformable_groups: the number of groups of input channels, each with its own offsets.
         groups: input and output channels are split into this many independent parts.
         weight_attr: attributes of the weight.
         bias_attr: attributes of the bias; False for none.

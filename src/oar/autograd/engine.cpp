@@ -312,7 +312,7 @@ void BackwardRun::run_node(Pending& pending) {
     for (size_t k = 0; k < extras->node_hooks.size(); ++k)
       extras->node_hooks[k].second(cotangents, grads);
   internal_check(grads.size() == node.edges.size(),
-                 "the vjp of {} gave {} gradients for {} operands", node.name(), grads.size(),
+                 "the vjp of {} returned {} gradients for {} operands", node.name(), grads.size(),
                  node.edges.size());
   if (extras && !extras->node_hooks.empty())
     for (size_t i = 0; i < grads.size(); ++i)

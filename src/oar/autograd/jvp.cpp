@@ -224,7 +224,7 @@ std::vector<Tensor> custom_dual(TensorList inputs, const CustomForward& forward,
     }
     const std::vector<Tensor> transposed = backward(u);
     user_check(transposed.size() == inputs.size(), ErrorKind::InvalidArgument,
-               "the backward of {} gave {} gradients for {} tensor inputs.", name,
+               "the backward of {} returned {} gradients for {} tensor inputs.", name,
                transposed.size(), inputs.size());
     std::vector<Tensor> from, along;
     for (size_t i = 0; i < values.size(); ++i) {

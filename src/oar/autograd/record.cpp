@@ -209,7 +209,7 @@ Grads OpNode::fitting(Grads grads) const {
   if (op_.is_built_in()) [[likely]]
     return grads;
   user_check(grads.size() == edges.size(), ErrorKind::InvalidArgument,
-             "the vjp of {} gave {} gradients for {} tensor inputs.", op_.name(), grads.size(),
+             "the vjp of {} returned {} gradients for {} tensor inputs.", op_.name(), grads.size(),
              edges.size());
   for (size_t i = 0; i < grads.size(); ++i)
     grads[i] = fitting_gradient(std::move(grads[i]), edges[i], format("the vjp of {}", op_.name()));
@@ -416,8 +416,8 @@ class CustomNode final : public Node {
       for (Tensor& t : backward_(cotangents)) grads.push_back(std::move(t));
     }
     user_check(grads.size() == edges.size(), ErrorKind::InvalidArgument,
-               "the backward of {} gave {} gradients for {} tensor inputs.", name_, grads.size(),
-               edges.size());
+               "the backward of {} returned {} gradients for {} tensor inputs.", name_,
+               grads.size(), edges.size());
     for (size_t i = 0; i < grads.size(); ++i)
       grads[i] =
           fitting_gradient(std::move(grads[i]), edges[i], format("the backward of {}", name_));
@@ -446,10 +446,11 @@ Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view so
   // Paddle's scalars once had shape [1], and programs still return such gradients.
   if (shape.empty() && gradient.rank() == 1 && gradient.dim(0) == Dim(1))
     return reshape(gradient, {});
-  user_check(same(gradient.shape(), shape), ErrorKind::InvalidArgument,
-             "{} gave a gradient of shape {} for a tensor of shape {}.\nhint: A gradient has the "
-             "shape of its tensor; sum over axes that were broadcast.",
-             source, to_string(gradient.dims()), shape.str());
+  user_check(
+      same(gradient.shape(), shape), ErrorKind::InvalidArgument,
+      "{} returned a gradient of shape {} for a tensor of shape {}.\nhint: A gradient has the "
+      "shape of its tensor; sum over axes that were broadcast.",
+      source, to_string(gradient.dims()), shape.str());
   return gradient;
 }
 

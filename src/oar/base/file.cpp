@@ -108,7 +108,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(follow_links(path)) {
         [&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
   } while (fd_ == -1 && errno == EEXIST);
   if (fd_ == -1) {
-    fail_on("create a file beside", path_, errno);
+    fail_on("create a file next to", path_, errno);
   }
   struct stat info{};
   if (::stat(path_.c_str(), &info) == 0) {

@@ -71,7 +71,7 @@ class SmallVector {
     assign(values.begin(), values.end());
     return *this;
   }
-  // The range must not lie in this vector.
+  // The range must not be part of this vector.
   template <std::input_iterator It>
   void assign(It first, It last) {
     clear();
@@ -175,7 +175,7 @@ class SmallVector {
     std::rotate(data_ + index, end() - 1, end());
     return data_ + index;
   }
-  // The range must not lie in this vector.
+  // The range must not be part of this vector.
   template <std::input_iterator It>
   iterator insert(const_iterator where, It first, It last) {
     const size_type index = static_cast<size_type>(where - data_);

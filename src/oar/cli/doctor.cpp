@@ -193,9 +193,9 @@ void check_arithmetic(Report& report) {
       "Set OAR_TRACE=dispatch to see which kernel ran, and report it. If numbers differ from run "
       "to run, suspect the machine's memory.";
   if (right) {
-    report.good("add", "gives the right numbers");
+    report.good("add", "returns the right numbers");
   } else {
-    report.wrong("add", "gives wrong numbers", way_out);
+    report.wrong("add", "returns wrong numbers", way_out);
   }
 
   const std::vector<double> product = call("matmul", a, b).to_vector<double>();
@@ -209,9 +209,9 @@ void check_arithmetic(Report& report) {
       right = product[static_cast<std::size_t>(i * kColumns + j)] == expected;
     }
   if (right) {
-    report.good("matmul", "gives the right numbers");
+    report.good("matmul", "returns the right numbers");
   } else {
-    report.wrong("matmul", "gives wrong numbers", way_out);
+    report.wrong("matmul", "returns wrong numbers", way_out);
   }
 
   const Tensor leaf = ramp(4, 6, 9);

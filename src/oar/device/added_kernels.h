@@ -1,4 +1,4 @@
-// Kernels that come at run time, from a library that is no device plug-in: a user's own ops.
+// Kernels that are added at run time, from a library that is not a device plug-in: a user's own ops.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct AddedKernel {
   int32_t (*run)(oar_kernel_call* call);
 };
 
-// Adds a candidate for an op on the CPU, after those that are there.
+// Adds a candidate for an op on the CPU, after the existing ones.
 void add_kernel(AddedKernel kernel);
 // Appends the candidates that were added for an op.
 void added_kernels(std::string_view op, std::vector<const oar_kernel*>& to);

@@ -130,7 +130,7 @@ int32_t report_exception() {
     t_error_text = error.what();
     return OAR_FAILED;
   } catch (...) {
-    t_error_text = "the kernel threw something that is no std::exception.";
+    t_error_text = "the kernel threw something that is not a std::exception.";
     return OAR_FAILED;
   }
 }

@@ -112,10 +112,10 @@ const DeviceType& load_plugin(const std::string& path);
 const DeviceType& type(uint8_t id);
 const DeviceType* find(std::string_view name);
 std::vector<const DeviceType*> all();
-// Counts registrations, so that whoever caches kernels sees a new device.
+// Counts registrations, so that caches of kernels notice a new device.
 uint32_t generation();
 
-// "cpu", "npu:1". The device new tensors are made on.
+// "cpu", "npu:1". The device of new tensors.
 Device parse(std::string_view text);
 std::string to_string(Device device);
 Device current();

@@ -14,7 +14,7 @@ struct Stream {
   Device device;
   RandomState state;
 };
-// The CPU's first; other devices join when they first draw. Few, so that a search is a glance.
+// The CPU's first; other devices are added when they first draw. Few, so a linear search is fast.
 std::vector<Stream>& g_streams = *new std::vector<Stream>{{Device{}, {34342423252, 0}}};
 uint64_t g_seed = 34342423252;
 
@@ -26,7 +26,7 @@ RandomState& stream_of(Device device) {
   return g_streams.emplace_back(device, RandomState{g_seed, 0}).state;
 }
 
-// The stream of this thread for the device, for as long as it takes.
+// Calls the function with this thread's stream for the device.
 template <class F>
 auto with_stream(Device device, F&& body) {
   if (t_detour) return body(*t_detour);
@@ -77,7 +77,7 @@ void Places::restore() const {
     return;
   }
   const std::lock_guard lock(g_mutex);
-  // A device that first drew since then starts anew.
+  // A device that first drew since then starts from the beginning.
   for (size_t i = 0; i < g_streams.size(); ++i)
     g_streams[i].state = i < states_.size() ? states_[i] : RandomState{g_seed, 0};
 }

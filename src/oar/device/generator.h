@@ -1,8 +1,8 @@
-// Random streams: Philox4x32-10, counter based. A number depends on the seed, the place in the stream and the
+// Random streams: Philox4x32-10, counter based. A number depends on the seed, the position in the stream and the
 // element's index in the whole tensor, never on threads, on the instruction set or on how the tensor is cut.
 //
-// Each device has a stream of its own, so that devices that run the pieces of one program draw at the same
-// places. `seed` starts all of them anew. A call takes its place in the stream when it is launched.
+// Each device has its own stream, so that devices that run the pieces of one program draw at the same
+// positions. `seed` resets all of them. A call takes its position in the stream when it is launched.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ void set_state(RandomState state, Device device = {});
 // Takes the next blocks that hold `numbers` 32-bit numbers; returns where they start.
 RandomState reserve(uint64_t numbers, Device device = {});
 
-// The streams of all devices at once, to go back to after an attempt.
+// The positions of all devices' streams, to restore after an attempt.
 class Places {
  public:
   Places();  // as they are now
@@ -38,8 +38,8 @@ class Places {
   SmallVector<RandomState, 2> states_;
 };
 
-// While one lives, this thread has a stream of its own for every device, and those that all threads share
-// stand still.
+// While alive, this thread has its own stream for every device, and the shared streams do not
+// advance.
 class Detour {
  public:
   explicit Detour(RandomState start);
@@ -53,7 +53,7 @@ class Detour {
 };
 }  // namespace generator
 
-// Four 32-bit numbers at a place of the stream (Salmon et al., "Parallel Random Numbers: As Easy as
+// Four 32-bit numbers at a position of the stream (Salmon et al., "Parallel Random Numbers: As Easy as
 // 1, 2, 3", 2011).
 inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t offset) {
   auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);

@@ -255,7 +255,7 @@ std::vector<Shape> inferred_shapes(const OpRecord& r, Args args) {
   for (const std::vector<int64_t>& s : r.infer_shape.call(SizedCall(args, symbols))) {
     for (const int64_t size : s)
       user_check(size >= 0, ErrorKind::Unsupported,
-                 "SetInferShapeFn's function gave the shape {}: sizes must follow from sizes.",
+                 "SetInferShapeFn's function returned the shape {}: sizes must follow from sizes.",
                  to_string(Ints(s)));
     shapes.emplace_back(Ints(s));
   }
@@ -303,7 +303,7 @@ Metas inferred(const OpRecord& r, Args args) {
   if (r.infer_dtype) {
     const paddle::detail::DataTypes types = r.infer_dtype.call(paddle::detail::Call(args));
     user_check(types.size() == metas.size(), ErrorKind::InvalidArgument,
-               "SetInferDtypeFn's function gave {} dtypes for {} outputs.", types.size(),
+               "SetInferDtypeFn's function returned {} dtypes for {} outputs.", types.size(),
                metas.size());
     for (size_t i = 0; i < types.size(); ++i) metas[i].dtype = static_cast<DType>(types[i]);
   } else if (r.infer_shape) {
@@ -314,7 +314,7 @@ Metas inferred(const OpRecord& r, Args args) {
   }
   const bool list = Name(r.outputs[0]).list;
   user_check(list || metas.size() == r.outputs.size(), ErrorKind::InvalidArgument,
-             "SetInferShapeFn's function gave {} shapes for {} outputs.", metas.size(),
+             "SetInferShapeFn's function returned {} shapes for {} outputs.", metas.size(),
              r.outputs.size());
   return metas;
 }
@@ -384,7 +384,7 @@ class Backward {
     for (size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i].bare + "@GRAD" == n.bare) return {Source::Cotangent, i};
     fail(ErrorKind::InvalidArgument,
-         "its input '{}' is no input, output or gradient of an output of the op it belongs to.",
+         "its input '{}' is not an input, output or gradient of an output of the op it belongs to.",
          n.bare);
   }
 

@@ -38,7 +38,7 @@ Instance::Instance(Program program, Lowered lowered)
 
 namespace {
 
-// What several lanes read lives until all of them have ended.
+// A value that several lanes read lives until all of them have ended.
 void extend_over_lanes(const Lowered& l, const Schedule& schedule, std::vector<Lifetime>& lives) {
   std::vector<int32_t> lane(l.roots.size());
   for (const Fork& fork : schedule.forks()) {
@@ -57,7 +57,7 @@ void extend_over_lanes(const Lowered& l, const Schedule& schedule, std::vector<L
   }
 }
 
-// By root: the launches that first write and last touch it.
+// By root: the launches that first write and last use it.
 std::vector<Lifetime> lifetimes(const Lowered& l, const Schedule& schedule) {
   std::vector<Lifetime> lives(l.roots.size());
   const auto end = static_cast<int32_t>(l.launches.size());
@@ -79,7 +79,7 @@ std::vector<Lifetime> lifetimes(const Lowered& l, const Schedule& schedule) {
 
 }  // namespace
 
-// An op that can work in place does, where its first operand ends with it.
+// An op that can work in place does, if its first operand is not used afterwards.
 void Instance::share_buffers() {
   Lowered& l = lowered_;
   std::vector<Lifetime> lives = lifetimes(l, schedule_);
@@ -97,7 +97,7 @@ void Instance::share_buffers() {
       continue;
     const Place &x = l.places[static_cast<size_t>(from)], &y = l.places[static_cast<size_t>(to)];
     if (x.layout.dtype() != y.layout.dtype() || !(x.layout.shape() == y.layout.shape())) continue;
-    // Another operand may show the same memory in another order.
+    // Another operand may be the same memory in another order.
     bool shown_again = false;
     for (size_t k = 1; k < launch.operands.size(); ++k)
       for (int32_t id : launch.operands[k].ids)
@@ -160,7 +160,7 @@ void Instance::find_first_write() {
 }
 
 void Instance::plan_turns(const std::vector<Lifetime>& lives) {
-  constexpr int64_t kLarge = 64 << 10;  // for less it is not worth a look
+  constexpr int64_t kLarge = 64 << 10;  // smaller ones do not matter
   std::vector<bool> handed_out(lives.size(), false);
   for (int32_t place : lowered_.outputs)
     handed_out[static_cast<size_t>(lowered_.places[static_cast<size_t>(place)].root)] = true;

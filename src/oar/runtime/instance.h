@@ -1,5 +1,5 @@
 // A program at concrete sizes, ready to run: kernels chosen, memory laid out. A run is a walk over a
-// flat list of launches, without dispatch, without allocation but for what it gives back. Stretches of the list may run
+// flat list of launches, without dispatch, and without allocation except for its results. Parts of the list may run
 // in several lanes at once (schedule.h).
 #pragma once
 
@@ -15,22 +15,22 @@
 
 namespace OAR_API oar {
 
-// Flags that decide which kernels take a call and how launches are scheduled: an instance is for those it was made under.
+// Flags that decide which kernels accept a call and how launches are scheduled: an instance is valid for the flags it was created under.
 int64_t kernel_flags();
-// Is anything asked of every single op (check_nan_inf, OAR_TRACE=dispatch)? Then they are called one by
+// Is every single op observed (check_nan_inf, OAR_TRACE=dispatch)? Then they are called one by
 // one.
 bool watches_ops();
 
 class Instance {
  public:
-  // None where the program, all of whose sizes are known, has to be interpreted.
+  // Null if the program, all of whose sizes are known, has to be interpreted.
   static std::shared_ptr<const Instance> make(Program program);
 
   // The inputs and states have the program's types. May be called by several threads at once, unless
-  // the program writes states. A large input is let go behind the last launch that reads it, and a
-  // large result gets its memory where it is first written: what the caller moves here makes room.
+  // the program writes states. A large input is freed after the last launch that reads it, and a
+  // large result gets its memory when it is first written: inputs that the caller moves here make room.
   std::vector<Tensor> run(std::vector<Tensor> inputs) const { return run(std::move(inputs), {}); }
-  // … with the results in memory that is there: contiguous, and nothing that the run reads.
+  // … with the results in existing memory: contiguous, and not read by the run.
   void run_into(TensorList inputs, TensorList outputs) const;
 
   // Whether inputs on these devices are what it was made for.
@@ -74,7 +74,7 @@ class Instance {
   };
   std::vector<Turn> begins_, ends_;
   size_t first_write_ =
-      0;  // the launch that writes a state first: from there on a run goes to its end
+      0;  // the first launch that writes a state: from there on a run is not interrupted
   std::vector<Tensor> lasting_;  // constants and states that launches read and no run writes
   // Working sets that no run is using: each thread that runs at the same time has one of its own, and so has each stream,
   // whose work on the arena may not be done when a run returns.

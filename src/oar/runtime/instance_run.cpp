@@ -43,7 +43,7 @@ class Instance::Borrowed {
   std::unique_ptr<WorkingSet> set_;
 };
 
-// Has nothing that lasts been written since this set's run before, as far as anybody can tell?
+// Has no lasting tensor been written since this set's previous run, as far as versions show?
 bool Instance::is_unchanged(WorkingSet& set) const {
   bool same = set.complete;
   set.seen.resize(lasting_.size());
@@ -51,13 +51,13 @@ bool Instance::is_unchanged(WorkingSet& set) const {
     const StoragePtr& storage = lasting_[i]->storage;
     auto& [before, version] = set.seen[i];
     same &= before == storage && version == storage->version() && !is_exposed(*storage);
-    if (before != storage) before = storage;  // kept, so that no other takes its address
+    if (before != storage) before = storage;  // kept alive, so that no other gets its address
     version = storage->version();
   }
   return same;
 }
 
-// The memory behind a root that is not the arena's.
+// The memory of a root outside the arena.
 void Instance::bind(WorkingSet& set, int32_t root, void* data) const {
   for (int32_t place : places_of_root_[static_cast<size_t>(root)])
     set.tensors[static_cast<size_t>(place)]->data =
@@ -93,7 +93,7 @@ namespace {
   std::abort();
 }
 
-// A region's results may be what it was given, but it keeps nothing.
+// A region's results may be its inputs, but it keeps nothing.
 void call_regions(const Launch& launch, const std::vector<Value>& values,
                   const std::vector<oar_tensor*>& outputs) try {
   const Outputs made = run_op(*launch.op, Args(values));
@@ -103,7 +103,7 @@ void call_regions(const Launch& launch, const std::vector<Value>& values,
   fail_at(launch, error);
 }
 
-// The op's function may keep what it is given, and the arena is used again: it gets copies.
+// The op's function may keep its arguments, and the arena is reused: it gets copies.
 void call_op(const Launch& launch, const std::vector<Value>& values,
              const std::vector<oar_tensor*>& outputs) try {
   Frame frame{Args(values)};
@@ -127,8 +127,8 @@ void call_op(const Launch& launch, const std::vector<Value>& values,
 
 void Instance::run_into(TensorList inputs, TensorList outputs) const {
   const std::vector<Tensor> made = run({inputs.begin(), inputs.end()}, outputs);
-  // What the output shares with an input or another output is copied. Not by an op: to those who know
-  // the memory this is its first content, no write.
+  // An output that shares memory with an input or another output is copied. Not by an op: this is the
+  // initial content of the memory, not a write.
   for (size_t i = 0; i < made.size(); ++i) {
     if (made[i]->data == outputs[i]->data || made[i]->numel == 0) continue;
     const Tensor row_major = made[i].is_contiguous() ? made[i] : assign(made[i]);
@@ -138,7 +138,7 @@ void Instance::run_into(TensorList inputs, TensorList outputs) const {
   }
 }
 
-// Where the output is all of its root, it is made where it is wanted.
+// If the output is all of its root, it is computed in its final memory.
 StoragePtr Instance::memory_for(const Root& root, TensorList into) const {
   const auto k = static_cast<size_t>(root.index);
   if (!into.empty() && fills_root(lowered_, lowered_.outputs[k])) return into[k]->storage;
@@ -179,7 +179,7 @@ void Instance::run_lanes(const Fork& fork, WorkingSet& set) const {
   if (first.error) std::rethrow_exception(first.error);
 }
 
-// What a run holds outside of the arena: inputs until they are last read, results from where they are
+// What a run holds outside the arena: inputs until they are last read, results from when they are
 // first written.
 class Instance::Held {
  public:
@@ -201,7 +201,7 @@ class Instance::Held {
     }
   }
 
-  // Before, and behind, all launches up to this one.
+  // Before, and after, all launches up to this one.
   void begin_until(size_t launch) {
     for (; begin_ != instance_.begins_.end() && std::cmp_less_equal(begin_->launch, launch);
          ++begin_) {

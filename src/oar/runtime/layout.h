@@ -1,4 +1,4 @@
-// How the values of a program at known sizes will lie in memory, before there is any.
+// The layout of the values of a program at known sizes, before memory is allocated.
 #pragma once
 
 #include "oar/base/api.h"
@@ -11,7 +11,7 @@ namespace OAR_API oar {
 // May the value be laid out ahead of a run? Not where its size depends on data.
 bool can_be_laid_out(const ValueType& type);
 
-// A tensor with the type's shape in row-major order. Its data pointer is not to be used.
+// A tensor with the type's shape in row-major order. Its data pointer must not be used.
 Tensor layout_of(const ValueType& type);
 // … that shows another one's elements as the spec says.
 Tensor layout_of(const ViewSpec& spec, const Tensor& base);

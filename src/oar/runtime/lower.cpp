@@ -13,11 +13,11 @@
 namespace oar {
 namespace {
 
-// Thrown where the program needs the interpreter.
+// Thrown if the program needs the interpreter.
 struct NotLowerable {};
 
-// Updates, and what reads their results, behind everything else. So nothing that may fail stands behind
-// a write, and what an update overwrites has had its readers.
+// Updates, and what reads their results, after everything else. So nothing that may fail comes after
+// a write, and all readers of what an update overwrites come before it.
 Program with_updates_last(const Program& program) {
   std::vector<bool> late(program.values.size(), false);
   std::vector<Instruction> early, behind;
@@ -120,12 +120,12 @@ int32_t Lowering::fresh(const ValueType& type) {
 
 // ---- instructions ------------------------------------------------------------------------------
 
-// A state may be overwritten by the update whose result is written back to it, if nobody reads the old
+// A state may be overwritten by the update whose result is written back to it, if nothing reads the old
 // content, or a view of it, afterwards.
 void Lowering::find_updates_in_place() {
   const size_t count = program_.values.size();
   in_place_.assign(count, false);
-  std::vector<ValueId> seen_through(count);  // the value that a view shows
+  std::vector<ValueId> seen_through(count);  // the base of a view
   std::vector<size_t> last_read(count, 0);
   for (size_t i = 0; i < count; ++i) seen_through[i] = static_cast<ValueId>(i);
   const auto& instructions = program_.body.instructions;
@@ -165,7 +165,7 @@ Frame Lowering::arguments(const Instruction& call, const Ids& ids) const {
                        [&](size_t, ValueId id) { return layout(ids[static_cast<size_t>(id)]); });
 }
 
-// False where no kernel takes the call.
+// False if no kernel accepts the call.
 bool Lowering::launch(const Instruction& call, const Ids& ids,
                       const std::vector<int32_t>& results) {
   const Frame frame = arguments(call, ids);
@@ -213,7 +213,7 @@ void Lowering::emit_view(const Instruction& call, Ids& ids) {
   Frame frame = arguments(call, ids);
   int32_t shown = base;
   std::optional<ViewSpec> spec = call.op->def().view(frame.args());
-  if (!spec) {  // the layout does not allow a view: copy, then it does
+  if (!spec) {  // the layout does not allow a view of the base: copy it first
     shown = copy(base);
     frame.set_tensor(0, layout(shown));
     spec = call.op->def().view(frame.args());
@@ -226,7 +226,7 @@ void Lowering::emit_view(const Instruction& call, Ids& ids) {
                 layout_of(*spec, place.layout));
 }
 
-// The kernel writes its operands: those that somebody still needs are copied first.
+// The kernel writes its operands: those that are still needed are copied first.
 void Lowering::emit_update(const Instruction& call, Ids& ids) {
   Instruction written = call;
   Ids with_copies = ids;
@@ -250,7 +250,7 @@ void Lowering::emit(const Instruction& instruction, Ids& ids) {
   std::vector<int32_t> results;
   for (ValueId id : instruction.results) results.push_back(fresh(program_.type_of(id)));
   if (!launch(instruction, ids, results))
-    append(instruction, nullptr, ids, results);  // only its function knows
+    append(instruction, nullptr, ids, results);  // no kernel: a call of its function
   for (size_t i = 0; i < results.size(); ++i)
     ids[static_cast<size_t>(instruction.results[i])] = results[i];
 }
@@ -307,7 +307,7 @@ void Lowering::add_constants(Ids& ids) {
 
 // ---- results -----------------------------------------------------------------------------------
 
-// The memory that a caller gets is his: not the program's, and not a state's that a run writes.
+// The memory of a result belongs to the caller: not to the program, and not to a state that a run writes.
 void Lowering::finish_outputs(const Ids& ids) {
   for (size_t k = 0; k < program_.outputs.size(); ++k) {
     int32_t place = ids[static_cast<size_t>(program_.outputs[k])];
@@ -322,8 +322,8 @@ void Lowering::finish_outputs(const Ids& ids) {
   }
 }
 
-// May the value be made in the state's memory? It must be all of its root, and nobody may read the
-// state once the value is there.
+// May the value be computed in the state's memory? It must be all of its root, and nothing may read the
+// state afterwards.
 bool Lowering::lands_in_state(int32_t place, size_t state) {
   if (goes_elsewhere_[state]) return false;
   const Place& p = out_.places[static_cast<size_t>(place)];
@@ -371,7 +371,7 @@ void Lowering::finish_states(const Ids& ids) {
                        out_.places[static_cast<size_t>(place)].offset == 0;
     if (!there && !lands_in_state(place, k)) copies.emplace_back(place, k);
   }
-  // A state that goes to another one is read before any is written.
+  // A state that is written to another one is read before any is written.
   for (auto& [place, k] : copies)
     if (root_of(place).kind == Root::State) place = copy(place);
   for (const auto& [place, k] : copies) {

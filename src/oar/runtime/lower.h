@@ -17,11 +17,11 @@ struct Root {
   int64_t bytes = 0;
 };
 
-// A value: a root, and how its elements lie in it. Kernels see the layout with its data set.
+// A value: a root, and the layout of its elements in it. Kernels see the layout with its data set.
 struct Place {
   int32_t root = -1;
   int64_t offset = 0;  // in bytes
-  Tensor layout;       // dense; its data pointer is not to be used
+  Tensor layout;       // dense; its data pointer must not be used
 };
 
 struct Launch {
@@ -35,7 +35,7 @@ struct Launch {
   std::vector<int32_t> results;  // places
   std::string location;
   const char* called = nullptr;  // by the user
-  double time = 0;               // guessed, in nanoseconds on one thread
+  double time = 0;               // estimated, in nanoseconds on one thread
   bool sums_by_threads = false;  // other bits on another number of threads
 };
 
@@ -56,8 +56,8 @@ std::vector<ValueId> written_results(const Instruction& update);
 // Whether the place is all of its root.
 bool fills_root(const Lowered& lowered, int32_t place);
 
-// Refuses a call whose results are not of the program's types: what inference could not decide while sizes were open is decided when they
-// are known, and kernels do not ask again.
+// Rejects a call whose results do not have the program's types: what inference could not decide while sizes were open is decided when
+// they are known, and kernels do not check again.
 void check_types(const Program& program, const Instruction& call);
 
 // Calls that no kernel takes are calls of the op's function; the compiler's pass `expand` leaves none that could be taken apart.

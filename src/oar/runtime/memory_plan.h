@@ -1,4 +1,4 @@
-// Where in one arena the buffers of a run lie.
+// The offsets of the buffers of a run in one arena.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct MemoryPlan {
 };
 
 // Buffers that live at the same time do not overlap. Large ones are placed first, each at the lowest
-// place that is free during its life. at_once(a, b): may the step b run while a still does, although it comes later?
+// offset that is free during its lifetime. at_once(a, b): may the step b run while a still does, although it comes later?
 using AtOnce = FunctionRef<bool(int32_t, int32_t)>;
 MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once, int64_t alignment = 64);
 inline MemoryPlan plan_memory(std::span<const Lifetime> buffers) {

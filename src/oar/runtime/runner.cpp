@@ -45,8 +45,8 @@ class Runner::Run {
  private:
   Tensor& at(ValueId id) { return tensors_[static_cast<size_t>(id)]; }
 
-  // A handle of its own: the tape's part of an input or a state is not the program's to hand out. Nor
-  // is the memory of a constant, which the caller might write.
+  // A new handle: the caller must not get the autograd data of an input or a state, nor
+  // the memory of a constant, which it might write.
   Tensor result(ValueId id) {
     const Tensor& t = at(id);
     internal_check(t.kind() != Kind::Meta, "{} has no content in the end: {}", program_.label(id),
@@ -56,7 +56,7 @@ class Runner::Run {
     return t->autograd || t.has(kRecording) ? Tensor(t->alias()) : t;
   }
 
-  // An error of a part is told of what the user called; those of regions have been.
+  // Errors of a part name what the user called; those of regions already do.
   static Outputs run_named(const Instruction& instruction, Args args) try {
     return run_op(*instruction.op, args);
   } catch (Error& error) {
@@ -99,8 +99,8 @@ class Runner::Run {
     for (ValueId id : runner_.last_uses_[index]) at(id) = Tensor();
   }
 
-  // New contents may lie in the memory that they are written to, or in that of another state (a
-  // view of it, or two states that change places); so may outputs. Those are copied before.
+  // New contents may be in the memory that they are written to, or in that of another state (a
+  // view of it, or two states that are swapped); so may outputs. Those are copied first.
   void write_states(std::vector<Tensor>& outputs) {
     std::vector<const Storage*> targets;
     for (const State& s : program_.states)
@@ -190,7 +190,7 @@ void Runner::check_states() const {
     user_check(t.is_dense() && t.dtype() == type.dtype && t.shape() == type.shape,
                ErrorKind::Runtime,
                "{} of the program {} was {} when it was captured and is {} now.\nhint: Capture the "
-               "function anew after changing its parameters' sizes or types.",
+               "function again after changing its parameters' sizes or types.",
                program_.label(id), program_.name, type.str(), t.describe());
   };
   for (const State& s : program_.states) check(s.value, s.tensor);
@@ -249,7 +249,7 @@ std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes, Tensor
     const std::lock_guard lock(mutex_);
     if (const Cached* ready = find()) return ready->instance;
   }
-  // Made while runs at other sizes go on. Of two threads that make the same one, the first is heard.
+  // Created while runs at other sizes continue. Of two threads that create the same one, the first wins.
   Program program = specialised(program_, [&](Dim d) { return sizes.evaluate(d); });
   place_on(program, inputs, *device);
   if (prepare_) prepare_(program);

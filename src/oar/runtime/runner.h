@@ -14,29 +14,29 @@
 
 namespace OAR_API oar {
 
-// A program made ready to run, for any sizes it allows. Runs of a program that writes no state may
+// A program prepared to run, for any sizes it allows. Runs of a program that writes no state may
 // overlap in several threads.
 class Runner {
  public:
-  // Gets a program at known sizes ready for its kernels. The compiler knows how; a program that has been through it needs nothing.
+  // Prepares a program at known sizes for its kernels. The compiler provides it; a program that was prepared before needs nothing.
   using Prepare = void (*)(Program& program);
 
   explicit Runner(Program program, Prepare prepare = nullptr);
 
-  // Without gradients and layers. States are written at the end, all or, where an instruction fails, none.
+  // Without gradients and layers. States are written at the end: all or, if an instruction fails, none.
   std::vector<Tensor> run(TensorList inputs) const {
     return run_on({inputs.begin(), inputs.end()});
   }
-  // … on inputs that the caller no longer needs: their memory serves the rest of the run.
+  // … on inputs that the caller no longer needs: the run may reuse their memory.
   std::vector<Tensor> run_on(std::vector<Tensor> inputs) const;
 
-  // One instruction after the other, without making anything ready for the next run at these sizes.
+  // One instruction after the other, without preparing an instance for these sizes.
   std::vector<Tensor> interpret(TensorList inputs) const;
 
   const Program& program() const { return program_; }
-  // Why these inputs, or the states as they are now, are not for this program; empty if they are.
+  // Why these inputs, or the current states, do not fit this program; empty if they do.
   std::string misfit(TensorList inputs) const;
-  // The instance that runs these inputs; none where they are interpreted.
+  // The instance that runs these inputs; null if they are interpreted.
   std::shared_ptr<const Instance> instance(TensorList inputs) const;
   // … of a program without open sizes, on inputs that are where the program says.
   std::shared_ptr<const Instance> instance_at_known_sizes() const;

@@ -9,9 +9,9 @@
 namespace oar {
 namespace {
 
-// Nanoseconds. Kernels that take longer bring the threads themselves; so do not much shorter ones, but to little effect.
+// Nanoseconds. Kernels that take longer use all threads themselves; slightly shorter ones do too, but to little effect.
 constexpr double kUsesAllThreads = 40e3;
-// Starting lanes and waiting for them; and what a fork has to win, as guesses err.
+// The cost of starting lanes and waiting for them; and the least gain of a fork, as estimates are rough.
 constexpr double kForkCost = 5e3, kLeastGain = 10e3, kLeastShare = 0.2;
 // Launches of one fork: finding them takes time that grows with it.
 constexpr size_t kLongestFork = 128;
@@ -20,7 +20,7 @@ double time_with(int threads, double alone) {
   return alone < kUsesAllThreads ? alone : std::max(kUsesAllThreads, alone / threads);
 }
 
-// Launches that may change places with others and run on one thread: no random numbers, no function of a user, nothing
+// Launches that may be reordered and run on one thread: no random numbers, no function of a user, nothing
 // written outside, the same bits.
 bool may_move(const Lowered& l, const Launch& launch) {
   if (!launch.kernel || std::string_view(launch.kernel->name) == "cpu:user" ||
@@ -32,7 +32,7 @@ bool may_move(const Lowered& l, const Launch& launch) {
   });
 }
 
-// Launches from one on, in groups that have nothing to do with each other.
+// Launches from one on, in independent groups.
 class Groups {
  public:
   Groups(const Lowered& l, std::vector<int32_t>& writers) : l_(l), writers_(writers) {}
@@ -49,7 +49,7 @@ class Groups {
     count_ = 0;
   }
 
-  // False where the launch writes what another one here has written.
+  // False if the launch writes what another one here has written.
   bool add(int32_t launch) {
     const Launch& call = l_.launches[static_cast<size_t>(launch)];
     const auto own = static_cast<int32_t>(parent_.size());
@@ -70,7 +70,7 @@ class Groups {
 
   size_t count() const { return count_; }
 
-  // How long the groups take if each thread takes the longest that is left.
+  // How long the groups take if each thread takes the longest remaining one.
   double time(int threads) const {
     std::vector<double> left;
     for (size_t i = 0; i < parent_.size(); ++i)
@@ -131,7 +131,7 @@ class Groups {
   size_t count_ = 0;
 };
 
-// The forks that win the most time together: gains_[i] is what can be won in the launches before i.
+// The forks that gain the most time together: gains_[i] is what can be gained in the launches before i.
 class Choosing {
  public:
   Choosing(const Lowered& l, int threads)

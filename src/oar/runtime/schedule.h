@@ -1,5 +1,5 @@
-// Which launches of a program run at the same time. Most use all threads by themselves, one after the other; where several
-// chains of launches that are too small for that do not depend on each other, each chain runs on a thread of its own.
+// Which launches of a program run at the same time. Most use all threads, one after the other; if several chains of
+// launches that are too small for that are independent, each chain runs on its own thread.
 #pragma once
 
 #include "oar/base/api.h"
@@ -15,7 +15,7 @@ struct Fork {
 
 class Schedule {
  public:
-  // None of it for one thread, nor where the flag parallel_branches is off.
+  // Empty for one thread, or if the flag parallel_branches is off.
   static Schedule of(const Lowered& lowered, int threads);
 
   const std::vector<Fork>& forks() const { return forks_; }
@@ -24,7 +24,7 @@ class Schedule {
     const auto count = static_cast<int32_t>(lane_.size());
     return a < count && b < count && fork(a) >= 0 && fork(a) == fork(b) && lane(a) != lane(b);
   }
-  // The fork and lane of a launch; -1 where it runs alone.
+  // The fork and lane of a launch; -1 if it runs alone.
   int32_t fork(int32_t launch) const {
     return fork_.empty() ? -1 : fork_[static_cast<size_t>(launch)];
   }
@@ -34,7 +34,7 @@ class Schedule {
 
  private:
   std::vector<Fork> forks_;
-  std::vector<int32_t> fork_, lane_;  // by launch; empty where there are no forks
+  std::vector<int32_t> fork_, lane_;  // by launch; empty if there are no forks
 };
 
 }  // namespace OAR_API oar

@@ -22,13 +22,13 @@ struct Instance::WorkingSet {
   };
   std::vector<Prepared> calls;  // by launch
 
-  // Tells kernels which of the lasting inputs hold what they held in this set's run before.
+  // Tells kernels which of the lasting inputs have not changed since this set's previous run.
   void mark_unchanged(bool same) {
     if (same == marked) return;
     for (Prepared& p : calls) p.call.unchanged = same ? p.lasting : 0;
     marked = same;
   }
-  // By lane of the fork under way: the launch that failed, and how.
+  // By lane of the running fork: the launch that failed, and how.
   struct Failure {
     int32_t launch = -1;
     std::exception_ptr error;
@@ -36,7 +36,7 @@ struct Instance::WorkingSet {
   std::vector<Failure> failures;
   std::vector<std::pair<StoragePtr, uint32_t>>
       seen;               // states that no run writes, and their versions
-  bool complete = false;  // the run before reached its end
+  bool complete = false;  // the previous run reached its end
   bool marked = false;
 };
 

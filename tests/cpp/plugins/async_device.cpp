@@ -14,7 +14,7 @@
 
 namespace {
 
-// ---- Tensors, copied out of the call because it is gone when the work begins.
+// ---- Tensors, copied out of the call because it no longer exists when the work begins.
 
 template <class F>
 void with_type(int dtype, F&& f) {
@@ -52,7 +52,7 @@ struct View {
         strides(t.strides, t.strides + t.ndim),
         numel(t.numel),
         dtype(t.dtype) {
-    if (t.device_type == 0 && t.numel > 0) {  // a scalar of the host goes along by value
+    if (t.device_type == 0 && t.numel > 0) {  // a host scalar is passed by value
       std::memcpy(scalar, t.data, size_of(dtype));
       std::fill(strides.begin(), strides.end(), 0);
     } else {

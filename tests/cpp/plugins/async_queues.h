@@ -72,7 +72,7 @@ std::mutex g_pause_mutex;
 std::condition_variable g_pause_changed;
 bool g_paused = false;
 
-// A task answers an error, or nothing.
+// A task returns an error, or nothing.
 using Task = std::function<std::string()>;
 
 class Worker {
@@ -148,14 +148,14 @@ class Worker {
   std::thread thread_;
 };
 
-// Every stream there is, so that memory is freed behind the work of all of them.
+// All streams, so that memory is freed after the work of all of them.
 struct Streams {
   std::mutex mutex;
   std::set<Worker*> all;
   Worker* defaults[kDevices] = {};
 };
 Streams& streams() {
-  static Streams* instance = new Streams;  // its threads may work until the process is gone
+  static Streams* instance = new Streams;  // its threads may work until the process ends
   return *instance;
 }
 

@@ -196,7 +196,7 @@ class _Body:
     # statements --------------------------------------------------------------------------------
 
     def block(self, size: int, depth: int) -> list[str]:
-        """Lines of statements; variables that are made inside of a branch are forgotten after it."""
+        """Lines of statements; variables that are created inside a branch are forgotten after it."""
         lines: list[str] = []
         known = list(self.tensors), list(self.numbers), list(self.lists)
         for _ in range(size):
@@ -284,7 +284,7 @@ class _Body:
                          "keeper.h = keeper.h.clip(-1, 1)")]
 
     def list_statement(self) -> list[str]:
-        """A list of tensors is made, or changed, or read."""
+        """A list of tensors is created, or changed, or read."""
         a = self.tensor(1)
         if not self.lists or self.rng.random() < 0.3 and not self.in_loop:
             self.made += 1
@@ -446,8 +446,8 @@ def _optimizer(rng: random.Random, text: str) -> str:
 
 
 def _calls(rng: random.Random, features: set[str], form: str, names: set[str]) -> list[str]:
-    """Calls of the function and edits between them: mostly of names that the function knows. Who looks at zeros of a
-    gradient makes them a tensor, so half of the scripts look at gradients after the last call only."""
+    """Calls of the function and edits between them: mostly of names that the function knows. Reading the zeros of a
+    gradient turns them into a tensor, so half of the scripts read gradients after the last call only."""
     show = rng.choice(["show", "call"])
     lines: list[str] = []
     editable = sorted(name for name in EDITS if name in names and name != "f") + (["f"] if "Main" in names else [])

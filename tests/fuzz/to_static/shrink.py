@@ -1,4 +1,4 @@
-"""Makes a failing script small: removes statements and puts parts of expressions in the place of the whole."""
+"""Shrinks a failing script: removes statements and replaces expressions by their parts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _with_statements(tree: ast.Module, path: tuple, field: str, index: int, stat
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """Expressions that may stand in the place of a larger one."""
+    """Expressions that may replace a larger one."""
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.BoolOp):

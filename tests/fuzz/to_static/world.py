@@ -1,6 +1,6 @@
 """What the functions of the fuzzer find around them, and what happens to it between calls.
 
-Each entry is source text that makes one name, with the names that it needs. A script holds only what it uses.
+Each entry is source text that defines one name, with the names that it needs. A script holds only what it uses.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Comparison of ops with another library, which runs in an environment of its own."""
+"""Comparison of ops with another library, which runs in its own environment."""

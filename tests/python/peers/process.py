@@ -1,4 +1,4 @@
-"""A peer in a process and an environment of its own: calls go there and results come back as .npz files."""
+"""A peer in its own process and environment: calls go there and results come back as .npz files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORKER = pathlib.Path(__file__).with_name("worker.py")
 
 @dataclass
 class Call:
-    """A call to be made: arguments by their names in our schema; if gradients are asked for, per result the cotangent
+    """A call to run: arguments by their names in our schema; if gradients are requested, per result the cotangent
     or None, and the arguments that are constants."""
 
     expression: str
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass
 class Answer:
-    """What the peer gave. A value is None where the table's expression says that it has no such result, the gradients
+    """What the peer returned. A value is None where the table's expression says that it has no such result, the gradients
     are where it has none."""
 
     values: list = field(default_factory=list)
@@ -46,7 +46,7 @@ class PeerDied(Exception):
 
 
 class Peer:
-    """Starts the process; answers lists of calls."""
+    """Starts the process; runs lists of calls."""
 
     def __init__(self, python: str, name: str):
         self.python, self.name = python, name

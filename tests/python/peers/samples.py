@@ -24,7 +24,7 @@ GRADIENT_TOLERANCE = {**TOLERANCE, "float64": 1e-9, "complex128": 1e-9}
 class Tables:
     """What a peer calls our ops, and where it differs.
 
-    `expression` makes the peer's call of a record and its arguments. `different` lists (what, where, why) for an op,
+    `expression` builds the peer's call from a record and its arguments. `different` lists (what, where, why) for an op,
     or for "*", any op. What is "values" (nothing agrees), "gradients", "dtype" or "refused" (we raise an error where
     the peer does not). Where is an expression of the arguments, `dtype`, `call` and `special` (NaN or infinity among
     the operands)."""
@@ -70,7 +70,7 @@ class Difference(AssertionError):
 
 
 class Sample:
-    """One call: ours with its gradients, and the request to the peer. `run` makes our results of the arguments."""
+    """One call: ours with its gradients, and the request to the peer. `run` computes our results from the arguments."""
 
     def __init__(self, name: str, dtype: str, what: str, arguments: dict, run, expression: str, *,
                  gradients: bool, constants: tuple = (), seed: int = 0):

@@ -1,4 +1,4 @@
-"""Short scripts of what a table of operands cannot say: writes, aliases, dtypes as arguments, making tensors."""
+"""Short scripts for what a table of operands cannot express: writes, aliases, dtypes as arguments, creating tensors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _listed(text: str) -> list[str]:
 
 
 def dtypes() -> list[Edge]:
-    """Python's types, their names and Paddle's own where a dtype is asked for."""
+    """Python's types, their names and Paddle's own where a dtype is expected."""
     names = ("float", "int", "bool", "complex", "'float32'", "'int'", "'bool'", "'float'", "paddle.float16")
     calls = [call.format(name) for name in names for call in _listed(_WITH_DTYPE) + _listed(_OF_DTYPE)]
     calls += [call.format("None") for call in _listed(_WITH_DTYPE)]

@@ -1,4 +1,4 @@
-"""What docs/from-pytorch.md says of PyTorch holds."""
+"""What docs/from-pytorch.md says about PyTorch is true."""
 
 import os
 import re

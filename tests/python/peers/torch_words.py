@@ -36,7 +36,7 @@ def transposed(function, shape, grad):
 
 
 def along(index, axis, ndim):
-    """index as an argument of x[...] that stands at an axis."""
+    """index as an argument of x[...] at an axis."""
     return (slice(None),) * (axis % ndim) + (index,)
 
 

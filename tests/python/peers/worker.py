@@ -1,6 +1,6 @@
 """The other side of peers/process.py; runs in the peer's environment, which has no Oar: `worker.py torch`.
 
-One request a line: the name of an .npz file with arrays and a description of the calls. The answer is a line too: the
+One request per line: the name of an .npz file with arrays and a description of the calls. The answer is a line too: the
 name of an .npz file with, for each call, values and gradients, or an error. What differs from peer to peer is in
 torch_side.py and paddle_side.py.
 """
@@ -21,7 +21,7 @@ DIFFERENTIABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "com
 
 
 class Call:
-    """One call: its expression, arguments by name, and what gradients are asked for."""
+    """One call: its expression, arguments by name, and which gradients are requested."""
 
     def __init__(self, description: dict, arrays):
         self.expression = description["expression"]
@@ -78,7 +78,7 @@ def answer(call: Call, key: str, arrays: dict) -> dict:
 
 
 def replies():
-    """A file of its own for the answers: what a peer prints does not mix with them."""
+    """A separate file for the replies: what a peer prints does not mix with them."""
     own = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return own

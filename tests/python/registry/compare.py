@@ -62,7 +62,7 @@ def expected_dtype(record: Record, args, dtype: str, number: int) -> tuple[str, 
     """The dtypes a result may have, by the reference run on the op's own dtype; at least one."""
     stated = [a.name for a in args if isinstance(a, oar.dtype)]
     narrow = dtype in ("float16", "bfloat16") and any(t.dtype.name == dtype for t in tensors_of(args))
-    if narrow:  # NumPy has no bfloat16, SciPy no float16: ask for float32
+    if narrow:  # NumPy has no bfloat16, SciPy no float16: use float32
         args = replaced(args, [oar._C.ops.cast(t, "float32") if t.dtype.name == dtype else t for t in tensors_of(args)])
     found = reference(record, args, values)[number].dtype.name
     if found in stated:
@@ -77,13 +77,13 @@ def expected_dtype(record: Record, args, dtype: str, number: int) -> tuple[str, 
 
 
 def check_close(actual: np.ndarray, wanted: np.ndarray, tolerance: float, what: str, smallest: float = 0.0) -> int:
-    """Equal within a tolerance relative to the largest number; says where it is not. Gives how many were compared."""
+    """Equal within a tolerance relative to the largest number; reports where it is not. Returns how many were compared."""
     assert tuple(actual.shape) == tuple(wanted.shape), f"{what}: shape {actual.shape}, expected {wanted.shape}"
     if actual.size == 0:
         return 0
     if actual.dtype.kind in "iub" and wanted.dtype.kind in "iub":
         with np.errstate(all="ignore"):
-            wrong = actual != wanted.astype(actual.dtype)  # integers wrap around alike
+            wrong = actual != wanted.astype(actual.dtype)  # integers wrap around in the same way
         difference = np.where(wrong, np.abs(actual.astype(np.float64) - wanted.astype(np.float64)), 0)
     else:
         kind = np.complex128 if "c" in (actual.dtype.kind, wanted.dtype.kind) else np.float64
@@ -94,7 +94,7 @@ def check_close(actual: np.ndarray, wanted: np.ndarray, tolerance: float, what: 
             difference = np.abs(a - w)
             near = difference <= tolerance * (np.abs(w) + min(size, 1.0) + 1e-3 * size) + smallest
             same = (a == w) | (np.isnan(a) & np.isnan(w))
-            if kind is np.complex128:  # which part of a complex number is infinite is nobody's promise
+            if kind is np.complex128:  # which part of a complex number is infinite is unspecified
                 same |= ~np.isfinite(a) & ~np.isfinite(w)
         wrong = ~(same | (near & finite))
     if wrong.any():

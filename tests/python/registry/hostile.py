@@ -1,4 +1,4 @@
-"""Calls that no user means but some user makes: odd shapes, other dtypes, huge numbers, nothing at all."""
+"""Calls that users make by mistake: odd shapes, other dtypes, huge numbers, nothing at all."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _CATEGORIES = {"bool": ("bool",), "int": INTS, "float": FLOATS, "complex": COMPL
 
 
 def category(dtype: str) -> str:
-    """Which of the words in a record's `dtypes` stands for a dtype."""
+    """Which of the words in a record's `dtypes` covers a dtype."""
     return next(word for word, names in _CATEGORIES.items() if dtype in names)
 
 
@@ -70,7 +70,7 @@ class Record:
 
     @property
     def writes_aside(self) -> bool:
-        """Writes arguments that it does not give back one by one: running statistics, lists of parameters."""
+        """Writes arguments that it does not return one by one: running statistics, lists of parameters."""
         return self.written is None and any("!" in t for t in self.types)
 
     def allowed(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Record:
 
 
 def fits(record: Record, dtype: str, number: int) -> bool:
-    """Whether a sample may be called at all: what an in-place op makes of it may not fit into its operand."""
+    """Whether a sample may be called at all: the result of an in-place op may not fit into its operand."""
     if record.written is None:
         return True
     try:
@@ -126,7 +126,7 @@ def tensors_of(args) -> list:
 
 
 def replaced(args, tensors) -> list:
-    """The argument list with other tensors in the places of its own."""
+    """The argument list with its tensors replaced by others."""
     source = iter(tensors)
     return [next(source) if isinstance(a, oar.Tensor)
             else [next(source) if isinstance(t, oar.Tensor) else t for t in a] if isinstance(a, list) else a

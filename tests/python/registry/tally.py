@@ -22,7 +22,7 @@ class Tally:
 
     @contextmanager
     def sample(self, what: str) -> Iterator[None]:
-        """One sample: an error inside is a failure of the test, told at its end."""
+        """One sample: an error inside is a failure of the test, reported at its end."""
         self.tried += 1
         try:
             yield

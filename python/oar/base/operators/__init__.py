@@ -28,7 +28,7 @@ class Argument:
     """One argument: its name, its older names, its default, and its name in the function that does the work.
 
     Written ``name[]:Older|Other=default>target?``: ``[]`` marks lists of tensors, a target that is empty an argument
-    without meaning here, ``?`` one whose empty list stands for None.
+    without meaning here, ``?`` one whose empty list means None.
     """
 
     def __init__(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Form:
         if len(args) > len(self.arguments):
             names = ", ".join(a.name for a in self.arguments)
             raise TypeError(
-                f"[{self.name}] takes at most {len(self.arguments)} arguments ({names}); {len(args)} were given."
+                f"[{self.name}] takes at most {len(self.arguments)} arguments ({names}); {len(args)} were passed."
             )
         given = {a.name: value for a, value in zip(self.arguments, args)}
         unknown = [name for name in kwargs if name in given or all(name != a.name for a in self.arguments)]
@@ -103,7 +103,7 @@ class Form:
         """The arguments by name, from inputs and attributes under their older names."""
         given: dict[str, Any] = {}
         for argument in self.arguments:
-            # A tensor that holds an attribute goes before the attribute itself.
+            # A tensor that holds an attribute takes precedence over the attribute itself.
             for name in reversed(argument.older):
                 value = inputs.get(name)
                 if value is not None and not (isinstance(value, (list, tuple)) and not value):

@@ -1,6 +1,6 @@
 """Ops whose form in Paddle's inner interfaces differs in more than names from Oar's functions.
 
-A function has the arguments of ``table.py``; what the public function of the same name says of it holds here too.
+A function has the arguments of ``table.py``; the docstring of the public function of the same name applies here too.
 """
 
 from __future__ import annotations

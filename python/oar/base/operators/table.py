@@ -1,6 +1,6 @@
 """The ops of Paddle's inner interfaces that Oar does: names, order, older names and defaults of their arguments.
 
-``Form`` in ``oar.base.operators`` says how a line is read; a line that begins with a space goes on with the one before.
+``Form`` in ``oar.base.operators`` says how a line is read; a line that begins with a space continues the one before.
 Ops whose name is ``-`` are there under their older name only.
 """
 

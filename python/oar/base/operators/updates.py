@@ -1,6 +1,6 @@
 """Steps of optimisers in Paddle's form: one parameter at a time, written in place.
 
-``master_param``, where it is given, holds the parameter in float32: the step is made there, and the parameter gets the
+``master_param``, if passed, holds the parameter in float32: the step is computed there, and the parameter gets the
 rounded result. Hints without a meaning here (``lazy_mode``, ``min_row_size_to_use_multithread``) are accepted.
 """
 
@@ -105,7 +105,7 @@ def _adam(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, ma
 def adam_(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, master_param=None, skip_update=None,
           beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_mode=False, min_row_size_to_use_multithread=1000,
           multi_precision=False, use_global_beta_pow=False):
-    """Adam's step. ``beta1_pow`` and ``beta2_pow`` are the powers of this step and go on to the next."""
+    """Adam's step. ``beta1_pow`` and ``beta2_pow`` are the powers of this step and are advanced to the next."""
     if skip_update is not None and bool(skip_update):
         return param, moment1, moment2, beta1_pow, beta2_pow, master_param
     return _adam(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, master_param, _plain(beta1),
@@ -115,7 +115,7 @@ def adam_(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, ma
 def adamw_(param, grad, learning_rate, moment1, moment2, beta1_pow, beta2_pow, master_param=None, skip_update=None,
            beta1=0.9, beta2=0.999, epsilon=1e-8, lr_ratio=1.0, coeff=0.01, with_decay=False, lazy_mode=False,
            min_row_size_to_use_multithread=1000, multi_precision=False, use_global_beta_pow=False):
-    """Adam's step with decay of the weights beside it."""
+    """Adam's step with decoupled weight decay."""
     if skip_update is not None and bool(skip_update):
         return param, moment1, moment2, beta1_pow, beta2_pow, master_param
     return _adam(param, grad, learning_rate * lr_ratio, moment1, moment2, beta1_pow, beta2_pow, master_param,
@@ -183,7 +183,7 @@ def rmsprop_(param, mean_square, grad, moment, learning_rate, mean_grad=None, ma
 
 def radam_(param, grad, learning_rate, beta1_pow, beta2_pow, rho, moment1, moment2, master_param=None, beta1=0.9,
            beta2=0.999, epsilon=1e-8, multi_precision=False):
-    """Adam that waits until the mean square can be trusted."""
+    """Adam that rectifies the step until the mean square is reliable."""
     _step(param, master_param, lambda p: ops.radam_(
         [p], [grad], [moment1], [moment2], [beta1_pow], [beta2_pow], [rho], _number(learning_rate), beta1, beta2,
         epsilon))

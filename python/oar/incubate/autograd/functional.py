@@ -1,4 +1,4 @@
-"""Derivatives of functions: along a direction, and as matrices that are computed when they are looked at."""
+"""Derivatives of functions: along a direction, and as matrices that are computed when they are read."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _recorded(x: Tensor) -> Tensor:
     """x as something to differentiate by, still connected to what the caller's x comes from."""
     if not x.stop_gradient:
         return x
-    leaf = ops.assign(x)  # not detach(): tangents of transforms around this go on
+    leaf = ops.assign(x)  # not detach(): tangents of outer transforms must continue
     leaf.stop_gradient = False
     return leaf
 

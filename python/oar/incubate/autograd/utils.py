@@ -13,7 +13,7 @@ def as_tensors(xs):
 
 
 def prim_enabled() -> bool:
-    """What was last asked for. Programs of Oar can always be taken apart into primitive ops.
+    """The last setting. Programs of Oar can always be decomposed into primitive ops.
 
     Returns:
         a bool.

@@ -4,15 +4,15 @@
 |---|---|
 | `code.py` | decodes bytecode |
 | `frame.py` | frames and the binding of arguments |
-| `world.py`, `pending.py` | objects made inside, objects found outside (guarded), writes that wait |
+| `world.py`, `pending.py` | objects created inside, objects found outside (guarded), deferred writes |
 | `machine.py`, `instructions.py`, `container_instructions.py`, `call_instructions.py` | the instructions |
 | `attributes.py`, `calls.py`, `methods.py`, `iteration.py`, `operators.py` | Python's protocols |
 | `builtin_functions.py`, `builtin_objects.py`, `package_functions.py` | functions of Python's and of this package's |
 | `known.py`, `arrays.py`, `substitutes.py` | native code that may run, and Python in place of some of it |
 | `flow.py`, `forks.py`, `ways.py`, `loops.py`, `heap.py` | branches and loops on the values of tensors |
-| `numbers.py`, `asking.py`, `grown.py` | what only a run tells: numbers, who asks for a gradient, lengths of lists |
+| `numbers.py`, `asking.py`, `grown.py` | what is known only at run time: numbers, which tensors require a gradient, lengths of lists |
 | `kept.py` | tensors that a function keeps outside from call to call |
-| `results.py` | results and effects, made anew at every run |
+| `results.py` | results and effects, rebuilt at every run |
 
 What is not known is declined: the function then runs in segments, as Python. See docs/to-static.md.
 """

@@ -1,4 +1,4 @@
-"""Tensors of which only the run tells whether they ask for their gradient: one branch gives a constant, one does not."""
+"""Tensors for which only the run determines whether they require a gradient: one branch returns a constant, one does not."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["asks", "check", "check_backward", "marked", "pass_on"]
 
 
 def asks(world: World, value: Any) -> Any:
-    """True or False, or a tensor that tells it."""
+    """True or False, or a tensor that holds it."""
     if not isinstance(value, Tensor) or value.stop_gradient:
         return False
     return world.asking[id(value)][1] if id(value) in world.asking else True
 
 
 def marked(world: World, tensor: Tensor, asked: Any) -> Tensor:
-    """The tensor as one that asks for its gradient, does not, or may."""
+    """The tensor as one that requires a gradient, does not, or may."""
     if isinstance(asked, Tensor):
         if not tensor.stop_gradient:
             world.asking[id(tensor)] = (tensor, asked)
@@ -38,7 +38,7 @@ def pass_on(world: World, made: Any, inputs: Any) -> None:
         return
     results = _tensors(made, [])
     if any(r is t for r in results for t in given):
-        raise Decline("it writes to a tensor, and only a branch tells whether it asks for its gradient")
+        raise Decline("it writes to a tensor, and a branch determines whether it requires a gradient")
     if any(flag is True for flag in found):
         return
     flag = flags[0]
@@ -53,13 +53,13 @@ def check_backward(world: World, what: str) -> None:
     """Declines ``backward()`` if a branch decides which tensors get a gradient: no gradient is not a gradient of zeros."""
     check(world, what)
     if world.asked_one_way:
-        raise Decline(f"{what}, and a branch tells which tensors have a gradient")
+        raise Decline(f"{what}, and a branch determines which tensors have a gradient")
 
 
 def check(world: World, what: str) -> None:
     """Declines what needs to know it now."""
     if world.asking:
-        raise Decline(f"{what}, and only a branch tells whether a tensor asks for its gradient")
+        raise Decline(f"{what}, and a branch determines whether a tensor requires a gradient")
 
 
 def _tensors(value: Any, found: list) -> list[Tensor]:

@@ -32,7 +32,7 @@ class Attributes:
     """Reads and writes of attributes, as a part of the interpreter."""
 
     world: World
-    # What other parts of the interpreter bring.
+    # What other parts of the interpreter provide.
     _call_numpy: Callable[..., Any]
     _new_native: Callable[..., Any]
     check_key: Callable[..., Any]
@@ -73,7 +73,7 @@ class Attributes:
         if isinstance(value, super):
             return self._of_super(value, name)
         if isinstance(value, Generator):
-            raise Decline(f"it asks for {name} of a generator")
+            raise Decline(f"it reads {name} of a generator")
         cls = type(value)
         if isinstance(value, Tensor):
             return self._of_tensor(value, name)
@@ -199,7 +199,7 @@ class Attributes:
             if isinstance(asked, types.FunctionType):
                 return self._or_absent(lambda: self.call(asked, [module, name], {}))
             if raw is not ABSENT or asked is not ABSENT:
-                raise Decline(f"the module {module.__name__} has attributes of its own kind")
+                raise Decline(f"the module {module.__name__} has a special way of reading attributes")
         return ABSENT
 
     def _of_class(self, cls: type, name: str) -> Any:
@@ -257,7 +257,7 @@ class Attributes:
         if self.world.is_input(value):
             if raw is not ABSENT:
                 return raw
-            raise Decline(f"it reads the attribute {name} of a tensor that it is given")
+            raise Decline(f"it reads the attribute {name} of a tensor argument")
         own = value.__dict__ if hasattr(value, "__dict__") else {}
         if not self.world.is_fresh(value) and not _C.is_symbolic(value):
             found = self.world.entry(own, name, f"the attribute {name} of a tensor")
@@ -272,9 +272,9 @@ class Attributes:
         if name not in known.TENSOR_PROPERTIES:
             raise Decline(f"it reads {name} of a tensor")
         if self.world.is_input(value) and name in known.NOT_OF_INPUTS:
-            raise Decline(f"it reads {name} of a tensor that it is given")
+            raise Decline(f"it reads {name} of a tensor argument")
         if name == "stop_gradient" and id(value) in self.world.asking:
-            raise Decline("only a branch tells whether a tensor asks for its gradient")
+            raise Decline("a branch determines whether a tensor requires a gradient")
         found = self.on_tensors(lambda: getattr(value, name))
         if outside and name not in ("grad", "data", "T", "mT", "real", "imag"):
             self.world.guards.tensor(value, f"a tensor's {name}")
@@ -414,11 +414,11 @@ class Attributes:
     def _store_to_tensor(self, value: Tensor, name: str, new: Any) -> None:
         inside = self.world.is_fresh(value) or _C.is_symbolic(value)
         if self.world.is_input(value) or new is ABSENT:
-            raise Decline(f"it sets {name} of a tensor that it is given")
+            raise Decline(f"it sets {name} of a tensor argument")
         if not inside and name != "grad":
             raise Decline(f"it sets {name} of a tensor outside")
         if name == "stop_gradient" and not new and value.stop_gradient:
-            raise Decline("it makes a tensor ask for its gradient")
+            raise Decline("it makes a tensor require a gradient")
         if name == "stop_gradient":
             self.world.asking.pop(id(value), None)
         raw = self.world.class_attribute(type(value), name)

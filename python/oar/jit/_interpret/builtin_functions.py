@@ -158,7 +158,7 @@ def _deque(m: Machine, args: list, kwargs: dict) -> Any:
 
 @builtin(collections.defaultdict)
 def _defaultdict(m: Machine, args: list, kwargs: dict) -> Any:
-    raise Decline("it makes a defaultdict")
+    raise Decline("it creates a defaultdict")
 
 
 @builtin(range)
@@ -174,7 +174,7 @@ def _slice(m: Machine, args: list, kwargs: dict) -> Any:
 @builtin(iter)
 def _iter(m: Machine, args: list, kwargs: dict) -> Any:
     if len(args) != 1:
-        raise Decline("it goes on until a value comes")
+        raise Decline("it iterates until a value comes")
     return m.iterator(args[0])
 
 

@@ -15,14 +15,14 @@ from oar.jit._interpret.world import ABSENT, Decline, Raised, is_known_by_value
 
 def _class_of(m: Machine, value: Any) -> type:
     if isinstance(value, Generator):
-        raise Decline("it asks for the class of a generator")
+        raise Decline("it reads the class of a generator")
     if id(value) in m.world.numbers:
         return m.world.numbers[id(value)]
     if m.world.is_input(value):
         return type(m.world.inputs[id(value)])
     cls = type(value)
     if cls is _C.Dim:
-        return int  # an open size stands for a number
+        return int  # an open size counts as a number
     if cls.__flags__ & (1 << 9) and not isinstance(value, Tensor):
         m.world.own_dict(value)
     return cls
@@ -31,7 +31,7 @@ def _class_of(m: Machine, value: Any) -> type:
 @builtin(type)
 def _type(m: Machine, args: list, kwargs: dict) -> Any:
     if len(args) != 1:
-        raise Decline("it makes a class")
+        raise Decline("it creates a class")
     return _class_of(m, args[0])
 
 
@@ -127,16 +127,16 @@ def _delattr(m: Machine, args: list, kwargs: dict) -> Any:
 @builtin(vars)
 def _vars(m: Machine, args: list, kwargs: dict) -> Any:
     if not args:
-        raise Decline("it asks for its variables")
+        raise Decline("it reads its variables")
     return m.load_attribute(args[0], "__dict__")
 
 
 @builtin(id)
 def _id(m: Machine, args: list, kwargs: dict) -> Any:
     if m.in_users_code() and (m.world.is_input(args[0]) or m.world.is_argument(args[0])):
-        raise Decline("it asks for the identity of an argument")
+        raise Decline("it reads the identity of an argument")
     if m.in_users_code() and is_known_by_value(args[0]):
-        raise Decline(f"it asks for the identity of a {type(args[0]).__name__}")
+        raise Decline(f"it reads the identity of a {type(args[0]).__name__}")
     return id(args[0])
 
 
@@ -154,14 +154,14 @@ def _super(m: Machine, args: list, kwargs: dict) -> Any:
         frame = m.frames[-1]
         cell = frame.cells.get("__class__")
         if cell is None:
-            raise Decline("it calls super() outside of a class")
+            raise Decline("it calls super() outside a class")
         first = frame.code.local_names[0]
         owner = frame.locals.get(first, ABSENT)
         if owner is ABSENT:
             owner = m.world.cell(frame.cells[first], first)
         args = [m.world.cell(cell, "__class__"), owner]
     if len(args) != 2:
-        raise Decline("it makes an unbound super()")
+        raise Decline("it creates an unbound super()")
     return m.native(lambda: super(args[0], args[1]))
 
 

@@ -41,7 +41,7 @@ def _call_function_ex(m: Machine, f: Frame, i: Instruction) -> None:
     m.check_iterable(f.stack[-1])
     args = list(m.iterate(f.stack.pop()))
     if not all(type(name) is str for name in kwargs):
-        raise Decline("the name of an argument is no string")
+        raise Decline("the name of an argument is not a string")
     function = f.stack.pop()
     if f.stack and f.stack[-1] is NULL:
         f.stack.pop()
@@ -112,9 +112,9 @@ def _raise_varargs(m: Machine, f: Frame, i: Instruction) -> None:
     if isinstance(error, type) and issubclass(error, BaseException):
         error = m.call(error, [], {})
     if not isinstance(error, BaseException) or (cause is not None and not isinstance(cause, BaseException)):
-        raise Decline("it raises something that is no exception")
+        raise Decline("it raises something that is not an exception")
     if not m.world.is_fresh(error):
-        raise Decline("it raises an exception that was made outside")
+        raise Decline("it raises an exception that was created outside")
     if i.arg == 2:
         error.__cause__ = cause
     raise Raised(error)
@@ -145,7 +145,7 @@ def _check_exc_match(m: Machine, f: Frame, i: Instruction) -> None:
     wanted, error = f.stack.pop(), f.stack[-1]
     listed = wanted if isinstance(wanted, tuple) else (wanted,)
     if not all(isinstance(one, type) and issubclass(one, BaseException) for one in listed):
-        raise Decline("it catches something that is no exception")
+        raise Decline("it catches something that is not an exception")
     f.stack.append(isinstance(error, wanted))
 
 
@@ -168,7 +168,7 @@ def _before_with(m: Machine, f: Frame, i: Instruction) -> None:
 @instruction("WITH_EXCEPT_START")
 def _with_except_start(m: Machine, f: Frame, i: Instruction) -> None:
     error, leave = f.stack[-1], f.stack[-4]
-    trace = m.world.new(types.TracebackType(None, sys._getframe(), 0, f.line))  # there is one, and nobody looks into it
+    trace = m.world.new(types.TracebackType(None, sys._getframe(), 0, f.line))  # it exists, and nothing reads its content
     f.stack.append(m.call(leave, [type(error), error, trace], {}))
 
 

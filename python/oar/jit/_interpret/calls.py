@@ -55,7 +55,7 @@ class Calls(Methods, Iteration, Attributes):
                 raise Decline("it follows a weak reference")  # a capture keeps alive what it refers to
             found = function()
             if found is None:
-                raise Decline("it follows a weak reference to what is no more")
+                raise Decline("it follows a dead weak reference")
             return found
         if hasattr(kind, "dygraph_function"):
             return self._call_static(function, args, kwargs)
@@ -85,7 +85,7 @@ class Calls(Methods, Iteration, Attributes):
             raise Raised(error) from None
 
     def on_tensors(self, run: Any, *inputs: Any) -> Any:
-        """Runs native code on tensors. An error may be that of symbolic tensors alone, so nobody may catch it."""
+        """Runs native code on tensors. An error may come from symbolic tensors only, so the function must not catch it."""
         try:
             made = run()
         except Exception as error:
@@ -99,15 +99,15 @@ class Calls(Methods, Iteration, Attributes):
         raise NotImplementedError
 
     def in_users_code(self) -> bool:
-        """Whether the instruction that is done stands in code of the user's."""
+        """Whether the current instruction is in the user's code."""
         raise NotImplementedError
 
     def in_package(self) -> bool:
-        """Whether it stands in code of this package."""
+        """Whether it is in code of this package."""
         raise NotImplementedError
 
     def is_foreign(self, error: BaseException) -> bool:
-        """Raised by Python code that nobody interprets: the handler of a signal."""
+        """Raised by Python code that is not interpreted: the handler of a signal."""
         raise NotImplementedError
 
     def _call_op(self, function: Any, args: list, kwargs: dict) -> Any:
@@ -209,7 +209,7 @@ class Calls(Methods, Iteration, Attributes):
             if isinstance(called, types.FunctionType):
                 return self.call(called, [cls, *args], kwargs)
             if called is not type.__call__:
-                raise Decline(f"it makes a {cls.__name__}")
+                raise Decline(f"it creates a {cls.__name__}")
         return self.make_instance(cls, args, kwargs)
 
     def make_instance(self, cls: type, args: list, kwargs: dict) -> Any:
@@ -233,7 +233,7 @@ class Calls(Methods, Iteration, Attributes):
     def _new_native(self, cls: type, maker: Any, args: list, kwargs: dict) -> Any:
         self.world.check_class(cls)
         if self.world.class_attribute(cls, "__del__") is not ABSENT:
-            raise Decline(f"it makes a {cls.__name__}, whose __del__ is called when nobody holds it any more")
+            raise Decline(f"it creates a {cls.__name__}, whose __del__ is called when it is freed")
         if maker is object.__new__:
             python_init = self.world.has_python_method(cls, "__init__")
             if (args or kwargs) and not python_init:
@@ -245,7 +245,7 @@ class Calls(Methods, Iteration, Attributes):
             return self._noted(self.native(lambda: maker(cls)))
         if issubclass(cls, tuple) and maker is tuple.__new__:
             return self._tuple_of(cls, args)
-        raise Decline(f"it makes a {cls.__name__}")
+        raise Decline(f"it creates a {cls.__name__}")
 
     def _noted(self, made: Any) -> Any:
         self.world.new(made)
@@ -260,13 +260,13 @@ class Calls(Methods, Iteration, Attributes):
 
 
 def is_numpy_function(function: Any) -> bool:
-    """Whether NumPy brought it."""
+    """Whether it belongs to NumPy."""
     module = getattr(function, "__module__", None) or type(function).__module__
     return isinstance(module, str) and module.partition(".")[0] == "numpy"
 
 
 def native_home(owner: Any, name: str) -> type:
-    """The class that brought a native method; classes of the user's may have another one under the same name."""
+    """The class that defines a native method; classes of the user may have another one under the same name."""
     for base in type(owner).__mro__:
         if name in vars(base) and not isinstance(vars(base)[name], types.FunctionType):
             return base
@@ -291,11 +291,11 @@ def builtin(*functions: Any) -> Any:
 
 
 def host_action(machine: Any, args: list, kwargs: dict) -> Any:
-    """An action on the host, after the run. What it changes must not be looked at any more."""
+    """An action on the host, after the run. What it changes must not be read afterwards."""
     action, owner = args
     for cell in action.__closure__ or ():
         if _holds_tensor(cell.cell_contents):
-            raise Decline(f"a step of a {type(owner).__name__} looks at a tensor")
+            raise Decline(f"a step of a {type(owner).__name__} reads a tensor")
     machine.defer(action, owner)
     return True
 

@@ -27,7 +27,7 @@ class Instruction(NamedTuple):
 
 
 class Handler(NamedTuple):
-    """Where an exception that is raised by instructions ``start`` to ``end`` goes on."""
+    """Where an exception from instructions ``start`` to ``end`` is handled."""
 
     start: int
     end: int

@@ -110,7 +110,7 @@ def _dict_update(m: Machine, f: Frame, i: Instruction) -> None:
     into = f.stack[-i.arg]
     for key, item in m.mapping_items(value):
         if i.name == "DICT_MERGE" and key in into:
-            raise Decline("an argument is given twice")
+            raise Decline("an argument is passed twice")
         m.check_key(key)
         into[key] = item
 

@@ -1,4 +1,4 @@
-"""The control flow of a code object: where branches meet again, which instructions form loops, what they assign."""
+"""The control flow of a code object: where branches join, which instructions form loops, what they assign."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASSIGNING = frozenset({"STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DERE
 
 
 def successors(code: Code, index: int) -> tuple[int, ...]:
-    """Where the instruction may go on. What raises goes nowhere."""
+    """The possible successors of the instruction. One that raises has none."""
     one = code.instructions[index]
     if one.name == "RETURN_VALUE":
         return (END,)
@@ -66,7 +66,7 @@ def meeting_point(code: Code, starts: tuple[int, ...], stops: frozenset[int], re
         common.discard(END)
         if common >= inside - {starts[0]}:
             return END  # all of them return
-    # The nearest one is met before all others: they are after it too.
+    # The nearest one comes before all others: they are after it too.
     for at in common:
         if common <= after[at]:
             return at
@@ -88,7 +88,7 @@ def loop_around(code: Code, index: int) -> tuple[int, frozenset[int]] | None:
 
 
 def twin_test(code: Code, header: int) -> dict[int, int]:
-    """The test at the end of a loop, where it is the same as at the beginning: Python writes it twice."""
+    """The test at the end of a loop, if it is the same as at the beginning: Python compiles it twice."""
     found = {}
     for start, one in enumerate(code.instructions):
         size = one.target - header if one.name.startswith("POP_JUMP_BACKWARD") else 0
@@ -116,7 +116,7 @@ def only_raises(code: Code, start: int, ends: frozenset[int]) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def exits_of(code: Code, loop: tuple[int, frozenset[int]]) -> frozenset[int]:
-    """Where a loop goes on when it is left: one place if all ways out lead there at once. Those that raise aside.
+    """Where a loop continues after an exit: one place if all exits lead there directly. Exits that raise are ignored.
 
     ``continue`` leads back to the test before the loop, which is then a part of it.
     """
@@ -134,12 +134,12 @@ def exits_of(code: Code, loop: tuple[int, frozenset[int]]) -> frozenset[int]:
 
 
 def _exit_of(code: Code, exits: set[int]) -> int | None:
-    """The one place that all these lead to; None where there are several, or they return."""
+    """The one place that all these lead to; None if there are several, or they return."""
     if len(exits) == 1:
         return next(iter(exits))
     ends = set()
     for e in exits:
-        # Code that only leads out, such as what stands before a break.
+        # Code that only leads out, such as the code before a break.
         while e != END and len(successors(code, e)) == 1 and code.instructions[e].name in _ALWAYS:
             e = successors(code, e)[0]
         ends.add(e)

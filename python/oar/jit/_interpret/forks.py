@@ -1,6 +1,6 @@
 """Branches on the values of tensors: both ways are interpreted, and what differs between them becomes a result.
 
-A branch is interpreted at least twice: first to see what the two ways leave behind, then once more for the program, which gives back
+A branch is interpreted at least twice: first to see the states after both sides, then once more for the program, which returns
 exactly the tensors that differ. What differs otherwise (objects, lengths, types) cannot be one program and is declined.
 """
 
@@ -29,7 +29,7 @@ _MOST_CONTENTS = 200_000
 
 
 class _Probed(BaseException):
-    """Enough has been seen; nothing of what was captured on the way is kept."""
+    """Enough is known; nothing that was captured so far is kept."""
 
 
 class Forks(Numbers, Machine):
@@ -45,7 +45,7 @@ class Forks(Numbers, Machine):
         self._forks: list[int] = [0]  # by region: how many branches it has had
         self._plans: dict[tuple, Any] = {}  # by trail: how a branch is joined, or which of its ways raises
         self._regions = self._contents = 0
-        self.demands: list[Tensor] = []  # conditions under which the program stands for the call
+        self.demands: list[Tensor] = []  # conditions under which the program is valid for the call
 
     def start(self, function: Any, args: list, kwargs: dict) -> Any:
         result = super().start(function, args, kwargs)
@@ -84,7 +84,7 @@ class Forks(Numbers, Machine):
             self.forked -= 1
 
     def _meeting_points(self, frame: Frame, index: int, yes: int, no: int) -> frozenset[int]:
-        """Where the ways from a branch meet. Those that return do so apart from the others, if these meet."""
+        """Where the sides of a branch join. Those that return are separate, if the others join."""
         stops = self.stops_of(frame)
         meet = flow.meeting_point(frame.code, (index,), stops)
         if meet == flow.END:
@@ -111,7 +111,7 @@ class Forks(Numbers, Machine):
         return flat if flat.dtype.name == "bool" else ops.not_equal(flat, ops.zeros([], flat.dtype))
 
     def both(self, frame: Frame, pred: Tensor, starts: tuple[Places, Places], ends: frozenset) -> Places:
-        """Goes both ways up to these ends and joins them in the frame. Returns the places where it goes on."""
+        """Interprets both sides up to these ends and joins them in the frame. Returns the places where it continues."""
         self._forks[-1] += 1
         trail = *self._trail, self._forks[-1]
         yes, no = starts
@@ -153,7 +153,7 @@ class Forks(Numbers, Machine):
             return made
 
         with restored_modes():
-            _C.set_grad_enabled(True)  # what asks for its gradient goes through, whatever the mode in the branch
+            _C.set_grad_enabled(True)  # tensors that require a gradient pass through, whatever the mode in the branch
             return _C.cond(pred, lambda: leaves(True), lambda: leaves(False))
 
     def _look(self, pred: Tensor, go: Callable, ways: dict, heap: Heap) -> Merge | bool:
@@ -178,7 +178,7 @@ class Forks(Numbers, Machine):
         return raising[0] if raising else Merge(self, heap, ways[True], ways[False])
 
     def go_on(self, frame: Frame, places: Places) -> Any:
-        """After a branch: goes on in the one place, returns, or says that there are several."""
+        """After a branch: continues at the one place, returns, or reports that there are several."""
         if places.only == SEVERAL:
             return "several", places
         if places.only in places.modes:
@@ -192,12 +192,12 @@ class Forks(Numbers, Machine):
         return None
 
     def dispatch(self, frame: Frame, places: Places) -> Any:
-        """Goes on from several places, as a tensor says."""
+        """Continues from several places, selected by a tensor."""
         if places.only != SEVERAL:
             return self.go_on(frame, places)
         first, *rest = sorted(places.stacks)
         stops = self.stops_of(frame)
-        # One that has returned already waits for the others to do so.
+        # One that has returned waits for the others to return.
         meet = flow.END if first == flow.END else flow.meeting_point(frame.code, (first, *rest), stops)
         pred = _C.ops.equal(places.which, self.as_tensor(first))
         starts = places.select([first]), places.select(rest)
@@ -218,7 +218,7 @@ class Forks(Numbers, Machine):
             return raised
 
     def _go_the_other_way(self, pred: Tensor, raising: bool, start: Places) -> Places:
-        """One way raises: the program is for calls that do not go it, and says so if one does."""
+        """One side raises: the program is for calls that do not take it, and reports one that does."""
         self.raised.append(pred if raising else _C.ops.logical_not(pred))
         return start
 
@@ -309,10 +309,10 @@ class Forks(Numbers, Machine):
             if type(source) in known.ITERATORS:
                 self._check_source(source)
 
-    # what the run says about a tensor -----------------------------------------------------------------------
+    # what the run determines about a tensor -----------------------------------------------------------------------
 
     def origin_of(self, value: Any) -> Any:
-        """Which of the caller's tensors, or of those outside, a value is: a number, a tensor that tells it, or None."""
+        """Which of the caller's tensors, or of those outside, a value is: a number, a tensor that holds it, or None."""
         if not isinstance(value, Tensor):
             return None
         if id(value) in self.world.origins:
@@ -322,12 +322,12 @@ class Forks(Numbers, Machine):
         return None
 
     def with_origin(self, tensor: Tensor, origin: Tensor) -> Tensor:
-        """A tensor that may be one of those from outside: the run tells which."""
+        """A tensor that may be one of those from outside: the run determines which."""
         self.world.origins[id(tensor)] = (tensor, origin)
         return tensor
 
     def joined(self, tensor: Tensor, parts: list, older: set[int]) -> None:
-        """Takes note of tensors, made by the function, that a joined one may be."""
+        """Records the tensors, created by the function, that a joined one may be."""
         known_ones = self.world.joined
         may_be = [t for p in parts if isinstance(p, Tensor) for t in known_ones.get(id(p), (p, []))[1]]
         may_be += [p for p in parts if isinstance(p, Tensor) and id(p) in older]

@@ -15,7 +15,7 @@ NULL: Any = type("_Null", (), {"__repr__": lambda self: "NULL"})()
 
 
 class Frame:
-    """One call that is under way."""
+    """One running call."""
 
     __slots__ = ("builtins", "caught", "cells", "code", "function", "globals", "index", "keywords", "locals", "stack")
 
@@ -37,7 +37,7 @@ class Frame:
             self.cells[name] = world.new(cell)
 
     def copy(self) -> Frame:
-        """The same state, to go on from in another way."""
+        """A copy of the state, to continue on another path."""
         other = Frame.__new__(Frame)
         for name in Frame.__slots__:
             setattr(other, name, getattr(self, name))
@@ -58,24 +58,24 @@ class Generator:
         self.started = self.ended = self.running = False
 
     def waits_in_a_handler(self) -> bool:
-        """Whether it has yielded inside of a ``try`` or ``with`` statement and was not gone on with."""
+        """Whether it has yielded inside a ``try`` or ``with`` statement and was not resumed."""
         return self.started and not self.ended and self.frame.code.handler_of(self.frame.index - 1) is not None
 
 
 def bound_arguments(function: types.FunctionType, args: list, kwargs: dict, world: World) -> dict[str, Any]:
-    """The function's variables at its beginning. A call that does not fit is left to Python, which says why."""
+    """The function's variables at its beginning. A call that does not fit is left to Python, which raises the error."""
     code = function.__code__
     names = code.co_varnames
     count, only = code.co_argcount, code.co_kwonlyargcount
     values: dict[str, Any] = dict(zip(names[:count], args))
     if len(args) > count:
         if not code.co_flags & inspect.CO_VARARGS:
-            raise Decline(f"{function.__name__}() is given too many arguments")
+            raise Decline(f"{function.__name__}() gets too many arguments")
     rest = dict(kwargs)
     for name in names[code.co_posonlyargcount:count + only]:
         if name in rest:
             if name in values:
-                raise Decline(f"{function.__name__}() is given '{name}' twice")
+                raise Decline(f"{function.__name__}() gets '{name}' twice")
             values[name] = rest.pop(name)
     defaults = function.__defaults__ or ()
     for name, default in zip(names[count - len(defaults):count], defaults):
@@ -88,7 +88,7 @@ def bound_arguments(function: types.FunctionType, args: list, kwargs: dict, worl
                 if default is not ABSENT:
                     values[name] = default
     if len(values) < count + only:
-        raise Decline(f"{function.__name__}() is given too few arguments")
+        raise Decline(f"{function.__name__}() gets too few arguments")
     at = count + only
     if code.co_flags & inspect.CO_VARARGS:
         values[names[at]] = tuple(args[count:])

@@ -1,7 +1,7 @@
-"""Lists to which a branch or a loop on tensors appends: how many items they have, only a run tells.
+"""Lists to which a branch or a loop on tensors appends: the number of items is known only at run time.
 
 Such a list holds what it had before, then a ``Rows``: a tensor whose rows are the items that were appended. It can be
-appended to, and handed to ``stack`` and ``concat``; whatever else looks at it is declined.
+appended to, and passed to ``stack`` and ``concat``; any other read is declined.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def forget(unknown: dict[int, str], reasons: dict[int, str]) -> bool:
 
 
 def asked(machine: Any, items: list) -> Tensor:
-    """Whether any of the items asks for its gradient."""
+    """Whether any of the items requires a gradient."""
     flags = [machine.as_tensor(machine.asks(item.tensor if isinstance(item, Rows) else item)) for item in items]
     return machine.any_of([machine.as_tensor(False), *flags])
 
@@ -92,7 +92,7 @@ def joined(machine: Any, what: str, items: list, axis: Any = 0) -> Tensor:
     dtype, shape = rows_of(machine, items, [])
     rank = len(shape) + (what == "stack")
     if type(axis) is not int or not -rank <= axis < rank:
-        raise Decline(f"{what} is given the axis {axis!r}")
+        raise Decline(f"{what} gets the axis {axis!r}")
     axis %= rank
     made = machine.on_tensors(lambda: stacked(items, dtype, shape), [i.tensor if isinstance(i, Rows) else i for i in items])
     if all(isinstance(item, Rows) for item in items):  # it may be empty, which is an error

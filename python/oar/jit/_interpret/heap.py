@@ -1,4 +1,4 @@
-"""What the objects that a function made hold, so that two ways can be gone from one place."""
+"""The contents of objects that a function created, so that two paths can start from one state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Heap", "clone", "fill", "same_place"]
 
 
 class Heap:
-    """The contents of all objects that were made inside, and the writes that wait."""
+    """The contents of all objects that were created inside, and the deferred writes."""
 
     def __init__(self, world: World) -> None:
         self.objects = dict(world.fresh_objects())
@@ -44,7 +44,7 @@ class Heap:
         pending.calls = list(self.pending["calls"])
 
     def same_writes(self, other: Heap) -> bool:
-        """Whether nothing more waits to be written outside."""
+        """Whether no write to outside is deferred."""
         return all(_equal(self.pending[name], other.pending[name]) for name in self.pending)
 
     def changed(self, other: Heap) -> list[int]:
@@ -101,7 +101,7 @@ def fill(value: Any, content: Any) -> None:
 
 
 def clone(value: Any, world: World) -> Any:
-    """An iterator at the same place, to go on from for itself."""
+    """An iterator at the same position, which advances independently."""
     if isinstance(value, Generator):
         other = Generator(value.frame.copy())
         other.frame.index = value.frame.index
@@ -113,7 +113,7 @@ def clone(value: Any, world: World) -> Any:
     try:
         build, args, *state = value.__reduce__()
     except TypeError:
-        raise Decline(f"it branches on a tensor while a {type(value).__name__} goes on") from None
+        raise Decline(f"it branches on a tensor while a {type(value).__name__} is in use") from None
     made = world.new(build(*[clone(a, world) for a in args]))
     if state:
         made.__setstate__(state[0])

@@ -113,7 +113,7 @@ def _delete_deref(m: Machine, f: Frame, i: Instruction) -> None:
 def _import_name(m: Machine, f: Frame, i: Instruction) -> None:
     names, level = f.stack.pop(), f.stack.pop()
     if load_global(m, f, "__import__") is not builtins.__import__:
-        raise Decline("it imports in a way of its own")
+        raise Decline("it has its own import function")
     full = i.value
     if level:
         package = m.world.entry(f.globals, "__package__", "__package__")

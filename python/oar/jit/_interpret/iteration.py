@@ -34,7 +34,7 @@ class Iteration(Attributes):
             return value
         if cls in known.ITERATORS:
             if not world.is_fresh(value):
-                raise Decline(f"it goes on with a {cls.__name__} from outside")
+                raise Decline(f"it advances a {cls.__name__} from outside")
             return value
         if cls in _SEQUENCES or known.is_plain_type(cls):
             if isinstance(value, known.CONTAINER_TYPES):
@@ -59,21 +59,21 @@ class Iteration(Attributes):
             raise Raised(TypeError(f"'{cls.__name__}' object is not iterable"))
         if isinstance(value, type) and hasattr(value, "__members__"):
             return world.new(iter(list(value.__members__.values())))
-        raise Decline(f"it goes over a {cls.__name__}")
+        raise Decline(f"it iterates over a {cls.__name__}")
 
     def iterator_or_object(self, value: Any) -> Any:
         if isinstance(value, Generator) or type(value) in known.ITERATORS:
             return self.iterator(value)
         if self.world.has_python_method(type(value), "__next__"):
             return value
-        raise Decline(f"it goes over a {type(value).__name__}")
+        raise Decline(f"it iterates over a {type(value).__name__}")
 
     def check_iterable(self, value: Any) -> None:
-        """Declines what cannot be gone over, where Python's message is a special one."""
+        """Declines what is not iterable, if Python's message is a special one."""
         cls = type(value)
         if not isinstance(value, Generator) and self.world.class_attribute(cls, "__iter__") in (ABSENT, None) and (
                 self.world.class_attribute(cls, "__getitem__") is ABSENT):
-            raise Decline(f"it goes over a {cls.__name__}")
+            raise Decline(f"it iterates over a {cls.__name__}")
 
     def mapping_items(self, value: Any) -> list[tuple[Any, Any]]:
         """The entries of a dictionary, or of an object with ``keys()``."""
@@ -93,7 +93,7 @@ class Iteration(Attributes):
             self.check_iterable(pair)
             items = list(self.iterate(pair))
             if len(items) != 2:
-                raise Decline("a dictionary is made of something else than pairs")
+                raise Decline("a dictionary is created from something other than pairs")
             pairs.append((items[0], items[1]))
         return pairs
 
@@ -102,12 +102,12 @@ class Iteration(Attributes):
 
     def rows_of(self, value: Tensor) -> list:
         if id(value) in self.world.numbers:
-            raise Decline("it goes over a number")
+            raise Decline("it iterates over a number")
         if value.ndim == 0:
             raise Raised(TypeError("a 0-d tensor cannot be iterated over."))
         count = value.shape[0]
         if isinstance(count, _C.Dim):
-            raise Decline("it goes over a tensor of open size")
+            raise Decline("it iterates over a tensor of open size")
         return self.on_tensors(lambda: [value[i] for i in range(count)], value)
 
     def next_of(self, value: Any) -> Any:
@@ -129,7 +129,7 @@ class Iteration(Attributes):
         raise Decline(f"it takes the next of a {cls.__name__}")
 
     def check_iterator(self, value: Any) -> None:
-        """Declines where somebody else may go on with it from the same place."""
+        """Declines if other code may advance it from the same position."""
 
     def iterate(self, value: Any) -> Iterator[Any]:
         """Goes over it, for the interpreter's own loops."""
@@ -156,9 +156,9 @@ class Iteration(Attributes):
         if cls in _AT_ONCE:
             made = [it if _is_number(cls, it) else tuple(self.iterate(it)) for it in made]
             return self.world.new(self.native(lambda: cls(*made, **kwargs)))
-        # Python that is interpreted gives the items one by one, as late as it would be asked for them.
+        # Interpreted Python yields the items one by one, as late as in Python.
         if cls not in _ONE_BY_ONE or kwargs and cls is not enumerate:
-            raise Decline(f"{cls.__name__} goes over a generator")
+            raise Decline(f"{cls.__name__} iterates over a generator")
         return self.call(_ONE_BY_ONE[cls], [tuple(made)] if cls is itertools.chain else made, kwargs)
 
     def _reversed(self, value: Any) -> Any:

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class UniqueName:
-    """In the place of a layer's name that is another one at every run: it is held, but neither looked at nor given away."""
+    """A placeholder for a layer's name that differs at every run: it may be stored, but neither read nor returned."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -43,7 +43,7 @@ _PLAIN_TYPES: frozenset[type] = frozenset({
 
 # Heap types that are implemented natively all the same.
 NATIVE_TYPES: set[type] = {_C.dtype, _C.Dim, _C.OpFunction, collections.deque, functools.partial, re.Pattern, re.Match}
-# Objects without a state of their own: reading an attribute is pure.
+# Objects without state: reading an attribute is pure.
 STATELESS: tuple[type, ...] = (re.Pattern, re.Match, _C.dtype, _C.OpFunction)
 MEMBERS: dict[type, frozenset[str]] = {
     slice: frozenset({"start", "stop", "step"}),
@@ -65,7 +65,7 @@ WRITERS: frozenset[str] = frozenset({
     "__iadd__", "__ior__", "__imul__", "__iand__", "__isub__", "__ixor__", "difference_update", "intersection_update",
     "symmetric_difference_update",
 })
-# Those of them that need not look at what is there.
+# Those of them that need not read the content.
 ADDING: frozenset[str] = frozenset({"append", "extend", "add", "discard", "appendleft"})
 
 ITERATORS: tuple[type, ...] = (
@@ -83,14 +83,14 @@ TENSOR_PROPERTIES = frozenset({
 TENSOR_VALUES = frozenset({"strides", "inplace_version", "_grad_node"})
 # What the symbolic tensor of an input does not know of the caller's.
 NOT_OF_INPUTS = frozenset({"name", "persistable", "grad", "is_leaf", "_kind"})
-# Methods of tensors in C that a capture records or refuses by itself; those that read a content outside are guarded by
+# Methods of tensors in C that a capture records or rejects by itself; those that read a content outside are guarded by
 # the capture.
 TENSOR_METHODS = frozenset({
     "item", "tolist", "numpy", "detach", "contiguous", "backward", "clear_gradient", "_become", "retain_grads",
 })
 ARRAY_MEMBERS = frozenset({"shape", "dtype", "ndim", "size", "T", "itemsize", "nbytes", "real", "imag"})
 
-# Functions of the extension whose callable arguments are called while the capture is under way.
+# Functions of the extension whose callable arguments are called while the capture is running.
 CALLBACKS = frozenset({_C.cond, _C.while_loop, _C.switch_case, _C.scan, _C.custom_function})
 # Switches of the thread; what they were is put back if the capture is given up.
 MODES = frozenset({_C.set_grad_enabled, _C.set_autocast})

@@ -42,7 +42,7 @@ class Interpreter(Forks):
         self._ranges: list[CountedRange] = []
 
     def loop(self, frame: Frame, pred: Tensor, starts: tuple[Places, Places], loop: tuple, stops: frozenset) -> Any:
-        """Goes on with the round that is under way, then with more rounds for as long as tensors say."""
+        """Continues the current iteration, then runs more iterations as long as tensors say so."""
         code, header = frame.code, loop[0]
         self.twins.setdefault(code, {}).update(flow.twin_test(code, header))
         exits = flow.exits_of(code, loop)
@@ -64,7 +64,7 @@ class Interpreter(Forks):
             return super().range_of(args)
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
         if type(step) is not int or step <= 0:
-            raise Decline("it counts downwards, or in steps that a tensor tells")
+            raise Decline("it counts downwards, or in steps that depend on a tensor")
         return CountedRange(self._whole_number(start), self._whole_number(stop), step)
 
     def _whole_number(self, value: Any) -> Any:
@@ -72,7 +72,7 @@ class Interpreter(Forks):
             return value
         if isinstance(value, Tensor) and value.dtype.name in ("int32", "int64") and value.size == 1:
             return self.tagged(_C.ops.cast(_C.ops.reshape(value, []), "int64"), int)
-        raise Decline("it counts to something that is no whole number")
+        raise Decline("it counts to something that is not a whole number")
 
     def iterator(self, value: Any) -> Any:
         if isinstance(value, CountedRange):
@@ -85,7 +85,7 @@ class Interpreter(Forks):
     def next_in_range(self, frame: Frame, one: Any, it: RangeIterator) -> Any:
         """The instruction FOR_ITER on a range that a tensor ends."""
         if it.key not in frame.locals:
-            raise Decline("another function, or a comprehension, goes over a range that a tensor ends")
+            raise Decline("another function, or a comprehension, iterates over a range that a tensor ends")
         index, at = frame.index - 1, frame.locals[it.key]
         after = self.binary("+", at, it.range.step)
         value = self.compare("<", at, it.range.stop)
@@ -97,11 +97,11 @@ class Interpreter(Forks):
 
 
 class _Again(BaseException):
-    """A round showed that more is carried, or in another way: it is captured anew."""
+    """An iteration showed that more is carried, or differently: it is captured again."""
 
 
 class _Leaf:
-    """A tensor, or a number, that goes from round to round; ``told``: a flag says whether it asks for its gradient."""
+    """A tensor, or a number, that is carried between iterations; ``told``: a flag says whether it requires a gradient."""
 
     def __init__(self, machine: Interpreter, value: Any) -> None:
         self.kind = machine.kind_of(value)
@@ -132,7 +132,7 @@ class _Leaf:
         return made
 
     def taken(self, machine: Interpreter, given: Iterator[Tensor]) -> Any:
-        """The value that the carried tensors stand for."""
+        """The value that the carried tensors represent."""
         tensor = next(given)
         asks = next(given) if self._told else self._asks
         origin = next(given) if self._has_origin else None
@@ -234,7 +234,7 @@ class _Rounds:
         self._found: dict[int, tuple[list, frozenset]] = {}  # where rounds have ended
 
     def run(self) -> Places:
-        """Puts the state after the loop into the frame, and says where it goes on."""
+        """Puts the state after the loop into the frame, and returns where it continues."""
         machine, ops = self.machine, _C.ops
         which = self.places.which
         for _ in range(_MOST_TRIES):
@@ -246,7 +246,7 @@ class _Rounds:
                      *(t for tree in self._trees() for t in tree.before())]
             try:
                 with restored_modes():
-                    _C.set_grad_enabled(True)  # what asks for its gradient goes through, whatever the mode in the loop
+                    _C.set_grad_enabled(True)  # tensors that require a gradient pass through, whatever the mode in the loop
                     made = _C.while_loop(lambda variables: [variables[0]], self._round, first)
                 break
             except _Again:
@@ -304,7 +304,7 @@ class _Rounds:
             raise _Again
         for name, item in kept.items():
             if not _same_item(way.frame.locals.get(name, ABSENT), self.frame.locals.get(name, ABSENT)):
-                raise Decline(f"a loop on a tensor goes on with {name}")
+                raise Decline(f"a loop on a tensor advances {name}")
         if grown.forget(self._heap.unknown, way.heap.unknown):
             raise _Again
         self._add_objects(self._heap.changed(way.heap))

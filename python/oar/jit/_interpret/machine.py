@@ -47,7 +47,7 @@ class Machine(Operators):
         self.before: list[Any] = []  # … and before it
         self._acted_on: list[Any] = []
         self._declined_at = ""
-        self.forked = 0  # branches on tensors that are under way
+        self.forked = 0  # unfinished branches on tensors
 
     # running ---------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Machine(Operators):
         raise Raised(StopIteration(result))
 
     def _check_generators(self) -> None:
-        """Python ends a generator that nobody holds any more: what waits there in ``finally`` or ``with`` is run."""
+        """Python closes a generator that is freed: its pending ``finally`` and ``with`` blocks run."""
         for one in self.world.fresh_objects().values():
             if isinstance(one, Generator) and one.waits_in_a_handler():
                 raise Decline("a generator is left in the middle of a try or with statement")
@@ -170,7 +170,7 @@ class Machine(Operators):
         return str(self.frames[-1].globals.get("__name__")).startswith("oar.")
 
     def is_foreign(self, error: BaseException) -> bool:
-        """The handler of a signal raised it: between here and there is a frame of Python that nobody interprets."""
+        """The handler of a signal raised it: there is a frame of Python in between that is not interpreted."""
         trace = error.__traceback__
         while trace is not None:
             if is_users_file(trace.tb_frame.f_code.co_filename):
@@ -181,7 +181,7 @@ class Machine(Operators):
     # what happens on the host ------------------------------------------------------------------------------
 
     def defer(self, action: Callable, owner: Any) -> None:
-        """An action after every run; its owner must not be looked at from here on."""
+        """An action after every run; its owner must not be read from here on."""
         self.actions.append(action)
         if owner is not None:
             self.world.guards.object(owner)
@@ -192,7 +192,7 @@ class Machine(Operators):
 
     def find_attribute(self, value: Any, name: str) -> Any:
         if self._acted_on and self.was_acted_on(value) and name != "step":
-            raise Decline(f"it looks at a {type(value).__name__} after its step")
+            raise Decline(f"it reads a {type(value).__name__} after its step")
         return super().find_attribute(value, name)
 
     # jumps on values -----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Machine(Operators):
         """``a is b``"""
         told = any(id(v) in told for v in (a, b) for told in (self.world.origins, self.world.numbers, self.world.joined))
         if told and all(isinstance(v, (Tensor, int, float)) for v in (a, b)):
-            raise Decline("it asks whether a tensor that a branch gives is another")
+            raise Decline("it tests the identity of a tensor that depends on a branch")
         if is_known_by_value(a) and type(a) is type(b) and (type(a) is _C.Dim or _C.Guards.same(a, b)):
             raise Decline(f"it asks whether two equal values are one {type(a).__name__}")
         return a is b

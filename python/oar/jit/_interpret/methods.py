@@ -1,4 +1,4 @@
-"""Methods of Python's own types and of tensors: on containers that are guarded, or made inside."""
+"""Methods of Python's own types and of tensors: on containers that are guarded, or created inside."""
 
 from __future__ import annotations
 

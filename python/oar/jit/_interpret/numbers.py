@@ -19,7 +19,7 @@ _SMALL = 2**20  # added in every round of a loop, it stays within the largest
 
 
 class Numbers(Operators):
-    """Numbers that are told by tensors, as a part of the interpreter."""
+    """Numbers that depend on tensors, as a part of the interpreter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,11 +55,11 @@ class Numbers(Operators):
     # operators ---------------------------------------------------------------------------------------------
 
     def _like(self, number: Any, partner: Tensor) -> Tensor:
-        """A number beside a tensor takes the tensor's dtype, as a literal does."""
+        """A number combined with a tensor takes the tensor's dtype, as a literal does."""
         kind, dtype = self.kind_of(number), partner.dtype.name
         if kind is int and dtype != "bool" or kind is float and dtype in ("float32", "float64", "float16", "bfloat16"):
             return _C.ops.cast(number, dtype)
-        raise Decline("a number that depends on a tensor meets a tensor of another type")
+        raise Decline("a number that depends on a tensor is combined with a tensor of another type")
 
     def binary(self, symbol: str, a: Any, b: Any) -> Any:
         if not self._tags or not (self.is_tagged(a) or self.is_tagged(b)):

@@ -37,7 +37,7 @@ _UNARY: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 def _is_simple(value: Any) -> bool:
-    """Native operators on it run no Python and look at nothing that changes."""
+    """Native operators on it run no Python and read nothing that changes."""
     kind = type(value)
     return kind in IMMUTABLE or kind is Tensor or kind is _C.Dim or isinstance(value, Tensor)
 
@@ -81,7 +81,7 @@ class Operators(Calls):
         return self._computed(function, a, b)
 
     def _join(self, function: Any, a: Any, b: Any) -> Any:
-        """Sums and products of containers, whose items are not looked at."""
+        """Sums and products of containers, whose items are not read."""
         a = self.world.content(a) if isinstance(a, known.CONTAINER_TYPES) else a
         b = self.world.content(b) if isinstance(b, known.CONTAINER_TYPES) else b
         for value in (a, b):
@@ -133,7 +133,7 @@ class Operators(Calls):
     def compare(self, symbol: str, a: Any, b: Any) -> Any:
         function, method, reflected = _COMPARE[symbol]
         if {type(a), type(b)} in ({_C.Dim, float}, {_C.Dim, complex}):
-            raise Decline("it compares an open size with a number that is no integer")
+            raise Decline("it compares an open size with a number that is not an integer")
         if _is_simple(a) and _is_simple(b):
             return self._run(function, a, b)
         first = (a, b, method), (b, a, reflected)
@@ -272,7 +272,7 @@ class Operators(Calls):
             self.world.check_write(container)
             key, value = self.world.settled(key, "an index"), self.world.settled(value, "an index")
             if self.world.asking:
-                raise Decline("it writes to a tensor, and only a branch tells whether it asks for its gradient")
+                raise Decline("it writes to a tensor, and a branch determines whether it requires a gradient")
             self.on_tensors(lambda: operator.setitem(container, key, value))  # type: ignore[call-overload]
         elif isinstance(container, dict):
             self.check_key(key)
@@ -304,7 +304,7 @@ class Operators(Calls):
             raise Decline(f"it deletes an item of a {cls.__name__}")
 
     def known_size(self, value: Any) -> Any:
-        """The integer in a tensor, as a number or an open size, where sizes tell it; else None."""
+        """The integer in a tensor, as a number or an open size, if it follows from sizes; else None."""
         if isinstance(value, Tensor) and _C.is_symbolic(value) and id(value) not in self.world.numbers:
             return _C.known_size(value)
         return None
@@ -312,7 +312,7 @@ class Operators(Calls):
     # truth and length ------------------------------------------------------------------------------------
 
     def truth(self, value: Any) -> bool:
-        """``bool(value)`` where the answer is known now."""
+        """``bool(value)`` if the result is known now."""
         kind = type(value)
         if kind is bool:
             return value
@@ -351,7 +351,7 @@ class Operators(Calls):
     def length(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             if id(value) in self.world.numbers:
-                raise Decline("it asks for the length of a number")
+                raise Decline("it takes the length of a number")
             if value.ndim == 0:
                 raise Raised(TypeError("a 0-d tensor has no len()."))
             return value.shape[0]
@@ -373,9 +373,9 @@ def _checked_length(found: Any) -> Any:
 
 
 def check_size(size: Any) -> None:
-    """What Python asks of an open size is an assumption of the program: not for sizes that only a run tells."""
+    """What Python concludes about an open size is an assumption of the program: not for sizes that are known only at run time."""
     if size.is_told:
-        raise Decline("it asks for a size that depends on values")
+        raise Decline("it reads a size that depends on values")
 
 
 def _holds_dim(value: Any) -> bool:

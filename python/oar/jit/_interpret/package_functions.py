@@ -19,12 +19,12 @@ from oar.optimizer.optimizer import Optimizer
 
 @builtin(_C.outside_capture)
 def _outside_capture(m: Machine, args: list, kwargs: dict) -> Any:
-    """Something that lasts is made now, for good; then the function is looked at anew."""
+    """Creates a lasting object now; then the function is interpreted again."""
     if m.forked or m.raised:
-        raise Decline("something that lasts is made where a tensor says so")
+        raise Decline("a lasting object is created in a branch on a tensor")
     held = [cell.cell_contents for cell in args[0].__closure__ or ()]
     if any(m.world.pending.touches(value) for value in held):
-        raise Decline("it changes what something that lasts is made of")
+        raise Decline("it changes what a lasting object is created from")
     _C.outside_capture(args[0])
     raise Restart
 
@@ -51,7 +51,7 @@ def _derivative_of(function: Any) -> Any:
     def run(m: Machine, args: list, kwargs: dict) -> Any:
         args = [m.world.settled(a, function.__name__) for a in args]
         kwargs = {k: m.world.settled(v, function.__name__) for k, v in kwargs.items()}
-        asking.check_backward(m.world, "it asks for gradients")
+        asking.check_backward(m.world, "it requests gradients")
         return m.world.new_deep(m.on_tensors(lambda: function(*args, **kwargs)))
 
     return run
@@ -73,7 +73,7 @@ def _isgeneratorfunction(m: Machine, args: list, kwargs: dict) -> Any:
 def _update_wrapper(m: Machine, args: list, kwargs: dict) -> Any:
     wrapper, wrapped = args[0], args[1]
     if not m.world.is_fresh(wrapper) or kwargs:
-        raise Decline("it wraps a function that was made outside")
+        raise Decline("it wraps a function that was created outside")
     for name in functools.WRAPPER_ASSIGNMENTS:
         found = m.find_attribute(wrapped, name)
         if found is not ABSENT:
@@ -83,9 +83,9 @@ def _update_wrapper(m: Machine, args: list, kwargs: dict) -> Any:
 
 
 def _before_a_run(m: Machine, args: list, kwargs: dict) -> None:
-    """The learning rate is a tensor that programs read: it is brought up to date before every run."""
+    """The learning rate is a tensor that programs read: it is updated before every run."""
     optimizer = args[0]
-    rate = optimizer.__dict__["_learning_rate"]  # no guard: what it says is read before every run
+    rate = optimizer.__dict__["_learning_rate"]  # no guard: it is read before every run
     if m.world.pending.touches(optimizer) or m.was_acted_on(rate) or m.world.pending.touches(rate):
         raise Decline("it changes the learning rate before a step")
     refresh = types.MethodType(Optimizer._refresh_lr, optimizer)
@@ -98,15 +98,15 @@ calls._FUNCTIONS[Optimizer._refresh_lr] = _before_a_run
 
 
 def _generate_name(m: Machine, args: list, kwargs: dict) -> Any:
-    """The name of a layer that is made inside: the count goes on at every run, as it would without a program."""
+    """The name of a layer that is created inside: the counter advances at every run, as it would without a program."""
     if m.frames[-1].code.raw is not Layer.__init__.__code__:
-        raise Decline("it asks for a unique name, which is another one at every call")
+        raise Decline("it needs a unique name, which differs at every call")
     m.world.pending.calls.append((unique_name.generate, tuple(args), {}))
     return m.world.new(known.UniqueName())
 
 
 def _look_at_name(m: Machine, args: list, kwargs: dict) -> Any:
-    raise Decline("it looks at the name of a layer that it made, which is another one at every call")
+    raise Decline("it reads the name of a layer that it created, which differs at every call")
 
 
 def _full_name(m: Machine, args: list, kwargs: dict) -> Any:

@@ -1,4 +1,4 @@
-"""Changes outside that an interpreted function wants: they wait, and are made after every run."""
+"""Outside changes of an interpreted function: they are deferred, and done after every run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ABSENT: Any = _C.Guards.ABSENT
 
 
 class PendingWrites:
-    """Changes outside that wait until the program has run."""
+    """Outside changes that are deferred until the program has run."""
 
     def __init__(self) -> None:
         self.dicts: dict[int, tuple[dict, dict]] = {}  # by id: the dictionary, and what is written under its keys
@@ -43,7 +43,7 @@ class PendingWrites:
             del self.dicts[id(mapping)]
 
     def touches(self, value: Any) -> bool:
-        """Whether something in the object itself is to be changed."""
+        """Whether something in the object itself will be changed."""
         own = getattr(value, "__dict__", None)
         held = (self.dicts, self.copies, self.additions)
         return any(id(value) in one for one in held) or id(own) in self.dicts

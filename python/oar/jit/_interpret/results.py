@@ -1,4 +1,4 @@
-"""What a call gives back and leaves behind: written down once, made anew at every run."""
+"""The results and effects of a call: recorded once, rebuilt at every run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oar.jit._interpret.world import ABSENT, IMMUTABLE, Decline, World, is_array
 
 __all__ = ["Results"]
 
-Maker = Callable[[list, list, dict], Any]  # of a run's tensors, the caller's tensors, and what was made already
+Maker = Callable[[list, list, dict], Any]  # of a run's tensors, the caller's tensors, and what was already built
 
 _UNMADE = (types.FunctionType, types.MethodType, Generator, types.CellType, *known.ITERATORS, BaseException, super,
            types.TracebackType)
@@ -41,7 +41,7 @@ class Results:
         return self.maker(value)
 
     def effects(self) -> list[Callable[[list, list, dict], None]]:
-        """What is to be changed outside after a run."""
+        """What will be changed outside after a run."""
         pending, steps = self._world.pending, []
         for mapping, written in pending.dicts.values():
             steps.append(self._dict_step(mapping, written))
@@ -59,18 +59,18 @@ class Results:
         return steps
 
     def _check_identities(self) -> None:
-        """Two results that may be one tensor, as a branch says, cannot be told apart before a run."""
+        """Whether two results are one tensor may depend on a branch and is then unknown before a run."""
         met: set[int] = set()
         for tensor in self.outputs:
             mine = {id(tensor), *map(id, self._world.joined.get(id(tensor), (None, []))[1])}
             if mine & met:
-                raise Decline("it gives back two tensors that are one where a branch says so")
+                raise Decline("it returns two tensors that are the same in one side of a branch")
             met |= mine
 
     # values ----------------------------------------------------------------------------------------------
 
     def _is_plain(self, value: Any) -> bool:
-        """A tensor that the program makes, of which nothing else is told by a run."""
+        """A result tensor of the program about which the run determines nothing else."""
         world, key = self._world, id(value)
         if not isinstance(value, Tensor) or key in self._inputs or world.is_outside(value):
             return False
@@ -83,14 +83,14 @@ class Results:
         return self._places[id(tensor)]
 
     def maker(self, value: Any) -> Maker:
-        """A function that makes the value of a run's tensors."""
+        """A function that builds the value from a run's tensors."""
         if isinstance(value, Tensor):
             return self._tensor(value)
         kind = type(value)
         if kind.__name__ == "_Unknown":
-            raise Decline("it gives back a variable that only one branch sets")
+            raise Decline("it returns a variable that only one branch sets")
         if kind is known.UniqueName:
-            raise Decline("a layer that it made leaves it, and has another name at every call")
+            raise Decline("it returns a layer that it created, whose name differs at every call")
         if kind is _C.Dim:
             raise Decline(f"a size that is open ({value}) leaves it")
         if kind in IMMUTABLE or isinstance(value, type):
@@ -100,10 +100,10 @@ class Results:
         if isinstance(value, tuple) and hasattr(kind, "_make"):
             return self._sequence(value, kind._make)
         if self._world.is_argument(value):
-            raise Decline(f"it gives back the {kind.__name__} that it was given")
+            raise Decline(f"it returns the {kind.__name__} that was passed to it")
         if not self._world.is_fresh(value):
             if isinstance(value, types.MethodType) and self._world.is_fresh(value.__self__):
-                raise Decline("it gives back a method of an object that it made")
+                raise Decline("it returns a method of an object that it created")
             return _constant(value)
         self._world.check_content(value)
         if id(value) not in self._makers:
@@ -131,7 +131,7 @@ class Results:
         return lambda made, given, memo: made[place]
 
     def _told(self, value: Tensor) -> Maker:
-        """One of the tensors from outside, or a new one, as the run says."""
+        """One of the tensors from outside, or a new one; the run determines which."""
         which, new = self._place(self._world.origins[id(value)][1]), self._made(value)
         others = [self._tensor(t) for t in self._world.numbered]
 
@@ -167,7 +167,7 @@ class Results:
         """Puts a new object under the id of this one, then fills it: it may hold itself."""
         kind, key = type(value), id(value)
         if isinstance(value, _UNMADE):
-            raise Decline(f"it gives back a {kind.__name__} that it made")
+            raise Decline(f"it returns a {kind.__name__} that it created")
         if is_array(value):
             return lambda memo, made, given: memo.__setitem__(key, value.copy())
         fill: list[Callable] = []
@@ -183,7 +183,7 @@ class Results:
             store = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict
             fill.append(lambda new, m, g, memo: [store.__setitem__(new, k, p(m, g, memo)) for k, p in items])
         elif not kind.__flags__ & (1 << 9) and kind is not object and kind is not bytearray:
-            raise Decline(f"it gives back a {kind.__name__} that it made")
+            raise Decline(f"it returns a {kind.__name__} that it created")
         self._attributes(value, fill)
 
         def build(memo: dict, made: list, given: list) -> None:

@@ -1,4 +1,4 @@
-"""How the ways of a branch begin and end, and the state in which they meet again."""
+"""How the sides of a branch begin and end, and the state after they join."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from oar.jit._interpret.world import ABSENT, Decline
 
 __all__ = ["RETURNED", "SEVERAL", "UNKNOWN", "Joint", "Merge", "Places", "StalePlan", "Way", "is_set"]
 
-SEVERAL = -2  # a region that ends in one of several places, as a tensor says
+SEVERAL = -2  # a region that ends at one of several places, selected by a tensor
 RETURNED = "<returned>"  # the name under which a frame has what it returns
 UNKNOWN: Any = type("_Unknown", (), {"__repr__": lambda self: "a variable that only one branch sets"})()
 
 
 class Places(NamedTuple):
-    """Where a region begins or ends: one place, or several of which a tensor says one.
+    """Where a region begins or ends: one place, or several of which a tensor selects one.
 
     Variables that are not set on every way to a place are missing there.
     """
@@ -35,7 +35,7 @@ class Places(NamedTuple):
         return next(iter(self.stacks)) if len(self.stacks) == 1 else SEVERAL
 
     def leads_on(self, stops: frozenset[int]) -> bool:
-        """Whether there are several places and one of them is no end of the region around."""
+        """Whether there are several places and one of them is not an end of the outer region."""
         return self.only == SEVERAL and not self.stacks.keys() - {flow.END} <= stops
 
     def select(self, wanted: list[int]) -> Places:
@@ -50,11 +50,11 @@ class Way(NamedTuple):
     frame: Frame
     heap: Heap
     raised: Tensor | None
-    asked: frozenset[int]  # tensors outside that ask for their gradient and were read
+    asked: frozenset[int]  # outside tensors that require a gradient and were read
 
 
 class _Leaf(NamedTuple):
-    """One result of the branch: where a way has it, and what stands for it on a way that does not."""
+    """One result of the branch: where a side has it, and its replacement on a side that does not."""
 
     path: tuple
     dtype: Any
@@ -110,7 +110,7 @@ class Merge:
     # the two ways side by side ---------------------------------------------------------------------------
 
     def _joined_stacks(self, yes: Way, no: Way) -> dict[int, list[Template]]:
-        """By place: the stack there. Where there are several places, their stacks hold nothing that a branch made."""
+        """By place: the stack there. With several places, their stacks hold nothing that a branch created."""
         made = {}
         for place in sorted(self._ends[True] | self._ends[False]):
             stacks = [way.places.stacks[place] for way in (yes, no) if place in way.places.stacks]
@@ -151,7 +151,7 @@ class Merge:
             return self._joined(a, b, path)
         if is_set(a) == is_set(b):
             return self._tried(lambda: self._joined(a, b, path), name)
-        # On the other way, which goes elsewhere, anything may stand for it.
+        # On the other side, which continues elsewhere, any value will do.
         return self._tried(lambda: self._joined(a if is_set(a) else b, ABSENT, path, one_sided=True), name)
 
     def _tried(self, join: Callable[[], Template], name: str) -> Template:
@@ -247,7 +247,7 @@ class Merge:
         return found
 
     def _asking(self, a: Tensor, b: Tensor, path: tuple, one_sided: bool) -> Template:
-        """Whether the joined tensor asks for its gradient: yes, no, or a tensor that says it."""
+        """Whether the joined tensor requires a gradient: yes, no, or a tensor that holds it."""
         first, second = self.machine.asks(a), self.machine.asks(b)
         if isinstance(first, Tensor) or isinstance(second, Tensor):
             place = self._add(_Leaf(("asks", *path), "bool", []))
@@ -293,7 +293,7 @@ class Merge:
     def leaves(self, way: Any, which: bool, heap: Heap) -> list[Tensor]:
         """The tensors that differ, of one way."""
         if not isinstance(way, Way) or set(way.places.stacks) != self._ends[which]:
-            raise Decline("a branch on a tensor goes another way when it is looked at again")
+            raise Decline("a branch on a tensor takes another path when it is interpreted again")
         if not self._contents.keys() >= set(heap.changed(way.heap)):
             raise StalePlan
         found = [self._of_way(way, leaf) for leaf in self._leaves]
@@ -342,7 +342,7 @@ class Merge:
     # the joined state --------------------------------------------------------------------------------------
 
     def apply(self, frame: Frame, joint: Joint) -> Places:
-        """Puts the joined state into the frame, and says where it goes on."""
+        """Puts the joined state into the frame, and returns where it continues."""
         machine, tensors = self.machine, joint.tensors
         which = tensors[-2 if self._raises else -1] if self._several else None
         for reasons in (joint.ways[0].heap.unknown, joint.ways[1].heap.unknown, self._cannot_join):

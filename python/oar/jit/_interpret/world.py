@@ -1,8 +1,8 @@
-"""The objects that an interpreted function meets: what it made itself, what it found outside, what it wants to change.
+"""The objects that an interpreted function uses: what it created, what it found outside, what it will change.
 
-The rule that makes a program safe to use again: whatever is read from outside is guarded at the moment it is read, and
-nothing outside is changed while the function is interpreted. A change waits as a *pending write*; reads see it first, and
-it is made after the program has run, at every run.
+The rule that makes a program safe to reuse: whatever is read from outside is guarded at the moment it is read, and
+nothing outside is changed while the function is interpreted. A change is deferred as a *pending write*; reads see it first, and
+it is done after the program has run, at every run.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from oar.jit._interpret.pending import ABSENT, PendingWrites
 __all__ = ["ABSENT", "IMMUTABLE", "Decline", "Raised", "Restart", "World", "is_array", "is_known_by_value"]
 
 class Decline(BaseException):
-    """The function cannot be one program; the text says why. Not for users' ``except`` clauses."""
+    """The function cannot be one program; the text says why. Not caught by users' ``except`` clauses."""
 
 
 class Restart(BaseException):
-    """Something that lasts was made outside of the program, such as an optimizer's state: begin again and find it."""
+    """A lasting object was created outside the program, such as an optimizer's state: start again and find it."""
 
 
 class Raised(Exception):  # noqa: N818
@@ -61,33 +61,33 @@ def _is_scalar_of_numpy(value: Any) -> bool:
 
 
 class World:
-    """What a function has made and what it has found."""
+    """What a function has created and what it has found."""
 
     def __init__(self) -> None:
         self.guards = _C.Guards()
         self.pending = PendingWrites()
         self._fresh: dict[int, Any] = {}
-        self._arguments: dict[int, Any] = {}  # containers that stand for the caller's own
-        self.inputs: dict[int, Tensor] = {}  # symbolic tensors that stand for the caller's
+        self._arguments: dict[int, Any] = {}  # containers that represent the caller's own
+        self.inputs: dict[int, Tensor] = {}  # symbolic tensors that represent the caller's
         self._iterated: set[int] = set()
-        self.numbers: dict[int, type] = {}  # tensors that stand for Python numbers
+        self.numbers: dict[int, type] = {}  # tensors that represent Python numbers
         self.origins: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may be one from outside, and which
         self.numbered: list[Tensor] = []
-        self.joined: dict[int, tuple[Tensor, list]] = {}  # tensors that may be one of others, which the function made
-        self.asking: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may ask for their gradient, and whether they do
-        self.asked: set[int] = set()  # tensors outside that ask for their gradient and were read in this region
+        self.joined: dict[int, tuple[Tensor, list]] = {}  # tensors that may be one of others, which the function created
+        self.asking: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may require a gradient, and whether they do
+        self.asked: set[int] = set()  # outside tensors that require a gradient and were read in this region
         self.asked_one_way: set[int] = set()  # … in one way of a branch, and not in the other
         self._checked: set[type] = set()
         self.unknown: dict[int, str] = {}  # by id: objects whose content depends on a branch, and why it is not known
         self._read: dict[tuple[int, Any], tuple[Any, str]] = {}  # entries of dictionaries, and what was there
         self._outside: dict[int, Tensor] = {}  # tensors that were there before
-        self.dict_copies: dict[int, dict] = {}  # of dictionaries outside that were gone over; writes reach them too
+        self.dict_copies: dict[int, dict] = {}  # of outside dictionaries that were iterated over; writes reach them too
         self.kept: dict[tuple, Tensor] = {}  # by place: inputs that the function keeps outside
 
-    # what the function made ----------------------------------------------------------------------
+    # what the function created -------------------------------------------------------------------
 
     def new(self, value: Any) -> Any:
-        """Takes note of an object that the function made: it is read and written without further ado."""
+        """Records an object that the function created: it is read and written directly."""
         self._fresh[id(value)] = value
         return value
 
@@ -168,10 +168,10 @@ class World:
         return len(self.numbered)
 
     def check_write(self, tensor: Any) -> None:
-        """Declines a write in place that may reach a tensor under another name, as a branch says."""
+        """Declines an in-place write that, depending on a branch, may reach a tensor under another name."""
         if self.origins or self.joined:
             if not self.is_outside(tensor) or any(tensor is one for one in self.numbered):
-                raise Decline("it writes to a tensor in place after a branch that gives one of several tensors")
+                raise Decline("it writes in place to a tensor that may be one of several, depending on a branch")
 
     def outside(self) -> dict[int, Tensor]:
         """The tensors that were there before, by id."""
@@ -221,7 +221,7 @@ class World:
         return self._copy_of(container) if isinstance(container, dict) else container
 
     def _copy_of(self, mapping: dict) -> dict:
-        """What a dictionary outside holds by now, for who goes over it while it is changed."""
+        """The current content of an outside dictionary, for an iteration while it is changed."""
         copy = self.dict_copies[id(mapping)] = self.new(_dict_type(mapping)(_dict_type(mapping).items(mapping)))
         for key, value in self.pending.dicts.get(id(mapping), (mapping, {}))[1].items():
             if value is ABSENT or (id(mapping), key) in self.pending.moved:
@@ -231,7 +231,7 @@ class World:
         return copy
 
     def writable(self, container: Any) -> Any:
-        """The list or set to write to: itself if the function made it, else the copy that waits."""
+        """The list or set to write to: itself if the function created it, else the pending copy."""
         self.check_content(container)
         if id(container) in self._fresh:
             return container
@@ -239,7 +239,7 @@ class World:
         if copy is None:
             self._writable(container)
             if id(container) in self._iterated:
-                raise Decline("it changes a list that it is going over")
+                raise Decline("it changes a list that it iterates over")
             self.guards.content(container, "a container that is changed")
             copy = self.pending.copies[id(container)] = (container, self.new(_copy(container)))
             for method, args in self.pending.additions.pop(id(container), (None, ()))[1]:
@@ -247,7 +247,7 @@ class World:
         return copy[1]
 
     def add(self, container: Any, method: Any, args: list) -> bool:
-        """Adds to a list or set without looking at what is in it. False where it is to be written as usual."""
+        """Adds to a list or set without reading its content. False if it must be written as usual."""
         if id(container) in self._fresh or id(container) in self._arguments or id(container) in self.pending.copies:
             return False
         self.pending.additions.setdefault(id(container), (container, []))[1].append((method, args))
@@ -255,7 +255,7 @@ class World:
 
     def _writable(self, container: Any) -> None:
         if id(container) in self._arguments:
-            raise Decline(f"it changes a {type(container).__name__} that it was given")
+            raise Decline(f"it changes a {type(container).__name__} that was passed to it")
 
     def iterated(self, container: Any) -> Any:
         """The container to go over. A list or set must not get a copy meanwhile."""
@@ -327,27 +327,27 @@ class World:
         return own if isinstance(own, dict) else None
 
     def class_attribute(self, cls: type, name: str) -> Any:
-        """What a class and its bases have under a name, as it stands in their dictionaries."""
+        """What a class and its bases have under a name, as it is in their dictionaries."""
         raw = _C.Guards.lookup(cls, name)
         if id(cls) not in self._fresh:
             self.guards.class_attribute(cls, name)
         return raw
 
     def check_class(self, cls: type) -> None:
-        """Declines a class of objects that notice every look at them: ``isinstance`` would run the user's Python."""
+        """Declines a class of objects that notice every access: ``isinstance`` would run the user's Python."""
         if cls not in self._checked:
             self._checked.add(cls)
             if self.class_attribute(cls, "__class__") is not _CLASS or self.has_python_method(cls, "__getattribute__"):
-                raise Decline(f"a {cls.__name__} sees who looks at it")
+                raise Decline(f"a {cls.__name__} notices every access")
 
     def has_python_method(self, cls: type, name: str) -> bool:
         """Whether instances have the method in Python, so that native code would run the user's."""
         return isinstance(self.class_attribute(cls, name), types.FunctionType)
 
     def undone_by_itself(self) -> list[tuple[str, Any]]:
-        """What the function reads and then changes, so that a program would stand for one call only, and in which place.
+        """What the function reads and then changes, so that a program would be valid for one call only, and where.
 
-        What is made at the first call and kept is no such thing: the next call finds it.
+        What is created at the first call and kept does not count: the next call finds it.
         """
         found: list[tuple[str, Any]] = []
         for mapping, written in self.pending.dicts.values():
@@ -384,7 +384,7 @@ class World:
         if isinstance(value, Tensor):
             if tensors and id(value) not in self.numbers:
                 return value
-            raise Decline(f"{what} looks at a tensor")
+            raise Decline(f"{what} reads a tensor")
         if kind is tuple or kind is frozenset or kind is slice:
             parts = (value.start, value.stop, value.step) if kind is slice else value
             made = [self.settled(item, what, tensors) for item in parts]
@@ -404,7 +404,7 @@ class World:
             raise Decline(f"{what} needs an open size as a number")
         if is_array(value):
             if value.dtype.hasobject:
-                raise Decline(f"{what} is given an array of objects")
+                raise Decline(f"{what} gets an array of objects")
             if not self.is_fresh(value):
                 self.guards.content(value, "an array")
             return value
@@ -417,7 +417,7 @@ class World:
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             made = [self.settled(item, what, tensors) for item in value]
             return value if all(a is b for a, b in zip(made, value)) else kind._make(made)
-        raise Decline(f"{what} is given a {kind.__name__}")
+        raise Decline(f"{what} gets a {kind.__name__}")
 
     def _settled_items(self, held: Any, what: str, tensors: bool) -> Any:
         made = [self.settled(item, what, tensors) for item in held]
@@ -449,5 +449,5 @@ def _copy(container: Any) -> Any:
 
 
 def _dict_type(mapping: dict) -> type[dict]:
-    """The type whose methods do what is to be done, and run no Python."""
+    """The type whose methods do the work, and run no Python."""
     return collections.OrderedDict if isinstance(mapping, collections.OrderedDict) else dict

@@ -74,7 +74,7 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, dropout: float = 
 
 
 class _stream:
-    """While inside, random numbers come from a fixed place; afterwards the stream goes on as before."""
+    """Inside, random numbers come from a fixed position; afterwards the stream continues as before."""
 
     def __init__(self, seed_offset: Tensor | None):
         self._place = seed_offset

@@ -44,7 +44,7 @@ def ctc_loss(
         labels: class numbers of ``[batch, longest label]``.
         input_lengths: the steps that count, for each sequence.
         label_lengths: the labels that count, for each sequence.
-        blank: the class that stands for no label.
+        blank: the class that means no label.
         reduction: ``'mean'`` (of losses divided by label lengths), ``'sum'`` or ``'none'``.
         norm_by_times: divide each sequence's gradient by its number of steps.
 
@@ -86,8 +86,8 @@ def rnnt_loss(
         label: class numbers of ``[batch, longest label]``.
         input_lengths: the steps that count, for each sequence.
         label_lengths: the labels that count, for each sequence.
-        blank: the class that stands for no label.
-        fastemit_lambda: makes the gradient of emissions larger by this share (FastEmit).
+        blank: the class that means no label.
+        fastemit_lambda: increases the gradient of emissions by this factor (FastEmit).
         reduction: ``'mean'``, ``'sum'`` or ``'none'``.
 
     Returns:
@@ -248,7 +248,7 @@ def adaptive_log_softmax_with_loss(
     head_bias: Tensor | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The log-probability of each label, and the mean loss, where rare classes sit in clusters of their own.
+    """The log-probability of each label, and the mean loss, where rare classes are in separate clusters.
 
     Args:
         input: ``[batch, size]``, or ``[size]`` with a 0-d label.
@@ -282,7 +282,7 @@ def adaptive_log_softmax_with_loss(
     if label.shape[0] and not 0 <= int(label.min()) <= int(label.max()) < cutoffs[-1]:
         raise ValueError(
             f"[adaptive_log_softmax_with_loss] labels go from {int(label.min())} to {int(label.max())}; they must "
-            f"lie in [0, {cutoffs[-1] - 1}]."
+            f"be in [0, {cutoffs[-1] - 1}]."
         )
     head = ops.log_softmax(ops.linear(input, head_weight, head_bias), 1)
     place, output = label, ops.zeros([label.shape[0]], input.dtype)

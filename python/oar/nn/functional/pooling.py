@@ -65,7 +65,7 @@ def _max_unpool(dims: int, x: Tensor, indices: Tensor, kernel_size, stride, padd
 def _fractional_max_pool(dims: int, x: Tensor, output_size, kernel_size, random_u: float | None, return_mask: bool):
     _check_rank(x, dims)
     if random_u is not None and not 0 < random_u < 1:
-        raise ValueError(f"random_u must lie between 0 and 1, not {random_u}.")
+        raise ValueError(f"random_u must be between 0 and 1, not {random_u}.")
     sizes = output_size if isinstance(output_size, (list, tuple)) else [output_size] * dims
     sizes = [kept if size is None else size for size, kept in zip(sizes, x.shape[2:])]
     if isinstance(kernel_size, int):
@@ -302,13 +302,13 @@ def _for_fractional_max_pool(axes: Axes) -> Any:
 
     def fractional_max_pool(x: Tensor, output_size, kernel_size=None, random_u: float | None = None,
                             return_mask: bool = False, name: str | None = None):
-        """Largest elements over ``output_size`` windows at places that ``random_u`` decides, drawn where it is None.
+        """Largest elements over ``output_size`` windows at positions derived from ``random_u``, which is drawn if None.
 
         Args:
             x: the input.
             output_size: the sizes of the result.
             kernel_size: the size of the windows: a number, or one per axis.
-            random_u: where the windows lie, in (0, 1); random if None.
+            random_u: determines the positions of the windows, in (0, 1); random if None.
             return_mask: whether to return the places of the elements as well.
 
         Examples:
@@ -330,7 +330,7 @@ def _for_max_unpool(axes: Axes) -> Any:
 
     def max_unpool(x: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, data_format: str = axes.first,
                    output_size=None, name: str | None = None) -> Tensor:
-        """Puts each element of x where the mask of a max pooling says; the rest is zero.
+        """Puts each element of x at its position in the mask of a max pooling; the rest is zero.
 
         Args:
             x: the input.

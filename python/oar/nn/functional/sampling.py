@@ -9,7 +9,7 @@ __all__ = ["class_center_sample", "gather_tree"]
 
 
 def gather_tree(ids: Tensor, parents: Tensor) -> Tensor:
-    """The full sequences of a beam search, followed back from the last step: what stands in ``ids`` at each step of
+    """The full sequences of a beam search, traced back from the last step: the ``ids`` at each step of
     the path that leads to a beam. Both tensors are ``[steps, batch, beams]``; ``parents`` says which beam of the step
     before each one came from.
 
@@ -77,7 +77,7 @@ def class_center_sample(label: Tensor, num_classes: int, num_samples: int, group
                          f"shape {list(label.shape)}.")
     present, numbers = oar.unique(label, return_inverse=True)
     if present.size and not 0 <= present[0].item() <= present[-1].item() < num_classes:
-        raise ValueError(f"[class_center_sample] labels must lie from 0 to {num_classes - 1}.")
+        raise ValueError(f"[class_center_sample] labels must be from 0 to {num_classes - 1}.")
     missing = max(num_samples - present.shape[0], 0)
     order = oar.randperm(num_classes, dtype=label.dtype)
     others = oar.masked_select(order, oar.logical_not(oar.isin(order, present)))

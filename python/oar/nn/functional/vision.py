@@ -27,7 +27,7 @@ def _numbers(given) -> list:
 
 
 def _first_image_axis(what: str, x: Tensor, data_format: str | None) -> int:
-    """The axis where height (depth, length) stands; checks that the format is one of x's rank."""
+    """The axis of height (depth, length); checks that the format is one of x's rank."""
     formats = _FORMATS.get(x.ndim)
     if formats is None:
         raise ValueError(f"[{what}] x must have 3, 4 or 5 axes, but its shape is {list(x.shape)}.")
@@ -157,7 +157,7 @@ def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", 
 
     ``size`` is one number per axis of the image, ``scale_factor`` a number or one per axis. ``mode`` is 'nearest',
     'linear', 'bilinear', 'trilinear', 'bicubic' or 'area'. With ``align_corners`` the outermost pixels keep their
-    places; otherwise ``align_mode`` 0 compares the middles of pixels, 1 their first corners.
+    positions; otherwise ``align_mode`` 0 compares the middles of pixels, 1 their first corners.
 
     Args:
         x: the input.

@@ -124,7 +124,7 @@ class Bilinear(Initializer):
 
 
 class Orthogonal(Initializer):
-    """A random matrix with orthonormal rows or columns, times ``gain``; drawn as ``oar.seed`` says.
+    """A random matrix with orthonormal rows or columns, times ``gain``; it follows ``oar.seed``.
 
     Args:
         gain: a factor.

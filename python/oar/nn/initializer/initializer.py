@@ -15,7 +15,7 @@ __all__ = ["Initializer", "LazyGuard", "calculate_gain", "compute_fans", "set_gl
 class Initializer:
     """Fills a tensor with first values: ``initializer(tensor)``.
 
-    A subclass writes ``sample(shape, dtype)``, which makes the values, or ``forward(var, block)``, which
+    A subclass writes ``sample(shape, dtype)``, which returns the values, or ``forward(var, block)``, which
     puts them into ``var`` itself.
 
     Examples:
@@ -42,7 +42,7 @@ class Initializer:
         raise NotImplementedError(f"{type(self).__name__} defines neither sample() nor forward().")
 
     def has_sampler(self) -> bool:
-        """Whether values come from ``sample`` alone, so that a parameter can be made from them."""
+        """Whether values come from ``sample`` alone, so that a parameter can be created from them."""
         kind = type(self)
         plain = kind.forward is Initializer.forward and kind.__call__ is Initializer.__call__
         return plain and kind.sample is not Initializer.sample
@@ -97,7 +97,7 @@ _global: list[Initializer | None] = [None, None]
 
 
 def set_global_initializer(weight_init: Initializer | None, bias_init: Initializer | None = None) -> None:
-    """Use these initialisers for parameters created without one of their own; None takes them back.
+    """Use these initialisers for parameters created without one; None resets them.
 
     Args:
         weight_init: the initialiser of weights, or None.

@@ -59,5 +59,5 @@ class LayerEntries(OrderedDict):
         return OrderedDict(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The copy of a layer makes registries of its own from these plain dictionaries.
+        # The copy of a layer builds its own registries from these plain dictionaries.
         return OrderedDict, (), None, None, iter(self.items())

@@ -108,7 +108,7 @@ class LayerStateMixin:
             that is skipped is also warned of.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"set_state_dict() takes a dictionary of tensors by name, as state_dict() gives, not "
+            raise TypeError(f"set_state_dict() takes a dictionary of tensors by name, as state_dict() returns, not "
                             f"{type(state_dict).__name__}.")
         missing: list[str] = []
         matched: set[str] = set()

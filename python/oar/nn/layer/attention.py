@@ -41,7 +41,7 @@ def attributes_of(attr: Any, count: int) -> list[Any]:
 def _added(mask: Tensor | None, dtype: Any) -> Tensor | None:
     """A mask of bools or integers, 1 for what may be seen, as numbers that are added to the scores.
 
-    They are finite: in a row that is hidden altogether all keys weigh alike.
+    They are finite: in a fully masked row all keys have equal weight.
     """
     if mask is not None and not oar.is_floating_point(mask):
         return (mask.astype(dtype) - 1.0) * 1e9

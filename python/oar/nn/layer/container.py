@@ -52,7 +52,7 @@ class Sequential(Layer):
         for number, entry in enumerate(layers):
             if isinstance(entry, (tuple, list)):
                 if len(entry) != 2 or isinstance(entry[0], Layer):
-                    raise ValueError("Sequential takes layers or (name, layer) pairs, each as an argument of its own. "
+                    raise ValueError("Sequential takes layers or (name, layer) pairs, each as a separate argument. "
                                      "For a list of layers write Sequential(*layers).")
                 name, entry = entry
                 self.add_sublayer(str(name), entry)

@@ -134,7 +134,7 @@ def _convolution(axes: Axes) -> type[_ConvNd]:
         Args:
             in_channels: channels of the input.
             out_channels: channels of the result.
-            kernel_size: {size}; so are ``stride`` and ``dilation``.
+            kernel_size: {size}; likewise ``stride`` and ``dilation``.
             padding: an integer, a list, ``'SAME'`` or ``'VALID'``.
             groups: input and output channels are split into this many independent parts.
             padding_mode: ``'zeros'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
@@ -189,7 +189,7 @@ def _transposed_convolution(axes: Axes) -> type[_ConvNd]:
         Args:
             in_channels: channels of the input.
             out_channels: channels of the result.
-            kernel_size: {size}; so are ``stride`` and ``dilation``.
+            kernel_size: {size}; likewise ``stride`` and ``dilation``.
             padding: an integer, a list, ``'SAME'`` or ``'VALID'``: what the result is cut by.
             output_padding: elements added at the end of the result. A call can name an ``output_size`` instead.
             groups: input and output channels are split into this many independent parts.

@@ -40,7 +40,7 @@ class HookRemoveHelper:
         HookRemoveHelper.next_hook_id += 1
 
     def remove(self) -> None:
-        """Take the hook away. Removing twice is no mistake."""
+        """Remove the hook. Removing it twice is not an error."""
         hooks = self._hooks_ref()
         if hooks is not None:
             hooks.pop(self._hook_id, None)
@@ -135,7 +135,7 @@ class Layer(LayerStateMixin):
         return _add_hook(self._forward_post_hooks, hook)
 
     def register_state_dict_hook(self, hook: Callable[[dict], Any]) -> HookRemoveHelper:
-        """Call ``hook(state_dict)`` when a state dict is made; what it returns replaces it."""
+        """Call ``hook(state_dict)`` when a state dict is created; the result replaces it."""
         return _add_hook(self._state_dict_hooks, hook)
 
     # modes -------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Layer(LayerStateMixin):
         """The layer's unique name, such as ``linear_0``."""
         return self._full_name
 
-    # making and registering --------------------------------------------------------------------
+    # creating and registering ------------------------------------------------------------------
 
     @overload
     def create_parameter(
@@ -304,7 +304,7 @@ class Layer(LayerStateMixin):
         return self._named_members("_parameters", prefix, include_sublayers, remove_duplicate)
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
-        """Parameters of this layer and, unless told otherwise, of those below it."""
+        """Parameters of this layer and, by default, of those below it."""
         return [value for _, value in self.named_parameters(include_sublayers=include_sublayers)]
 
     def named_buffers(
@@ -314,7 +314,7 @@ class Layer(LayerStateMixin):
         return self._named_members("_buffers", prefix, include_sublayers, remove_duplicate)
 
     def buffers(self, include_sublayers: bool = True) -> list[Tensor]:
-        """Buffers of this layer and, unless told otherwise, of those below it."""
+        """Buffers of this layer and, by default, of those below it."""
         return [value for _, value in self.named_buffers(include_sublayers=include_sublayers)]
 
     def clear_gradients(self, set_to_zero: bool = True) -> None:
@@ -386,7 +386,7 @@ class Layer(LayerStateMixin):
     # printing ----------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses when the layer is printed."""
+        """The text between the parentheses when the layer is printed."""
         return ""
 
     def __repr__(self) -> str:

@@ -302,7 +302,7 @@ class BatchNorm(_BatchNormBase):
         self.training = not is_test
 
     def forward(self, input: Tensor) -> Tensor:
-        # Here use_global_stats=False, the default, is no wish for the batch's statistics, unlike in F.batch_norm.
+        # Here use_global_stats=False, the default, does not request the batch's statistics, unlike in F.batch_norm.
         of_batch = (self.training or self._trainable_statistics) and not self._use_global_stats
         result = F.batch_norm(
             input, self._mean, self._variance, self.weight, self.bias, of_batch, self._momentum, self._epsilon,

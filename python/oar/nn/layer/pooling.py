@@ -412,7 +412,7 @@ def _fractional_max_pool(axes: Axes) -> type[_Pool]:
         Args:
             output_size: an integer or one for each spatial axis; None keeps a size.
             kernel_size: an integer or one for each spatial axis.
-            random_u: decides where windows lie, in (0, 1); random at each call if None.
+            random_u: determines the positions of windows, in (0, 1); random at each call if None.
             return_mask: also return the places of the largest values.
 
         Examples:
@@ -452,7 +452,7 @@ def _max_unpool(axes: Axes) -> type[_Pool]:
     function = f"max_unpool{axes.count}d"
 
     class MaxUnPool(_Pool):
-        """Puts values where the mask of a max pooling says; the rest is zero.
+        """Puts values at their positions in the mask of a max pooling; the rest is zero.
 
         Args:
             kernel_size: an integer or one for each spatial axis.

@@ -38,7 +38,7 @@ class _FeedForwardLayer(Layer):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def _residual(self, x: Tensor, norm: Layer, dropout: Layer, step: Any) -> tuple[Tensor, Any]:
-        """``x`` plus what ``step`` makes of it, normalised before or after; and the step's second result."""
+        """``x`` plus ``step`` of it, normalised before or after; and the step's second result."""
         made, extra = step(norm(x) if self.normalize_before else x)
         x = x + dropout(made)
         return (x if self.normalize_before else norm(x)), extra
@@ -116,7 +116,7 @@ class TransformerEncoderLayer(_FeedForwardLayer):
 
 
 def _stacked(layer: Layer, count: int) -> LayerList:
-    """The layer and new ones made with its arguments, with parameters of their own."""
+    """The layer and new ones created with its arguments, with their own parameters."""
     return LayerList([layer, *(type(layer)(**layer._config) for _ in range(count - 1))])
 
 

@@ -1,4 +1,4 @@
-"""Weights made of other parameters before each call: ``weight_norm`` and ``spectral_norm``."""
+"""Weights computed from other parameters before each call: ``weight_norm`` and ``spectral_norm``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Laye
     Args:
         layer: the layer; it gets parameters ``{name}_g`` and ``{name}_v`` in the weight's place.
         name: the weight's name.
-        dim: the axis along which each slice has a length of its own; None or -1 for one length in all.
+        dim: the axis along which each slice has its own length; None or -1 for one length in all.
 
     Examples:
         >>> import oar
@@ -90,7 +90,7 @@ def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Laye
     rank = getattr(layer, name).ndim
     dim = -1 if dim is None else dim
     if not -rank <= dim < rank:
-        raise ValueError(f"dim is {dim}; it must lie between {-rank} and {rank - 1}, the axes of {name}.")
+        raise ValueError(f"dim is {dim}; it must be between {-rank} and {rank - 1}, the axes of {name}.")
     hook = _WeightNorm(name, dim if dim == -1 else dim % rank)
     weight = hook.attach(layer, "weight_norm")
     _copied(layer, f"{name}_v", weight)

@@ -43,7 +43,7 @@ class NoamDecay(LRScheduler):
         d_model: the width of the model.
         warmup_steps: the number of steps of the rise.
         learning_rate: the rate to start from.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -85,7 +85,7 @@ class PiecewiseDecay(LRScheduler):
     Args:
         boundaries: the epochs at which the rate changes.
         values: the rates.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -135,7 +135,7 @@ class NaturalExpDecay(_GammaDecay):
     Args:
         learning_rate: the rate to start from.
         gamma: the factor of the decay.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -186,7 +186,7 @@ class ExponentialDecay(_GammaDecay):
     Args:
         learning_rate: the rate to start from.
         gamma: the factor of the decay.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -223,7 +223,7 @@ class PolynomialDecay(LRScheduler):
         end_lr: the last rate.
         power: the degree of the polynomial.
         cycle: whether the decay starts again.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -273,7 +273,7 @@ class MultiStepDecay(LRScheduler):
         learning_rate: the rate to start from.
         milestones: the epochs at which the rate changes.
         gamma: the factor of the decay.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -316,7 +316,7 @@ class StepDecay(LRScheduler):
         learning_rate: the rate to start from.
         step_size: the number of epochs between changes.
         gamma: the factor of the decay.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:

@@ -14,7 +14,7 @@ __all__ = ["LRScheduler"]
 
 
 def _deferred(step: Any) -> Any:
-    """A captured training step goes on to the next rate after every run, not once while it is captured."""
+    """A captured training step advances to the next rate after every run, not once while it is captured."""
 
     @functools.wraps(step)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -28,8 +28,8 @@ def _deferred(step: Any) -> Any:
 class LRScheduler:
     """A learning rate that changes during training.
 
-    A subclass writes ``get_lr()``, the rate for ``self.last_epoch``. ``step()`` goes on to the next epoch (or
-    batch: the unit is whatever ``step`` is called after) and tells the optimizers that use the schedule.
+    A subclass writes ``get_lr()``, the rate for ``self.last_epoch``. ``step()`` advances to the next epoch (or
+    batch: the unit is whatever ``step`` is called after) and updates the optimizers that use the schedule.
 
     Args:
         learning_rate: the rate to start from.

@@ -42,7 +42,7 @@ class LinearWarmup(LRScheduler):
         warmup_steps: the number of steps of the rise.
         start_lr: the first rate.
         end_lr: the last rate.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -105,7 +105,7 @@ class CosineAnnealingDecay(LRScheduler):
         learning_rate: the rate to start from.
         T_max: the number of epochs of half a wave.
         eta_min: the smallest rate.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -159,7 +159,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         T_0: the number of epochs of the first wave.
         T_mult: how much longer each wave is than the one before.
         eta_min: the smallest rate.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -233,10 +233,10 @@ class OneCycleLR(LRScheduler):
         total_steps: the length of the whole schedule.
         divide_factor: the rate starts at ``max_learning_rate / divide_factor``.
         end_learning_rate: where it ends.
-        phase_pct: the share of steps spent going up.
+        phase_pct: the share of steps in which the rate increases.
         anneal_strategy: ``'cos'`` or ``'linear'``.
         three_phase: come down to the first rate in as many steps as it went up, then to the end.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -315,7 +315,7 @@ class CyclicLR(LRScheduler):
         exp_gamma: the base of ``'exp_range'``.
         scale_fn: a function that replaces ``mode``.
         scale_mode: whether ``scale_fn`` is given the ``'cycle'`` or the ``'iterations'``.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:
@@ -383,14 +383,14 @@ class CyclicLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor on the rate that goes from ``start_factor`` to ``end_factor`` in ``total_steps``.
+    """A factor on the rate that changes from ``start_factor`` to ``end_factor`` in ``total_steps``.
 
     Args:
         learning_rate: the rate to start from.
         total_steps: the number of steps.
         start_factor: the first factor.
         end_factor: the last factor.
-        last_epoch: the epoch to go on from.
+        last_epoch: the epoch to resume from.
         verbose: whether each change is printed.
 
     Examples:

@@ -1,4 +1,4 @@
-"""Layers as functions that make their parameters, for programs."""
+"""Layers as functions that create their parameters, for programs."""
 
 from oar.static.nn.common import (
     bilinear_tensor_product,

@@ -46,7 +46,7 @@ def fc(
     """The sum of ``x @ weight`` over all inputs, plus a bias.
 
     Args:
-        x: an input, or several, each with a weight of its own.
+        x: an input, or several, each with its own weight.
         size: how many outputs.
         num_flatten_dims: that many leading axes stay; the others are one.
         weight_attr: a ``ParamAttr`` or an initialiser for the weight.
@@ -213,7 +213,7 @@ def bilinear_tensor_product(x: Tensor, y: Tensor, size: int, act: str | None = N
 
 
 def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """``x`` where it is positive, else a learnt slope times ``x``: one for all, by channel or by element.
+    """``x`` if it is positive, else a learnt slope times ``x``: one for all, by channel or by element.
 
     Args:
         x: the input.
@@ -243,7 +243,7 @@ def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW
     if mode not in ("all", "channel", "element"):
         raise ValueError(f"[prelu] mode is {mode!r}; it can be 'all', 'channel' or 'element'.")
     if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
-        raise ValueError(f"[prelu] data_format {data_format!r} is none of those that have a channel axis.")
+        raise ValueError(f"[prelu] data_format {data_format!r} has no channel axis.")
     last = data_format[-1] == "C" and data_format != "NC"
     if mode == "channel":
         shape = [1] * x.ndim

@@ -1,7 +1,7 @@
 """Branches and loops that are captured whole.
 
 Eagerly the functions are simply called. Inside a capture, each becomes a region of one instruction, so that the
-program goes whichever way the values of a run say. A function may be called more than once for that: until it is known
+program chooses by the values of a run. A function may be called more than once for that: until it is known
 which sizes change, and once more for inference.
 """
 
@@ -22,7 +22,7 @@ _NUMBERS = (bool, int, float)
 
 
 class _Leaf:
-    """The place of a tensor in what a branch gives back, and the number that stood there, if one did."""
+    """The position of a tensor in the result of a branch, and the number that was there, if any."""
 
     __slots__ = ("index", "number")
 
@@ -51,15 +51,15 @@ def _like(value: Any, items: list) -> Any:
 
 
 def _join(shapes: list[Any], made: list[Tensor], where: str) -> Any:
-    """One result of the structures that all branches gave, with the tensors that the call made.
+    """One result from the structures that all branches returned, with the tensors of the call.
 
-    Of a loop: what a variable was and what the body makes of it.
+    Of a loop: a variable before and after the body.
     """
     first = shapes[0]
     if any(type(shape) is not type(first) for shape in shapes):
         if where in ("while_loop", "scan"):
             raise ValueError(f"[{where}] a variable is {_describe(first)} and becomes {_describe(shapes[1])}.")
-        raise ValueError(f"[{where}] the branches give back {' and '.join(_describe(s) for s in shapes)}.")
+        raise ValueError(f"[{where}] the branches return {' and '.join(_describe(s) for s in shapes)}.")
     if isinstance(first, _Leaf):
         number = first.number
         if number is not None and all(type(s.number) is type(number) and s.number == number for s in shapes):
@@ -67,15 +67,15 @@ def _join(shapes: list[Any], made: list[Tensor], where: str) -> Any:
         return made[first.index]
     if isinstance(first, dict):
         if any(list(shape) != list(first) for shape in shapes):
-            raise ValueError(f"[{where}] the branches give back dictionaries with different keys.")
+            raise ValueError(f"[{where}] the branches return dictionaries with different keys.")
         return {key: _join([shape[key] for shape in shapes], made, where) for key in first}
     if isinstance(first, (list, tuple)):
         if any(len(shape) != len(first) for shape in shapes):
             counts = " and ".join(str(len(shape)) for shape in shapes)
-            raise ValueError(f"[{where}] the branches give back sequences of {counts} items.")
+            raise ValueError(f"[{where}] the branches return sequences of {counts} items.")
         return _like(first, [_join(list(items), made, where) for items in zip(*shapes)])
     if any(shape != first for shape in shapes):
-        raise ValueError(f"[{where}] the branches give back {' and '.join(_describe(s) for s in shapes)}.")
+        raise ValueError(f"[{where}] the branches return {' and '.join(_describe(s) for s in shapes)}.")
     return first
 
 
@@ -91,7 +91,7 @@ def _captured(where: str, functions: list[Callable], call: Callable[[list[Callab
             tensors: list[Tensor] = []
             shapes[i] = _take_apart(function(), tensors)
             if i == len(functions) - 1:
-                _join(shapes, tensors, where)  # a difference in structure is told before one in counts
+                _join(shapes, tensors, where)  # a difference in structure is reported before one in counts
             return tensors
 
         return same_names(run)
@@ -128,7 +128,7 @@ def cond(
 ) -> Any:
     """The result of ``true_fn()`` if ``pred`` is true, otherwise that of ``false_fn()``.
 
-    In a capture both become part of the program; they must give back the same structure of tensors, alike in dtype
+    In a capture both become part of the program; they must return the same structure of tensors, equal in dtype
     and number of axes. Tensors outside that one of them writes are written by the run that takes it.
 
     Args:
@@ -174,7 +174,7 @@ def case(pred_fn_pairs: Sequence[tuple[Tensor, Callable]], default: Callable | N
         raise ValueError("[case] pred_fn_pairs is empty.")
     for pair in pred_fn_pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError(f"[case] pred_fn_pairs must be made of tuples (predicate, function), not {pair!r}.")
+            raise TypeError(f"[case] pred_fn_pairs must consist of tuples (predicate, function), not {pair!r}.")
         _check_one(pair[0], "the predicate", "case")
         _check_callable(pair[1], "the function", "case")
     if default is None:
@@ -251,7 +251,7 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
     In a capture the variables keep their dtypes and numbers of axes from round to round; sizes may change.
 
     Args:
-        cond: a function of the variables that returns whether to go on.
+        cond: a function of the variables that returns whether to continue.
         body: a function of the variables that returns their next values.
         loop_vars: the variables to start with.
         is_test: whether to use the running statistics.
@@ -276,7 +276,7 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
 
     def test(given: list[Tensor]) -> list[Tensor]:
         answer = cond(*_fill(shape, given))
-        _check_one(answer, "what cond gives", "while_loop", TypeError)
+        _check_one(answer, "the result of cond", "while_loop", TypeError)
         return [answer]
 
     def step(given: list[Tensor]) -> list[Tensor]:
@@ -290,7 +290,7 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Sequence, is_test: boo
 
 def _eager_loop(cond: Callable, body: Callable, loop_vars: Sequence) -> Any:
     answer = cond(*loop_vars)
-    _check_one(answer, "what cond gives", "while_loop", TypeError)
+    _check_one(answer, "the result of cond", "while_loop", TypeError)
     while _C.choice_of(answer):
         loop_vars = _as_list(body(*loop_vars), len(loop_vars))
         answer = cond(*loop_vars)
@@ -300,7 +300,7 @@ def _eager_loop(cond: Callable, body: Callable, loop_vars: Sequence) -> Any:
 def _as_list(made: Any, count: int) -> Sequence:
     made = made if isinstance(made, (list, tuple)) else [made]
     if len(made) != count:
-        raise ValueError(f"[while_loop] body gives back {len(made)} values for {count} variables.")
+        raise ValueError(f"[while_loop] body returns {len(made)} values for {count} variables.")
     return list(made)
 
 
@@ -348,7 +348,7 @@ def scan(body: Callable, carried: Any, sequences: Any, reverse: bool = False) ->
     def step(tensors: list[Tensor]) -> list[Tensor]:
         made = body(_fill(carried_shape, tensors[:count]), _fill(rows_shape, tensors[count:]))
         if not isinstance(made, tuple) or len(made) != 2:
-            raise ValueError("[scan] body must give back a tuple (carried, row).")
+            raise ValueError("[scan] body must return a tuple (carried, row).")
         carried_now: list[Tensor] = []
         _join([carried_shape, _take_apart(made[0], carried_now)], tensors, "scan")
         results: list[Tensor] = []

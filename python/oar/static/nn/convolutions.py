@@ -39,7 +39,7 @@ def _conv(kind: str, input: Tensor, num_filters: int, filter_size: Any, groups: 
 def conv2d(input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
            groups: int | None = None, param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True,
            act: str | None = None, name: str | None = None, data_format: str = "NCHW") -> Tensor:
-    """A convolution of images with filters of its own.
+    """A convolution of images with its own filters.
 
     Args:
         input: the input.
@@ -80,7 +80,7 @@ def conv2d(input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, p
 def conv3d(input: Tensor, num_filters: int, filter_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
            groups: int | None = None, param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True,
            act: str | None = None, name: str | None = None, data_format: str = "NCDHW") -> Tensor:
-    """A convolution of volumes with filters of its own.
+    """A convolution of volumes with its own filters.
 
     Args:
         input: the input.
@@ -150,7 +150,7 @@ def conv2d_transpose(input: Tensor, num_filters: int, output_size: Any = None, f
                      padding: Any = 0, stride: Any = 1, dilation: Any = 1, groups: int | None = None,
                      param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True, act: str | None = None,
                      name: str | None = None, data_format: str = "NCHW") -> Tensor:
-    """A transposed convolution of images with filters of its own.
+    """A transposed convolution of images with its own filters.
 
     Args:
         input: the input.
@@ -193,7 +193,7 @@ def conv3d_transpose(input: Tensor, num_filters: int, output_size: Any = None, f
                      padding: Any = 0, stride: Any = 1, dilation: Any = 1, groups: int | None = None,
                      param_attr: Any = None, bias_attr: Any = None, use_cudnn: bool = True, act: str | None = None,
                      name: str | None = None, data_format: str = "NCDHW") -> Tensor:
-    """A transposed convolution of volumes with filters of its own.
+    """A transposed convolution of volumes with its own filters.
 
     Args:
         input: the input.
@@ -236,7 +236,7 @@ def deform_conv2d(x: Tensor, offset: Tensor, mask: Tensor | None, num_filters: i
                   padding: Any = 0, dilation: Any = 1, groups: int = 1, deformable_groups: int = 1,
                   im2col_step: int = 1, weight_attr: Any = None, bias_attr: Any = None,
                   name: str | None = None) -> Tensor:
-    """A convolution, with filters of its own, whose taps read where ``offset`` moves them; see ``vision.ops``.
+    """A convolution, with its own filters, whose taps are moved by ``offset``; see ``vision.ops``.
 
     Args:
         x: the input.

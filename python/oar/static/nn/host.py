@@ -16,8 +16,8 @@ from oar.static.nn.maker import static_only
 __all__ = ["Assert", "Print", "py_func", "static_pylayer"]
 
 _numbers = itertools.count()
-# Such a call is never left out, doubled or merged with another: it may do something outside. And it is made
-# as it stands, at the sizes of the run.
+# Such a call is never removed, doubled or merged with another: it may have effects. And it runs
+# as it is, at the sizes of the run.
 _TRAITS = _C.trait_bits()["random"] | _C.trait_bits()["data_dependent"]
 
 
@@ -60,11 +60,11 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
         made = function(*x)
         listed = list(made) if isinstance(made, (list, tuple)) else [made]
         if len(listed) != len(dtypes):
-            raise ValueError(f"[py_func] the function gave {len(listed)} results; {len(dtypes)} are expected.")
+            raise ValueError(f"[py_func] the function returned {len(listed)} results; {len(dtypes)} are expected.")
         return [r if isinstance(r, Tensor) else oar.to_tensor(np.asarray(r), d) for r, d in zip(listed, dtypes)]
 
     def refuse(*_: Any) -> Any:
-        raise RuntimeError("[py_func] a gradient is asked for, and there is no backward function for it.")
+        raise RuntimeError("[py_func] a gradient is requested, but there is no backward function for it.")
 
     # A rule in any case: an op without one is expanded into its parts, and Python code has none.
     op = _C.register_op(schema, "Python code called at every run.", compute, _inference(operands, shapes, dtypes),
@@ -165,7 +165,7 @@ def static_pylayer(forward_fn: Callable, inputs: Sequence[Tensor], backward_fn: 
 
     def backward(cotangents: list[Tensor]) -> list[Any]:
         if backward_fn is None:
-            raise ValueError("[static_pylayer] a gradient is asked for, and there is no backward_fn.")
+            raise ValueError("[static_pylayer] a gradient is requested, but there is no backward_fn.")
         return _listed(backward_fn(*cotangents))
 
     made = _C.custom_function(list(inputs), forward, backward, name or "static_pylayer")

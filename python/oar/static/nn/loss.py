@@ -1,4 +1,4 @@
-"""Losses that make their parameters."""
+"""Losses that create their parameters."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ __all__ = ["LayerMaker", "sizes", "static_only"]
 
 
 def static_only(function: str) -> None:
-    """Raises in eager mode: a function that makes parameters would make new ones at every call."""
+    """Raises in eager mode: a function that creates parameters would create new ones at every call."""
     if oar.in_dynamic_mode():
-        raise RuntimeError(f"static.nn.{function} makes parameters of a program. Call enable_static() first.")
+        raise RuntimeError(f"static.nn.{function} creates parameters of a program. Call enable_static() first.")
 
 
 def sizes(value: Any, count: int) -> list[int]:
@@ -38,7 +38,7 @@ class LayerMaker:
 
     def parameter(self, shape: list[int], attr: Any, is_bias: bool = False, default: Any = None,
                   dtype: Any = None) -> Any:
-        """A parameter as ``attr`` says, of the layer's dtype unless another is given; None where ``attr`` is False."""
+        """A parameter as specified by ``attr``, of the layer's dtype unless another is given; None if ``attr`` is False."""
         dtype = dtype or self.dtype
         attr = ParamAttr._to_attr(attr)
         if attr is False:

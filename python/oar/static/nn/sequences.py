@@ -1,4 +1,4 @@
-"""Layers on sequences of different lengths, whose rows lie one after another."""
+"""Layers on sequences of different lengths, whose rows are concatenated."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _column(row: Tensor, like: Tensor) -> Tensor:
 
 
 def _after(row_value: float, x: Tensor) -> Tensor:
-    """x after one row of a constant: the rows are counted from 1, and 0 is none of them."""
+    """x after one row of a constant: the rows are counted from 1, and 0 is the constant."""
     return ops.concat([ops.full([1, *x.shape[1:]], row_value, x.dtype), x], 0)
 
 
@@ -251,7 +251,7 @@ def sequence_conv(input: Tensor, num_filters: int, filter_size: int = 3, filter_
         filter_size: how many rows a filter sees.
         filter_stride: 1.
         padding: accepted for compatibility; sequences are always padded with zeros.
-        padding_start: where the first of these rows is, seen from the current one; ``-(filter_size // 2)`` when None.
+        padding_start: the offset of the first of these rows from the current one; ``-(filter_size // 2)`` if None.
         param_attr: a ``ParamAttr`` or an initialiser for the weight.
         bias_attr: a ``ParamAttr`` or an initialiser for the bias; False leaves it out.
         act: the name of an activation, or None.
@@ -294,7 +294,7 @@ def sequence_conv(input: Tensor, num_filters: int, filter_size: int = 3, filter_
 
 
 def sequence_expand(x: Tensor, y: Tensor, ref_level: int = -1, name: str | None = None) -> Tensor:
-    """Each row of ``x``, or each sequence if it has lengths, as often as a length of ``y`` says.
+    """Each row of ``x``, or each sequence if it has lengths, repeated by the lengths of ``y``.
 
     Args:
         x: rows, with one level of lengths or none.
@@ -344,7 +344,7 @@ def sequence_expand(x: Tensor, y: Tensor, ref_level: int = -1, name: str | None 
 
 
 def _expanded_sequences(x: Tensor, lengths: Tensor, repeats: Tensor) -> Tensor:
-    """Each sequence of x several times in a row, as sequences of their own."""
+    """Each sequence of x several times in a row, as separate sequences."""
     source = ops.repeat_positions(repeats)
     new = ops.gather(lengths, source, 0)
     place = ops.repeat_positions(new)

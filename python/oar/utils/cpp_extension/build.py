@@ -16,7 +16,7 @@ from pathlib import Path
 import oar
 
 _PACKAGE = Path(oar.__file__).resolve().parent
-_STAGED = Path(oar.__file__).parent  # in the build tree `include` and `lib` lie beside links to the sources
+_STAGED = Path(oar.__file__).parent  # in the build tree `include` and `lib` are next to links to the sources
 
 
 def get_build_directory(verbose: bool = False) -> str:
@@ -109,7 +109,7 @@ def _digest(path: str) -> str | None:
 
 
 def _read_dependencies(path: Path) -> list[str]:
-    """The files that make rules name, one rule for each source; headers of the system are not among them."""
+    """The files in make rules, one rule for each source, without headers of the system."""
     lines = path.read_text().replace("\\\n", " ").splitlines()
     words = {word for line in lines for word in re.findall(r"(?:\\[ #]|\S)+", line.partition(": ")[2])}
     return sorted(re.sub(r"\\([ #])", r"\1", word).replace("$$", "$") for word in words)
@@ -122,7 +122,7 @@ class CachedBuild:
         self.folder, self.name, self.command_of = folder, name, command_of
 
     def library(self, verbose: bool = False) -> str:
-        """The path of the library, built now unless the note says that nothing has changed."""
+        """The path of the library, built now unless nothing has changed."""
         version = subprocess.run([*compiler(), "--version"], capture_output=True, text=True).stdout
         key = hashlib.sha256(json.dumps([self.command_of("OUTPUT"), version, oar.__version__]).encode()).hexdigest()
         note = self.folder / f"{self.name}.json"

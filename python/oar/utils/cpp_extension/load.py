@@ -61,7 +61,7 @@ def load(name: str, sources: Sequence[str], extra_cxx_cflags: Sequence[str] | No
         extra_include_paths: more folders with headers.
         extra_library_paths: more folders with libraries.
         build_directory: where to build.
-        verbose: whether to print the command and what the compiler says.
+        verbose: whether to print the command and the compiler's output.
 
     Returns:
         a module with one function for each op.
@@ -93,7 +93,7 @@ def load(name: str, sources: Sequence[str], extra_cxx_cflags: Sequence[str] | No
         [0.5, 3.0]
     """
     if not name.isidentifier():
-        raise ValueError(f"[load] name is '{name}', which is no Python identifier.")
+        raise ValueError(f"[load] name is '{name}', which is not a Python identifier.")
     if isinstance(sources, (str, os.PathLike)):
         raise TypeError(f"[load] sources is '{sources}'; pass a list of files.")
     paths = [os.path.abspath(source) for source in sources]

@@ -1,4 +1,4 @@
-"""``setup`` for packages that bring ops: a module whose functions are the ops of a compiled library."""
+"""``setup`` for packages with ops: a module whose functions are the ops of a compiled library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from oar.utils.cpp_extension.build import compile_command, compile_library
 
-_MODULE = '''"""Ops of the library beside this file."""
+_MODULE = '''"""Ops of the library next to this file."""
 
 import os as _os
 
@@ -89,7 +89,7 @@ def _build_command(options: dict):
     _, build_ext = _setuptools()
 
     class Build(build_ext):  # type: ignore[misc, valid-type]
-        """Each extension is a module ``name.py`` with its library beside it."""
+        """Each extension is a module ``name.py`` with its library next to it."""
 
         def build_extension(self, extension) -> None:
             target = self.get_ext_fullpath(extension.name)
@@ -151,7 +151,7 @@ def setup(**attributes) -> None:
     if not isinstance(extensions, (list, tuple)):
         extensions = [extensions]
     if len(extensions) != 1:
-        raise ValueError(f"[setup] ext_modules has {len(extensions)} extensions; one package brings one library. Give "
+        raise ValueError(f"[setup] ext_modules has {len(extensions)} extensions; one package has one library. Give "
                          "all sources to one CppExtension.")
     extensions[0].name = attributes["name"]
     attributes["ext_modules"] = list(extensions)

@@ -176,7 +176,7 @@ std::vector<Tensor> Builder::trained_variables() const {
 }
 
 Tensor Builder::find(const std::string& name) {
-  // Of several handles of one cell (a state and its parameter), the most specific one.
+  // Of several handles of one cell (a state and its parameter), the one that Python holds.
   Tensor found;
   for (const auto& [impl, t] : followers_)
     if (name_of(t) == name && (!found.defined() || t->python)) found = t;

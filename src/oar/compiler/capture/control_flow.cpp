@@ -378,13 +378,13 @@ std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forw
       of_results.push_back(is_differentiable(t.dtype()) ? given[next++] : Tensor());
     gradients = backward(of_results);
     user_check(gradients.size() == inputs.size(), ErrorKind::InvalidArgument,
-               "the backward of {} gave {} gradients for {} tensor inputs.", name, gradients.size(),
-               inputs.size());
+               "the backward of {} returned {} gradients for {} tensor inputs.", name,
+               gradients.size(), inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!gradients[i].defined()) gradients[i] = zeros_like(inputs[i]);
       user_check(same(gradients[i].shape(), inputs[i].shape()), ErrorKind::InvalidArgument,
-                 "the backward of {} gave a gradient of shape {} for an input of shape {}.", name,
-                 to_string(gradients[i].dims()), to_string(inputs[i].dims()));
+                 "the backward of {} returned a gradient of shape {} for an input of shape {}.",
+                 name, to_string(gradients[i].dims()), to_string(inputs[i].dims()));
     }
     return gradients;
   });

@@ -259,7 +259,8 @@ class Cutting {
     empty.attributes.push(Value(DType::Float32));
     const ValueType type{DType::Float32, shape, Device{}};
     const ValueId id = halves.forward.add_value(type);
-    internal_check(halves.backward.add_value(type) == id, "the halves number values alike");
+    internal_check(halves.backward.add_value(type) == id,
+                   "the halves number values in the same way");
     empty.results.push_back(id);
     halves.forward.body.instructions.push_back(std::move(empty));
     halves.forward.outputs.push_back(id);

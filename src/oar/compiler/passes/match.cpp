@@ -88,7 +88,7 @@ bool Pattern::matches(ValueId id, PassContext& context, Match& match) const {
   return true;
 }
 
-// Parts that fail leave captures behind; so a choice starts from what was captured before it.
+// Parts that fail leave captures; so each alternative starts from what was captured before it.
 bool Pattern::matches(const Instruction& call, PassContext& context, Match& match) const {
   const Node& n = *node_;
   for (const OpTest& test : n.ops)

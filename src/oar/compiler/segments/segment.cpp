@@ -160,7 +160,7 @@ bool Segment::can_write(const Tensor& t) const {
   if (!t.is_contiguous()) return false;
   const SegmentStorages::Entry* entry = storages_.find(t->storage.get());
   if (!entry) return true;
-  if (entry->memory >= 0) {  // all of it, as it was made
+  if (entry->memory >= 0) {  // all of it, as it was allocated
     const SegmentMemory& made = memories[static_cast<size_t>(entry->memory)];
     return same_layout(places[static_cast<size_t>(made.whole)].tensor, t);
   }

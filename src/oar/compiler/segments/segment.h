@@ -1,4 +1,4 @@
-// What a segment holds: calls that wait, in order, and the memory they read and make.
+// What a segment holds: queued calls, in order, and the memory that they read and allocate.
 #pragma once
 
 #include <memory>
@@ -21,36 +21,36 @@ struct SegmentCall {
   SourceLine line;
 };
 
-// A tensor that calls read or make, by where its elements lie.
+// A tensor that calls read or compute, by where its elements are.
 struct SegmentPlace {
-  Tensor tensor;        // a handle of our own
-  int32_t memory = -1;  // that a call of the segment makes; none: it was there before
+  Tensor tensor;        // our own handle
+  int32_t memory = -1;  // allocated by a call of the segment; none: it existed before
   int64_t offset = 0;   // in that memory, in elements
   int32_t next = -1;    // another place in the same storage
 };
 
-// A storage that a call of the segment makes.
+// A storage that a call of the segment allocates.
 struct SegmentMemory {
-  int32_t whole = -1;  // the place that it was made as
-  uint32_t held = 0;   // handles of our own on it: who has it beside us?
+  int32_t whole = -1;  // the place that it was allocated for
+  uint32_t held = 0;   // our own handles to it: does anything else hold it?
 };
 
-// What a segment knows of storages. A table of its own: it is asked about every operand of every call,
-// and emptied with every segment.
+// What a segment knows about storages. A special table: it is queried for every operand of every call,
+// and cleared with every segment.
 class SegmentStorages {
  public:
   struct Entry {
     const Storage* storage = nullptr;
     uint32_t round = 0;    // of the table; others are empty
-    int32_t memory = -1;   // that the segment makes there
-    int32_t place = -1;    // the last one met
-    bool written = false;  // was there before, and the segment writes it
+    int32_t memory = -1;   // that the segment allocates there
+    int32_t place = -1;    // the last one seen
+    bool written = false;  // existed before, and the segment writes it
   };
   Entry* find(const Storage* storage);
   const Entry* find(const Storage* storage) const {
     return const_cast<SegmentStorages*>(this)->find(storage);
   }
-  Entry& add(const Storage* storage);  // or the one that is there
+  Entry& add(const Storage* storage);  // or the existing one
   void clear();
 
  private:
@@ -66,12 +66,12 @@ class Segment {
   std::vector<SegmentCall> calls;
   std::vector<SegmentPlace> places;
   std::vector<SegmentMemory> memories;
-  // All of the structure: equal words are equal programs. Places and memories are numbered as they are
-  // met.
+  // The key: equal words mean equal programs. Places and memories are numbered in order of
+  // appearance.
   std::vector<int64_t> words;
-  std::vector<int32_t> wanted;   // memories that somebody beside the segment holds
-  std::vector<int32_t> written;  // places that were there before and are written
-  size_t bytes = 0;              // of what it makes
+  std::vector<int32_t> wanted;   // memories that something besides the segment holds
+  std::vector<int32_t> written;  // places that existed before and are written
+  size_t bytes = 0;              // that it allocates
   bool random = false;           // does it draw random numbers?
   Device device;                 // of all its calls
   std::optional<Stream> stream;  // … where they run; none: the CPU has one
@@ -84,21 +84,21 @@ class Segment {
   }
   // Does a call read or make something in this memory?
   bool knows(const Storage* storage) const { return storages_.find(storage) != nullptr; }
-  // Does a call make or write its content?
+  // Does a call compute or overwrite its content?
   bool makes(const Storage* storage) const {
     const SegmentStorages::Entry* entry = storages_.find(storage);
     return entry && (entry->memory >= 0 || entry->written);
   }
-  // Is it memory that the segment writes but does not make?
+  // Is it memory that the segment writes but does not allocate?
   bool was_there(const Tensor& t) const {
     const SegmentStorages::Entry* entry = storages_.find(t->storage.get());
     return entry && entry->memory < 0;
   }
-  // May a call of it be added? What was there before and is written stands for one place: a program
-  // cannot say that others overlap it.
+  // May a call that reads it be added? Memory that existed before and is written must be one place: a program
+  // cannot express that others overlap it.
   bool can_read(const Tensor& t) const;
   bool can_write(const Tensor& t) const;
-  // No call is added any more: finds out what is `wanted`.
+  // No more calls are added: determines what is `wanted`.
   void close();
   // Empties it, ready for the next one.
   void clear();
@@ -112,12 +112,12 @@ class Segment {
   SegmentStorages storages_;
 };
 
-// A segment as a program, kept for the next one of the same structure.
+// A segment as a program, cached for the next one of the same structure.
 class SegmentProgram {
  public:
-  // None where the calls are better made one by one: few, or not met before.
+  // Null if the calls should run one by one: few, or not seen before.
   static std::shared_ptr<const SegmentProgram> find(const Segment& segment);
-  // What is wanted of it is then in its memory.
+  // Its wanted results are then in their memory.
   void run(const Segment& segment) const;
 
   size_t arena_bytes() const;

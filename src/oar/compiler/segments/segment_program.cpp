@@ -23,7 +23,7 @@ constexpr size_t kMostPrograms = 256;
 constexpr size_t kMostArenaBytes = size_t{1} << 30;
 constexpr size_t kMostCallsKept = 32768;  // in all of them: a call takes a kilobyte or two
 
-// The least contiguous piece of memory that a tensor lies in, and where in it its first element is.
+// The smallest contiguous piece of memory that contains a tensor, and the offset of its first element.
 std::pair<Tensor, int64_t> hull_of(const Tensor& t) {
   int64_t low = 0, high = 1;
   for (int i = 0; i < t.rank(); ++i) {
@@ -38,7 +38,7 @@ std::pair<Tensor, int64_t> hull_of(const Tensor& t) {
 
 Tensor as_input(const Tensor& t) { return t.is_contiguous() ? t : hull_of(t).first; }
 
-// Thrown where a program cannot say what the calls do.
+// Thrown if a program cannot express the calls.
 struct NotSaid {};
 
 class Building {
@@ -101,7 +101,7 @@ class Building {
       if (known == kNoValue) known = input(index, t);
       return known;
     }
-    // Not kept: a write gives the memory another value.
+    // Not cached: a write gives the memory another value.
     const ValueId whole = memory_values_[static_cast<size_t>(p.memory)];
     const int32_t made_as = segment_.memories[static_cast<size_t>(p.memory)].whole;
     if (made_as == index) return whole;
@@ -152,7 +152,7 @@ class Building {
   std::vector<ValueId> place_values_, memory_values_;
 };
 
-// A segment that was met before: its program, made when it is met again.
+// A segment that was seen before: its program, built when it is seen again.
 struct Met {
   size_t hash = 0;
   size_t calls = 0;
@@ -184,7 +184,7 @@ class Programs {
     }
   }
 
-  // The segment, if it was met before.
+  // The segment, if it was seen before.
   Met* meet(const Segment& segment, size_t hash, std::list<Met>& dropped) {
     const auto found = by_hash_.find(hash);
     if (found != by_hash_.end() && found->second->words == segment.words) {
@@ -223,7 +223,7 @@ class Programs {
   }
 
   ForkMutex mutex_;
-  std::list<Met> met_;  // the most recently met first
+  std::list<Met> met_;  // the most recently seen first
   std::unordered_map<size_t, std::list<Met>::iterator> by_hash_;
   size_t arena_bytes_ = 0;
   size_t calls_ = 0;
@@ -256,7 +256,7 @@ void SegmentProgram::run(const Segment& segment) const {
     const SegmentMemory& memory = segment.memories[static_cast<size_t>(i)];
     outputs.push_back(segment.places[static_cast<size_t>(memory.whole)].tensor);
   }
-  // What was there before may be read by the run, and stays as it is if the run fails.
+  // The run may read memory that existed before, which stays unchanged if the run fails.
   for (int32_t i : segment.written) {
     const Tensor& t = segment.places[static_cast<size_t>(i)].tensor;
     outputs.push_back(Tensor::empty(t.dims(), t.dtype(), t.device()));

@@ -17,14 +17,14 @@
 namespace oar {
 namespace {
 
-// What waits holds memory that eager mode would have let go of.
+// Queued calls hold memory that eager mode would have freed.
 constexpr size_t kMostCalls = 1024;
 constexpr size_t kMostBytes = size_t{256} << 20;
 
 std::atomic<uint64_t> g_calls{0}, g_segments{0}, g_programs{0};
 thread_local SegmentQueue* t_queue = nullptr;
 thread_local SourceLine t_line;
-thread_local std::shared_ptr<SegmentQueue> t_idle;  // between scopes, for the room it has
+thread_local std::shared_ptr<SegmentQueue> t_idle;  // reused between scopes, with its capacity
 
 SourceLine current_line() {
   if (const auto current = host_language().current_line)
@@ -65,7 +65,7 @@ class Queues {
     forget_over();
     note_count();
   }
-  // In a forked child: the other threads are not there, nor will what waits in their queues ever run.
+  // In a forked child: the other threads do not exist, and their queues will never run.
   void forget_others() {
     const std::lock_guard lock(mutex_);
     std::erase_if(list_, [this](const auto& queue) {
@@ -87,7 +87,7 @@ class Queues {
   }
 
  private:
-  // Of queues whose scope has ended only those are kept that have lost what somebody holds.
+  // Of queues whose scope has ended only those are kept that have lost results which are still held.
   void forget_over() {
     std::erase_if(over_, [](const auto& queue) { return !queue->forget_lost(); });
   }
@@ -108,7 +108,7 @@ Queues& queues() {
 
 void note_read_of(const Tensor& t) {
   if (!t.defined() || !t.is_dense()) return;
-  if (t_queue && t_launch_queue == t_queue) t_queue->settle_for(t, false, "a value is asked for");
+  if (t_queue && t_launch_queue == t_queue) t_queue->settle_for(t, false, "a value is read");
   if (t_queue && in_interrupt_check()) t_queue->check_running(t, false);
   for (const auto& queue : queues().others()) queue->settle_for(t, false, "another thread reads");
 }
@@ -144,7 +144,7 @@ void Queues::note_count() {
 
 SegmentCounts segment_counts() { return {g_calls, g_segments, g_programs}; }
 
-// A thread that runs a segment may be asked to stop, which needs the interpreter's lock: whoever waits gives that one up.
+// A thread that runs a segment may be interrupted, which needs the interpreter lock: threads that wait release it.
 class SegmentQueue::Busy {
  public:
   explicit Busy(Mutex& mutex) : mutex_(mutex) {
@@ -158,7 +158,7 @@ class SegmentQueue::Busy {
   Mutex& mutex_;
 };
 
-// ---- what waits --------------------------------------------------------------------------------
+// ---- the queue ---------------------------------------------------------------------------------
 
 bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) const {
   const bool profiled = (t_layers.on & ~t_layers.off & kProfile) != 0;
@@ -171,7 +171,7 @@ bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) con
   });
   if (!plain || !writes(op)) return plain;
   // A write to all of a tensor is a new value. Other writes happen now, on memory; so do updates, which
-  // gain nothing by waiting.
+  // gain nothing from the queue.
   if (!op.stores() && !op.inplace_of()) return false;
   const Tensor& x = args[0].as_tensor();
   if (op.stores()) {
@@ -198,7 +198,7 @@ bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args, const
   const Busy busy(busy_);
   if (!lost_.empty()) for_each_tensor(args, [&](const Tensor& t) { check_lost(t); });
   if (segment_.calls.size() >= kMostCalls || segment_.bytes >= kMostBytes)
-    settle("enough calls wait");
+    settle("the queue is full");
   if (!may_wait(op, args, outputs)) {
     settle_for_call(op, args);
     return false;
@@ -211,7 +211,7 @@ bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args, const
   return true;
 }
 
-// A call is made now: behind those whose results it reads, that read what it writes, or that draw
+// A call runs now: after those whose results it reads, that read what it writes, or that draw
 // random numbers before it.
 void SegmentQueue::settle_for_call(const Op& op, Args args) {
   const bool writing = writes(op);
@@ -241,7 +241,7 @@ void SegmentQueue::settle_for(const Tensor& t, bool written, const char* why) {
 
 void SegmentQueue::settle(const char* why) {
   std::optional<InterruptsOff>
-      undisturbed;  // its own thread is interrupted, nobody who waits for it
+      undisturbed;  // its own thread is interrupted, not the threads that wait for it
   if (t_queue != this) undisturbed.emplace();
   const Busy busy(busy_);
   if (segment_.calls.empty()) return;
@@ -277,7 +277,7 @@ void SegmentQueue::run(Segment& segment, const char* why) {
       lose_interrupted(segment, 0);
       throw;
     }
-    // One by one: the calls before the one that fails are made, and that call is named.
+    // One by one: the calls before the one that fails are run, and the error names that call.
     make_one_by_one(segment);
   }
 }
@@ -304,13 +304,12 @@ void SegmentQueue::make_one_by_one(const Segment& segment) {
 void SegmentQueue::check_running(const Tensor& t, bool written) {
   const Storage* storage = t->storage.get();
   const std::lock_guard names(names_);
-  user_check(
-      !(written ? running_.knows(storage) : running_.makes(storage)), ErrorKind::Runtime,
-      "a handler of a signal uses a tensor whose content is being computed.\nhint: Set a flag in "
-      "the handler, and use the tensor where the program looks at the flag.");
+  user_check(!(written ? running_.knows(storage) : running_.makes(storage)), ErrorKind::Runtime,
+             "a signal handler uses a tensor whose content is being computed.\nhint: Set a flag in "
+             "the handler, and use the tensor where the program checks the flag.");
 }
 
-// These calls have not been made.
+// These calls have not run.
 void SegmentQueue::lose(const Segment& segment, size_t from, size_t end,
                         const std::exception_ptr& error) {
   for (size_t i = from; i < end; ++i)
@@ -380,7 +379,7 @@ void SegmentScope::finish(bool returned) {
   const ScopeGuard out([&] {
     queues().remove(queue);
     t_launch_queue = t_scope_queue = t_queue = nullptr;
-    if (queue.use_count() > 1) return;  // another thread is looking at it, or it has lost something
+    if (queue.use_count() > 1) return;  // another thread uses it, or it has lost something
     t_idle = std::move(queue);
   });
   queue->settle();
@@ -390,7 +389,7 @@ void SegmentScope::finish(bool returned) {
 SegmentScope::~SegmentScope() {
   try {
     finish(false);
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the function's own error is on its way
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the function's own error is thrown
   }
 }
 

@@ -1,8 +1,8 @@
-// Segments: the kernel calls of a thread wait, and run as one program when a content is asked for.
+// Segments: the kernel calls of a thread are queued, and run as one program when a value is read.
 //
 //   SegmentScope scope;
-//   Tensor y = relu(matmul(x, w));        // waits
-//   if (y.item_double() > 0) y = y * 2;   // runs the first two, then the product waits
+//   Tensor y = relu(matmul(x, w));        // queued
+//   if (y.item_double() > 0) y = y * 2;   // runs the first two, then queues the product
 //   scope.finish();
 //
 // Calls of any device wait; a segment has those of one device and stream. The tape is the usual one: its nodes keep tensors whose content may not be there yet. A write to
@@ -22,27 +22,27 @@ namespace OAR_API oar {
 
 // Since the start of the process.
 struct SegmentCounts {
-  uint64_t calls = 0;     // that waited
+  uint64_t calls = 0;     // that were queued
   uint64_t segments = 0;  // that ran
   uint64_t programs = 0;  // … as a program
 };
 SegmentCounts segment_counts();
 
-// Its thread adds to it; others may have it settled, where they meet a tensor whose content waits there.
+// Its thread adds to it; others may flush it, if they use a tensor whose content is queued there.
 class SegmentQueue final : public LaunchQueue {
  public:
   bool take(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
             Device device) override;
   void settle() override { settle("the function ends, or a program runs"); }
-  // The content of t is about to be looked at, or written.
+  // The content of t is about to be read, or written.
   void settle_for(const Tensor& t, bool written, const char* why);
-  // An error where a handler of a signal, which runs in the middle of a segment, asks for a content of it.
+  // An error if a signal handler, which runs in the middle of a segment, reads one of its results.
   void check_running(const Tensor& t, bool written);
-  // An error where a tensor lives on whose content could not be computed.
+  // An error if a tensor is still alive whose content could not be computed.
   void check_lost() const;
-  // Forgets lost memory that nobody else holds. Is any left?
+  // Drops lost memory that nothing else holds. Is any left?
   bool forget_lost();
-  // What is told of every segment that runs; none if empty.
+  // The title in the trace of every segment that runs; no trace if empty.
   std::string title;
 
  private:
@@ -58,32 +58,32 @@ class SegmentQueue final : public LaunchQueue {
   void check_lost(const Tensor& t) const;
   void tell(const Segment& segment, const char* why, bool program) const;
 
-  // Memory whose content could not be computed; whoever asks for it gets the error again, after the scope too.
+  // Memory whose content could not be computed; reading it raises the error again, after the scope too.
   struct Lost {
     StoragePtr storage;
     std::exception_ptr error;
   };
   using Mutex = FreedByFork<std::recursive_mutex>;
   class Busy;
-  Mutex busy_;  // held while calls are added or made
+  Mutex busy_;  // held while calls are added or run
   FreedByFork<std::mutex>
-      names_;  // … only while what the segments know changes, so that others may ask
+      names_;  // … only while what the segments know changes, so that others may query it
   Segment segment_;
   Segment running_;
   std::vector<Lost> lost_;
 };
 
-// While one lives, the calls of this thread wait. Inside another scope, or a capture, it does nothing.
+// While alive, the calls of this thread are queued. Inside another scope, or a capture, it does nothing.
 class SegmentScope {
  public:
   explicit SegmentScope(std::string title = {});
-  // Makes what still waits; an error is kept to itself.
+  // Flushes the queue; errors are ignored.
   ~SegmentScope();
   SegmentScope(const SegmentScope&) = delete;
   SegmentScope& operator=(const SegmentScope&) = delete;
 
-  // Makes what still waits; nothing waits behind it. A function that `returned` and leaves tensors behind
-  // whose content could not be made has failed; one that has failed already has said so.
+  // Flushes the queue; nothing is queued afterwards. A function that `returned` and leaves tensors
+  // whose content could not be computed has failed; one that has failed already has raised its error.
   void finish(bool returned = true);
 
  private:

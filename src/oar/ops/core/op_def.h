@@ -20,7 +20,7 @@
 
 namespace OAR_API oar {
 
-// Stands in a rule's place where there can be none, with the reason that users will read.
+// Replaces a rule that cannot exist, with the reason that users will read.
 struct Unsupported {
   const char* why;
 };
@@ -111,11 +111,11 @@ class Grads : public SmallVector<Tensor, 3> {
   }
 };
 
-// A vjp rule's context. Only what `saves` names is there; the rest is undefined.
+// A vjp rule's context. Only what `saves` names is present; the rest is undefined.
 struct VjpCall {
   Args args;
   TensorList outputs;
-  TensorList cotangents;  // one per result; zeros where nothing arrived, undefined for integers
+  TensorList cotangents;         // one per result; zeros if none arrived, undefined for integers
   std::span<const bool> needed;  // one per tensor input, lists flattened
   bool needs(size_t i) const { return i >= needed.size() || needed[i]; }
 };
@@ -123,7 +123,7 @@ struct VjpCall {
 struct JvpCall {
   Args args;
   TensorList outputs;
-  Args tangents;  // as args, with tangents in the tensors' places; None where zero
+  Args tangents;  // as args, with tangents instead of the tensors; None if zero
 };
 
 // A batching rule's context: batched tensors have the batch as axis 0, the others have none.
@@ -155,7 +155,7 @@ class Made : public Outputs {
 struct Cost {
   double flops = 0;     // every kind of arithmetic on one element
   double bytes = -1;    // read and written; below 0: all operands and results, once each
-  double products = 0;  // those of the flops in sums of products: devices do them at full rate
+  double products = 0;  // the flops in sums of products: devices do them at full rate
   static Cost of_products(double flops) { return {.flops = flops, .products = flops}; }
 };
 
@@ -165,10 +165,10 @@ struct CostCall {
   TensorList results;
 };
 
-// Of a result that is zeros but for some rows: the operands that hold the numbers and the slices of these rows.
+// For a result that is zero except for some rows: the operands that hold the numbers and the slices of these rows.
 struct RowsSpec {
   size_t numbers = 0, slices = 0;
-  bool as_given = true;  // else the slices need work before they are the rows
+  bool as_given = true;  // else the slices must be processed first
 };
 
 using InferRule = Rule<Metas, Args>;
@@ -188,26 +188,26 @@ using OrderRule = Rule<bool, Args>;
 // What the dispatcher, the compiler and the tests may conclude about an op.
 enum class Trait : uint32_t {
   None = 0,
-  Elementwise = 1u << 0,  // out[i] depends on in[i] only; operands are broadcast in front
+  Elementwise = 1u << 0,  // out[i] depends on in[i] only; operands are broadcast before
   Broadcast = 1u << 1,    // tensor operands are broadcast to one shape before every rule
   Promote = 1u << 2,      // … and cast to one dtype
   FloatMath = 1u << 3,    // integers become the default float first (exp, divide)
   Linear = 1u << 4,       // in its tensor operands together: jvp applies the op to the tangents
   Reduction = 1u << 5,
   Random = 1u << 6,         // takes numbers from the random stream
-  View = 1u << 7,           // set by the registry where `view` is given
-  Inplace = 1u << 8,        // set by the registry where a result is written through an argument
+  View = 1u << 7,           // set by the registry if `view` is given
+  Inplace = 1u << 8,        // set by the registry if a result is written through an argument
   DataDependent = 1u << 9,  // result sizes depend on values
   NoGrad = 1u << 10,        // piecewise constant or integer-valued: the derivative is zero
   Rowwise = 1u << 11,
   SelectedRows = 1u << 12,  // takes selected-rows operands as they are
   Smooth = 1u << 13,        // derivatives of order 3 are tested
   HasInplace = 1u << 14,    // `name_` exists too and writes the first operand
-  // A 0-d operand beside larger ones of its kind does not widen them: float32 * 0-d float64 is float32.
+  // A 0-d operand does not widen larger operands of its kind: float32 * 0-d float64 is float32.
   Arithmetic = 1u << 15,
-  // Each element of the results is one of the operands', chosen by shapes and attributes alone: concat, flip. Views do that too.
+  // Each element of the results is one of the operands', chosen by shapes and attributes alone: concat, flip. Implied for views.
   Moves = 1u << 16,
-  MayFail = 1u << 17,  // an elementwise op whose kernel can refuse values: integer division by 0
+  MayFail = 1u << 17,  // an elementwise op whose kernel can reject values: integer division by 0
   BackwardMark = 1u << 18,  // what is computed from its result belongs to the derivative
   Packed = 1u << 19,        // takes operands that are packed below a byte (int4) as they are
 };
@@ -222,7 +222,7 @@ constexpr bool operator&(Trait a, Trait b) {
 enum class Amp : uint8_t { Follow, Low, Full };
 
 // How the op works on images [batch, channels, height, width] whose channels are last in memory. The compiler then
-// permutes the image operands and results, and the attributes that speak of their axes: `channels_last`, `channel_axis`
+// permutes the image operands and results, and the attributes that name their axes: `channels_last`, `channel_axis`
 // and those named here. Elementwise ops need nothing: every operand and result is an image.
 struct ImageLayout {
   FullOnly<const char*> images =
@@ -234,7 +234,7 @@ struct ImageLayout {
   FullOnly<const char*> weight = "";
 };
 
-// What a call can be to the product or convolution whose result it reads.
+// How a call can be fused into the product or convolution whose result it reads.
 enum class EpilogueRole : uint8_t {
   None,
   Sum,         // x + y: with a bias or a residual

@@ -428,8 +428,8 @@ void check_finite(const Op& op, const Outputs& outputs) {
     if (!is_differentiable(t.dtype()) || !t.device().is_cpu()) continue;
     for (const std::complex<double>& v : t.to_vector<std::complex<double>>())
       user_check(std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
-                 "the result of {} ({}) holds NaN or infinity.\nhint: The flag check_nan_inf asked "
-                 "for this check.",
+                 "the result of {} ({}) holds NaN or infinity.\nhint: The flag check_nan_inf turns "
+                 "this check on.",
                  op.name(), t.describe());
   }
 }

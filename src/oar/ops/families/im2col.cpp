@@ -29,7 +29,7 @@ std::array<Dim, 2> places(const Windows& w, Dim height, Dim width) {
                        false, 1, 2)};
 }
 
-// [n, c, h, w] beside [n, (c window), places].
+// [n, c, h, w] and [n, (c window), places].
 void plan_columns(ShardPlan& plan, PlanTensor& image, PlanTensor& columns, Ints kernel) {
   plan.pass(image, 0, columns, 0);
   const int channels = plan.add(image.shape[1]);

@@ -132,7 +132,7 @@ const OpDef masked_scatter_op = {
       const Tensor flat = reshape(a.value, {a.value.numel()});
       return index_put(a.x, {mask}, slice_view(flat, SliceIndex().range(0, count)));
     },
-    .shard = "whole: which value a place takes depends on the mask in front of it",
+    .shard = "whole: which value an element takes depends on the mask before it",
     .traits = Trait::DataDependent | Trait::HasInplace,
     .numpy =
         "(lambda out, m: (out.__setitem__(m, value.ravel()[:m.sum()]), out)[1])(x.copy(), np.broadcast_to(mask, x.shape))",

@@ -39,7 +39,7 @@ struct TracedCall {
   const Op* op;
   Frame frame;
   ShardPlan plan;
-  std::vector<int> operands, results;  // beside those of the plan
+  std::vector<int> operands, results;  // in the order of the plan's
 };
 
 // Runs one op on tensors without content and records the calls of its decomposition.

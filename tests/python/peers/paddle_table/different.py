@@ -66,7 +66,7 @@ DIFFERENT_AT_EDGES = _joined(
           "logcumsumexp mode unique argmax argmin", "values", "special", _LIMIT),
     _each("leaky_relu hardswish mish abs hardshrink digamma celu selu remainder mod floor_mod prod nanquantile pow "
           "copysign", "gradients", "special", _LIMIT),
-    # points without a derivative, or outside of the domain
+    # points without a derivative, or outside the domain
     _each("erfinv", "values", "True", "outside of [-1, 1] there is no value: NaN here, infinity in Paddle"),
     _each("acosh i0e sqrt celu frexp", "gradients", "True",
           "Paddle's formula is wrong at 0, for large numbers or outside of the domain"),

@@ -211,7 +211,7 @@ class HSigmoidLoss(Layer):
 
 
 class AdaptiveLogSoftmaxWithLoss(Layer):
-    """A softmax over many classes in which rare ones sit in clusters of their own, with smaller projections.
+    """A softmax over many classes in which rare ones are in separate clusters, with smaller projections.
 
     Args:
         in_features: size of the input's last axis.

@@ -14,7 +14,7 @@ class CTCLoss(Layer):
     """Connectionist temporal classification; see ``oar.nn.functional.ctc_loss``.
 
     Args:
-        blank: the class that stands for no label.
+        blank: the class that means no label.
         reduction: 'mean', 'sum' or 'none'.
 
     Examples:
@@ -41,7 +41,7 @@ class RNNTLoss(Layer):
     """The transducer's loss; see ``oar.nn.functional.rnnt_loss``.
 
     Args:
-        blank: the class that stands for no label.
+        blank: the class that means no label.
         fastemit_lambda: how strongly early labels are favoured.
         reduction: 'mean', 'sum' or 'none'.
 

@@ -38,7 +38,7 @@ def _stepwise(cell: Layer, inputs: Any, states: Any, length: Tensor | None, reve
 
 
 def _with_padding(cell: Layer, inputs: Tensor, states: Any, outputs: Tensor, length: Tensor) -> Tensor:
-    """The outputs of whole sequences, with those of the padding: what the cell makes of it and of fixed states."""
+    """The outputs of whole sequences, including the padding: what the cell computes from it and from fixed states."""
     steps, batch = inputs.shape[0], inputs.shape[1]
 
     def for_all_steps(state: Tensor) -> Tensor:

@@ -204,7 +204,7 @@ static double scaled_zeta(double s, double q) {
   return sum;
 }
 
-// The sum of (x + k)^-s over k = 0, 1, … for x below zero and a large s, which is odd or not: only the poles beside x count. Its
+// The sum of (x + k)^-s over k = 0, 1, … for x below zero and a large s, which is odd or not: only the poles next to x count. Its
 // scale is the nearest one's distance to the power -s.
 static double sum_over_poles(double x, double s, bool odd, double& nearest) {
   constexpr double kReach = 8;

@@ -19,7 +19,7 @@ struct Folds {
   static constexpr long kChain = 16;  // additions to a lane before its sum is stored
   static constexpr T kInfinity = T(__builtin_inf());
 
-  // ---- what is folded: term() of each number, joined. `kFill` stands for a number that is missing.
+  // ---- what is folded: term() of each number, joined. `kFill` replaces a missing number.
 
   struct Summed {
     static constexpr T kFill = 0;

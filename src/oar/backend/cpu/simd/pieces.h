@@ -11,7 +11,7 @@ namespace oar::cpu::functions {
 namespace {
 
 // Polynomials around the multiples of 17/64 up to 4. The first has its centre at 0, where the error must
-// stay small beside the result.
+// stay small relative to the result.
 struct Piece {
   __m512 t;       // from the centre
   __m512i index;  // in the lowest bits
