@@ -25,6 +25,11 @@ struct RegionParts {
   bool is_flowing(ValueId id) const {
     return static_cast<size_t>(id) < flows.size() && flows[static_cast<size_t>(id)];
   }
+
+  // Of sources through which nothing flows in this region. A tensor outside keeps its stop where another region of the
+  // call lets something flow through it.
+  Stops idle;
+  void forget_stops(const std::function<bool(ValueId source, const Lifted*)>& needless);
 };
 
 // Runs the function in a capture inside the one that is running, on tensors like these. `own`: sizes
@@ -54,9 +59,9 @@ struct Capture::Flow {
   void activate(ValueId id);
 
   std::vector<bool> active;                      // by value
-  std::unordered_map<ValueId, ValueId> stopped;  // the value that without_gradient made of one
+  Stops stopped;
   std::unordered_map<ValueId, Tensor> sources;  // from outside, with the handle that is on the tape
-  std::unordered_set<ValueId> asked;            // sources that ask for their gradient
+  std::unordered_set<ValueId> asking_inputs;
   std::unordered_set<const TensorImpl*> handles;  // of sources
   bool on_tape = false;                           // a recorded call is running
 };
