@@ -58,7 +58,7 @@ struct Capture::Flow {
   }
   void activate(ValueId id);
 
-  std::vector<bool> active;                      // by value
+  std::vector<bool> active;  // by value
   Stops stopped;
   std::unordered_map<ValueId, Tensor> sources;  // from outside, with the handle that is on the tape
   std::unordered_set<ValueId> asking_inputs;
