@@ -207,3 +207,43 @@ def test_a_step_with_its_own_backward_is_one_program():
     for got, k in zip(found, (2, 2, 4)):
         np.testing.assert_allclose(got, (k * np.exp(z) + z) * 3, rtol=1e-6)
     assert oar.jit.capture_counts(step) == {"captures": 2, "whole": 3, "segments": 0, "eager": 0}
+
+
+def test_a_tensor_on_the_way_keeps_its_gradient(wrap):
+    @wrap
+    def function(x):
+        y = x * 2
+        y.retain_grads()
+        return y, (y * y).sum()
+
+    @wrap
+    def step(x):
+        y = x * 2
+        y.retain_grads()
+        (y * y).sum().backward()
+        return y, y.grad * 1
+
+    for _ in range(2):
+        y, z = function(leaf())
+        z.backward()
+        np.testing.assert_array_equal(y.grad.numpy(), [4, 8])
+        weight = leaf()
+        y, grad = step(weight)
+        np.testing.assert_array_equal(y.grad.numpy(), [4, 8])
+        np.testing.assert_array_equal(grad.numpy(), [4, 8])
+
+
+def test_a_gradient_that_is_kept_and_read_inside_is_part_of_the_program():
+    weight = leaf()
+
+    @oar.jit.to_static
+    def step(x):
+        y = x * weight
+        y.retain_grads()
+        (y * y).sum().backward()
+        weight.clear_grad()
+        return y.grad * 1
+
+    for _ in range(2):
+        np.testing.assert_array_equal(step(oar.ones([2])).numpy(), [2, 4])
+    assert oar.jit.capture_counts(step)["whole"] == 2

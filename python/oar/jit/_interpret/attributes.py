@@ -40,6 +40,7 @@ class Attributes:
     contains: Callable[..., Any]
     entries_of: Callable[..., Any]
     has_returned: bool
+    retained: list[Tensor]
     iterate: Callable[..., Any]
     iterator: Callable[..., Any]
     known_size: Callable[..., Any]

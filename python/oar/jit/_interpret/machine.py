@@ -49,6 +49,7 @@ class Machine(Operators):
         self._declined_at = ""
         self.forked = 0  # branches on tensors that are under way
         self.has_returned = False
+        self.retained: list[Tensor] = []  # tensors that keep their gradient
 
     # running ---------------------------------------------------------------------------------------------
 
