@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <set>
 
 #include "oar/base/string_util.h"
@@ -334,11 +335,15 @@ TEST(Sharding, PartsThatDoNotFitAreRefused) {
   const Op& op = get_op("uniform");
   Frame frame = Samples().add(IntVector{4})[0].make(op.schema(), DType::Float32, 1);
   const auto part = static_cast<size_t>(op.schema().index_of("_part"));
+  constexpr int64_t largest = std::numeric_limits<int64_t>::max();
   for (const IntVector& wrong :
-       {IntVector{0}, IntVector{3, 6}, IntVector{-1, 6}, IntVector{0, 4, 4}}) {
+       {IntVector{0}, IntVector{3, 6}, IntVector{-1, 6}, IntVector{0, 4, 4},
+        IntVector{largest, largest}, IntVector{largest - 2, largest}, IntVector{0, largest}}) {
     frame.set(part, Value(Ints(wrong)));
     EXPECT_THROW(dispatch(op, frame.args()), Error);
   }
+  frame.set(part, Value(Ints(IntVector{(int64_t{1} << 59) - 4, int64_t{1} << 59})));
+  EXPECT_EQ(dispatch(op, frame.args())[0].describe(), "float32[4]");
 }
 
 std::string plan_text(const char* op, const Sample& sample) {

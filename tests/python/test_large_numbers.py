@@ -80,3 +80,11 @@ def test_sums_and_products_of_integers_wrap(dtype):
     np.testing.assert_array_equal(oar.kron(oar.to_tensor(most), oar.to_tensor(few)).numpy(), product)
     at = oar.to_tensor([0, 0, 1])
     np.testing.assert_array_equal(oar.index_add(oar.to_tensor(most), at, 0, oar.to_tensor(few)).numpy(), total)
+
+
+def test_sizes_that_the_content_of_a_tensor_names():
+    largest = 2**63 - 1
+    with pytest.raises(ValueError, match=r"\[repeat_interleave\] .* more than can be counted"):
+        oar.repeat_interleave(oar.ones([3]), oar.to_tensor([largest, largest, 3], dtype="int64"))
+    with pytest.raises(ValueError, match=r"\[bincount\] .* more than can be counted"):
+        oar.bincount(oar.to_tensor([1, largest], dtype="int64"))

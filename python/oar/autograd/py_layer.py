@@ -90,7 +90,7 @@ class _OwnResults:
         tensors = {mark.index: _C.as_result(mark.content, mark.index) for mark in self._marks.values()}
         self._tensors = list(tensors.values())
         self._marks = {id(tensors[mark.index]): mark for mark in self._marks.values()}
-        self._replace(lambda value: tensors[value.index] if isinstance(value, _Result) else value)
+        self._replace(lambda value: tensors[value.index] if isinstance(value, _Result) else None)
 
     def __exit__(self, *exc: object) -> None:
         self._running -= 1
@@ -98,16 +98,15 @@ class _OwnResults:
             self._leave()
 
     def _leave(self) -> bool:
-        found = bool(self._marks) and self._replace(lambda value: self._marks.get(id(value), value))
+        found = bool(self._marks) and self._replace(lambda value: self._marks.get(id(value)))
         self._tensors = []
         return found
 
     def _replace(self, change) -> bool:
         kept = vars(self._ctx)
         changed = {name: _changed(value, change) for name, value in kept.items()}
-        found = any(changed[name] is not value for name, value in kept.items())
-        kept.update(changed)
-        return found
+        kept.update({name: value for name, (value, _) in changed.items()})
+        return any(other for _, other in changed.values())
 
 
 class PyLayer:
@@ -196,24 +195,24 @@ def _tensors_in(values) -> list[Tensor]:
     return found
 
 
-def _changed(value, change, inside: frozenset[int] = frozenset()):
-    """The value with ``change`` applied to what its lists, tuples and dicts hold; itself where that changes nothing."""
+def _changed(value, change, inside: frozenset[int] = frozenset()) -> tuple:
+    """The value with what ``change`` gives for the items of its lists, tuples and dicts, and whether it gave anything."""
     if not isinstance(value, (dict, list, tuple)):
-        return change(value)
+        made = change(value)
+        return (value, False) if made is None else (made, True)
     if id(value) in inside:  # it holds itself
-        return value
+        return value, False
     inside |= {id(value)}
+    parts = value.values() if isinstance(value, dict) else value
+    items = [_changed(item, change, inside) for item in parts]
+    if not any(other for _, other in items):
+        return value, False
+    made = [item for item, _ in items]
     if isinstance(value, dict):
-        made = {key: _changed(item, change, inside) for key, item in value.items()}
-        if all(made[key] is item for key, item in value.items()):
-            return value
         copied = copy.copy(value)
-        copied.update(made)
-        return copied
-    items = [_changed(item, change, inside) for item in value]
-    if all(mine is item for mine, item in zip(items, value)):
-        return value
-    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        copied.update(zip(value, made))
+        return copied, True
+    return (type(value)(*made) if hasattr(value, "_fields") else type(value)(made)), True
 
 
 def _rebuilt(structure, outputs, constant: set[int]):

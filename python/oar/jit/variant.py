@@ -204,6 +204,9 @@ class _Interpretation:
         results = Results(world)
         self.finish = results.finish(result)
         self.effects = results.effects()
+        for tensor in self.machine.retained:
+            if tensor.grad is None or any(tensor is one for one in results.outputs):
+                raise Decline("a tensor that it makes keeps its gradient until the caller looks at it")
         self.demands = len(self.machine.demands)
         return [*results.outputs, *self.machine.demands]
 

@@ -39,6 +39,8 @@ class Attributes:
     compare_plain: Callable[..., Any]
     contains: Callable[..., Any]
     entries_of: Callable[..., Any]
+    has_returned: bool
+    retained: list[Tensor]
     iterate: Callable[..., Any]
     iterator: Callable[..., Any]
     known_size: Callable[..., Any]
@@ -231,6 +233,7 @@ class Attributes:
         for base in mro[mro.index(start) + 1:]:
             raw = self.world.guards.class_entry(base, name)
             if raw is not ABSENT:
+                self.world.check_state(raw, f"{base.__name__}.{name}")
                 instance = None if owner is cls else owner
                 return self._from_descriptor(raw, instance, cls, name)
         return ABSENT
@@ -274,7 +277,9 @@ class Attributes:
         if self.world.is_input(value) and name in known.NOT_OF_INPUTS:
             raise Decline(f"it reads {name} of a tensor argument")
         if name == "stop_gradient" and id(value) in self.world.asking:
-            raise Decline("a branch determines whether a tensor requires a gradient")
+            raise Decline("only a branch tells whether a tensor asks for its gradient")
+        if name in ("stop_gradient", "is_leaf", "grad"):
+            self.world.check_effect(f"it reads {name} of a tensor", own_code=True)
         found = self.on_tensors(lambda: getattr(value, name))
         if outside and name not in ("grad", "data", "T", "mT", "real", "imag"):
             self.world.guards.tensor(value, f"a tensor's {name}")
@@ -412,6 +417,7 @@ class Attributes:
         return None
 
     def _store_to_tensor(self, value: Tensor, name: str, new: Any) -> None:
+        self.world.check_effect(f"it sets {name} of a tensor")
         inside = self.world.is_fresh(value) or _C.is_symbolic(value)
         if self.world.is_input(value) or new is ABSENT:
             raise Decline(f"it sets {name} of a tensor argument")

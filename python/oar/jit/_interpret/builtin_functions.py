@@ -260,6 +260,7 @@ def _as_it_is_now(m: Machine, tensor: Tensor) -> Tensor:
 def _print(m: Machine, args: list, kwargs: dict) -> Any:
     if "file" in kwargs and kwargs["file"] is not None or m.forked:
         raise Decline("it prints in a branch, or to a file")
+    m.world.check_effect("it prints")
     shown = [_as_it_is_now(m, a) if isinstance(a, Tensor) else _text(m, a, "__str__") for a in args]
     options = {k: m.world.settled(v, "print", tensors=False) for k, v in kwargs.items()}
     m.world.pending.calls.append((print, tuple(shown), options))

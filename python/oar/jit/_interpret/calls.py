@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from oar import _C
@@ -116,6 +118,8 @@ class Calls(Methods, Iteration, Attributes):
             return grown.joined(self, what, args[0], *args[1:], **kwargs)
         if what.endswith("_") or what == "copy_into":
             self.world.check_write(args[0] if args else None)
+        if what in known.random_ops():
+            self.world.check_effect("it draws random numbers")
         args = [self.world.settled(a, what) for a in args]
         kwargs = {k: self.world.settled(v, what) for k, v in kwargs.items()}
         return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs), args, kwargs))
@@ -167,13 +171,15 @@ class Calls(Methods, Iteration, Attributes):
         args = [prepared(a) for a in args]
         return self.world.new_deep(self.on_tensors(lambda: function(*args, **kwargs)))
 
-    def trampoline(self, function: Any) -> Any:
+    def trampoline(self, function: Any, is_derivative: Callable[[], bool] = lambda: False) -> Any:
         """For native code: interprets the function when it is called, while the capture lasts."""
         def run(*args: Any) -> Any:
+            later = self.has_returned or is_derivative()
             try:
-                for arg in args:
-                    self.world.new_deep(arg)
-                return self.world_result(self.call(function, list(args), {}))
+                with self.world.derivative() if later else contextlib.nullcontext():
+                    for arg in args:
+                        self.world.new_deep(arg)
+                    return self.world_result(self.call(function, list(args), {}))
             except Raised as raised:
                 raise raised.error from None
 

@@ -90,10 +90,17 @@ TENSOR_METHODS = frozenset({
 })
 ARRAY_MEMBERS = frozenset({"shape", "dtype", "ndim", "size", "T", "itemsize", "nbytes", "real", "imag"})
 
-# Functions of the extension whose callable arguments are called while the capture is running.
-CALLBACKS = frozenset({_C.cond, _C.while_loop, _C.switch_case, _C.scan, _C.custom_function})
+# Functions of the extension whose callable arguments are called while the capture is under way.
+CALLBACKS = frozenset({_C.cond, _C.while_loop, _C.switch_case, _C.scan})
 # Switches of the thread; what they were is put back if the capture is given up.
 MODES = frozenset({_C.set_grad_enabled, _C.set_autocast})
+
+
+@functools.cache
+def random_ops() -> frozenset[str]:
+    """The ops that draw random numbers."""
+    random = _C.trait_bits()["random"]
+    return frozenset(record["name"] for record in _C.op_records() if record["traits"] & random)
 
 
 def is_plain_type(cls: type) -> bool:

@@ -41,13 +41,15 @@ class Machine(Operators):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World()
+        self.world = World(self.in_package)
         self.frames: list[Frame] = []
         self.actions: list[Any] = []  # on the host, after every run
         self.before: list[Any] = []  # … and before it
         self._acted_on: list[Any] = []
         self._declined_at = ""
-        self.forked = 0  # unfinished branches on tensors
+        self.forked = 0  # branches on tensors that are under way
+        self.has_returned = False
+        self.retained: list[Tensor] = []  # tensors that keep their gradient
 
     # running ---------------------------------------------------------------------------------------------
 
@@ -58,6 +60,7 @@ class Machine(Operators):
         try:
             result = self.call(function, args, kwargs)
             self._check_generators()
+            self.has_returned = True
             return result
         except RecursionError:
             raise Decline("it calls itself too deeply") from None
@@ -167,7 +170,7 @@ class Machine(Operators):
         return is_users_file(self.frames[-1].code.raw.co_filename)
 
     def in_package(self) -> bool:
-        return str(self.frames[-1].globals.get("__name__")).startswith("oar.")
+        return bool(self.frames) and str(self.frames[-1].globals.get("__name__")).startswith("oar.")
 
     def is_foreign(self, error: BaseException) -> bool:
         """The handler of a signal raised it: there is a frame of Python in between that is not interpreted."""
@@ -181,7 +184,8 @@ class Machine(Operators):
     # what happens on the host ------------------------------------------------------------------------------
 
     def defer(self, action: Callable, owner: Any) -> None:
-        """An action after every run; its owner must not be read from here on."""
+        """An action after every run; its owner must not be looked at from here on."""
+        self.world.check_effect("it acts on the host")
         self.actions.append(action)
         if owner is not None:
             self.world.guards.object(owner)

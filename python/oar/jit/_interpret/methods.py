@@ -234,6 +234,8 @@ class Methods(Attributes):
         kwargs = {k: world.settled(v, name) for k, v in kwargs.items()}
         if name == "_become":
             world.check_write(owner)
+        if name == "retain_grads":
+            self.retained.append(owner)
         if name == "backward":
             asking.check_backward(world, "it calls backward()")
         made = world.new_deep(self.on_tensors(lambda: getattr(owner, name)(*args, **kwargs), owner, args, kwargs))

@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 from oar import _C
+from oar._grad_mode import is_grad_enabled
 from oar.framework import unique_name
 from oar.jit._interpret import asking, calls, known
 from oar.jit._interpret.calls import builtin
@@ -59,6 +60,30 @@ def _derivative_of(function: Any) -> Any:
 
 builtin(_C.backward)(_derivative_of(_C.backward))
 builtin(_C.grad)(_derivative_of(_C.grad))
+
+
+@builtin(_C.is_grad_enabled)
+def _is_grad_enabled(m: Machine, args: list, kwargs: dict) -> Any:
+    if m.in_users_code() or m.frames[-1].code.raw is is_grad_enabled.__code__:
+        m.world.check_effect("it asks for the gradient mode")
+    return _C.is_grad_enabled()
+
+
+@builtin(_C.custom_function)
+def _custom_function(m: Machine, args: list, kwargs: dict) -> Any:
+    inputs, forward, backward, name = args
+    applied = False
+    asking.check(m.world, "it calls a PyLayer")
+    # A branch or loop takes the derivative into its program before anybody asks for gradients.
+    later = m.trampoline(backward, is_derivative=lambda: not applied)
+    made = m.on_tensors(lambda: _C.custom_function(m.world.content(inputs), m.trampoline(forward), later, name))
+    applied = True
+    return m.world.new_deep(made)
+
+
+@builtin(_C.as_result)
+def _as_result(m: Machine, args: list, kwargs: dict) -> Any:
+    return m.on_tensors(lambda: _C.as_result(*args))
 
 
 @builtin(inspect.isgeneratorfunction)

@@ -8,9 +8,10 @@ it is done after the program has run, at every run.
 from __future__ import annotations
 
 import collections
+import contextlib
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from oar import _C
@@ -37,6 +38,12 @@ class Raised(Exception):  # noqa: N818
 
 
 _PLAIN = (int, float, str, bool, complex, bytes, type(None), type(Ellipsis), type(NotImplemented))
+# What a program is made of, rather than what it works on.
+_CODE = (
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type, staticmethod, classmethod, property,
+    types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+    types.ClassMethodDescriptorType, _C.OpFunction,
+)
 # Objects that never change and whose methods run no Python code.
 IMMUTABLE: set[type] = {
     *_PLAIN, range, type, types.BuiltinFunctionType, _C.dtype, _C.OpFunction, types.ModuleType, types.CodeType,
@@ -63,8 +70,10 @@ def _is_scalar_of_numpy(value: Any) -> bool:
 class World:
     """What a function has created and what it has found."""
 
-    def __init__(self) -> None:
+    def __init__(self, trusts: Callable[[], bool] = lambda: False) -> None:
         self.guards = _C.Guards()
+        self._trusts = trusts  # whether the code that runs is this package's
+        self._made_before: frozenset[int] | None = None  # … the derivative that is interpreted
         self.pending = PendingWrites()
         self._fresh: dict[int, Any] = {}
         self._arguments: dict[int, Any] = {}  # containers that represent the caller's own
@@ -121,6 +130,34 @@ class World:
         if self.unknown and id(container) in self.unknown:
             raise Decline(self.unknown[id(container)])
 
+    # derivatives ---------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def derivative(self) -> Iterator[None]:
+        """While a hook or the backward of a ``PyLayer`` is interpreted that runs later, at ``backward()``.
+
+        What it reads outside may change until then, and what it changes is not changed by the call.
+        """
+        outer, self._made_before = self._made_before, frozenset(self._fresh)
+        try:
+            yield
+        finally:
+            self._made_before = outer
+
+    def check_effect(self, what: str, own_code: bool = False) -> None:
+        """Declines what a derivative must not do, or only the user's code in it."""
+        if self._made_before is not None and not (own_code and self._trusts()):
+            raise Decline(f"{what} in a hook, or in the backward of a PyLayer")
+
+    def _check_change(self, value: Any) -> None:
+        if self._made_before is not None and (id(value) in self._made_before or id(value) not in self._fresh):
+            self.check_effect(f"it changes a {type(value).__name__}", own_code=True)
+
+    def check_state(self, value: Any, label: str) -> None:
+        """Declines a derivative that reads from outside what may be another one when it runs."""
+        if self._made_before is not None and value is not ABSENT and not isinstance(value, _CODE):
+            self.check_effect(f"it reads {label}", own_code=True)
+
     # dictionaries --------------------------------------------------------------------------------
 
     def entry(self, mapping: dict, key: Any, label: str) -> Any:
@@ -134,6 +171,7 @@ class World:
         if self.kept and (id(mapping), key) in self.kept:
             return self.kept[id(mapping), key]
         value = dict.get(mapping, key, ABSENT)
+        self.check_state(value, label)
         self.guards.entry(mapping, key, value, label)
         self._read.setdefault((id(mapping), key), (value, label))
         return self.met(value)
@@ -147,6 +185,7 @@ class World:
         if waiting is not None and key in waiting[1]:
             return waiting[1][key] is not ABSENT
         found = dict.__contains__(mapping, key)
+        self.check_effect(f"it looks for {label}", own_code=True)
         self.guards.entry(mapping, key, _C.Guards.PRESENT if found else ABSENT, label)
         return found
 
@@ -168,7 +207,8 @@ class World:
         return len(self.numbered)
 
     def check_write(self, tensor: Any) -> None:
-        """Declines an in-place write that, depending on a branch, may reach a tensor under another name."""
+        """Declines a write in place that may reach a tensor under another name, as a branch says."""
+        self.check_effect("it writes to a tensor")
         if self.origins or self.joined:
             if not self.is_outside(tensor) or any(tensor is one for one in self.numbered):
                 raise Decline("it writes in place to a tensor that may be one of several, depending on a branch")
@@ -182,6 +222,7 @@ class World:
 
     def set_entry(self, mapping: dict, key: Any, value: Any) -> None:
         self.check_content(mapping)
+        self._check_change(mapping)
         if id(mapping) in self._fresh:
             _dict_type(mapping).__setitem__(mapping, key, value)
             return
@@ -192,6 +233,7 @@ class World:
 
     def delete_entry(self, mapping: dict, key: Any) -> None:
         self.check_content(mapping)
+        self._check_change(mapping)
         if id(mapping) in self._fresh:
             _dict_type(mapping).__delitem__(mapping, key)
             return
@@ -214,6 +256,7 @@ class World:
             return self.writable(container)
         if id(container) in self.dict_copies:
             return self.dict_copies[id(container)]
+        self.check_effect(f"it reads {label}", own_code=True)
         self.guards.content(container, label)
         if not is_array(container):
             for item in container.values() if isinstance(container, dict) else container:
@@ -233,6 +276,7 @@ class World:
     def writable(self, container: Any) -> Any:
         """The list or set to write to: itself if the function created it, else the pending copy."""
         self.check_content(container)
+        self._check_change(container)
         if id(container) in self._fresh:
             return container
         copy = self.pending.copies.get(id(container))
@@ -250,6 +294,7 @@ class World:
         """Adds to a list or set without reading its content. False if it must be written as usual."""
         if id(container) in self._fresh or id(container) in self._arguments or id(container) in self.pending.copies:
             return False
+        self._check_change(container)
         self.pending.additions.setdefault(id(container), (container, []))[1].append((method, args))
         return True
 
@@ -277,11 +322,13 @@ class World:
         except ValueError:
             value = ABSENT
         if id(cell) not in self._fresh:
+            self.check_state(value, label)
             self.guards.cell(cell, value, label)
         self.check_content(cell)
         return self.met(value) if id(cell) not in self._fresh else value
 
     def set_cell(self, cell: types.CellType, value: Any) -> None:
+        self._check_change(cell)
         if id(cell) not in self._fresh:
             self.pending.cells[id(cell)] = (cell, value)
         elif value is ABSENT:
@@ -301,11 +348,13 @@ class World:
         except AttributeError:
             value = ABSENT
         if id(owner) not in self._fresh:
+            self.check_state(value, label)
             self.guards.slot(owner, descriptor, value, label)
             self.met(value)
         return value
 
     def set_slot(self, owner: Any, descriptor: Any, value: Any) -> None:
+        self._check_change(owner)
         if id(owner) not in self._fresh:
             self.pending.slots[id(owner), id(descriptor)] = (owner, descriptor, value)
         elif value is ABSENT:
@@ -330,6 +379,8 @@ class World:
         """What a class and its bases have under a name, as it is in their dictionaries."""
         raw = _C.Guards.lookup(cls, name)
         if id(cls) not in self._fresh:
+            if not name.startswith("__"):
+                self.check_state(raw, f"{cls.__name__}.{name}")
             self.guards.class_attribute(cls, name)
         return raw
 
@@ -406,6 +457,7 @@ class World:
             if value.dtype.hasobject:
                 raise Decline(f"{what} gets an array of objects")
             if not self.is_fresh(value):
+                self.check_effect("it reads an array")
                 self.guards.content(value, "an array")
             return value
         if _is_scalar_of_numpy(value) or kind.__module__ == "numpy.dtypes" or kind.__name__ == "dtype":

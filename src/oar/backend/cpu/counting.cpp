@@ -7,6 +7,7 @@
 
 #include "oar/backend/cpu/loops/axis.h"
 #include "oar/backend/cpu/sort/line_sorter.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar::cpu {
 namespace {
@@ -72,7 +73,8 @@ void bincount(KernelCall& call) {
   }
   user_check(low >= 0, ErrorKind::InvalidArgument,
              "x holds {}; only numbers from 0 on can be counted.", low);
-  const int64_t size = std::max<int64_t>(x.numel == 0 ? 0 : high + 1, call.arg(2).as_int());
+  const Count bins = x.numel == 0 ? Count(0) : Count(high) + 1;
+  const int64_t size = std::max(bins.value(), call.arg(2).as_int());
   const oar_tensor& out = call.allocate(0, Ints(&size, 1));
   fill_bins(out, optional_in(call, 1), x.numel, [data](int64_t i) { return data[i]; });
 }

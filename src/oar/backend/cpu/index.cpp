@@ -8,6 +8,7 @@
 #include "oar/backend/cpu/simd/drive.h"
 #include "oar/backend/cpu/vector.h"
 #include "oar/ops/core/infer.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar::cpu {
 namespace {
@@ -414,14 +415,15 @@ void repeat_positions(KernelCall& call) {
   const oar_tensor& repeats = call.in(0);
   const TemporaryTensor counts(dims_of(repeats), DType::Int64);
   copy_elements(*counts, repeats);
-  int64_t total = 0;
+  Count total = 0;
   for (int64_t i = 0; i < repeats.numel; ++i) {
     const int64_t count = counts.data<int64_t>()[i];
     user_check(count >= 0, ErrorKind::InvalidArgument,
                "repeats[{}] is {}; it must not be negative.", i, count);
-    total += count;
+    total = total + count;
   }
-  auto* out = static_cast<int64_t*>(call.allocate(0, Ints(&total, 1)).data);
+  const int64_t size = total.value();
+  auto* out = static_cast<int64_t*>(call.allocate(0, Ints(&size, 1)).data);
   for (int64_t i = 0; i < repeats.numel; ++i) out = std::fill_n(out, counts.data<int64_t>()[i], i);
 }
 

@@ -131,6 +131,7 @@ Tensor Capture::input(const InputSpec& spec) {
   if (!spec.stop_gradient) set_stop_gradient(t, false);
   if (spec.given.defined()) given_.push_back(Tensor(spec.given->alias()));
   if (flow()) flow_->add_source(id, t);
+  if (flow() && !spec.stop_gradient) flow_->asking_inputs.insert(id);
   return t;
 }
 
@@ -382,7 +383,7 @@ Program Capture::finish(std::vector<Tensor>&& outputs, std::vector<OutsideGradie
   const std::vector<Tensor> replaced = open_ ? std::vector<Tensor>() : replaced_outside();
   const std::vector<std::string> leaking = plain_.restore();
   followers_.clear();
-  if (flow_) forget_stops(keeps_stops_);
+  if (flow_) forget_stops(keeps_stops_ ? idle_stops() : flow_->stopped);
   for (const Tensor& t : replaced)  // held here, and by this list
     user_check(t->reference_count() <= 2, ErrorKind::Unsupported,
                "the captured function changes the shape or the memory of an outside tensor ({}) in "

@@ -25,6 +25,8 @@
 namespace OAR_API oar {
 
 struct RegionParts;
+// By value: what without_gradient makes of it.
+using Stops = std::unordered_map<ValueId, ValueId>;
 
 struct InputSpec {
   DType dtype = DType::Float32;
@@ -194,7 +196,8 @@ class Capture {
   void stop_flow(Instruction& instruction);
   ValueId stopped(ValueId value);
   void go_on_flowing(const Instruction& instruction);
-  void forget_stops(bool idle_only);
+  Stops idle_stops() const;
+  void forget_stops(const Stops& stops);
   void collect_lifted(RegionParts& parts);
   std::vector<Tensor> replaced_outside();
   void refuse_writes_to_given();

@@ -22,10 +22,15 @@ bool is_capturing() { return Capture::current() && !(t_layers.off & kCapture); }
 class Fitted {
  public:
   explicit Fitted(std::vector<RegionParts> regions) : regions_(std::move(regions)) {
-    Capture& around = Capture::require();
-    places_.resize(regions_.size());
-    for (size_t r = 0; r < regions_.size(); ++r)
-      for (const Lifted& l : regions_[r].lifted) meet(around, r, l);
+    for (const RegionParts& region : regions_)
+      for (const Lifted& l : region.lifted) meet(region, l);
+    for (RegionParts& region : regions_) {
+      region.forget_stops([&](ValueId, const Lifted* l) {
+        return l && !tensors_[number_of(l->tensor)].has(kRecording);
+      });
+      std::vector<Lifted>& places = places_.emplace_back(count());
+      for (const Lifted& l : region.lifted) places[number_of(l.tensor)] = l;
+    }
   }
 
   size_t count() const { return tensors_.size(); }
@@ -86,25 +91,27 @@ class Fitted {
   }
 
  private:
-  void meet(Capture& around, size_t r, const Lifted& l) {
-    const Intrusive<Cell> cell = around.cell_of(l.tensor);
+  size_t number_of(const Tensor& t) const {
+    const Intrusive<Cell> cell = Capture::require().cell_of(t);
     size_t i = 0;
     while (i < cells_.size() && !(cells_[i] == cell)) ++i;
+    return i;
+  }
+
+  void meet(const RegionParts& region, const Lifted& l) {
+    const size_t i = number_of(l.tensor);
     if (i == cells_.size()) {
-      cells_.push_back(cell);
+      cells_.push_back(Capture::require().cell_of(l.tensor));
       tensors_.push_back(l.tensor);
       written_.push_back(false);
       flowing_.push_back(false);
     }
     if (l.tensor.has(kRecording)) tensors_[i] = l.tensor;  // another branch may have it detached
     written_[i] = written_[i] || l.written != kNoValue;
-    flowing_[i] = flowing_[i] || (l.written != kNoValue && regions_[r].is_flowing(l.written));
-    places_[r].resize(cells_.size());
-    places_[r][i] = l;
+    flowing_[i] = flowing_[i] || (l.written != kNoValue && region.is_flowing(l.written));
   }
 
   const Lifted& place(size_t r, size_t i) {
-    places_[r].resize(count());
     Lifted& l = places_[r][i];
     const Tensor& t = tensors_[i];
     if (l.value == kNoValue)
@@ -388,7 +395,8 @@ std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forw
     }
     return gradients;
   });
-  // Where backward reads results, it reads the ones that are on the tape.
+  parts.forget_stops([](ValueId, const Lifted* l) { return l && !l->tensor.has(kRecording); });
+  // What backward reads of the results it takes as results, which are on the tape.
   Program& program = parts.program;
   std::vector<ValueId> as_results(results.size(), kNoValue);
   std::vector<ValueId> as_captured;

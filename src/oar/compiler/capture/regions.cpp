@@ -27,7 +27,6 @@ void Capture::Flow::add_source(ValueId id, const Tensor& t) {
   if (!is_differentiable(t.dtype())) return;
   activate(id);
   sources.emplace(id, Tensor());
-  if (t.has(kRecording)) asked.insert(id);
   handles.insert(t.impl());
 }
 
@@ -116,24 +115,50 @@ void Capture::end_flow(bool keep_stops) {
   keeps_stops_ = keep_stops;
 }
 
-// A source through which no gradient flowed needs no stop; but calls beside a region may pass a gradient to a tensor that
-// requires one, which reaches the region too.
-void Capture::forget_stops(bool idle_only) {
-  Aliases aliases(program_);
-  for (const auto& [value, result] : flow_->stopped) {
-    const auto source = flow_->sources.find(value);
-    const bool idle = source != flow_->sources.end() && !source->second.defined() &&
-                      !(around_ && flow_->asked.contains(value));
-    if (idle || !idle_only) aliases.set(result, value);
-  }
-  if (!aliases.any()) return;
-  std::erase_if(program_.body.instructions, [&](const Instruction& call) {
+namespace {
+
+// The program reads the values themselves; `stops` has what without_gradient made of them.
+Aliases without_stops(Program& program, const Stops& stops) {
+  Aliases aliases(program);
+  for (const auto& [value, result] : stops) aliases.set(result, value);
+  if (!aliases.any()) return aliases;
+  std::erase_if(program.body.instructions, [&](const Instruction& call) {
     return call.results.size() == 1 && aliases(call.results[0]) != call.results[0];
   });
-  for (Instruction& call : program_.body.instructions) aliases.apply(call);
-  aliases.apply_to_results(program_);
+  for (Instruction& call : program.body.instructions) aliases.apply(call);
+  aliases.apply_to_results(program);
+  return aliases;
+}
+
+}  // namespace
+
+// Those of sources through which nothing flowed.
+Stops Capture::idle_stops() const {
+  Stops idle;
+  for (const auto& [value, result] : flow_->stopped) {
+    const auto source = flow_->sources.find(value);
+    if (source != flow_->sources.end() && !source->second.defined()) idle.emplace(value, result);
+  }
+  return idle;
+}
+
+void Capture::forget_stops(const Stops& stops) {
+  const Aliases aliases = without_stops(program_, stops);
   for (PlainTensors::Entry& entry : plain_.entries())
     entry.cell->value = aliases(entry.cell->value);
+}
+
+void RegionParts::forget_stops(const std::function<bool(ValueId, const Lifted*)>& needless) {
+  std::unordered_map<ValueId, const Lifted*> by_value;
+  for (const Lifted& l : lifted) by_value.emplace(l.value, &l);
+  Stops stops;
+  for (const auto& [value, result] : idle) {
+    const auto it = by_value.find(value);
+    if (needless(value, it == by_value.end() ? nullptr : it->second)) stops.emplace(value, result);
+  }
+  const Aliases aliases = without_stops(program, stops);
+  for (Lifted& l : lifted) l.written = aliases(l.written);
+  for (const auto& [value, result] : stops) idle.erase(value);
 }
 
 // ---- the end of a region -----------------------------------------------------------------------
@@ -184,10 +209,13 @@ RegionParts Capture::finish_region(std::vector<Tensor>&& outputs) {
   refuse_changed_gradients();
   plain_.restore();
   followers_.clear();
-  if (flow_) forget_stops(true);
   RegionParts parts;
   parts.program = std::move(program_);
   collect_lifted(parts);
+  if (flow_) parts.idle = idle_stops();
+  parts.forget_stops([&](ValueId id, const Lifted* lifted) {
+    return !lifted && !flow_->asking_inputs.contains(id);
+  });
   parts.program.assumptions = std::move(learnt_);
   if (!around_) return parts;
   parts.flows = std::move(flow_->active);

@@ -27,6 +27,11 @@ struct RegionParts {
   bool is_flowing(ValueId id) const {
     return static_cast<size_t>(id) < flows.size() && flows[static_cast<size_t>(id)];
   }
+
+  // Of sources through which nothing flows in this region. A tensor outside keeps its stop where another region of the
+  // call lets something flow through it.
+  Stops idle;
+  void forget_stops(const std::function<bool(ValueId source, const Lifted*)>& needless);
 };
 
 // Runs the function in a capture inside the running one, on tensors like these. `own`: sizes
@@ -55,10 +60,10 @@ struct Capture::Flow {
   }
   void activate(ValueId id);
 
-  std::vector<bool> active;                      // by value
-  std::unordered_map<ValueId, ValueId> stopped;  // the result of without_gradient
+  std::vector<bool> active;  // by value
+  Stops stopped;
   std::unordered_map<ValueId, Tensor> sources;  // from outside, with the handle that is on the tape
-  std::unordered_set<ValueId> asked;            // sources that require a gradient
+  std::unordered_set<ValueId> asking_inputs;
   std::unordered_set<const TensorImpl*> handles;  // of sources
   bool on_tape = false;                           // a recorded call is running
 };

@@ -10,6 +10,7 @@
 #include "oar/backend/cpu/vector.h"
 #include "oar/base/small_vector.h"
 #include "oar/device/generator.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar::cpu {
 
@@ -124,6 +125,7 @@ class Part {
   }
 
  private:
+  static constexpr int64_t kBytes = 8;  // of the largest element
   struct Axis {
     int64_t size, begin, stride;  // stride: of the whole
   };
@@ -136,22 +138,26 @@ class Part {
         "of the whole.",
         part.size(), rank, 2 * rank);
     is_whole_ = false;
-    whole_ = run_ = 1;
-    bool full = true;  // so far every axis of the whole is in the part
+    run_ = 1;
+    Count inner = kBytes;  // of the axes so far, in bytes: indices in the whole then never wrap
+    bool full = true, empty = false;  // full: so far every axis of the whole is in the part
     for (size_t i = rank; i-- > 0;) {
       const int64_t size = out.shape[i], begin = part[i], whole = part[rank + i];
-      user_check(begin >= 0 && begin + size <= whole, ErrorKind::InvalidArgument,
+      user_check(begin >= 0 && size <= whole && begin <= whole - size, ErrorKind::InvalidArgument,
                  "_part begins at {} of axis {} and has {} elements, but the whole has {}.", begin,
                  i, size, whole);
+      const int64_t stride = inner.value() / kBytes;
+      inner = inner * std::max<int64_t>(whole, 1);
+      empty = empty || whole == 0;
       if (full) {
         run_ *= size;
-        first_ = begin * whole_;
+        first_ = begin * stride;
         full = size == whole;
       } else {
-        outer_.push_back({size, begin, whole_});
+        outer_.push_back({size, begin, stride});
       }
-      whole_ *= whole;
     }
+    whole_ = empty ? 0 : inner.value() / kBytes;
   }
 
   // Where a run begins in the whole.
