@@ -11,8 +11,6 @@
 namespace oar {
 namespace {
 
-const OpDef& rules_of(const Op& op) { return (op.inplace_of() ? *op.inplace_of() : op).def(); }
-
 Tensor tangent_of(const Tensor& t, int level) {
   const Wrapped* w = t.defined() ? wrapped_at(t, level) : nullptr;
   return w ? static_cast<const Dual*>(w)->tangent : Tensor();
@@ -113,7 +111,7 @@ std::vector<Tensor> through_transpose(const Op& op, Args primals, TensorList out
 
 std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, const Outputs& outputs,
                                     int level) {
-  const OpDef& rules = rules_of(op);
+  const OpDef& rules = rules_of(op).def();
   const std::vector<Tensor> slots = tangent_slots(op, args, level);
   const bool any =
       std::any_of(slots.begin(), slots.end(), [](const Tensor& t) { return t.defined(); });
@@ -169,7 +167,7 @@ Outputs write_dual(const Op& op, Args args, int level) {
 }  // namespace
 
 Outputs dual_call(const Op& op, Args args, int level) {
-  const OpDef& rules = rules_of(op);
+  const OpDef& rules = rules_of(op).def();
   if (op.has(Trait::Inplace)) return write_dual(op, args, level);
   const bool expands = !rules.vjp && !rules.jvp && !op.has(Trait::NoGrad) && !op.has(Trait::Linear);
   if (expands && rules.decompose) {

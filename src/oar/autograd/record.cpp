@@ -15,8 +15,6 @@
 namespace oar {
 namespace {
 
-const OpDef& rules_of(const Op& op) { return (op.inplace_of() ? *op.inplace_of() : op).def(); }
-
 Tensor bare(const Tensor& t) {
   return t.defined() ? Tensor::meta(t.dims(), t.dtype(), t.device()) : Tensor();
 }
@@ -232,7 +230,7 @@ bool OpNode::add_to(const Tensor& sum, const Tensor& cotangent) const {
 
 Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangents,
                std::span<const bool> needed) {
-  return rules_of(op).vjp(VjpCall{args, outputs, cotangents, needed});
+  return rules_of(op).def().vjp(VjpCall{args, outputs, cotangents, needed});
 }
 
 namespace {
@@ -309,7 +307,7 @@ void rebase(const Tensor& x, const Intrusive<Node>& node, uint32_t index) {
 
 // An op without a vjp of its own is expanded, so that its parts are recorded.
 Outputs record_expanded(const Op& op, Args args) {
-  const OpDef& rules = rules_of(op);
+  const OpDef& rules = rules_of(op).def();
   user_check(rules.decompose || rules.vjp, ErrorKind::Unsupported, "{} has no derivative: {}.",
              op.name(), rules.vjp.is_unsupported() ? rules.vjp.why() : "its record has none");
   OpScope scope(op.name().c_str());
@@ -351,7 +349,7 @@ uint32_t recording_below(Args args) {
 }  // namespace
 
 Outputs autograd_layer(const Op& op, Args args) {
-  const OpDef& rules = rules_of(op);
+  const OpDef& rules = rules_of(op).def();
   if (op.has(Trait::NoGrad) || (op.has(Trait::Random) && !rules.vjp && !rules.decompose)) {
     LayersOff off(recording_below(args));
     return proceed(op, args, below(kRecording));

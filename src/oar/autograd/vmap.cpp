@@ -14,8 +14,6 @@
 namespace oar {
 namespace {
 
-const OpDef& rules_of(const Op& op) { return (op.inplace_of() ? *op.inplace_of() : op).def(); }
-
 Dim batch_size(Args args, int level) {
   Dim size = 0;
   for_each_tensor(args, [&](const Tensor& t) {
@@ -79,7 +77,7 @@ bool shift_axes(const Op& op, Frame& frame, Args args, const ShardRule& rule, in
 
 // By the sharding rule; empty if it does not fit this call.
 Outputs by_shard_rule(const Op& op, Args args, int level) {
-  const char* text = rules_of(op).shard;
+  const char* text = rules_of(op).def().shard;
   if (!text) return {};
   const ShardRule rule = ShardRule::parse(text, op.schema());
   if (!rule.batches()) return {};
@@ -123,7 +121,7 @@ Outputs by_rule(const Op& op, Args args, int level) {
   const Frame frame = unwrapped(args, level);
   std::unique_ptr<bool[]> batched(new bool[args.size()]);
   for (size_t i = 0; i < args.size(); ++i) batched[i] = is_batched(args[i], level);
-  return rules_of(op).batch(
+  return rules_of(op).def().batch(
       BatchCall{frame.args(), batch_size(args, level), {batched.get(), args.size()}});
 }
 
@@ -192,7 +190,7 @@ Outputs write_batched(const Op& op, Args args, int level) {
 }  // namespace
 
 Outputs batched_call(const Op& op, Args args, int level) {
-  const OpDef& rules = rules_of(op);
+  const OpDef& rules = rules_of(op).def();
   if (op.has(Trait::Inplace)) return write_batched(op, args, level);
   check_arguments(op, args);
   if (rules.batch) return wrap_all(by_rule(op, args, level), level);
