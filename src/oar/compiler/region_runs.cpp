@@ -18,8 +18,10 @@ Closure::Function prepared(const std::shared_ptr<const void>& made) {
   const FreshLayers fresh;
   if (std::shared_ptr<const Instance> instance = executor->instance_at_known_sizes())
     return [executor, instance = std::move(instance)](TensorList inputs) {
-      if (!instance->is_for(inputs))
-        return executor->run(inputs);  // it was captured for another device
+      if (!instance->is_for(inputs)) {  // it was captured for another device
+        const FreshLayers none;
+        return executor->run(inputs);
+      }
       const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
       return instance->run({inputs.begin(), inputs.end()});
     };

@@ -90,7 +90,7 @@ int32_t run_kernel(oar_kernel_call* call, std::vector<Tensor> (*function)(const 
     run(*static_cast<::oar::KernelCall*>(call), function, plan);
     return OAR_OK;
   } catch (...) {
-    return ::oar::report_exception(call);
+    return ::oar::report_exception();
   }
 }
 
