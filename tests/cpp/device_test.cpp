@@ -275,6 +275,7 @@ TEST(DeviceStream, AnEventOrdersTwoStreams) {
 TEST(DeviceMemory, FreedBehindQueuedWorkAndIntact) {
   const Device device = async_device();
   devices::synchronize(device);
+  const int64_t before = async_live_blocks();  // programs of other tests are kept
   {
     Tensor x = to_device(numbers(std::vector<double>(1000, 1)), device);
     for (int i = 0; i < 100; ++i) x = x + x * 0.5;  // every intermediate dies at once
@@ -282,11 +283,11 @@ TEST(DeviceMemory, FreedBehindQueuedWorkAndIntact) {
   }
   EXPECT_EQ(async_damaged_blocks(), 0);
   // The last blocks go when every stream has come past their release.
-  for (int i = 0; i < 1000 && async_live_blocks() > 0; ++i) {
+  for (int i = 0; i < 1000 && async_live_blocks() > before; ++i) {
     devices::synchronize(device);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_EQ(async_live_blocks(), 0);
+  EXPECT_LE(async_live_blocks(), before);
 }
 
 TEST(DeviceMemory, TooMuchIsAnError) {

@@ -24,6 +24,9 @@ int64_t kernel_flags() {
 std::shared_ptr<const Instance> Instance::make(Program program) {
   std::optional<Lowered> lowered = lower(program);
   if (!lowered) return nullptr;
+  // Constants may have been folded in this thread's stream; runs may be in others.
+  if (!lowered->device.is_cpu() && !lowered->constants.empty())
+    devices::synchronize(lowered->device);
   return std::shared_ptr<const Instance>(new Instance(std::move(program), std::move(*lowered)));
 }
 

@@ -28,8 +28,13 @@ class Instance::Borrowed {
   }
   ~Borrowed() {
     if (!set_) return;
+    std::unique_ptr<WorkingSet> dropped;  // destroyed after the lock is free
     const std::lock_guard lock(instance_.mutex_);
-    instance_.idle_.push_back(std::move(set_));
+    std::vector<std::unique_ptr<WorkingSet>>& idle = instance_.idle_;
+    idle.push_back(std::move(set_));
+    if (instance_.device().is_cpu() || idle.size() <= kMostIdle) return;
+    dropped = std::move(idle.front());  // a set keeps its stream alive
+    idle.erase(idle.begin());
   }
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
@@ -39,6 +44,8 @@ class Instance::Borrowed {
   }
 
  private:
+  static constexpr size_t kMostIdle = 8;
+
   const Instance& instance_;
   std::unique_ptr<WorkingSet> set_;
 };

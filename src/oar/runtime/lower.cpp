@@ -72,6 +72,7 @@ class Lowering {
   void append(const Instruction& call, const oar_kernel* kernel, const Ids& ids,
               const std::vector<int32_t>& results);
   int32_t copy(int32_t place);
+  int32_t moved(int32_t place);
   Frame arguments(const Instruction& call, const Ids& ids) const;
 
   void finish_outputs(const Ids& ids);
@@ -208,8 +209,27 @@ int32_t Lowering::copy(int32_t place) {
   return result;
 }
 
+// A number of the CPU, brought to the device in every run.
+int32_t Lowering::moved(int32_t place) {
+  Instruction call;
+  call.op = &get_op("copy_to_device");
+  call.operands.push_back({Operand::One, {0}});
+  call.operands.emplace_back();
+  call.attributes.push(Value());
+  const std::string target = devices::to_string(device_);
+  call.attributes.push(Value(std::string_view(target)));
+  const Tensor& like = layout(place);
+  const int32_t result = fresh({like.dtype(), like.shape(), device_});
+  append(call, nullptr, {place}, {result});
+  return result;
+}
+
 void Lowering::emit_view(const Instruction& call, Ids& ids) {
-  const int32_t base = ids[static_cast<size_t>(call.operands[0].ids[0])];
+  int32_t base = ids[static_cast<size_t>(call.operands[0].ids[0])];
+  if (layout(base).device() != program_.type_of(call.results[0]).device) {
+    base = moved(base);
+    ids[static_cast<size_t>(call.operands[0].ids[0])] = base;
+  }
   Frame frame = arguments(call, ids);
   int32_t shown = base;
   std::optional<ViewSpec> spec = call.op->def().view(frame.args());

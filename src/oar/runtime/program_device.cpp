@@ -24,9 +24,13 @@ void place_on(Program& program, TensorList inputs, Device device) {
       any = true;
       numbers &= at(id).is_cpu();
     });
-    Device own = any && numbers ? Device{} : device;
+    // A number that is stretched becomes a tensor beside the others.
+    const bool stretched =
+        call.op->has(Trait::View) && program.type_of(call.results[0]).shape.rank() > 0;
+    Device own = any && numbers && !stretched ? Device{} : device;
     // An op that moves tensors says where to.
-    if (const int moves = call.op->schema().index_of("device"); moves >= 0)
+    if (const int moves = call.op->schema().index_of("device");
+        moves >= 0 && call.op->is_built_in())
       own = devices::parse(call.attributes[static_cast<size_t>(moves)].as_string());
     for (ValueId id : call.results) at(id) = own;
   }

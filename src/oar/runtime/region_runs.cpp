@@ -31,8 +31,11 @@ Closure::Function prepared_run(const std::shared_ptr<const Runner>& runner) {
   const FreshLayers fresh;
   if (std::shared_ptr<const Instance> instance = runner->instance_at_known_sizes())
     return [runner, instance = std::move(instance)](TensorList inputs) {
+      if (!instance->is_for(inputs)) {  // it was captured for another device
+        const FreshLayers none;
+        return runner->run(inputs);
+      }
       const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
-      if (!instance->is_for(inputs)) return runner->run(inputs);  // captured for another device
       return instance->run({inputs.begin(), inputs.end()});
     };
   return [runner](TensorList inputs) {

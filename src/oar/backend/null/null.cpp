@@ -15,7 +15,8 @@ namespace {
 // does arithmetic on them (views), never reads them.
 
 void* allocate(int32_t /*index*/, size_t bytes, oar_stream* /*stream*/) {
-  return std::malloc(bytes == 0 ? 1 : bytes);
+  constexpr size_t kAlignment = 64;
+  return std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
 }
 void release(int32_t /*index*/, void* data, size_t /*bytes*/, oar_stream* /*stream*/) {
   std::free(data);
