@@ -17,6 +17,7 @@
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
 #include "oar/base/fork_mutex.h"
+#include "oar/base/thread_pool.h"
 
 namespace oar {
 
@@ -243,6 +244,7 @@ void install_crash_handler() {
   void* frame = nullptr;
   backtrace(&frame, 1);
   use_crash_stack();
+  detail::on_worker_start.store(use_crash_stack, std::memory_order_release);
   for (Watched& entry : watched) {
     if (entry.installed) {
       continue;  // ours is there, or someone else's that came later
