@@ -8,11 +8,13 @@ set(OAR_PART_OF
   "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
   "none=cli/oar_run\\.cpp"        # the command of the runtime library
   "command=cli/"
+  "core=ops/sharding/join_names\\.cpp"  # placements in programs are printed with them
   "training=(autograd|nn)/"
   "training=ops/(sharding|core/(autocast|registry_checks|samples))"
   "compiler=(compiler|extension|backend/null)/"
   "compiler=ops/core/(cost|scalar|trait_names)\\.cpp"
   "compiler=ir/(draw|cost)\\.cpp"
+  "compiler=base/crash_handler\\.cpp"
   "compiler=startup\\.cpp"
   "runtime=(ir|runtime|formats)/"
   "units=backend/cpu/simd/units/"  # compiled once for each instruction set, below

@@ -18,6 +18,7 @@
 #include "oar/base/flags.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/base/host_language.h"
+#include "oar/base/thread_pool.h"
 
 namespace oar {
 
@@ -239,6 +240,7 @@ void install_crash_handler() {
   void* frame = nullptr;
   backtrace(&frame, 1);
   use_crash_stack();
+  detail::on_worker_start.store(use_crash_stack, std::memory_order_release);
   for (Watched& entry : watched) {
     if (entry.installed) {
       continue;  // ours is installed, or another one that came later

@@ -29,7 +29,7 @@ constinit std::atomic<ThreadPool*> pool{nullptr};
 
 // A container's processor quota, rounded up; without it a container of 2 processors on a machine of
 // 64 would start 64 threads. A large number if there is none.
-int quota_of_container() {
+[[maybe_unused]] int quota_of_container() {
   constexpr int kNone = 1 << 20;
   std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "re");
   if (file == nullptr) {
@@ -74,7 +74,7 @@ void after_fork_in_child() {
 }();
 
 // Created at first use and never destroyed: its threads may still wait in it when the process exits.
-ThreadPool& shared_pool() {
+[[maybe_unused]] ThreadPool& shared_pool() {
   ThreadPool* current = pool.load(std::memory_order_acquire);
   if (current == nullptr) {
     auto* made = new ThreadPool;
@@ -86,15 +86,24 @@ ThreadPool& shared_pool() {
   return *current;
 }
 
-void run(std::int64_t count, int threads, FunctionRef<void(std::int64_t)> task) {
+void run(std::int64_t count, [[maybe_unused]] int threads, FunctionRef<void(std::int64_t)> task) {
+#if defined(OAR_NO_THREADS)
+  for (std::int64_t i = 0; i < count; ++i) {
+    task(i);
+  }
+#else
   ParallelJob job(count, task);
   shared_pool().run(job, threads);
   job.rethrow();
+#endif
 }
 
 }  // namespace
 
 int processors() {
+#if defined(OAR_NO_THREADS)
+  return 1;
+#else
   static const int count = [] {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
@@ -102,6 +111,7 @@ int processors() {
     return std::max(1, std::min(seen, quota_of_container()));
   }();
   return count;
+#endif
 }
 
 int num_threads() {

@@ -10,7 +10,6 @@
 #include <thread>
 #include <utility>
 
-#include "oar/base/crash_handler.h"
 #include "oar/base/error.h"
 #include "oar/base/log.h"
 #include "oar/base/parallel.h"
@@ -202,7 +201,9 @@ void ThreadPool::leave(Entry* entry) {
 }
 
 void ThreadPool::serve(int number) {
-  use_crash_stack();
+  if (const auto begin = on_worker_start.load(std::memory_order_acquire)) {
+    begin();
+  }
   for (;;) {
     Entry* const entry = next_entry();
     entry->job->work(number);

@@ -14,6 +14,9 @@
 namespace OAR_API oar {
 namespace detail {
 
+// What a worker does first, if anything; the crash handler gives it a stack of its own.
+inline constinit std::atomic<void (*)()> on_worker_start{nullptr};
+
 // Tasks 0 ... count - 1 of one parallel call. Lives on the caller's stack.
 class ParallelJob {
  public:

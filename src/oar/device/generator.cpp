@@ -23,7 +23,8 @@ thread_local RandomState* t_detour = nullptr;
 RandomState& stream_of(Device device) {
   for (Stream& s : g_streams)
     if (s.device == device) return s.state;
-  return g_streams.emplace_back(device, RandomState{g_seed, 0}).state;
+  g_streams.push_back({device, RandomState{g_seed, 0}});
+  return g_streams.back().state;
 }
 
 // Calls the function with this thread's stream for the device.

@@ -26,11 +26,6 @@ std::string axes_text(const PlanTensor& tensor) {
 
 }  // namespace
 
-const char* name_of(Join join) {
-  static constexpr const char* kNames[] = {"", "same", "sum", "max", "min", "mean", "again"};
-  return kNames[static_cast<int>(join)];
-}
-
 PlanTensor* ShardPlan::operand(size_t parameter, size_t element) {
   for (PlanTensor& t : operands)
     if (t.parameter == parameter && t.element == element) return &t;
