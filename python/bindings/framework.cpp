@@ -265,8 +265,9 @@ namespace {
 
 // Marks an operand that gets no gradient from its op.
 void mark_fixed(PyObject* argument, const Sample& sample, size_t position) {
-  const auto* spec =
-      position < sample.args.size() ? std::get_if<TensorSpec>(&sample.args[position]) : nullptr;
+  const auto* spec = position < sample.args.size()
+                         ? std::get_if<TensorSpec>(&sample.args[position].content())
+                         : nullptr;
   if (spec && !spec->differentiable) check(PyObject_SetAttrString(argument, "fixed", Py_True));
 }
 

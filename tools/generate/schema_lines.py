@@ -16,7 +16,7 @@ from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = [_ROOT / "tools/generate/print_schemas.cpp", _ROOT / "src/oar/ops/core/schema_line.cpp"]
-_HEADERS = [_ROOT / "src/oar/ops/core/schema_line.h"]
+_HEADERS = [_ROOT / "src/oar/base/api.h", _ROOT / "src/oar/ops/core/schema_line.h"]
 
 
 def _compilers(given: list[str]) -> list[list[str]]:

@@ -2,9 +2,10 @@
 // none.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A line of the user's code. The name of the file lives for ever.
 struct SourceLine {
@@ -28,4 +29,4 @@ struct HostLanguage {
 void install_host_language(const HostLanguage* language);
 const HostLanguage& host_language();
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -1,6 +1,7 @@
 // The table of a device as its author filled it in.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/device/abi.h"
 
 namespace oar::devices {

@@ -3,9 +3,10 @@
 
 #include <memory>
 
+#include "oar/base/api.h"
 #include "oar/device/device.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // A queue of work on a device. Copies share it.
 class Stream {
@@ -55,4 +56,4 @@ class StreamScope {
   const StreamScope* const outer_;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

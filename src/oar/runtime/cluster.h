@@ -1,10 +1,11 @@
 // Parts of a program that the device's own compiler takes.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/device/device.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Instructions [begin, end) that may run as one launch: what they read from before, and what is read of them later.
 struct Cluster {
@@ -25,4 +26,4 @@ std::shared_ptr<const oar_kernel> compiled(const Program& program, const Cluster
 // What launches of clusters are calls of: cluster(Tensor[] operands) -> Tensor[].
 const Op& cluster_op();
 
-}  // namespace oar
+}  // namespace OAR_API oar

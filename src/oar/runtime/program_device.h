@@ -3,9 +3,10 @@
 
 #include <optional>
 
+#include "oar/base/api.h"
 #include "oar/ir/program.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The device of some tensors. Numbers of the CPU, which have no axes, go along with tensors of any device.
 class DeviceOfTensors {
@@ -36,4 +37,4 @@ Device device_of(const Program& program);
 // Says of all values where they will be in a run on these inputs, on the device.
 void place_on(Program& program, TensorList inputs, Device device);
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -26,7 +26,8 @@ constexpr size_t kCachedFrom = size_t{64} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kStepsPerDoubling = 8;  // at most 12.5 % of a block is waste
 constexpr size_t kBins = 64 * kStepsPerDoubling;
-constexpr size_t kMostBytes = size_t{1} << (8 * sizeof(size_t) - 4);  // rounding up stays far from overflow
+constexpr size_t kMostBytes = size_t{1}
+                              << (8 * sizeof(size_t) - 4);  // rounding up stays far from overflow
 
 struct Counters {
   std::atomic<int64_t> allocated{0}, peak{0}, reserved{0}, peak_reserved{0}, allocations{0};

@@ -6,9 +6,10 @@
 
 #include <atomic>
 
+#include "oar/base/api.h"
 #include "oar/tensor/value.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 class Op;
 
@@ -32,4 +33,4 @@ inline void note_read(const Tensor& t) {
     hooks->before_read(t);
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

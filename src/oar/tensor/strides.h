@@ -7,9 +7,10 @@
 #include <span>
 #include <utility>
 
+#include "oar/base/api.h"
 #include "oar/base/small_vector.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Is no element met twice? None is if each step is longer than all smaller ones reach.
 inline bool meets_each_once(std::span<const int64_t> shape, std::span<const int64_t> strides) {
@@ -27,4 +28,4 @@ inline bool meets_each_once(std::span<const int64_t> shape, std::span<const int6
   return true;
 }
 
-}  // namespace oar
+}  // namespace OAR_API oar

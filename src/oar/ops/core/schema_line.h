@@ -18,7 +18,9 @@
 #include <string_view>
 #include <vector>
 
-namespace oar {
+#include "oar/base/api.h"
+
+namespace OAR_API oar {
 
 // A kernel may be given all but the last.
 enum class ArgType : uint8_t { Tensor, Bool, Int, Float, Scalar, String, DType, Shape, Program };
@@ -74,4 +76,4 @@ struct SchemaLine {
   size_t visible_ = 0;
 };
 
-}  // namespace oar
+}  // namespace OAR_API oar

@@ -85,8 +85,8 @@ OAR_SIMD_INLINE float gelu_of(float x, float size) {
   const bool near = size < kTailStart;
   const GeluExponent<float> middle =
       gelu_exponent(x, square, lost, gelu_cubic(square), kGeluLinearLow<float>);
-  const Halvings<float> h = without_powers_of_2(
-      GeluExponent<float>{near ? middle.a : -0.5f, near ? middle.b : square, near ? middle.b_low : lost});
+  const Halvings<float> h = without_powers_of_2(GeluExponent<float>{
+      near ? middle.a : -0.5f, near ? middle.b : square, near ? middle.b_low : lost});
   const float excess = expm1_near_0(h.rest, h.lost), power = power_of_2<float>(h.n + kUp) * kDown;
   // One division for both: the result, or w.
   const float ratio =
