@@ -146,7 +146,7 @@ class Kept(PyLayer):
     @staticmethod
     def backward(ctx, grad):
         x, y = ctx.saved_tensor()
-        return oar.clip(grad * y + x, -100.0, 100.0) * ctx.factor
+        return oar.clip(grad.astype(oar.float32) * y + x, -100.0, 100.0) * ctx.factor
 
 
 @pytest.mark.parametrize("in_a_branch", [False, True])

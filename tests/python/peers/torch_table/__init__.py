@@ -1,6 +1,6 @@
 """What PyTorch calls our ops: one expression per op, in the argument names of our schema (see peers/torch_words.py).
 
-`CONSTANT` names the arguments by which PyTorch takes no derivative. `DIFFERENT` says which results differ by
+`CONSTANT` names the arguments by which PyTorch, or Oar as Paddle, takes no derivative. `DIFFERENT` says which results differ by
 definition, and why: "values" are not compared, or only "gradients" are not.
 `OURS` lists the ops that PyTorch has no public function for.
 """

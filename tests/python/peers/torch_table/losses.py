@@ -47,9 +47,12 @@ TORCH = {
 }
 
 CONSTANT = {
-    "binary_cross_entropy": ("weight",),
-    "binary_cross_entropy_with_logits": ("weight", "pos_weight"),
-    "cross_entropy": ("weight",),
+    "binary_cross_entropy": ("label", "weight"),
+    "binary_cross_entropy_with_logits": ("label", "weight", "pos_weight"),
+    "cross_entropy": ("label", "weight"),
+    "gaussian_nll_loss": ("variance",),
+    "kl_div": ("label",),
+    "label_smooth": ("prior_dist",),
     "nll_loss": ("weight",),
     "soft_margin_loss": ("label",),
     "multi_margin_loss": ("weight",),

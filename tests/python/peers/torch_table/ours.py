@@ -3,8 +3,8 @@ values are compared as part of the ops that use them."""
 
 OURS = frozenset((
     # only Paddle has them, or PyTorch has them in other packages
-    "deform_conv2d", "dice_loss", "fractional_max_pool", "hsigmoid_loss", "log_loss", "margin_softmax", "multiplex", "npair_loss",
-    "rnnt", "shard_index", "sigmoid_focal_loss", "temporal_shift",
+    "deform_conv2d", "dequantize", "dice_loss", "fractional_max_pool", "hsigmoid_loss", "log_loss", "margin_softmax", "multiplex",
+    "npair_loss", "rnnt", "shard_index", "sigmoid_focal_loss", "temporal_shift",
     # steps forward
     "channel_affine", "conv_fused", "copy_to_device", "embedding_lookup", "gammainc_order", "last_writes", "last_writes_along",
     "linear_recurrence", "matmul_fused", "max_pool_gather", "max_pool_scatter", "pick_class", "product_of", "selected_rows_rows",
