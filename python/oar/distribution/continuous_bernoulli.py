@@ -103,9 +103,10 @@ class ContinuousBernoulli(Distribution):
             a tensor.
         """
         value = to_value(value, self.probs).clip(0, 1)
-        p = self._uneven_probs
-        formula = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
-        return self._choose(value + 0 * formula, formula)
+        slope, steep = self.probs.logit(), self._uneven_probs.logit()
+        bend = value * (value - 1) / 2
+        series = value + slope * bend * (1 + slope * (2 * value - 1) / 6)
+        return self._choose(series, (steep * value).expm1() / steep.expm1())
 
     def icdf(self, value: Tensor) -> Tensor:
         """The number whose ``cdf`` is ``value``.
@@ -117,9 +118,10 @@ class ContinuousBernoulli(Distribution):
             a tensor.
         """
         value = to_value(value, self.probs)
-        p = self._uneven_probs
-        formula = ((value * (2 * p - 1) - p).log1p() - (-p).log1p()) / p.logit()
-        return self._choose(value + 0 * formula, formula)
+        slope, steep = self.probs.logit(), self._uneven_probs.logit()
+        bend = value * (1 - value) / 2
+        series = value + slope * bend * (1 + slope * (1 - 2 * value) / 3)
+        return self._choose(series, (value * steep.expm1()).log1p() / steep)
 
     def kl_divergence(self, other: Distribution) -> Tensor:
         other = of_class(ContinuousBernoulli, other)
