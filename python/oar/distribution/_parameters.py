@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import oar
 from oar import _C
 from oar._C import Tensor
+from oar._lazy import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Union
 
-    Parameter = Union[float, Sequence[Any], np.ndarray, Tensor]
+    Parameter = Union[float, list[Any], tuple[Any, ...], np.ndarray, np.generic, Tensor]
     SampleShape = Union[Sequence[int], Tensor]
 
-__all__ = ["broadcast", "check", "check_nonnegative", "check_positive", "check_probability", "sample_shape", "to_tensor", "to_tensors",
-           "to_value", "within"]  # fmt: skip
+__all__ = ["broadcast", "check", "check_nonnegative", "check_positive", "check_probability", "common_shape", "readable",
+           "sample_shape", "to_tensor", "to_tensors", "to_value", "within"]  # fmt: skip
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _RANKS = {name: rank for rank, name in enumerate(_FLOATS)}
@@ -29,7 +28,7 @@ def _dtype_of(values: Sequence[Any], keep_arrays: bool) -> str:
     names = [value.dtype.name for value in values if isinstance(value, Tensor)]
     if not any(name in _FLOATS for name in names) and keep_arrays:
         names = [str(value.dtype) for value in values if isinstance(value, (np.ndarray, np.generic))]
-    found = [name for name in names if name in ("float32", "float64") or name in _FLOATS]
+    found = [name for name in names if name in _FLOATS]
     return max(found, key=_RANKS.__getitem__) if found else oar.get_default_dtype()
 
 
@@ -83,6 +82,7 @@ def broadcast(owner: str, *tensors: Tensor) -> list[Tensor]:
 
 
 def common_shape(owner: str, *tensors: Tensor) -> list[int]:
+    """The shape to which the tensors broadcast."""
     shape = list(tensors[0].shape)
     for tensor in tensors[1:]:
         try:
@@ -100,12 +100,18 @@ def sample_shape(shape: Any) -> tuple[int, ...]:
     try:
         return tuple(shape)
     except TypeError:
-        raise TypeError(f"sample shape must be a sequence of integers, but got {shape!r}. For one axis pass [{shape!r}].") from None
+        text = f"sample shape must be a sequence of integers, but got {shape!r}. For one axis pass [{shape!r}]."
+        raise TypeError(text) from None
 
 
 def within(support: Tensor, log_density: Tensor) -> Tensor:
     """The logarithm of a density that is zero outside of its support."""
     return oar.where(support, log_density, float("-inf"))
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether a tensor has values here: not inside a captured function, jvp or vmap."""
+    return not _C.is_capturing() and not _C.is_symbolic(tensor)
 
 
 def check(owner: str, name: str, value: Any, holds: Callable[[Any], Any], text: str, tensors: bool = False) -> None:
@@ -120,7 +126,7 @@ def check(owner: str, name: str, value: Any, holds: Callable[[Any], Any], text: 
         tensors: whether tensors are read too. Reading one waits for it; inside a captured function there is nothing to read.
     """
     if isinstance(value, Tensor):
-        if not tensors or _C.is_symbolic(value):
+        if not tensors or not readable(value):
             return
         value = value.numpy()
     elif not isinstance(value, (bool, int, float, list, tuple, np.ndarray, np.generic)):

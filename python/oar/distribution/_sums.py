@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import oar
 from oar._C import ops
+from oar.distribution._limits import smallest
 
 if TYPE_CHECKING:
     from oar._C import Tensor
@@ -35,7 +36,7 @@ def gamma_sample(concentration: Tensor) -> Tensor:
     if not oar.is_grad_enabled():
         return drawn
     with oar.no_grad():
-        tiny = float(oar.finfo(drawn.dtype).tiny)
+        tiny = smallest(drawn.dtype)
         density = ((concentration - 1) * drawn.clip(min=tiny).log() - drawn - concentration.lgamma()).exp().clip(min=tiny)
     reached = oar.gammainc(concentration, drawn)
     return drawn - (reached - reached.detach()) / density

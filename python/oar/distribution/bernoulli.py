@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import oar
 from oar._C import ops
+from oar.distribution._limits import epsilon, smallest
 from oar.distribution._parameters import check_probability, to_tensors, to_value
 from oar.distribution.distribution import Distribution, of_class
 from oar.distribution.exponential_family import ExponentialFamily
@@ -48,7 +49,7 @@ class Bernoulli(ExponentialFamily):
         self.name = name if name is not None else "Bernoulli"
         (probs,) = to_tensors("Bernoulli", probs=probs)
         self.dtype = probs.dtype
-        eps = float(oar.finfo(probs.dtype).eps)
+        eps = epsilon(probs.dtype)
         self.probs = probs.clip(eps, 1 - eps)
         self.logits = self.probs.logit()
         super().__init__(self.probs.shape)
@@ -79,7 +80,7 @@ class Bernoulli(ExponentialFamily):
         Returns:
             a tensor.
         """
-        tiny = float(oar.finfo(self.dtype).tiny)
+        tiny = smallest(self.dtype)
         uniform = oar.uniform(self._extend_shape(shape), self.dtype, 0.0, 1.0).clip(min=tiny)
         return oar.nn.functional.sigmoid((self.logits + uniform.log() - (-uniform).log1p()) / temperature)
 

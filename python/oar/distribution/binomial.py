@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 import oar
 from oar._C import Tensor, ops
+from oar._lazy import np
 from oar.distribution._parameters import (
     broadcast, check, check_nonnegative, check_probability, to_tensor, to_tensors, to_value, within)
 from oar.distribution._sums import xlogy

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import oar
+from oar.distribution._limits import epsilon
 from oar.distribution._parameters import check_probability, to_tensors, to_value, within
 from oar.distribution.distribution import Distribution, of_class
 
@@ -48,7 +49,7 @@ class ContinuousBernoulli(Distribution):
         (probs,) = to_tensors("ContinuousBernoulli", probs=probs)
         self.dtype = probs.dtype
         self.lims = oar.to_tensor(lims, dtype=self.dtype)
-        eps = float(oar.finfo(self.dtype).eps)
+        eps = epsilon(self.dtype)
         self.probs = probs.clip(eps, 1 - eps)
         self._even = (probs > lims[0]) & (probs < lims[1])
         # Any value outside of the limits: its result is not used, but its gradient must be finite.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import oar
-from oar.distribution._sums import sum_rightmost
 from oar.distribution.distribution import Distribution
 
 if TYPE_CHECKING:
@@ -13,22 +12,12 @@ if TYPE_CHECKING:
 
     from oar._C import Tensor
 
-__all__ = ["ExponentialFamily", "with_gradients"]
+__all__ = ["ExponentialFamily", "tangent"]
 
 
-def with_gradients(family: ExponentialFamily) -> tuple[list[Tensor], Tensor, list[Tensor]]:
-    """The natural parameters, the log-normaliser at them, and its gradient, through which gradients flow in turn."""
-    with oar.enable_grad():
-        natural = [part if not part.stop_gradient else _requiring(part) for part in family._natural_parameters]
-        normaliser = family._log_normalizer(*natural)
-        gradients = oar.grad(normaliser.sum(), natural, create_graph=True)
-    return natural, normaliser, [gradient for gradient in gradients if gradient is not None]
-
-
-def _requiring(parameter: Tensor) -> Tensor:
-    copy = parameter.detach()
-    copy.stop_gradient = False
-    return copy
+def tangent(family: ExponentialFamily, direction: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """The log-normaliser at the natural parameters, and how fast it changes in a direction."""
+    return oar.func.jvp(family._log_normalizer, tuple(family._natural_parameters), tuple(direction))
 
 
 class ExponentialFamily(Distribution):
@@ -61,11 +50,6 @@ class ExponentialFamily(Distribution):
         return 0.0
 
     def entropy(self) -> Tensor:
-        """The entropy in nats, from the log-normaliser and its gradient."""
-        known = all(parameter.stop_gradient for parameter in self._natural_parameters)
-        natural, normaliser, gradients = with_gradients(self)
-        rank = len(self._event_shape)
-        entropy = normaliser - self._mean_carrier_measure
-        for parameter, gradient in zip(natural, gradients):
-            entropy = entropy - sum_rightmost(parameter * gradient, rank)
-        return entropy.detach() if known else entropy
+        """The entropy in nats, from the log-normaliser and its derivative."""
+        normaliser, slope = tangent(self, self._natural_parameters)
+        return normaliser - slope - self._mean_carrier_measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import oar
-from oar.distribution._parameters import broadcast, check_positive, common_shape, to_tensors, to_value, within
+from oar.distribution._parameters import check_positive, common_shape, to_tensors, to_value, within
 from oar.distribution._sums import gamma_sample, xlogy
 from oar.distribution.distribution import Distribution, of_class
 from oar.distribution.exponential_family import ExponentialFamily
@@ -77,8 +77,7 @@ class Gamma(ExponentialFamily):
 
     @property
     def _natural_parameters(self) -> Sequence[Tensor]:
-        concentration, rate = broadcast("Gamma", self.concentration, self.rate)
-        return (concentration - 1, -rate)
+        return (self.concentration - 1, -self.rate)
 
     def _log_normalizer(self, *parameters: Tensor) -> Tensor:
         shape, rate = parameters[0] + 1, -parameters[1]

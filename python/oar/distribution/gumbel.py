@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import oar
 from oar._C import ops
+from oar.distribution._limits import smallest
 from oar.distribution._parameters import broadcast, check_nonnegative, to_tensors, to_value
 from oar.distribution.transformed_distribution import TransformedDistribution
 from oar.distribution.uniform import Uniform
@@ -87,6 +88,6 @@ class Gumbel(TransformedDistribution):
             return self.rsample(shape)
 
     def rsample(self, shape: SampleShape = ()) -> Tensor:
-        tiny = float(oar.finfo(self.loc.dtype).tiny)
+        tiny = smallest(self.loc.dtype)
         drawn = ops.exponential(self._extend_shape(shape), 1.0, self.loc.dtype).clip(min=tiny)
         return self.loc - self.scale * drawn.log()

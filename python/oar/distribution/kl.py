@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import oar
-from oar.distribution._sums import sum_rightmost
 from oar.distribution.bernoulli import Bernoulli
 from oar.distribution.beta import Beta
 from oar.distribution.binomial import Binomial
@@ -16,7 +14,7 @@ from oar.distribution.continuous_bernoulli import ContinuousBernoulli
 from oar.distribution.dirichlet import Dirichlet
 from oar.distribution.distribution import Distribution
 from oar.distribution.exponential import Exponential
-from oar.distribution.exponential_family import ExponentialFamily, with_gradients
+from oar.distribution.exponential_family import ExponentialFamily, tangent
 from oar.distribution.gamma import Gamma
 from oar.distribution.geometric import Geometric
 from oar.distribution.laplace import Laplace
@@ -101,7 +99,7 @@ def _dispatch(cls_p: type, cls_q: type) -> Callable[..., Any]:
 
     left = min(matches, key=lambda pair: distance(pair))
     right = min(matches, key=lambda pair: distance(pair)[::-1])
-    if left is not right and _functions[left] is not _functions[right]:
+    if left != right and _functions[left] is not _functions[right]:
         warnings.warn(
             f"the divergence of {cls_p.__name__} and {cls_q.__name__} is ambiguous: {left[0].__name__} and {left[1].__name__} is "
             f"used, not {right[0].__name__} and {right[1].__name__}.", RuntimeWarning, stacklevel=3)  # fmt: skip
@@ -137,10 +135,6 @@ def _kl_of_one_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError(f"no divergence of {type(p).__name__} and {type(q).__name__} is known. "
                                   "Register a function with register_kl.")  # fmt: skip
-    known = all(part.stop_gradient for part in (*p._natural_parameters, *q._natural_parameters))
-    mine, normaliser, gradients = with_gradients(p)
     others = q._natural_parameters
-    divergence = q._log_normalizer(*others) - normaliser
-    for part, other, gradient in zip(mine, others, gradients):
-        divergence = divergence - sum_rightmost((other - part) * gradient, len(q.event_shape))
-    return divergence.detach() if known else divergence
+    normaliser, slope = tangent(p, [other - mine for mine, other in zip(p._natural_parameters, others)])
+    return q._log_normalizer(*others) - normaliser - slope

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import oar
+from oar.distribution._limits import smallest
 from oar.distribution._parameters import check_positive, sample_shape, to_tensors, to_value
 from oar.distribution.beta import Beta
 from oar.distribution.distribution import Distribution
@@ -72,7 +73,7 @@ class LKJCholesky(Distribution):
         normal = oar.standard_normal([*size, self.dim - 1, self.dim], self.dtype).tril()
         direction = normal / normal.square().sum(-1, keepdim=True).sqrt()
         below = direction * lengths.sqrt().unsqueeze(-1)
-        diagonal = (1 - lengths).clip(min=float(oar.finfo(self.dtype).tiny)).sqrt()
+        diagonal = (1 - lengths).clip(min=smallest(self.dtype)).sqrt()
         return self._with_diagonal(below, diagonal)
 
     def _cvine(self, shape: SampleShape) -> Tensor:
@@ -81,7 +82,7 @@ class LKJCholesky(Distribution):
         spread = self.concentration.unsqueeze(-1) + (self.dim - 2 - column) / 2
         spread = oar.broadcast_to(spread.unsqueeze(-2), [*self._batch_shape, self.dim - 1, self.dim - 1])
         partial = (2 * Beta(spread, spread).sample(sample_shape(shape)) - 1).tril()
-        left = oar.sqrt((1 - partial.square()).clip(min=float(oar.finfo(self.dtype).tiny))).cumprod(-1)
+        left = oar.sqrt((1 - partial.square()).clip(min=smallest(self.dtype))).cumprod(-1)
         before = oar.concat([oar.ones_like(left[..., :1]), left[..., :-1]], -1)
         below = oar.concat([partial * before, oar.zeros_like(left[..., :1])], -1)
         return self._with_diagonal(below, oar.diagonal(left, 0, -2, -1))

@@ -6,10 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 import oar
-from oar import _C
 from oar._C import Tensor
 from oar.distribution._cholesky import cholesky, solve_lower, turned
-from oar.distribution._parameters import to_tensors, to_value
+from oar.distribution._parameters import readable, to_tensors, to_value
 from oar.distribution.distribution import Distribution, of_class
 
 if TYPE_CHECKING:
@@ -50,7 +49,8 @@ class MultivariateNormal(Distribution):
         (name,) = given
         mean, matrix = to_tensors("MultivariateNormal", False, loc=loc, **{name: given[name]})
         if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
-            raise ValueError(f"[MultivariateNormal] {name} has the shape {list(matrix.shape)}; its last two axes must be a square.")
+            raise ValueError(
+                f"[MultivariateNormal] {name} has the shape {list(matrix.shape)}; its last two axes must be a square.")
         mean = mean.reshape([1]) if mean.ndim == 0 else mean
         size = matrix.shape[-1]
         if mean.shape[-1] not in (1, size):
@@ -63,7 +63,7 @@ class MultivariateNormal(Distribution):
         self.precision_matrix = whole if name == "precision_matrix" else None
         self.scale_tril = whole if name == "scale_tril" else None
         self._tril = _TRIL_OF[name](matrix)
-        if name != "scale_tril" and not _C.is_symbolic(self._tril) and not bool(self._tril.isfinite().all()):
+        if name != "scale_tril" and readable(self._tril) and not bool(self._tril.isfinite().all()):
             raise ValueError(f"[MultivariateNormal] {name} is not positive definite.")
         super().__init__(batch, [size])
 

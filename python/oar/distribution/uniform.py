@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 import oar
 from oar._C import Tensor, ops
+from oar._lazy import np
 from oar.distribution._parameters import common_shape, to_tensors, to_value, within
 from oar.distribution.distribution import Distribution, of_class
 
