@@ -16,8 +16,8 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "decomposition", "device", "distributed", "framework",
-     "func", "geometric", "incubate", "inference", "io", "jit", "metric", "nn", "optimizer", "pir", "pir_utils",
+    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "decomposition", "device", "distributed", "distribution",
+     "framework", "func", "geometric", "incubate", "inference", "io", "jit", "metric", "nn", "optimizer", "pir", "pir_utils",
      "profiler", "regularizer", "static", "tensor", "utils", "vision"),
     {"oar.autograd": ("grad", "ir_backward"),
      "oar.framework": ("ParamAttr", "Parameter", "create_parameter", "load", "save"),

@@ -95,3 +95,7 @@ h = oar.einsum("ij,jk->ik", x, y)
 oar.linalg.norm(x)
 print(deform_conv2d)
 i = oar.matmul(x, y, transpose_y=True).max().item()
+normal = oar.distribution.Normal(oar.zeros([2]), 1.0)
+j: Tensor = normal.rsample([3]) + oar.distribution.Bernoulli(0.3).probs
+k: Tensor = oar.distribution.kl_divergence(normal, oar.distribution.Normal([0.0, 1.0], 2))
+l: Tensor = oar.distribution.Categorical([0.2, 0.3]).probs(oar.to_tensor([1]))
