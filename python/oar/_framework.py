@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import types
 
 from oar import _C
 from oar._C import Tensor
 
-version = types.SimpleNamespace(full_version=_C.version, show=lambda: print("full_version:", _C.version))
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def seed(seed: int) -> Generator:
@@ -32,19 +33,48 @@ def seed(seed: int) -> Generator:
 
 
 class Generator:
-    """The process's random stream."""
+    """The random stream of a device: all objects of this class stand for the one stream.
+
+    Args:
+        device: the device, ``'cpu'``; None is the current one.
+
+    Examples:
+        >>> import oar
+        >>> generator = oar.Generator()
+        >>> _ = generator.manual_seed(7)
+        >>> generator.initial_seed()
+        7
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        self.device = "cpu" if device is None else device
 
     def get_state(self) -> Tensor:
+        """The place in the stream."""
         return get_rng_state()[0]
 
     def set_state(self, state: Tensor) -> None:
+        """Goes back to a place that ``get_state`` gave."""
         set_rng_state([state])
 
     def manual_seed(self, value: int) -> Generator:
+        """Starts the stream anew."""
         return seed(value)
 
     def initial_seed(self) -> int:
+        """The seed that the stream started with."""
         return _C.rng_state()[0]
+
+    def seed(self) -> int:
+        """Starts the stream anew with a seed that the operating system draws, and returns it."""
+        import os
+
+        drawn = int.from_bytes(os.urandom(4), "little")
+        _C.seed(drawn)
+        return drawn
+
+
+manual_seed = seed
 
 
 def get_rng_state(device: str | None = None) -> list[Tensor]:

@@ -7,7 +7,7 @@ import builtins
 from oar import _C, _printing
 from oar._C import Tensor, ops
 from oar._hooks import register_backward_hook, register_hook
-from oar._places import place_of
+from oar._places import device_name, place_of
 from oar._questions import sizes_tensor
 
 
@@ -92,7 +92,7 @@ def to(self, *args, **kwargs) -> Tensor:
     if dtype is not None and _C.dtype(dtype) != self.dtype:
         out = ops.cast(out, dtype)
     if device is not None:
-        name = device if isinstance(device, str) else ("cpu" if device.is_cpu_place() else device.device)
+        name = device_name(device)
         if name != out._device:
             out = ops.copy_to_device(out, name)
     return out
