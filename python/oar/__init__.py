@@ -16,14 +16,16 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never touch are imported when they are first asked for: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "compat", "cuda", "decomposition", "device", "distributed",
+    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device", "distributed",
      "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit", "metric", "nn",
-     "optimizer", "pir", "pir_utils", "profiler", "random", "regularizer", "special", "static", "sysconfig", "tensor",
+     "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "special", "static", "sysconfig", "tensor",
      "utils", "version", "vision"),
     {"oar.autograd": ("grad", "ir_backward"),
+     "oar.batch": ("batch",),
      "oar.device": ("get_cudnn_version", "is_compiled_with_custom_device", "is_compiled_with_distribute",
                     "is_compiled_with_ipu"),
-     "oar.framework": ("ParamAttr", "Parameter", "create_parameter", "load", "save"),
+     "oar.framework": ("ParamAttr", "Parameter", "async_save", "clear_async_save_task_queue", "core",
+                       "create_parameter", "load", "save"),
      "oar.nn.functional": ("adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm"),
      "oar.nn.initializer": ("LazyGuard",),
      "oar.pir_utils": ("IrGuard",),
@@ -34,11 +36,11 @@ _registry.attach_tensor_methods(Tensor)
 globals().update(_registry.functions_of("oar"))
 
 from oar._creation import (  # noqa: E402,F401
-    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, linspace, logspace, normal, rand_like,
-    randint, randn_like, range, to_dlpack, to_tensor)
+    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, full, full_like, linspace, logspace,
+    normal, rand_like, randint, randn_like, range, to_dlpack, to_tensor)
 from oar._framework import (  # noqa: E402,F401
-    Generator, get_cuda_rng_state, get_default_dtype, get_flags, get_num_threads, get_rng_state, in_dynamic_mode,
-    manual_seed, seed, set_default_dtype, set_flags, set_num_threads, set_printoptions, set_rng_state)
+    Generator, disable_signal_handler, get_cuda_rng_state, get_default_dtype, get_flags, get_num_threads,
+    get_rng_state, in_dynamic_mode, manual_seed, seed, set_default_dtype, set_flags, set_num_threads, set_printoptions, set_rng_state)
 from oar._places import (  # noqa: E402,F401
     CPUPlace, CUDAPinnedPlace, CUDAPlace, CustomPlace, IPUPlace, XPUPinnedPlace, XPUPlace, get_device,
     is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm, is_compiled_with_xpu, set_device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 
 from oar import _C
 from oar._C import Tensor
@@ -200,28 +201,16 @@ def _flag_name(name: str) -> str:
     return name[6:] if name.startswith("FLAGS_") else name
 
 
-# Flags of Paddle that say how its own engines are to work, with their defaults there. They are kept for programs that
-# set and read them; nothing here depends on them.
-_kept_flags = {
-    "allocator_strategy": "auto_growth",
-    "cudnn_deterministic": False,
-    "deny_cinn_ops": "",
-    "eager_delete_tensor_gb": 0.0,
-    "enable_auto_recompute": False,
-    "enable_cse_in_dy2st": False,
-    "enable_pir_api": True,
-    "enable_pir_in_executor": True,
-    "new_einsum": True,
-    "pir_apply_inplace_pass": True,
-    "prim_all": False,
-    "prim_enable_dynamic": False,
-    "print_ir": False,
-    "sort_sum_gradient": False,
-    "use_autotune": False,
-    "use_cinn": False,
-    "use_mkldnn": False,
-    "use_stride_kernel": True,
-}
+@functools.cache
+def _kept_flags() -> dict[str, Any]:
+    """Flags of Paddle that say how its own engines and GPUs are to work, with their defaults there. They are kept for programs
+    that set and read them; nothing here depends on them."""
+    import ast
+    import os
+
+    with open(os.path.join(os.path.dirname(__file__), "framework", "paddle_flags.txt"), encoding="utf-8") as file:
+        rows = [line.partition(" ") for line in file.read().splitlines()]
+    return {name: ast.literal_eval(default) for name, _, default in rows}
 
 
 def set_flags(flags: dict) -> None:
@@ -244,8 +233,8 @@ def set_flags(flags: dict) -> None:
         plain = _flag_name(name)
         if plain in known:
             _C.set_flag(plain, value)
-        elif plain in _kept_flags:
-            _kept_flags[plain] = value
+        elif plain in _kept_flags():
+            _kept_flags()[plain] = value
         else:
             raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
 
@@ -265,8 +254,27 @@ def get_flags(flags) -> dict:
         {'check_nan_inf': False}
     """
     names = [flags] if isinstance(flags, str) else list(flags)
-    return {name: _kept_flags[_flag_name(name)] if _flag_name(name) in _kept_flags else _C.get_flag(_flag_name(name))
-            for name in names}
+    known = [row[0] for row in _C.list_flags()]
+    values = {}
+    for name in names:
+        plain = _flag_name(name)
+        if plain not in known and plain not in _kept_flags():
+            raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
+        values[name] = _C.get_flag(plain) if plain in known else _kept_flags()[plain]
+    return values
+
+
+def disable_signal_handler() -> None:
+    """Lets signals such as SIGSEGV end the process without the report of Oar's crash handler. What handled them before
+    ``import oar`` handles them again.
+
+    Examples:
+        >>> import subprocess, sys
+        >>> code = 'import oar, signal, os; oar.disable_signal_handler(); os.kill(os.getpid(), signal.SIGSEGV)'
+        >>> subprocess.run([sys.executable, '-c', code], capture_output=True).stderr
+        b''
+    """
+    _C.remove_crash_handler()
 
 
 def in_dynamic_mode() -> builtins.bool:

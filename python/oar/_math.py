@@ -107,6 +107,21 @@ def bitwise_right_shift_(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: 
     return _into(out, ops.bitwise_right_shift_(x, y, is_arithmetic))
 
 
+def _shifting(shift, swapped: bool):
+    def method(self: Tensor, other) -> Tensor:
+        if not isinstance(other, (Tensor, int)):
+            return NotImplemented
+        other = other if isinstance(other, Tensor) else ops.full([], other, self.dtype)
+        return shift(other, self) if swapped else shift(self, other)
+
+    return method
+
+
+for _name, _shift in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
+    setattr(Tensor, f"__{_name}__", _shifting(_shift, False))
+    setattr(Tensor, f"__r{_name}__", _shifting(_shift, True))
+
+
 def add_n(inputs, name: str | None = None) -> Tensor:
     """The sum of a list of tensors of one shape; of one tensor, a copy.
 

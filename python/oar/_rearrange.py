@@ -8,7 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["argwhere", "msort", "narrow", "permute", "ravel", "scatter_add", "scatter_add_", "scatter_reduce"]
+__all__ = ["argwhere", "msort", "narrow", "permute", "put_along_axis", "put_along_axis_", "ravel", "scatter_add", "scatter_add_",
+           "scatter_reduce"]  # fmt: skip
 
 
 def argwhere(input: Tensor) -> Tensor:
@@ -92,6 +93,68 @@ def permute(input: Tensor, dims: int | Sequence[int], *more: int) -> Tensor:
         ([4, 2, 3], [3, 2])
     """
     return ops.transpose(input, [dims, *more] if isinstance(dims, int) else list(dims))
+
+
+def put_along_axis(
+    arr: Tensor, indices: Tensor, values: Tensor | float, axis: int, reduce: str = "assign", include_self: bool = True,
+    broadcast: bool = True,
+) -> Tensor:  # fmt: skip
+    """The tensor with values put at places along an axis.
+
+    Args:
+        arr: the tensor.
+        indices: the places along the axis.
+        values: what is put there: a tensor, or a number.
+        axis: the axis.
+        reduce: ``'assign'``, or how values are combined with what is there: ``'add'``, ``'mul'``, ``'mean'``, ``'amin'`` or
+            ``'amax'``.
+        include_self: whether what is there takes part.
+        broadcast: whether indices and values are broadcast to the shape of the tensor, without the axis.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x, places = oar.zeros([2, 3]), oar.to_tensor([[0], [2]])
+        >>> oar.put_along_axis(x, places, oar.to_tensor([[5.0], [6.0]]), 1).tolist()
+        [[5.0, 0.0, 0.0], [0.0, 0.0, 6.0]]
+        >>> oar.put_along_axis(x, places, 7.0, 1).tolist()
+        [[7.0, 0.0, 0.0], [0.0, 0.0, 7.0]]
+    """
+    return ops.put_along_axis(arr, indices, _values(arr, indices, values), axis, reduce, include_self, broadcast)
+
+
+def put_along_axis_(
+    arr: Tensor, indices: Tensor, values: Tensor | float, axis: int, reduce: str = "assign", include_self: bool = True,
+    broadcast: bool = True,
+) -> Tensor:  # fmt: skip
+    """put_along_axis that writes arr.
+
+    Args:
+        arr: the tensor.
+        indices: the places along the axis.
+        values: what is put there: a tensor, or a number.
+        axis: the axis.
+        reduce: how values are combined with what is there.
+        include_self: whether what is there takes part.
+        broadcast: whether indices and values are broadcast to the shape of the tensor, without the axis.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.zeros([3]).put_along_axis_(oar.to_tensor([1]), 7.0, 0).tolist()
+        [0.0, 7.0, 0.0]
+    """
+    return ops.put_along_axis_(arr, indices, _values(arr, indices, values), axis, reduce, include_self, broadcast)
+
+
+def _values(arr: Tensor, indices: Tensor, values: Tensor | float) -> Tensor:
+    if isinstance(values, (int, float)) and isinstance(arr, Tensor) and isinstance(indices, Tensor):
+        return ops.full(list(indices.shape), values, arr.dtype)
+    return values  # type: ignore[return-value]
 
 
 def ravel(input: Tensor) -> Tensor:

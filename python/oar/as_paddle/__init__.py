@@ -105,6 +105,7 @@ def _make_facade() -> _Facade:
     own["__package__"] = "paddle"
     own["__version__"] = PADDLE_VERSION
     own["version"] = _version()
+    own["paddle"] = facade
     own["__spec__"] = importlib.machinery.ModuleSpec("paddle", None, is_package=True)
     own["__all__"] = oar.__all__
     return facade

@@ -68,8 +68,8 @@ def memory_reserved(device: Any = None) -> int:
 
     Examples:
         >>> import oar
-        >>> x = oar.zeros([1000])
-        >>> oar.device.memory_reserved() >= 4000
+        >>> x = oar.ones([1 << 20])
+        >>> oar.device.memory_reserved() >= 4 << 20
         True
     """
     _of_cpu("memory_reserved", device)

@@ -245,7 +245,7 @@ class _Globals:
         """The names of the flags."""
         from oar._framework import _kept_flags
 
-        return [row[0] for row in _C.list_flags()] + list(_kept_flags)
+        return [row[0] for row in _C.list_flags()] + list(_kept_flags())
 
     def is_public(self, name: str) -> bool:
         """Whether there is such a flag."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import oar
-from oar._C import Tensor
+from oar._C import Tensor, ops
 
-__all__ = ["bilinear", "sequence_mask"]
+__all__ = ["bilinear", "dropout1d", "linear", "sequence_mask"]
 
 
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
@@ -30,6 +30,56 @@ def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None,
     """
     result = oar.einsum("bi,kij,bj->bk", x1, weight, x2)
     return result if bias is None else result + bias
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Sets whole channels of sequences to zero, each with probability p, and scales the others so that the mean stays.
+
+    Args:
+        input: sequences, ``[N, C, L]`` or ``[C, L]``.
+        p: the probability.
+        training: whether anything is dropped.
+        inplace: whether the input itself is written.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> made = F.dropout1d(oar.ones([4, 8, 3]), 0.5)
+        >>> sorted(set(made.sum(-1).flatten().tolist()) | {0.0, 6.0})
+        [0.0, 6.0]
+    """
+    if input.ndim not in (2, 3):
+        raise ValueError(f"[dropout1d] input has shape {list(input.shape)}; sequences have two or three axes.")
+    made = ops.dropout(input, p, list(range(input.ndim - 1)), training)
+    return ops.copy_into(input, made) if inplace else made
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
+    """x @ weight + bias.
+
+    Args:
+        x: the input, ``[..., in]``.
+        weight: the weight, ``[in, out]``; or a vector ``[in]``, for one number each.
+        bias: the bias, ``[out]``, or None.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> F.linear(oar.ones([2, 3]), oar.ones([3, 1]), oar.to_tensor([0.5])).tolist()
+        [[3.5], [3.5]]
+        >>> F.linear(oar.ones([2, 3]), oar.ones([3])).tolist()
+        [3.0, 3.0]
+    """
+    if isinstance(weight, Tensor) and weight.ndim == 1:
+        product = ops.matmul(x, weight)
+        return product if bias is None else product + bias
+    return ops.linear(x, weight, bias)
 
 
 def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Tensor:
