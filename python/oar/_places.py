@@ -88,6 +88,9 @@ class CUDAPinnedPlace(CUDAPlace):
 class XPUPlace(_AbsentPlace):
     """A Kunlun device, which this build does not have.
 
+    Args:
+        dev_id: the number of the device.
+
     Examples:
         >>> import oar
         >>> try:
@@ -99,6 +102,9 @@ class XPUPlace(_AbsentPlace):
     """
 
     _kind = "XPU"
+
+    def __init__(self, dev_id: int = 0):
+        super().__init__(dev_id)
 
 
 class XPUPinnedPlace(XPUPlace):

@@ -329,6 +329,21 @@ def rows(self) -> list[int]:
     return ops.selected_rows_rows(self).tolist()
 
 
+def value(self) -> Tensor:
+    """The tensor itself.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0])
+        >>> x.value() is x
+        True
+    """
+    return self
+
+
 def is_tensor(self) -> builtins.bool:
     """True.
 
@@ -490,7 +505,7 @@ _METHODS: dict[str, object] = {
     "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
     "copy_": copy_, "dim": dim, "rank": rank, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
-    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense, "rows": rows, "value": lambda self: self,
+    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense, "rows": rows, "value": value,
     "is_tensor": is_tensor, "__iter__": iterate, "__reversed__": iterate_backwards,
     "__pos__": lambda self: self, "__complex__": as_complex_number, "__contains__": contains, "__array__": array,
     "__format__": format_value, "__copy__": copy_shallow,
