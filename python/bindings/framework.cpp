@@ -126,6 +126,10 @@ PyObject* reset_peak(PyObject*, PyObject*) {
   cpu_allocator::reset_peak();
   Py_RETURN_NONE;
 }
+PyObject* disable_crash_handler(PyObject*, PyObject*) {
+  remove_crash_handler();
+  Py_RETURN_NONE;
+}
 PyObject* release_cached(PyObject*, PyObject*) {
   return PyLong_FromLongLong(cpu_allocator::release_cached());
 }
@@ -388,6 +392,7 @@ PyMethodDef kFunctions[] = {{"nearest_name", nearest, METH_VARARGS, nullptr},
                             {"memory_stats", memory_stats, METH_NOARGS, nullptr},
                             {"reset_peak_memory", reset_peak, METH_NOARGS, nullptr},
                             {"release_cached_memory", release_cached, METH_NOARGS, nullptr},
+                            {"remove_crash_handler", disable_crash_handler, METH_NOARGS, nullptr},
                             {"set_device", set_device, METH_O, nullptr},
                             {"get_device", get_device, METH_NOARGS, nullptr},
                             {"device_types", device_names, METH_NOARGS, nullptr},

@@ -6,6 +6,7 @@
 #include "oar/compiler/capture/builder.h"
 #include "oar/device/device.h"
 #include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/selected_rows.h"
 #include "oar/tensor/dlpack.h"
 #include "oar/tensor/hooks.h"
 
@@ -135,7 +136,10 @@ PyObject* get_grad_node(PyObject* self, void*) {
 // ---- methods --------------------------------------------------------------------------------
 
 PyObject* numpy(PyObject* self, PyObject*) {
-  return guarded([&] { return to_array(tensor_of(self), true); });
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    return to_array(t.kind() == Kind::SelectedRows ? selected_rows_to_dense(t) : t, true);
+  });
 }
 PyObject* numpy_view(PyObject* self, PyObject*) {
   return guarded([&] { return to_array(tensor_of(self), false); });

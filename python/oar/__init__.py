@@ -16,12 +16,19 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "decomposition", "device", "distributed", "distribution",
-     "framework", "func", "geometric", "incubate", "inference", "io", "jit", "metric", "nn", "optimizer", "pir", "pir_utils",
-     "profiler", "regularizer", "static", "tensor", "utils", "vision"),
+    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device", "distributed", "distribution",
+     "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit", "metric", "nn",
+     "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "special", "static", "sysconfig", "tensor",
+     "utils", "version", "vision"),
     {"oar.autograd": ("grad", "ir_backward"),
-     "oar.framework": ("ParamAttr", "Parameter", "create_parameter", "load", "save"),
+     "oar.batch": ("batch",),
+     "oar.device": ("get_cudnn_version", "is_compiled_with_custom_device", "is_compiled_with_distribute",
+                    "is_compiled_with_ipu"),
+     "oar.framework": ("ParamAttr", "Parameter", "async_save", "clear_async_save_task_queue", "core",
+                       "create_parameter", "load", "save"),
+     "oar.nn.functional": ("adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm"),
      "oar.nn.initializer": ("LazyGuard",),
+     "oar.pir_utils": ("IrGuard",),
      "oar.static.program": ("disable_static", "enable_static")})
 
 _missing.find_modules()
@@ -29,25 +36,32 @@ _registry.attach_tensor_methods(Tensor)
 globals().update(_registry.functions_of("oar"))
 
 from oar._creation import (  # noqa: E402,F401
-    arange, empty, empty_like, eye, from_dlpack, linspace, logspace, normal, randint, to_dlpack, to_tensor)
+    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, full, full_like, linspace, logspace,
+    normal, rand_like, randint, randn_like, range, to_dlpack, to_tensor)
 from oar._framework import (  # noqa: E402,F401
-    get_cuda_rng_state, get_default_dtype, get_flags, get_num_threads, get_rng_state, in_dynamic_mode, seed,
-    set_default_dtype, set_flags, set_num_threads, set_printoptions, set_rng_state, version)
+    Generator, disable_signal_handler, get_cuda_rng_state, get_default_dtype, get_flags, get_num_threads,
+    get_rng_state, in_dynamic_mode, manual_seed, seed, set_default_dtype, set_flags, set_num_threads, set_printoptions, set_rng_state)
 from oar._places import (  # noqa: E402,F401
-    CPUPlace, CUDAPinnedPlace, CUDAPlace, get_device, is_compiled_with_cinn, is_compiled_with_cuda,
-    is_compiled_with_rocm, is_compiled_with_xpu, set_device)
+    CPUPlace, CUDAPinnedPlace, CUDAPlace, CustomPlace, IPUPlace, XPUPinnedPlace, XPUPlace, get_device,
+    is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm, is_compiled_with_xpu, set_device)
 from oar._questions import (  # noqa: E402,F401
     check_shape, finfo, iinfo, is_complex, is_floating_point, is_integer, is_tensor, numel, rank, shape)
 from oar._functions import *  # noqa: E402,F401,F403
 from oar._layout import *  # noqa: E402,F401,F403
 from oar._split import *  # noqa: E402,F401,F403
+from oar._rearrange import *  # noqa: E402,F401,F403
 from oar._random import *  # noqa: E402,F401,F403
 from oar._math import *  # noqa: E402,F401,F403
 from oar._search import *  # noqa: E402,F401,F403
+from oar._typed import *  # noqa: E402,F401,F403
 from oar._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: E402,F401
-from oar import _diagonal, _tensor, _variable  # noqa: E402,F401
+from oar import _diagonal, _tensor, _tensor_forms, _variable  # noqa: E402,F401
 from oar import linalg  # noqa: E402,F401
+from oar.linalg import matrix_transpose, norm  # noqa: E402,F401
 from oar import _math_methods  # noqa: E402,F401
+from oar._aliases import attach as _attach_aliases  # noqa: E402
+
+_attach_aliases(globals())
 
 __version__ = _C.version
 

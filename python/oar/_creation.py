@@ -7,6 +7,7 @@ import builtins
 from oar import _C
 from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
+from oar._places import unavailable
 
 
 def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True) -> Tensor:
@@ -76,6 +77,128 @@ def arange(start=0, end=None, step=1, dtype=None, name=None) -> Tensor:
         floating = builtins.any(isinstance(v, float) for v in values)
         dtype = kinds[0] if kinds else (_C.get_default_dtype() if floating else "int64")
     return ops.range(*values, dtype)
+
+
+def range(start=0, end=None, step=1, dtype=None, *, out: Tensor | None = None, device=None,
+          requires_grad: builtins.bool = False, name: str | None = None) -> Tensor:
+    """start, start + step, … up to end, which is included: ``arange`` as PyTorch once had it. Floats, unless a dtype is given.
+
+    Args:
+        start: the first number; the last one, if no end is given.
+        end: the end, which is included.
+        step: the distance of neighbours.
+        dtype: the dtype of the result; None takes the default one of floats.
+        out: a tensor to write to, or None.
+        device: the device; None is the current one.
+        requires_grad: whether gradients are computed for the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.range(0, 1, 0.25).tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+        >>> oar.range(3, dtype='int64').tolist()
+        [0, 1, 2, 3]
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    if step == 0:
+        raise ValueError("[range] step must not be 0.")
+    if (end - start) * step < 0:
+        raise ValueError(f"[range] a step of {step} does not lead from {start} to {end}.")
+    count = int((end - start) / step) + 1
+    numbers = ops.range(0, count, 1, "float64") * step + start
+    return _finished(ops.cast(numbers, dtype or _C.get_default_dtype()), out, device, requires_grad)
+
+
+def _finished(made: Tensor, out: Tensor | None, device, requires_grad: builtins.bool) -> Tensor:
+    """What PyTorch's keywords of functions that make tensors ask for."""
+    if device is not None:
+        made = made.to(device)
+    if out is not None:
+        made = ops.copy_into(out, made)
+    if requires_grad:
+        made.stop_gradient = False
+    return made
+
+
+def as_tensor(data, dtype=None, device=None, requires_grad: builtins.bool = False,
+              pin_memory: builtins.bool = False) -> Tensor:
+    """A tensor from numbers, nested lists, an array or a tensor. The data is copied.
+
+    Args:
+        data: numbers, nested lists, an array or a tensor.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        device: the device; None is the current one.
+        requires_grad: whether gradients are computed for the result.
+        pin_memory: for GPUs, which are not there; True is an error.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.as_tensor([1, 2], dtype='float32', requires_grad=True).stop_gradient
+        False
+    """
+    if pin_memory:
+        raise unavailable("as_tensor", "GPU to pin memory for")
+    return to_tensor(data, dtype, device, stop_gradient=not requires_grad)
+
+
+def asarray(obj, *, dtype=None, device=None, copy: builtins.bool | None = None,
+            requires_grad: builtins.bool = False) -> Tensor:
+    """A tensor from numbers, nested lists, an array or a tensor.
+
+    Args:
+        obj: numbers, nested lists, an array or a tensor.
+        dtype: the dtype of the result; None takes the default, or that of the input.
+        device: the device; None is the current one.
+        copy: True copies the data. False shares the memory of an array or tensor, and is an error where it cannot. None
+            copies, too.
+        requires_grad: whether gradients are computed for the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> array = np.zeros(2, 'float32')
+        >>> x = oar.asarray(array, copy=False)
+        >>> array[0] = 1.0
+        >>> x.tolist()
+        [1.0, 0.0]
+    """
+    if copy is not False:
+        return to_tensor(obj, dtype, device, stop_gradient=not requires_grad)
+    if not isinstance(obj, Tensor) and not hasattr(obj, "__dlpack__"):
+        raise ValueError(f"[asarray] copy=False: a {type(obj).__name__} has no memory to share. hint: leave copy out.")
+    made = obj.detach() if isinstance(obj, Tensor) else from_dlpack(obj)
+    if dtype is not None and _C.dtype(dtype) != made.dtype:
+        raise ValueError(f"[asarray] copy=False: the data is {made.dtype.name}, not {_C.dtype(dtype).name}.")
+    return _finished(made, None, device, requires_grad)
+
+
+def from_numpy(ndarray) -> Tensor:
+    """A tensor with the values of an array, as a copy.
+
+    Args:
+        ndarray: the array.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import numpy as np
+        >>> import oar
+        >>> oar.from_numpy(np.arange(3)).tolist()
+        [0, 1, 2]
+    """
+    return to_tensor(ndarray)
 
 
 def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
@@ -155,6 +278,58 @@ def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) ->
     # The ones are a broadcast view of one number: only the result takes memory.
     ones = ops.broadcast_to(ops.full([], 1, "float32"), [min(num_rows, columns)])
     return ops.cast(ops.as_strided_grad(ones, [num_rows, columns], [columns + 1]), dtype or _C.get_default_dtype())
+
+
+def full(shape, fill_value, dtype=None, name: str | None = None) -> Tensor:
+    """One value everywhere.
+
+    Args:
+        shape: the shape of the result.
+        fill_value: the value: a number, a tensor that holds one, or a text such as ``'-inf'``.
+        dtype: the dtype of the result; None takes the default one of floats, or that of a bool or complex value.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.full([2], 7.0).tolist(), oar.full([2], '-inf').tolist()
+        ([7.0, 7.0], [-inf, -inf])
+    """
+    return ops.full(shape, _number("full", fill_value), dtype)
+
+
+def full_like(x: Tensor, fill_value, dtype=None, name: str | None = None) -> Tensor:
+    """One value everywhere, in the shape of x.
+
+    Args:
+        x: the tensor.
+        fill_value: the value: a number, a tensor that holds one, or a text such as ``'-inf'``.
+        dtype: the dtype of the result; None takes that of x.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.full_like(oar.to_tensor([1, 2]), 7).tolist()
+        [7, 7]
+    """
+    return ops.full_like(x, _number("full_like", fill_value), dtype)
+
+
+def _number(function: str, value):
+    """A number that is written as text; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        pass
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"[{function}] fill_value is {value!r}, which is no number.") from None
 
 
 def empty(shape, dtype=None, name=None) -> Tensor:
@@ -243,6 +418,49 @@ def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
     return ops.gaussian(shape, float(mean), float(std), 0, None)
 
 
+def rand_like(input: Tensor, name: str | None = None, *, dtype=None, device=None,
+              requires_grad: builtins.bool = False) -> Tensor:
+    """Numbers spread evenly over [0, 1), in the shape and dtype of a tensor.
+
+    Args:
+        input: the tensor.
+        dtype: the dtype of the result, one of floats; None takes that of the input.
+        device: the device; None is the current one.
+        requires_grad: whether gradients are computed for the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.rand_like(oar.zeros([2, 3]))
+        >>> x.shape, bool((x < 1).all())
+        ([2, 3], True)
+    """
+    return _finished(ops.uniform(input.shape, dtype or input.dtype, 0.0, 1.0), None, device, requires_grad)
+
+
+def randn_like(x: Tensor, dtype=None, name: str | None = None, *, device=None,
+               requires_grad: builtins.bool = False) -> Tensor:
+    """Normal numbers of mean 0 and variance 1, in the shape and dtype of a tensor.
+
+    Args:
+        x: the tensor.
+        dtype: the dtype of the result, one of floats; None takes that of x.
+        device: the device; None is the current one.
+        requires_grad: whether gradients are computed for the result.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.randn_like(oar.zeros([2, 3])).shape
+        [2, 3]
+    """
+    return _finished(ops.gaussian(x.shape, 0.0, 1.0, 0, dtype or x.dtype), None, device, requires_grad)
+
+
 def to_dlpack(x: Tensor):
     """A DLPack capsule on the memory of x.
 
@@ -259,11 +477,13 @@ def to_dlpack(x: Tensor):
     return x.__dlpack__()
 
 
-def from_dlpack(dlpack) -> Tensor:
+def from_dlpack(dlpack, *, device=None, copy: builtins.bool | None = None) -> Tensor:
     """A tensor on the memory of a DLPack capsule, or of an object that exports one.
 
     Args:
         dlpack: a capsule, or an object with ``__dlpack__``.
+        device: the device; None is that of the memory.
+        copy: whether the tensor gets memory of its own; None and False share it.
 
     Returns:
         a tensor.
@@ -283,6 +503,7 @@ def from_dlpack(dlpack) -> Tensor:
             dlpack = dlpack.__dlpack__(max_version=(1, 0))
         except TypeError:
             dlpack = dlpack.__dlpack__()
-    return _C.from_dlpack_capsule(dlpack)
+    made = _C.from_dlpack_capsule(dlpack)
+    return _finished(ops.assign(made) if copy else made, None, device, False)
 
 

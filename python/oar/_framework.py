@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import types
+import functools
 
 from oar import _C
 from oar._C import Tensor
 
-version = types.SimpleNamespace(full_version=_C.version, show=lambda: print("full_version:", _C.version))
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def seed(seed: int) -> Generator:
@@ -32,19 +34,48 @@ def seed(seed: int) -> Generator:
 
 
 class Generator:
-    """The process's random stream."""
+    """The random stream of a device: all objects of this class stand for the one stream.
+
+    Args:
+        device: the device, ``'cpu'``; None is the current one.
+
+    Examples:
+        >>> import oar
+        >>> generator = oar.Generator()
+        >>> _ = generator.manual_seed(7)
+        >>> generator.initial_seed()
+        7
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        self.device = "cpu" if device is None else device
 
     def get_state(self) -> Tensor:
+        """The place in the stream."""
         return get_rng_state()[0]
 
     def set_state(self, state: Tensor) -> None:
+        """Goes back to a place that ``get_state`` gave."""
         set_rng_state([state])
 
     def manual_seed(self, value: int) -> Generator:
+        """Starts the stream anew."""
         return seed(value)
 
     def initial_seed(self) -> int:
+        """The seed that the stream started with."""
         return _C.rng_state()[0]
+
+    def seed(self) -> int:
+        """Starts the stream anew with a seed that the operating system draws, and returns it."""
+        import os
+
+        drawn = int.from_bytes(os.urandom(4), "little")
+        _C.seed(drawn)
+        return drawn
+
+
+manual_seed = seed
 
 
 def get_rng_state(device: str | None = None) -> list[Tensor]:
@@ -170,28 +201,16 @@ def _flag_name(name: str) -> str:
     return name[6:] if name.startswith("FLAGS_") else name
 
 
-# Flags of Paddle that say how its own engines are to work, with their defaults there. They are kept for programs that
-# set and read them; nothing here depends on them.
-_kept_flags = {
-    "allocator_strategy": "auto_growth",
-    "cudnn_deterministic": False,
-    "deny_cinn_ops": "",
-    "eager_delete_tensor_gb": 0.0,
-    "enable_auto_recompute": False,
-    "enable_cse_in_dy2st": False,
-    "enable_pir_api": True,
-    "enable_pir_in_executor": True,
-    "new_einsum": True,
-    "pir_apply_inplace_pass": True,
-    "prim_all": False,
-    "prim_enable_dynamic": False,
-    "print_ir": False,
-    "sort_sum_gradient": False,
-    "use_autotune": False,
-    "use_cinn": False,
-    "use_mkldnn": False,
-    "use_stride_kernel": True,
-}
+@functools.cache
+def _kept_flags() -> dict[str, Any]:
+    """Flags of Paddle that say how its own engines and GPUs are to work, with their defaults there. They are kept for programs
+    that set and read them; nothing here depends on them."""
+    import ast
+    import os
+
+    with open(os.path.join(os.path.dirname(__file__), "framework", "paddle_flags.txt"), encoding="utf-8") as file:
+        rows = [line.partition(" ") for line in file.read().splitlines()]
+    return {name: ast.literal_eval(default) for name, _, default in rows}
 
 
 def set_flags(flags: dict) -> None:
@@ -214,8 +233,8 @@ def set_flags(flags: dict) -> None:
         plain = _flag_name(name)
         if plain in known:
             _C.set_flag(plain, value)
-        elif plain in _kept_flags:
-            _kept_flags[plain] = value
+        elif plain in _kept_flags():
+            _kept_flags()[plain] = value
         else:
             raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
 
@@ -235,8 +254,27 @@ def get_flags(flags) -> dict:
         {'check_nan_inf': False}
     """
     names = [flags] if isinstance(flags, str) else list(flags)
-    return {name: _kept_flags[_flag_name(name)] if _flag_name(name) in _kept_flags else _C.get_flag(_flag_name(name))
-            for name in names}
+    known = [row[0] for row in _C.list_flags()]
+    values = {}
+    for name in names:
+        plain = _flag_name(name)
+        if plain not in known and plain not in _kept_flags():
+            raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
+        values[name] = _C.get_flag(plain) if plain in known else _kept_flags()[plain]
+    return values
+
+
+def disable_signal_handler() -> None:
+    """Lets signals such as SIGSEGV end the process without the report of Oar's crash handler. What handled them before
+    ``import oar`` handles them again.
+
+    Examples:
+        >>> import subprocess, sys
+        >>> code = 'import oar, signal, os; oar.disable_signal_handler(); os.kill(os.getpid(), signal.SIGSEGV)'
+        >>> subprocess.run([sys.executable, '-c', code], capture_output=True).stderr
+        b''
+    """
+    _C.remove_crash_handler()
 
 
 def in_dynamic_mode() -> builtins.bool:

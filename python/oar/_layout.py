@@ -401,6 +401,6 @@ def _as_method(function):
 
 setattr(Tensor, "where", _as_method(where))
 setattr(Tensor, "where_", _as_method(where_))
-for _name in ("concat", "stack", "block_diag", "scatter_nd", "broadcast_tensors", "nonzero"):
+for _name in ("concat", "stack", "block_diag", "scatter_nd", "broadcast_tensors"):
     if _name not in Tensor.__dict__:
         setattr(Tensor, _name, getattr(ops, _name))

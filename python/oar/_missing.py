@@ -54,8 +54,14 @@ def _other_place(name: str) -> str:
     return f"{shortest.removeprefix('oar.')}.{name}" if shortest else ""
 
 
-def missing_text(name: str, module: types.ModuleType | None) -> str:
-    """The message for a missing ``paddle.foo.bar`` or ``oar.foo.bar`` of this module."""
+def missing_text(name: str, module: types.ModuleType | None, imported: bool = False) -> str:
+    """What to tell someone who asks for ``paddle.foo.bar`` or ``oar.foo.bar``, of this module.
+
+    Args:
+        name: the path.
+        module: the module.
+        imported: whether the name was imported as a module: then it can only have been meant for one.
+    """
     path, _, last = name.rpartition(".")
     if name.partition(".")[2] in _paddles_paths():
         return f"Oar does not have {name} yet"
@@ -63,7 +69,10 @@ def missing_text(name: str, module: types.ModuleType | None) -> str:
     elsewhere = _other_place(last)
     if elsewhere:
         return f"there is no {name}; did you mean {library}.{elsewhere}?"
-    near = _C.nearest_name(last, _public_names(module))
+    candidates = _public_names(module)
+    if imported:
+        candidates = [candidate for candidate in candidates if isinstance(getattr(module, candidate), type(sys))]
+    near = _C.nearest_name(last, candidates)
     return f"there is no {name}" + (f"; did you mean {path}.{near}?" if near else "")
 
 

@@ -39,11 +39,28 @@ class CPUPlace:
         return self == other
 
 
-class CUDAPlace:
-    """A device that this build does not have.
+class DeviceUnavailable(RuntimeError, ValueError):
+    """What asking for a device that is not there raises. Paddle raises either of the two, so this is both."""
+
+
+def unavailable(what: str, kind: str) -> DeviceUnavailable:
+    """The error for something that only devices of that kind have."""
+    return DeviceUnavailable(f"[{what}] there is no {kind} here; devices other than the CPU come as plug-ins. "
+                             "hint: ask is_compiled_with_cuda() or device_count() first, or use the CPU.")
+
+
+class _AbsentPlace:
+    _kind: str
+
+    def __init__(self, *args):
+        raise unavailable(type(self).__name__, self._kind)
+
+
+class CUDAPlace(_AbsentPlace):
+    """A GPU, which this build does not have.
 
     Args:
-        args: vectors, or one list of them.
+        args: the number of the device.
 
     Examples:
         >>> import oar
@@ -52,12 +69,10 @@ class CUDAPlace:
         ... except Exception as error:
         ...     print(type(error).__name__)
         ...
-        RuntimeError
+        DeviceUnavailable
     """
 
-    def __init__(self, *args):
-        raise RuntimeError(f"there is no {type(self).__name__} here; devices other than the CPU are plug-ins. "
-                           "Use CPUPlace(), or ask is_compiled_with_cuda() first.")
+    _kind = "GPU"
 
 
 class CUDAPinnedPlace(CUDAPlace):
@@ -68,6 +83,54 @@ class CUDAPinnedPlace(CUDAPlace):
         >>> issubclass(oar.CUDAPinnedPlace, oar.CUDAPlace)
         True
     """
+
+
+class XPUPlace(_AbsentPlace):
+    """A Kunlun device, which this build does not have.
+
+    Args:
+        dev_id: the number of the device.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     oar.XPUPlace(0)
+        ... except ValueError as error:
+        ...     print("there is no XPU here" in str(error))
+        ...
+        True
+    """
+
+    _kind = "XPU"
+
+    def __init__(self, dev_id: int = 0):
+        super().__init__(dev_id)
+
+
+class XPUPinnedPlace(XPUPlace):
+    """Memory that this build does not have.
+
+    Examples:
+        >>> import oar
+        >>> issubclass(oar.XPUPinnedPlace, oar.XPUPlace)
+        True
+    """
+
+
+class IPUPlace(_AbsentPlace):
+    """A Graphcore device, which this build does not have.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     oar.IPUPlace()
+        ... except ValueError as error:
+        ...     print("there is no IPU here" in str(error))
+        ...
+        True
+    """
+
+    _kind = "IPU"
 
 
 class DevicePlace:
@@ -86,11 +149,52 @@ class DevicePlace:
         return hash(self.device)
 
     def is_cpu_place(self) -> builtins.bool:
+        """False."""
         return False
+
+    def is_gpu_place(self) -> builtins.bool:
+        """False."""
+        return False
+
+    def _equals(self, other) -> builtins.bool:
+        return self == other
+
+
+class CustomPlace(DevicePlace):
+    """A device that a plug-in brought, by its kind and number.
+
+    Args:
+        dev_type: the kind of device.
+        dev_id: its number.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     oar.CustomPlace('npu', 0)
+        ... except ValueError as error:
+        ...     print("there is no npu:0 here" in str(error))
+        ...
+        True
+    """
+
+    def __init__(self, dev_type: str, dev_id: int = 0):
+        counts: dict[str, int] = {kind: count for kind, count in _C.device_types()}
+        if not 0 <= dev_id < counts.get(dev_type, 0):
+            raise unavailable("CustomPlace", f"{dev_type}:{dev_id}")
+        super().__init__(f"{dev_type}:{dev_id}")
 
 
 def place_of(device: str):
     return CPUPlace() if device == "cpu" else DevicePlace(device)
+
+
+def device_name(device) -> str:
+    """The name of a device that is given by its name or place."""
+    if isinstance(device, str):
+        return device
+    if isinstance(device, int):
+        raise unavailable("device", f"GPU {device}")
+    return "cpu" if device.is_cpu_place() else device.device
 
 
 def set_device(device: str):
@@ -104,8 +208,7 @@ def set_device(device: str):
         >>> oar.set_device('cpu')
         Place(cpu)
     """
-    name = device if isinstance(device, str) else "cpu" if device.is_cpu_place() else device.device
-    _C.set_device(name)
+    _C.set_device(device_name(device))
     return place_of(_C.get_device())
 
 

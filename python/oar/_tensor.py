@@ -7,7 +7,7 @@ import builtins
 from oar import _C, _printing
 from oar._C import Tensor, ops
 from oar._hooks import register_backward_hook, register_hook
-from oar._places import place_of
+from oar._places import device_name, place_of
 from oar._questions import sizes_tensor
 
 
@@ -92,7 +92,7 @@ def to(self, *args, **kwargs) -> Tensor:
     if dtype is not None and _C.dtype(dtype) != self.dtype:
         out = ops.cast(out, dtype)
     if device is not None:
-        name = device if isinstance(device, str) else ("cpu" if device.is_cpu_place() else device.device)
+        name = device_name(device)
         if name != out._device:
             out = ops.copy_to_device(out, name)
     return out
@@ -206,7 +206,7 @@ def numel(self) -> Tensor:
 
 
 def gradient(self):
-    """The gradient as a NumPy array, or None.
+    """The gradient as a NumPy array, or None. Of one that holds some rows only: these, and which they are.
 
     Examples:
         >>> import oar
@@ -215,7 +215,9 @@ def gradient(self):
         >>> x.gradient().tolist()
         [3.0]
     """
-    return None if self.grad is None else self.grad.numpy()
+    if self.grad is None or self.grad._kind != "selected_rows":
+        return None if self.grad is None else self.grad.numpy()
+    return ops.selected_rows_values(self.grad).numpy(), ops.selected_rows_rows(self.grad).numpy()
 
 
 def clear_grad(self) -> None:
@@ -308,6 +310,40 @@ def to_dense(self) -> Tensor:
     return ops.selected_rows_to_dense(self) if self._kind == "selected_rows" else self
 
 
+def rows(self) -> list[int]:
+    """Of a gradient that holds some rows only: which they are.
+
+    Returns:
+        a list.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> table = nn.Embedding(4, 1, sparse=True)
+        >>> table(oar.to_tensor([1, 3])).sum().backward()
+        >>> table.weight.grad.rows()
+        [1, 3]
+    """
+    if self._kind != "selected_rows":
+        raise RuntimeError("[rows] this tensor holds all of its rows; rows() is for gradients that hold some only.")
+    return ops.selected_rows_rows(self).tolist()
+
+
+def value(self) -> Tensor:
+    """The tensor itself.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0])
+        >>> x.value() is x
+        True
+    """
+    return self
+
+
 def is_tensor(self) -> builtins.bool:
     """True.
 
@@ -383,9 +419,7 @@ def copy_shallow(self) -> Tensor:
 
 
 def copy_deep(self, memo) -> Tensor:
-    if not self.is_leaf:
-        raise RuntimeError("only leaves can be deep-copied; use x.detach() or x.clone() first.")
-    twin = ops.assign(self.detach())
+    twin = ops.assign(self.detach())  # a leaf, whatever computed this tensor
     if type(self) is not Tensor:
         twin = Tensor.__new__(type(self), twin)  # type: ignore[call-arg]
     memo[id(self)] = twin
@@ -471,7 +505,7 @@ _METHODS: dict[str, object] = {
     "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
     "copy_": copy_, "dim": dim, "rank": rank, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
-    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense,
+    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense, "rows": rows, "value": value,
     "is_tensor": is_tensor, "__iter__": iterate, "__reversed__": iterate_backwards,
     "__pos__": lambda self: self, "__complex__": as_complex_number, "__contains__": contains, "__array__": array,
     "__format__": format_value, "__copy__": copy_shallow,

@@ -23,8 +23,10 @@ def _of_variable(name: str, get: Callable[[Tensor], Any], doc: str) -> property:
 
 
 def _block(self: Tensor) -> Block:
-    from oar.static.program import program_of
+    from oar.static.program import default_main_program, program_of
 
+    if _C.capture_of(self) is None:  # what programs of eager mode pass on to initialisers
+        return default_main_program().global_block()
     program = program_of(self)
     if program is None:
         raise RuntimeError("the program that this variable belongs to no longer exists.")
@@ -86,7 +88,8 @@ def _is_same(self: Tensor, other: Tensor) -> bool:
 
 
 Tensor.is_same = _is_same
-Tensor.block = _of_variable("block", _block, "The block of the program that the variable belongs to.")
+Tensor.block = property(_block, doc="The block of the program that the variable belongs to; in eager mode that of the "
+                                    "default program.")
 Tensor.grad_name = property(lambda self: f"{self.name}@GRAD", doc="The name of the gradient in a program.")
 Tensor.lod_level = _of_variable("lod_level", _lod_level,
                                 "How many levels of lengths divide the rows; 0 if none.")

@@ -11,7 +11,15 @@ __all__ = ["DygraphOldIrGuard", "DygraphPirGuard", "IrGuard", "OldIrGuard"]
 
 
 class IrGuard:
-    """Static mode within the block."""
+    """Static mode within the block.
+
+    Examples:
+        >>> import oar
+        >>> with oar.IrGuard():
+        ...     print(oar.in_dynamic_mode())
+        ...
+        False
+    """
 
     def __enter__(self) -> None:
         self._mode = mode(True)

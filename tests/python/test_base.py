@@ -35,9 +35,11 @@ def test_guard_goes_back_to_the_device_before():
 
 
 def test_places_that_are_not_there():
-    for place in (oar.CUDAPlace, base.CUDAPinnedPlace):
-        with pytest.raises(RuntimeError, match=f"there is no {place.__name__} here"):
-            place(0)
+    kinds = {oar.CUDAPlace: "GPU", base.CUDAPinnedPlace: "GPU", oar.XPUPlace: "XPU", oar.IPUPlace: "IPU"}
+    for place, kind in kinds.items():
+        for error in (RuntimeError, ValueError):
+            with pytest.raises(error, match=rf"\[{place.__name__}\] there is no {kind} here"):
+                place(0)
     assert not isinstance(oar.CPUPlace(), oar.CUDAPlace)
     for name in ("cuda", "rocm", "xpu", "cinn"):
         assert getattr(oar, f"is_compiled_with_{name}")() is getattr(base.core, f"is_compiled_with_{name}")() is False

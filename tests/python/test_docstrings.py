@@ -17,7 +17,7 @@ import oar.utils.cpp_extension  # loaded on first use
 oar._lazy_names.load_all()
 
 # Paddle's inner names, for programs that reach below the public interface. Their docstrings need no example.
-INNER = {"oar.base", "oar.framework", "oar.pir", "oar.pir_utils"}
+INNER = {"oar.base", "oar.common_ops_import", "oar.core", "oar.framework", "oar.pir", "oar.pir_utils"}
 # Their examples need a compiler, and setuptools, which a user may not have.
 NEED_COMPILER = {"oar.utils.cpp_extension.load"}
 NEED_SETUPTOOLS = {f"oar.utils.cpp_extension.{name}" for name in ("BuildExtension", "CppExtension", "setup")}

@@ -234,12 +234,17 @@ def method_line(name: str, value: Any) -> tuple[str, str] | None:
 
 
 def tensor_stub() -> str:
-    """The methods of Tensor that are Python functions, in a class that the stub of Tensor inherits from."""
+    """The methods of Tensor that are Python functions or second names, in a class that the stub of Tensor inherits from."""
     from oar import _C
 
     modules, lines = set(), []
     for name, value in sorted(vars(_C.Tensor).items()):
-        if name.startswith("_") or not (inspect.isfunction(value) or isinstance(value, property)):
+        if name.startswith("_"):
+            continue
+        if isinstance(value, _C.OpFunction) and value.__name__ != name:  # a second name of an op
+            lines.append(f"    {name} = _t.TensorOps.{value.__name__}")
+            continue
+        if not (inspect.isfunction(value) or isinstance(value, property)):
             continue
         module, line = method_line(name, value)
         modules.add(module)

@@ -61,3 +61,18 @@ class auto_cast:  # noqa: N801
 
 
 amp_guard = auto_cast
+
+
+def amp_state() -> dict[str, object] | None:
+    """What ``auto_cast`` says here: its dtype, and the ops that it casts besides or not at all; None outside of it.
+
+    Examples:
+        >>> import oar
+        >>> from oar.amp.auto_cast import amp_state
+        >>> with oar.amp.auto_cast(dtype='bfloat16'):
+        ...     print(amp_state()['dtype'])
+        ...
+        bfloat16
+    """
+    enabled, dtype, low, full = _C.get_autocast()
+    return {"dtype": dtype, "custom_white_list": set(low), "custom_black_list": set(full)} if enabled else None

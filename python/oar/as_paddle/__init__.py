@@ -81,14 +81,18 @@ class _AliasFinder(importlib.abc.MetaPathFinder):
             found = False
         if not found:
             parent = sys.modules.get(real.rpartition(".")[0])
-            raise ModuleNotFoundError(missing_text(fullname, parent), name=fullname)
+            raise ModuleNotFoundError(missing_text(fullname, parent, imported=True), name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _AliasLoader())
 
 
-def _version() -> types.SimpleNamespace:
-    major, minor, patch = PADDLE_VERSION.split(".")
-    return types.SimpleNamespace(full_version=PADDLE_VERSION, major=major, minor=minor, patch=patch, rc="0",
-                                 show=lambda: print("full_version:", PADDLE_VERSION))
+def _version() -> types.ModuleType:
+    """``oar.version`` once more, as a module of its own that stands for Paddle's version."""
+    spec = importlib.util.spec_from_file_location("paddle.version", importlib.import_module("oar.version").__file__)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.stand_for(PADDLE_VERSION)
+    return module
 
 
 def _make_facade() -> _Facade:
@@ -101,6 +105,7 @@ def _make_facade() -> _Facade:
     own["__package__"] = "paddle"
     own["__version__"] = PADDLE_VERSION
     own["version"] = _version()
+    own["paddle"] = facade
     own["__spec__"] = importlib.machinery.ModuleSpec("paddle", None, is_package=True)
     own["__all__"] = oar.__all__
     return facade
@@ -132,4 +137,5 @@ def install() -> types.ModuleType:
     for name, module in list(sys.modules.items()):
         if name.startswith("oar.") and isinstance(module, types.ModuleType):
             sys.modules["paddle" + name.removeprefix("oar")] = module
+    sys.modules["paddle.version"] = facade.version
     return facade

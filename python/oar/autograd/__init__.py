@@ -5,7 +5,9 @@ from oar.autograd.backward import backward, grad
 from oar.autograd.functional import hessian, jacobian
 from oar.autograd.py_layer import PyLayer, PyLayerContext
 
-__all__ = ["PyLayer", "PyLayerContext", "backward", "hessian", "jacobian"]
+Function = PyLayer
+
+__all__ = ["Function", "PyLayer", "PyLayerContext", "backward", "hessian", "jacobian"]
 
 # It needs the whole of `oar.static`.
 _lazy_names = _LazyNames("oar.autograd", ("ir_backward",), {})

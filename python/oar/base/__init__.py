@@ -14,7 +14,10 @@ from oar.base import (
     executor,
     framework,
     layer_helper,
+    log_helper,
     operators,
+    param_attr,
+    variable_index,
     wrapped_decorator,
 )
 from oar.base.core import LoDTensor
@@ -94,11 +97,14 @@ __all__ = [
     "is_compiled_with_rocm",
     "is_compiled_with_xpu",
     "layer_helper",
+    "log_helper",
     "name_scope",
     "operators",
+    "param_attr",
     "program_guard",
     "scope_guard",
     "set_flags",
     "unique_name",
+    "variable_index",
     "wrapped_decorator",
 ]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 from oar import _C
 from oar._framework import get_flags, in_dynamic_mode, set_flags
 from oar._places import place_of
@@ -29,6 +33,7 @@ __all__ = [
     "default_main_program",
     "default_startup_program",
     "device_guard",
+    "dygraph_only",
     "name_scope",
     "program_guard",
     "EagerParamBase",
@@ -56,6 +61,19 @@ def convert_np_dtype_to_dtype_(np_dtype) -> _C.dtype:
 
 
 convert_np_dtype_to_proto_type = convert_np_dtype_to_dtype_
+
+
+def dygraph_only(function: Callable) -> Callable:
+    """Marks a function whose calls must run at once: in static mode they are an error."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not in_dynamic_mode():
+            raise RuntimeError(f"{function.__name__} runs its calls at once, which static mode does not. "
+                               "hint: call oar.disable_static() first.")
+        return function(*args, **kwargs)
+
+    return call
 
 
 class OpProtoHolder:

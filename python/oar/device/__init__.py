@@ -1,31 +1,212 @@
-"""The devices there are, and the one of new tensors."""
+"""The devices there are, the one of new tensors, their memory, streams and random numbers."""
 
+from __future__ import annotations
+
+import platform
+import types
+from typing import Any, Literal
+
+from oar import _C
+from oar._lazy import LazyNames
 from oar._places import (
-    get_device, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm, is_compiled_with_xpu,
-    set_device)
+    IPUPlace, XPUPlace, device_name, get_device, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm,
+    is_compiled_with_xpu, set_device, unavailable)
+from oar._typed import (
+    BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
+    ShortTensor)
+from oar.device import cpu, streams
+from oar.device.cpu import (
+    device_count, empty_cache, get_rng_state, manual_seed, max_memory_allocated, max_memory_reserved, memory_allocated,
+    memory_reserved, reset_max_memory_allocated, reset_max_memory_reserved, set_rng_state)
+from oar.device.streams import (
+    Event, Stream, StreamContext, current_stream, get_stream_from_external, is_current_stream_capturing, set_stream,
+    stream_guard, synchronize)
 from oar.framework.core import (
-    get_all_custom_device_type,
-    get_all_device_type,
-    get_available_custom_device,
-    get_available_device,
-)
+    get_all_custom_device_type, get_all_device_type, get_available_custom_device, get_available_device)
+
+_lazy_names = LazyNames("oar.device", ("cuda", "xpu"), {})
 
 __all__ = [
-    "get_all_custom_device_type",
-    "get_all_device_type",
-    "get_available_custom_device",
-    "get_available_device",
-    "get_cudnn_version",
-    "get_device",
-    "is_compiled_with_cinn",
-    "is_compiled_with_cuda",
-    "is_compiled_with_custom_device",
-    "is_compiled_with_distribute",
-    "is_compiled_with_ipu",
-    "is_compiled_with_rocm",
-    "is_compiled_with_xpu",
-    "set_device",
-]
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "FloatTensor", "HalfTensor",
+    "IPUPlace", "IntTensor", "LongTensor", "ShortTensor", "Stream", "StreamContext", "XPUPlace", "current_stream",
+    "device", "device_count", "device_guard", "empty_cache", "get_all_custom_device_type", "get_all_device_type",
+    "get_available_custom_device", "get_available_device", "get_cudnn_version", "get_device", "get_device_capability",
+    "get_device_name", "get_device_properties", "get_rng_state", "get_stream_from_external", "ipc_collect",
+    "is_available", "is_bf16_supported", "is_compiled_with_cinn", "is_compiled_with_cuda",
+    "is_compiled_with_custom_device", "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_rocm",
+    "is_compiled_with_xpu", "is_current_stream_capturing", "manual_seed", "max_memory_allocated",
+    "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_max_memory_allocated",
+    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_device", "set_rng_state", "set_stream",
+    "stream_guard", "synchronize",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _lazy_names:
+        return _lazy_names.load(name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+reset_peak_memory_stats = reset_max_memory_allocated
+
+
+class device:  # noqa: N801
+    """New tensors of the block are on another device. A context manager.
+
+    Args:
+        device: the device, for example ``'cpu'``; None changes nothing.
+
+    Examples:
+        >>> import oar
+        >>> with oar.device.device('cpu'):
+        ...     print(oar.zeros([1]).place)
+        ...
+        Place(cpu)
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        self._name = None if device is None else device_name(device)
+
+    def __enter__(self) -> None:
+        self._before = get_device()
+        if self._name is not None:
+            set_device(self._name)
+
+    def __exit__(self, *exc: object) -> Literal[False]:
+        set_device(self._before)
+        return False
+
+
+class device_guard(device):  # noqa: N801
+    """``device`` for one that is always given.
+
+    Args:
+        device: the device, for example ``'cpu'``.
+
+    Examples:
+        >>> import oar
+        >>> with oar.device.device_guard('cpu'):
+        ...     print(oar.zeros([1]).place)
+        ...
+        Place(cpu)
+    """
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(device)
+
+
+def _of_current(what: str, device: Any) -> str:
+    name = _C.get_device() if device is None else device_name(device)
+    if name not in get_available_device():
+        raise unavailable(what, name)
+    return name
+
+
+def get_device_properties(device: Any = None) -> types.SimpleNamespace:
+    """What is known of a device: ``name``, ``total_memory`` in bytes and ``multi_processor_count``.
+
+    Args:
+        device: the device; None is the current one.
+
+    Returns:
+        an object with these attributes. Of a plug-in's device only the name is known.
+
+    Examples:
+        >>> import oar
+        >>> oar.device.get_device_properties('cpu').multi_processor_count > 0
+        True
+    """
+    import os
+
+    name = _of_current("get_device_properties", device)
+    if name != "cpu":
+        return types.SimpleNamespace(name=name)
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return types.SimpleNamespace(name=get_device_name(name), total_memory=pages * size,
+                                 multi_processor_count=os.cpu_count() or 1)
+
+
+def get_device_name(device: Any = None) -> str:
+    """The name of a device: of the CPU, that of its architecture.
+
+    Args:
+        device: the device; None is the current one.
+
+    Returns:
+        a string.
+
+    Examples:
+        >>> import oar
+        >>> len(oar.device.get_device_name('cpu')) > 0
+        True
+    """
+    name = _of_current("get_device_name", device)
+    return platform.machine() if name == "cpu" else name
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The version of what a GPU can do. There is no GPU here, so it raises.
+
+    Args:
+        device: the device.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     oar.device.get_device_capability()
+        ... except ValueError as error:
+        ...     print("there is no GPU here" in str(error))
+        ...
+        True
+    """
+    raise unavailable("get_device_capability", "GPU")
+
+
+def is_available() -> bool:
+    """Whether there is a GPU: no.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.device.is_available()
+        False
+    """
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether a GPU computes in bfloat16: there is none. On the CPU all ops take bfloat16.
+
+    Args:
+        including_emulation: whether it counts if it is not faster than float32.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.device.is_bf16_supported()
+        False
+    """
+    return False
+
+
+def ipc_collect() -> None:
+    """Frees memory of a GPU that other processes no longer use. There is no GPU here, so it raises.
+
+    Examples:
+        >>> import oar
+        >>> try:
+        ...     oar.device.ipc_collect()
+        ... except RuntimeError as error:
+        ...     print("there is no GPU here" in str(error))
+        ...
+        True
+    """
+    raise unavailable("ipc_collect", "GPU")
+
 
 
 def is_compiled_with_ipu() -> bool:

@@ -7,14 +7,17 @@ import types
 from oar import _C
 from oar._C import Tensor
 from oar._places import (
-    CPUPlace, CUDAPinnedPlace, CUDAPlace, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm,
-    is_compiled_with_xpu)
+    CPUPlace, CUDAPinnedPlace, CUDAPlace, CustomPlace, IPUPlace, XPUPinnedPlace, XPUPlace, is_compiled_with_cinn,
+    is_compiled_with_cuda, is_compiled_with_rocm, is_compiled_with_xpu, unavailable)
 
 __all__ = [
     "CPUPlace",
+    "CustomPlace",
+    "IPUPlace",
     "LoDTensor",
     "Place",
     "Scope",
+    "XPUPinnedPlace",
     "XPUPlace",
     "XPUVersion",
     "get_all_op_protos",
@@ -161,13 +164,6 @@ def is_float16_supported(place=None) -> bool:
 # kinds of places -----------------------------------------------------------------------------------
 
 
-class XPUPlace:
-    """A Kunlun device: none is there, so none can be named."""
-
-    def __init__(self, device_id: int = 0) -> None:
-        raise ValueError("XPUPlace: devices other than the CPU come as plug-ins. Use CPUPlace().")
-
-
 class XPUVersion:
     """The generations of Kunlun devices."""
 
@@ -178,7 +174,7 @@ class XPUVersion:
 
 def get_xpu_device_version(device_id: int = 0) -> int:
     """An error: there is no such device."""
-    raise ValueError("get_xpu_device_version: there is no XPU; devices other than the CPU are plug-ins.")
+    raise unavailable("get_xpu_device_version", "XPU")
 
 
 class Place:
@@ -249,7 +245,7 @@ class _Globals:
         """The names of the flags."""
         from oar._framework import _kept_flags
 
-        return [row[0] for row in _C.list_flags()] + list(_kept_flags)
+        return [row[0] for row in _C.list_flags()] + list(_kept_flags())
 
     def is_public(self, name: str) -> bool:
         """Whether there is such a flag."""

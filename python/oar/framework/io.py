@@ -21,6 +21,7 @@ from oar.framework import _pickle, safetensors
 from oar.framework._pickle_limits import MOST_LEVELS
 from oar.framework._replace import replace_files
 from oar.framework._strange_files import explained
+from oar.framework.parameter import EagerParamBase  # noqa: F401
 
 __all__ = ["load", "save"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from oar import _C
 from oar._framework import in_dynamic_mode
 
-__all__ = ["in_dynamic_or_pir_mode", "in_pir_mode", "use_pir_api"]
+__all__ = ["in_declarative_mode", "in_dynamic_or_pir_mode", "in_pir_mode", "in_to_static_mode", "use_pir_api"]
 
 
 def in_pir_mode() -> bool:
@@ -20,3 +21,11 @@ def in_dynamic_or_pir_mode() -> bool:
 def use_pir_api() -> bool:
     """True: there is one kind of program."""
     return True
+
+
+def in_to_static_mode() -> bool:
+    """Whether a function is being captured by ``jit.to_static``."""
+    return _C.is_capturing() and in_dynamic_mode()
+
+
+in_declarative_mode = in_to_static_mode

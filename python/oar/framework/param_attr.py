@@ -50,6 +50,8 @@ class ParamAttr:
 
         none = type(None)
         _check(name, "name", (str, none))
+        if isinstance(initializer, type) and issubclass(initializer, Initializer):
+            initializer = initializer()
         _check(initializer, "initializer", (Initializer, none))
         _check(learning_rate, "learning_rate", (float, int))
         _check(regularizer, "regularizer", (WeightDecayRegularizer, none))

@@ -35,9 +35,10 @@ class Parameter(Tensor):
     pass it by, ``trainable`` is the opposite of ``stop_gradient``.
 
     Args:
-        shape: the shape of the result.
-        dtype: the dtype of the result; None takes the default, or that of the input.
-        kwargs: accepted for compatibility.
+        shape: the shape of the parameter; or a tensor, whose memory it shares.
+        dtype: the dtype of the parameter; after a tensor, whether gradients are computed, as ``requires_grad``.
+        kwargs: ``data``, a tensor; ``requires_grad`` or ``trainable``; ``name``, ``optimize_attr``, ``regularizer``,
+            ``need_clip``, ``do_model_average``, ``is_distributed``.
 
     Examples:
         >>> import oar
@@ -45,10 +46,12 @@ class Parameter(Tensor):
         >>> parameter = oar.create_parameter([2], 'float32', default_initializer=nn.initializer.Constant(1.0))
         >>> isinstance(parameter, oar.Parameter), parameter.stop_gradient
         (True, False)
+        >>> nn.Parameter(oar.ones([2]), requires_grad=False).stop_gradient
+        True
     """
 
     def __new__(cls, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Parameter:
-        data = kwargs.get("data")
+        data = shape.detach() if isinstance(shape, Tensor) else kwargs.get("data")
         if data is None:
             data = _blank(shape, dtype)
         return _as_subclass(cls, data)
@@ -56,7 +59,8 @@ class Parameter(Tensor):
     def __init__(self, shape: Any = None, dtype: Any = None, **kwargs: Any) -> None:
         self.name = kwargs.get("name") or unique_name.generate("_eager_param_base")
         self.persistable = True
-        self.stop_gradient = not kwargs.get("trainable", True)
+        trainable = dtype if isinstance(dtype, bool) else kwargs.get("requires_grad", True)
+        self.stop_gradient = not kwargs.get("trainable", trainable)
         self.optimize_attr = kwargs.get("optimize_attr") or {"learning_rate": 1.0}
         self.regularizer = kwargs.get("regularizer")
         self.do_model_average = kwargs.get("do_model_average")

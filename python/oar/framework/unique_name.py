@@ -13,7 +13,7 @@ from typing import Any
 
 from oar._framework import in_dynamic_mode
 
-__all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]
+__all__ = ["UniqueNameGenerator", "generate", "generate_with_ignorable_key", "guard", "switch"]
 
 
 class UniqueNameGenerator:
@@ -63,6 +63,9 @@ def generate(key: str) -> str:
         linear_0 linear_1
     """
     return _current(key)
+
+
+generate_with_ignorable_key = generate
 
 
 def generate_within(owner: dict[str, int], key: str) -> str:

@@ -7,6 +7,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from types import GenericAlias
 from typing import Any
 
 import oar
@@ -41,6 +42,9 @@ class Dataset:
 
     def __init__(self) -> None:
         pass
+
+    def __class_getitem__(cls, item: Any) -> GenericAlias:
+        return GenericAlias(cls, item)  # `Dataset[int]`, for annotations and base classes
 
     def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__().")

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 from oar._C import Tensor, ops
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = None, keepdim: bool = False,
                 name: str | None = None) -> Tensor:
@@ -75,7 +79,7 @@ def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1
 
 
 def norm(x: Tensor, p: float | str | None = None, axis: int | Sequence[int] | None = None, keepdim: bool = False,
-         name: str | None = None) -> Tensor:
+         out: Tensor | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """vector_norm if axis is None or one axis, matrix_norm if it is two.
 
     Args:
@@ -83,6 +87,8 @@ def norm(x: Tensor, p: float | str | None = None, axis: int | Sequence[int] | No
         p: the p of the norm.
         axis: the axis to work along; a negative one counts from the end.
         keepdim: whether reduced axes stay, with size 1.
+        out: a tensor to write to, or None.
+        dtype: the dtype in which the norm is computed; None is that of x.
 
     Returns:
         a tensor.
@@ -93,10 +99,14 @@ def norm(x: Tensor, p: float | str | None = None, axis: int | Sequence[int] | No
         Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
                [5., 5.])
     """
+    if dtype is not None:
+        x = ops.cast(x, dtype)
     if isinstance(axis, (list, tuple)) and len(axis) == 1:
         axis = axis[0]
     if axis is None or isinstance(axis, int):
-        return vector_norm(x, 2.0 if p is None or p == "fro" else p, axis, keepdim)  # type: ignore[arg-type]
-    if len(axis) != 2:
+        made = vector_norm(x, 2.0 if p is None or p == "fro" else p, axis, keepdim)  # type: ignore[arg-type]
+    elif len(axis) == 2:
+        made = matrix_norm(x, "fro" if p is None else p, axis, keepdim)
+    else:
         raise ValueError(f"[norm] axis is {axis!r}; it can name one axis or two.")
-    return matrix_norm(x, "fro" if p is None else p, axis, keepdim)
+    return made if out is None else ops.copy_into(out, made)

@@ -185,3 +185,22 @@ def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
     if c.dtype.name.startswith("complex"):
         return ops.complex(ops.clip(ops.real(scaled), -1.0, 1.0), ops.clip(ops.imag(scaled), -1.0, 1.0))
     return ops.clip(scaled, -1.0, 1.0)
+
+
+def matrix_transpose(x: Tensor, name: str | None = None) -> Tensor:
+    """The last two axes exchanged. A view.
+
+    Args:
+        x: the input, of at least two axes.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.matrix_transpose(oar.zeros([5, 2, 3])).shape
+        [5, 3, 2]
+    """
+    if x.ndim < 2:
+        raise ValueError(f"[matrix_transpose] a tensor of shape {list(x.shape)} has no matrix axes; at least 2 are needed.")
+    return ops.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import oar
@@ -89,6 +89,26 @@ def _steps_from_powers(powers: dict[float, float]) -> int:
     return _FOREVER
 
 
+def _amsgrad(
+    params: list[Tensor], grads: list[Any], moments: Sequence[list[Tensor]], lr: Tensor, steps: Tensor,
+    options: dict[str, Any], decay: float,
+) -> None:  # fmt: skip
+    """A step of Adam that divides by the largest mean of squared gradients, written with other ops."""
+    ops, beta1, beta2 = _C.ops, options["beta1"], options["beta2"]
+    ops.copy_into(steps, steps + 1.0)
+    count, rate = ops.cast(ops.reshape(steps, []), "float64"), ops.reshape(lr, [])
+    shrink1, shrink2 = (1.0 - ops.pow(ops.full_like(count, beta), count) for beta in (beta1, beta2))
+    for param, grad, moment1, moment2, maximum in zip(params, grads, *moments):
+        grad = ops.cast(grad.to_dense(), param.dtype)
+        ops.copy_into(moment1, beta1 * moment1 + (1.0 - beta1) * grad)
+        ops.copy_into(moment2, beta2 * moment2 + (1.0 - beta2) * grad * grad)
+        ops.copy_into(maximum, ops.maximum(maximum, moment2))
+        divisor = ops.sqrt(maximum / ops.cast(shrink2, param.dtype)) + options["epsilon"]
+        scaled = moment1 / ops.cast(shrink1, param.dtype) / divisor
+        factor = ops.cast(rate, param.dtype)
+        ops.copy_into(param, param * (1.0 - factor * decay) - factor * scaled)
+
+
 class Adam(Optimizer):
     """Adam, after Kingma and Ba: steps scaled by running means of the gradient and of its square.
 
@@ -104,6 +124,7 @@ class Adam(Optimizer):
             rows and their moments as they are. Otherwise those decay as with a gradient of zeros.
         multi_precision: keep float32 copies of parameters in 16-bit floats and update those.
         use_multi_tensor: accepted for compatibility; updates are always multi-tensor.
+        amsgrad: divide by the largest mean of squared gradients so far, after Reddi and others.
 
     Examples:
         >>> import oar
@@ -118,7 +139,7 @@ class Adam(Optimizer):
         True
     """
 
-    _state_names = ("moment1", "moment2")
+    _state_names: tuple[str, ...] = ("moment1", "moment2")
     _fused_l2 = False
 
     def __init__(
@@ -133,9 +154,12 @@ class Adam(Optimizer):
         lazy_mode: bool = False,
         multi_precision: bool = False,
         use_multi_tensor: bool = False,
+        amsgrad: bool = False,
         name: str | None = None,
     ) -> None:
         _check_betas(beta1, beta2, epsilon)
+        if amsgrad:
+            self._state_names = (*self._state_names, "moment2_max")
         self._beta1, self._beta2, self._epsilon = float(beta1), float(beta2), float(epsilon)
         self._clocks: dict[str, _Clock] = {}
         self._powers: dict[str, tuple[Tensor, Tensor]] = {}
@@ -207,7 +231,7 @@ class Adam(Optimizer):
         return grads, rows
 
     def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
-        lists = [params, bucket.state["moment1"], bucket.state["moment2"]]
+        lists = [params, *(bucket.state[name] for name in self._state_names)]
         rows = [self._rows.get(position) for position in bucket.positions] if self._rows else []
         if any(some is not None for some in rows):
             update = RowUpdate(rows, *lists)
@@ -218,6 +242,10 @@ class Adam(Optimizer):
 
     def _step(self, bucket: Bucket, grads: list[Any], params: list[Tensor], *moments: list[Tensor]) -> None:
         options, clock = bucket.options, self._clocks[bucket.params[0].name]
+        if len(moments) > 2:
+            _amsgrad(params, grads, moments, self._lr_tensor(bucket.factor), clock.steps, options, bucket.extra[0])
+            clock.moved()
+            return
         _C.ops.adamw_(
             params, grads, *moments, self._lr_tensor(bucket.factor), clock.steps, options["beta1"], options["beta2"],
             options["epsilon"], bucket.extra[0],
@@ -276,6 +304,7 @@ class AdamW(_DecoupledDecay, Adam):
         weight_decay: the coefficient.
         lr_ratio: maps a parameter to a factor on its learning rate.
         apply_decay_param_fun: maps a parameter's name to whether it decays; all do when None.
+        amsgrad: divide by the largest mean of squared gradients so far.
 
     Examples:
         >>> import oar
@@ -303,6 +332,7 @@ class AdamW(_DecoupledDecay, Adam):
         grad_clip: Any = None,
         lazy_mode: bool = False,
         multi_precision: bool = False,
+        amsgrad: bool = False,
         name: str | None = None,
     ) -> None:
         if not isinstance(weight_decay, (int, float, Tensor)):
@@ -314,7 +344,7 @@ class AdamW(_DecoupledDecay, Adam):
         self._weight_decay = float(weight_decay)
         super().__init__(
             learning_rate, beta1, beta2, epsilon, parameters, self._weight_decay, grad_clip, lazy_mode,
-            multi_precision, name=name,
+            multi_precision, amsgrad=amsgrad, name=name,
         )  # fmt: skip
         self.regularization = None
 

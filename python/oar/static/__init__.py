@@ -1,6 +1,6 @@
 """Programs that are written first and run later, as Paddle's static graphs."""
 
-from oar.static import input, nn
+from oar.static import amp, input, nn
 from oar.static.averages import ExponentialMovingAverage
 from oar.static.backward import append_backward, gradients
 from oar.static.executor import (

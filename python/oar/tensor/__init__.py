@@ -42,8 +42,9 @@ def fill_constant(
 
 def __getattr__(name: str) -> Any:
     for home in (oar, oar.linalg):
-        if not name.startswith("_") and hasattr(home, name):
-            return getattr(home, name)
+        found = None if name.startswith("_") else getattr(home, name, None)
+        if found is not None and not isinstance(found, types.ModuleType):  # modules of that name are here, too
+            return found
     raise AttributeError(f"module 'oar.tensor' has no attribute {name!r}")
 
 

@@ -2,23 +2,22 @@
 
 from oar.framework import unique_name
 from oar.utils import dlpack
+from oar._lazy import LazyNames
 from oar.utils.helpers import deprecated, require_version, try_import
 from oar.utils.register_op import register_op
 
-__all__ = ["cpp_extension", "deprecated", "dlpack", "register_op", "require_version", "try_import", "unique_name"]
+__all__ = ["cpp_extension", "deprecated", "dlpack", "download", "register_op", "require_version", "run_check",
+           "try_import", "unique_name"]  # fmt: skip
 
-
-_NESTS = ("assert_same_structure", "flatten", "is_sequence", "map_structure", "pack_sequence_as", "to_sequence")
+# The nests need oar.jit, which needs this module; few programs need the others.
+_lazy_names = LazyNames(
+    "oar.utils", ("cpp_extension", "download", "install_check", "layers_utils"),
+    {"oar.utils.install_check": ("run_check",),
+     "oar.utils.layers_utils": ("assert_same_structure", "convert_to_list", "flatten", "is_same_shape",
+                                "is_sequence", "map_structure", "pack_sequence_as", "to_sequence")})  # fmt: skip
 
 
 def __getattr__(name: str):
-    if name == "layers_utils" or name in _NESTS:  # they need oar.jit, which needs this module
-        import importlib
-
-        module = importlib.import_module("oar.utils.layers_utils")
-        return module if name == "layers_utils" else getattr(module, name)
-    if name == "cpp_extension":  # imported when it is first used: few programs compile
-        import importlib
-
-        return importlib.import_module("oar.utils.cpp_extension")
+    if name in _lazy_names:
+        return _lazy_names.load(name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
-__all__ = ["assert_same_structure", "flatten", "is_sequence", "map_structure", "pack_sequence_as", "to_sequence"]
+__all__ = ["assert_same_structure", "convert_to_list", "flatten", "is_same_shape", "is_sequence", "map_structure",
+           "pack_sequence_as", "to_sequence"]  # fmt: skip
 
 
 def _like_sequence(value: Any, items: list[Any]) -> Any:
@@ -136,3 +137,47 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
         raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}.")
     for one, other in zip(_items(nest1), _items(nest2)):
         assert_same_structure(one, other, check_types)
+
+
+def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[Any]:
+    """A number n times, or a list of n numbers as it is.
+
+    Args:
+        value: a number, or a list or tuple of n of them.
+        n: how many.
+        name: what they are, for the error.
+        dtype: their type.
+
+    Returns:
+        a list.
+
+    Examples:
+        >>> from oar.utils import convert_to_list
+        >>> convert_to_list(3, 2, 'stride'), convert_to_list((1, 2), 2, 'stride')
+        ([3, 3], [1, 2])
+    """
+    if isinstance(value, dtype):
+        return [value] * n
+    if not isinstance(value, (list, tuple)) or len(value) != n or not all(isinstance(v, dtype) for v in value):
+        raise ValueError(f"{name} must be one {dtype.__name__} or a list of {n} of them, not {value!r}.")
+    return list(value)
+
+
+def is_same_shape(shape1: Sequence[int], shape2: Sequence[int]) -> bool:
+    """Whether two shapes may be the same: sizes that are not known, -1 and None, fit any.
+
+    Args:
+        shape1: a shape.
+        shape2: another.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> from oar.utils import is_same_shape
+        >>> is_same_shape([-1, 3], [2, 3]), is_same_shape([2], [2, 3])
+        (True, False)
+    """
+    unknown = (-1, None)
+    return len(shape1) == len(shape2) and all(
+        a == b or a in unknown or b in unknown for a, b in zip(shape1, shape2))

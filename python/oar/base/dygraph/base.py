@@ -11,6 +11,7 @@ from oar._places import get_device, set_device
 from oar._grad_mode import no_grad
 from oar.autograd import grad
 from oar.base.wrapped_decorator import wrap_decorator
+from oar.framework.mode import in_declarative_mode, in_to_static_mode
 from oar.static.program import disable_static, enable_static, mode
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "enabled",
     "grad",
     "guard",
+    "in_declarative_mode",
+    "in_to_static_mode",
     "no_grad",
     "switch_to_static_graph",
     "to_variable",

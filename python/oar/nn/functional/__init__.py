@@ -6,6 +6,7 @@ Nearly all of them are ops of the core. `_attach_ops` adds each op whose record 
 
 from __future__ import annotations
 
+from oar._C import ops as _ops
 from oar._registry import functions_of
 from oar.nn.functional import (
     activation,
@@ -18,6 +19,7 @@ from oar.nn.functional import (
     vision,
 )
 from oar.nn.functional.activation import *  # noqa: F403
+from oar.nn.functional.activation import hard_sigmoid, hard_swish
 from oar.nn.functional.common import *  # noqa: F403
 from oar.nn.functional.conv import *  # noqa: F403
 from oar.nn.functional.loss import *  # noqa: F403
@@ -51,3 +53,4 @@ def _attach_ops() -> None:
 
 
 _attach_ops()
+diag_embed = _ops.diag_embed  # its older place

@@ -5,7 +5,10 @@ from __future__ import annotations
 import oar
 from oar._C import Tensor, ops
 
-__all__ = ["gumbel_softmax", "softmax_"]
+__all__ = ["gumbel_softmax", "logsigmoid", "softmax_"]
+
+logsigmoid = ops.log_sigmoid
+hard_sigmoid, hard_swish = ops.hardsigmoid, ops.hardswish  # names of older versions
 
 # Ops of the core (src/oar/ops/families), in the module where Paddle's programs look for them too.
 gelu = ops.gelu

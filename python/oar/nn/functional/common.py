@@ -8,7 +8,7 @@ import oar
 from oar._C import Tensor, ops
 from oar.nn.functional.vision import interpolate, pad, unfold, upsample  # noqa: F401  (as in Paddle)
 
-__all__ = ["bilinear", "sequence_mask"]
+__all__ = ["bilinear", "dropout1d", "sequence_mask"]
 
 # Ops of the core (src/oar/ops/families), in the module where Paddle's programs look for them too.
 cosine_similarity = ops.cosine_similarity
@@ -35,6 +35,31 @@ def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None,
     """
     result = oar.einsum("bi,kij,bj->bk", x1, weight, x2)
     return result if bias is None else result + bias
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Sets whole channels of sequences to zero, each with probability p, and scales the others so that the mean stays.
+
+    Args:
+        input: sequences, ``[N, C, L]`` or ``[C, L]``.
+        p: the probability.
+        training: whether anything is dropped.
+        inplace: whether the input itself is written.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> made = F.dropout1d(oar.ones([4, 8, 3]), 0.5)
+        >>> sorted(set(made.sum(-1).flatten().tolist()) | {0.0, 6.0})
+        [0.0, 6.0]
+    """
+    if input.ndim not in (2, 3):
+        raise ValueError(f"[dropout1d] input has shape {list(input.shape)}; sequences have two or three axes.")
+    made = ops.dropout(input, p, list(range(input.ndim - 1)), training)
+    return ops.copy_into(input, made) if inplace else made
 
 
 def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Tensor:

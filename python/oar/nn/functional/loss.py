@@ -12,6 +12,7 @@ __all__ = [
     "adaptive_log_softmax_with_loss",
     "ctc_loss",
     "margin_cross_entropy",
+    "multi_label_margin_loss",
     "rnnt_loss",
     "softmax_with_cross_entropy",
     "triplet_margin_with_distance_loss",
@@ -151,6 +152,46 @@ def margin_cross_entropy(
     loss, softmax = ops.margin_softmax(logits, column, margin1, margin2, margin3, scale)
     loss = _reduced("margin_cross_entropy", loss, reduction)
     return (loss, softmax) if return_softmax else loss
+
+
+def multi_label_margin_loss(
+    input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None
+) -> Tensor:
+    """For each pair of a class of a sample and one that is not: how much their scores are less than 1 apart.
+
+    The sum of ``max(0, 1 - (score of the class - other score))``, divided by the number of classes.
+
+    Args:
+        input: the scores, ``[N, C]`` or ``[C]``.
+        label: the classes of each sample, in the same shape; those from the first -1 on do not count.
+        reduction: 'mean', 'sum' or 'none'.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.nn.functional as F
+        >>> scores, classes = oar.to_tensor([[0.1, 0.2, 0.4, 0.8]]), oar.to_tensor([[3, 0, -1, 1]])
+        >>> F.multi_label_margin_loss(scores, classes)
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.84999996)
+    """
+    if list(input.shape) != list(label.shape) or input.ndim not in (1, 2):
+        raise ValueError(f"[multi_label_margin_loss] input and label must both be [N, C] or [C], but their shapes are "
+                         f"{list(input.shape)} and {list(label.shape)}.")
+    if input.ndim == 1:
+        rows = multi_label_margin_loss(ops.unsqueeze(input, [0]), ops.unsqueeze(label, [0]), "none")
+        return _reduced("multi_label_margin_loss", ops.squeeze(rows, [0]), reduction)
+    counts = ops.cumprod(ops.cast(ops.greater_equal(label, 0), "int32"), 1)
+    places = ops.cast(ops.where(ops.equal(counts, 1), label, ops.zeros_like(label)), "int64")
+    counts = ops.cast(counts, input.dtype)
+    is_class = ops.put_along_axis(ops.zeros_like(input), places, counts, 1, "amax")
+    wanted = ops.take_along_axis(input, places, 1)
+    apart = ops.unsqueeze(wanted, [2]) - ops.unsqueeze(input, [1])
+    pairs = ops.unsqueeze(counts, [2]) * ops.unsqueeze(1.0 - is_class, [1])
+    rows = ops.sum(ops.relu(1.0 - apart) * pairs, [1, 2]) / input.shape[1]
+    return _reduced("multi_label_margin_loss", rows, reduction)
 
 
 def softmax_with_cross_entropy(

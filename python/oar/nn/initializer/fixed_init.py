@@ -57,6 +57,8 @@ class Assign(Initializer):
         value = self._value
         value = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
         if math.prod(value.shape) != math.prod(shape):
+            if oar.in_dynamic_mode():  # the parameter takes the shape of the value
+                return _from_array(value, dtype)
             raise ValueError(
                 f"Assign holds a value of shape {list(value.shape)}, which does not fit a parameter of shape "
                 f"{list(shape)}."

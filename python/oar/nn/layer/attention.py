@@ -38,7 +38,7 @@ def attributes_of(attr: Any, count: int) -> list[Any]:
     return copies
 
 
-def _added(mask: Tensor | None, dtype: Any) -> Tensor | None:
+def added_mask(mask: Tensor | None, dtype: Any) -> Tensor | None:
     """A mask of bools or integers, 1 for what may be seen, as numbers that are added to the scores.
 
     They are finite: in a fully masked row all keys have equal weight.
@@ -155,7 +155,7 @@ class MultiHeadAttention(Layer):
         value = query if value is None else value
         q, k, v, *grown = self._prepare_qkv(query, key, value, cache)
         cache = grown[0] if grown else None
-        mask, weights = _added(attn_mask, q.dtype), None
+        mask, weights = added_mask(attn_mask, q.dtype), None
         # The fused op scales by the width of the queries, which a subclass may have changed.
         if self.need_weights or q.shape[-1] != self.head_dim:
             out, weights = self._weighted(q, k, v, mask)

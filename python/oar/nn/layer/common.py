@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import oar
-from oar._C import Tensor
+from oar._C import Tensor, ops
 from oar.framework.parameter import Parameter, dtype_name
 from oar.nn import functional as F
 from oar.nn.layer.layers import Layer
@@ -79,7 +79,7 @@ class Linear(Layer):
         self.name = name
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.linear(input, self.weight, self.bias)
+        return ops.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         rows, columns = self.weight.shape

@@ -157,6 +157,12 @@ class LayerList(Layer):
         self.add_sublayer(str(len(self)), sublayer)
         return self
 
+    def pop(self, key: int | slice) -> Any:
+        """Removes a layer, or several, and returns it or a list of them."""
+        layer = self[key]
+        del self[key]
+        return layer
+
     def insert(self, index: int, sublayer: Layer) -> None:
         """Inserts a layer before position ``index``."""
         if not isinstance(sublayer, Layer) or not -len(self) <= index <= len(self):

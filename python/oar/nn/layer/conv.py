@@ -51,6 +51,7 @@ class _ConvNd(Layer):
         weight_attr: Any,
         bias_attr: Any,
         data_format: str,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         if weight_attr is False:
@@ -89,8 +90,8 @@ class _ConvNd(Layer):
         else:
             shape = [out_channels, in_channels // groups, *self._kernel_size]
             initializer = Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * in_channels)))
-        self.weight = self.create_parameter(shape, weight_attr, default_initializer=initializer)
-        self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
+        self.weight = self.create_parameter(shape, weight_attr, dtype, default_initializer=initializer)
+        self.bias = self.create_parameter([out_channels], bias_attr, dtype, is_bias=True)
 
     def _convolve(self, function: Any, x: Tensor) -> Tensor:
         if self._border is not None:
@@ -141,6 +142,9 @@ def _convolution(axes: Axes) -> type[_ConvNd]:
             weight_attr: attributes of the weight.
             bias_attr: attributes of the bias; False for none.
             data_format: {formats}.
+            bias: whether there is a bias.
+            device: the device of the parameters; None is the current one.
+            dtype: the dtype of the parameters; None is the default one.
 
         Examples:
             >>> import oar
@@ -165,11 +169,17 @@ def _convolution(axes: Axes) -> type[_ConvNd]:
             weight_attr: Any = None,
             bias_attr: Any = None,
             data_format: str = axes.first,
+            *,
+            bias: bool = True,
+            device: Any = None,
+            dtype: Any = None,
         ) -> None:
             super().__init__(
                 in_channels, out_channels, kernel_size, False, axes.count, stride, padding, padding_mode, 0, dilation,
-                groups, weight_attr, bias_attr, data_format,
+                groups, weight_attr, bias_attr if bias else False, data_format, dtype,
             )  # fmt: skip
+            if device is not None:
+                self.to(device)
 
         def forward(self, x: Tensor) -> Tensor:
             return self._convolve(getattr(F, function), x)

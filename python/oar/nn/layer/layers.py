@@ -12,10 +12,12 @@ from weakref import ref
 import oar
 from oar._C import Tensor
 from oar.framework import unique_name
+from oar.framework.mode import in_declarative_mode, in_to_static_mode  # noqa: F401
 from oar.framework.param_attr import ParamAttr
 from oar.framework.parameter import Parameter, make_parameter
 from oar.nn.layer._layer_state import LayerStateMixin
 from oar.nn.layer._entries import LayerEntries
+from oar.nn.layer._module_methods import ModuleMethods
 
 __all__ = ["Layer"]
 
@@ -46,13 +48,15 @@ class HookRemoveHelper:
             hooks.pop(self._hook_id, None)
 
 
-def _add_hook(hooks: OrderedDict, hook: Callable) -> HookRemoveHelper:
+def _add_hook(hooks: OrderedDict, hook: Callable, prepend: bool = False) -> HookRemoveHelper:
     helper = HookRemoveHelper(hooks)
     hooks[helper._hook_id] = hook
+    if prepend:
+        hooks.move_to_end(helper._hook_id, last=False)
     return helper
 
 
-class Layer(LayerStateMixin):
+class Layer(LayerStateMixin, ModuleMethods):
     """A piece of a network: parameters, buffers and other layers, and a ``forward`` that uses them.
 
     Assigning a ``Parameter``, a ``Tensor`` or a ``Layer`` to an attribute registers it: parameters are
@@ -126,13 +130,17 @@ class Layer(LayerStateMixin):
         """Raises an error: gradients come from ``Tensor.backward()``."""
         raise ValueError("A Layer has no backward(): gradients come from Tensor.backward().")
 
-    def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> HookRemoveHelper:
-        """Call ``hook(layer, inputs)`` before ``forward``; what it returns replaces the inputs."""
-        return _add_hook(self._forward_pre_hooks, hook)
+    def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any], *, prepend: bool = False) -> HookRemoveHelper:
+        """Call ``hook(layer, inputs)`` before ``forward``, and with ``prepend`` before other hooks; what it returns replaces
+        the inputs."""
+        return _add_hook(self._forward_pre_hooks, hook, prepend)
 
-    def register_forward_post_hook(self, hook: Callable[[Any, Any, Any], Any]) -> HookRemoveHelper:
-        """Call ``hook(layer, inputs, outputs)`` after ``forward``; what it returns replaces the outputs."""
-        return _add_hook(self._forward_post_hooks, hook)
+    def register_forward_post_hook(
+        self, hook: Callable[[Any, Any, Any], Any], *, prepend: bool = False
+    ) -> HookRemoveHelper:
+        """Call ``hook(layer, inputs, outputs)`` after ``forward``, and with ``prepend`` before other hooks; what it returns
+        replaces the outputs."""
+        return _add_hook(self._forward_post_hooks, hook, prepend)
 
     def register_state_dict_hook(self, hook: Callable[[dict], Any]) -> HookRemoveHelper:
         """Call ``hook(state_dict)`` when a state dict is created; the result replaces it."""
@@ -144,13 +152,15 @@ class Layer(LayerStateMixin):
         for layer in self.sublayers(include_self=True):
             layer.training = training
 
-    def train(self) -> None:
-        """Put this layer and its sublayers into training mode."""
-        self._set_training(True)
+    def train(self, mode: bool = True) -> Layer:
+        """Put this layer and its sublayers into training mode, or with False into evaluation mode; returns the layer."""
+        self._set_training(bool(mode))
+        return self
 
-    def eval(self) -> None:
-        """Put this layer and its sublayers into evaluation mode."""
+    def eval(self) -> Layer:
+        """Put this layer and its sublayers into evaluation mode; returns the layer."""
         self._set_training(False)
+        return self
 
     def apply(self, fn: Callable[[Layer], None]) -> Layer:
         """Call ``fn`` on every sublayer, innermost first, then on this layer; returns the layer."""
@@ -158,6 +168,13 @@ class Layer(LayerStateMixin):
             layer.apply(fn)
         fn(self)
         return self
+
+    @property
+    def _helper(self) -> Any:
+        """What makes parameters, variables and calls of a layer of a program, named after this one."""
+        from oar.base.layer_helper import LayerHelper
+
+        return LayerHelper(self._full_name, name=self._full_name)
 
     def full_name(self) -> str:
         """The layer's unique name, such as ``linear_0``."""

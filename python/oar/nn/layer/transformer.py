@@ -8,6 +8,8 @@ import oar
 from oar._C import Tensor
 from oar.nn import functional as F
 from oar.nn.layer.attention import MultiHeadAttention, attributes_of, check_positive
+from oar.nn.layer.attention import added_mask as _convert_attention_mask  # noqa: F401
+from oar.nn.layer.attention import attributes_of as _convert_param_attr_to_list  # noqa: F401
 from oar.nn.layer.common import Dropout, Linear
 from oar.nn.layer.container import LayerList
 from oar.nn.layer.layers import Layer

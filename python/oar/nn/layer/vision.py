@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 from oar._C import Tensor
@@ -10,7 +12,9 @@ from oar.nn._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
 
 __all__ = [
-    "ChannelShuffle", "Fold", "LocalResponseNorm", "Pad1D", "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle",
+    "ChannelShuffle", "CircularPad1D", "CircularPad2D", "CircularPad3D", "ConstantPad1D", "ConstantPad2D",
+    "ConstantPad3D", "Fold", "LocalResponseNorm", "Pad1D", "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle",
+    "ReflectionPad1D", "ReflectionPad2D", "ReflectionPad3D", "ReplicationPad1D", "ReplicationPad2D", "ReplicationPad3D",
     "Unfold", "Upsample", "UpsamplingBilinear2D", "UpsamplingNearest2D", "ZeroPad1D", "ZeroPad2D", "ZeroPad3D",
 ]
 
@@ -51,7 +55,7 @@ def _pad(axes: Axes) -> type[_WithName]:
 
         def __init__(self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str = axes.first,
                      name: str | None = None) -> None:
-            pads = [padding] * (2 * axes.count) if isinstance(padding, int) else padding
+            pads = [int(padding)] * (2 * axes.count) if isinstance(padding, Integral) else padding
             self._arguments(padding=pads, mode=mode, value=value, data_format=data_format, name=name)
 
         def forward(self, x: Tensor) -> Tensor:
@@ -86,6 +90,60 @@ def _zero_pad(axes: Axes) -> type[_WithName]:
 
 
 ZeroPad1D, ZeroPad2D, ZeroPad3D = for_axes("ZeroPad{n}D", _zero_pad)
+
+
+def _constant_pad(axes: Axes) -> type[_WithName]:
+    class ConstantPad(_PADS[axes.count - 1]):  # type: ignore[misc]
+        """Adds elements of one value around {inputs}.
+
+        Args:
+            padding: how many elements to add: a number, or {sides}.
+            value: the value.
+            data_format: {formats}.
+
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> nn.ConstantPad{n}D(1, 7.0)(oar.ones([1, 3, {sizes:4}])).shape
+            [1, 3, {sizes:6}]
+        """
+
+        def __init__(self, padding: Any, value: float, data_format: str = axes.first, name: str | None = None) -> None:
+            super().__init__(padding, "constant", value, data_format, name)
+
+    return ConstantPad
+
+
+def _pad_of(mode: str, class_name: str, brief: str) -> Callable[[Axes], type[_WithName]]:
+    def template(axes: Axes) -> type[_WithName]:
+        class PadOfMode(_PADS[axes.count - 1]):  # type: ignore[misc]
+            def __init__(self, padding: Any, data_format: str = axes.first, name: str | None = None) -> None:
+                super().__init__(padding, mode, 0.0, data_format, name)
+
+        PadOfMode.__doc__ = f"""Adds {brief} around {{inputs}}.
+
+        Args:
+            padding: how many elements to add: a number, or {{sides}}.
+            data_format: {{formats}}.
+
+        Examples:
+            >>> import oar
+            >>> from oar import nn
+            >>> nn.{class_name}{{n}}D(1)(oar.ones([1, 3, {{sizes:4}}])).shape
+            [1, 3, {{sizes:6}}]
+        """
+        return PadOfMode
+
+    return template
+
+
+ConstantPad1D, ConstantPad2D, ConstantPad3D = for_axes("ConstantPad{n}D", _constant_pad)
+ReflectionPad1D, ReflectionPad2D, ReflectionPad3D = for_axes(
+    "ReflectionPad{n}D", _pad_of("reflect", "ReflectionPad", "the elements mirrored at the border"))
+ReplicationPad1D, ReplicationPad2D, ReplicationPad3D = for_axes(
+    "ReplicationPad{n}D", _pad_of("replicate", "ReplicationPad", "copies of the elements at the border"))
+CircularPad1D, CircularPad2D, CircularPad3D = for_axes(
+    "CircularPad{n}D", _pad_of("circular", "CircularPad", "the elements of the opposite border"))
 
 
 class Upsample(_WithName):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oar._C import Tensor
+from oar._C import Tensor, ops
 from oar.nn import functional as F
 from oar.nn.layer.layers import Layer
 
@@ -81,6 +81,9 @@ class Tanh(_Activation):
 class Silu(_Activation):
     """``x * sigmoid(x)``.
 
+    Args:
+        inplace: whether the input itself is written.
+
     Examples:
         >>> import oar
         >>> from oar import nn
@@ -89,8 +92,16 @@ class Silu(_Activation):
                [-0.26894143,  1.76159406])
     """
 
+    def __init__(self, inplace: bool = False, name: str | None = None) -> None:
+        super().__init__(name)
+        self._inplace = inplace
+
+    def extra_repr(self) -> str:
+        return f"inplace={self._inplace}" + (f", name={self._name}" if self._name else "")
+
     def forward(self, x: Tensor) -> Tensor:
-        return F.silu(x)
+        made = F.silu(x)
+        return ops.copy_into(x, made) if self._inplace else made
 
 
 class ReLU6(_Activation):

@@ -13,6 +13,7 @@ __all__ = [
     "CosineEmbeddingLoss",
     "HingeEmbeddingLoss",
     "MarginRankingLoss",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "SoftMarginLoss",
@@ -94,6 +95,29 @@ class MarginRankingLoss(Layer):
 
     def forward(self, input: Tensor, other: Tensor, label: Tensor) -> Tensor:
         return F.margin_ranking_loss(input, other, label, self.margin, self.reduction)
+
+
+class MultiLabelMarginLoss(Layer):
+    """For each pair of a class of a sample and one that is not: how much their scores are less than 1 apart.
+
+    Args:
+        reduction: 'mean', 'sum' or 'none'.
+
+    Examples:
+        >>> import oar
+        >>> from oar import nn
+        >>> nn.MultiLabelMarginLoss()(oar.to_tensor([[0.1, 0.2, 0.4, 0.8]]), oar.to_tensor([[3, 0, -1, 1]]))
+        Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+               0.84999996)
+    """
+
+    def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
+        super().__init__()
+        self.reduction = check_reduction("MultiLabelMarginLoss", reduction)
+        self.name = name
+
+    def forward(self, input: Tensor, label: Tensor) -> Tensor:
+        return F.multi_label_margin_loss(input, label, self.reduction)
 
 
 class MultiLabelSoftMarginLoss(Layer):
