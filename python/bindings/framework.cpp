@@ -1,6 +1,7 @@
 // Flags, threads, memory, random state, devices, the registry.
 #include "common.h"
 #include "frames.h"
+#include "oar/base/crash_handler.h"
 #include "oar/base/flags.h"
 #include "oar/base/host_language.h"
 #include "oar/base/parallel.h"
