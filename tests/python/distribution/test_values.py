@@ -39,17 +39,13 @@ def test_entropy(name, dtype):
     case = CASES[name]
     entropy = case.distribution(dtype).entropy()
     assert entropy.shape == list(case.distribution(dtype).batch_shape)
-    # A sum over 1,000 numbers of which SciPy takes part only at large rates.
-    wanted = case.reference.entropy()
-    assert_close(entropy, wanted, dtype, 10)
+    assert_close(entropy, case.reference.entropy(), dtype, 10)
 
 
-@EVERY
+@pytest.mark.parametrize("name", [name for name in CASES if name != "Cauchy"])
 @DTYPES
 def test_moments(name, dtype):
     case = CASES[name]
-    if name == "Cauchy":
-        pytest.skip("it has neither a mean nor a variance")
     distribution = case.distribution(dtype)
     mean, variance = np.asarray(case.reference.mean()), np.asarray(case.reference.var())
     if name == "StudentT":  # for df up to 1 SciPy calls the mean infinite, Paddle and Oar say there is none
@@ -99,8 +95,6 @@ def test_dirichlet(dtype):
     assert_close(dirichlet.entropy(), [row.entropy() for row in rows], dtype)
     assert_close(dirichlet.mean, [row.mean() for row in rows], dtype)
     assert_close(dirichlet.variance, [row.var() for row in rows], dtype)
-    family = D.ExponentialFamily.entropy(dirichlet)  # the mean of the logarithms is part of its carrier
-    assert family.shape == [2]
 
 
 @DTYPES

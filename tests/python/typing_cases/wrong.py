@@ -19,4 +19,4 @@ oar.concat(x, y=2)  # wrong
 oar.zeros([2], dtype=3)  # wrong
 n: str = x.ndim  # wrong
 oar.distribution.Normal("0", 1.0)  # wrong
-oar.distribution.Normal(0.0, 1.0).sampel()  # wrong
+oar.distribution.Normal(0.0, 1.0).draw()  # wrong
