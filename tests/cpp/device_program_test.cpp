@@ -61,7 +61,7 @@ TEST(DeviceProgram, OneProgramRunsOnEveryDevice) {
   for (const Tensors& inputs :
        {formula_inputs(), all_there(formula_inputs()), all_there(formula_inputs(), 1)}) {
     const auto instance = executor.instance(inputs);
-    ASSERT_TRUE(instance);
+    ASSERT_TRUE(instance) << to_text(executor.program());
     EXPECT_EQ(instance->device(), inputs[0].device());
     const Tensors got = executor.run(inputs);
     EXPECT_EQ(got[0].device(), inputs[0].device());

@@ -521,7 +521,7 @@ TEST(Scalar, MistakesAreNamed) {
     }
     return "";
   };
-  EXPECT_NE(complaint("x + z").find("z is no parameter"), std::string::npos);
+  EXPECT_NE(complaint("x + z").find("z is not a parameter"), std::string::npos);
   EXPECT_NE(complaint("sine(x)").find("no function sine"), std::string::npos);
   EXPECT_NE(complaint("max(x)").find("',' is missing"), std::string::npos);
   EXPECT_NE(complaint("(x").find("')' is missing"), std::string::npos);

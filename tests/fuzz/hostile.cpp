@@ -102,7 +102,7 @@ const std::vector<std::string>& words() {
       if (!op->def().samples) continue;
       for (const Sample& s : op->def().samples())
         for (const SampleArg& a : s.args)
-          if (const auto* text = std::get_if<std::string>(&a)) found.insert(*text);
+          if (const auto* text = std::get_if<std::string>(&a.content())) found.insert(*text);
     }
     return std::vector<std::string>(found.begin(), found.end());
   }();

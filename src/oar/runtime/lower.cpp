@@ -268,7 +268,11 @@ void Lowering::emit(const Instruction& instruction, Ids& ids) {
   if (instruction.op->def().view) return emit_view(instruction, ids);
   if (is_update(*instruction.op)) return emit_update(instruction, ids);
   std::vector<int32_t> results;
-  for (ValueId id : instruction.results) results.push_back(fresh(program_.type_of(id)));
+  for (ValueId id : instruction.results) {
+    ValueType type = program_.type_of(id);
+    if (is_guest(type)) type.device = device_;  // computed from numbers, for a call on the device
+    results.push_back(fresh(type));
+  }
   if (!launch(instruction, ids, results))
     append(instruction, nullptr, ids, results);  // no kernel: a call of its function
   for (size_t i = 0; i < results.size(); ++i)
@@ -332,7 +336,10 @@ void Lowering::finish_outputs(const Ids& ids) {
   for (size_t k = 0; k < program_.outputs.size(); ++k) {
     int32_t place = ids[static_cast<size_t>(program_.outputs[k])];
     const Root& root = root_of(place);
-    if (root.kind == Root::Constant) check_device(program_.type_of(program_.outputs[k]), false);
+    // A result is where eager mode would put it.
+    if (program_.type_of(program_.outputs[k]).device != layout(place).device() ||
+        (root.kind == Root::Constant && layout(place).device() != device_))
+      throw NotLowerable{};
     const bool writes = root.kind == Root::State &&
                         program_.states[static_cast<size_t>(root.index)].written != kNoValue;
     if (root.kind == Root::Constant || writes) place = copy(place);

@@ -148,7 +148,8 @@ Model Model::parse(std::string_view text, const std::map<std::string, Tensor>& w
 }
 
 Model Model::load(const std::string& prefix) {
-  return parse(read_file(prefix + ".pdmodel"), load_safetensors(prefix + ".pdiparams"));
+  const std::string program = read_file(prefix + ".pdmodel");
+  return parse(program, load_safetensors(prefix + ".pdiparams"));
 }
 
 const std::vector<Model::Port>& Model::inputs() const { return parts_->inputs; }

@@ -157,7 +157,7 @@ Tensor Capture::make_tensor(ValueId value) {
 
 Outputs Capture::record(const Op& op, Args args) {
   OpScope scope(op.name().c_str());
-  const Device device = device_of(op, args);
+  const Device device = moved_to(op, args).value_or(device_of(op, args));
   Instruction instruction;
   instruction.op = &op;
   for (size_t i = 0; i < args.size(); ++i) {

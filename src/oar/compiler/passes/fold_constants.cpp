@@ -8,6 +8,7 @@
 #include "oar/ir/region.h"
 #include "oar/ops/core/run.h"
 #include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/transfer.h"
 
 namespace oar {
 namespace {
@@ -67,6 +68,10 @@ bool fold_constants(Program& program, PassContext&) {
       // A view would share its memory, and equal constants are found by their bytes.
       const Tensor& output = (*outputs)[i];
       made.push_back(output.is_contiguous() ? output : assign(output));
+      // A number that is broadcast for tensors of another device is a tensor there.
+      const Device device = program.type_of(instruction.results[i]).device;
+      if (made.back().device() != device)
+        made.back() = copy_to_device(made.back(), devices::to_string(device));
       constants[static_cast<size_t>(instruction.results[i])] = &made.back();
     }
     return true;

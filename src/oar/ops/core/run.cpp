@@ -233,6 +233,12 @@ void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& ou
   run_accepted(kernel, call);
 }
 
+std::optional<Device> moved_to(const Op& op, Args args) {
+  const int at = op.is_built_in() ? op.schema().index_of("device") : -1;
+  if (at < 0) return std::nullopt;
+  return devices::parse(args[static_cast<size_t>(at)].as_string());
+}
+
 Device device_of(const Op& op, Args args) {
   Device device = devices::current();
   const Tensor* first = nullptr;

@@ -8,6 +8,8 @@ namespace OAR_API oar {
 
 // The device of a call: that of its tensors, or the current one. An error if they differ.
 Device device_of(const Op& op, Args args);
+// Where the results of an op that moves tensors go: its attribute `device`. None for other ops.
+std::optional<Device> moved_to(const Op& op, Args args);
 
 // Rejects dtypes that the record does not list.
 void check_dtypes(const Op& op, Args args);

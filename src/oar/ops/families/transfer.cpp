@@ -21,12 +21,12 @@ Tensor copied(const Tensor& x, Device device) {
 }
 
 Tensor moved(const Tensor& x, Device device) {
+  if (x.device() == device) return assign(x);
   user_check(
       x.is_dense(), ErrorKind::Unsupported,
       "only dense tensors are moved between devices, not {}.\nhint: Move it before the capture or "
       "transformation, or convert it to dense first.",
       x.describe());
-  if (x.device() == device) return assign(x);
   return copied(x.is_contiguous() ? x : assign(x), device);
 }
 
