@@ -36,7 +36,7 @@ _registry.attach_tensor_methods(Tensor)
 globals().update(_registry.functions_of("oar"))
 
 from oar._creation import (  # noqa: E402,F401
-    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, full, full_like, linspace, logspace,
+    arange, as_tensor, asarray, empty, empty_like, eye, from_dlpack, from_numpy, linspace, logspace,
     normal, rand_like, randint, randn_like, range, to_dlpack, to_tensor)
 from oar._framework import (  # noqa: E402,F401
     Generator, disable_signal_handler, get_cuda_rng_state, get_default_dtype, get_flags, get_num_threads,

@@ -280,58 +280,6 @@ def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) ->
     return ops.cast(ops.as_strided_grad(ones, [num_rows, columns], [columns + 1]), dtype or _C.get_default_dtype())
 
 
-def full(shape, fill_value, dtype=None, name: str | None = None) -> Tensor:
-    """One value everywhere.
-
-    Args:
-        shape: the shape of the result.
-        fill_value: the value: a number, a tensor that holds one, or a text such as ``'-inf'``.
-        dtype: the dtype of the result; None takes the default one of floats, or that of a bool or complex value.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> oar.full([2], 7.0).tolist(), oar.full([2], '-inf').tolist()
-        ([7.0, 7.0], [-inf, -inf])
-    """
-    return ops.full(shape, _number("full", fill_value), dtype)
-
-
-def full_like(x: Tensor, fill_value, dtype=None, name: str | None = None) -> Tensor:
-    """One value everywhere, in the shape of x.
-
-    Args:
-        x: the tensor.
-        fill_value: the value: a number, a tensor that holds one, or a text such as ``'-inf'``.
-        dtype: the dtype of the result; None takes that of x.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> oar.full_like(oar.to_tensor([1, 2]), 7).tolist()
-        [7, 7]
-    """
-    return ops.full_like(x, _number("full_like", fill_value), dtype)
-
-
-def _number(function: str, value):
-    """A number that is written as text; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return int(value)
-    except ValueError:
-        pass
-    try:
-        return float(value)
-    except ValueError:
-        raise ValueError(f"[{function}] fill_value is {value!r}, which is no number.") from None
-
-
 def empty(shape, dtype=None, name=None) -> Tensor:
     """A tensor whose values are up to you; they start as zeros.
 

@@ -40,14 +40,6 @@ def test_places_that_are_not_zero():
         assert made.tolist() == wanted.tolist()
 
 
-def test_values_as_text():
-    assert oar.full([2], "-inf").tolist() == [-np.inf] * 2 and np.isnan(oar.full([1], "nan").item())
-    assert oar.full([1], "3", "int64").item() == 3 and oar.full_like(oar.to_tensor([1.0]), "2.5").item() == 2.5
-    with pytest.raises(ValueError, match="fill_value is 'x', which is no number"):
-        oar.full([1], "x")
-    assert oar.full([1], True).dtype == oar.bool and oar.full([1], 3).dtype == oar.float32
-
-
 def test_sums_of_lists():
     with pytest.raises(ValueError, match="the list of tensors is empty"):
         oar.add_n([])

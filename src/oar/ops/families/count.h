@@ -1,9 +1,10 @@
 // Sizes as divisors of tensors.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The product of some sizes: a literal if they are known, else the result of an op that computes it
 // when the program runs.

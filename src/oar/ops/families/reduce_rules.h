@@ -1,9 +1,10 @@
 // What the rules of reductions share.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ops/core/op_def.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // The result of reducing x over `axis` (None: all).
 Metas reduced(const Tensor& x, std::optional<Ints> axis, bool keepdim, DType dtype);
