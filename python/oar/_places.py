@@ -46,7 +46,7 @@ class DeviceUnavailable(RuntimeError, ValueError):
 def unavailable(what: str, kind: str) -> DeviceUnavailable:
     """The error for something that only devices of that kind have."""
     return DeviceUnavailable(f"[{what}] there is no {kind} here; devices other than the CPU come as plug-ins. "
-                             "hint: ask is_compiled_with_cuda() or device_count() first, or use the CPU.")
+                             "hint: ask is_compiled_with_cuda() or device_count() first, or use CPUPlace().")
 
 
 class _AbsentPlace:

@@ -376,7 +376,7 @@ sin | x:X -> Out
 sinh | x:X -> Out
 slice | input:Input axes starts:starts|StartsTensor|StartsTensorList ends:ends|EndsTensor|EndsTensorList
     infer_flags=None> decrease_axis=[] -> Out
-softmax | x:X axis=-1 -> Out
+softmax | x:X axis=-1 -> Out @ nn.functional.softmax
 softplus | x:X beta=1.0 threshold=20.0 -> Out
 softshrink | x:X threshold:lambda=0.5 -> Out
 softsign | x:X -> Out
