@@ -117,7 +117,7 @@ MISTAKES = [
     ("oar.CUDAPlace(0)", ["CUDAPlace", "CPUPlace()"]),
     # arguments
     ("oar.matmul(x())", ["[matmul]", "'y' is missing", "x: Tensor, y: Tensor"]),
-    ("oar.full([2])", ["full()", "missing", "'fill_value'"]),
+    ("oar.full([2])", ["[full]", "'fill_value' is missing"]),
     ("oar.sum(x(), axs=1)", ["[sum]", "'axs'", "did you mean 'axis'?", "axis: int | list[int] | None"]),
     ("F.softmax(x(), axsi=1)", ["[softmax]", "did you mean 'axis'?"]),
     ("oar.sum(x(), axis='a')", ["[sum]", "'axis'", "'a' (str)", "int"]),

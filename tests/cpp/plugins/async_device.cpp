@@ -193,9 +193,9 @@ Function kAdd = arithmetic<std::plus<>>(), kSubtract = arithmetic<std::minus<>>(
                      [](int64_t a, int64_t b) { return std::max(a, b); }},
          kMinimum = {[](double a, double b) { return a <= b || std::isnan(a) ? a : b; },
                      [](int64_t a, int64_t b) { return std::min(a, b); }},
-         kEqual = comparison<std::equal_to<>>(), kNotEqual = comparison<std::not_equal_to<>>(),
-         kLess = comparison<std::less<>>(), kLessEqual = comparison<std::less_equal<>>(),
-         kGreater = comparison<std::greater<>>(),
+         kLogicalAnd = comparison<std::logical_and<>>(), kEqual = comparison<std::equal_to<>>(),
+         kNotEqual = comparison<std::not_equal_to<>>(), kLess = comparison<std::less<>>(),
+         kLessEqual = comparison<std::less_equal<>>(), kGreater = comparison<std::greater<>>(),
          kGreaterEqual = comparison<std::greater_equal<>>(), kExp = of_one<std::exp>(),
          kLog = of_one<std::log>(), kSqrt = of_one<std::sqrt>(), kTanh = of_one<std::tanh>(),
          kSin = of_one<std::sin>(), kCos = of_one<std::cos>(),
@@ -377,6 +377,7 @@ int32_t uniform(oar_kernel_call* call) {
 
 const oar_kernel kKernels[] = {
     {"add", 1, "async:plain", accepts_function, binary, &kAdd},
+    {"logical_and", 1, "async:plain", accepts_function, binary, &kLogicalAnd},
     {"subtract", 1, "async:plain", accepts_function, binary, &kSubtract},
     {"multiply", 1, "async:plain", accepts_function, binary, &kMultiply},
     {"divide", 1, "async:plain", accepts_function, binary, &kDivide},

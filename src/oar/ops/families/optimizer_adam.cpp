@@ -152,9 +152,11 @@ const OpDef nadam_op = {
       for (size_t i = 0; i < a.params.size(); ++i) {
         const Tensor param = widened(a.params[i]);
         const Tensor grad = decayed(a.grads[i], a.params[i], a.weight_decay);
-        copy_into(a.decay_powers[i], a.decay_powers[i] * kNadamFade);
-        copy_into(a.powers2[i], a.powers2[i] * a.beta2);
-        const Tensor fade = pow(number_for(a.decay_powers[i], param), literal(a.momentum_decay));
+        const Tensor faded = number_for(a.decay_powers[i], param) * kNadamFade,
+                     power2 = number_for(a.powers2[i], param) * a.beta2;
+        copy_into(a.decay_powers[i], reshape(faded, {1}));
+        copy_into(a.powers2[i], reshape(power2, {1}));
+        const Tensor fade = pow(faded, literal(a.momentum_decay));
         const Tensor share = a.beta1 * (1 - 0.5 * fade),
                      next = a.beta1 * (1 - fade * (0.5 * std::pow(kNadamFade, a.momentum_decay)));
         const Tensor product = number_for(a.products[i], param) * share;
@@ -165,7 +167,7 @@ const OpDef nadam_op = {
         copy_into(a.moments2[i], square_mean);
         const Tensor ahead =
             mean * (next / (1 - product * next)) + grad * ((1 - share) / (1 - product));
-        const Tensor spread = square_mean / (1 - number_for(a.powers2[i], param));
+        const Tensor spread = square_mean / (1 - power2);
         copy_into(a.params[i],
                   param - narrowed(a.lr, param.dtype()) * ahead / (sqrt(spread) + a.epsilon));
       }
@@ -211,9 +213,10 @@ const OpDef radam_op = {
       for (size_t i = 0; i < a.params.size(); ++i) {
         const Tensor param = widened(a.params[i]);
         const Tensor grad = decayed(a.grads[i], a.params[i], a.weight_decay);
-        copy_into(a.powers1[i], a.powers1[i] * a.beta1);
-        copy_into(a.powers2[i], a.powers2[i] * a.beta2);
-        const Tensor power2 = number_for(a.powers2[i], param);
+        const Tensor power1 = number_for(a.powers1[i], param) * a.beta1,
+                     power2 = number_for(a.powers2[i], param) * a.beta2;
+        copy_into(a.powers1[i], reshape(power1, {1}));
+        copy_into(a.powers2[i], reshape(power2, {1}));
         const Tensor rho =
             (number_for(a.rhos[i], param) * (a.beta2 - power2) + power2) / (1 - power2);
         copy_into(a.rhos[i], reshape(rho, {1}));
@@ -226,7 +229,7 @@ const OpDef radam_op = {
         const Tensor rectified =
             sqrt((safe - 4) * (safe - 2) * longest / (safe * ((longest - 4) * (longest - 2))));
         const Tensor divided = sqrt(1 - power2) / (sqrt(square_mean) + a.epsilon);
-        const Tensor rate = narrowed(a.lr, param.dtype()) / (1 - number_for(a.powers1[i], param));
+        const Tensor rate = narrowed(a.lr, param.dtype()) / (1 - power1);
         copy_into(a.params[i],
                   param - rate * mean * where(enough, rectified * divided, literal(1)));
       }

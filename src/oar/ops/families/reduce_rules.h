@@ -13,4 +13,4 @@ Tensor stretch(const Tensor& kept, const Tensor& x, std::optional<Ints> axis);
 // Calls of op(x, axis, keepdim): several ranks, 0-d, zero-size, axes kept or not.
 Samples reduction_samples(TensorSpec (*spec)(SampleShape));
 
-}  // namespace oar
+}  // namespace OAR_API oar
