@@ -1,7 +1,9 @@
 // Runs of regions: each has a runner of its own.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/ir/region.h"
+#include "oar/ops/core/dispatcher.h"
 #include "oar/runtime/runner.h"
 
 namespace OAR_API oar {
