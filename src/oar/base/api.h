@@ -6,7 +6,7 @@
 // A header without either is private to the library: kernels, rules of op families.
 #pragma once
 
-#define OAR_RUNTIME_API __attribute__((visibility("default")))
+#define OAR_RUNTIME_API [[gnu::visibility("default")]]
 
 #if defined(OAR_DEPLOY)
 #define OAR_API

@@ -8,6 +8,7 @@
 
 #include "oar/base/api.h"
 #include "oar/base/error.h"
+#include "oar/base/half_bits.h"
 #include "oar/tensor/dtype.h"
 
 namespace OAR_API oar {
@@ -54,10 +55,13 @@ inline float16::operator float() const {
   typedef short v8hi __attribute__((vector_size(16)));
   return __builtin_ia32_vcvtph2ps((v8hi){static_cast<short>(bits), 0, 0, 0, 0, 0, 0, 0})[0];
 }
-#else
+#elif defined(__FLT16_MAX__)
 inline float16::float16(float value)
     : bits(std::bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
 inline float16::operator float() const { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
+#else
+inline float16::float16(float value) : bits(half_bits(value)) {}
+inline float16::operator float() const { return half_value(bits); }
 #endif
 
 // float8 with `kMantissa` mantissa bits; e4m3fn has no infinity and saturates to NaN beyond range.
