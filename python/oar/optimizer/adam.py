@@ -51,7 +51,7 @@ class _Clock:
         self.steps = persistent(lambda: oar.full([], steps, dtype="float32"), name)
         self._powers: Tensor | None = None
         if oar.in_dynamic_mode():
-            self._betas = oar.to_tensor(np.array(betas, dtype="float64"))
+            self._betas = oar.to_tensor(np.array(betas, dtype="float64")).to(oar.get_device())
             self._powers = oar.zeros([2], dtype="float32")
         self.seen = False
 
