@@ -43,6 +43,16 @@ char* real(const void* address) {
 constexpr size_t kMemory = size_t{1} << 40;
 constexpr size_t kAlignment = 128;
 
+// Live blocks. The host holds shifted addresses only, in which a leak checker sees no pointers.
+struct Blocks {
+  std::mutex mutex;
+  std::set<void*> all;
+};
+Blocks& blocks() {
+  static auto& instance = *new Blocks;  // the host's caches outlive static variables
+  return instance;
+}
+
 void* allocate_block(size_t bytes) {
   if (bytes > kMemory) return nullptr;
   const size_t all = (sizeof(Header) + bytes + sizeof(kCanary) + kAlignment - 1) / kAlignment;
@@ -53,6 +63,10 @@ void* allocate_block(size_t bytes) {
   std::memset(block + sizeof(Header), 0xcd, bytes);
   std::memcpy(block + sizeof(Header) + bytes, &kCanary, sizeof(kCanary));
   ++g_live_blocks;
+  {
+    const std::lock_guard lock(blocks().mutex);
+    blocks().all.insert(block);
+  }
   return reinterpret_cast<void*>(reinterpret_cast<uint64_t>(block + sizeof(Header)) + kShift);
 }
 
@@ -63,6 +77,10 @@ void release_now(char* data, size_t bytes) {
                       std::memcmp(data + bytes, &kCanary, sizeof(kCanary)) == 0;
   if (!intact) ++g_damaged_blocks;
   --g_live_blocks;
+  {
+    const std::lock_guard lock(blocks().mutex);
+    blocks().all.erase(data - sizeof(Header));
+  }
   std::free(data - sizeof(Header));
 }
 
