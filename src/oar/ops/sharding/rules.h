@@ -26,8 +26,12 @@ void looked_up(ShardPlan& plan, size_t table, size_t positions, size_t axis);
 Dim local_size(const PieceCall& piece, const PlanTensor& tensor, size_t axis);
 // The parameter of this name holds the result's shape.
 void set_result_shape(const PieceCall& piece, const char* parameter);
-// … as a localise rule.
+// … as a localise rule. A record's initialiser calls it, also in a deployed library, which drops the rule.
+#if defined(OAR_DEPLOY)
+inline LocaliseRule result_shape(const char*) { return {}; }
+#else
 LocaliseRule result_shape(const char* parameter);
+#endif
 
 }  // namespace sharding
 }  // namespace OAR_API oar
