@@ -246,13 +246,13 @@ void where(KernelCall& call) {
 }
 
 // None where the table has no loops for the op.
-template <bool kThere, void (*kFunction)(KernelCall&)>
-constexpr int32_t (*entry_of)(oar_kernel_call*) = kThere ? kernel_entry<kFunction> : nullptr;
+template <Op kOp, int kOperands, int kAttributes, unsigned kOf>
+constexpr int32_t (*entry_of)(oar_kernel_call*) =
+    kOf != 0 ? kernel_entry<run<kOp, kOperands, kAttributes>> : nullptr;
 
 KernelList rows() {
-#define OAR_SIMD_KERNEL(op, functor, operands, numbers, types)                      \
-  {#op,          1,        vector_name(), accepts<Op::op>, entry_of < (types) != 0, \
-   run < Op::op, operands, numbers >> },
+#define OAR_SIMD_KERNEL(op, functor, operands, numbers, types) \
+  {#op, 1, vector_name(), accepts<Op::op>, entry_of<Op::op, operands, numbers, types>},
 #define OAR_SIMD_NONE(...)
   static const oar_kernel list[] = {
       OAR_SIMD_LISTS(OAR_SIMD_KERNEL, OAR_SIMD_NONE)  //
