@@ -26,4 +26,4 @@ std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList cotan
                          BackwardOptions options = {}, bool allow_unused = false,
                          TensorList no_grad_vars = {});
 
-}  // namespace OAR_API oar
+}  // namespace oar

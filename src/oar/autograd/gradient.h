@@ -42,4 +42,4 @@ class Gradient {
   bool zeros_ = false, symbolic_ = false;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

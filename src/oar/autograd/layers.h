@@ -5,4 +5,4 @@
 
 namespace OAR_API oar {
 void install_autograd_layers();
-}  // namespace OAR_API oar
+}  // namespace oar

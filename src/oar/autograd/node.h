@@ -152,4 +152,4 @@ class NoGrad {
   GradState before_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

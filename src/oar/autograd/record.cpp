@@ -185,11 +185,16 @@ std::vector<Tensor> OpNode::restored_outputs() {
   return outputs;
 }
 
+void fail_freed(std::string_view name) {
+  fail(
+      ErrorKind::Runtime,
+      "the graph of {} has been freed by an earlier backward.\nhint: Pass retain_graph=True to that "
+      "backward to run it again.",
+      name);
+}
+
 Grads OpNode::apply(TensorList cotangents, std::span<const bool> needed) {
-  user_check(!freed_, ErrorKind::Runtime,
-             "the graph of {} has been freed by an earlier backward.\nhint: Pass "
-             "retain_graph=True to that backward to run it again.",
-             op_.name());
+  if (freed_) fail_freed(op_.name());
   check_versions();
   const std::vector<Tensor> outputs = restored_outputs();
   VjpCall call{{}, outputs, cotangents, needed};
@@ -399,14 +404,11 @@ thread_local CustomNode* t_running = nullptr;
 
 class CustomNode final : public Node {
  public:
-  CustomNode(std::string name, CustomBackward backward, Missing missing)
-      : name_(std::move(name)), backward_(std::move(backward)), missing_(missing) {}
+  CustomNode(std::string name, CustomBackward backward, Missing missing, Frees frees)
+      : name_(std::move(name)), backward_(std::move(backward)), missing_(missing), frees_(frees) {}
   bool takes_missing_cotangents() const override { return missing_ == Missing::Undefined; }
   Grads apply(TensorList cotangents, std::span<const bool>) override {
-    user_check(static_cast<bool>(backward_), ErrorKind::Runtime,
-               "the graph of {} has been freed by an earlier backward.\nhint: Pass "
-               "retain_graph=True to that backward to run it again.",
-               name_);
+    if (!backward_) fail_freed(name_);
     Grads grads;
     {
       CustomNode* const outer = std::exchange(t_running, this);
@@ -422,12 +424,15 @@ class CustomNode final : public Node {
     return grads;
   }
   std::string name() const override { return name_; }
-  void free_saved() override { backward_ = nullptr; }
+  void free_saved() override {
+    if (frees_ == Frees::Node) backward_ = nullptr;
+  }
 
  private:
   std::string name_;
   CustomBackward backward_;
   Missing missing_;
+  Frees frees_;
 };
 
 }  // namespace
@@ -460,7 +465,8 @@ Tensor fitting_gradient(Tensor gradient, const Edge& edge, std::string_view sour
 }
 
 std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
-                                    CustomBackward backward, std::string name, Missing missing) {
+                                    CustomBackward backward, std::string name, Missing missing,
+                                    Frees frees) {
   if (const int level = dual_level(inputs); level > 0)
     return custom_dual(inputs, forward, backward, name, level);
   bool recorded = false;
@@ -474,7 +480,7 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
   if (!recorded) return outputs;
   for (const Tensor& t : inputs)
     if (t.defined()) refresh_view_history(t);
-  auto node = make_intrusive<CustomNode>(std::move(name), std::move(backward), missing);
+  auto node = make_intrusive<CustomNode>(std::move(name), std::move(backward), missing, frees);
   for (const Tensor& t : inputs) node->edges.push_back(t.defined() ? edge_of(t) : Edge{});
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor& t = outputs[i];

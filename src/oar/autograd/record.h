@@ -55,13 +55,17 @@ Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangent
                std::span<const bool> needed = {});
 
 // A function with its own derivative. `backward` gets the results' cotangents and returns one
-// gradient per input. Results without a cotangent get zeros, or, with `Missing::Undefined`, undefined tensors.
+// gradient per input. Results without a cotangent get zeros, or, with `Missing::Undefined`, undefined tensors. After a
+// backward that does not keep the graph `backward` is destroyed, unless it frees what it saved itself.
 enum class Missing : uint8_t { Zeros, Undefined };
+enum class Frees : uint8_t { Node, Itself };
 using CustomForward = std::function<std::vector<Tensor>(TensorList inputs)>;
 using CustomBackward = std::function<std::vector<Tensor>(TensorList cotangents)>;
 std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
                                     CustomBackward backward, std::string name = "custom",
-                                    Missing missing = Missing::Zeros);
+                                    Missing missing = Missing::Zeros, Frees frees = Frees::Node);
+// The error of a second backward.
+[[noreturn]] void fail_freed(std::string_view name);
 // Inside such a backward: the alias of a result, with its place on the tape. A backward that kept the result itself
 // would keep its own node alive forever.
 Tensor result_of_custom(const Tensor& alias, uint32_t index);
@@ -71,4 +75,4 @@ Tensor result_of_custom(const Tensor& alias, uint32_t index);
 Tensor fitting_gradient(Tensor gradient, const Edge& edge, std::string_view source);
 Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view source);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -85,4 +85,4 @@ Frame unwrapped(Args args, int level);
 // For a call that writes: the results of the functional op, to be copied in. Shared by both kinds.
 Outputs functional_result(const Op& op, Args args);
 
-}  // namespace OAR_API oar
+}  // namespace oar

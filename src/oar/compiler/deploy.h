@@ -10,4 +10,4 @@ namespace OAR_API oar {
 // are, and `Model` lists them when it reads the program.
 Program for_deployment(const Program& program);
 
-}  // namespace OAR_API oar
+}  // namespace oar

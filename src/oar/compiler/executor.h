@@ -33,4 +33,4 @@ class Executor : public Runner {
 // A tensor in a message for the user: its name, else its description.
 std::string shown_name(const Tensor& t);
 
-}  // namespace OAR_API oar
+}  // namespace oar

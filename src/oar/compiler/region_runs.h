@@ -7,4 +7,4 @@ namespace OAR_API oar {
 
 void install_regions();
 
-}  // namespace OAR_API oar
+}  // namespace oar

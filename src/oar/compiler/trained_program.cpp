@@ -103,6 +103,7 @@ class TrainedProgram::Saved {
 
   std::vector<Tensor> backward(TensorList cotangents) {
     const JointProgram& joint = parts_->joint;
+    check_unfreed(cotangents);
     std::vector<Tensor> given = grad_enabled() ? inputs_ : kept_;
     std::vector<bool> arrived;
     for (size_t k = 0; k < joint.cotangents.size(); ++k) {
@@ -112,17 +113,13 @@ class TrainedProgram::Saved {
       given.push_back(t.defined() ? t : zeros(shapes_[joint.cotangents[k]], type.dtype));
     }
     if (grad_enabled()) return present(differentiable(given), arrived);
-    user_check(!gone_, ErrorKind::Runtime,
-               "the saved tensors of the program {} were freed by an earlier backward, which "
-               "failed.\nhint: Run the program again.",
-               joint.program.name);
     for (const auto& [storage, version] : versions_)
       user_check(storage->version() == version, ErrorKind::Runtime,
                  "a tensor that the gradient of the program {} needs has been changed in place "
                  "since it ran.\nhint: Call backward() before changing inputs or parameters, or "
                  "clone() them.",
                  joint.program.name);
-    if (!keeps_graph()) let_go();
+    if (!keeps_graph()) let_go(arrived);
     std::vector<Tensor> made = parts_->backward.run_on(std::move(given));
     for (const RowsOutput& r : parts_->rows)
       made[r.values] = selected(made[r.values], made[r.numbers], r.shape);
@@ -164,15 +161,32 @@ class TrainedProgram::Saved {
     return made;
   }
 
-  // The run of the backward half then holds the last references to the saved tensors, and frees them as it proceeds.
-  void let_go() {
+  // As in eager mode a backward frees the steps that it runs, and other results that need one of them have lost it.
+  bool has_freed(size_t cotangent) const {
+    for (size_t k = 0; k < done_.size(); ++k)
+      if (done_[k] && parts_->joint.common_steps[cotangent][k]) return true;
+    return false;
+  }
+  void check_unfreed(TensorList cotangents) const {
+    const JointProgram& joint = parts_->joint;
+    for (size_t k = 0; k < joint.cotangents.size(); ++k)
+      if (cotangents[joint.cotangents[k]].defined() && has_freed(k)) fail_freed(joint.program.name);
+  }
+  // If no result is left, the run of the backward half holds the last references to the saved tensors and frees them as it
+  // proceeds.
+  void let_go(const std::vector<bool>& arrived) {
+    done_.resize(arrived.size());
+    for (size_t k = 0; k < arrived.size(); ++k)
+      if (arrived[k]) done_[k] = true;
+    for (size_t k = 0; k < done_.size(); ++k)
+      if (!has_freed(k)) return;
+    inputs_.clear();
     kept_.clear();
     versions_.clear();
-    gone_ = true;
   }
 
   std::shared_ptr<const Parts> parts_;
-  bool gone_ = false;
+  std::vector<bool> done_;  // cotangents whose backward has freed its steps
   std::vector<Tensor> inputs_;
   std::vector<Tensor> kept_;
   std::vector<Shape> shapes_;
@@ -267,7 +281,7 @@ std::vector<Tensor> TrainedProgram::run(TensorList inputs) const {
   std::vector<Tensor> outputs = custom_function(
       sources, [&](TensorList) { return saved->forward(); },
       [saved](TensorList cotangents) { return saved->backward(cotangents); }, joint.program.name,
-      Missing::Undefined);
+      Missing::Undefined, Frees::Itself);
   saved->remember_shapes(outputs);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (std::find(joint.cotangents.begin(), joint.cotangents.end(), i) == joint.cotangents.end())

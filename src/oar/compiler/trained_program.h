@@ -50,4 +50,4 @@ class TrainedProgram {
   std::shared_ptr<const Parts> parts_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

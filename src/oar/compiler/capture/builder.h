@@ -111,4 +111,4 @@ class Builder : public Capture {
   std::vector<ValueId> alias_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -229,4 +229,4 @@ void name_values(Program& program);
 // An error if a capture is running on this thread: its calls would go to two programs.
 void refuse_nested_capture();
 
-}  // namespace OAR_API oar
+}  // namespace oar

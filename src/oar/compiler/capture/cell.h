@@ -74,4 +74,4 @@ Tensor view_layout(const Op& op, Args args, const Tensor& base);
 // Does every element have its own place?
 bool is_injective(const Tensor& layout);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -40,4 +40,4 @@ std::vector<Tensor> with_derivative(TensorList inputs, const CustomForward& forw
 // The number that decides: an index, or whether one value is true. Looks through the tangents of jvp.
 int64_t choice_of(const Tensor& t);
 
-}  // namespace OAR_API oar
+}  // namespace oar

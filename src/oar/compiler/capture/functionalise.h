@@ -20,4 +20,4 @@ Outputs functionalise_write(Capture& capture, const Op& op, Args args);
 // The base after `view` has been written to the part that `op` selects.
 Tensor put_view(const Op& op, const Frame& args, const Tensor& base, const Tensor& view);
 
-}  // namespace OAR_API oar
+}  // namespace oar

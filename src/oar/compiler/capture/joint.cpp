@@ -1,6 +1,9 @@
 #include "oar/compiler/capture/joint.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "oar/autograd/engine.h"
@@ -37,6 +40,35 @@ bool has_freed_graph(const Tensor& t) {
   const History* history = maybe_history(t);
   const auto* node = history ? dynamic_cast<const OpNode*>(history->node.get()) : nullptr;
   return node && node->is_freed();
+}
+
+// From the last step to the first, each with the results that it leads to.
+std::vector<std::vector<bool>> find_common_steps(const std::vector<Tensor>& roots) {
+  using Results = std::vector<bool>;
+  std::map<uint64_t, std::pair<const Node*, Results>, std::greater<>> open;
+  const auto add = [&](const Node* node, const Results& from) {
+    if (!node) return;
+    auto& [known, results] = open.try_emplace(node->sequence(), node, from).first->second;
+    for (size_t i = 0; i < from.size(); ++i)
+      if (from[i]) results[i] = true;
+  };
+  for (size_t i = 0; i < roots.size(); ++i) {
+    Results only(roots.size());
+    only[i] = true;
+    if (const History* history = maybe_history(roots[i])) add(history->node.get(), only);
+  }
+  std::set<Results> groups;
+  while (!open.empty()) {
+    const auto [node, results] = open.extract(open.begin()).mapped();
+    for (const Edge& e : node->edges) add(e.node.get(), results);
+    groups.insert(results);
+  }
+  std::vector<Results> common(roots.size(), Results(roots.size()));
+  for (const Results& group : groups)
+    for (size_t i = 0; i < roots.size(); ++i)
+      for (size_t j = 0; group[i] && j < roots.size(); ++j)
+        if (group[j]) common[i][j] = true;
+  return common;
 }
 
 }  // namespace
@@ -100,6 +132,7 @@ JointProgram capture_joint(const CapturedFunction& function, const std::vector<I
         joint.of_states.push_back(t);
         sources.push_back(t);
       }
+    joint.common_steps = find_common_steps(roots);
     for (Tensor& t : results) t = detach(t);
     size_t next = 0;
     const WithoutLeafHooks quiet(joint.of_states);

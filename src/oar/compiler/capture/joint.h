@@ -16,6 +16,8 @@ struct JointProgram {
   size_t inputs = 0, outputs = 0;  // of the function, including outside gradients
   size_t results = 0;              // outputs without those
   std::vector<size_t> cotangents;  // per cotangent: the output that it belongs to
+  // Per pair of cotangents: do the steps that the tape would have recorded for both have one in common?
+  std::vector<std::vector<bool>> common_steps;
   std::vector<size_t> of_inputs;   // inputs that have a gradient, in order
   std::vector<Tensor> of_states;   // then the outside tensors that have one
   std::vector<Presence> presence;  // of each of these gradients
@@ -57,4 +59,4 @@ void remove_stops(Program& program);
 // cuts: then the halves are enough.
 std::optional<Program> function_with_stops(const JointProgram& joint);
 
-}  // namespace OAR_API oar
+}  // namespace oar

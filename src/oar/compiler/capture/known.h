@@ -19,4 +19,4 @@ std::optional<Program> constant_part(Capture& capture, const Tensor& t);
 // else with them than arithmetic and rearranging.
 std::optional<std::vector<Dim>> as_sizes(const Program& part);
 
-}  // namespace OAR_API oar
+}  // namespace oar

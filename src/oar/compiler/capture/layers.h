@@ -9,4 +9,4 @@ namespace OAR_API oar {
 // tape, so that the tape sees functional ops only.
 void install_capture_layers();
 
-}  // namespace OAR_API oar
+}  // namespace oar

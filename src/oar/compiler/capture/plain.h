@@ -73,4 +73,4 @@ class PlainTensors {
   std::unordered_map<const Cell*, uint32_t> by_cell_;  // of the outer capture
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -35,4 +35,4 @@ struct Presence {
 // gradient. Appends the flags to the program's outputs and stores their number in `extra`.
 std::vector<Presence> find_presence(Program& program, size_t inputs, size_t outputs, size_t* extra);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -84,4 +84,4 @@ class OnTape {
   bool outer_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -20,4 +20,4 @@ std::vector<Tensor> replay_region(const Program& program, TensorList inputs);
 Program differentiate(const Program& program, const std::vector<ValueId>& wanted,
                       size_t output = 0);
 
-}  // namespace OAR_API oar
+}  // namespace oar

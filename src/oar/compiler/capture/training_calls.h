@@ -16,4 +16,4 @@ std::optional<Outputs> call_in_builder(Builder& builder, const Op& op, Args args
 // A branch or loop of the user: `write` calls the op that stands for it.
 std::vector<Tensor> write_region_call(FunctionRef<std::vector<Tensor>()> write);
 
-}  // namespace OAR_API oar
+}  // namespace oar

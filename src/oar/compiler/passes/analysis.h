@@ -64,4 +64,4 @@ double time_of(const Program& program, const Instruction& call);
 // The arguments of the call, with tensors without content as operands.
 Frame meta_arguments(const Program& program, const Instruction& call);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -27,4 +27,4 @@ KeptForBackward kept_for_backward(const Program& program, const std::vector<bool
                                   const std::vector<ValueId>& outputs,
                                   const std::vector<bool>& again);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -75,4 +75,4 @@ class PassContext {
   std::optional<std::vector<const Tensor*>> constants_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -94,4 +94,4 @@ class NewCall {
   Instruction call_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

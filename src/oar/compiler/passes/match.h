@@ -105,4 +105,4 @@ OpTest takes(EpilogueStep step);
 std::optional<Match> match(const Pattern& pattern, const Instruction& call, PassContext& context);
 std::optional<Match> match(const Pattern& pattern, ValueId value, PassContext& context);
 
-}  // namespace OAR_API oar
+}  // namespace oar

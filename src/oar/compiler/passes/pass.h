@@ -69,4 +69,4 @@ bool expand(Program& program, PassContext& context);
 // Without a context: it needs none.
 bool remove_dead(Program& program);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -132,4 +132,4 @@ class SegmentProgram {
   const std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -90,4 +90,4 @@ class SegmentScope {
   std::shared_ptr<SegmentQueue> queue_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar
