@@ -10,6 +10,11 @@ else()
   target_link_options(oar_runtime_library PRIVATE
     "LINKER:--no-undefined" "LINKER:--gc-sections" "LINKER:--as-needed"
     "LINKER:-Map=${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/liboar_runtime.map")
+  # Functions with the same code become one: loops over int32 and uint32, say. Nothing here compares addresses of functions.
+  check_linker_flag(CXX "LINKER:--icf=all" OAR_LINKER_FOLDS)
+  if(OAR_LINKER_FOLDS OR OAR_LINKS_WITH_MOLD)
+    target_link_options(oar_runtime_library PRIVATE "LINKER:--icf=all")
+  endif()
 endif()
 target_sources(oar_runtime_library PRIVATE ${OAR_OBJECTS})
 target_compile_features(oar_runtime_library PUBLIC cxx_std_20)

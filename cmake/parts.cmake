@@ -61,11 +61,13 @@ if(OAR_DEPLOY)
   target_compile_definitions(oar_part_flags INTERFACE OAR_DEPLOY)
   # Helpers of rules that records drop there have no callers.
   target_compile_options(oar_part_flags INTERFACE
-    -ffunction-sections -fdata-sections -Wno-unused-function -Wno-unused-variable)
+    -ffunction-sections -fdata-sections -Wno-unused-function -Wno-unused-variable
+    # Exceptions unwind from calls only, and no type is asked for its name.
+    -fno-asynchronous-unwind-tables -fno-rtti)
 endif()
 # Of the deployed kernels, those that programs spend their time in. All other code is compiled for size.
 set(OAR_HOT_KERNELS
-  "_(base|avx512|amx)\\.cpp$|/(gemm|gemm_tiles|conv|conv_tiles|attention|attention_tiles|im2col|depthwise_last|max_pool|copy)\\.cpp$")
+  "_(base|avx512|amx)\\.cpp$|/(gemm|gemm_tiles|conv|conv_tiles|attention_tiles|im2col|depthwise_last|max_pool|copy)\\.cpp$")
 # Programs may be compiled with assertions of fmt, whose code is in this file.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/src/oar/base/format.cpp" PROPERTIES
   COMPILE_OPTIONS "-fvisibility=default;$<$<CXX_COMPILER_ID:GNU>:-fno-visibility-inlines-hidden>")
@@ -136,7 +138,7 @@ function(oar_add_simd_units set)
   target_compile_definitions(oar_simd_${set} PRIVATE OAR_SIMD_SET=${set})
   target_link_libraries(oar_simd_${set} PRIVATE oar_part_flags)
   target_compile_options(oar_simd_${set} PRIVATE
-    -ffp-contract=off -fwrapv -fno-exceptions -ftree-vectorize
+    -ffp-contract=off -fwrapv -fno-exceptions -fno-unwind-tables -fno-asynchronous-unwind-tables -ftree-vectorize
     $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=unlimited> ${ARGN})
   set(OAR_OBJECTS ${OAR_OBJECTS} $<TARGET_OBJECTS:oar_simd_${set}> PARENT_SCOPE)
 endfunction()

@@ -17,4 +17,4 @@ void remove_crash_handler();
 // also works when its own stack has overflowed. The thread that installs the handler has one.
 void use_crash_stack();
 
-}  // namespace OAR_API oar
+}  // namespace oar

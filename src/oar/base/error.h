@@ -99,7 +99,7 @@ template <class... A>
   detail::format_and_throw(kind, text, args...);
 }
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar
 
 // The checks are macros, so that the arguments of the text, which are often costly to compute, are
 // evaluated on failure only: checks are on paths where nanoseconds count.

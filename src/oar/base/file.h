@@ -31,4 +31,4 @@ class AtomicFile {
   int fd_ = -1;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

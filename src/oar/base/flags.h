@@ -101,4 +101,4 @@ inline bool tracing(Trace what) {
   return (detail::trace_bits.load(std::memory_order_relaxed) & static_cast<unsigned>(what)) != 0;
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

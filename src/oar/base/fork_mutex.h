@@ -79,4 +79,4 @@ struct ForkStep {
 };
 void add_fork_step(const ForkStep& step);
 
-}  // namespace OAR_API oar
+}  // namespace oar

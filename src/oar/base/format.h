@@ -36,7 +36,7 @@ template <class T>
 concept HasToStringOrIsEnum = HasToString<T> || std::is_enum_v<T>;
 
 }  // namespace detail
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar
 
 // What has a to_string prints as that; any other enum prints as its number.
 template <class T>

@@ -116,4 +116,4 @@ class FreeListed {
   inline static constinit thread_local List list_{};
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -57,4 +57,4 @@ class FunctionRef<R(Args...)> {
   R (*call_)(Target, Args...);
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -42,4 +42,4 @@ std::size_t hash_range(const Range& values) {
   return seed;
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

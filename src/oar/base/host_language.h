@@ -29,4 +29,4 @@ struct HostLanguage {
 void install_host_language(const HostLanguage* language);
 const HostLanguage& host_language();
 
-}  // namespace OAR_API oar
+}  // namespace oar

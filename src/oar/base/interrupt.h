@@ -44,4 +44,4 @@ class Patience {
   int64_t last_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

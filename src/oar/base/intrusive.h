@@ -124,7 +124,7 @@ Intrusive<T> make_intrusive(Args&&... args) {
   return Intrusive<T>::adopt(new T(std::forward<Args>(args)...));
 }
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar
 
 template <class T>
 struct std::hash<oar::Intrusive<T>> {

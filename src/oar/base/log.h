@@ -54,4 +54,4 @@ void log_error(fmt::format_string<A...> text, A&&... args) {
   log_at<A...>(LogLevel::Error, text, std::forward<A>(args)...);
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -46,4 +46,4 @@ inline void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grai
 // order.
 void parallel_chunks(std::int64_t n_chunks, FunctionRef<void(std::int64_t chunk)> body);
 
-}  // namespace OAR_API oar
+}  // namespace oar

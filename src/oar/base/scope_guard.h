@@ -26,4 +26,4 @@ class [[nodiscard]] ScopeGuard {
   bool armed_ = true;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -309,4 +309,4 @@ class SmallVector {
   alignas(T) std::byte inline_[N * sizeof(T)];
 };
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar

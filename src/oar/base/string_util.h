@@ -44,4 +44,4 @@ int edit_distance(std::string_view a, std::string_view b);
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
-}  // namespace OAR_API oar
+}  // namespace oar

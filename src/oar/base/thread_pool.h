@@ -76,4 +76,4 @@ class ThreadPool {
 };
 
 }  // namespace detail
-}  // namespace OAR_API oar
+}  // namespace oar

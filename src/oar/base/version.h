@@ -8,4 +8,4 @@ namespace OAR_RUNTIME_API oar {
 // "0.1.0": the version of the library that is loaded, not of the headers.
 const char* version();
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar

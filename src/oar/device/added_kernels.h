@@ -24,4 +24,4 @@ void add_kernel(AddedKernel kernel);
 void added_kernels(std::string_view op, std::vector<const oar_kernel*>& to);
 
 }  // namespace devices
-}  // namespace OAR_API oar
+}  // namespace oar

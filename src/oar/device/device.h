@@ -146,4 +146,4 @@ void check_asynchronous(Device device, oar_stream* stream = nullptr);
 // The stream that calls of this thread go to.
 oar_stream* current_stream(Device device);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -69,4 +69,4 @@ inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t offset) {
   return c;
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -56,4 +56,4 @@ class StreamScope {
   const StreamScope* const outer_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -57,7 +57,7 @@ Addition addition() {
 }
 
 }  // namespace extension
-}  // namespace OAR_API oar
+}  // namespace oar
 
 #define OAR_EXTENSION_OP(record, ...)                   \
   [[maybe_unused]] static const bool oar_has_##record = \

@@ -11,4 +11,4 @@ namespace extension {
 std::vector<Addition> take_paddle_records();
 
 }  // namespace extension
-}  // namespace OAR_API oar
+}  // namespace oar

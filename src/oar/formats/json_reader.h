@@ -59,4 +59,4 @@ std::string json_quoted(std::string_view text);
 // Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 bool is_utf8(std::string_view text);
 
-}  // namespace OAR_API oar
+}  // namespace oar

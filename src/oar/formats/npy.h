@@ -16,4 +16,4 @@ Tensor parse_npy(std::string_view file);
 // Replaces the file as a whole.
 void save_npy(const std::string& path, const Tensor& tensor);
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar

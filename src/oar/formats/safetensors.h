@@ -45,4 +45,4 @@ struct SafetensorsIndex {
 };
 SafetensorsIndex parse_safetensors(std::string_view file);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -51,4 +51,4 @@ class InputBinder {
   std::vector<bool> unknown_results_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -10,4 +10,4 @@ namespace OAR_API oar {
 Cost cost_of(const Program& program, const Instruction& call);
 Cost cost_of(const Program& program);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -12,4 +12,4 @@ namespace OAR_API oar {
 // results at the bottom. Every box has its whole instruction as a tooltip.
 std::string to_svg(const Program& program);
 
-}  // namespace OAR_API oar
+}  // namespace oar

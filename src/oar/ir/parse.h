@@ -21,4 +21,4 @@ struct ParseOptions {
 
 Program parse_program(std::string_view text, const ParseOptions& options = {});
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -33,4 +33,4 @@ struct Placement {
   std::string problem(int rank) const;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

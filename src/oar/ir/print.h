@@ -35,4 +35,4 @@ std::string to_text(const Program& program, const Instruction& instruction);
 // "axis=1, keepdim=False"
 std::string attributes_text(const Instruction& instruction);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -191,4 +191,4 @@ void for_each_operand(const Instruction& instruction, F&& body) {
 
 std::string to_string(const DimAssumption& assumption);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -64,4 +64,4 @@ bool has_regions(const Instruction& instruction);
 bool replace_regions(Instruction& instruction,
                      const std::function<ClosurePtr(const Region&)>& changed);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -52,4 +52,4 @@ class TextReader {
   int depth_ = 0;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

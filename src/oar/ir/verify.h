@@ -20,4 +20,4 @@ enum class ProgramKind : uint8_t { Whole, Region };
 void check_verified(const Program& program, ErrorKind kind, const std::string& what,
                     ProgramKind is = ProgramKind::Whole);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -28,4 +28,4 @@ struct Fans {
 Fans fans_of(const Tensor& t);
 
 }  // namespace nn::init
-}  // namespace OAR_API oar
+}  // namespace oar

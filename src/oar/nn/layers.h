@@ -143,4 +143,4 @@ class Softmax : public Module {
 };
 
 }  // namespace nn
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -98,4 +98,4 @@ class Sequential : public Module {
 };
 
 }  // namespace nn
-}  // namespace OAR_API oar
+}  // namespace oar

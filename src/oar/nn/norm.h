@@ -38,4 +38,4 @@ class BatchNorm2D : public Module {
 };
 
 }  // namespace nn
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -108,4 +108,4 @@ class AdamW : public Optimizer {
 };
 
 }  // namespace nn
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -26,4 +26,4 @@ std::shared_ptr<const oar_kernel> compiled(const Program& program, const Cluster
 // What launches of clusters are calls of: cluster(Tensor[] operands) -> Tensor[].
 const Op& cluster_op();
 
-}  // namespace OAR_API oar
+}  // namespace oar

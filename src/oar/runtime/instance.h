@@ -82,4 +82,4 @@ class Instance {
   mutable std::vector<std::unique_ptr<WorkingSet>> idle_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

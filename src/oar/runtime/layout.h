@@ -23,4 +23,4 @@ const oar_kernel* kernel_for(const Op& op, Args args, TensorList results, Device
 std::shared_ptr<oar_plan> plan_for(const oar_kernel& kernel, Args args, TensorList results,
                                    Device device);
 
-}  // namespace OAR_API oar
+}  // namespace oar

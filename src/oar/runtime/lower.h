@@ -65,4 +65,4 @@ void check_types(const Program& program, const Instruction& call);
 // devices (numbers of the CPU, as inputs, constants and states that are only read, go along). A launch that writes a state stands behind every launch that may fail.
 std::optional<Lowered> lower(const Program& program);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -29,4 +29,4 @@ inline MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
   return plan_memory(buffers, [](int32_t, int32_t) { return false; });
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

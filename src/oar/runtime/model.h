@@ -43,4 +43,4 @@ class Model {
   std::shared_ptr<const Parts> parts_;
 };
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar

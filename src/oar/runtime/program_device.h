@@ -37,4 +37,4 @@ Device device_of(const Program& program);
 // Says of all values where they will be in a run on these inputs, on the device.
 void place_on(Program& program, TensorList inputs, Device device);
 
-}  // namespace OAR_API oar
+}  // namespace oar

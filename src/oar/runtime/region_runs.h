@@ -26,4 +26,4 @@ Closure::Function prepared_run(const std::shared_ptr<const Runner>& runner);
 // What a runtime without a compiler does with regions: it runs them, and does not differentiate them.
 extern const ProgramMachine kRegionRuns;
 
-}  // namespace OAR_API oar
+}  // namespace oar

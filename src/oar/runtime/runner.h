@@ -66,4 +66,4 @@ class Runner {
   mutable std::vector<Cached> instances_;  // the most recently used last
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -37,4 +37,4 @@ class Schedule {
   std::vector<int32_t> fork_, lane_;  // by launch; empty if there are no forks
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -7,4 +7,4 @@ namespace OAR_API oar {
 
 void start_runtime();
 
-}  // namespace OAR_API oar
+}  // namespace oar

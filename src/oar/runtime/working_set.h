@@ -40,4 +40,4 @@ struct Instance::WorkingSet {
   bool marked = false;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

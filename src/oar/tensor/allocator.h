@@ -36,4 +36,4 @@ int64_t limit();
 void count(int64_t bytes);
 
 }  // namespace cpu_allocator
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -44,4 +44,4 @@ class Count {
 // as 1: their strides are products of the other sizes.
 Count bytes_of(Dims shape, DType dtype);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -90,4 +90,4 @@ void for_each_program(Args args, F&& body) {
   }
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

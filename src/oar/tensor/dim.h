@@ -157,4 +157,4 @@ bool same(const Shape& a, const Shape& b);
 std::string to_string(Dims dims);
 std::string to_string(Ints ints);
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar

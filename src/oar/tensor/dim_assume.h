@@ -17,4 +17,4 @@ Dim size_told_by_runs(std::string_view name, int64_t hint);
 // Does the size depend on one of these?
 bool is_told_by_runs(Dim d);
 
-}  // namespace OAR_API oar
+}  // namespace oar

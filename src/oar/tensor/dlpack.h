@@ -82,4 +82,4 @@ DLManagedTensorVersioned* to_dlpack_versioned(const Tensor& t);
 Tensor from_dlpack(DLManagedTensor* managed);
 Tensor from_dlpack(DLManagedTensorVersioned* managed);
 
-}  // namespace OAR_API oar
+}  // namespace oar

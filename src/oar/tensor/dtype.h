@@ -103,4 +103,4 @@ std::optional<DType> dtype_from_name(std::string_view name);
 DType default_dtype();
 void set_default_dtype(DType t);
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar

@@ -217,4 +217,4 @@ inline void store_integer(void* p, DType dtype, int64_t value) {
   });
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

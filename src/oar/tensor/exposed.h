@@ -16,4 +16,4 @@ bool is_exposed(const Storage& storage);
 // Exposes our memory. Deferred readers of it are notified first.
 void lend(const Storage& storage);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -32,4 +32,4 @@ class FreeRanges {
   size_t bytes_ = 0;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

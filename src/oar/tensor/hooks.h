@@ -33,4 +33,4 @@ inline void note_read(const Tensor& t) {
     hooks->before_read(t);
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

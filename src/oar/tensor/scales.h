@@ -30,4 +30,4 @@ Tensor without_scales(const Tensor& x);
 // Null for a tensor that has none.
 const Scales* scales_of(const Tensor& x);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -60,4 +60,4 @@ struct MemorySource {
 };
 void set_memory_source(uint8_t device_type, MemorySource source);
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar

@@ -28,4 +28,4 @@ inline bool meets_each_once(std::span<const int64_t> shape, std::span<const int6
   return true;
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -201,4 +201,4 @@ SmallVector<int64_t, 6> contiguous_strides(Dims shape);
 // Makes a negative axis positive; an error that names axis and rank if it does not fit.
 int64_t normalise_axis(int64_t axis, int64_t rank, const char* argument = "axis");
 
-}  // namespace OAR_RUNTIME_API oar
+}  // namespace oar

@@ -197,4 +197,4 @@ class SelectedRows : public Payload {
 Tensor make_selected_rows(const Tensor& rows, const Tensor& values, Dims full_shape);
 const SelectedRows& selected_rows(const Tensor& t);
 
-}  // namespace OAR_API oar
+}  // namespace oar

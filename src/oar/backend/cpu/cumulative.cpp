@@ -476,10 +476,10 @@ KernelList cumulative_kernels() {
   static const oar_kernel list[] = {
       {"cumsum_along", 1, vector_name(), nullptr, kernel_entry<cumsum_along>},
       {"cumprod_along", 1, "cpu:generic", nullptr, kernel_entry<cumprod_along>},
-      {"product_of_others", 1, vector_name(), nullptr, kernel_entry<product_of_others>},
+      {"product_of_others", 1, vector_name(), nullptr, training_entry<product_of_others>},
       {"logcumsumexp_along", 1, "cpu:generic", nullptr, kernel_entry<logcumsumexp_along>},
       {"extreme_along", 1, "cpu:generic", nullptr, kernel_entry<extreme_along>},
-      {"linear_recurrence", 1, "cpu:generic", nullptr, kernel_entry<linear_recurrence>},
+      {"linear_recurrence", 1, "cpu:generic", nullptr, training_entry<linear_recurrence>},
       {"shift_along", 1, "cpu:generic", nullptr, kernel_entry<shift_along>},
   };
   return list;

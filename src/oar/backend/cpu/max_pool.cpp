@@ -103,8 +103,8 @@ KernelList max_pool_kernels() {
       {"max_pool", 1, "cpu:generic", nullptr, kernel_entry<max_pool>},
       {"adaptive_max_pool", 1, "cpu:generic", nullptr, kernel_entry<adaptive_max_pool>},
       {"fractional_max_pool", 1, "cpu:generic", nullptr, kernel_entry<fractional_max_pool>},
-      {"max_pool_scatter", 1, "cpu:generic", nullptr, kernel_entry<max_pool_scatter>},
-      {"max_pool_gather", 1, "cpu:generic", nullptr, kernel_entry<max_pool_gather>},
+      {"max_pool_scatter", 1, "cpu:generic", nullptr, training_entry<max_pool_scatter>},
+      {"max_pool_gather", 1, "cpu:generic", nullptr, training_entry<max_pool_gather>},
   };
   return list;
 }

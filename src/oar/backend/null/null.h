@@ -9,4 +9,4 @@ namespace null {
 void register_device();
 
 }  // namespace null
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -184,7 +184,7 @@ using Shapes = std::vector<std::vector<int64_t>>;
 using DataTypes = std::vector<DataType>;
 
 }  // namespace detail
-}  // namespace OAR_API paddle
+}  // namespace paddle
 
 #define PD_KERNEL(...) (::paddle::detail::KernelOf<&__VA_ARGS__>::kernel())
 #define PD_INFER_SHAPE(...) (::paddle::detail::Adapted<&__VA_ARGS__>::callable())

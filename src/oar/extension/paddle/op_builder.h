@@ -73,7 +73,7 @@ class OpMetaInfoBuilder {
   std::shared_ptr<detail::OpRecord> record_;
 };
 
-}  // namespace OAR_API paddle
+}  // namespace paddle
 
 #define PD_BUILD_OP(name)                                             \
   [[maybe_unused]] static ::paddle::OpMetaInfoBuilder oar_op_##name = \

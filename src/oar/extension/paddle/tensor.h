@@ -257,7 +257,7 @@ std::string joined(const A&... parts) {
 }
 }  // namespace detail
 
-}  // namespace OAR_API paddle
+}  // namespace paddle
 
 #define PD_THROW(...) ::paddle::detail::fail(::paddle::detail::joined(__VA_ARGS__))
 #define PD_CHECK(condition, ...)                               \

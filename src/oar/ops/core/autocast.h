@@ -34,4 +34,4 @@ class AutocastScope {
 // For front ends whose scopes are not C++ blocks; returns the previous state.
 AutocastState exchange_autocast(AutocastState state);
 
-}  // namespace OAR_API oar
+}  // namespace oar

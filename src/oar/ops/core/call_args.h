@@ -49,4 +49,4 @@ class DoubleArgs : public std::span<const double> {
 // InvalidType if a required tensor is missing.
 void require_defined(const Tensor& t, const char* op, const char* parameter);
 
-}  // namespace OAR_API oar
+}  // namespace oar

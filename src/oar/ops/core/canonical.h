@@ -52,4 +52,4 @@ class CanonicalCall {
   Value attribute(std::string_view parameter) const { return attribute_of(result(), parameter); }
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

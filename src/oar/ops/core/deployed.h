@@ -44,4 +44,4 @@ struct Dropped<const char*> {
 template <class T>
 using FullOnly = std::conditional_t<kDeployed, Dropped<T>, T>;
 
-}  // namespace OAR_API oar
+}  // namespace oar

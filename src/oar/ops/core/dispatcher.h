@@ -70,4 +70,4 @@ bool prepare(const Op& op, Args args, Frame& frame);
 // OAR_TRACE=dispatch.
 bool tracing_dispatch();
 
-}  // namespace OAR_API oar
+}  // namespace oar

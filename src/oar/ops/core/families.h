@@ -6,4 +6,4 @@
 namespace OAR_API oar {
 class Registry;
 void register_families(Registry& registry);
-}  // namespace OAR_API oar
+}  // namespace oar

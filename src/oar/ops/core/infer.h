@@ -37,4 +37,4 @@ void check_dtype(const Tensor& t, const char* argument, DType wanted);
 void check_integers(const Tensor& t, const char* argument);
 }  // namespace infer
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -71,4 +71,4 @@ class LaunchNow {
 void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
             Device device);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -68,15 +68,17 @@ class Rule {
 };
 
 // In a deployed library: the rule that was marked `kept`, else none.
-template <class R, class Context>
-struct Dropped<Rule<R, Context>> : Rule<R, Context> {
-  Dropped() = default;
+template <class RuleType>
+struct DroppedUnlessKept : RuleType {
+  DroppedUnlessKept() = default;
   template <class F>
-  Dropped(Kept<F> kept) : Rule<R, Context>(std::move(kept)) {}
+  DroppedUnlessKept(Kept<F> kept) : RuleType(std::move(kept)) {}
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, Dropped>)
-  Dropped(F&&) {}
+    requires(!std::is_same_v<std::remove_cvref_t<F>, DroppedUnlessKept>)
+  DroppedUnlessKept(F&&) {}
 };
+template <class RuleType>
+using FullOrKept = std::conditional_t<kDeployed, DroppedUnlessKept<RuleType>, RuleType>;
 
 // What inference says of one result.
 struct TensorMeta {
@@ -225,8 +227,8 @@ enum class Amp : uint8_t { Follow, Low, Full };
 // permutes the image operands and results, and the attributes that name their axes: `channels_last`, `channel_axis`
 // and those named here. Elementwise ops need nothing: every operand and result is an image.
 struct ImageLayout {
-  FullOnly<const char*> images =
-      "";                            // operands that are images: "x residual"; none: the op refuses
+  // Operands that are images: "x residual"; none: the op refuses.
+  FullOnly<const char*> images = "";
   FullOnly<const char*> sizes = "";  // an attribute with the sizes of an image
   FullOnly<const char*> axes = "";   // an attribute with axes of an image
   // The weight [out_channels, in_channels / groups, …] of a convolution, an operand or a result. Such an op is faster
@@ -268,7 +270,7 @@ struct OpDef {
   const char* schema = nullptr;
   FullOnly<const char*> brief = nullptr;
   InferRule infer;  // may be left out where `decompose` is given
-  FullOnly<MakeRule> decompose;
+  FullOrKept<MakeRule> decompose;
   // One element of each result from the elements of the operands in its place: "max(x, 0)"; see ops/core/scalar.h.
   FullOnly<const char*> scalar = nullptr;
   CostRule cost;  // derived from the scalar body, the traits or `decompose` where left out
@@ -279,15 +281,15 @@ struct OpDef {
   FullOnly<const char*> saves = "";
   FullOnly<JvpRule> jvp;                  // derived where left out
   FullOnly<BatchRule> batch;              // for vmap; derived from `shard` where left out
-  FullOnly<const char*> shard = nullptr;  // index notation; see ops/shard_rule.h
+  FullOnly<const char*> shard = nullptr;  // index notation; see ops/sharding/rule.h
   FullOnly<PlanRule> plan;  // where axes depend on more than names: reshape, convolution
-  FullOnly<LocaliseRule>
-      localise;  // attributes of a piece, where they differ from those of the whole
+  // Attributes of a piece, where they differ from those of the whole.
+  FullOnly<LocaliseRule> localise;
   // Operands in which the op is linear while the others are fixed: "x y" of a product.
   FullOnly<const char*> linear_in = "";
   // For the compiler's passes.
-  FullOnly<CanonicalRule>
-      canonical;                    // simplifies a call in a program: x * 1, transpose of transpose
+  // Simplifies a call in a program: x * 1, transpose of transpose.
+  FullOnly<CanonicalRule> canonical;
   FullOnly<const char*> fill = "";  // the attribute that every element of the result equals
   ImageLayout layout;
   Epilogue epilogue;
@@ -304,4 +306,4 @@ struct OpDef {
   FullOnly<const char*> onnx = "";    // names in foreign formats
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -62,4 +62,4 @@ Tensor operator/(N a, const Tensor& b) {
   return divide(number(a), b);
 }
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -39,4 +39,4 @@ std::vector<ProfileEvent> stop_profile();
 // Switches the layer on or off for the calling thread, following start and stop.
 void profile_this_thread(bool on);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -11,4 +11,4 @@ bool takes_programs(const Schema& schema);
 // A list of programs, `program[]`, of which a run executes one.
 bool takes_branches(const Schema& schema);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -124,4 +124,4 @@ const Op& get_op(std::string_view name);
     return list;                                      \
   }
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -27,4 +27,4 @@ bool shares_elements(const Tensor& a, const Tensor& b);
 // Is memory of one argument written while another argument still reads it?
 bool overlaps_partially(const Tensor& written, const Tensor& read);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -128,4 +128,4 @@ Samples binary();
 Samples binary_positive();
 }  // namespace samples
 
-}  // namespace OAR_API oar
+}  // namespace oar

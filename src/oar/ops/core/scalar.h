@@ -73,4 +73,4 @@ class ScalarBody {
   std::vector<uint16_t> results_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -21,4 +21,4 @@ struct Schema : SchemaLine {
   std::shared_ptr<Frame> defaults_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

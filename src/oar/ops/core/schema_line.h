@@ -76,4 +76,4 @@ struct SchemaLine {
   size_t visible_ = 0;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

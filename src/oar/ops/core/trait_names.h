@@ -17,4 +17,4 @@ struct TraitName {
 // Every trait with its name, in the order of the bits.
 std::span<const TraitName> trait_names();
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -59,4 +59,4 @@ class SliceIndex : public SmallVector<int64_t, 24> {
 Shape sliced_shape(Dims shape, Ints index);
 void sliced_view(Ints shape, Ints strides, Ints index, ViewSpec& spec);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -32,4 +32,4 @@ double sum_over(Args args, TensorList results, F&& size) {
 }
 double bytes_of(Args args, TensorList results);
 
-}  // namespace OAR_API oar
+}  // namespace oar

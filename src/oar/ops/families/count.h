@@ -17,4 +17,4 @@ Tensor widened(const Tensor& x);
 // Back to the result's dtype.
 Tensor narrowed(const Tensor& x, DType dtype);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -16,13 +16,4 @@ Tensor stretch(const Tensor& kept, const Tensor& x, std::optional<Ints> axis) {
   return broadcast_to(reshape(kept, shape), x.dims());
 }
 
-Samples reduction_samples(TensorSpec (*spec)(SampleShape)) {
-  return Samples()
-      .add(spec({4, 7}))
-      .add(spec({2, 3, 5}), IntVector{1}, true)
-      .add(spec({2, 3, 5}), IntVector{0, -1})
-      .add(spec({}))
-      .add(spec({3, 0, 2}), IntVector{0});
-}
-
 }  // namespace oar

@@ -9,4 +9,4 @@ namespace OAR_API oar {
 // The tensor on the device: itself if it is already there, else a copy that autograd records.
 Tensor to_device(const Tensor& x, Device device);
 
-}  // namespace OAR_API oar
+}  // namespace oar

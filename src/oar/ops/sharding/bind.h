@@ -27,4 +27,4 @@ Frame bare_call(Args args);
 
 void install_planning_layer();
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -132,4 +132,4 @@ class Classes {
   std::vector<bool> whole_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -26,4 +26,4 @@ Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& p
 Outputs join_pieces(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
                     std::span<const Outputs> results);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -101,4 +101,4 @@ struct PieceCall {
 // The arguments may be without content and have symbolic sizes.
 ShardPlan plan_of(const Op& op, Args args);
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -51,4 +51,4 @@ struct ShardRule {
   const ShardFactor* factor(char letter) const;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

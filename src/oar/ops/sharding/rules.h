@@ -34,4 +34,4 @@ LocaliseRule result_shape(const char* parameter);
 #endif
 
 }  // namespace sharding
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -73,4 +73,4 @@ class ShardTrace final : public CallReader {
   std::vector<int> operands_, results_, written_;
 };
 
-}  // namespace OAR_API oar
+}  // namespace oar

@@ -238,8 +238,8 @@ struct Folds {
                       loops<Numbers>(), loops<Spread>(), loops<Exponents>()},
             .softmax_columns = softmax<false>,
             .log_softmax_columns = softmax<true>,
-            .softmax_columns_grad = softmax_grad<false>,
-            .log_softmax_columns_grad = softmax_grad<true>,
+            .softmax_columns_grad = OAR_TRAINING_LOOP(softmax_grad<false>),
+            .log_softmax_columns_grad = OAR_TRAINING_LOOP(softmax_grad<true>),
             .running_sum = RunningSum<T>::either};
   }
 };

@@ -9,7 +9,7 @@ namespace oar::cpu {
 
 #if defined(__x86_64__)
 const FoldTable<float> kAvx512FoldsFloat = Folds<float, 64>::table();
-const FoldTable<double> kAvx512FoldsDouble = Folds<double, 64>::table();
+const FoldTable<double> kAvx512FoldsDouble = OAR_AVX512_DOUBLES((Folds<double, 64>::table()));
 const IntegerFolds kAvx512FoldsInteger = Integers<uint64_t, 64>::table();
 #else
 const FoldTable<float> kAvx512FoldsFloat{};

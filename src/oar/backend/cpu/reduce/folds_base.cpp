@@ -19,7 +19,7 @@ const FoldTable<T>& fold_table() {
   if constexpr (std::is_same_v<T, float>)
     return avx512() ? kAvx512FoldsFloat : kBaseFoldsFloat;
   else
-    return avx512() ? kAvx512FoldsDouble : kBaseFoldsDouble;
+    return avx512() && kAvx512FoldsDouble.softmax_columns ? kAvx512FoldsDouble : kBaseFoldsDouble;
 }
 const IntegerFolds& integer_folds() { return avx512() ? kAvx512FoldsInteger : kBaseFoldsInteger; }
 template const FoldTable<float>& fold_table<float>();

@@ -223,7 +223,8 @@ struct Channels {
   }
 
   static constexpr ChannelTable<T> table() {
-    return {moments, affine, grad_sums, affine_grad, depthwise_weight_grad};
+    return {moments, affine, OAR_TRAINING_LOOP(grad_sums), OAR_TRAINING_LOOP(affine_grad),
+            OAR_TRAINING_LOOP(depthwise_weight_grad)};
   }
 };
 

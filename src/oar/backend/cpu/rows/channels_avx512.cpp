@@ -10,7 +10,8 @@ namespace oar::cpu {
 
 #if defined(__x86_64__)
 const ChannelTable<float> kAvx512ChannelsFloat = Channels<float, 64>::table();
-const ChannelTable<double> kAvx512ChannelsDouble = Channels<double, 64>::table();
+const ChannelTable<double> kAvx512ChannelsDouble =
+    OAR_AVX512_DOUBLES((Channels<double, 64>::table()));
 #else
 const ChannelTable<float> kAvx512ChannelsFloat{};
 const ChannelTable<double> kAvx512ChannelsDouble{};

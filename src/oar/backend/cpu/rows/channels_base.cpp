@@ -11,11 +11,11 @@ const ChannelTable<double> kBaseChannelsDouble = Channels<double, 32>::table();
 
 template <class T>
 const ChannelTable<T>& channel_table() {
-  static const bool avx512 = kAvx512ChannelsFloat.moments && use_avx512();
+  static const bool avx512 = use_avx512();
   if constexpr (std::is_same_v<T, float>)
-    return avx512 ? kAvx512ChannelsFloat : kBaseChannelsFloat;
+    return avx512 && kAvx512ChannelsFloat.moments ? kAvx512ChannelsFloat : kBaseChannelsFloat;
   else
-    return avx512 ? kAvx512ChannelsDouble : kBaseChannelsDouble;
+    return avx512 && kAvx512ChannelsDouble.moments ? kAvx512ChannelsDouble : kBaseChannelsDouble;
 }
 template const ChannelTable<float>& channel_table<float>();
 template const ChannelTable<double>& channel_table<double>();

@@ -1,6 +1,17 @@
 // Loops over rows of numbers, compiled for several instruction sets. Which one runs is chosen once.
 #pragma once
 
+// In a deployed library: what only training calls is null, and doubles run in the base set alone.
+#if defined(OAR_DEPLOY)
+#define OAR_TRAINING_LOOP(function) nullptr
+#define OAR_AVX512_DOUBLES(table) \
+  {                               \
+  }
+#else
+#define OAR_TRAINING_LOOP(function) function
+#define OAR_AVX512_DOUBLES(table) table
+#endif
+
 namespace oar::cpu {
 
 // The number of lanes does not depend on the width of the vectors, so results do not depend on the machine.
@@ -61,7 +72,7 @@ struct RowTable {
 
 extern const RowTable<float> kBaseRowsFloat;
 extern const RowTable<double> kBaseRowsDouble;
-extern const RowTable<float> kAvx512RowsFloat;  // empty where the compiler has no AVX-512
+extern const RowTable<float> kAvx512RowsFloat;  // empty without AVX-512
 extern const RowTable<double> kAvx512RowsDouble;
 
 // The one for this machine.

@@ -10,7 +10,7 @@ namespace oar::cpu {
 
 #if defined(__x86_64__)
 const RowTable<float> kAvx512RowsFloat = Rows<float, 64>::table();
-const RowTable<double> kAvx512RowsDouble = Rows<double, 64>::table();
+const RowTable<double> kAvx512RowsDouble = OAR_AVX512_DOUBLES((Rows<double, 64>::table()));
 #else
 const RowTable<float> kAvx512RowsFloat{};
 const RowTable<double> kAvx512RowsDouble{};

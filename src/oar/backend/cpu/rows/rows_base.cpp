@@ -11,11 +11,11 @@ const RowTable<double> kBaseRowsDouble = Rows<double, 32>::table();
 
 template <class T>
 const RowTable<T>& row_table() {
-  static const bool avx512 = kAvx512RowsFloat.max && use_avx512();
+  static const bool avx512 = use_avx512();
   if constexpr (std::is_same_v<T, float>)
-    return avx512 ? kAvx512RowsFloat : kBaseRowsFloat;
+    return avx512 && kAvx512RowsFloat.max ? kAvx512RowsFloat : kBaseRowsFloat;
   else
-    return avx512 ? kAvx512RowsDouble : kBaseRowsDouble;
+    return avx512 && kAvx512RowsDouble.max ? kAvx512RowsDouble : kBaseRowsDouble;
 }
 template const RowTable<float>& row_table<float>();
 template const RowTable<double>& row_table<double>();

@@ -29,35 +29,42 @@ class Loops {
   }
   Function of(Op op, Type type) const { return by_op_[static_cast<size_t>(op)][type]; }
   Function conversion(Type from, Type to) const { return convert_[from][to]; }
-  Function select(int width) const { return select_[width]; }
+  Function select(int width) const { return select_[static_cast<size_t>(width)]; }
 
  private:
+  Loops() {
+    set_all(base::kArithmetic, base::kMath, base::kActivation, base::kLoss, base::kQuestion,
+            base::kConvert, base::kSelect);
 #if defined(__x86_64__)
-#define OAR_SIMD_CHOOSE(table) (avx512_ ? avx512::table : base::table)
-#else
-#define OAR_SIMD_CHOOSE(table) base::table
+    if (use_avx512())
+      set_all(avx512::kArithmetic, avx512::kMath, avx512::kActivation, avx512::kLoss,
+              avx512::kQuestion, avx512::kConvert, avx512::kSelect);
 #endif
-  Loops() : avx512_(use_avx512()) {
-    take(OAR_SIMD_CHOOSE(kArithmetic), kArithmeticCount);
-    take(OAR_SIMD_CHOOSE(kMath), kMathCount);
-    take(OAR_SIMD_CHOOSE(kActivation), kActivationCount);
-    take(OAR_SIMD_CHOOSE(kLoss), kLossCount);
-    take(OAR_SIMD_CHOOSE(kQuestion), kQuestionCount);
-    convert_ = OAR_SIMD_CHOOSE(kConvert);
-    select_ = OAR_SIMD_CHOOSE(kSelect);
   }
-#undef OAR_SIMD_CHOOSE
-  void take(const Function (*rows)[kTypes], int count) {
-    for (int i = 0; i < count; ++i, ++taken_)
-      for (int type = 0; type < kTypes; ++type)
-        by_op_[static_cast<size_t>(taken_)][static_cast<size_t>(type)] = rows[i][type];
+  using Rows = const Function (*)[kTypes];
+  void set_all(Rows arithmetic, Rows math, Rows activation, Rows loss, Rows question, Rows convert,
+               const Function* select) {
+    Table* to = by_op_.data();
+    to = set(to, arithmetic, kArithmeticCount);
+    to = set(to, math, kMathCount);
+    to = set(to, activation, kActivationCount);
+    to = set(to, loss, kLossCount);
+    set(to, question, kQuestionCount);
+    set(convert_.data(), convert, kTypes);
+    for (size_t i = 0; i < select_.size(); ++i) select_[i] = select[i];
+  }
+  using Table = std::array<Function, kTypes>;
+  // What the rows lack stays as it is.
+  static Table* set(Table* to, Rows rows, int count) {
+    for (int i = 0; i < count; ++i, ++to)
+      for (size_t type = 0; type < kTypes; ++type)
+        if (rows[i][type]) (*to)[type] = rows[i][type];
+    return to;
   }
 
-  const bool avx512_;
-  int taken_ = 0;
-  std::array<std::array<Function, kTypes>, static_cast<size_t>(Op::kCount)> by_op_;
-  const Function (*convert_)[kTypes];
-  const Function* select_;
+  std::array<Table, static_cast<size_t>(Op::kCount)> by_op_{};
+  std::array<Table, kTypes> convert_{};
+  std::array<Function, 4> select_{};
 };
 
 constexpr Type type_of(DType dtype) {

@@ -366,9 +366,14 @@ constexpr Function loop() {
     return run3<Functor, S, S, S, S>;
   }
 }
+#if defined(__AVX512F__)
+constexpr unsigned kHere = kAvx512Types;
+#else
+constexpr unsigned kHere = kNumbersAndBool;
+#endif
 template <template <class> class F, int kOperands, unsigned kOf, Type kType, class S, bool kAsks>
 constexpr Function entry() {
-  if constexpr ((kOf >> kType & 1) != 0)
+  if constexpr (((kOf & kHere) >> kType & 1) != 0)
     return loop<F, kOperands, kAsks, S>();
   else
     return nullptr;

@@ -28,11 +28,14 @@ constexpr unsigned kIntegers = 1u << kInt32 | 1u << kInt64;
 constexpr unsigned kNumbers = kFloats | kIntegers;
 constexpr unsigned kBits = kIntegers | 1u << kBool;
 constexpr unsigned kNumbersAndBool = kNumbers | 1u << kBool;
-// The types of a loop that only training runs: none in a deployed library.
+// The types of a loop that only training runs: none in a deployed library. And those of the AVX-512 loops: what models
+// compute in; the base set serves the others, with the same bits.
 #if defined(OAR_DEPLOY)
 #define OAR_TRAINING(types) 0u
+constexpr unsigned kAvx512Types = kBelowDouble;
 #else
 #define OAR_TRAINING(types) types
+constexpr unsigned kAvx512Types = kNumbersAndBool;
 #endif
 
 // X(op, functor, operands, numbers, types): the op's name, the functor that computes an element, how many
@@ -200,7 +203,8 @@ enum class Op : int { OAR_SIMD_LISTS(OAR_SIMD_NAME, OAR_SIMD_NAME) kCount };
 #undef OAR_SIMD_NAME
 
 // The tables of each instruction set: AVX2 on x86-64, elsewhere what the whole library is compiled
-// for; and AVX-512, only on x86-64. An entry is null if there is no loop for the type.
+// for; and AVX-512, only on x86-64. An entry is null if there is no loop for the type, or for AVX-512 if that of the base
+// set will do.
 #define OAR_SIMD_EXPORTS                                           \
   extern const Function kArithmetic[][kTypes];                     \
   extern const Function kMath[][kTypes];                           \

@@ -59,21 +59,23 @@ struct ConvertToBool {
 };
 // Not from double, which would be rounded twice by way of float: that conversion to 16-bit floats is
 // elsewhere.
-template <class To, class From>
+template <Type kTo, class To, Type kFrom, class From>
 constexpr Function conversion() {
   using FromCompute = ComputeOf<From>;
   using ToCompute = ComputeOf<To>;
-  if constexpr (sizeof(To) == 2 && sizeof(From) == 8)
+  if constexpr ((sizeof(To) == 2 && sizeof(From) == 8) ||
+                ((kHere >> kTo & kHere >> kFrom) & 1) == 0)
     return nullptr;
   else if constexpr (sizeof(To) == 1)
     return run1<ConvertToBool<FromCompute>, Truth, From>;
   else
     return run1<Convert<ToCompute, FromCompute>, To, From>;
 }
-#define OAR_SIMD_CONVERSIONS(From)                                                      \
-  {conversion<float, From>(), conversion<double, From>(),  conversion<Brain, From>(),   \
-   conversion<Half, From>(),  conversion<int32_t, From>(), conversion<int64_t, From>(), \
-   conversion<Truth, From>()}
+#define OAR_SIMD_CONVERSIONS(kFrom, From)                                                    \
+  {conversion<kFloat32, float, kFrom, From>(),  conversion<kFloat64, double, kFrom, From>(), \
+   conversion<kBFloat16, Brain, kFrom, From>(), conversion<kFloat16, Half, kFrom, From>(),   \
+   conversion<kInt32, int32_t, kFrom, From>(),  conversion<kInt64, int64_t, kFrom, From>(),  \
+   conversion<kBool, Truth, kFrom, From>()}
 
 template <class Word>
 struct Select {
@@ -85,9 +87,10 @@ struct Select {
 namespace OAR_SIMD_SET {
 const Function kQuestion[][kTypes] = {OAR_SIMD_QUESTION(OAR_SIMD_ASKING_ROW, )};
 const Function kConvert[kTypes][kTypes] = {
-    OAR_SIMD_CONVERSIONS(float), OAR_SIMD_CONVERSIONS(double),  OAR_SIMD_CONVERSIONS(Brain),
-    OAR_SIMD_CONVERSIONS(Half),  OAR_SIMD_CONVERSIONS(int32_t), OAR_SIMD_CONVERSIONS(int64_t),
-    OAR_SIMD_CONVERSIONS(Truth)};
+    OAR_SIMD_CONVERSIONS(kFloat32, float),  OAR_SIMD_CONVERSIONS(kFloat64, double),
+    OAR_SIMD_CONVERSIONS(kBFloat16, Brain), OAR_SIMD_CONVERSIONS(kFloat16, Half),
+    OAR_SIMD_CONVERSIONS(kInt32, int32_t),  OAR_SIMD_CONVERSIONS(kInt64, int64_t),
+    OAR_SIMD_CONVERSIONS(kBool, Truth)};
 const Function kSelect[4] = {run3<Select<uint8_t>, uint8_t, uint8_t, uint8_t, uint8_t>,
                              run3<Select<uint16_t>, uint16_t, uint8_t, uint16_t, uint16_t>,
                              run3<Select<uint32_t>, uint32_t, uint8_t, uint32_t, uint32_t>,
