@@ -99,6 +99,25 @@ if(OAR_DEPLOY)
   target_compile_options(oar_core PRIVATE -Os)
   target_compile_options(oar_runtime PRIVATE -Os)
 endif()
+# Most of the time of a compilation goes into headers that all files include. The lists are files of their own, since Ninja does not
+# see that a list in a CMake file has changed.
+function(oar_precompile_headers target header)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT OAR_DEPLOY)
+    target_precompile_headers(${target} PRIVATE "${CMAKE_SOURCE_DIR}/${header}")
+    target_compile_options(${target} PRIVATE -fpch-preprocess)  # ccache wants it
+  endif()
+endfunction()
+foreach(part IN ITEMS core runtime training compiler)
+  if(TARGET oar_${part})
+    oar_precompile_headers(oar_${part} cmake/precompiled/common.h)
+  endif()
+endforeach()
+oar_precompile_headers(oar_cpu cmake/precompiled/kernels.h)
+# What these include is compiled for another instruction set, or with other symbols.
+set(own_flags ${OAR_SOURCES_cpu})
+list(FILTER own_flags INCLUDE REGEX "_(avx512|amx|base)\\.cpp$")
+set_property(SOURCE ${own_flags} "${CMAKE_SOURCE_DIR}/src/oar/base/format.cpp" PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+
 # The generated sources are many, small and alike: ten in one compilation cost as much as two alone.
 # The name decides on the group, so that a new family disturbs its own group only.
 set_target_properties(oar_core PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

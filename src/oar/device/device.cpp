@@ -70,7 +70,7 @@ ErrorKind kind_of(int32_t status) {
 
 constexpr size_t kMostTypes = 255;
 
-struct Registry {
+struct KnownDevices {
   ForkMutex mutex;                                                 // of additions
   std::array<std::atomic<const DeviceType*>, kMostTypes> types{};  // never removed
   std::atomic<size_t> type_count{0};
@@ -78,8 +78,8 @@ struct Registry {
   // Never removed: kernels point into the texts.
   std::vector<std::unique_ptr<std::pair<devices::AddedKernel, oar_kernel>>> added;
 };
-Registry& registry() {
-  static Registry* instance = new Registry;
+KnownDevices& known_devices() {
+  static KnownDevices* instance = new KnownDevices;
   return *instance;
 }
 
@@ -164,7 +164,7 @@ namespace devices {
 
 const DeviceType& add(const oar_device_api& api) {
   check_table(api);
-  Registry& r = registry();
+  KnownDevices& r = known_devices();
   std::lock_guard lock(r.mutex);
   user_check(find(api.type_name) == nullptr, ErrorKind::InvalidArgument,
              "a device called {} is registered already.", api.type_name);
@@ -180,7 +180,7 @@ const DeviceType& add(const oar_device_api& api) {
 }
 
 void add_kernel(AddedKernel kernel) {
-  Registry& r = registry();
+  KnownDevices& r = known_devices();
   std::lock_guard lock(r.mutex);
   auto& added = *r.added.emplace_back(
       std::make_unique<std::pair<AddedKernel, oar_kernel>>(std::move(kernel), oar_kernel{}));
@@ -190,7 +190,7 @@ void add_kernel(AddedKernel kernel) {
 }
 
 void added_kernels(std::string_view op, std::vector<const oar_kernel*>& to) {
-  Registry& r = registry();
+  KnownDevices& r = known_devices();
   std::lock_guard lock(r.mutex);
   for (const auto& added : r.added)
     if (op == added->first.op) to.push_back(&added->second);
@@ -217,14 +217,14 @@ const DeviceType& load_plugin(const std::string& path) {
 }
 
 const DeviceType& type(uint8_t id) {
-  const Registry& r = registry();
+  const KnownDevices& r = known_devices();
   const DeviceType* found = id < kMostTypes ? r.types[id].load(std::memory_order_acquire) : nullptr;
   internal_check(found != nullptr, "device type {} is not registered", id);
   return *found;
 }
 
 std::vector<const DeviceType*> all() {
-  const Registry& r = registry();
+  const KnownDevices& r = known_devices();
   std::vector<const DeviceType*> types(r.type_count.load(std::memory_order_acquire));
   for (size_t i = 0; i < types.size(); ++i) types[i] = r.types[i].load(std::memory_order_acquire);
   return types;
@@ -236,7 +236,7 @@ const DeviceType* find(std::string_view name) {
   return nullptr;
 }
 
-uint32_t generation() { return registry().generation.load(std::memory_order_acquire); }
+uint32_t generation() { return known_devices().generation.load(std::memory_order_acquire); }
 
 Device parse(std::string_view text) {
   const size_t colon = text.find(':');
