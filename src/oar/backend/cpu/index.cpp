@@ -22,7 +22,7 @@ SmallVector<int64_t, 6> byte_steps(const Shape& shape, int64_t element) {
 
 // The axes that are not indexed, walked in the tensor (first) and in the result (second).
 struct Beside {
-  Walk<2> before, behind;
+  Walk<2> before, after;
   Beside(const Places& places, int64_t tensor_element, Ints result_steps) {
     const IndexLayout& layout = places.layout();
     size_t axis = 0;
@@ -33,26 +33,26 @@ struct Beside {
     };
     for (int64_t source : layout.before) push(before, source);
     axis += places.index_shape().size();
-    for (int64_t source : layout.behind) push(behind, source);
+    for (int64_t source : layout.after) push(after, source);
   }
 };
 
 // `rows` rows from base + from[i] on, to contiguous memory.
 template <class Word>
-void take_some(Word* to, const char* base, const int64_t* from, int64_t rows, const Walk<2>& behind,
+void take_some(Word* to, const char* base, const int64_t* from, int64_t rows, const Walk<2>& after,
                bool stream) {
   constexpr int64_t size = sizeof(Word);
-  const int64_t length = behind.count();
+  const int64_t length = after.count();
   const auto row = [&](int64_t i) { return reinterpret_cast<const Word*>(base + from[i]); };
   if (length == 1) {
     for (int64_t i = 0; i < rows; ++i) to[i] = *row(i);
-  } else if (behind.is_run({size, size})) {
+  } else if (after.is_run({size, size})) {
     copy_rows(
         reinterpret_cast<char*>(to), [&](int64_t i) { return base + from[i]; }, rows, length * size,
         stream);
   } else {
     for (int64_t i = 0; i < rows; ++i)
-      behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+      after.runs([&](const auto& at, const auto& steps, int64_t n) {
         for (int64_t k = 0; k < n; ++k)
           to[i * length + (at[1] + k * steps[1]) / size] =
               *reinterpret_cast<const Word*>(base + from[i] + at[0] + k * steps[0]);
@@ -64,7 +64,7 @@ template <class Word>
 void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside,
                const Offsets& from) {
   const auto count = static_cast<int64_t>(from.size());
-  const int64_t length = beside.behind.count();
+  const int64_t length = beside.after.count();
   const bool stream = out.numel * static_cast<int64_t>(sizeof(Word)) >= kStreamedFrom;
   parallel_for(
       0, beside.before.count() * count, std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1)),
@@ -73,7 +73,7 @@ void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside,
           const int64_t first = begin % count, rows = std::min(end - begin, count - first);
           take_some(static_cast<Word*>(out.data) + begin * length,
                     static_cast<const char*>(x.data) + beside.before.offsets(begin / count)[0],
-                    from.data() + first, rows, beside.behind, stream);
+                    from.data() + first, rows, beside.after, stream);
           begin += rows;
         }
         if (stream) stream_fence();
@@ -132,10 +132,10 @@ void write_rows(void* tensor, const void* value, const Beside& beside, const Off
                 const Offsets& from) {
   constexpr int64_t kAhead = 8;  // rows that are prefetched before they are written
   const int64_t outer = beside.before.count(), rows = static_cast<int64_t>(to.size());
-  const int64_t length = beside.behind.count();
+  const int64_t length = beside.after.count();
   const int64_t prefetched = std::min<int64_t>(length * static_cast<int64_t>(sizeof(T)), 256);
-  const bool packed = beside.behind.is_run({sizeof(T), sizeof(T)});
-  const bool one_value = beside.behind.is_run({sizeof(T), 0});
+  const bool packed = beside.after.is_run({sizeof(T), sizeof(T)});
+  const bool one_value = beside.after.is_run({sizeof(T), 0});
   const auto write = [&](const std::array<int64_t, 2>& base, int64_t row) {
     char* at_tensor = static_cast<char*>(tensor) + base[0] + to[static_cast<size_t>(row)];
     const char* at_value =
@@ -154,7 +154,7 @@ void write_rows(void* tensor, const void* value, const Beside& beside, const Off
       for (int64_t k = 0; k < length; ++k) Combine::one(a[k], given);
       return;
     }
-    beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+    beside.after.runs([&](const auto& at, const auto& steps, int64_t n) {
       for (int64_t k = 0; k < n; ++k)
         Combine::one(*reinterpret_cast<T*>(at_tensor + at[0] + k * steps[0]),
                      *reinterpret_cast<const T*>(at_value + at[1] + k * steps[1]));
@@ -289,9 +289,9 @@ bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tenso
   }
   const int64_t size = element_size(tensor);
   const int64_t given_step = in_order && value.shape[0] != 1 ? value.strides[0] : 0;
-  Walk<1> behind;
+  Walk<1> after;
   for (int i = mask.ndim; i < tensor.ndim; ++i)
-    behind.push(tensor.shape[i], {tensor.strides[i] * size});
+    after.push(tensor.shape[i], {tensor.strides[i] * size});
   const SmallVector<int64_t, 6> steps(tensor.strides, tensor.strides + mask.ndim);
   const auto check_count = [&](int64_t count) {
     user_check(!in_order || value.shape[0] == 1 || value.shape[0] == count,
@@ -304,12 +304,12 @@ bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tenso
     const auto* given = static_cast<const Word*>(value.data);
     each_mask_run(mask, check_count, [&](const MaskRun& run) {
       Word* row = row_of<Word>(tensor, run, steps);
-      if (behind.count() == 1)
+      if (after.count() == 1)
         return put_run(row, steps.back(), run, given + run.number * given_step, given_step);
       for (int64_t i = 0; i < run.last - run.first; ++i) {
         if (!run.flags[i * run.step]) continue;
         auto* start = reinterpret_cast<char*>(row + i * steps.back());
-        behind.runs([&](const auto& at, const auto& apart, int64_t n) {
+        after.runs([&](const auto& at, const auto& apart, int64_t n) {
           for (int64_t k = 0; k < n; ++k)
             *reinterpret_cast<Word*>(start + at[0] + k * apart[0]) = *given;
         });
