@@ -1,13 +1,10 @@
 // Reading and writing by index tensors. Several writes to one position happen in the order of the indices,
 // whatever the number of threads: a position belongs to one of them.
-#include <bit>
 #include <cstring>
 
 #include "oar/backend/cpu/loops/apply.h"
 #include "oar/backend/cpu/loops/places.h"
 #include "oar/backend/cpu/simd/drive.h"
-#include "oar/backend/cpu/vector.h"
-#include "oar/ops/core/infer.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar::cpu {
@@ -225,14 +222,6 @@ void put(const oar_tensor& tensor, const Value& indices, const oar_tensor& given
     });
 }
 
-// The element of x at the start of a run of the mask that covers its leading axes.
-template <class Word>
-Word* row_of(const oar_tensor& x, const MaskRun& run, const SmallVector<int64_t, 6>& steps) {
-  int64_t offset = steps.empty() ? 0 : run.first * steps.back();
-  for (size_t i = 0; i < run.row.index().size(); ++i) offset += run.row.index()[i] * steps[i];
-  return static_cast<Word*>(x.data) + offset;
-}
-
 // One row of x[mask] = value for a mask that has all axes of x: a number, or elements in order.
 template <class Word>
 void put_run(Word* row, int64_t step, const MaskRun& run, const Word* given, int64_t given_step) {
@@ -365,90 +354,6 @@ void last_writes(KernelCall& call) {
   for (size_t i = at.size(); i-- > 0;) out[i] = named.add(at[i]);
 }
 
-void nonzero(KernelCall& call) {
-  const oar_tensor& x = call.in(0);
-  find_nonzero(x, [&](int64_t count) {
-    const int64_t shape[] = {count, x.ndim};
-    return static_cast<int64_t*>(call.allocate(0, Ints(shape, 2)).data);
-  });
-}
-
-// Elements eight at a time, while the result has room for eight; returns how many were read.
-template <class Word>
-int64_t select_eights(Word*& to, const Word* end, const Word* from, const MaskRun& run) {
-  int64_t i = 0;
-  if constexpr (sizeof(Word) == 4)
-    for (; end - to >= 8; i += 8) {
-      uint64_t flags;
-      std::memcpy(&flags, run.flags + i, 8);
-      to += select8(to, from + i, flags);
-    }
-  return i;
-}
-
-void masked_select(KernelCall& call) {
-  const Shape shape = broadcast_shapes(Shape(dims_of(call.in(0))), Shape(dims_of(call.in(1))));
-  const LocalTensor x = LocalTensor::broadcast(call.in(0), shape),
-                    mask = LocalTensor::broadcast(call.in(1), shape);
-  const SmallVector<int64_t, 6> steps(x.strides, x.strides + x.ndim);
-  const int64_t step = steps.empty() ? 0 : steps.back();
-  void* out = nullptr;
-  const auto start = [&](int64_t count) { out = call.allocate(0, Ints(&count, 1)).data; };
-  visit_width(x, [&](auto word) {
-    using Word = decltype(word);
-    each_mask_run(mask, start, [&](const MaskRun& run) {
-      const Word* from = row_of<Word>(x, run, steps);
-      Word* to = static_cast<Word*>(out) + run.number;
-      Word* const end = to + run.count;
-      int64_t i = 0;
-      if (step == 1 && run.step == 1) i = select_eights(to, end, from, run);
-      // Every element is written, and overwritten by the next one unless it counts.
-      for (; to < end; ++i) {
-        *to = from[i * step];
-        to += run.flags[i * run.step];
-      }
-    });
-  });
-}
-
-void repeat_positions(KernelCall& call) {
-  const oar_tensor& repeats = call.in(0);
-  const TemporaryTensor counts(dims_of(repeats), DType::Int64);
-  copy_elements(*counts, repeats);
-  Count total = 0;
-  for (int64_t i = 0; i < repeats.numel; ++i) {
-    const int64_t count = counts.data<int64_t>()[i];
-    user_check(count >= 0, ErrorKind::InvalidArgument,
-               "repeats[{}] is {}; it must not be negative.", i, count);
-    total = total + count;
-  }
-  const int64_t size = total.value();
-  auto* out = static_cast<int64_t*>(call.allocate(0, Ints(&size, 1)).data);
-  for (int64_t i = 0; i < repeats.numel; ++i) out = std::fill_n(out, counts.data<int64_t>()[i], i);
-}
-
-void one_hot(KernelCall& call) {
-  const oar_tensor &x = call.in(0), &out = call.out();
-  const int64_t classes = call.arg(1).as_int();
-  const TemporaryTensor at(dims_of(x), DType::Int64);
-  copy_elements(*at, x);
-  visit<kFloats>(dtype_of(out), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    auto* o = static_cast<T*>(out.data);
-    parallel_for(0, x.numel, std::max<int64_t>(1, kGrain / classes),
-                 [&](int64_t begin, int64_t end) {
-                   std::fill(o + begin * classes, o + end * classes, T(0));
-                   for (int64_t i = begin; i < end; ++i) {
-                     const int64_t place = at.data<int64_t>()[i];
-                     user_check(place >= 0 && place < classes, ErrorKind::OutOfRange,
-                                "x holds {}, which is not one of {} classes (0 to {}).", place,
-                                classes, classes - 1);
-                     o[i * classes + place] = T(1);
-                   }
-                 });
-  });
-}
-
 }  // namespace
 
 KernelList index_kernels() {
@@ -457,10 +362,6 @@ KernelList index_kernels() {
       {"index_put", 1, "cpu:generic", nullptr, kernel_entry<index_put>},
       {"index_put_", 1, "cpu:generic", nullptr, kernel_entry<index_put_inplace>},
       {"last_writes", 1, "cpu:generic", nullptr, kernel_entry<last_writes>},
-      {"nonzero", 1, "cpu:generic", nullptr, kernel_entry<nonzero>},
-      {"masked_select", 1, "cpu:generic", nullptr, kernel_entry<masked_select>},
-      {"repeat_positions", 1, "cpu:generic", nullptr, kernel_entry<repeat_positions>},
-      {"one_hot", 1, "cpu:generic", nullptr, kernel_entry<one_hot>},
   };
   return list;
 }
