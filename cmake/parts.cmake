@@ -67,7 +67,7 @@ if(OAR_DEPLOY)
 endif()
 # Of the deployed kernels, those that programs spend their time in. All other code is compiled for size.
 set(OAR_HOT_KERNELS
-  "_(base|avx512|amx)\\.cpp$|/(gemm|gemm_tiles|conv|conv_tiles|attention_tiles|im2col|depthwise_last|max_pool|copy)\\.cpp$")
+  "_(base|avx512|amx)\\.cpp$|/(gemm|gemm_tiles|conv|conv_tiles|attention_tiles|im2col|depthwise_last|max_pool|loops/copy)\\.cpp$")
 # Programs may be compiled with assertions of fmt, whose code is in this file.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/src/oar/base/format.cpp" PROPERTIES
   COMPILE_OPTIONS "-fvisibility=default;$<$<CXX_COMPILER_ID:GNU>:-fno-visibility-inlines-hidden>")

@@ -18,6 +18,7 @@ if [ "${1:-}" != slow ]; then
   check names .venv/bin/python tools/check_names.py
   check files .venv/bin/python tools/check_files.py
   check isolation .venv/bin/python tools/check_isolation.py
+  check parts .venv/bin/python tools/check_parts.py full build/lib/liboar.so
   check python .venv/bin/ruff check --quiet .
   check mypy .venv/bin/mypy
   check types .venv/bin/python tools/check_types.py

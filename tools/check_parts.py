@@ -49,7 +49,7 @@ def sizes_by_folder(map_file: Path) -> dict[str, int]:
     # mold: "0xaddress size align path.o:(.text.f)"; GNU ld: " .text.f  0xaddress 0xsize path.o".
     row = re.compile(r"^\s*(?:0x[0-9a-f]+\s+(?P<mold>[0-9]+)\s+\d+\s+|\S+\s+0x[0-9a-f]+\s+0x(?P<ld>[0-9a-f]+)\s+)(?P<path>\S+\.o)\b")
     text = map_file.read_text(errors="replace")
-    # GNU ld breaks the line behind a long name of a section.
+    # GNU ld breaks the line after a long name of a section.
     text = re.sub(r"^ (\.\S+)\n\s+(0x)", r" \1 \2", text, flags=re.MULTILINE)
     for line in text.splitlines():
         if match := row.match(line):

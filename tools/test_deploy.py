@@ -3,7 +3,7 @@
 
     tools/test_deploy.py --run "build-deploy/bin/oar_run" --model build/quickstart
 
-`--run` is the command, with an emulator in front where the machine is another one.
+`--run` is the command, after an emulator if it is for another machine.
 """
 
 from __future__ import annotations

@@ -401,14 +401,10 @@ void release_buffer(PyObject*, Py_buffer* view) {
   conceal(lent->memory);
 }
 
-// One element per byte: of ml_dtypes' types if it is installed, else int8 or float32.
+// One element per byte, of ml_dtypes' types.
 static PyObject* packed_to_array(const Tensor& t) {
-  const Ref types(PyImport_ImportModule("ml_dtypes"));
-  const Ref type(types ? PyObject_GetAttrString(types.get(), name_of(t.dtype())) : nullptr);
-  if (!type) {
-    PyErr_Clear();
-    return to_array(cast(t, t.dtype() == DType::Float4E2M1FN ? DType::Float32 : DType::Int8), true);
-  }
+  const Ref types = checked(PyImport_ImportModule("ml_dtypes"));
+  const Ref type = checked(PyObject_GetAttrString(types.get(), name_of(t.dtype())));
   const Ref bits = checked(to_array(cast(with_dtype(t, DType::UInt4), DType::UInt8), true));
   return PyObject_CallMethod(bits.get(), "view", "O", type.get());
 }

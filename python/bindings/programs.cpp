@@ -1,7 +1,6 @@
 // Programs: capture, print, verify, differentiate, run.
 #include "programs.h"
 
-#include "frames.h"
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/replay.h"
@@ -293,11 +292,6 @@ PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_t
 PyType_Spec kTrainedSpec = {"oar._C.TrainedProgram", sizeof(PyTrained), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kTrainedSlots};
 
-std::string python_line() {
-  const SourceLine line = users_line();
-  return line.file ? format("{}:{}", line.file, line.line) : std::string();
-}
-
 // ---- mixed precision and profiles ------------------------------------------------------------
 
 std::vector<std::string> strings_of(PyObject* object) {
@@ -429,7 +423,6 @@ void init_programs(PyObject* module) {
   check(
       PyModule_AddObjectRef(module, "TrainedProgram", reinterpret_cast<PyObject*>(g_trained_type)));
   check(PyModule_AddFunctions(module, kFunctions));
-  set_source_locator(python_line);
 }
 
 }  // namespace oar::python

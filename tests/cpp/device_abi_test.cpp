@@ -72,7 +72,7 @@ TEST(DeviceTable, WhatIsLeftOutHasDefaults) {
 
 TEST(DeviceTable, ThatIsOlderThanTheHosts) {
   oar_device_api table = least_table("shorter");
-  // What stands behind its end is not read.
+  // What comes after its end is not read.
   table.struct_size = offsetof(oar_device_api, copy_peer);
   std::memset(reinterpret_cast<char*>(&table) + table.struct_size, 0xff,
               sizeof(table) - table.struct_size);
@@ -83,7 +83,7 @@ TEST(DeviceTable, ThatIsOlderThanTheHosts) {
 }
 
 TEST(DeviceTable, WithKernelsThatAreOlderThanTheHosts) {
-  struct Shorter {  // without a context and all behind it
+  struct Shorter {  // without a context and all fields after it
     const char* op;
     uint32_t op_version;
     const char* name;

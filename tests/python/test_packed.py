@@ -48,10 +48,6 @@ def test_casts_are_those_of_ml_dtypes(name):
     np.testing.assert_array_equal(got, values.astype(getattr(ml_dtypes, name)).astype("float32"))
 
 
-def test_numpy_without_ml_dtypes(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ml_dtypes", None)
-    assert packed("int4").numpy().dtype == np.int8
-    assert packed("float4_e2m1fn").numpy().dtype == np.float32
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -41,6 +41,7 @@ def test_every_name_is_there(name):
     for part in name.split("."):
         path += f".{part}"
         found = getattr(found, part) if hasattr(found, part) else importlib.import_module(path)
+    assert found is not None
 
 
 def test_the_names_are_those_of_static():

@@ -247,7 +247,7 @@ def test_the_cache_is_bounded():
         warnings.simplefilter("always")
         for n in range(40):
             f(numbers(3), n)
-    assert sum(len(family.variants) for family in f._families.values()) == 32
+    assert sum(len(group.variants) for group in f._groups.values()) == 32
     assert len([w for w in caught if "has been captured" in str(w.message)]) == 1
     f(numbers(3), 39)
     assert captures(f) == 40

@@ -205,8 +205,3 @@ def restricted_load(file: BinaryIO) -> Any:
         raise UnsafePickleError("The file claims more memory than there is.") from None
     except Exception as error:
         raise pickle.UnpicklingError(f"The file is damaged: {type(error).__name__}: {error}") from error
-
-
-def restricted_loads(data: bytes) -> Any:
-    """Read a pickle from bytes; see ``restricted_load``."""
-    return restricted_load(io.BytesIO(data))

@@ -22,7 +22,7 @@ __all__ = ["StaticFunction"]
 
 _log = logging.getLogger("oar.jit")  # not a Python warning: those are the user's, to count and to filter
 _MOST_VARIANTS = 32
-_MOST_FAMILIES = 256
+_MOST_GROUPS = 256
 _MANY_CAPTURES = 32
 
 
@@ -37,7 +37,7 @@ class _Uncaptured:
         return self._guards is None or self._guards.changed() is None
 
 
-class _Family:
+class _SizeGroup:
     """The variants for calls that differ in sizes alone."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class StaticFunction(_C.StaticCall):
         self._instance = instance
         self._input_spec = input_spec
         self._call = function if instance is None else function.__get__(instance)
-        self._families: dict[Any, _Family] = {}
+        self._groups: dict[Any, _SizeGroup] = {}
         self._warned = self._told = False
         self._training = True
         self._last: Variant | None = None
@@ -104,12 +104,12 @@ class StaticFunction(_C.StaticCall):
             return self._call(*args, **kwargs)
         key, tensors, sizes = signature
         with self._lock:
-            family = self._families.get(key) or self._new_family(key)
-            variant, why = self._find(family, sizes, tensors)
-            if variant is None and not (family.uncaptured and family.uncaptured.holds()):
+            group = self._groups.get(key) or self._new_group(key)
+            variant, why = self._find(group, sizes, tensors)
+            if variant is None and not (group.uncaptured and group.uncaptured.holds()):
                 try:
                     why = self._in_words(why, sizes, args, kwargs)
-                    variant = self._capture(family, sizes, tensors, args, kwargs, why)
+                    variant = self._capture(group, sizes, tensors, args, kwargs, why)
                 except _FallBack as fall_back:
                     return fall_back.result
             if variant is not None:
@@ -162,15 +162,15 @@ class StaticFunction(_C.StaticCall):
         for counts in (self._counts, total):
             setattr(counts, name, getattr(counts, name) + 1)
 
-    def _find(self, family: _Family, sizes: tuple, tensors: list[Tensor]) -> tuple[Variant | None, Any]:
+    def _find(self, group: _SizeGroup, sizes: tuple, tensors: list[Tensor]) -> tuple[Variant | None, Any]:
         """A variant for the call; or why the last one used is not: a text, or the variant and a place among sizes."""
         why: Any = None
-        for i, variant in enumerate(family.variants):
+        for i, variant in enumerate(group.variants):
             place = variant.other_size(sizes)
             misfit = variant.mismatch(tensors) if place is None else (variant, place)
             if misfit is None:
                 if i:
-                    family.variants.insert(0, family.variants.pop(i))
+                    group.variants.insert(0, group.variants.pop(i))
                 return variant, None
             why = why or misfit
         return None, why
@@ -189,31 +189,31 @@ class StaticFunction(_C.StaticCall):
     # capturing ---------------------------------------------------------------------------------
 
     def _capture(
-        self, family: _Family, sizes: tuple, tensors: list[Tensor], args: tuple, kwargs: dict, why: str | None
+        self, group: _SizeGroup, sizes: tuple, tensors: list[Tensor], args: tuple, kwargs: dict, why: str | None
     ) -> Variant:
         title = self._title
         names = [name for name, _ in specs.argument_names(self._call, args, kwargs)]
         plan = CapturePlan(self._call, args, kwargs, tensors, names, title)
-        family.meet(sizes)
+        group.meet(sizes)
         given = specs.open_sizes(self._call, self._input_spec, args, kwargs, tensors)
-        if not family.fixed:
+        if not group.fixed:
             labels = [f"{name}_{axis}" for name, t in zip(names, tensors) for axis in range(len(t.shape))]
-            plan.symbols = {i: _identifier(labels[i]) for i in family.open}
+            plan.symbols = {i: _identifier(labels[i]) for i in group.open}
             plan.symbols.update(given)
         declined: Declined | None = None
         try:
-            variant = self._attempt(family, plan, title)
+            variant = self._attempt(group, plan, title)
         except Declined as error:
             declined = error
         if declined is not None:
-            raise self._fall_back(family, declined, title, args, kwargs)
+            raise self._fall_back(group, declined, title, args, kwargs)
         opened = sorted(set(plan.symbols.values())) if None in variant.sizes else []
         say(f"{title}: captured" + (f" again: {why}" if why else "") + (f"; open: {', '.join(opened)}" if opened else ""))
         if options.code_level > 0:
             print(variant.program.program.text())
         self._count("captures")
         self._last = variant
-        family.variants.insert(0, variant)
+        group.variants.insert(0, variant)
         variant.used = self._counts.whole + 1
         self._drop_oldest()
         if self._counts.captures > _MANY_CAPTURES and not self._warned:
@@ -226,17 +226,17 @@ class StaticFunction(_C.StaticCall):
             )
         return variant
 
-    def _attempt(self, family: _Family, plan: CapturePlan, title: str) -> Variant:
+    def _attempt(self, group: _SizeGroup, plan: CapturePlan, title: str) -> Variant:
         if plan.symbols:
             try:
                 return capture_variant(plan, with_open=True)
             except Declined as declined:
                 say(f"{title}: sizes stay numbers: {declined}")
         variant = capture_variant(plan, with_open=False)
-        family.fixed = family.fixed or bool(plan.symbols)
+        group.fixed = group.fixed or bool(plan.symbols)
         return variant
 
-    def _fall_back(self, family: _Family, declined: Declined, title: str, args: tuple, kwargs: dict) -> _FallBack:
+    def _fall_back(self, group: _SizeGroup, declined: Declined, title: str, args: tuple, kwargs: dict) -> _FallBack:
         """Runs the function as Python, once. What it raises is raised; else it runs so while what it read is the same."""
         result = self._run_as_python(args, kwargs)
         reason = str(declined)
@@ -246,25 +246,25 @@ class StaticFunction(_C.StaticCall):
             _log.warning("%s runs in segments, not as one program: %s", title, reason)
         if must_capture():
             raise RuntimeError(f"{title} was not captured: {reason}") from declined
-        tries = family.uncaptured.tries + 1 if family.uncaptured else 1
+        tries = group.uncaptured.tries + 1 if group.uncaptured else 1
         guards = declined.guards if tries < 8 else None
-        family.uncaptured = _Uncaptured(reason, guards)
-        family.uncaptured.tries = tries
+        group.uncaptured = _Uncaptured(reason, guards)
+        group.uncaptured.tries = tries
         return _FallBack(result)
 
-    def _new_family(self, key: Any) -> _Family:
-        if len(self._families) >= _MOST_FAMILIES:
-            del self._families[next(iter(self._families))]
+    def _new_group(self, key: Any) -> _SizeGroup:
+        if len(self._groups) >= _MOST_GROUPS:
+            del self._groups[next(iter(self._groups))]
             self.forget()
-        family = self._families[key] = _Family()
-        return family
+        group = self._groups[key] = _SizeGroup()
+        return group
 
     def _drop_oldest(self) -> None:
         """If there are too many variants, drops the least recently used one."""
-        listed = [(v.last_use(), family, v) for family in self._families.values() for v in family.variants]
+        listed = [(v.last_use(), group, v) for group in self._groups.values() for v in group.variants]
         if len(listed) > _MOST_VARIANTS:
-            _, family, variant = min(listed, key=lambda item: item[0])
-            family.variants.remove(variant)
+            _, group, variant = min(listed, key=lambda item: item[0])
+            group.variants.remove(variant)
             self.forget()
 
     # as an attribute of a class ----------------------------------------------------------------
@@ -321,20 +321,20 @@ class StaticFunction(_C.StaticCall):
         args = specs.example_arguments(self._input_spec)
         key, tensors, sizes = _C.call_key(args, {})
         with self._lock:
-            family = self._families.get(key) or self._new_family(key)
-            self._capture(family, sizes, tensors, args, {}, None)
+            group = self._groups.get(key) or self._new_group(key)
+            self._capture(group, sizes, tensors, args, {}, None)
 
     def get_concrete_program(self, *args: Any, **kwargs: Any) -> tuple[ConcreteProgram, ConcreteProgram]:
         """The program for a call with these arguments, captured now if it is not there. Twice: Paddle has two views."""
         key, tensors, sizes = _C.call_key(args, kwargs)
         with self._lock:
-            family = self._families.get(key) or self._new_family(key)
-            variant, _ = self._find(family, sizes, tensors)
+            group = self._groups.get(key) or self._new_group(key)
+            variant, _ = self._find(group, sizes, tensors)
             if variant is None:
                 try:
-                    variant = self._capture(family, sizes, tensors, args, kwargs, None)
+                    variant = self._capture(group, sizes, tensors, args, kwargs, None)
                 except _FallBack:
-                    why = family.uncaptured.reason if family.uncaptured else "it could not be captured"
+                    why = group.uncaptured.reason if group.uncaptured else "it could not be captured"
                     raise RuntimeError(f"There is no program: {why}") from None
         concrete = ConcreteProgram(variant)
         return concrete, concrete

@@ -234,8 +234,8 @@ void BackwardRun::run_tensor_hooks(Node::Extras& extras, uint32_t index, const S
   keep_until(UINT64_MAX);
 }
 
-// The cotangent of a view belongs to a part of the base's. Where that is there already, the part is
-// added to, and no tensor of the base's size is made for it.
+// The cotangent of a view is a part of the cotangent of its base. If the latter exists already, the part is added to it in
+// place, and no tensor of the base's size is allocated.
 bool BackwardRun::add_to_base(const Node& node, const Tensor& cotangent) {
   if (options_.create_graph || node.edges.size() != 1 || typeid(node) != typeid(OpNode) ||
       !blocked_.empty())

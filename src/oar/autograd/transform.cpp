@@ -17,7 +17,6 @@ const Wrapped* wrapped(const Tensor& t) {
 TransformLevel::TransformLevel() : level_(++t_depth) {}
 TransformLevel::~TransformLevel() { --t_depth; }
 
-int transform_depth() { return t_depth; }
 int tangents_cut_until() { return t_cut_until; }
 
 GradState grad_state() { return {grad_enabled(), t_cut_until}; }

@@ -38,8 +38,6 @@ Tensor make_batched(const Tensor& value, int level);
 // The same content, through which no derivative of any level passes.
 Tensor detach_wrapped(const Tensor& t);
 
-// How many transforms are running on this thread.
-int transform_depth();
 // Tangents of this level and of the outer ones are cut: the user has switched derivatives off inside it. Does not
 // include the tape's own steps with recording off.
 int tangents_cut_until();

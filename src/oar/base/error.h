@@ -32,12 +32,8 @@ enum class ErrorKind {
 std::string_view to_string(ErrorKind kind);
 
 namespace detail {
-// constinit, so that an access is a plain load and not a call of an initialisation wrapper; static
-// TLS, so that it stays one even in a shared library.
-#if defined(__GLIBC__)
-[[gnu::tls_model("initial-exec")]]
-#endif
-inline constinit thread_local const char* current_op_name = nullptr;
+// constinit, so that an access is a plain load and not a call of an initialisation wrapper.
+OAR_FAST_TLS inline constinit thread_local const char* current_op_name = nullptr;
 }  // namespace detail
 
 // The op this thread is running, or null.

@@ -1,5 +1,5 @@
 // Mutexes that survive fork(). A child has only the thread that forked: a lock that another thread held at that
-// moment would stay locked in it forever. All mutexes of the library are of these types.
+// moment would stay locked in it forever. Mutexes of the library are of these types, or have a ForkStep (below).
 #pragma once
 
 #include <mutex>

@@ -15,11 +15,7 @@ void prepare_to_run(Program& program) {
 }
 
 std::vector<Tensor> Executor::run_on(std::vector<Tensor> inputs) const {
-  uint32_t layers = t_layers.on;
-  for (const Tensor& t : inputs)
-    if (t.defined()) layers |= t->flags;
-  constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
-  if (layers & ~t_layers.off & kInvolved) return replay(program(), inputs);
+  if (must_replay(inputs)) return replay(program(), inputs);
   return Runner::run_on(std::move(inputs));
 }
 

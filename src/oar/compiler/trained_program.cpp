@@ -264,13 +264,9 @@ std::vector<Tensor> TrainedProgram::run(TensorList inputs) const {
   const JointProgram& joint = parts_->joint;
   parts_->whole.check_apart(inputs);
   if (!joint.gradients.empty()) return run_and_set_gradients(inputs);
-  uint32_t layers = t_layers.on;
-  std::vector<Tensor> sources;
-  for (const Tensor& t : inputs)
-    if (t.defined()) layers |= t->flags;
-  constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
-  if (layers & ~t_layers.off & kInvolved)
+  if (must_replay(inputs))
     return replay(parts_->with_stops ? *parts_->with_stops : parts_->whole.program(), inputs);
+  std::vector<Tensor> sources;
   for (size_t i : joint.of_inputs) sources.push_back(inputs[i]);
   for (const Tensor& t : joint.of_states) sources.push_back(t);
   const bool recorded =

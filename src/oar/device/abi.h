@@ -127,8 +127,8 @@ typedef struct oar_device_api {
   /* OAR_OK with the value, or OAR_UNSUPPORTED for the default of the key. Default: always that. */
   int32_t (*query)(int32_t index, int32_t key, oar_value* value);
 
-  /* `stream` is where the memory is used first; other streams use it behind an event. Null when there is no
-   * memory. */
+  /* `stream` is where the memory is used first; other streams wait for an event before they use it. Returns null if there
+   * is no memory. */
   void* (*allocate)(int32_t index, size_t bytes, oar_stream* stream);
   /* Work that was queued before, in any stream, may still use the memory: the device keeps it until that is done.
    * `stream` is the current one of the thread that frees. */

@@ -89,7 +89,7 @@ class DeviceType {
   uint8_t id() const { return id_; }
   const char* name() const { return api_.type_name; }
   int count() const { return api_.device_count(); }
-  // Every function is there.
+  // No function is null.
   const oar_device_api& api() const { return api_; }
   // Candidates for an op in order of preference.
   std::vector<const oar_kernel*> kernels(std::string_view op, uint32_t version) const;
@@ -121,8 +121,8 @@ std::string to_string(Device device);
 Device current();
 void set_current(Device device);
 DeviceProperties properties(Device device);
-// While alive, this thread's tensors are made on the device, whatever is set: what a rule makes out
-// of nothing belongs beside its operands.
+// While alive, this thread creates tensors on the device, whatever `set_current` says: a tensor that a rule creates
+// must be on the device of its operands.
 class Scope {
  public:
   explicit Scope(Device device);

@@ -26,7 +26,7 @@ constexpr Descr kDescrs[] = {
   fail(ErrorKind::InvalidArgument, "the file is no .npy file that can be read: {}.", what);
 }
 
-// What stands behind a key of the header, a Python dictionary: 'descr': '<f4', 'shape': (2, 3), …
+// The value of a key of the header, a Python dictionary: 'descr': '<f4', 'shape': (2, 3), …
 std::string_view value_of(std::string_view header, std::string_view key, char end) {
   const size_t at = header.find(key);
   if (at == std::string_view::npos) damaged("its header lacks a key");

@@ -153,9 +153,9 @@ double ProgramParser::real(std::string_view unit) {
   if (!word.ends_with(unit)) in_.fail_here(format("'{}' does not end in {}", word, unit));
   word.resize(word.size() - unit.size());
   double value = 0;
-  const auto [behind, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const auto [after, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error == std::errc::result_out_of_range) in_.fail_here(format("{} is too large", word));
-  if (error != std::errc{} || behind != word.data() + word.size())
+  if (error != std::errc{} || after != word.data() + word.size())
     in_.fail_here(format("'{}' is not a number", word));
   return value;
 }

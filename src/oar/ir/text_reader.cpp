@@ -45,8 +45,8 @@ char TextReader::peek() {
 bool TextReader::at_word(std::string_view word) {
   skip_blanks();
   if (!text_.substr(at_).starts_with(word)) return false;
-  const size_t behind = at_ + word.size();
-  return !is_letter(word.front()) || behind == text_.size() || !is_word_part(text_[behind]);
+  const size_t after = at_ + word.size();
+  return !is_letter(word.front()) || after == text_.size() || !is_word_part(text_[after]);
 }
 
 bool TextReader::accept(std::string_view word) {
@@ -88,10 +88,10 @@ int64_t TextReader::number() {
   skip_blanks();
   int64_t value = 0;
   const char* const end = text_.data() + text_.size();
-  const auto [behind, error] = std::from_chars(text_.data() + at_, end, value);
+  const auto [after, error] = std::from_chars(text_.data() + at_, end, value);
   if (error == std::errc::invalid_argument) expected("an integer");
   if (error != std::errc{}) fail_here("the integer is too large");
-  at_ = static_cast<size_t>(behind - text_.data());
+  at_ = static_cast<size_t>(after - text_.data());
   return value;
 }
 

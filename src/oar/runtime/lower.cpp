@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "oar/backend/cpu/cpu.h"
 #include "oar/ir/region.h"
 #include "oar/ops/core/run.h"
 #include "oar/ops/core/work.h"
@@ -20,17 +21,17 @@ struct NotLowerable {};
 // a write, and all readers of what an update overwrites come before it.
 Program with_updates_last(const Program& program) {
   std::vector<bool> late(program.values.size(), false);
-  std::vector<Instruction> early, behind;
+  std::vector<Instruction> early, later;
   for (const Instruction& instruction : program.body.instructions) {
     bool waits = is_update(*instruction.op);
     for_each_operand(instruction, [&](ValueId id) { waits |= late[static_cast<size_t>(id)]; });
     if (waits && draws_random(instruction)) return program;  // random ops keep their order
     for (ValueId id : instruction.results) late[static_cast<size_t>(id)] = waits;
-    (waits ? behind : early).push_back(instruction);
+    (waits ? later : early).push_back(instruction);
   }
   Program ordered = program;
   ordered.body.instructions = std::move(early);
-  for (Instruction& instruction : behind)
+  for (Instruction& instruction : later)
     ordered.body.instructions.push_back(std::move(instruction));
   return ordered;
 }
@@ -178,8 +179,7 @@ bool Lowering::launch(const Instruction& call, const Ids& ids,
   Launch& launch = out_.launches.back();
   launch.plan = plan_for(*kernel, frame.args(), made, device_);
   launch.time = guessed_time(*call.op, frame.args(), made);
-  launch.sums_by_threads =
-      std::string_view(kernel->name) == "cpu:onednn" && sums_by_threads(*call.op, frame.args());
+  launch.sums_by_threads = cpu::is_onednn(*kernel) && sums_by_threads(*call.op, frame.args());
   return true;
 }
 

@@ -61,8 +61,9 @@ bool fills_root(const Lowered& lowered, int32_t place);
 void check_types(const Program& program, const Instruction& call);
 
 // Calls that no kernel takes are calls of the op's function; the compiler's pass `expand` leaves none that could be taken apart.
-// None where the program cannot be laid out ahead of its runs: a size depends on data, or its values are on several
-// devices (numbers of the CPU, as inputs, constants and states that are only read, go along). A launch that writes a state stands behind every launch that may fail.
+// Returns none if the program cannot be laid out before it runs: a size depends on data, or its values are on several
+// devices. Numbers on the CPU may be inputs, constants or states that are only read. A launch that writes a state comes
+// after every launch that may fail.
 std::optional<Lowered> lower(const Program& program);
 
 }  // namespace oar

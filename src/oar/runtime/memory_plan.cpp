@@ -35,9 +35,9 @@ MemoryPlan plan_memory(std::span<const Lifetime> buffers, AtOnce at_once, int64_
     }
     plan.offsets[i] = at;
     plan.bytes = std::max(plan.bytes, (Count(at) + bytes).value());
-    const auto behind = std::upper_bound(placed.begin(), placed.end(), at,
-                                         [&](int64_t o, size_t p) { return o < plan.offsets[p]; });
-    placed.insert(behind, i);
+    const auto after = std::upper_bound(placed.begin(), placed.end(), at,
+                                        [&](int64_t o, size_t p) { return o < plan.offsets[p]; });
+    placed.insert(after, i);
   }
   return plan;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 
 #include "oar/base/flags.h"
 
@@ -23,8 +22,8 @@ double time_with(int threads, double alone) {
 // Launches that may be reordered and run on one thread: no random numbers, no function of a user, nothing
 // written outside, the same bits.
 bool may_move(const Lowered& l, const Launch& launch) {
-  if (!launch.kernel || std::string_view(launch.kernel->name) == "cpu:user" ||
-      launch.sums_by_threads || launch.op->has(Trait::Random) || is_update(*launch.op))
+  if (!launch.kernel || !launch.op->is_built_in() || launch.sums_by_threads ||
+      launch.op->has(Trait::Random) || is_update(*launch.op))
     return false;
   return std::all_of(launch.results.begin(), launch.results.end(), [&](int32_t place) {
     const Root& root = l.roots[static_cast<size_t>(l.places[static_cast<size_t>(place)].root)];

@@ -157,7 +157,6 @@ class Tensor {
   explicit operator bool() const { return defined(); }
   TensorImpl* impl() const { return impl_.get(); }
   TensorImpl* operator->() const { return impl_.get(); }
-  [[nodiscard]] TensorImpl* detach_handle() { return impl_.detach(); }
 
   DType dtype() const { return static_cast<DType>(impl_->dtype); }
   Kind kind() const { return static_cast<Kind>(impl_->kind); }

@@ -76,8 +76,8 @@ struct Take {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = index(i) + (index(i) < 0 ? size : 0);
       places[i] = at;
-      const uint64_t behind = static_cast<uint64_t>(size) - 1 - static_cast<uint64_t>(at);
-      outside |= static_cast<uint64_t>(at) | behind;  // the sign bits
+      const uint64_t after = static_cast<uint64_t>(size) - 1 - static_cast<uint64_t>(at);
+      outside |= static_cast<uint64_t>(at) | after;  // the sign bits
     }
     if (static_cast<int64_t>(outside) < 0) [[unlikely]]
       for (int64_t i = 0; i < n; ++i) checked(index(i), axis, size);

@@ -94,9 +94,10 @@ const char* vector_name() {
 #endif
 }
 
+bool is_onednn(const oar_kernel& kernel) { return std::string_view(kernel.name) == "cpu:onednn"; }
+
 bool is_everywhere(const oar_kernel& kernel) {
-  const std::string_view name = kernel.name;
-  return name != "cpu:onednn" && name != "cpu:tiles";
+  return !is_onednn(kernel) && std::string_view(kernel.name) != "cpu:tiles";
 }
 
 void register_device() {

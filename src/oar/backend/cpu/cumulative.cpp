@@ -214,16 +214,16 @@ struct Others {
     if constexpr (kLines > 1 && kAcross == 0)
       if (group.template lines_collide<T>()) return by_parts<kLines>(group);
     const int64_t across = kAcross ? kAcross : group.across;
-    Acc behind[kLines];
-    std::fill_n(behind, kLines, Acc(1));
+    Acc after[kLines];
+    std::fill_n(after, kLines, Acc(1));
     for (int64_t i = group.length; i-- > 0;) {
       const T* line = in + group.start(i);
       T* to = out + group.start(i);
       each_line<kLines>(
-          [&](int64_t c) { return Times{}(convert_element<Acc>(to[c * across]), behind[c]); },
+          [&](int64_t c) { return Times{}(convert_element<Acc>(to[c * across]), after[c]); },
           [&](int64_t c, Acc made) {
             to[c * across] = convert_element<T>(made);
-            behind[c] = Times{}(behind[c], convert_element<Acc>(line[c * across]));
+            after[c] = Times{}(after[c], convert_element<Acc>(line[c * across]));
           });
     }
   }
@@ -251,8 +251,8 @@ struct Others {
   }
   template <int64_t kLines>
   void by_parts(const LineGroup& group) const {
-    Acc behind[kLines];
-    std::fill_n(behind, kLines, Acc(1));
+    Acc after[kLines];
+    std::fill_n(after, kLines, Acc(1));
     Parts<T, kLines> x, made;
     for (int64_t end = group.length; end > 0;) {
       const int64_t n = std::min(x.kLength, end), at = group.first + end - n;
@@ -260,10 +260,10 @@ struct Others {
       made.load(out + at, group.across, n);
       for (int64_t i = n; i-- > 0;)
         each_line<kLines>(
-            [&](int64_t c) { return Times{}(convert_element<Acc>(made[c][i]), behind[c]); },
+            [&](int64_t c) { return Times{}(convert_element<Acc>(made[c][i]), after[c]); },
             [&](int64_t c, Acc product) {
               made[c][i] = convert_element<T>(product);
-              behind[c] = Times{}(behind[c], convert_element<Acc>(x[c][i]));
+              after[c] = Times{}(after[c], convert_element<Acc>(x[c][i]));
             });
       made.store(out + at, group.across, n);
       end -= n;

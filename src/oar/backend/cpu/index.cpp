@@ -1,13 +1,10 @@
 // Reading and writing by index tensors. Several writes to one position happen in the order of the indices,
 // whatever the number of threads: a position belongs to one of them.
-#include <bit>
 #include <cstring>
 
 #include "oar/backend/cpu/loops/apply.h"
 #include "oar/backend/cpu/loops/places.h"
 #include "oar/backend/cpu/simd/drive.h"
-#include "oar/backend/cpu/vector.h"
-#include "oar/ops/core/infer.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar::cpu {
@@ -22,7 +19,7 @@ SmallVector<int64_t, 6> byte_steps(const Shape& shape, int64_t element) {
 
 // The axes that are not indexed, walked in the tensor (first) and in the result (second).
 struct Beside {
-  Walk<2> before, behind;
+  Walk<2> before, after;
   Beside(const Places& places, int64_t tensor_element, Ints result_steps) {
     const IndexLayout& layout = places.layout();
     size_t axis = 0;
@@ -33,26 +30,26 @@ struct Beside {
     };
     for (int64_t source : layout.before) push(before, source);
     axis += places.index_shape().size();
-    for (int64_t source : layout.behind) push(behind, source);
+    for (int64_t source : layout.after) push(after, source);
   }
 };
 
 // `rows` rows from base + from[i] on, to contiguous memory.
 template <class Word>
-void take_some(Word* to, const char* base, const int64_t* from, int64_t rows, const Walk<2>& behind,
+void take_some(Word* to, const char* base, const int64_t* from, int64_t rows, const Walk<2>& after,
                bool stream) {
   constexpr int64_t size = sizeof(Word);
-  const int64_t length = behind.count();
+  const int64_t length = after.count();
   const auto row = [&](int64_t i) { return reinterpret_cast<const Word*>(base + from[i]); };
   if (length == 1) {
     for (int64_t i = 0; i < rows; ++i) to[i] = *row(i);
-  } else if (behind.is_run({size, size})) {
+  } else if (after.is_run({size, size})) {
     copy_rows(
         reinterpret_cast<char*>(to), [&](int64_t i) { return base + from[i]; }, rows, length * size,
         stream);
   } else {
     for (int64_t i = 0; i < rows; ++i)
-      behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+      after.runs([&](const auto& at, const auto& steps, int64_t n) {
         for (int64_t k = 0; k < n; ++k)
           to[i * length + (at[1] + k * steps[1]) / size] =
               *reinterpret_cast<const Word*>(base + from[i] + at[0] + k * steps[0]);
@@ -64,7 +61,7 @@ template <class Word>
 void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside,
                const Offsets& from) {
   const auto count = static_cast<int64_t>(from.size());
-  const int64_t length = beside.behind.count();
+  const int64_t length = beside.after.count();
   const bool stream = out.numel * static_cast<int64_t>(sizeof(Word)) >= kStreamedFrom;
   parallel_for(
       0, beside.before.count() * count, std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1)),
@@ -73,7 +70,7 @@ void take_rows(const oar_tensor& out, const oar_tensor& x, const Beside& beside,
           const int64_t first = begin % count, rows = std::min(end - begin, count - first);
           take_some(static_cast<Word*>(out.data) + begin * length,
                     static_cast<const char*>(x.data) + beside.before.offsets(begin / count)[0],
-                    from.data() + first, rows, beside.behind, stream);
+                    from.data() + first, rows, beside.after, stream);
           begin += rows;
         }
         if (stream) stream_fence();
@@ -132,10 +129,10 @@ void write_rows(void* tensor, const void* value, const Beside& beside, const Off
                 const Offsets& from) {
   constexpr int64_t kAhead = 8;  // rows that are prefetched before they are written
   const int64_t outer = beside.before.count(), rows = static_cast<int64_t>(to.size());
-  const int64_t length = beside.behind.count();
+  const int64_t length = beside.after.count();
   const int64_t prefetched = std::min<int64_t>(length * static_cast<int64_t>(sizeof(T)), 256);
-  const bool packed = beside.behind.is_run({sizeof(T), sizeof(T)});
-  const bool one_value = beside.behind.is_run({sizeof(T), 0});
+  const bool packed = beside.after.is_run({sizeof(T), sizeof(T)});
+  const bool one_value = beside.after.is_run({sizeof(T), 0});
   const auto write = [&](const std::array<int64_t, 2>& base, int64_t row) {
     char* at_tensor = static_cast<char*>(tensor) + base[0] + to[static_cast<size_t>(row)];
     const char* at_value =
@@ -154,7 +151,7 @@ void write_rows(void* tensor, const void* value, const Beside& beside, const Off
       for (int64_t k = 0; k < length; ++k) Combine::one(a[k], given);
       return;
     }
-    beside.behind.runs([&](const auto& at, const auto& steps, int64_t n) {
+    beside.after.runs([&](const auto& at, const auto& steps, int64_t n) {
       for (int64_t k = 0; k < n; ++k)
         Combine::one(*reinterpret_cast<T*>(at_tensor + at[0] + k * steps[0]),
                      *reinterpret_cast<const T*>(at_value + at[1] + k * steps[1]));
@@ -225,14 +222,6 @@ void put(const oar_tensor& tensor, const Value& indices, const oar_tensor& given
     });
 }
 
-// The element of x at the start of a run of the mask that covers its leading axes.
-template <class Word>
-Word* row_of(const oar_tensor& x, const MaskRun& run, const SmallVector<int64_t, 6>& steps) {
-  int64_t offset = steps.empty() ? 0 : run.first * steps.back();
-  for (size_t i = 0; i < run.row.index().size(); ++i) offset += run.row.index()[i] * steps[i];
-  return static_cast<Word*>(x.data) + offset;
-}
-
 // One row of x[mask] = value for a mask that has all axes of x: a number, or elements in order.
 template <class Word>
 void put_run(Word* row, int64_t step, const MaskRun& run, const Word* given, int64_t given_step) {
@@ -289,9 +278,9 @@ bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tenso
   }
   const int64_t size = element_size(tensor);
   const int64_t given_step = in_order && value.shape[0] != 1 ? value.strides[0] : 0;
-  Walk<1> behind;
+  Walk<1> after;
   for (int i = mask.ndim; i < tensor.ndim; ++i)
-    behind.push(tensor.shape[i], {tensor.strides[i] * size});
+    after.push(tensor.shape[i], {tensor.strides[i] * size});
   const SmallVector<int64_t, 6> steps(tensor.strides, tensor.strides + mask.ndim);
   const auto check_count = [&](int64_t count) {
     user_check(!in_order || value.shape[0] == 1 || value.shape[0] == count,
@@ -304,12 +293,12 @@ bool put_by_mask(const oar_tensor& tensor, const Value& indices, const oar_tenso
     const auto* given = static_cast<const Word*>(value.data);
     each_mask_run(mask, check_count, [&](const MaskRun& run) {
       Word* row = row_of<Word>(tensor, run, steps);
-      if (behind.count() == 1)
+      if (after.count() == 1)
         return put_run(row, steps.back(), run, given + run.number * given_step, given_step);
       for (int64_t i = 0; i < run.last - run.first; ++i) {
         if (!run.flags[i * run.step]) continue;
         auto* start = reinterpret_cast<char*>(row + i * steps.back());
-        behind.runs([&](const auto& at, const auto& apart, int64_t n) {
+        after.runs([&](const auto& at, const auto& apart, int64_t n) {
           for (int64_t k = 0; k < n; ++k)
             *reinterpret_cast<Word*>(start + at[0] + k * apart[0]) = *given;
         });
@@ -365,90 +354,6 @@ void last_writes(KernelCall& call) {
   for (size_t i = at.size(); i-- > 0;) out[i] = named.add(at[i]);
 }
 
-void nonzero(KernelCall& call) {
-  const oar_tensor& x = call.in(0);
-  find_nonzero(x, [&](int64_t count) {
-    const int64_t shape[] = {count, x.ndim};
-    return static_cast<int64_t*>(call.allocate(0, Ints(shape, 2)).data);
-  });
-}
-
-// Elements eight at a time, while the result has room for eight; returns how many were read.
-template <class Word>
-int64_t select_eights(Word*& to, const Word* end, const Word* from, const MaskRun& run) {
-  int64_t i = 0;
-  if constexpr (sizeof(Word) == 4)
-    for (; end - to >= 8; i += 8) {
-      uint64_t flags;
-      std::memcpy(&flags, run.flags + i, 8);
-      to += select8(to, from + i, flags);
-    }
-  return i;
-}
-
-void masked_select(KernelCall& call) {
-  const Shape shape = broadcast_shapes(Shape(dims_of(call.in(0))), Shape(dims_of(call.in(1))));
-  const LocalTensor x = LocalTensor::broadcast(call.in(0), shape),
-                    mask = LocalTensor::broadcast(call.in(1), shape);
-  const SmallVector<int64_t, 6> steps(x.strides, x.strides + x.ndim);
-  const int64_t step = steps.empty() ? 0 : steps.back();
-  void* out = nullptr;
-  const auto start = [&](int64_t count) { out = call.allocate(0, Ints(&count, 1)).data; };
-  visit_width(x, [&](auto word) {
-    using Word = decltype(word);
-    each_mask_run(mask, start, [&](const MaskRun& run) {
-      const Word* from = row_of<Word>(x, run, steps);
-      Word* to = static_cast<Word*>(out) + run.number;
-      Word* const end = to + run.count;
-      int64_t i = 0;
-      if (step == 1 && run.step == 1) i = select_eights(to, end, from, run);
-      // Every element is written, and overwritten by the next one unless it counts.
-      for (; to < end; ++i) {
-        *to = from[i * step];
-        to += run.flags[i * run.step];
-      }
-    });
-  });
-}
-
-void repeat_positions(KernelCall& call) {
-  const oar_tensor& repeats = call.in(0);
-  const TemporaryTensor counts(dims_of(repeats), DType::Int64);
-  copy_elements(*counts, repeats);
-  Count total = 0;
-  for (int64_t i = 0; i < repeats.numel; ++i) {
-    const int64_t count = counts.data<int64_t>()[i];
-    user_check(count >= 0, ErrorKind::InvalidArgument,
-               "repeats[{}] is {}; it must not be negative.", i, count);
-    total = total + count;
-  }
-  const int64_t size = total.value();
-  auto* out = static_cast<int64_t*>(call.allocate(0, Ints(&size, 1)).data);
-  for (int64_t i = 0; i < repeats.numel; ++i) out = std::fill_n(out, counts.data<int64_t>()[i], i);
-}
-
-void one_hot(KernelCall& call) {
-  const oar_tensor &x = call.in(0), &out = call.out();
-  const int64_t classes = call.arg(1).as_int();
-  const TemporaryTensor at(dims_of(x), DType::Int64);
-  copy_elements(*at, x);
-  visit<kFloats>(dtype_of(out), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    auto* o = static_cast<T*>(out.data);
-    parallel_for(0, x.numel, std::max<int64_t>(1, kGrain / classes),
-                 [&](int64_t begin, int64_t end) {
-                   std::fill(o + begin * classes, o + end * classes, T(0));
-                   for (int64_t i = begin; i < end; ++i) {
-                     const int64_t place = at.data<int64_t>()[i];
-                     user_check(place >= 0 && place < classes, ErrorKind::OutOfRange,
-                                "x holds {}, which is not one of {} classes (0 to {}).", place,
-                                classes, classes - 1);
-                     o[i * classes + place] = T(1);
-                   }
-                 });
-  });
-}
-
 }  // namespace
 
 KernelList index_kernels() {
@@ -457,10 +362,6 @@ KernelList index_kernels() {
       {"index_put", 1, "cpu:generic", nullptr, kernel_entry<index_put>},
       {"index_put_", 1, "cpu:generic", nullptr, kernel_entry<index_put_inplace>},
       {"last_writes", 1, "cpu:generic", nullptr, kernel_entry<last_writes>},
-      {"nonzero", 1, "cpu:generic", nullptr, kernel_entry<nonzero>},
-      {"masked_select", 1, "cpu:generic", nullptr, kernel_entry<masked_select>},
-      {"repeat_positions", 1, "cpu:generic", nullptr, kernel_entry<repeat_positions>},
-      {"one_hot", 1, "cpu:generic", nullptr, kernel_entry<one_hot>},
   };
   return list;
 }

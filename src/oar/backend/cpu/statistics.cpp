@@ -1,7 +1,6 @@
-// Reductions around a centre, and sizes of rows.
-#include <cmath>
-
+// Spreads, and the most frequent elements.
 #include "oar/backend/cpu/reduce/reduce.h"
+#include "oar/backend/cpu/sort/line_sorter.h"
 
 namespace oar::cpu {
 namespace {
@@ -20,23 +19,36 @@ void var(KernelCall& call) {
   });
 }
 
-template <class T, class C>
-struct NormReducer : Adding<C>, Vectorised<Fold::squares, T, C> {
-  C step(C acc, const T* p, int64_t) const {
-    if constexpr (is_complex_type<T>)
-      return acc + std::norm(*p);
-    else
-      return acc + static_cast<C>(*p) * static_cast<C>(*p);
-  }
-  C finish(C acc, int64_t) const { return std::sqrt(acc); }
-};
-
-void root_sum_square(KernelCall& call) {
-  const auto axes = reduced_axes(call, 1);
-  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto in) {
-    using T = typename decltype(in)::type;
-    using C = decltype(std::abs(T{}));
-    reduce_into<T, C>(call.out(), call.in(0), Ints(axes), NormReducer<T, C>{});
+// The most frequent element of a line, the smallest of those that tie, and the last of its indices.
+void mode_along(KernelCall& call) {
+  const AxisSpan span(call.in(0), call.arg(1).as_int());
+  if (call.out(0).numel == 0) return;
+  visit_wide<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> x(call.in(0));
+    const Result<T> result(call.out(0));
+    T* values = result.data();
+    auto* places = static_cast<int64_t*>(call.out(1).data);
+    parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 16 / span.length),
+                 [&](int64_t begin, int64_t end) {
+                   LineSorter<T> sorter(span.length, /*descending=*/false);
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t outer = i / span.inner, inner = i % span.inner;
+                     const T* line = x.data() + outer * span.length * span.inner + inner;
+                     const uint32_t* sorted = sorter.first(line, span.inner, span.length);
+                     const auto key = [&](int64_t k) {
+                       return key_of(line[sorted[k] * span.inner], false);
+                     };
+                     int64_t best = 0, most = 0;
+                     for (int64_t k = 0, first = 0; k < span.length; ++k) {
+                       if (key(k) != key(first)) first = k;
+                       if (k - first + 1 > most) most = k - first + 1, best = k;
+                     }
+                     places[i] = sorted[best];
+                     values[i] = line[places[i] * span.inner];
+                   }
+                 });
+    result.finish();
   });
 }
 
@@ -45,7 +57,7 @@ void root_sum_square(KernelCall& call) {
 KernelList statistics_kernels() {
   static const oar_kernel list[] = {
       {"var", 1, vector_name(), nullptr, kernel_entry<var>},
-      {"root_sum_square", 1, vector_name(), nullptr, kernel_entry<root_sum_square>},
+      {"mode_along", 1, "cpu:generic", nullptr, kernel_entry<mode_along>},
   };
   return list;
 }

@@ -115,7 +115,7 @@ inline Float8 where_not_zero(const Float8& weight, const Float8& v) {
 #endif
 }
 
-// Stores those of eight words whose flag, a byte of 0 or 1, is set, side by side; the words behind them may be overwritten.
+// Stores those of eight words whose flag, a byte of 0 or 1, is set, side by side; the words after them may be overwritten.
 // Returns their number.
 inline int select8(void* to, const void* from, uint64_t flags) {
 #ifdef __AVX2__

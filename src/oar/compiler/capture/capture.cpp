@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "oar/base/host_language.h"
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/capture/regions.h"
@@ -16,7 +17,13 @@ namespace {
 
 thread_local Capture* t_current = nullptr;
 std::atomic<uint64_t> g_serial{0};
-std::atomic<SourceLocator> g_locator{nullptr};
+
+// "file:line" of the user's code; empty if the host language does not know it.
+std::string users_line() {
+  const auto current = host_language().current_line;
+  const SourceLine line = current ? current() : SourceLine();
+  return line.file ? format("{}:{}", line.file, line.line) : std::string();
+}
 
 // x gets the history of r on the tape.
 void take_history(const Tensor& x, const Tensor& r) {
@@ -68,8 +75,6 @@ Frame without_content(Args args) {
 }
 
 }  // namespace
-
-void set_source_locator(SourceLocator locator) { g_locator = locator; }
 
 Capture* Capture::current() { return t_current; }
 
@@ -194,7 +199,7 @@ Outputs Capture::record(const Op& op, Args args) {
     instruction.results.push_back(id);
     outputs.push_back(make_tensor(id));
   }
-  if (const SourceLocator locator = g_locator) instruction.location = locator();
+  instruction.location = users_line();
   instruction.called = t_called_name;
   if (flow()) go_on_flowing(instruction);
   program_.body.instructions.push_back(std::move(instruction));

@@ -45,10 +45,6 @@ using CapturedFunction = std::function<std::vector<Tensor>(const std::vector<Ten
 Program capture(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
                 const std::string& name = "main", bool may_write_inputs = true);
 
-// The current line of the user's code; a language binding may install one.
-using SourceLocator = std::string (*)();
-void set_source_locator(SourceLocator locator);
-
 // The gradient of an outside tensor that a captured function reads or changes. What it reads is an
 // additional input of the program, what it leaves an additional output, in the order of this list.
 struct OutsideGradient {

@@ -210,10 +210,10 @@ class Cutting {
     mark_cotangents(program_, joint.inputs);
     prepare_cut(program_);
     late_ = depends_on_backward(program_);
-    const std::vector<ValueId> gradients(behind(program_.outputs, joint.outputs));
+    const std::vector<ValueId> gradients(after(program_.outputs, joint.outputs));
     kept_ = kept_for_backward(program_, late_, gradients,
                               std::vector<bool>(program_.body.instructions.size(), false));
-    const std::vector<ValueId> cotangents(behind(program_.inputs, joint.inputs));
+    const std::vector<ValueId> cotangents(after(program_.inputs, joint.inputs));
     std::erase_if(kept_.values, [&](ValueId id) {
       return std::find(cotangents.begin(), cotangents.end(), id) != cotangents.end();
     });
@@ -230,8 +230,8 @@ class Cutting {
       halves.forward.outputs.push_back(id);
       halves.backward.inputs.push_back(id);
     }
-    for (ValueId id : behind(program_.inputs, joint_.inputs)) halves.backward.inputs.push_back(id);
-    for (ValueId id : behind(program_.outputs, joint_.outputs))
+    for (ValueId id : after(program_.inputs, joint_.inputs)) halves.backward.inputs.push_back(id);
+    for (ValueId id : after(program_.outputs, joint_.outputs))
       halves.backward.outputs.push_back(id);
     remove_markers(halves.backward);
     hand_over_sizes(halves, static_cast<std::ptrdiff_t>(program_.inputs.size() - joint_.inputs));
@@ -241,7 +241,7 @@ class Cutting {
   }
 
  private:
-  static std::vector<ValueId> behind(const std::vector<ValueId>& list, size_t first) {
+  static std::vector<ValueId> after(const std::vector<ValueId>& list, size_t first) {
     return {list.begin() + static_cast<std::ptrdiff_t>(first), list.end()};
   }
 

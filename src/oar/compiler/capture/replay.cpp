@@ -5,6 +5,7 @@
 #include "oar/autograd/engine.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/ir/bind.h"
+#include "oar/ops/core/dispatcher.h"
 #include "oar/ops/gen/copy.h"
 
 namespace oar {
@@ -93,6 +94,14 @@ class WithGradients {
 };
 
 }  // namespace
+
+bool must_replay(TensorList inputs) {
+  uint32_t layers = t_layers.on;
+  for (const Tensor& t : inputs)
+    if (t.defined()) layers |= t->flags;
+  constexpr uint32_t kInvolved = kWrapped | kDistributed | kFunctionalise | kCapture;
+  return (layers & ~t_layers.off & kInvolved) != 0;
+}
 
 std::vector<Tensor> replay(const Program& program, TensorList inputs) {
   Replay run(program, inputs);

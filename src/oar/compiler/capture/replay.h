@@ -14,6 +14,10 @@ std::vector<Tensor> replay(const Program& program, TensorList inputs);
 // … of a region on tensors of its own types: its sizes are those of the outer program.
 std::vector<Tensor> replay_region(const Program& program, TensorList inputs);
 
+// Must a program on these inputs be replayed? Yes if a layer takes part that acts on single calls: a capture, a transform,
+// distribution.
+bool must_replay(TensorList inputs);
+
 // The program and the derivatives of one of its outputs, which must have one element, with respect
 // to `wanted` inputs and states (by their values). Outputs: those of the program, then the
 // gradients.

@@ -215,12 +215,12 @@ bool SegmentQueue::take(const Op& op, const oar_kernel& kernel, Args args, const
 // random numbers before it.
 void SegmentQueue::settle_for_call(const Op& op, Args args) {
   const bool writing = writes(op);
-  bool behind = segment_.random && op.has(Trait::Random);
+  bool must_wait = segment_.random && op.has(Trait::Random);
   for_each_tensor(args, [&](const Tensor& t) {
     const Storage* storage = t->storage.get();
-    behind |= writing ? segment_.knows(storage) : segment_.makes(storage);
+    must_wait |= writing ? segment_.knows(storage) : segment_.makes(storage);
   });
-  if (behind) settle(op.name().c_str());
+  if (must_wait) settle(op.name().c_str());
 }
 
 void SegmentQueue::settle_for(const Tensor& t, bool written, const char* why) {

@@ -5,8 +5,9 @@
 //   if (y.item_double() > 0) y = y * 2;   // runs the first two, then queues the product
 //   scope.finish();
 //
-// Calls of any device wait; a segment has those of one device and stream. The tape is the usual one: its nodes keep tensors whose content may not be there yet. A write to
-// all of a tensor waits too; other writes to memory that was there before have all that waits run first.
+// Calls of any device are queued; a segment has those of one device and stream. The tape works as usual: its nodes keep
+// tensors whose content may not be computed yet. A write to all of a tensor is queued too. Other writes to memory that is older than
+// the segment flush the queue first.
 #pragma once
 
 #include <exception>

@@ -11,8 +11,7 @@ struct ThreadLayers {
   uint32_t on = 0;
   uint32_t off = 0;
 };
-// initial-exec: read on every call, and a look-up through the loader would cost more than the test.
-inline thread_local ThreadLayers t_layers __attribute__((tls_model("initial-exec")));
+OAR_FAST_TLS inline thread_local ThreadLayers t_layers;
 
 class LayersOff {
  public:

@@ -149,11 +149,5 @@ void check_type(const Tensor& t, const char* argument, const TensorMeta& wanted)
   check_dtype(t, argument, wanted.dtype);
 }
 
-void check_integers(const Tensor& t, const char* argument) {
-  user_check(!t.defined() || is_integral(t.dtype()), ErrorKind::InvalidType,
-             "{} has dtype {}; it must be an integer type.\nhint: Cast it with {}.astype('int64').",
-             argument, name_of(t.dtype()), argument);
-}
-
 }  // namespace infer
 }  // namespace oar

@@ -33,8 +33,6 @@ inline TensorMeta like(const Tensor& t) { return {t.dtype(), t.shape(), false}; 
 void check_type(const Tensor& t, const char* argument, const TensorMeta& wanted);
 void check_shape(const Tensor& t, const char* argument, const Shape& wanted);
 void check_dtype(const Tensor& t, const char* argument, DType wanted);
-// An operand that holds indices, lengths or labels.
-void check_integers(const Tensor& t, const char* argument);
 }  // namespace infer
 
 }  // namespace oar

@@ -22,16 +22,14 @@ class LaunchQueue {
 };
 
 // The queue of this thread, if calls are queued.
-// initial-exec, as for the layers: read on every call.
-inline thread_local LaunchQueue* t_launch_queue __attribute__((tls_model("initial-exec"))) =
-    nullptr;
+OAR_FAST_TLS inline thread_local LaunchQueue* t_launch_queue = nullptr;
 
 // … and the one whose scope this thread is in, in use or not: scopes need not end in order.
-inline thread_local LaunchQueue* t_scope_queue __attribute__((tls_model("initial-exec"))) = nullptr;
+OAR_FAST_TLS inline thread_local LaunchQueue* t_scope_queue = nullptr;
 
 // The function that the user called; the current call may be a part of it. A language binding sets it while calls are
 // queued or captured. It lives as long as the process.
-inline thread_local const char* t_called_name __attribute__((tls_model("initial-exec"))) = nullptr;
+OAR_FAST_TLS inline thread_local const char* t_called_name = nullptr;
 
 class CalledName {
  public:
@@ -52,7 +50,7 @@ class LateError : public Error {
   using Error::Error;
 };
 
-// Makes what waits on this thread; while it lives, calls are made at once.
+// Runs the queued calls of this thread. While it lives, calls run at once.
 class LaunchNow {
  public:
   LaunchNow() : outer_(t_launch_queue) {
@@ -67,7 +65,7 @@ class LaunchNow {
   LaunchQueue* const outer_;
 };
 
-// Makes a call with the kernel that it was given, in this thread's stream of the device.
+// Runs a call with the given kernel, in this thread's stream of the device.
 void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
             Device device);
 

@@ -121,7 +121,7 @@ void pass_free_axes(ShardPlan& plan, const IndexLayout& layout, size_t index_ran
   size_t to = 0;
   for (int64_t axis : layout.before) plan.pass(x, static_cast<size_t>(axis), out, to++);
   to += index_rank;
-  for (int64_t axis : layout.behind) plan.pass(x, static_cast<size_t>(axis), out, to++);
+  for (int64_t axis : layout.after) plan.pass(x, static_cast<size_t>(axis), out, to++);
 }
 
 void plan_take(const PlanCall& c) {
@@ -199,8 +199,7 @@ void plan_put(const PlanCall& c) {
   int64_t named = 0;
   for (const Tensor& entry : a.indices) named += axes_of(entry);
   for (size_t axis = 0; axis < x.axes.size(); ++axis) {
-    const bool behind = static_cast<int64_t>(axis) >= named;
-    if (!behind) continue;
+    if (static_cast<int64_t>(axis) < named) continue;
     c.plan.pass(x, axis, c.plan.results[0], axis);
     const size_t from_end = x.axes.size() - axis;
     if (from_end <= value.axes.size() && x.axes[axis].factor >= 0)
@@ -232,7 +231,7 @@ Tensor gathered_gradient(const Tensor& grad, TensorList indices, const Tensor& v
   if (!accumulate && repeats) {
     const Resolved r = resolve_positions(p.x.dims(), p.indices);
     Shape aligned = r.index;
-    for (size_t i = 0; i < r.layout.behind.size(); ++i) aligned.push_back(1);
+    for (size_t i = 0; i < r.layout.after.size(); ++i) aligned.push_back(1);
     part = zero_unless(reshape(last_writes(p.indices, p.x.dims()), aligned), part);
   }
   part = sum_to(part, value.dims());

@@ -10,7 +10,7 @@ IndexLayout index_layout(SmallVector<int64_t, 6> taken, int64_t rank) {
   const bool block = t.back() - t.front() + 1 == static_cast<int64_t>(t.size());
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (std::find(t.begin(), t.end(), axis) != t.end()) continue;
-    (block && axis < t.front() ? layout.before : layout.behind).push_back(axis);
+    (block && axis < t.front() ? layout.before : layout.after).push_back(axis);
   }
   return layout;
 }
@@ -19,7 +19,7 @@ Shape indexed_shape(const IndexLayout& layout, Dims x, const Shape& index) {
   Shape shape;
   for (int64_t axis : layout.before) shape.push_back(x[static_cast<size_t>(axis)]);
   for (Dim d : index) shape.push_back(d);
-  for (int64_t axis : layout.behind) shape.push_back(x[static_cast<size_t>(axis)]);
+  for (int64_t axis : layout.after) shape.push_back(x[static_cast<size_t>(axis)]);
   return shape;
 }
 

@@ -5,11 +5,11 @@
 
 namespace oar {
 
-// The result's axes are those `before`, then those of the broadcast indices, then those `behind`.
+// The result's axes are those `before`, then those of the broadcast indices, then those `after`.
 struct IndexLayout {
   SmallVector<int64_t, 6> taken;   // axes of x that an index tensor indexes
   SmallVector<int64_t, 6> before;  // other axes; none first if `taken` is not one block
-  SmallVector<int64_t, 6> behind;
+  SmallVector<int64_t, 6> after;
 };
 // `taken` in ascending order.
 IndexLayout index_layout(SmallVector<int64_t, 6> taken, int64_t rank);

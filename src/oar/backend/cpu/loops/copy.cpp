@@ -22,6 +22,22 @@ void stream_bytes(char* to, const char* from, int64_t n) {
 }
 void stream_fence() { stream_done(); }
 
+bool ranges_meet(const oar_tensor& a, const oar_tensor& b) {
+  if (a.numel == 0 || b.numel == 0) return false;
+  const auto extent = [](const oar_tensor& t) {
+    int64_t low = 0, high = 1;
+    for (int i = 0; i < t.ndim; ++i) {
+      const int64_t reach = (t.shape[i] - 1) * t.strides[i];
+      (reach < 0 ? low : high) += reach;
+    }
+    auto* data = static_cast<char*>(t.data);
+    return std::pair{data + low * element_size(t), data + high * element_size(t)};
+  };
+  const auto [a_low, a_high] = extent(a);
+  const auto [b_low, b_high] = extent(b);
+  return a_low < b_high && b_low < a_high;
+}
+
 namespace {
 
 // An axis with its steps in elements.

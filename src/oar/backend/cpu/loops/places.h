@@ -211,6 +211,14 @@ struct MaskRun {
 void each_mask_run(const oar_tensor& mask, FunctionRef<void(int64_t count)> start,
                    FunctionRef<void(const MaskRun& run)> body);
 
+// The element of x at the start of a run of the mask that covers its leading axes.
+template <class Word>
+Word* row_of(const oar_tensor& x, const MaskRun& run, const SmallVector<int64_t, 6>& steps) {
+  int64_t offset = steps.empty() ? 0 : run.first * steps.back();
+  for (size_t i = 0; i < run.row.index().size(); ++i) offset += run.row.index()[i] * steps[i];
+  return static_cast<Word*>(x.data) + offset;
+}
+
 // Row-major coordinates of the elements that are not zero; make(count) returns memory for [count, rank].
 void find_nonzero(const oar_tensor& x, FunctionRef<int64_t*(int64_t count)> make);
 

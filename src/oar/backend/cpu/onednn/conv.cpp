@@ -478,7 +478,7 @@ std::shared_ptr<const Pieces> find_pieces(const Problem& p, int64_t wanted) {
   });
 }
 
-// The operands' memory, in the order of the op; more is what stands behind the bias in the plan.
+// The operands' memory, in the order of the op; `more` are the plan's arguments after the bias.
 struct Data {
   void *first, *second, *out, *bias = nullptr;
   int64_t bias_count = 0;

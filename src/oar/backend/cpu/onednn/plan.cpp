@@ -157,10 +157,6 @@ class PlanCache {
     places_.erase(order_.back().key);
     order_.pop_back();
   }
-  size_t size() {
-    const std::lock_guard lock(mutex_);
-    return order_.size();
-  }
 
  private:
   struct Entry {
@@ -188,7 +184,5 @@ std::shared_ptr<const void> find_or_make(const PlanKey& key, PlanMaker make) {
   cache().put(key, plan);
   return plan;
 }
-
-size_t plan_count() { return cache().size(); }
 
 }  // namespace oar::cpu::onednn

@@ -117,6 +117,5 @@ std::shared_ptr<const T> plan_for(const PlanKey& key,
 }
 
 inline constexpr size_t kMostPlans = 512;
-size_t plan_count();
 
 }  // namespace oar::cpu::onednn

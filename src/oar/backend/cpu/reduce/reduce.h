@@ -382,16 +382,6 @@ inline SmallVector<int64_t, 6> reduced_axes(const KernelCall& call, int index) {
   return normalise_axes(axes, call.in(0).ndim);
 }
 
-// The sum of n contiguous numbers, pairwise.
-template <class T, class Acc, class Reducer>
-Acc reduce_span(const Reducer& reducer, const T* p, int64_t n, int64_t row = 0) {
-  constexpr int64_t kBlock = 1024;
-  const auto leaf = [&](int64_t b, int64_t e) {
-    return reduce_run<T, Acc>(reducer, p + b, e - b, row);
-  };
-  return pairwise<Acc>(0, n, kBlock, leaf, [&](Acc a, Acc b) { return reducer.join(a, b); });
-}
-
 // f(0) + … + f(n - 1), pairwise.
 template <class Acc, class F>
 Acc sum_of(int64_t n, F f) {

@@ -1,67 +1,12 @@
-// Joining, padding, writing to views, and triangles.
-#include <cstring>
+// Padding. Its gradient is in resample.cpp.
 #include <limits>
 
 #include "oar/backend/cpu/loops/copy.h"
 #include "oar/backend/cpu/loops/loops.h"
 #include "oar/backend/cpu/loops/scratch.h"
-#include "oar/ops/core/view.h"
-#include "oar/tensor/strides.h"
 
 namespace oar::cpu {
-
-bool ranges_meet(const oar_tensor& a, const oar_tensor& b) {
-  if (a.numel == 0 || b.numel == 0) return false;
-  const auto extent = [](const oar_tensor& t) {
-    int64_t low = 0, high = 1;
-    for (int i = 0; i < t.ndim; ++i) {
-      const int64_t reach = (t.shape[i] - 1) * t.strides[i];
-      (reach < 0 ? low : high) += reach;
-    }
-    auto* data = static_cast<char*>(t.data);
-    return std::pair{data + low * element_size(t), data + high * element_size(t)};
-  };
-  const auto [a_low, a_high] = extent(a);
-  const auto [b_low, b_high] = extent(b);
-  return a_low < b_high && b_low < a_high;
-}
-
 namespace {
-
-// Writes `value`, broadcast, to the view; from a copy if they share memory.
-void write_broadcast(const oar_tensor& view, const oar_tensor& value) {
-  const LocalTensor stretched = LocalTensor::broadcast(value, dims_of(view));
-  if (!ranges_meet(view, value)) return copy_elements(view, stretched);
-  const TemporaryTensor copied(dims_of(value), dtype_of(value));
-  copy_elements(*copied, value);
-  copy_elements(view, LocalTensor::broadcast(*copied, dims_of(view)));
-}
-
-void write_slice(const oar_tensor& out, const oar_tensor& value, Ints index) {
-  ViewSpec part;
-  sliced_view(as_words(dims_of(out)), strides_of(out), index, part);
-  write_broadcast(LocalTensor(out, part), value);
-}
-
-void slice_put(KernelCall& call) {
-  copy_elements(call.out(), call.in(0));
-  write_slice(call.out(), call.in(1), call.arg(2).as_ints());
-}
-
-void slice_put_inplace(KernelCall& call) {
-  write_slice(call.in(0), call.in(1), call.arg(2).as_ints());
-}
-
-void concat(KernelCall& call) {
-  const oar_tensor& out = call.out();
-  const auto axis = static_cast<size_t>(normalise_axis(call.arg(1).as_int(), out.ndim));
-  ViewSpec spec{Shape(dims_of(out)), {out.strides, out.strides + out.ndim}, 0};
-  for (const Tensor& part : call.arg(0).as_tensors()) {
-    spec.shape[axis] = part.dims()[axis];
-    copy_elements(LocalTensor(out, spec), *part.impl());
-    spec.offset += part->shape[axis] * out.strides[axis];
-  }
-}
 
 template <class T>
 T element_of(const Scalar& value) {
@@ -203,84 +148,12 @@ void pad_edges(KernelCall& call) {
   });
 }
 
-// One row at a time: the kept part is a prefix (tril) or a suffix (triu).
-template <bool kLower>
-void triangle(KernelCall& call) {
-  const oar_tensor &x = call.in(0), &out = call.out();
-  const int64_t diagonal = call.arg(1).as_int();
-  const int64_t rows = out.shape[out.ndim - 2], columns = out.shape[out.ndim - 1];
-  copy_elements(out, x);
-  const int64_t size = element_size(out);
-  parallel_for(
-      0, columns ? out.numel / columns : 0,
-      std::max<int64_t>(1, kGrain / std::max<int64_t>(columns, 1)),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) {
-          auto* row = static_cast<char*>(out.data) + r * columns * size;
-          const int64_t from = diagonal > columns ? columns : diagonal < -rows ? -rows : diagonal;
-          const int64_t edge = std::clamp<int64_t>(r % rows + from + (kLower ? 1 : 0), 0, columns);
-          if (kLower)
-            std::memset(row + edge * size, 0, static_cast<size_t>((columns - edge) * size));
-          else
-            std::memset(row, 0, static_cast<size_t>(edge * size));
-        }
-      });
-}
-
-// Element by element in order; small floats are summed in float.
-template <class T>
-void add_strided(const oar_tensor& out, const oar_tensor& value, Ints strides, int64_t offset) {
-  using C = compute_t<T>;
-  const bool wide = !std::is_same_v<T, C>;
-  Scratch<C, 64> sums(wide ? out.numel : 0);
-  C* to = wide ? sums.data() : static_cast<C*>(out.data);
-  std::fill(to, to + out.numel, C(0));
-  SmallVector<int64_t, 6> index(static_cast<size_t>(value.ndim), 0);
-  const auto* from = static_cast<const T*>(value.data);
-  int64_t read = 0, write = offset;
-  for (int64_t n = 0; n < value.numel; ++n) {
-    to[write] = static_cast<C>(to[write] + static_cast<C>(from[read]));
-    for (int axis = value.ndim - 1; axis >= 0; --axis) {
-      const auto a = static_cast<size_t>(axis);
-      read += value.strides[axis];
-      write += strides[a];
-      if (++index[a] < value.shape[axis]) break;
-      read -= value.strides[axis] * value.shape[axis];
-      write -= strides[a] * value.shape[axis];
-      index[a] = 0;
-    }
-  }
-  if (wide)
-    for (int64_t i = 0; i < out.numel; ++i) static_cast<T*>(out.data)[i] = static_cast<T>(sums[i]);
-}
-
-void as_strided_grad(KernelCall& call) {
-  const oar_tensor &value = call.in(0), &out = call.out();
-  const Ints strides = call.arg(2).as_ints();
-  const int64_t offset = call.arg(3).as_int();
-  if (meets_each_once({value.shape, static_cast<size_t>(value.ndim)}, strides)) {
-    if (out.numel > 0) std::memset(out.data, 0, static_cast<size_t>(out.numel * element_size(out)));
-    const ViewSpec spec{Shape(dims_of(value)), {strides.begin(), strides.end()}, offset};
-    if (value.numel > 0) copy_elements(LocalTensor(out, spec), value);
-    return;
-  }
-  visit<kAllTypes>(dtype_of(out), [&](auto tag) {
-    add_strided<typename decltype(tag)::type>(out, value, strides, offset);
-  });
-}
-
 }  // namespace
 
-KernelList shape_kernels() {
+KernelList pad_kernels() {
   static const oar_kernel list[] = {
-      {"slice_put", 1, "cpu:generic", nullptr, kernel_entry<slice_put>},
-      {"slice_put_", 1, "cpu:generic", nullptr, kernel_entry<slice_put_inplace>},
-      {"concat", 1, "cpu:generic", nullptr, kernel_entry<concat>},
       {"pad_constant", 1, "cpu:generic", nullptr, kernel_entry<pad_constant>},
       {"pad_edges", 1, "cpu:generic", nullptr, kernel_entry<pad_edges>},
-      {"tril", 1, "cpu:generic", nullptr, kernel_entry<triangle<true>>},
-      {"triu", 1, "cpu:generic", nullptr, kernel_entry<triangle<false>>},
-      {"as_strided_grad", 1, "cpu:generic", nullptr, training_entry<as_strided_grad>},
   };
   return list;
 }
