@@ -84,7 +84,7 @@ for suite in "$@"; do
       case $preset in
         deploy)
           run parts '^parts: ok' .venv/bin/python tools/check_parts.py runtime \
-            "$build/lib/liboar_runtime.so" --most-bytes 4194304
+            "$build/lib/liboar_runtime.so" --most-bytes 4000000
           ;;
         aarch64)
           run parts '^parts: ok' .venv/bin/python tools/check_parts.py runtime \

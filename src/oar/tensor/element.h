@@ -55,10 +55,9 @@ inline float16::operator float() const {
   typedef short v8hi __attribute__((vector_size(16)));
   return __builtin_ia32_vcvtph2ps((v8hi){static_cast<short>(bits), 0, 0, 0, 0, 0, 0, 0})[0];
 }
-#elif defined(__FLT16_MAX__)
-inline float16::float16(float value)
-    : bits(std::bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
-inline float16::operator float() const { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
+#elif defined(__aarch64__)
+inline float16::float16(float value) : bits(std::bit_cast<uint16_t>(static_cast<__fp16>(value))) {}
+inline float16::operator float() const { return static_cast<float>(std::bit_cast<__fp16>(bits)); }
 #else
 inline float16::float16(float value) : bits(half_bits(value)) {}
 inline float16::operator float() const { return half_value(bits); }
