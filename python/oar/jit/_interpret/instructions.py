@@ -278,7 +278,7 @@ def _jump_or_pop(m: Machine, f: Frame, i: Instruction) -> Any:
 
 @instruction("GET_ITER")
 def _get_iter(m: Machine, f: Frame, i: Instruction) -> None:
-    f.stack.append(m.iterator(f.stack.pop()))
+    f.stack.append(m.iterator_of_loop(f, f.stack.pop()))
 
 
 @instruction("FOR_ITER")

@@ -11,7 +11,7 @@ from oar import _C
 from oar._C import Tensor
 from oar.jit._interpret import known, substitutes
 from oar.jit._interpret.attributes import Attributes
-from oar.jit._interpret.frame import Generator
+from oar.jit._interpret.frame import Frame, Generator
 from oar.jit._interpret.world import ABSENT, Decline, Raised, is_array
 
 __all__ = ["Iteration"]
@@ -60,6 +60,10 @@ class Iteration(Attributes):
         if isinstance(value, type) and hasattr(value, "__members__"):
             return world.new(iter(list(value.__members__.values())))
         raise Decline(f"it iterates over a {cls.__name__}")
+
+    def iterator_of_loop(self, frame: Frame, value: Any) -> Any:
+        """What a ``for`` takes its values from."""
+        return self.iterator(value)
 
     def iterator_or_object(self, value: Any) -> Any:
         if isinstance(value, Generator) or type(value) in known.ITERATORS:

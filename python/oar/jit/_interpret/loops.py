@@ -76,11 +76,19 @@ class Interpreter(Forks):
 
     def iterator(self, value: Any) -> Any:
         if isinstance(value, CountedRange):
-            key = f"<range {len(self._ranges)}>"
             self._ranges.append(value)
-            self.frames[-1].locals[key] = value.start
-            return RangeIterator(key, value)
+            return self._counted(self.frames[-1], f"<range {len(self._ranges)}>", value)
         return super().iterator(value)
+
+    def iterator_of_loop(self, frame: Frame, value: Any) -> Any:
+        """By the line that begins the loop: when it begins again, in another round of a loop around it, the last one has ended."""
+        if isinstance(value, CountedRange):
+            return self._counted(frame, f"<range at {frame.index}>", value)
+        return super().iterator_of_loop(frame, value)
+
+    def _counted(self, frame: Frame, key: str, value: CountedRange) -> RangeIterator:
+        frame.locals[key] = value.start
+        return RangeIterator(key, value)
 
     def next_in_range(self, frame: Frame, one: Any, it: RangeIterator) -> Any:
         """The instruction FOR_ITER on a range that a tensor ends."""
