@@ -105,7 +105,11 @@ OAR_SIMD_PERIODIC(Tan, tan, __builtin_tan)
 #undef OAR_SIMD_PERIODIC
 
 // Below 0 and at the ends, the C library's; not its lgamma, which writes a global.
+#if defined(__GLIBC__)
 extern "C" double lgamma_r(double, int*) noexcept;
+#else
+extern "C" double lgamma_r(double, int*);
+#endif
 template <class T>
 struct Lgamma {
   bool hard(T v) const { return !is_positive_normal(v) | (v > kMostLgamma); }
