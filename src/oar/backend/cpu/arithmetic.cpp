@@ -148,7 +148,7 @@ void scale_integers(KernelCall& call, const Scalar& scale, const Scalar& bias, b
   }
   const double a = scale.to_double(), b = bias.to_double();
   const auto [low, high] = range_of(call.dtype());
-  map_unary<int64_t, int64_t>(call.out(), call.in(0), [=](int64_t v) {
+  map_unary<int64_t, int64_t>(call.out(), call.in(0), [=, low = low, high = high](int64_t v) {
     const auto u = static_cast<double>(v);
     return std::clamp(saturated<int64_t>(bias_last ? u * a + b : (u + b) * a), low, high);
   });
