@@ -157,7 +157,8 @@ function(oar_add_simd_units set)
   target_compile_definitions(oar_simd_${set} PRIVATE OAR_SIMD_SET=${set})
   target_link_libraries(oar_simd_${set} PRIVATE oar_part_flags)
   target_compile_options(oar_simd_${set} PRIVATE
-    -ffp-contract=off -fwrapv -fno-exceptions -fno-unwind-tables -fno-asynchronous-unwind-tables -ftree-vectorize
+    -ffp-contract=off -fwrapv -fno-exceptions -ftree-vectorize
+    $<$<BOOL:${OAR_DEPLOY}>:-fno-unwind-tables>
     $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=unlimited> ${ARGN})
   set(OAR_OBJECTS ${OAR_OBJECTS} $<TARGET_OBJECTS:oar_simd_${set}> PARENT_SCOPE)
 endfunction()
