@@ -37,7 +37,8 @@ set_target_properties(oar_run PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
 if(EMSCRIPTEN)
   # Node's file system as it is, memory that grows, and exceptions.
   target_link_options(oar_run PRIVATE -fexceptions
-    -sNODERAWFS=1 -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=64MB -sENVIRONMENT=node -sEXIT_RUNTIME=1)
+    -sNODERAWFS=1 -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=64MB -sENVIRONMENT=node -sEXIT_RUNTIME=1
+    "SHELL:--pre-js ${CMAKE_SOURCE_DIR}/cmake/toolchains/node.js")
 endif()
 
 install(TARGETS oar_runtime_library LIBRARY DESTINATION lib ARCHIVE DESTINATION lib)

@@ -25,19 +25,20 @@ constexpr Kept<F> kept(F function) {
 }
 
 // Takes whatever a record says, keeps nothing and reads as empty. A function that is given to it is never called, so no code is
-// generated for it, and a text that nobody refers to is not stored.
+// generated for it, and a text that nobody refers to is not stored. That holds once the constructor is inlined, and clang does not
+// inline by itself in what runs before main.
 template <class T>
 struct Dropped {
   constexpr Dropped() = default;
   template <class... A>
-  constexpr Dropped(A&&...) {}
+  [[gnu::always_inline]] constexpr Dropped(A&&...) {}
   constexpr explicit operator bool() const { return false; }
 };
 template <>
 struct Dropped<const char*> {
   constexpr Dropped() = default;
   template <class... A>
-  constexpr Dropped(A&&...) {}
+  [[gnu::always_inline]] constexpr Dropped(A&&...) {}
   constexpr operator const char*() const { return ""; }
 };
 

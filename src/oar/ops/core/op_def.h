@@ -75,7 +75,7 @@ struct DroppedUnlessKept : RuleType {
   DroppedUnlessKept(Kept<F> kept) : RuleType(std::move(kept)) {}
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, DroppedUnlessKept>)
-  DroppedUnlessKept(F&&) {}
+  [[gnu::always_inline]] DroppedUnlessKept(F&&) {}
 };
 template <class RuleType>
 using FullOrKept = std::conditional_t<kDeployed, DroppedUnlessKept<RuleType>, RuleType>;
