@@ -39,11 +39,12 @@ test: build ## build, then run the C++ and the Python tests
 	@tools/run_tests.sh release cpp package python
 
 .PHONY: test-full
-test-full: build ## the same in every mode and with AVX2 alone, then the sanitizers over every C++ test
+test-full: build ## the same in every mode and with AVX2 alone, the sanitizers over every C++ test, 64-bit ARM and WebAssembly
 	@OAR_TEST_MODE=full tools/run_tests.sh release cpp package python avx2
 	@$(MAKE) --no-print-directory test-asan
 	@$(call compile,tsan,oar_tests)
 	@tools/run_tests.sh tsan cpp
+	@$(MAKE) --no-print-directory test-deploy test-aarch64 test-wasm
 
 .PHONY: test-asan
 test-asan: setup ## C++ tests under the address and undefined-behaviour sanitizers

@@ -2,7 +2,7 @@
 """Checks that each header compiles alone, without a warning.
 
 A header that passed is checked again only when it, something that it includes, the compiler or this script has
-changed (`tools/check_cache.py`).
+changed (`tools/check_cache.py`). Headers that changed come first, and --minutes limits the time (`tools/check_changes.py`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import sysconfig
 from pathlib import Path
 
 from check_cache import Includes, Passed
-from check_common import ROOT, finish, project_files, run_all
+from check_changes import add_arguments, run_within
+from check_common import ROOT, finish, project_files
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="the build folder, for generated headers")
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    add_arguments(parser)
     args = parser.parse_args()
 
     build = ROOT / args.build
@@ -31,23 +32,22 @@ def main() -> None:
                "-isystem", str(ROOT / ".venv" / "include"),  # of libraries from the package registry
                "-x", "c++", "-"]
     version = subprocess.run([args.compiler, "--version"], check=True, capture_output=True, text=True).stdout
-    passed = Passed("headers", "\n".join((version, *options)), Includes(build))
+    includes = Includes(build)
+    passed = Passed("headers", "\n".join((version, *options)), includes)
 
     def compile_alone(header: Path) -> str:
-        if passed.has(ROOT / header):
-            return ""
-        name = os.path.relpath(header, "src" if header.is_relative_to("src") else "python")
+        name = os.path.relpath(header, ROOT / ("src" if header.is_relative_to(ROOT / "src") else "python"))
         done = subprocess.run(command, cwd=ROOT, text=True, input=f'#include "{name}"\n', capture_output=True)
         if done.returncode:
-            return f"{header} does not compile alone:\n{done.stderr}"
-        passed.add(ROOT / header)
+            return f"{header.relative_to(ROOT)} does not compile alone:\n{done.stderr}"
+        passed.add(header)
         return ""
 
-    headers = [p for p in project_files(".h")
+    headers = [ROOT / p for p in project_files(".h")
                if p.is_relative_to("src/oar") or p.is_relative_to("python/bindings")]
-    known = sum(passed.has(ROOT / header) for header in headers)
-    failures = run_all(headers, compile_alone, args.jobs)
-    finish("headers", failures, f"{len(headers)} headers, {known} of them known to pass")
+    waiting = [header for header in headers if not passed.has(header)]
+    failures, detail = run_within(waiting, compile_alone, includes, args)
+    finish("headers", failures, f"{len(headers)} headers: {len(headers) - len(waiting)} known to pass, {detail}")
 
 
 if __name__ == "__main__":

@@ -22,34 +22,20 @@ void var(KernelCall& call) {
 // The most frequent element of a line, the smallest of those that tie, and the last of its indices.
 void mode_along(KernelCall& call) {
   const AxisSpan span(call.in(0), call.arg(1).as_int());
-  if (call.out(0).numel == 0) return;
-  visit_wide<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const Contiguous<T> x(call.in(0));
-    const Result<T> result(call.out(0));
-    T* values = result.data();
-    auto* places = static_cast<int64_t*>(call.out(1).data);
-    parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 16 / span.length),
-                 [&](int64_t begin, int64_t end) {
-                   LineSorter<T> sorter(span.length, /*descending=*/false);
-                   for (int64_t i = begin; i < end; ++i) {
-                     const int64_t outer = i / span.inner, inner = i % span.inner;
-                     const T* line = x.data() + outer * span.length * span.inner + inner;
-                     const uint32_t* sorted = sorter.first(line, span.inner, span.length);
-                     const auto key = [&](int64_t k) {
-                       return key_of(line[sorted[k] * span.inner], false);
-                     };
-                     int64_t best = 0, most = 0;
-                     for (int64_t k = 0, first = 0; k < span.length; ++k) {
-                       if (key(k) != key(first)) first = k;
-                       if (k - first + 1 > most) most = k - first + 1, best = k;
-                     }
-                     places[i] = sorted[best];
-                     values[i] = line[places[i] * span.inner];
-                   }
-                 });
-    result.finish();
-  });
+  from_sorted_lines(call, span, /*descending=*/false,
+                    [&](auto& sorter, const auto* line, int64_t i, auto* values, int64_t* places) {
+                      const uint32_t* sorted = sorter.first(line, span.inner, span.length);
+                      const auto key = [&](int64_t k) {
+                        return key_of(line[sorted[k] * span.inner], false);
+                      };
+                      int64_t best = 0, most = 0;
+                      for (int64_t k = 0, first = 0; k < span.length; ++k) {
+                        if (key(k) != key(first)) first = k;
+                        if (k - first + 1 > most) most = k - first + 1, best = k;
+                      }
+                      places[i] = sorted[best];
+                      values[i] = line[places[i] * span.inner];
+                    });
 }
 
 }  // namespace

@@ -350,4 +350,29 @@ class LineSorter {
   Scratch<uint32_t> places_;
 };
 
+// Computes outputs 0 (values) and 1 (indices) from the lines of the first operand. `write` is called for line i with its sorter,
+// its first element (the others follow at a distance of span.inner) and both outputs.
+template <class Write>
+void from_sorted_lines(KernelCall& call, const AxisSpan& span, bool descending, Write&& write) {
+  internal_check(span.length <= int64_t{UINT32_MAX}, "a line of {} elements is too long to sort",
+                 span.length);
+  if (call.out(0).numel == 0) return;
+  visit_wide<kBools | kIntegers | kFloats>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Contiguous<T> x(call.in(0));
+    const Result<T> result(call.out(0));
+    auto* places = static_cast<int64_t*>(call.out(1).data);
+    parallel_for(0, span.lines(), std::max<int64_t>(1, kGrain / 16 / span.length),
+                 [&](int64_t begin, int64_t end) {
+                   LineSorter<T> sorter(span.length, descending);
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t outer = i / span.inner, inner = i % span.inner;
+                     const T* line = x.data() + outer * span.length * span.inner + inner;
+                     write(sorter, line, i, result.data(), places);
+                   }
+                 });
+    result.finish();
+  });
+}
+
 }  // namespace oar::cpu
