@@ -84,13 +84,15 @@ struct Take {
   }
   void run(const std::array<char*, 3>& p, int64_t n, auto to, auto index, auto from,
            auto along) const {
+    char* const target = p[0];  // p itself would be read again after every write
+    const char* const source = p[2];
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t end = std::min(n, begin + kBlock);
       int64_t places[kBlock];
       resolve(p[1] + begin * index, index, end - begin, places);
       for (int64_t i = begin; i < end; ++i)
-        *reinterpret_cast<Word*>(p[0] + i * to) =
-            *reinterpret_cast<const Word*>(p[2] + i * from + places[i - begin] * along);
+        *reinterpret_cast<Word*>(target + i * to) =
+            *reinterpret_cast<const Word*>(source + i * from + places[i - begin] * along);
     }
   }
 };

@@ -10,9 +10,10 @@ namespace {
 constexpr int64_t kTogether = 16;
 
 // How many of the sorted elements are below each value (with `right`: not above it). Comparisons
-// with NaN are false, so that NaNs at the end of the row stay after every number.
+// with NaN are false, so that NaNs at the end of the row stay after every number. Alone, so that its loops have all registers.
 template <bool kRight, class T>
-void count_below(const T* row, int64_t n, const T* values, int64_t count, int64_t* places) {
+[[gnu::noinline]] void count_below(const T* row, int64_t n, const T* values, int64_t count,
+                                   int64_t* places) {
   const auto before = [](T element, T value) {
     return kRight ? element <= value : element < value;
   };
@@ -32,7 +33,6 @@ void count_below(const T* row, int64_t n, const T* values, int64_t count, int64_
 
 template <class T>
 void search_rows(KernelCall& call, bool right) {
-  using C = T;
   const Compact<T> rows(call.in(0)), values(call.in(1));
   const oar_tensor& sequence = call.in(0);
   const int64_t length = sequence.shape[sequence.ndim - 1];
@@ -46,8 +46,8 @@ void search_rows(KernelCall& call, bool right) {
     while (begin < end) {
       const int64_t number = begin / per_row;
       const int64_t count = std::min({kTogether, end - begin, (number + 1) * per_row - begin});
-      const C* row = rows.data() + number * length;
-      const C* wanted = values.data() + begin;
+      const T* row = rows.data() + number * length;
+      const T* wanted = values.data() + begin;
       if (right)
         count_below<true>(row, length, wanted, count, places);
       else
