@@ -31,7 +31,7 @@ build: setup ## build the library, the command and the Python package in build/
 .PHONY: quickstart
 quickstart: ## train on handwritten digits, then predict from C++
 	@tools/setup.sh run
-	@$(call compile,release,oar_python oar_cli oar_stage)
+	@$(call compile,release,oar_python oar_stage)
 	@examples/quickstart/run.sh
 
 .PHONY: test

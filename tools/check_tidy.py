@@ -24,23 +24,32 @@ EXTRA = ["-fno-openmp", "-UOAR_USE_OPENMP", "-Wno-unknown-pragmas"]
 GCC_ONLY = ("-fvect-cost-model", "-fpch-preprocess", "-Winvalid-pch")
 
 
-def commands_for_clang(build: Path) -> Path:
-    """A folder with the build's commands, without the options that clang does not know."""
-    entries = json.loads((build / "compile_commands.json").read_text())
+def compile_commands(build: Path) -> list[dict[str, str]]:
+    """A command for each source, from a configuration without groups, which uses what `build` has generated."""
+    folder = build / "checks/commands"
+    subprocess.run(["cmake", "--preset", "release", "-B", str(folder), "-DOAR_GROUPS=OFF"], cwd=ROOT, check=True,
+                   capture_output=True)
+    text = (folder / "compile_commands.json").read_text()
+    return json.loads(text.replace(f"{folder}/generated", f"{build}/generated"))
+
+
+def commands_for_clang(entries: list[dict[str, str]], build: Path) -> Path:
+    """A folder with these commands, without the options that clang does not know."""
+    changed = []
     for entry in entries:
         words = shlex.split(entry["command"])
         headers = {i for i, w in enumerate(words) if w.endswith("/cmake_pch.hxx")}  # each after an -include
-        entry["command"] = shlex.join(w for i, w in enumerate(words)
-                                      if not w.startswith(GCC_ONLY) and not {i, i + 1} & headers)
+        command = shlex.join(w for i, w in enumerate(words)
+                             if not w.startswith(GCC_ONLY) and not {i, i + 1} & headers)
+        changed.append({**entry, "command": command})
     folder = build / "checks"
-    folder.mkdir(exist_ok=True)
-    (folder / "compile_commands.json").write_text(json.dumps(entries))
+    (folder / "compile_commands.json").write_text(json.dumps(changed))
     return folder
 
 
-def compiler_headers(build: Path) -> Path:
+def compiler_headers(command: str) -> Path:
     """The folder of the compiler's own headers."""
-    compiler = shlex.split(json.loads((build / "compile_commands.json").read_text())[0]["command"])
+    compiler = shlex.split(command)
     name = next(word for word in compiler if not word.endswith(("ccache", "compile.sh")))
     return Path(subprocess.run([name, "-print-file-name=include"], check=True, capture_output=True,
                                text=True).stdout.strip())
@@ -57,10 +66,11 @@ def main() -> None:
     build = ROOT / args.build
     only = {(Path.cwd() / name).resolve() for name in args.files}
     commands: dict[Path, str] = {}  # one of a file that is compiled for several instruction sets will do
-    for entry in json.loads((build / "compile_commands.json").read_text()):
+    entries = compile_commands(build)
+    for entry in entries:
         source = Path(entry["file"])
         if source.is_relative_to(ROOT) and not source.is_relative_to(build) and (not only or source in only):
-            commands.setdefault(source, entry["command"].replace(f"{ROOT}/", ""))
+            commands.setdefault(source, entry["command"].replace(f"{ROOT}/", "").replace("build/checks/commands/", "build/"))
 
     version = subprocess.run([args.tool, "--version"], check=True, capture_output=True, text=True).stdout
     settings = [(ROOT / name).read_text() for name in (".clang-tidy", "tools/requirements-run.txt")]
@@ -68,8 +78,8 @@ def main() -> None:
     passed = Passed("tidy", "\n".join((version, *EXTRA, *settings)), includes)
     waiting = [source for source in commands if not passed.has(source, commands[source])]
 
-    folder = commands_for_clang(build)
-    extra = [*EXTRA, "-idirafter", str(compiler_headers(build))]
+    folder = commands_for_clang(entries, build)
+    extra = [*EXTRA, "-idirafter", str(compiler_headers(entries[0]["command"]))]
 
     def tidy(source: Path) -> str:
         done = subprocess.run(

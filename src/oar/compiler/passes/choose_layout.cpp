@@ -49,9 +49,9 @@ bool is_image_result(const Instruction& call, ValueId result) {
   return !*weight || result_named(call, weight) != result;
 }
 
-class Choosing {
+class LayoutChoice {
  public:
-  explicit Choosing(Program& program)
+  explicit LayoutChoice(Program& program)
       : program_(program),
         last_(program.values.size(), kNoValue),
         seen_(program.values.size(), kNoValue) {}
@@ -194,7 +194,7 @@ class Choosing {
 }  // namespace
 
 bool choose_layout(Program& program, PassContext& context) {
-  if (!context.target.prefers_channels_last() || !Choosing(program).run()) return false;
+  if (!context.target.prefers_channels_last() || !LayoutChoice(program).run()) return false;
   remove_dead(program);
   return true;
 }

@@ -29,9 +29,9 @@ bool is_cheap(const Op& op) {
 }
 
 // Chooses the calls to recompute, starting with those that save the most bytes for their work.
-class Choosing {
+class RecomputeChoice {
  public:
-  Choosing(const Program& program, PassContext& context)
+  RecomputeChoice(const Program& program, PassContext& context)
       : program_(program),
         context_(context),
         late_(depends_on_backward(program)),
@@ -224,7 +224,7 @@ class Copying {
 bool recompute(Program& program, PassContext& context) {
   const int64_t most = context.options.backward_bytes;
   if (most == 0) return false;
-  Choosing choosing(program, context);
+  RecomputeChoice choosing(program, context);
   choosing.run(most);
   const std::vector<bool>& again = choosing.again;
   if (std::none_of(again.begin(), again.end(), [](bool chosen) { return chosen; })) return false;

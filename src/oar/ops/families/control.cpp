@@ -102,10 +102,6 @@ Metas carried_types(const Closure& body, TensorList carried, bool more) {
   return metas;
 }
 
-Tensor row_like(const Tensor& t) {
-  return Tensor::meta(t.dims().subspan(1), t.dtype(), t.device());
-}
-
 // What `LoopTrace` describes; `open`: only a run tells the number of rounds.
 void add_trace(Metas& metas, const Closure& body, TensorList carried, Dim rounds, bool open) {
   Metas of_slices;

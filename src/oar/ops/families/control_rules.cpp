@@ -41,10 +41,6 @@ void append(std::vector<Tensor>& to, TensorList list) {
   to.insert(to.end(), list.begin(), list.end());
 }
 
-Tensor row_like(const Tensor& t) {
-  return Tensor::meta(t.dims().subspan(1), t.dtype(), t.device());
-}
-
 // Row by row, what a list holds: the shapes without their first axis.
 std::vector<Tensor> rows_like(TensorList list) {
   std::vector<Tensor> rows;
@@ -92,6 +88,10 @@ Made spread(TensorList outputs, TensorList tangents) {
 }
 
 }  // namespace
+
+Tensor row_like(const Tensor& t) {
+  return Tensor::meta(t.dims().subspan(1), t.dtype(), t.device());
+}
 
 std::vector<Tensor> joined(std::initializer_list<TensorList> lists) {
   std::vector<Tensor> all;

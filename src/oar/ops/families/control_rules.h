@@ -16,6 +16,9 @@ std::vector<int> changing_axes(const Closure& body, size_t variable);
 // t, asserted to have this shape at run time.
 Tensor in_shape(const Tensor& t, const Shape& shape);
 
+// The type of one slice of t along its first axis.
+Tensor row_like(const Tensor& t);
+
 // ---- loops -------------------------------------------------------------------------------------
 
 // Both kinds of loop: a while_loop has no sequences.

@@ -11,6 +11,7 @@
 #include "oar/ops/families/activated.h"
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/layer_dtypes.h"
+#include "oar/ops/families/rows.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/broadcast.h"
 #include "oar/ops/gen/creation.h"
@@ -256,14 +257,6 @@ const OpDef matmul_op = {
     .python = "oar Tensor",
     .onnx = "MatMul",
 };
-
-// All axes but the last as one.
-Tensor last_axis_rows(const Tensor& x) {
-  const Dim last = x.dim(-1);
-  Dim rows = 1;
-  for (int i = 0; i + 1 < x.rank(); ++i) rows = rows * x.dims()[static_cast<size_t>(i)];
-  return reshape(x, {rows, last});
-}
 
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_parameter(x, weight, "weight");

@@ -8,6 +8,7 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/reduce_rules.h"
+#include "oar/ops/families/rows.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/flip.h"
@@ -78,14 +79,6 @@ const OpDef vecdot_op = {
         },
     .python = "oar Tensor",
 };
-
-// All axes but the last as one.
-Tensor last_axis_rows(const Tensor& x) {
-  const Dim last = x.dim(-1);
-  Dim rows = 1;
-  for (int i = 0; i + 1 < x.rank(); ++i) rows = rows * x.dims()[static_cast<size_t>(i)];
-  return reshape(x, {rows, last});
-}
 
 const OpDef inner_op = {
     .schema = "inner(Tensor x, Tensor y) -> Tensor",
