@@ -8,6 +8,7 @@ import math
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "clip", "clip_", "combinations", "flatten_", "meshgrid",
@@ -16,6 +17,7 @@ __all__ = [
 ]
 
 
+@spelled
 def repeat_interleave(x: Tensor, repeats, axis: int | None = None, name: str | None = None) -> Tensor:
     """Each slice along an axis several times in a row; ``repeats`` is one number or one per slice.
 
@@ -169,6 +171,7 @@ def reverse(x: Tensor, axis, name: str | None = None) -> Tensor:
     return ops.flip(x, axis)
 
 
+@spelled
 def view(x: Tensor, shape_or_dtype, name: str | None = None) -> Tensor:
     """The same elements under another shape; or, given a dtype, the same bytes as elements of that dtype (a copy).
 
@@ -246,6 +249,7 @@ def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype="int64
     return _triangle_indices(row, row if col is None else col, lambda d: d >= offset, dtype)
 
 
+@spelled
 def where(condition: Tensor, x=None, y=None, name: str | None = None):
     """x where the condition holds, else y; without them, one tensor of positions per axis where it holds.
 
@@ -299,6 +303,7 @@ def _bounded(x: Tensor, low, high) -> Tensor:
     return x
 
 
+@spelled
 def clip(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     """x limited to [min, max]; None leaves a side open. Bounds may be tensors, which broadcast. Integers become
     floats where a bound is one.
@@ -324,6 +329,7 @@ def clip(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     return ops.clip(x, min, max)
 
 
+@spelled
 def clip_(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     """``clip`` in place. Bounds of integers lose their fractions.
 

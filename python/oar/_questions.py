@@ -7,8 +7,10 @@ import builtins
 from oar import _C
 from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
+from oar._spelling import spelled
 
 
+@spelled
 def is_tensor(x) -> builtins.bool:
     """Whether x is a tensor.
 
@@ -32,6 +34,7 @@ def _dtype_name(question: str, x: Tensor) -> str:
     return x.dtype.name
 
 
+@spelled
 def is_complex(x: Tensor) -> builtins.bool:
     """Whether the elements are complex numbers.
 
@@ -49,6 +52,7 @@ def is_complex(x: Tensor) -> builtins.bool:
     return "complex" in _dtype_name("is_complex", x)
 
 
+@spelled
 def is_floating_point(x: Tensor) -> builtins.bool:
     """Whether the elements are floats.
 
@@ -166,6 +170,7 @@ def check_shape(shape) -> None:
             raise TypeError(f"the sizes of a shape must be integers, not {type(size).__name__} as in {sizes}.")
 
 
+@spelled
 def finfo(dtype):
     """Limits of a float type, as NumPy gives them.
 
@@ -185,6 +190,7 @@ def finfo(dtype):
     return numpy.finfo(name)
 
 
+@spelled
 def iinfo(dtype):
     """Limits of an integer type, as NumPy gives them.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 
-from oar import _creation
 from oar._C import Tensor, ops
 from oar._places import unavailable
+from oar._spelling import finished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -386,10 +386,8 @@ def _sizes(size: tuple[Any, ...]) -> Any:
 def _like(name: str, value: float, brief: str) -> Callable[..., Tensor]:
     def make(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False,
              pin_memory: builtins.bool = False) -> Tensor:
-        if pin_memory:
-            raise unavailable(name, "GPU to pin memory for")
         made = ops.full(_sizes(size), value, self.dtype if dtype is None else dtype)
-        return _creation._finished(made, None, device, requires_grad)
+        return finished(made, name, None, device, requires_grad, pin_memory)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""{brief} in the dtype of this tensor.
@@ -432,10 +430,8 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, dev
         >>> oar.to_tensor([1.0]).new_full([2], 7).tolist()
         [7.0, 7.0]
     """
-    if pin_memory:
-        raise unavailable("new_full", "GPU to pin memory for")
     made = ops.full(size, fill_value, self.dtype if dtype is None else dtype)
-    return _creation._finished(made, None, device, requires_grad)
+    return finished(made, "new_full", None, device, requires_grad, pin_memory)
 
 
 _LARGEST = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53, "int8": 2**7 - 1, "uint8": 2**8 - 1,

@@ -64,6 +64,8 @@ def signature(op: Op, method: bool) -> str:
     parts = ["self"] if method else []
     parts += [f"{p.name}: {annotation(op, p)}{default(p)}" for p in op.visible[1 if method else 0:]]
     parts.append("name: str | None = None")
+    if len(op.results) == 1 and not op.results[0].list and not any(p.written for p in op.parameters):
+        parts += ["*", "out: Tensor | None = None"]
     if len(op.results) > 1:
         result = "tuple[" + ", ".join("Tensor" for _ in op.results) + "]"
     else:
@@ -136,7 +138,7 @@ def parameter_type(p: inspect.Parameter) -> str:
 
 def open_definition(name: str, function: Any, method: bool) -> str | None:
     """A definition with types for a function that leaves some open; None for one that has them all."""
-    if not inspect.isfunction(function):
+    if not inspect.isfunction(inspect.unwrap(function)):
         return None
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[1 if method else 0:]

@@ -15,7 +15,7 @@ from oar.jit._interpret.world import ABSENT, Decline, Raised, World, is_array
 
 __all__ = ["Attributes"]
 
-_FUNCTIONS = (types.FunctionType, _C.OpFunction)
+_FUNCTIONS = (types.FunctionType, _C.OpFunction, _C.SpelledFunction)
 _NATIVE_DESCRIPTORS = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
 )
