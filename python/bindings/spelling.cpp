@@ -60,6 +60,7 @@ const std::vector<Spelling>& spellings() {
       {"steps", {"num"}},
       {"stride", {"strides"}},
       {"target", {"label"}},
+      {"tensor", {"y"}},
       {"tensors", {"x"}},
       {"test_elements", {"test_x"}},
       {"to", {"max", "high"}},

@@ -78,7 +78,7 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
 
     Args:
         args: vectors, or one list of them.
-        kwargs: accepted for compatibility.
+        kwargs: ``indexing``: ``'ij'``, which is the default, or ``'xy'``, which swaps the first two axes as NumPy does.
 
     Returns:
         a list of tensors.
@@ -94,9 +94,16 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
         [2, 3]
     """
     kwargs.pop("name", None)
+    indexing = kwargs.pop("indexing", None)
     if kwargs:
         raise TypeError(f"meshgrid() got an unexpected keyword argument {next(iter(kwargs))!r}.")
-    return ops.meshgrid(list(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args))
+    if indexing not in (None, "ij", "xy"):
+        raise ValueError(f"[meshgrid] indexing is {indexing!r}; 'ij' and 'xy' are possible.")
+    vectors = list(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+    if indexing != "xy" or len(vectors) < 2:
+        return ops.meshgrid(vectors)
+    second, first, *rest = ops.meshgrid([vectors[1], vectors[0], *vectors[2:]])
+    return [first, second, *rest]
 
 
 def combinations(x: Tensor, r: int = 2, with_replacement: builtins.bool = False, name: str | None = None) -> Tensor:
@@ -192,7 +199,7 @@ def view(x: Tensor, shape_or_dtype, name: str | None = None) -> Tensor:
         Tensor(shape=[1], dtype=int32, place=Place(cpu), stop_gradient=True,
                [1065353216])
     """
-    if isinstance(shape_or_dtype, (list, tuple)):
+    if isinstance(shape_or_dtype, (list, tuple, int)):
         return ops.reshape(x, shape_or_dtype)
     return ops.bitcast(x, shape_or_dtype)
 

@@ -57,6 +57,63 @@ def creator(function: Function) -> Function:
     return spelled(function)
 
 
+def respelled(function: Function) -> Function:
+    """``spelled`` for methods and constructors, as a function of Python: names of arguments only.
+
+    Args:
+        function: the method.
+
+    Returns:
+        the method.
+    """
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **(keywords_of(function, kwargs) if kwargs else kwargs))
+
+    return method  # type: ignore[return-value]
+
+
+def respell_constructors(classes: Any) -> None:
+    """Lets the constructors of classes take PyTorch's names of arguments.
+
+    Args:
+        classes: the classes.
+    """
+    for cls in classes:
+        init = vars(cls).get("__init__")
+        if hasattr(init, "__code__") and not hasattr(init, "__wrapped__") and _has_second_names(init.__code__.co_varnames):
+            cls.__init__ = respelled(init)
+
+
+@functools.lru_cache(maxsize=None)
+def _has_second_names(names: tuple[str, ...]) -> bool:
+    return not _MEANT.isdisjoint(names)
+
+
+_MEANT = frozenset(name for meant in _C.spellings.values() for name in meant)
+
+
+def keywords_of(function: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by the names that a function of Python has for them.
+
+    Args:
+        function: the function.
+        kwargs: the arguments by name.
+
+    Returns:
+        the arguments by the function's names.
+    """
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & _VAR_KEYWORD:
+        return kwargs
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    if builtins.all(keyword in names for keyword in kwargs):
+        return kwargs
+    return _respelled(function, _Form(names, -1, False, 0), kwargs)
+
+
 def _place_of_sizes(names: tuple[str, ...]) -> int:
     for name in ("shape", "shape_or_dtype"):
         if name in names[:2]:
@@ -343,10 +400,30 @@ def _median(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return oar.median(*args, **kwargs, mode="min")  # as in PyTorch: the lower of the two in the middle
 
 
+def _in_place(op: str) -> Callable[..., Any]:
+    def written_over(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if "inplace" not in kwargs:
+            return NotImplemented
+        rest = dict(kwargs)
+        inplace = rest.pop("inplace")
+        made = getattr(ops, op)(*args, **rest)
+        return ops.copy_into(args[0] if args else rest.get("x", rest.get("input")), made) if inplace else made
+
+    return written_over
+
+
+def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    found = [*args, *(v for k, v in kwargs.items() if k == "approximate")]
+    if len(found) < 2 or found[-1] not in ("tanh", "none"):
+        return NotImplemented
+    x = args[0] if args else kwargs.get("x", kwargs.get("input"))
+    return ops.gelu(x, found[-1] == "tanh")
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
-    "add": _add("add"), "add_": _add("add_"), "divide": _divide, "gather": _gather, "index_add": _index_add,
-    "index_add_": _index_add_, "index_select": _index_select, "mean": _mean, "median": _median, "scatter": _scatter,
-    "scatter_": _scatter_, "subtract": _add("subtract"), "subtract_": _add("subtract_"), "sum": _sum,
+    "add": _add("add"), "add_": _add("add_"), "divide": _divide, "dropout": _in_place("dropout"), "gather": _gather, "index_add": _index_add,
+    "index_add_": _index_add_, "index_select": _index_select, "mean": _mean, "median": _median, "gelu": _gelu, "scatter": _scatter,
+    "scatter_": _scatter_, "silu": _in_place("silu"), "subtract": _add("subtract"), "subtract_": _add("subtract_"), "sum": _sum,
     "transpose": _transpose, "var": _var,
 }  # fmt: skip
 _STRICT = ("gather", "index_add", "index_add_", "max", "min", "scatter", "scatter_", "sort")

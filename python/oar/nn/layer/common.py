@@ -159,6 +159,7 @@ class Dropout(Layer):
         axis: axes along which elements are dropped together; None for one by one.
         mode: ``'upscale_in_train'`` scales what is kept while training, ``'downscale_in_infer'`` scales
             everything when evaluating.
+        inplace: whether to write the result into the input.
 
     Examples:
         >>> import oar
@@ -176,15 +177,21 @@ class Dropout(Layer):
         axis: int | Sequence[int] | None = None,
         mode: str = "upscale_in_train",
         name: str | None = None,
+        *,
+        inplace: bool = False,
     ) -> None:
         super().__init__()
+        if isinstance(axis, bool):  # as in PyTorch: Dropout(0.5, True)
+            axis, inplace = None, axis
         self.p = p
         self.axis = axis
         self.mode = mode
         self.name = name
+        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.axis, self.training, self.mode)
+        dropped = F.dropout(input, self.p, self.axis, self.training, self.mode)
+        return ops.copy_into(input, dropped) if self.inplace else dropped
 
     def extra_repr(self) -> str:
         return f"p={self.p}, axis={self.axis}, mode={self.mode}{_name_suffix(self.name)}"

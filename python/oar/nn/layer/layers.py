@@ -11,6 +11,7 @@ from weakref import ref
 
 import oar
 from oar._C import Tensor
+from oar._spelling import keywords_of, respelled
 from oar.framework import unique_name
 from oar.framework.mode import in_declarative_mode, in_to_static_mode  # noqa: F401
 from oar.framework.param_attr import ParamAttr
@@ -115,7 +116,7 @@ class Layer(LayerStateMixin, ModuleMethods):
             replaced = hook(self, inputs)
             if replaced is not None:
                 inputs = replaced if isinstance(replaced, tuple) else (replaced,)
-        outputs = self.forward(*inputs, **kwargs)
+        outputs = self.forward(*inputs, **(keywords_of(self.forward, kwargs) if kwargs else kwargs))
         for hook in list(self._forward_post_hooks.values()):
             replaced = hook(self, inputs, outputs)
             if replaced is not None:
@@ -249,6 +250,7 @@ class Layer(LayerStateMixin, ModuleMethods):
         self._parameters[name] = parameter
         return parameter
 
+    @respelled
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
         """Register a tensor that is not trained; saved with the state when ``persistable``."""
         if "_buffers" not in self.__dict__:
@@ -314,22 +316,26 @@ class Layer(LayerStateMixin, ModuleMethods):
                     seen.add(id(value))
                 yield (f"{where}.{key}" if where else key), value
 
+    @respelled
     def named_parameters(
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Parameters with their structured names."""
         return self._named_members("_parameters", prefix, include_sublayers, remove_duplicate)
 
+    @respelled
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
         """Parameters of this layer and, by default, of those below it."""
         return [value for _, value in self.named_parameters(include_sublayers=include_sublayers)]
 
+    @respelled
     def named_buffers(
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Buffers with their structured names."""
         return self._named_members("_buffers", prefix, include_sublayers, remove_duplicate)
 
+    @respelled
     def buffers(self, include_sublayers: bool = True) -> list[Tensor]:
         """Buffers of this layer and, by default, of those below it."""
         return [value for _, value in self.named_buffers(include_sublayers=include_sublayers)]
