@@ -7,7 +7,7 @@ import builtins
 from oar import _C
 from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
-from oar._places import unavailable
+from oar._places import get_device, unavailable
 from oar._spelling import creator, finished
 
 
@@ -36,7 +36,9 @@ def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True)
     t = _C.make_tensor(data, dtype)
     if not t.stop_gradient:
         t = t.detach()
-    if place is not None and not _is_cpu(place):
+    if place is None:
+        place = get_device()
+    if not _is_cpu(place):
         t = t.to(place)
     if not in_dynamic_mode():
         t = ops.assign(t)

@@ -180,14 +180,26 @@ def finfo(dtype):
     Examples:
         >>> import oar
         >>> oar.finfo(oar.float16).max
-        np.float16(6.55e+04)
+        65504.0
     """
     import ml_dtypes
     import numpy
     name = _C.dtype(dtype).name
     if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"):
-        return ml_dtypes.finfo(name)
-    return numpy.finfo(name)
+        return _FloatInfo(ml_dtypes.finfo(name), name)
+    return _FloatInfo(numpy.finfo(name), name)
+
+
+class _FloatInfo:
+    """The limits of a dtype of floats, as numbers of Python."""
+
+    def __init__(self, info, dtype: str) -> None:
+        for name in ("min", "max", "eps", "resolution", "smallest_normal", "tiny"):
+            setattr(self, name, float(getattr(info, name)))
+        self.bits, self.dtype = int(info.bits), dtype
+
+    def __repr__(self) -> str:
+        return f"finfo({', '.join(f'{name}={value}' for name, value in vars(self).items())})"
 
 
 @spelled

@@ -412,6 +412,15 @@ def _in_place(op: str) -> Callable[..., Any]:
     return written_over
 
 
+def _full(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    found = {**dict(zip(("shape", "fill_value"), args, strict=False)), **kwargs}.get("fill_value")
+    if not isinstance(found, str):
+        return NotImplemented
+    if len(args) > 1:
+        return ops.full(args[0], float(found), *args[2:], **kwargs)
+    return ops.full(*args, **{**kwargs, "fill_value": float(found)})
+
+
 def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = [*args, *(v for k, v in kwargs.items() if k == "approximate")]
     if len(found) < 2 or found[-1] not in ("tanh", "none"):
@@ -421,7 +430,7 @@ def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
-    "add": _add("add"), "add_": _add("add_"), "divide": _divide, "dropout": _in_place("dropout"), "gather": _gather, "index_add": _index_add,
+    "add": _add("add"), "add_": _add("add_"), "divide": _divide, "dropout": _in_place("dropout"), "full": _full, "gather": _gather, "index_add": _index_add,
     "index_add_": _index_add_, "index_select": _index_select, "mean": _mean, "median": _median, "gelu": _gelu, "scatter": _scatter,
     "scatter_": _scatter_, "silu": _in_place("silu"), "subtract": _add("subtract"), "subtract_": _add("subtract_"), "sum": _sum,
     "transpose": _transpose, "var": _var,
