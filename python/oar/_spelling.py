@@ -435,6 +435,17 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "scatter_": _scatter_, "silu": _in_place("silu"), "subtract": _add("subtract"), "subtract_": _add("subtract_"), "sum": _sum,
     "transpose": _transpose, "var": _var,
 }  # fmt: skip
+
+
+def has_special_form(function: Any) -> bool:
+    """Whether PyTorch's function of the name has other arguments, so that ``arranged`` is not enough.
+
+    Args:
+        function: the function.
+    """
+    return function.__name__ in _SPECIAL
+
+
 _STRICT = ("gather", "index_add", "index_add_", "max", "min", "scatter", "scatter_", "sort")
 for _name in _STRICT:  # there `dim` is no second name of `axis`
     getattr(ops, _name).strict = True

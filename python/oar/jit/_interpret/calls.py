@@ -76,6 +76,8 @@ class Calls(Methods, Iteration, Attributes):
 
     def _call_spelled(self, function: Any, args: list, kwargs: dict) -> Any:
         if not function.fits(tuple(args), tuple(kwargs)):
+            if _spelling.has_special_form(function):
+                raise Decline(f"it calls {name_of(function)} in another form")
             fitting = _spelling.arranged(function.__wrapped__, tuple(args), kwargs)
             if fitting is not None:
                 args, kwargs, wishes = list(fitting[0]), fitting[1], fitting[2]
