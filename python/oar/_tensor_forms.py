@@ -462,6 +462,10 @@ def random_(self: Tensor, from_: int = 0, to: int | None = None) -> Tensor:
     return ops.copy_into(self, ops.cast(ops.randint(from_, to, list(self.shape), "int64"), self.dtype))
 
 
+def _cuda_array(self: Tensor) -> Any:
+    raise AttributeError("the tensor is not on a GPU, so it has no __cuda_array_interface__; it has __array__.")
+
+
 _METHODS: dict[str, Any] = {
     **{name: _converter(name, dtype) for name, dtype in _DTYPES.items()},
     "__long__": to_integer, "apply": apply, "apply_": apply_, "cuda": cuda, "detach_": detach_, "get_device": get_device,
@@ -471,6 +475,12 @@ _METHODS: dict[str, Any] = {
     "random_": random_, "repeat": repeat, "requires_grad_": requires_grad_, "resize_": resize_, "set_": set_,
     "split_with_sizes": split_with_sizes, "stride": stride, "type_as": type_as,
     "device": property(lambda self: Device(self._device), doc="The name of the device that holds the elements."),
+    "is_dist": lambda self: False, "get_selected_rows": lambda self: None,
+    "layout": property(lambda self: "NCHW", doc="The order of the axes, which is always the plain one."),
+    "num_shard": property(lambda self: None, doc="None: the tensor is not distributed."),
+    "placements": property(lambda self: None, doc="None: the tensor is not distributed."),
+    "process_mesh": property(lambda self: None, doc="None: the tensor is not distributed."),
+    "__cuda_array_interface__": property(_cuda_array, doc="For tensors on a GPU. There is none, so it raises."),
     "is_cuda": property(lambda self: False, doc="Whether the elements are on a GPU: no."),
     "requires_grad": property(lambda self: not self.stop_gradient, _ask_for_gradients,
                               doc="Whether gradients are computed for the tensor: the opposite of ``stop_gradient``."),

@@ -49,6 +49,19 @@ class HookRemoveHelper:
             hooks.pop(self._hook_id, None)
 
 
+class _HookWithKwargs:
+    """A forward hook that also gets the arguments by name; ``always`` calls it after an error, too."""
+
+    def __init__(self, hook: Callable, with_kwargs: bool, always: bool = False) -> None:
+        self.hook, self.with_kwargs, self.always = hook, with_kwargs, always
+
+    def before(self, layer: Layer, inputs: Any, kwargs: dict[str, Any]) -> Any:
+        return self.hook(layer, inputs, kwargs)
+
+    def after(self, layer: Layer, inputs: Any, kwargs: dict[str, Any], outputs: Any) -> Any:
+        return self.hook(layer, inputs, kwargs, outputs) if self.with_kwargs else self.hook(layer, inputs, outputs)
+
+
 def _add_hook(hooks: OrderedDict, hook: Callable, prepend: bool = False) -> HookRemoveHelper:
     helper = HookRemoveHelper(hooks)
     hooks[helper._hook_id] = hook
@@ -113,12 +126,22 @@ class Layer(LayerStateMixin, ModuleMethods):
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in list(self._forward_pre_hooks.values()):
+            if isinstance(hook, _HookWithKwargs):
+                inputs, kwargs = hook.before(self, inputs, kwargs) or (inputs, kwargs)
+                continue
             replaced = hook(self, inputs)
             if replaced is not None:
                 inputs = replaced if isinstance(replaced, tuple) else (replaced,)
-        outputs = self.forward(*inputs, **(keywords_of(self.forward, kwargs) if kwargs else kwargs))
+        try:
+            outputs = self.forward(*inputs, **(keywords_of(self.forward, kwargs) if kwargs else kwargs))
+        except Exception:
+            for hook in list(self._forward_post_hooks.values()):
+                if isinstance(hook, _HookWithKwargs) and hook.always:
+                    hook.after(self, inputs, kwargs, None)
+            raise
         for hook in list(self._forward_post_hooks.values()):
-            replaced = hook(self, inputs, outputs)
+            kept = isinstance(hook, _HookWithKwargs)
+            replaced = hook.after(self, inputs, kwargs, outputs) if kept else hook(self, inputs, outputs)
             if replaced is not None:
                 outputs = replaced
         return outputs
@@ -131,16 +154,21 @@ class Layer(LayerStateMixin, ModuleMethods):
         """Raises an error: gradients come from ``Tensor.backward()``."""
         raise ValueError("A Layer has no backward(): gradients come from Tensor.backward().")
 
-    def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any], *, prepend: bool = False) -> HookRemoveHelper:
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookRemoveHelper:
         """Call ``hook(layer, inputs)`` before ``forward``, and with ``prepend`` before other hooks; what it returns replaces
-        the inputs."""
-        return _add_hook(self._forward_pre_hooks, hook, prepend)
+        the inputs. With ``with_kwargs`` it is ``hook(layer, inputs, kwargs)``, which returns both or None."""
+        return _add_hook(self._forward_pre_hooks, _HookWithKwargs(hook, True) if with_kwargs else hook, prepend)
 
     def register_forward_post_hook(
-        self, hook: Callable[[Any, Any, Any], Any], *, prepend: bool = False
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> HookRemoveHelper:
         """Call ``hook(layer, inputs, outputs)`` after ``forward``, and with ``prepend`` before other hooks; what it returns
-        replaces the outputs."""
+        replaces the outputs. With ``with_kwargs`` it is ``hook(layer, inputs, kwargs, outputs)``; with ``always_call`` it is
+        called after an error, too."""
+        if with_kwargs or always_call:
+            hook = _HookWithKwargs(hook, with_kwargs, always_call)
         return _add_hook(self._forward_post_hooks, hook, prepend)
 
     def register_state_dict_hook(self, hook: Callable[[dict], Any]) -> HookRemoveHelper:
@@ -186,13 +214,13 @@ class Layer(LayerStateMixin, ModuleMethods):
     @overload
     def create_parameter(
         self, shape: Sequence[int], attr: Literal[False], dtype: Any = None, is_bias: bool = False,
-        default_initializer: Any = None,
+        default_initializer: Any = None, device: Any = None,
     ) -> None: ...  # fmt: skip
 
     @overload
     def create_parameter(
         self, shape: Sequence[int], attr: Any = None, dtype: Any = None, is_bias: bool = False,
-        default_initializer: Any = None,
+        default_initializer: Any = None, device: Any = None,
     ) -> Parameter: ...  # fmt: skip
 
     def create_parameter(
@@ -202,15 +230,19 @@ class Layer(LayerStateMixin, ModuleMethods):
         dtype: Any = None,
         is_bias: bool = False,
         default_initializer: Any = None,
+        device: Any = None,
     ) -> Parameter | None:
-        """Create a parameter named after this layer; None when ``attr`` is False."""
+        """Create a parameter named after this layer, on a device if one is given; None when ``attr`` is False."""
         attr = copy.copy(ParamAttr._to_attr(None if attr == "" else attr))
         if attr is False:
             return None
         if attr.name is None:
             attr.name = unique_name.generate_within(self._name_counts, f"{self._full_name}.{'b' if is_bias else 'w'}")
         dtype = dtype or oar.get_default_dtype()
-        return make_parameter(shape, dtype, attr, default_initializer, is_bias)
+        made = make_parameter(shape, dtype, attr, default_initializer, is_bias)
+        if device is not None:
+            made._become(made.to(device))
+        return made
 
     def create_tensor(
         self, name: str | None = None, persistable: bool | None = None, dtype: Any = None

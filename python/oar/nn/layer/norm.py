@@ -80,8 +80,8 @@ class LayerNorm(Layer):
         self._normalized_shape = shape
         self._epsilon = epsilon
         size = [math.prod(shape)]
-        self.weight = self.create_parameter(size, weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter(size, bias_attr, is_bias=True)
+        self.weight = self.create_parameter(size, weight_attr, dtype, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter(size, bias_attr, dtype, is_bias=True)
         if device is not None:
             self.to(device)
 
@@ -428,8 +428,8 @@ class GroupNorm(Layer):
         self._num_channels = num_channels
         self._epsilon = epsilon
         self._data_format = data_format
-        self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
+        self.weight = self.create_parameter([num_channels], weight_attr, dtype, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
         if device is not None:
             self.to(device)
 
