@@ -131,8 +131,7 @@ class CallFrame {
 void CallFrame::refuse(const Parameter& p, PyObject* object) const {
   if (!final_) throw Misfit{};
   const bool nearly = p.is_tensor() && !p.list && could_be_tensor(object);
-  refuse_call("argument '{}' must be {}, not {}.{}", p.name, expected_of(op_, p),
-              shown(object),
+  refuse_call("argument '{}' must be {}, not {}.{}", p.name, expected_of(op_, p), shown(object),
               nearly ? oar::format(" Use {}.to_tensor to convert it.", library_name()) : "");
 }
 
@@ -549,7 +548,8 @@ PyGetSetDef kGetters[] = {
     {"schema", get_schema, nullptr, "The op's schema line.", nullptr},
     {"parameters", get_parameters, nullptr, "Its parameters.", nullptr},
     {"results", get_results, nullptr, "Its results.", nullptr},
-    {"strict", get_strict, set_strict, "Whether it takes the names of its parameters only.", nullptr},
+    {"strict", get_strict, set_strict, "Whether it takes the names of its parameters only.",
+     nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 PyMethodDef kMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {}};

@@ -245,8 +245,8 @@ Ref call_in_other_form(PyObject* function, PyObject* const* args, size_t count,
     PyTuple_SET_ITEM(positional.get(), i, Ref::borrow(args[i]).release());
   for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
     check(PyDict_SetItem(named.get(), PyTuple_GET_ITEM(keywords, k), args[n + k]));
-  Ref made = checked(
-      PyObject_CallFunctionObjArgs(call, function, positional.get(), named.get(), nullptr));
+  Ref made =
+      checked(PyObject_CallFunctionObjArgs(call, function, positional.get(), named.get(), nullptr));
   return made.get() == Py_NotImplemented ? Ref() : std::move(made);
 }
 

@@ -23,7 +23,8 @@ _VAR_POSITIONAL, _VAR_KEYWORD = 4, 8
 _OF_CREATION = ("device", "requires_grad", "pin_memory")
 # Functions whose PyTorch counterpart returns something else; oar.compat has it.
 _DIFFERENT = frozenset({"max", "min", "sort", "split"})
-_creators = set()
+_creators: set[Any] = set()
+_methods: set[Any] = set()
 
 
 def spelled(function: Function) -> Function:
@@ -41,7 +42,8 @@ def spelled(function: Function) -> Function:
     named = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     keywords = None if code.co_flags & _VAR_KEYWORD else frozenset(named)
     positions = -1 if code.co_flags & _VAR_POSITIONAL else code.co_argcount
-    return SpelledFunction(function, keywords, positions, _place_of_sizes(named))  # type: ignore[return-value]
+    sizes = -1 if function in _methods else _place_of_sizes(named)
+    return SpelledFunction(function, keywords, positions, sizes)  # type: ignore[return-value]
 
 
 def creator(function: Function) -> Function:
@@ -58,20 +60,16 @@ def creator(function: Function) -> Function:
 
 
 def respelled(function: Function) -> Function:
-    """``spelled`` for methods and constructors, as a function of Python: names of arguments only.
+    """``spelled`` for methods and constructors: names of arguments only.
 
     Args:
         function: the method.
 
     Returns:
-        the method.
+        the method, as an object of the extension.
     """
-
-    @functools.wraps(function)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **(keywords_of(function, kwargs) if kwargs else kwargs))
-
-    return method  # type: ignore[return-value]
+    _methods.add(function)
+    return spelled(function)
 
 
 def respell_constructors(classes: Any) -> None:
@@ -82,7 +80,7 @@ def respell_constructors(classes: Any) -> None:
     """
     for cls in classes:
         init = vars(cls).get("__init__")
-        if hasattr(init, "__code__") and not hasattr(init, "__wrapped__") and _has_second_names(init.__code__.co_varnames):
+        if hasattr(init, "__code__") and not isinstance(init, SpelledFunction) and _has_second_names(init.__code__.co_varnames):
             cls.__init__ = respelled(init)
 
 
@@ -133,6 +131,8 @@ def _form_of(function: Any) -> _Form:
     if not isinstance(function, _C.OpFunction):
         code = function.__code__
         names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+        if function in _methods:
+            return _Form(names, -1, False, 0)
         return _Form(names, _place_of_sizes(names), function in _creators, 1)
     parameters = function.parameters
     names = tuple(p["name"] for p in parameters)
@@ -336,7 +336,7 @@ def _scatter(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     import oar
 
     x, axis, index, source = found
-    made = oar.put_along_axis(x, index, source, axis, {None: "assign"}.get(reduce, reduce), broadcast=False)
+    made = oar.put_along_axis(x, index, source, axis, reduce or "assign", broadcast=False)
     return written(kwargs.get("out"), made)
 
 
@@ -362,7 +362,7 @@ def _var(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     correction = rest.pop("correction")
     if correction in (0, 1):
         return ops.var(*args, unbiased=correction == 1, **rest)
-    x = args[0] if args else rest.get("x", rest.get("input"))
+    x: Any = args[0] if args else rest.get("x", rest.get("input"))
     spread = ops.var(*args, unbiased=False, **rest)
     count = x.size // builtins.max(spread.size, 1)
     return spread * (count / builtins.max(count - correction, 0)) if count > correction else spread * float("nan")
@@ -397,7 +397,7 @@ def _median(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return NotImplemented
     import oar
 
-    return oar.median(*args, **kwargs, mode="min")  # as in PyTorch: the lower of the two in the middle
+    return oar.median(*args, **{**kwargs, "mode": "min"})  # as in PyTorch: the lower of the two in the middle
 
 
 def _in_place(op: str) -> Callable[..., Any]:

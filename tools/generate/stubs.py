@@ -64,7 +64,7 @@ def signature(op: Op, method: bool) -> str:
     parts = ["self"] if method else []
     parts += [f"{p.name}: {annotation(op, p)}{default(p)}" for p in op.visible[1 if method else 0:]]
     parts.append("name: str | None = None")
-    if len(op.results) == 1 and not op.results[0].list and not any(p.written for p in op.parameters):
+    if len(op.results) == 1 and not op.results[0].list and not any(p.written or p.name == "out" for p in op.parameters):
         parts += ["*", "out: Tensor | None = None"]
     if len(op.results) > 1:
         result = "tuple[" + ", ".join("Tensor" for _ in op.results) + "]"

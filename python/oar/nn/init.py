@@ -89,7 +89,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """
     if tensor.ndim != 2:
         raise ValueError(f"[eye_] the tensor of shape {list(tensor.shape)} must be a matrix.")
-    tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype))
+    tensor.copy_(eye(tensor.shape[0], tensor.shape[1], tensor.dtype))
     return tensor
 
 

@@ -394,7 +394,7 @@ class World:
 
     def has_python_method(self, cls: type, name: str) -> bool:
         """Whether instances have the method in Python, so that native code would run the user's."""
-        return isinstance(self.class_attribute(cls, name), types.FunctionType)
+        return isinstance(self.class_attribute(cls, name), (types.FunctionType, _C.SpelledFunction))
 
     def undone_by_itself(self) -> list[tuple[str, Any]]:
         """What the function reads and then changes, so that a program would be valid for one call only, and where.

@@ -181,13 +181,12 @@ class Dropout(Layer):
         inplace: bool = False,
     ) -> None:
         super().__init__()
-        if isinstance(axis, bool):  # as in PyTorch: Dropout(0.5, True)
-            axis, inplace = None, axis
+        in_place_of_axis = isinstance(axis, bool)  # as in PyTorch: Dropout(0.5, True)
         self.p = p
-        self.axis = axis
+        self.axis = None if in_place_of_axis else axis
         self.mode = mode
         self.name = name
-        self.inplace = inplace
+        self.inplace = bool(axis) if in_place_of_axis else inplace
 
     def forward(self, input: Tensor) -> Tensor:
         dropped = F.dropout(input, self.p, self.axis, self.training, self.mode)

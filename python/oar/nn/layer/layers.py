@@ -159,7 +159,7 @@ class Layer(LayerStateMixin, ModuleMethods):
     ) -> HookRemoveHelper:
         """Call ``hook(layer, inputs)`` before ``forward``, and with ``prepend`` before other hooks; what it returns replaces
         the inputs. With ``with_kwargs`` it is ``hook(layer, inputs, kwargs)``, which returns both or None."""
-        return _add_hook(self._forward_pre_hooks, _HookWithKwargs(hook, True) if with_kwargs else hook, prepend)
+        return _add_hook(self._forward_pre_hooks, self._kept_hook(hook, with_kwargs), prepend)
 
     def register_forward_post_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -167,9 +167,11 @@ class Layer(LayerStateMixin, ModuleMethods):
         """Call ``hook(layer, inputs, outputs)`` after ``forward``, and with ``prepend`` before other hooks; what it returns
         replaces the outputs. With ``with_kwargs`` it is ``hook(layer, inputs, kwargs, outputs)``; with ``always_call`` it is
         called after an error, too."""
-        if with_kwargs or always_call:
-            hook = _HookWithKwargs(hook, with_kwargs, always_call)
-        return _add_hook(self._forward_post_hooks, hook, prepend)
+        return _add_hook(self._forward_post_hooks, self._kept_hook(hook, with_kwargs, always_call), prepend)
+
+    @staticmethod
+    def _kept_hook(hook: Any, with_kwargs: bool, always: bool = False) -> Any:
+        return _HookWithKwargs(hook, with_kwargs, always) if with_kwargs or always else hook
 
     def register_state_dict_hook(self, hook: Callable[[dict], Any]) -> HookRemoveHelper:
         """Call ``hook(state_dict)`` when a state dict is created; the result replaces it."""
