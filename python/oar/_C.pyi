@@ -9,6 +9,7 @@ import numpy as _np
 import numpy.typing as _npt
 
 from oar._methods import TensorMethods
+from oar._sizes import TensorSize
 from oar._ops import TensorLike, TensorOps
 
 class ArgumentTypeError(TypeError, ValueError): ...
@@ -72,7 +73,7 @@ class Tensor(TensorOps, TensorMethods):
     @property
     def ndim(self) -> int: ...
     @property
-    def size(self) -> int: ...
+    def size(self) -> TensorSize: ...
     @property
     def strides(self) -> list[int]: ...
     @property
@@ -183,6 +184,9 @@ class OpFunction:
     """An op as a function."""
 
     __name__: str
+    parameters: list[dict[str, Any]]
+    results: list[dict[str, Any]]
+    strict: _bool
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class SpelledFunction:

@@ -188,7 +188,7 @@ def collecting_packages() -> list[types.ModuleType]:
     from oar import _C
 
     def is_own(value: Any, package: str) -> bool:
-        if not isinstance(value, (type, types.FunctionType)) or getattr(_C, value.__name__, None) is value:
+        if not isinstance(value, (type, types.FunctionType, _C.SpelledFunction)) or getattr(_C, value.__name__, None) is value:
             return False
         return value.__module__ == package
 
@@ -246,7 +246,7 @@ def tensor_stub() -> str:
         if isinstance(value, _C.OpFunction) and value.__name__ != name:  # a second name of an op
             lines.append(f"    {name} = _t.TensorOps.{value.__name__}")
             continue
-        if not (inspect.isfunction(value) or isinstance(value, property)):
+        if not (inspect.isfunction(inspect.unwrap(value)) or isinstance(value, property)):
             continue
         module, line = method_line(name, value)
         modules.add(module)
