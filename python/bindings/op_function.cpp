@@ -422,6 +422,17 @@ void bind(CallFrame& frame, const PyOp* self, PyObject* const* args, size_t coun
   if (given != (uint64_t{1} << parameters.size()) - 1) frame.fill_defaults(given);
 }
 
+// A call that does not fit the schema: another form of it, or the error. Apart, so that a call that fits has a small stack.
+[[gnu::noinline]] PyObject* call_that_does_not_fit(PyObject* callable, PyObject* const* args,
+                                                   size_t count, PyObject* keywords) {
+  if (Ref made = call_in_other_form(callable, args, count, keywords)) return made.release();
+  const auto* self = reinterpret_cast<PyOp*>(callable);
+  CallFrame frame(*self->op, /*final=*/true);
+  bind(frame, self, args, count, keywords);
+  internal_check(false, "{} fits now", self->op->name());
+  return nullptr;
+}
+
 PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     const auto* self = reinterpret_cast<PyOp*>(callable);
@@ -435,11 +446,7 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
     } catch (const Misfit&) {
       // Below, where no C++ exception is being handled: Python code runs.
     }
-    if (Ref made = call_in_other_form(callable, args, count, keywords)) return made.release();
-    CallFrame frame(op, /*final=*/true);
-    bind(frame, self, args, count, keywords);
-    internal_check(false, "{} fits now", op.name());
-    return nullptr;
+    return call_that_does_not_fit(callable, args, count, keywords);
   });
 }
 
