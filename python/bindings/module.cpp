@@ -1,5 +1,6 @@
 // The extension module oar._C.
 #include "common.h"
+#include "spelling.h"
 
 namespace {
 
@@ -24,6 +25,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_dtype_type(module.get());
     init_dim_type(module.get());
     init_op_type(module.get());
+    init_spelling(module.get());
     init_tensor_type(module.get());
     init_autograd(module.get());
     init_framework(module.get());

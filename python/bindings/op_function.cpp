@@ -10,6 +10,7 @@
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/program_args.h"
+#include "spelling.h"
 
 namespace oar::python {
 namespace {
@@ -19,9 +20,13 @@ struct PyOp {
   const Op* op;
   PyObject** names;  // interned parameter names
   PyObject* dict;    // __module__, __qualname__, __signature__, …
+  bool strict;       // PyTorch's names mean something else here; see oar/_spelling.py
 };
 PyTypeObject* g_type = nullptr;
 PyObject* g_name_keyword = nullptr;
+
+// Thrown where arguments do not fit the schema, before it is known whether another form of the call does.
+struct Misfit {};
 
 // Rejects a call, naming what the user called.
 template <class... A>
@@ -76,12 +81,20 @@ bool could_be_tensor(PyObject* object) {
 // A call's arguments with temporaries: lists, literals.
 class CallFrame {
  public:
-  explicit CallFrame(const Op& op) : op_(op), count_(op.schema().parameters.size()) {}
+  // `final`: a call that does not fit is an error, not a Misfit.
+  CallFrame(const Op& op, bool final)
+      : op_(op), count_(op.schema().parameters.size()), final_(final) {}
   ~CallFrame() = default;
 
   void set(size_t i, PyObject* object);
   void fill_defaults(uint32_t given);
   Args args() const { return {values_, count_}; }
+
+  template <class... A>
+  [[noreturn]] void refuse_call(fmt::format_string<A...> text, A&&... args) const {
+    if (!final_) throw Misfit{};
+    python::refuse_call(op_, text, std::forward<A>(args)...);
+  }
 
  private:
   [[noreturn]] void refuse(const Parameter& p, PyObject* object) const;
@@ -95,6 +108,7 @@ class CallFrame {
 
   const Op& op_;
   size_t count_;
+  bool final_;
   union {
     Value values_[32];  // trivial; each is written before it is read
   };
@@ -115,14 +129,14 @@ class CallFrame {
 };
 
 void CallFrame::refuse(const Parameter& p, PyObject* object) const {
+  if (!final_) throw Misfit{};
   const bool nearly = p.is_tensor() && !p.list && could_be_tensor(object);
-  refuse_call(op_, "argument '{}' must be {}, not {}.{}", p.name, expected_of(op_, p),
-              shown(object),
+  refuse_call("argument '{}' must be {}, not {}.{}", p.name, expected_of(op_, p), shown(object),
               nearly ? oar::format(" Use {}.to_tensor to convert it.", library_name()) : "");
 }
 
 void CallFrame::refuse_element(const Parameter& p, PyObject* element) const {
-  refuse_call(op_, "argument '{}' must be {}, but it holds {}.", p.name, expected_of(op_, p),
+  refuse_call("argument '{}' must be {}, but it holds {}.", p.name, expected_of(op_, p),
               shown(element));
 }
 
@@ -298,12 +312,12 @@ void CallFrame::fill_defaults(uint32_t given) {
   for (size_t i = 0; i < count_; ++i) {
     if (given >> i & 1) continue;
     const Parameter& p = op_.schema().parameters[i];
-    if (!p.has_default) refuse_call(op_, "argument '{}' is missing.", p.name);
+    if (!p.has_default) refuse_call("argument '{}' is missing.", p.name);
     values_[i] = defaults[i];
   }
 }
 
-size_t parameter_named(const PyOp* self, PyObject* name) {
+size_t parameter_named(const PyOp* self, PyObject* name, const CallFrame& frame) {
   const auto& parameters = self->op->schema().parameters;
   const size_t visible = self->op->schema().visible_count();
   for (size_t i = 0; i < visible; ++i)
@@ -311,17 +325,22 @@ size_t parameter_named(const PyOp* self, PyObject* name) {
   for (size_t i = 0; i < visible; ++i)
     if (PyUnicode_Compare(self->names[i], name) == 0) return i;
   if (PyUnicode_Compare(name, g_name_keyword) == 0) return SIZE_MAX;
-  std::vector<std::string> known;
-  for (size_t i = 0; i < visible; ++i) known.push_back(parameters[i].name);
   const char* text = PyUnicode_AsUTF8(name);
   if (!text) throw PythonError{};
+  if (!self->strict)
+    for (const char* meant : meanings_of(text))
+      for (size_t i = 0; i < visible; ++i)
+        if (parameters[i].name == meant) return i;
+  std::vector<std::string> known;
+  for (size_t i = 0; i < visible; ++i) known.push_back(parameters[i].name);
   const std::string nearest = nearest_name(text, known);
-  refuse_call(*self->op, "there is no argument '{}'{}", text,
-              nearest.empty() ? "." : oar::format("; did you mean '{}'?", nearest));
+  frame.refuse_call("there is no argument '{}'{}", text,
+                    nearest.empty() ? "." : oar::format("; did you mean '{}'?", nearest));
 }
 
 // Too many arguments. Sizes or axes one by one, x.reshape(2, 3), are the usual reason.
-[[noreturn]] void refuse_count(const Op& op, PyObject* const* args, size_t count) {
+[[noreturn]] void refuse_count(const Op& op, const CallFrame& frame, PyObject* const* args,
+                               size_t count) {
   const std::vector<Parameter>& parameters = op.schema().parameters;
   const size_t visible = op.schema().visible_count();
   size_t list = 0;
@@ -330,8 +349,8 @@ size_t parameter_named(const PyOp* self, PyObject* name) {
     ++list;
   bool loose = list < visible;
   for (size_t i = list; i < count; ++i) loose &= PyLong_Check(args[i]) != 0;
-  refuse_call(op, "it takes {} arguments, but {} were passed.{}", visible, count,
-              loose ? oar::format(" Pass '{}' as one list.", parameters[list].name) : "");
+  frame.refuse_call("it takes {} arguments, but {} were passed.{}", visible, count,
+                    loose ? oar::format(" Pass '{}' as one list.", parameters[list].name) : "");
 }
 
 int64_t total_elements(Args args) {
@@ -376,35 +395,58 @@ PyObject* wrap_outputs(const Op& op, Outputs& outputs) {
   return wrap_tuple({outputs.data(), outputs.size()});
 }
 
+// Puts the arguments of a call where the schema has them.
+void bind(CallFrame& frame, const PyOp* self, PyObject* const* args, size_t count,
+          PyObject* keywords) {
+  const Op& op = *self->op;
+  const auto& parameters = op.schema().parameters;
+  const size_t visible = op.schema().visible_count();
+  if (count > visible &&
+      !(count == visible + 1 && (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1]))))
+    refuse_count(op, frame, args, count);
+  const size_t positional = std::min(count, visible);
+  uint32_t given = 0;
+  for (size_t i = 0; i < positional; ++i) {
+    frame.set(i, args[i]);
+    given |= 1u << i;
+  }
+  if (keywords) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); ++k) {
+      const size_t i = parameter_named(self, PyTuple_GET_ITEM(keywords, k), frame);
+      if (i == SIZE_MAX) continue;  // name=…, which every function of Paddle takes
+      if (given >> i & 1) frame.refuse_call("argument '{}' was passed twice.", parameters[i].name);
+      frame.set(i, args[count + static_cast<size_t>(k)]);
+      given |= 1u << i;
+    }
+  }
+  if (given != (uint64_t{1} << parameters.size()) - 1) frame.fill_defaults(given);
+}
+
+// A call that does not fit the schema: another form of it, or the error. Apart, so that a call that fits has a small stack.
+[[gnu::noinline]] PyObject* call_that_does_not_fit(PyObject* callable, PyObject* const* args,
+                                                   size_t count, PyObject* keywords) {
+  if (Ref made = call_in_other_form(callable, args, count, keywords)) return made.release();
+  const auto* self = reinterpret_cast<PyOp*>(callable);
+  CallFrame frame(*self->op, /*final=*/true);
+  bind(frame, self, args, count, keywords);
+  internal_check(false, "{} fits now", self->op->name());
+  return nullptr;
+}
+
 PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     const auto* self = reinterpret_cast<PyOp*>(callable);
     const Op& op = *self->op;
-    const auto& parameters = op.schema().parameters;
-    const size_t visible = op.schema().visible_count();
-    auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
-    if (count > visible &&
-        !(count == visible + 1 && (args[count - 1] == Py_None || PyUnicode_Check(args[count - 1]))))
-      refuse_count(op, args, count);
-    const size_t positional = std::min(count, visible);
-    CallFrame frame(op);
-    uint32_t given = 0;
-    for (size_t i = 0; i < positional; ++i) {
-      frame.set(i, args[i]);
-      given |= 1u << i;
+    const auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+    try {
+      CallFrame frame(op, /*final=*/false);
+      bind(frame, self, args, count, keywords);
+      Outputs outputs = run(op, frame.args());
+      return wrap_outputs(op, outputs);
+    } catch (const Misfit&) {
+      // Below, where no C++ exception is being handled: Python code runs.
     }
-    if (keywords) {
-      for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); ++k) {
-        const size_t i = parameter_named(self, PyTuple_GET_ITEM(keywords, k));
-        if (i == SIZE_MAX) continue;  // name=…, which every function of Paddle takes
-        if (given >> i & 1) refuse_call(op, "argument '{}' was passed twice.", parameters[i].name);
-        frame.set(i, args[count + static_cast<size_t>(k)]);
-        given |= 1u << i;
-      }
-    }
-    if (given != (uint64_t{1} << parameters.size()) - 1) frame.fill_defaults(given);
-    Outputs outputs = run(op, frame.args());
-    return wrap_outputs(op, outputs);
+    return call_that_does_not_fit(callable, args, count, keywords);
   });
 }
 
@@ -492,6 +534,13 @@ PyObject* get_signature(PyObject* self, void*) {
         static_cast<Py_ssize_t>(op.schema().results.size()), op.schema().returns_list() ? 1 : 0);
   });
 }
+PyObject* get_strict(PyObject* self, void*) {
+  return PyBool_FromLong(reinterpret_cast<PyOp*>(self)->strict);
+}
+int set_strict(PyObject* self, PyObject* value, void*) {
+  reinterpret_cast<PyOp*>(self)->strict = value == Py_True;
+  return 0;
+}
 PyObject* op_reduce(PyObject* self, PyObject*) {
   const Ref module = checked(PyImport_ImportModule("oar._C"));
   const Ref getter = checked(PyObject_GetAttrString(module.get(), "op"));
@@ -506,6 +555,8 @@ PyGetSetDef kGetters[] = {
     {"schema", get_schema, nullptr, "The op's schema line.", nullptr},
     {"parameters", get_parameters, nullptr, "Its parameters.", nullptr},
     {"results", get_results, nullptr, "Its results.", nullptr},
+    {"strict", get_strict, set_strict, "Whether it takes the names of its parameters only.",
+     nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
 PyMethodDef kMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {}};
@@ -531,6 +582,7 @@ PyObject* make_op(const Op& op) {
   self->vectorcall = op_call;
   self->op = &op;
   self->dict = nullptr;
+  self->strict = false;
   const auto& parameters = op.schema().parameters;
   self->names = new PyObject*[parameters.size()];
   for (size_t i = 0; i < parameters.size(); ++i)
@@ -551,7 +603,7 @@ PyObject* op_function(const Op& op) {
 
 PyObject* call_op(const Op& op, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
-    CallFrame frame(op);
+    CallFrame frame(op, /*final=*/true);
     uint32_t given = 0;
     for (Py_ssize_t i = 0; i < count; ++i) {
       frame.set(static_cast<size_t>(i), args[i]);

@@ -36,7 +36,15 @@ PyObject* get_strides(PyObject* self, void*) {
 PyObject* get_dtype(PyObject* self, void*) { return wrap_dtype(tensor_of(self).dtype()); }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(tensor_of(self).rank()); }
 PyObject* get_size(PyObject* self, void*) {
-  return guarded([&] { return from_dim(tensor_of(self).numel()); });
+  return guarded([&] {
+    Ref count = checked(from_dim(tensor_of(self).numel()));
+    if (!PyLong_CheckExact(count.get())) return count.release();
+    static PyObject* type = [] {
+      const Ref module = checked(PyImport_ImportModule("oar._sizes"));
+      return checked(PyObject_GetAttrString(module.get(), "TensorSize")).release();
+    }();
+    return PyObject_CallFunctionObjArgs(type, count.get(), self, nullptr);
+  });
 }
 PyObject* get_stop_gradient(PyObject* self, void*) {
   return PyBool_FromLong(stop_gradient(tensor_of(self)));

@@ -9,6 +9,7 @@ import numpy as _np
 import numpy.typing as _npt
 
 from oar._methods import TensorMethods
+from oar._sizes import TensorSize
 from oar._ops import TensorLike, TensorOps
 
 class ArgumentTypeError(TypeError, ValueError): ...
@@ -72,7 +73,7 @@ class Tensor(TensorOps, TensorMethods):
     @property
     def ndim(self) -> int: ...
     @property
-    def size(self) -> int: ...
+    def size(self) -> TensorSize: ...
     @property
     def strides(self) -> list[int]: ...
     @property
@@ -177,6 +178,25 @@ Builder: Any
 Guards: Any
 total_calls: Any
 ops: Any  # every op by name
+spellings: dict[str, tuple[str, ...]]  # the parameters that a keyword of PyTorch may mean
+
+class OpFunction:
+    """An op as a function."""
+
+    __name__: str
+    parameters: list[dict[str, Any]]
+    results: list[dict[str, Any]]
+    strict: _bool
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class SpelledFunction:
+    """A function of Python that takes PyTorch's names of arguments, too."""
+
+    __name__: str
+    __wrapped__: Any
+    def __new__(cls, function: Any, keywords: Any, positions: int, sizes: int, /) -> SpelledFunction: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def fits(self, args: tuple[Any, ...], keywords: tuple[str, ...], /) -> _bool: ...
 def device_types() -> list[tuple[str, int]]: ...
 def get_device() -> str: ...
 def set_device(device: str, /) -> None: ...

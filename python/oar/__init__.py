@@ -20,13 +20,15 @@ _lazy_names = _LazyNames(
      "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit", "metric", "nn",
      "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "special", "static", "sysconfig", "tensor",
      "utils", "version", "vision"),
-    {"oar.autograd": ("grad", "ir_backward"),
+    {"oar.amp.auto_cast": ("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+                           "is_autocast_enabled"),
+     "oar.autograd": ("grad", "ir_backward"),
      "oar.batch": ("batch",),
      "oar.device": ("get_cudnn_version", "is_compiled_with_custom_device", "is_compiled_with_distribute",
                     "is_compiled_with_ipu"),
      "oar.framework": ("ParamAttr", "Parameter", "async_save", "clear_async_save_task_queue", "core",
                        "create_parameter", "load", "save"),
-     "oar.nn.functional": ("adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm"),
+     "oar.nn.functional": ("adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm", "sigmoid"),
      "oar.nn.initializer": ("LazyGuard",),
      "oar.pir_utils": ("IrGuard",),
      "oar.static.program": ("disable_static", "enable_static")})
@@ -44,6 +46,7 @@ from oar._framework import (  # noqa: E402,F401
 from oar._places import (  # noqa: E402,F401
     CPUPlace, CUDAPinnedPlace, CUDAPlace, CustomPlace, IPUPlace, XPUPinnedPlace, XPUPlace, get_device,
     is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm, is_compiled_with_xpu, set_device)
+from oar._sizes import Size  # noqa: E402,F401
 from oar._questions import (  # noqa: E402,F401
     check_shape, finfo, iinfo, is_complex, is_floating_point, is_integer, is_tensor, numel, rank, shape)
 from oar._functions import *  # noqa: E402,F401,F403

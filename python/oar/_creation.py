@@ -7,7 +7,8 @@ import builtins
 from oar import _C
 from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
-from oar._places import unavailable
+from oar._places import get_device, unavailable
+from oar._spelling import creator, finished
 
 
 def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True) -> Tensor:
@@ -35,7 +36,9 @@ def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True)
     t = _C.make_tensor(data, dtype)
     if not t.stop_gradient:
         t = t.detach()
-    if place is not None and not _is_cpu(place):
+    if place is None:
+        place = get_device()
+    if not _is_cpu(place):
         t = t.to(place)
     if not in_dynamic_mode():
         t = ops.assign(t)
@@ -48,6 +51,7 @@ def _is_cpu(place) -> builtins.bool:
     return place == "cpu" or getattr(place, "is_cpu_place", lambda: False)()
 
 
+@creator
 def arange(start=0, end=None, step=1, dtype=None, name=None) -> Tensor:
     """start, start + step, … below end; ``arange(n)`` counts from 0.
 
@@ -111,18 +115,7 @@ def range(start=0, end=None, step=1, dtype=None, *, out: Tensor | None = None, d
         raise ValueError(f"[range] a step of {step} does not lead from {start} to {end}.")
     count = int((end - start) / step) + 1
     numbers = ops.range(0, count, 1, "float64") * step + start
-    return _finished(ops.cast(numbers, dtype or _C.get_default_dtype()), out, device, requires_grad)
-
-
-def _finished(made: Tensor, out: Tensor | None, device, requires_grad: builtins.bool) -> Tensor:
-    """What PyTorch's keywords of functions that make tensors ask for."""
-    if device is not None:
-        made = made.to(device)
-    if out is not None:
-        made = ops.copy_into(out, made)
-    if requires_grad:
-        made.stop_gradient = False
-    return made
+    return finished(ops.cast(numbers, dtype or _C.get_default_dtype()), "range", out, device, requires_grad)
 
 
 def as_tensor(data, dtype=None, device=None, requires_grad: builtins.bool = False,
@@ -180,7 +173,7 @@ def asarray(obj, *, dtype=None, device=None, copy: builtins.bool | None = None,
     made = obj.detach() if isinstance(obj, Tensor) else from_dlpack(obj)
     if dtype is not None and _C.dtype(dtype) != made.dtype:
         raise ValueError(f"[asarray] copy=False: the data is {made.dtype.name}, not {_C.dtype(dtype).name}.")
-    return _finished(made, None, device, requires_grad)
+    return finished(made, "asarray", None, device, requires_grad)
 
 
 def from_numpy(ndarray) -> Tensor:
@@ -201,6 +194,7 @@ def from_numpy(ndarray) -> Tensor:
     return to_tensor(ndarray)
 
 
+@creator
 def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
     """num numbers from start to stop, both included, evenly spaced.
 
@@ -228,6 +222,7 @@ def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
     return ops.cast(steps * step + float(start), dtype)
 
 
+@creator
 def logspace(start, stop, num, base=10.0, dtype=None, name=None) -> Tensor:
     """num powers of base, whose exponents go evenly from start to stop, both included.
 
@@ -254,6 +249,7 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None) -> Tensor:
     return ops.cast(ops.pow(ops.full_like(exponents, float(base)), exponents), dtype or _C.get_default_dtype())
 
 
+@creator
 def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) -> Tensor:
     """Ones on the diagonal, zeros elsewhere.
 
@@ -280,6 +276,7 @@ def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) ->
     return ops.cast(ops.as_strided_grad(ones, [num_rows, columns], [columns + 1]), dtype or _C.get_default_dtype())
 
 
+@creator
 def empty(shape, dtype=None, name=None) -> Tensor:
     """A tensor whose values are up to you; they start as zeros.
 
@@ -298,6 +295,7 @@ def empty(shape, dtype=None, name=None) -> Tensor:
     return ops.zeros(shape, dtype)
 
 
+@creator
 def empty_like(x: Tensor, dtype=None, name=None) -> Tensor:
     """As ``empty``, with the shape and dtype of x.
 
@@ -316,6 +314,7 @@ def empty_like(x: Tensor, dtype=None, name=None) -> Tensor:
     return ops.zeros(list(x.shape), x.dtype if dtype is None else dtype)
 
 
+@creator
 def randint(low=0, high=None, shape=(1,), dtype=None, name=None) -> Tensor:
     """Integers from low up to but without high.
 
@@ -339,6 +338,7 @@ def randint(low=0, high=None, shape=(1,), dtype=None, name=None) -> Tensor:
     return ops.randint(low, high, list(shape) if not isinstance(shape, Tensor) else shape, dtype or "int64")
 
 
+@creator
 def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
     """Normally distributed numbers; mean and std may be tensors.
 
@@ -385,9 +385,10 @@ def rand_like(input: Tensor, name: str | None = None, *, dtype=None, device=None
         >>> x.shape, bool((x < 1).all())
         ([2, 3], True)
     """
-    return _finished(ops.uniform(input.shape, dtype or input.dtype, 0.0, 1.0), None, device, requires_grad)
+    return finished(ops.uniform(input.shape, dtype or input.dtype, 0.0, 1.0), "rand_like", None, device, requires_grad)
 
 
+@creator
 def randn_like(x: Tensor, dtype=None, name: str | None = None, *, device=None,
                requires_grad: builtins.bool = False) -> Tensor:
     """Normal numbers of mean 0 and variance 1, in the shape and dtype of a tensor.
@@ -406,7 +407,7 @@ def randn_like(x: Tensor, dtype=None, name: str | None = None, *, device=None,
         >>> oar.randn_like(oar.zeros([2, 3])).shape
         [2, 3]
     """
-    return _finished(ops.gaussian(x.shape, 0.0, 1.0, 0, dtype or x.dtype), None, device, requires_grad)
+    return finished(ops.gaussian(x.shape, 0.0, 1.0, 0, dtype or x.dtype), "randn_like", None, device, requires_grad)
 
 
 def to_dlpack(x: Tensor):
@@ -452,6 +453,6 @@ def from_dlpack(dlpack, *, device=None, copy: builtins.bool | None = None) -> Te
         except TypeError:
             dlpack = dlpack.__dlpack__()
     made = _C.from_dlpack_capsule(dlpack)
-    return _finished(ops.assign(made) if copy else made, None, device, False)
+    return finished(ops.assign(made) if copy else made, "from_dlpack", None, device, False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = ["assign", "clone", "create_tensor", "einsum", "index_fill", "index_fill_", "is_empty", "nonzero"]
 
@@ -79,6 +80,7 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     return ops.einsum(equation, list(operands))
 
 
+@spelled
 def nonzero(x: Tensor, as_tuple: bool = False):
     """Where x is not zero: [n, rank] indices, or one tensor per axis.
 

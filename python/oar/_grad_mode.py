@@ -113,6 +113,10 @@ class set_grad_enabled(_Mode):  # noqa: N801
         self._enabled = bool(mode)
         self._before = [_C.set_grad_enabled(self._enabled)]
 
+    def clone(self) -> set_grad_enabled:
+        """Another one with the same mode, for a decorator that is called more than once."""
+        return type(self)(self._enabled)
+
     def __enter__(self) -> set_grad_enabled:
         return self
 

@@ -8,6 +8,7 @@ import math
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "clip", "clip_", "combinations", "flatten_", "meshgrid",
@@ -16,6 +17,7 @@ __all__ = [
 ]
 
 
+@spelled
 def repeat_interleave(x: Tensor, repeats, axis: int | None = None, name: str | None = None) -> Tensor:
     """Each slice along an axis several times in a row; ``repeats`` is one number or one per slice.
 
@@ -76,7 +78,7 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
 
     Args:
         args: vectors, or one list of them.
-        kwargs: accepted for compatibility.
+        kwargs: ``indexing``: ``'ij'``, which is the default, or ``'xy'``, which swaps the first two axes as NumPy does.
 
     Returns:
         a list of tensors.
@@ -92,9 +94,16 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
         [2, 3]
     """
     kwargs.pop("name", None)
+    indexing = kwargs.pop("indexing", None)
     if kwargs:
         raise TypeError(f"meshgrid() got an unexpected keyword argument {next(iter(kwargs))!r}.")
-    return ops.meshgrid(list(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args))
+    if indexing not in (None, "ij", "xy"):
+        raise ValueError(f"[meshgrid] indexing is {indexing!r}; 'ij' and 'xy' are possible.")
+    vectors = list(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
+    if indexing != "xy" or len(vectors) < 2:
+        return ops.meshgrid(vectors)
+    second, first, *rest = ops.meshgrid([vectors[1], vectors[0], *vectors[2:]])
+    return [first, second, *rest]
 
 
 def combinations(x: Tensor, r: int = 2, with_replacement: builtins.bool = False, name: str | None = None) -> Tensor:
@@ -169,6 +178,7 @@ def reverse(x: Tensor, axis, name: str | None = None) -> Tensor:
     return ops.flip(x, axis)
 
 
+@spelled
 def view(x: Tensor, shape_or_dtype, name: str | None = None) -> Tensor:
     """The same elements under another shape; or, given a dtype, the same bytes as elements of that dtype (a copy).
 
@@ -189,7 +199,7 @@ def view(x: Tensor, shape_or_dtype, name: str | None = None) -> Tensor:
         Tensor(shape=[1], dtype=int32, place=Place(cpu), stop_gradient=True,
                [1065353216])
     """
-    if isinstance(shape_or_dtype, (list, tuple)):
+    if isinstance(shape_or_dtype, (list, tuple, int)):
         return ops.reshape(x, shape_or_dtype)
     return ops.bitcast(x, shape_or_dtype)
 
@@ -246,6 +256,7 @@ def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype="int64
     return _triangle_indices(row, row if col is None else col, lambda d: d >= offset, dtype)
 
 
+@spelled
 def where(condition: Tensor, x=None, y=None, name: str | None = None):
     """x where the condition holds, else y; without them, one tensor of positions per axis where it holds.
 
@@ -299,6 +310,7 @@ def _bounded(x: Tensor, low, high) -> Tensor:
     return x
 
 
+@spelled
 def clip(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     """x limited to [min, max]; None leaves a side open. Bounds may be tensors, which broadcast. Integers become
     floats where a bound is one.
@@ -324,6 +336,7 @@ def clip(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     return ops.clip(x, min, max)
 
 
+@spelled
 def clip_(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     """``clip`` in place. Bounds of integers lose their fractions.
 

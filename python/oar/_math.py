@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._spelling import spelled, written
 
 __all__ = ["add_n", "baddbmm", "baddbmm_", "bitwise_left_shift", "bitwise_left_shift_", "bitwise_right_shift", "bitwise_right_shift_",
            "broadcast_shape", "broadcast_shapes", "cast_", "div", "div_", "increment", "pdist", "positive", "softmax", "sub",
@@ -11,10 +12,6 @@ __all__ = ["add_n", "baddbmm", "baddbmm_", "bitwise_left_shift", "bitwise_left_s
 TENSOR_METHODS = ["add_n", "baddbmm", "baddbmm_", "bitwise_left_shift", "bitwise_left_shift_", "bitwise_right_shift",
                   "bitwise_right_shift_", "broadcast_shape", "broadcast_shapes", "cast_", "div", "div_", "increment",
                   "softmax", "sub", "sub_", "tensordot", "true_divide"]
-
-
-def _into(out: Tensor | None, result: Tensor) -> Tensor:
-    return result if out is None else ops.copy_into(out, result)
 
 
 def bitwise_left_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
@@ -36,7 +33,7 @@ def bitwise_left_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Te
         Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
                [4, 6])
     """
-    return _into(out, ops.bitwise_left_shift(x, y, is_arithmetic))
+    return written(out, ops.bitwise_left_shift(x, y, is_arithmetic))
 
 
 def bitwise_right_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
@@ -58,7 +55,7 @@ def bitwise_right_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: T
         Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
                [ 2, -2])
     """
-    return _into(out, ops.bitwise_right_shift(x, y, is_arithmetic))
+    return written(out, ops.bitwise_right_shift(x, y, is_arithmetic))
 
 
 def bitwise_left_shift_(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
@@ -81,7 +78,7 @@ def bitwise_left_shift_(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: T
         Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
                [4, 6])
     """
-    return _into(out, ops.bitwise_left_shift_(x, y, is_arithmetic))
+    return written(out, ops.bitwise_left_shift_(x, y, is_arithmetic))
 
 
 def bitwise_right_shift_(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
@@ -104,7 +101,7 @@ def bitwise_right_shift_(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: 
         Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
                [ 2, -2])
     """
-    return _into(out, ops.bitwise_right_shift_(x, y, is_arithmetic))
+    return written(out, ops.bitwise_right_shift_(x, y, is_arithmetic))
 
 
 def _shifting(shift, swapped: bool):
@@ -259,6 +256,7 @@ def _truncated(quotient: Tensor, x, y) -> Tensor:
     return ops.where(ops.logical_and(ops.less_than(whole, 0), remainder), ops.add(whole, 1), whole)
 
 
+@spelled
 def div(x: Tensor, y: Tensor, name: str | None = None, *, rounding_mode: str | None = None,
         out: Tensor | None = None) -> Tensor:
     """x divided by y; rounded, if a mode says so.
@@ -281,12 +279,13 @@ def div(x: Tensor, y: Tensor, name: str | None = None, *, rounding_mode: str | N
         ([3, -4], [3, -3])
     """
     if rounding_mode is None:
-        return _into(out, ops.divide(x, y))
+        return written(out, ops.divide(x, y))
     if rounding_mode not in _ROUNDED:
         raise ValueError(f"[div] rounding_mode must be 'floor', 'trunc' or None, not {rounding_mode!r}.")
-    return _into(out, _ROUNDED[rounding_mode](x, y))
+    return written(out, _ROUNDED[rounding_mode](x, y))
 
 
+@spelled
 def div_(x: Tensor, y: Tensor, name: str | None = None, *, rounding_mode: str | None = None) -> Tensor:
     """div that writes x.
 
@@ -324,9 +323,10 @@ def true_divide(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
         >>> oar.true_divide(oar.to_tensor([7, 3]), oar.to_tensor([2, 2])).tolist()
         [3.5, 1.5]
     """
-    return _into(out, ops.divide(input, other))
+    return written(out, ops.divide(input, other))
 
 
+@spelled
 def sub(x: Tensor, y: Tensor, name: str | None = None, *, alpha: float = 1, out: Tensor | None = None) -> Tensor:
     """x - alpha * y.
 
@@ -344,9 +344,10 @@ def sub(x: Tensor, y: Tensor, name: str | None = None, *, alpha: float = 1, out:
         >>> oar.sub(oar.to_tensor([5, 3]), oar.to_tensor([1, 1]), alpha=3).tolist()
         [2, 0]
     """
-    return _into(out, ops.subtract(x, y if alpha == 1 else y * alpha))
+    return written(out, ops.subtract(x, y if alpha == 1 else y * alpha))
 
 
+@spelled
 def sub_(x: Tensor, y: Tensor, name: str | None = None, *, alpha: float = 1) -> Tensor:
     """sub that writes x.
 
@@ -405,7 +406,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype=None, *, out: Tensor | 
     """
     if dim is None:
         dim = 0 if input.ndim in (0, 1, 3) else 1
-    return _into(out, ops.softmax(input, dim, dtype))
+    return written(out, ops.softmax(input, dim, dtype))
 
 
 def baddbmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0,

@@ -7,8 +7,10 @@ import builtins
 from oar import _C
 from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
+from oar._spelling import spelled
 
 
+@spelled
 def is_tensor(x) -> builtins.bool:
     """Whether x is a tensor.
 
@@ -32,6 +34,7 @@ def _dtype_name(question: str, x: Tensor) -> str:
     return x.dtype.name
 
 
+@spelled
 def is_complex(x: Tensor) -> builtins.bool:
     """Whether the elements are complex numbers.
 
@@ -49,6 +52,7 @@ def is_complex(x: Tensor) -> builtins.bool:
     return "complex" in _dtype_name("is_complex", x)
 
 
+@spelled
 def is_floating_point(x: Tensor) -> builtins.bool:
     """Whether the elements are floats.
 
@@ -166,6 +170,7 @@ def check_shape(shape) -> None:
             raise TypeError(f"the sizes of a shape must be integers, not {type(size).__name__} as in {sizes}.")
 
 
+@spelled
 def finfo(dtype):
     """Limits of a float type, as NumPy gives them.
 
@@ -175,16 +180,29 @@ def finfo(dtype):
     Examples:
         >>> import oar
         >>> oar.finfo(oar.float16).max
-        np.float16(6.55e+04)
+        65504.0
     """
     import ml_dtypes
     import numpy
     name = _C.dtype(dtype).name
     if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"):
-        return ml_dtypes.finfo(name)
-    return numpy.finfo(name)
+        return _FloatInfo(ml_dtypes.finfo(name), name)
+    return _FloatInfo(numpy.finfo(name), name)
 
 
+class _FloatInfo:
+    """The limits of a dtype of floats, as numbers of Python."""
+
+    def __init__(self, info, dtype: str) -> None:
+        for name in ("min", "max", "eps", "resolution", "smallest_normal", "tiny"):
+            setattr(self, name, float(getattr(info, name)))
+        self.bits, self.dtype = int(info.bits), dtype
+
+    def __repr__(self) -> str:
+        return f"finfo({', '.join(f'{name}={value}' for name, value in vars(self).items())})"
+
+
+@spelled
 def iinfo(dtype):
     """Limits of an integer type, as NumPy gives them.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._spelling import creator, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def _open_unit(x: Tensor) -> Tensor:
     return 1.0 - ops.uniform(x.shape, x.dtype, 0.0, 1.0)
 
 
+@creator
 def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Normal numbers of mean 0 and variance 1; of complex ones each part has half of it.
 
@@ -47,6 +49,7 @@ def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> T
     return ops.complex(*(ops.gaussian(shape, 0.0, 0.5**0.5, 0, part) for _ in range(2)))
 
 
+@creator
 def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """``standard_normal`` under its other name.
 
@@ -65,6 +68,7 @@ def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     return standard_normal(shape, dtype)
 
 
+@spelled
 def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
     """Fill x with numbers spread evenly over [min, max).
 
@@ -108,6 +112,7 @@ def normal_(x: Tensor, mean: Any = 0.0, std: Any = 1.0, name: str | None = None)
     return _filled(x, ops.gaussian(x.shape, float(mean), float(std), 0, x.dtype))
 
 
+@spelled
 def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Any = None, name: str | None = None) -> Tensor:
     """Numbers whose logarithms are normal with the given mean and standard deviation.
 
@@ -149,6 +154,7 @@ def log_normal_(x: Tensor, mean: Any = 1.0, std: Any = 2.0, name: str | None = N
     return _filled(x, ops.exp(drawn * std + mean))
 
 
+@spelled
 def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
     """Fill x with numbers from the exponential distribution with rate lam.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oar._C import Tensor, ops
+from oar._spelling import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         >>> oar.msort(oar.to_tensor([[3, 1], [2, 5]])).tolist()
         [[2, 1], [3, 5]]
     """
-    made = ops.sort(input, 0)
-    return made if out is None else ops.copy_into(out, made)
+    return written(out, ops.sort(input, 0))
 
 
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:

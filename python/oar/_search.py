@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = ["histogram", "histogram_bin_edges", "histogramdd", "median", "mode", "nanmedian", "nanquantile", "quantile",
            "unique", "unique_consecutive"]
@@ -52,6 +53,7 @@ def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, 
     return _one_or_all([out] + [_places(t, dtype) for t in extra])
 
 
+@spelled
 def unique_consecutive(x: Tensor, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
                        dtype="int64", name: str | None = None):
     """x without the elements (with an axis: slices) that equal the one before; and on request which of the remaining
@@ -84,6 +86,7 @@ def _different_slices(x: Tensor, axis: int, consecutive: bool):
     return ops.unique_rows(ops.reshape(first, [first.shape[0], width]), consecutive)
 
 
+@spelled
 def mode(x: Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None):
     """The most frequent element along an axis, and its index.
 
@@ -149,6 +152,7 @@ def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool
     return values
 
 
+@spelled
 def median(x: Tensor, axis: int | None = None, keepdim: bool = False, mode: str = "avg", name: str | None = None):
     """The middle element along an axis (of all, without one). Of two middle ones the average, or with mode 'min' the
     lower one, with its index if an axis is given. NaN if there is one.
@@ -170,6 +174,7 @@ def median(x: Tensor, axis: int | None = None, keepdim: bool = False, mode: str 
     return _median("median", x, axis, keepdim, mode, ignore_nan=False)
 
 
+@spelled
 def nanmedian(x: Tensor, axis=None, keepdim: bool = False, mode: str = "avg", name: str | None = None):
     """median of the elements that are not NaN; over several axes too.
 
@@ -204,6 +209,7 @@ def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ig
     return ops.reshape(out, ([shares.shape[0]] if several else []) + shape)
 
 
+@spelled
 def quantile(x: Tensor, q, axis=None, keepdim: bool = False, interpolation: str = "linear") -> Tensor:
     """The quantiles of x at the shares q along axes (of all, without one). NaN if there is one.
 
@@ -226,6 +232,7 @@ def quantile(x: Tensor, q, axis=None, keepdim: bool = False, interpolation: str 
     return _quantile("quantile", x, q, axis, keepdim, interpolation, ignore_nan=False)
 
 
+@spelled
 def nanquantile(x: Tensor, q, axis=None, keepdim: bool = False, interpolation: str = "linear") -> Tensor:
     """quantile of the elements that are not NaN.
 

@@ -38,6 +38,9 @@ def signature_of(
         annotation = python_type(p["text"], broadcasts)
         parameters.append(inspect.Parameter(p["name"], kind, default=default, annotation=annotation))
     parameters.append(inspect.Parameter("name", kind, default=None, annotation="str | None"))
+    if results == 1 and not returns_list and not any(p["written"] or p["name"] == "out" for p in schema):
+        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
+        parameters.append(out)
     return inspect.Signature(parameters, return_annotation=result_type(results, returns_list))
 
 
@@ -62,13 +65,17 @@ class _Bare:
         return self.text
 
 
+def _unwrapped(value: Any) -> Any:
+    return inspect.unwrap(value)
+
+
 @functools.lru_cache(maxsize=None)
 def _attached_name(function: types.FunctionType) -> str:
     """The name under which a function is a method or property of Tensor; its own name if it is neither."""
-    if vars(Tensor).get(function.__name__) is function:
+    if _unwrapped(vars(Tensor).get(function.__name__)) is function:
         return function.__name__
     for name, value in vars(Tensor).items():
-        if value is function or (isinstance(value, property) and value.fget is function):
+        if _unwrapped(value) is function or (isinstance(value, property) and value.fget is function):
             return name
     return function.__name__
 
@@ -76,8 +83,8 @@ def _attached_name(function: types.FunctionType) -> str:
 def _is_public(function: types.FunctionType, names: dict[str, Any]) -> bool:
     """Whether users know it: a module lists it, or it is a name of the package itself or of a tensor."""
     name = function.__name__
-    listed = name in names.get("__all__", ()) or getattr(sys.modules["oar"], name, None) is function
-    return listed or getattr(Tensor, _attached_name(function), None) is function or _is_property(function)
+    listed = name in names.get("__all__", ()) or _unwrapped(getattr(sys.modules["oar"], name, None)) is function
+    return listed or _unwrapped(getattr(Tensor, _attached_name(function), None)) is function or _is_property(function)
 
 
 def _is_property(function: types.FunctionType) -> bool:

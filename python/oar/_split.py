@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = ["dsplit", "hsplit", "split", "tensor_split", "vsplit"]
 
@@ -14,6 +15,7 @@ def _numbers(given) -> list:
     return [item.item() if isinstance(item, Tensor) else item for item in given]
 
 
+@spelled
 def split(x: Tensor, num_or_sections, axis: int = 0, name: str | None = None) -> list[Tensor]:
     """Equal parts along an axis, given their number; pieces of the given sizes, given a list. Views.
 
@@ -37,6 +39,7 @@ def split(x: Tensor, num_or_sections, axis: int = 0, name: str | None = None) ->
     return ops.split(x, [num_or_sections], axis)
 
 
+@spelled
 def tensor_split(x: Tensor, num_or_indices, axis: int = 0, name: str | None = None) -> list[Tensor]:
     """Nearly equal parts along an axis, given their number; x cut before each index, given a list. Views.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 
-from oar import _creation
 from oar._C import Tensor, ops
 from oar._places import unavailable
+from oar._spelling import finished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -386,10 +386,8 @@ def _sizes(size: tuple[Any, ...]) -> Any:
 def _like(name: str, value: float, brief: str) -> Callable[..., Tensor]:
     def make(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False,
              pin_memory: builtins.bool = False) -> Tensor:
-        if pin_memory:
-            raise unavailable(name, "GPU to pin memory for")
         made = ops.full(_sizes(size), value, self.dtype if dtype is None else dtype)
-        return _creation._finished(made, None, device, requires_grad)
+        return finished(made, name, None, device, requires_grad, pin_memory)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""{brief} in the dtype of this tensor.
@@ -432,10 +430,8 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, dev
         >>> oar.to_tensor([1.0]).new_full([2], 7).tolist()
         [7.0, 7.0]
     """
-    if pin_memory:
-        raise unavailable("new_full", "GPU to pin memory for")
     made = ops.full(size, fill_value, self.dtype if dtype is None else dtype)
-    return _creation._finished(made, None, device, requires_grad)
+    return finished(made, "new_full", None, device, requires_grad, pin_memory)
 
 
 _LARGEST = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53, "int8": 2**7 - 1, "uint8": 2**8 - 1,
@@ -466,6 +462,10 @@ def random_(self: Tensor, from_: int = 0, to: int | None = None) -> Tensor:
     return ops.copy_into(self, ops.cast(ops.randint(from_, to, list(self.shape), "int64"), self.dtype))
 
 
+def _cuda_array(self: Tensor) -> Any:
+    raise AttributeError("the tensor is not on a GPU, so it has no __cuda_array_interface__; it has __array__.")
+
+
 _METHODS: dict[str, Any] = {
     **{name: _converter(name, dtype) for name, dtype in _DTYPES.items()},
     "__long__": to_integer, "apply": apply, "apply_": apply_, "cuda": cuda, "detach_": detach_, "get_device": get_device,
@@ -475,6 +475,12 @@ _METHODS: dict[str, Any] = {
     "random_": random_, "repeat": repeat, "requires_grad_": requires_grad_, "resize_": resize_, "set_": set_,
     "split_with_sizes": split_with_sizes, "stride": stride, "type_as": type_as,
     "device": property(lambda self: Device(self._device), doc="The name of the device that holds the elements."),
+    "is_dist": lambda self: False, "get_selected_rows": lambda self: None,
+    "layout": property(lambda self: "NCHW", doc="The order of the axes, which is always the plain one."),
+    "num_shard": property(lambda self: None, doc="None: the tensor is not distributed."),
+    "placements": property(lambda self: None, doc="None: the tensor is not distributed."),
+    "process_mesh": property(lambda self: None, doc="None: the tensor is not distributed."),
+    "__cuda_array_interface__": property(_cuda_array, doc="For tensors on a GPU. There is none, so it raises."),
     "is_cuda": property(lambda self: False, doc="Whether the elements are on a GPU: no."),
     "requires_grad": property(lambda self: not self.stop_gradient, _ask_for_gradients,
                               doc="Whether gradients are computed for the tensor: the opposite of ``stop_gradient``."),

@@ -122,7 +122,7 @@ def test_internal_parameters_are_not_part_of_functions():
 
     for function in (oar.uniform, oar.bernoulli, oar.poisson, oar.multinomial, oar.binomial):
         names = list(inspect.signature(function).parameters)
-        assert names[-1] == "name" and not any(name.startswith("_") for name in names)
+        assert names[-2:] == ["name", "out"] and not any(name.startswith("_") for name in names)
     assert "_part" not in oar.bernoulli.schema
     with pytest.raises(TypeError, match="_part"):
         oar.bernoulli(oar.rand([3]), _part=[0, 3])

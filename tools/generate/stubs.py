@@ -64,6 +64,8 @@ def signature(op: Op, method: bool) -> str:
     parts = ["self"] if method else []
     parts += [f"{p.name}: {annotation(op, p)}{default(p)}" for p in op.visible[1 if method else 0:]]
     parts.append("name: str | None = None")
+    if len(op.results) == 1 and not op.results[0].list and not any(p.written or p.name == "out" for p in op.parameters):
+        parts += ["*", "out: Tensor | None = None"]
     if len(op.results) > 1:
         result = "tuple[" + ", ".join("Tensor" for _ in op.results) + "]"
     else:
@@ -136,7 +138,7 @@ def parameter_type(p: inspect.Parameter) -> str:
 
 def open_definition(name: str, function: Any, method: bool) -> str | None:
     """A definition with types for a function that leaves some open; None for one that has them all."""
-    if not inspect.isfunction(function):
+    if not inspect.isfunction(inspect.unwrap(function)):
         return None
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[1 if method else 0:]
@@ -186,7 +188,7 @@ def collecting_packages() -> list[types.ModuleType]:
     from oar import _C
 
     def is_own(value: Any, package: str) -> bool:
-        if not isinstance(value, (type, types.FunctionType)) or getattr(_C, value.__name__, None) is value:
+        if not isinstance(value, (type, types.FunctionType, _C.SpelledFunction)) or getattr(_C, value.__name__, None) is value:
             return False
         return value.__module__ == package
 
@@ -244,7 +246,7 @@ def tensor_stub() -> str:
         if isinstance(value, _C.OpFunction) and value.__name__ != name:  # a second name of an op
             lines.append(f"    {name} = _t.TensorOps.{value.__name__}")
             continue
-        if not (inspect.isfunction(value) or isinstance(value, property)):
+        if not (inspect.isfunction(inspect.unwrap(value)) or isinstance(value, property)):
             continue
         module, line = method_line(name, value)
         modules.add(module)

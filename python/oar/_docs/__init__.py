@@ -80,8 +80,11 @@ def op_doc(op: str, base: str, family: str, brief: str, schema: str, dtypes: str
     lines = _wrapped(brief if base == op else f"In place: {brief}")
     if dtypes:
         lines += ["", f"Takes {_listed(dtypes.split())} tensors."]
+    written = any(r["written"] for r in results)
     if parameters:
-        lines += ["", "Args:", *_argument_lines(op, base, family, parameters, any(r["written"] for r in results))]
+        lines += ["", "Args:", *_argument_lines(op, base, family, parameters, written)]
+        if len(results) == 1 and not written and not results[0]["list"]:
+            lines.append("    out: a tensor to write to, or None.")
     lines += ["", "Returns:", f"    {_returns(results)}"]
     example = examples_of(family).get(op)
     if example:

@@ -76,3 +76,65 @@ def amp_state() -> dict[str, object] | None:
     """
     enabled, dtype, low, full = _C.get_autocast()
     return {"dtype": dtype, "custom_white_list": set(low), "custom_black_list": set(full)} if enabled else None
+
+
+def autocast(device_type: str | None = None, dtype: str = "float16", enabled: bool = True, cache_enabled: bool = True) -> auto_cast:
+    """``auto_cast`` with the arguments that PyTorch has.
+
+    Args:
+        device_type: the kind of device, which changes nothing here.
+        dtype: 'float16' or 'bfloat16'.
+        enabled: whether autocast is on.
+        cache_enabled: accepted for compatibility.
+
+    Returns:
+        a context manager.
+
+    Examples:
+        >>> import oar
+        >>> with oar.autocast('cpu', dtype='bfloat16'):
+        ...     print((oar.ones([2, 2]) @ oar.ones([2, 2])).dtype)
+        ...
+        oar.bfloat16
+    """
+    return auto_cast(enable=enabled, dtype=dtype)
+
+
+def is_autocast_enabled(device_type: object = None) -> bool:
+    """Whether ``auto_cast`` is on.
+
+    Args:
+        device_type: the kind of device, which changes nothing here.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> import oar
+        >>> oar.is_autocast_enabled()
+        False
+    """
+    return bool(_C.get_autocast()[0])
+
+
+def get_autocast_dtype(device_type: object = None) -> str:
+    """The dtype that ``auto_cast`` computes in here; 'float16' where it is off.
+
+    Args:
+        device_type: the kind of device, which changes nothing here.
+
+    Returns:
+        the name of a dtype.
+
+    Examples:
+        >>> import oar
+        >>> with oar.amp.auto_cast(dtype='bfloat16'):
+        ...     print(oar.get_autocast_dtype())
+        ...
+        bfloat16
+    """
+    enabled, dtype, *_ = _C.get_autocast()
+    return str(dtype) if enabled else "float16"
+
+
+get_autocast_cpu_dtype = get_autocast_gpu_dtype = get_autocast_dtype

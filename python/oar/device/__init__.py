@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 import types
 from typing import Any, Literal
 
@@ -263,3 +264,15 @@ def get_cudnn_version() -> None:
         True
     """
     return None
+
+
+class _DeviceModule(types.ModuleType):
+    """The module, which can be called for a device by name, as in PyTorch: ``oar.device('cpu')``."""
+
+    def __call__(self, device: Any, index: int | None = None) -> Any:
+        from oar._tensor_forms import Device
+
+        return Device(str(device) if index is None else f"{device}:{index}")
+
+
+sys.modules[__name__].__class__ = _DeviceModule

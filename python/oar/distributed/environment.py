@@ -57,6 +57,16 @@ class ParallelEnv:
         """How many rings of communication there are."""
         return int(os.environ.get("FLAGS_nccl_nrings", "1"))
 
+    @property
+    def device_type(self) -> str:
+        """The kind of device of this process; empty for the CPU."""
+        return os.environ.get("PADDLE_XCCL_BACKEND", "")
+
+    @property
+    def pg_timeout(self) -> int:
+        """How many milliseconds a group of processes waits."""
+        return int(os.environ.get("PADDLE_DISTRI_PG_TIMEOUT", "1800000"))
+
     local_rank, nranks, dev_id = rank, world_size, device_id
 
 

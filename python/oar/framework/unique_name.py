@@ -88,11 +88,12 @@ def generate_for(owner: Any, key: str) -> str:
     return generate_within(counts.setdefault(_current, {}), key)
 
 
-def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
+def switch(new_generator: UniqueNameGenerator | None = None, new_para_name_checker: object = None) -> UniqueNameGenerator:
     """Install ``new_generator`` (a fresh one when None) and return the one it replaces.
 
     Args:
         new_generator: a generator, a prefix, or None for a fresh one.
+        new_para_name_checker: accepted for compatibility.
 
     Examples:
         >>> import oar

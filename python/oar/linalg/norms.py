@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
+@spelled
 def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = None, keepdim: bool = False,
                 name: str | None = None) -> Tensor:
     """sum(|x|^p)^(1/p) over axes (over all, without one): p = 0 counts, infinity takes the largest magnitude.
@@ -37,6 +39,7 @@ def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = No
     return ops.p_norm(x, float(p), axes, keepdim)
 
 
+@spelled
 def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1), keepdim: bool = False,
                 name: str | None = None) -> Tensor:
     """A norm of the matrices in two axes: 'fro' of all elements, 1 (inf) the largest sum of magnitudes in a column
@@ -78,6 +81,7 @@ def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1
     return out if keepdim else ops.squeeze(out, [rows, columns])
 
 
+@spelled
 def norm(x: Tensor, p: float | str | None = None, axis: int | Sequence[int] | None = None, keepdim: bool = False,
          out: Tensor | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """vector_norm if axis is None or one axis, matrix_norm if it is two.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+from oar._spelling import spelled
 from oar.nn.functional._window import FORMATS
 
 
@@ -67,7 +68,7 @@ def for_axes(name: str, template: Callable[[Axes], Any], counts: Sequence[int] =
         one = template(axes)
         _rename(one, axes.text(name))
         one.__doc__ = axes.text(one.__doc__)
-        made.append(one)
+        made.append(spelled(one) if isinstance(one, FunctionType) else one)
     return made
 
 

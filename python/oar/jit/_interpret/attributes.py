@@ -9,13 +9,14 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
+from oar._sizes import TensorSize
 from oar.jit._interpret import known
 from oar.jit._interpret.frame import Generator
 from oar.jit._interpret.world import ABSENT, Decline, Raised, World, is_array
 
 __all__ = ["Attributes"]
 
-_FUNCTIONS = (types.FunctionType, _C.OpFunction)
+_FUNCTIONS = (types.FunctionType, _C.OpFunction, _C.SpelledFunction)
 _NATIVE_DESCRIPTORS = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
 )
@@ -281,6 +282,8 @@ class Attributes:
         if name in ("stop_gradient", "is_leaf", "grad"):
             self.world.check_effect(f"it reads {name} of a tensor", own_code=True)
         found = self.on_tensors(lambda: getattr(value, name))
+        if isinstance(found, TensorSize):
+            found = int(found)
         if outside and name not in ("grad", "data", "T", "mT", "real", "imag"):
             self.world.guards.tensor(value, f"a tensor's {name}")
             if name in ("name", "persistable", "need_clip"):

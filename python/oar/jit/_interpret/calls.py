@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from oar import _C
+from oar import _C, _spelling
 from oar._C import Tensor
 from oar.framework import host_actions
 from oar.jit._interpret import asking, grown, known
@@ -41,6 +41,8 @@ class Calls(Methods, Iteration, Attributes):
             return self.call(function.__func__, [function.__self__, *args], kwargs)
         if kind is _C.OpFunction:
             return self._call_op(function, args, kwargs)
+        if kind is _C.SpelledFunction:
+            return self._call_spelled(function, args, kwargs)
         if isinstance(function, type):
             return self._call_class(function, args, kwargs)
         if isinstance(function, types.BuiltinFunctionType):
@@ -71,6 +73,17 @@ class Calls(Methods, Iteration, Attributes):
 
     def call_function(self, function: types.FunctionType, args: list, kwargs: dict) -> Any:
         raise NotImplementedError
+
+    def _call_spelled(self, function: Any, args: list, kwargs: dict) -> Any:
+        if not function.fits(tuple(args), tuple(kwargs)):
+            if _spelling.has_special_form(function):
+                raise Decline(f"it calls {name_of(function)} in another form")
+            fitting = _spelling.arranged(function.__wrapped__, tuple(args), kwargs)
+            if fitting is not None:
+                args, kwargs, wishes = list(fitting[0]), fitting[1], fitting[2]
+                if wishes:
+                    raise Decline(f"it calls {name_of(function)} with {', '.join(wishes)}")
+        return self.call(function.__wrapped__, args, kwargs)
 
     def _call_static(self, function: Any, args: list, kwargs: dict) -> Any:
         return self.call(function.dygraph_function, args, kwargs)
@@ -118,6 +131,8 @@ class Calls(Methods, Iteration, Attributes):
             return grown.joined(self, what, args[0], *args[1:], **kwargs)
         if what.endswith("_") or what == "copy_into":
             self.world.check_write(args[0] if args else None)
+        if "out" in kwargs:
+            self.world.check_write(kwargs["out"])
         if what in known.random_ops():
             self.world.check_effect("it draws random numbers")
         args = [self.world.settled(a, what) for a in args]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 import sys
+import types
 from typing import Any
 
 from oar import _C
 from oar._C import Tensor
+from oar._sizes import size_along
 from oar.jit._interpret.code import Instruction
 from oar.jit._interpret.frame import NULL, Frame
 from oar.jit._interpret.machine import Machine, instruction, load_global
@@ -156,6 +158,9 @@ def _load_attr(m: Machine, f: Frame, i: Instruction) -> None:
 def _load_method(m: Machine, f: Frame, i: Instruction) -> None:
     owner = f.stack.pop()
     f.stack.append(NULL)
+    if i.value == "size" and isinstance(owner, Tensor):  # not the number of elements, which is what `x.size` reads
+        f.stack.append(types.MethodType(size_along, owner))
+        return
     f.stack.append(m.load_attribute(owner, i.value))
 
 

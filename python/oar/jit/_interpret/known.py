@@ -42,9 +42,9 @@ _PLAIN_TYPES: frozenset[type] = frozenset({
 })
 
 # Heap types that are implemented natively all the same.
-NATIVE_TYPES: set[type] = {_C.dtype, _C.Dim, _C.OpFunction, collections.deque, functools.partial, re.Pattern, re.Match}
+NATIVE_TYPES: set[type] = {_C.dtype, _C.Dim, _C.OpFunction, _C.SpelledFunction, collections.deque, functools.partial, re.Pattern, re.Match}
 # Objects without state: reading an attribute is pure.
-STATELESS: tuple[type, ...] = (re.Pattern, re.Match, _C.dtype, _C.OpFunction)
+STATELESS: tuple[type, ...] = (re.Pattern, re.Match, _C.dtype, _C.OpFunction, _C.SpelledFunction)
 MEMBERS: dict[type, frozenset[str]] = {
     slice: frozenset({"start", "stop", "step"}),
     range: frozenset({"start", "stop", "step"}),

@@ -42,11 +42,11 @@ _PLAIN = (int, float, str, bool, complex, bytes, type(None), type(Ellipsis), typ
 _CODE = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type, staticmethod, classmethod, property,
     types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
-    types.ClassMethodDescriptorType, _C.OpFunction,
+    types.ClassMethodDescriptorType, _C.OpFunction, _C.SpelledFunction,
 )
 # Objects that never change and whose methods run no Python code.
 IMMUTABLE: set[type] = {
-    *_PLAIN, range, type, types.BuiltinFunctionType, _C.dtype, _C.OpFunction, types.ModuleType, types.CodeType,
+    *_PLAIN, range, type, types.BuiltinFunctionType, _C.dtype, _C.OpFunction, _C.SpelledFunction, types.ModuleType, types.CodeType,
 }
 _CLASS = vars(object)["__class__"]
 _LISTS = (list, collections.deque, bytearray)
@@ -394,7 +394,7 @@ class World:
 
     def has_python_method(self, cls: type, name: str) -> bool:
         """Whether instances have the method in Python, so that native code would run the user's."""
-        return isinstance(self.class_attribute(cls, name), types.FunctionType)
+        return isinstance(self.class_attribute(cls, name), (types.FunctionType, _C.SpelledFunction))
 
     def undone_by_itself(self) -> list[tuple[str, Any]]:
         """What the function reads and then changes, so that a program would be valid for one call only, and where.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = ["fold", "interpolate", "pad", "unfold", "upsample", "zeropad2d"]
 
@@ -40,6 +41,7 @@ def _first_image_axis(what: str, x: Tensor, data_format: str | None) -> int:
     return 1 if name.endswith("C") else 2
 
 
+@spelled
 def pad(x: Tensor, pad, mode: str = "constant", value: float = 0.0, data_format: str | None = None,
         pad_from_left_axis: bool = True, name: str | None = None) -> Tensor:
     """x with elements put around it (or, for negative numbers, cut off).
@@ -151,6 +153,7 @@ def _scaled(size, scale: float):
     return int(numpy.float32(size) * numpy.float32(scale))
 
 
+@spelled
 def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool = False,
                 align_mode: int = 0, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Images (or sequences, or volumes) at another size.
@@ -262,6 +265,7 @@ def unfold(x: Tensor, kernel_sizes, strides=1, paddings=0, dilations=1, name: st
     return ops.im2col(x, *_windows(kernel_sizes, strides, paddings, dilations))
 
 
+@spelled
 def fold(x: Tensor, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name: str | None = None) -> Tensor:
     """The reverse of ``unfold``: columns added up to images of ``output_sizes``.
 

@@ -167,12 +167,15 @@ class XavierNormal(_Xavier):
 
 class _Kaiming(Initializer):
     def __init__(
-        self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu"
+        self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu", mode: str = "fan_in"
     ) -> None:
+        if mode not in ("fan_in", "fan_out"):
+            raise ValueError(f"mode is {mode!r}; 'fan_in' and 'fan_out' are possible.")
         self._fan_in, self._negative_slope, self._nonlinearity = fan_in, negative_slope, nonlinearity
+        self._fan = ("fan_in", "fan_out").index(mode)
 
     def _std(self, shape: Sequence[int]) -> float:
-        fan_in = compute_fans(shape)[0] if self._fan_in is None else self._fan_in
+        fan_in = compute_fans(shape)[self._fan] if self._fan_in is None else self._fan_in
         return calculate_gain(self._nonlinearity, self._negative_slope) / math.sqrt(max(fan_in, 1e-12))
 
 

@@ -1,5 +1,6 @@
 """The layers, one file per kind."""
 
+from oar._spelling import respell_constructors
 from oar.nn.layer import (
     activation,
     common,
@@ -48,3 +49,6 @@ _KINDS = (
     vision,
 )
 __all__ = sorted(name for kind in _KINDS for name in kind.__all__)
+
+respell_constructors({base for name in __all__ for base in getattr(globals()[name], "__mro__", ())
+                      if base.__module__.startswith("oar.")})

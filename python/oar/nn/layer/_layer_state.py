@@ -132,7 +132,8 @@ class LayerStateMixin:
 
     # casting -----------------------------------------------------------------------------------
 
-    def to(self, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Any:
+    def to(self, device: Any = None, dtype: Any = None, blocking: bool | None = None,
+           non_blocking: bool | None = None) -> Any:
         """Move parameters and buffers to a device and/or cast them to ``dtype``, in place."""
         if device is None and dtype is None:
             return self

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oar._C import Tensor
 from oar._places import unavailable
+from oar._spelling import respelled
 
 if TYPE_CHECKING:
     from oar.framework.parameter import Parameter
@@ -65,6 +66,7 @@ class ModuleMethods:
 
     get_submodule = get_sublayer
 
+    @respelled
     def set_sublayer(self, target: str, layer: Layer, strict: bool = False) -> None:
         """Puts a layer at a name such as ``'encoder.0.linear'``; with ``strict`` only where there is one."""
         if not target:

@@ -159,6 +159,7 @@ class Dropout(Layer):
         axis: axes along which elements are dropped together; None for one by one.
         mode: ``'upscale_in_train'`` scales what is kept while training, ``'downscale_in_infer'`` scales
             everything when evaluating.
+        inplace: whether to write the result into the input.
 
     Examples:
         >>> import oar
@@ -176,15 +177,20 @@ class Dropout(Layer):
         axis: int | Sequence[int] | None = None,
         mode: str = "upscale_in_train",
         name: str | None = None,
+        *,
+        inplace: bool = False,
     ) -> None:
         super().__init__()
+        in_place_of_axis = isinstance(axis, bool)  # as in PyTorch: Dropout(0.5, True)
         self.p = p
-        self.axis = axis
+        self.axis = None if in_place_of_axis else axis
         self.mode = mode
         self.name = name
+        self.inplace = bool(axis) if in_place_of_axis else inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.axis, self.training, self.mode)
+        dropped = F.dropout(input, self.p, self.axis, self.training, self.mode)
+        return ops.copy_into(input, dropped) if self.inplace else dropped
 
     def extra_repr(self) -> str:
         return f"p={self.p}, axis={self.axis}, mode={self.mode}{_name_suffix(self.name)}"

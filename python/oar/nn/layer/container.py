@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from oar._spelling import respelled
 from oar.framework.parameter import Parameter
 from oar.nn.layer.layers import Layer
 
@@ -152,6 +153,7 @@ class LayerList(Layer):
     def __iter__(self) -> Iterator[Layer]:
         return iter(self._sub_layers.values())
 
+    @respelled
     def append(self, sublayer: Layer) -> LayerList:
         """Add a layer at the end; returns self."""
         self.add_sublayer(str(len(self)), sublayer)
@@ -163,6 +165,7 @@ class LayerList(Layer):
         del self[key]
         return layer
 
+    @respelled
     def insert(self, index: int, sublayer: Layer) -> None:
         """Inserts a layer before position ``index``."""
         if not isinstance(sublayer, Layer) or not -len(self) <= index <= len(self):
@@ -173,6 +176,7 @@ class LayerList(Layer):
         layers.insert(index, sublayer)
         _renumber(self._sub_layers, layers)
 
+    @respelled
     def extend(self, sublayers: Iterable[Layer]) -> LayerList:
         """Add layers at the end; returns self."""
         for layer in list(sublayers):
@@ -237,6 +241,7 @@ class LayerDict(Layer):
         """The layers."""
         return self._sub_layers.values()
 
+    @respelled
     def update(self, sublayers: Any) -> None:
         """Add the entries of a mapping or of ``(name, layer)`` pairs, in order."""
         if isinstance(sublayers, (Mapping, LayerDict)):

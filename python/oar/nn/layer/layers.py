@@ -11,6 +11,7 @@ from weakref import ref
 
 import oar
 from oar._C import Tensor
+from oar._spelling import keywords_of, respelled
 from oar.framework import unique_name
 from oar.framework.mode import in_declarative_mode, in_to_static_mode  # noqa: F401
 from oar.framework.param_attr import ParamAttr
@@ -46,6 +47,19 @@ class HookRemoveHelper:
         hooks = self._hooks_ref()
         if hooks is not None:
             hooks.pop(self._hook_id, None)
+
+
+class _HookWithKwargs:
+    """A forward hook that also gets the arguments by name; ``always`` calls it after an error, too."""
+
+    def __init__(self, hook: Callable, with_kwargs: bool, always: bool = False) -> None:
+        self.hook, self.with_kwargs, self.always = hook, with_kwargs, always
+
+    def before(self, layer: Layer, inputs: Any, kwargs: dict[str, Any]) -> Any:
+        return self.hook(layer, inputs, kwargs)
+
+    def after(self, layer: Layer, inputs: Any, kwargs: dict[str, Any], outputs: Any) -> Any:
+        return self.hook(layer, inputs, kwargs, outputs) if self.with_kwargs else self.hook(layer, inputs, outputs)
 
 
 def _add_hook(hooks: OrderedDict, hook: Callable, prepend: bool = False) -> HookRemoveHelper:
@@ -112,12 +126,22 @@ class Layer(LayerStateMixin, ModuleMethods):
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in list(self._forward_pre_hooks.values()):
+            if isinstance(hook, _HookWithKwargs):
+                inputs, kwargs = hook.before(self, inputs, kwargs) or (inputs, kwargs)
+                continue
             replaced = hook(self, inputs)
             if replaced is not None:
                 inputs = replaced if isinstance(replaced, tuple) else (replaced,)
-        outputs = self.forward(*inputs, **kwargs)
+        try:
+            outputs = self.forward(*inputs, **(keywords_of(self.forward, kwargs) if kwargs else kwargs))
+        except Exception:
+            for hook in list(self._forward_post_hooks.values()):
+                if isinstance(hook, _HookWithKwargs) and hook.always:
+                    hook.after(self, inputs, kwargs, None)
+            raise
         for hook in list(self._forward_post_hooks.values()):
-            replaced = hook(self, inputs, outputs)
+            kept = isinstance(hook, _HookWithKwargs)
+            replaced = hook.after(self, inputs, kwargs, outputs) if kept else hook(self, inputs, outputs)
             if replaced is not None:
                 outputs = replaced
         return outputs
@@ -130,17 +154,24 @@ class Layer(LayerStateMixin, ModuleMethods):
         """Raises an error: gradients come from ``Tensor.backward()``."""
         raise ValueError("A Layer has no backward(): gradients come from Tensor.backward().")
 
-    def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any], *, prepend: bool = False) -> HookRemoveHelper:
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookRemoveHelper:
         """Call ``hook(layer, inputs)`` before ``forward``, and with ``prepend`` before other hooks; what it returns replaces
-        the inputs."""
-        return _add_hook(self._forward_pre_hooks, hook, prepend)
+        the inputs. With ``with_kwargs`` it is ``hook(layer, inputs, kwargs)``, which returns both or None."""
+        return _add_hook(self._forward_pre_hooks, self._kept_hook(hook, with_kwargs), prepend)
 
     def register_forward_post_hook(
-        self, hook: Callable[[Any, Any, Any], Any], *, prepend: bool = False
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> HookRemoveHelper:
         """Call ``hook(layer, inputs, outputs)`` after ``forward``, and with ``prepend`` before other hooks; what it returns
-        replaces the outputs."""
-        return _add_hook(self._forward_post_hooks, hook, prepend)
+        replaces the outputs. With ``with_kwargs`` it is ``hook(layer, inputs, kwargs, outputs)``; with ``always_call`` it is
+        called after an error, too."""
+        return _add_hook(self._forward_post_hooks, self._kept_hook(hook, with_kwargs, always_call), prepend)
+
+    @staticmethod
+    def _kept_hook(hook: Any, with_kwargs: bool, always: bool = False) -> Any:
+        return _HookWithKwargs(hook, with_kwargs, always) if with_kwargs or always else hook
 
     def register_state_dict_hook(self, hook: Callable[[dict], Any]) -> HookRemoveHelper:
         """Call ``hook(state_dict)`` when a state dict is created; the result replaces it."""
@@ -185,13 +216,13 @@ class Layer(LayerStateMixin, ModuleMethods):
     @overload
     def create_parameter(
         self, shape: Sequence[int], attr: Literal[False], dtype: Any = None, is_bias: bool = False,
-        default_initializer: Any = None,
+        default_initializer: Any = None, device: Any = None,
     ) -> None: ...  # fmt: skip
 
     @overload
     def create_parameter(
         self, shape: Sequence[int], attr: Any = None, dtype: Any = None, is_bias: bool = False,
-        default_initializer: Any = None,
+        default_initializer: Any = None, device: Any = None,
     ) -> Parameter: ...  # fmt: skip
 
     def create_parameter(
@@ -201,15 +232,19 @@ class Layer(LayerStateMixin, ModuleMethods):
         dtype: Any = None,
         is_bias: bool = False,
         default_initializer: Any = None,
+        device: Any = None,
     ) -> Parameter | None:
-        """Create a parameter named after this layer; None when ``attr`` is False."""
+        """Create a parameter named after this layer, on a device if one is given; None when ``attr`` is False."""
         attr = copy.copy(ParamAttr._to_attr(None if attr == "" else attr))
         if attr is False:
             return None
         if attr.name is None:
             attr.name = unique_name.generate_within(self._name_counts, f"{self._full_name}.{'b' if is_bias else 'w'}")
         dtype = dtype or oar.get_default_dtype()
-        return make_parameter(shape, dtype, attr, default_initializer, is_bias)
+        made = make_parameter(shape, dtype, attr, default_initializer, is_bias)
+        if device is not None:
+            made._become(made.to(device))
+        return made
 
     def create_tensor(
         self, name: str | None = None, persistable: bool | None = None, dtype: Any = None
@@ -249,6 +284,7 @@ class Layer(LayerStateMixin, ModuleMethods):
         self._parameters[name] = parameter
         return parameter
 
+    @respelled
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
         """Register a tensor that is not trained; saved with the state when ``persistable``."""
         if "_buffers" not in self.__dict__:
@@ -314,22 +350,26 @@ class Layer(LayerStateMixin, ModuleMethods):
                     seen.add(id(value))
                 yield (f"{where}.{key}" if where else key), value
 
+    @respelled
     def named_parameters(
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Parameters with their structured names."""
         return self._named_members("_parameters", prefix, include_sublayers, remove_duplicate)
 
+    @respelled
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
         """Parameters of this layer and, by default, of those below it."""
         return [value for _, value in self.named_parameters(include_sublayers=include_sublayers)]
 
+    @respelled
     def named_buffers(
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Buffers with their structured names."""
         return self._named_members("_buffers", prefix, include_sublayers, remove_duplicate)
 
+    @respelled
     def buffers(self, include_sublayers: bool = True) -> list[Tensor]:
         """Buffers of this layer and, by default, of those below it."""
         return [value for _, value in self.named_buffers(include_sublayers=include_sublayers)]

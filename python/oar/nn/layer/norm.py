@@ -44,6 +44,10 @@ class LayerNorm(Layer):
         epsilon: added to the variance.
         weight_attr: attributes of the scale; False for none.
         bias_attr: attributes of the shift; False for none.
+        elementwise_affine: False for neither scale nor shift.
+        bias: False for no shift.
+        device: the device of the parameters; None is the current one.
+        dtype: the dtype of the parameters; None is the default one.
 
     Examples:
         >>> import oar
@@ -63,14 +67,23 @@ class LayerNorm(Layer):
         weight_attr: Any = None,
         bias_attr: Any = None,
         name: str | None = None,
+        *,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
-        super().__init__()
+        super().__init__(dtype=dtype or oar.get_default_dtype())
+        weight_attr = weight_attr if elementwise_affine else False
+        bias_attr = bias_attr if elementwise_affine and bias else False
         shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self._normalized_shape = shape
         self._epsilon = epsilon
         size = [math.prod(shape)]
-        self.weight = self.create_parameter(size, weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter(size, bias_attr, is_bias=True)
+        self.weight = self.create_parameter(size, weight_attr, dtype, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter(size, bias_attr, dtype, is_bias=True)
+        if device is not None:
+            self.to(device)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
@@ -381,6 +394,9 @@ class GroupNorm(Layer):
         weight_attr: attributes of the scale; False for none.
         bias_attr: attributes of the shift; False for none.
         data_format: the order of the axes, with the channels second or last.
+        affine: False for neither scale nor shift.
+        device: the device of the parameters; None is the current one.
+        dtype: the dtype of the parameters; None is the default one.
 
     Examples:
         >>> import oar
@@ -401,14 +417,21 @@ class GroupNorm(Layer):
         bias_attr: Any = None,
         data_format: str = "NCHW",
         name: str | None = None,
+        *,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
-        super().__init__()
+        super().__init__(dtype=dtype or oar.get_default_dtype())
+        weight_attr, bias_attr = (weight_attr, bias_attr) if affine else (False, False)
         self._num_groups = num_groups
         self._num_channels = num_channels
         self._epsilon = epsilon
         self._data_format = data_format
-        self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=Constant(1.0))
-        self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
+        self.weight = self.create_parameter([num_channels], weight_attr, dtype, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
+        if device is not None:
+            self.to(device)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)

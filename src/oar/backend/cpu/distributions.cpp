@@ -18,11 +18,11 @@ void exponential(KernelCall& call) {
     using C = compute_t<T>;
     const Part part(call);
     const Stream stream = take(call, static_cast<uint64_t>(part.whole_numel()) * (sizeof(C) / 4));
-    const C scale = static_cast<C>(-1 / lam);
+    const C scale = static_cast<C>(1 / lam);
     fill_blocks<T, C>(out, part, stream, [=](const Block* bits, C* made) {
       units_of(bits, made);
       for (int64_t k = 0; k < kGroup * kPerBlock<C>; ++k)
-        made[k] = scale * functions::log(1 - made[k]);
+        made[k] = 0 - scale * functions::log(1 - made[k]);  // a difference, so that 0 is not -0
     });
   });
 }
