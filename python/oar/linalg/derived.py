@@ -31,7 +31,7 @@ def pinv(x: Tensor, rcond: float | Tensor = 1e-15, hermitian: bool = False, name
     Args:
         x: matrices in the last two axes, of any sizes.
         rcond: singular values up to rcond times the largest one count as zero; one number, or one for each matrix.
-        hermitian: whether x equals its conjugate transpose. Only its lower triangle is read then.
+        hermitian: whether x equals its conjugate transpose, which is faster.
 
     Returns:
         a tensor.

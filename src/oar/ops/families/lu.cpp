@@ -95,7 +95,7 @@ const OpDef lu_factor_op = {
         "lambda a: (lambda w, p: ([(lambda q: (p.append(q + 1), w.__setitem__([j, q], w[[q, j]]), "
         "w.__setitem__((slice(j + 1, None), j), w[j + 1:, j] / w[j, j]), "
         "w.__setitem__((slice(j + 1, None), slice(j + 1, None)), w[j + 1:, j + 1:] - "
-        "np.outer(w[j + 1:, j], w[j, j + 1:]))))(j + int(np.argmax(np.abs(w[j:, j])))) for j in "
+        "np.outer(w[j + 1:, j], w[j, j + 1:]))))(j + int(np.argmax(np.abs(w[j:, j].real) + np.abs(w[j:, j].imag)))) for j in "
         "range(min(a.shape))], (w, p))[1])(a.copy(), []))",
     .samples =
         [] {
@@ -271,7 +271,7 @@ bool has_small_cofactors(const Tensor& x) {
   return !n.is_symbolic() && n.value() >= 1 && n.value() <= 3;
 }
 
-Tensor over_matrix(const Tensor& x) { return unsqueeze(x, {-2, -1}); }
+Tensor over_matrix(const Tensor& x) { return unsqueeze(unsqueeze(x, {-1}), {-1}); }
 
 const OpDef det_op = {
     .schema = "det(Tensor x) -> Tensor",

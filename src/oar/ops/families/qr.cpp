@@ -2,6 +2,7 @@
 #include "oar/ops/gen/qr.h"
 
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/batching.h"
 #include "oar/ops/families/matrix_rules.h"
 #include "oar/ops/gen/concat.h"
 #include "oar/ops/gen/matmul.h"
@@ -117,6 +118,9 @@ const OpDef householder_product_op = {
       return product;
     },
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 4); },
+    .batch = [](const BatchCall& c) -> Made {
+      return householder_product(with_batch(c, 0), with_batch(c, 1));
+    },
     .shard = "...ij, ...k -> ...ij ; i whole, j whole, k whole",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "float complex",

@@ -2,6 +2,7 @@
 #include "oar/ops/gen/solve.h"
 
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/batching.h"
 #include "oar/ops/families/matrix_rules.h"
 #include "oar/ops/gen/matmul.h"
 
@@ -38,13 +39,18 @@ const OpDef triangular_solve_core_op = {
       return {triangle(-left, v.upper, v.unitriangular), right};
     },
     .saves = "x out",
+    .batch = [](const BatchCall& c) -> Made {
+      const args::triangular_solve_core a(c.args);
+      return triangular_solve_core(with_batch(c, 0), with_batch(c, 1), a.upper, a.adjoint,
+                                   a.unitriangular);
+    },
     .shard = "...ij, ...ik -> ...ik ; i whole, j whole",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
         "(lambda f: np.linalg.solve(np.conj(np.swapaxes(f, -1, -2)) if adjoint else f, y))((lambda t: "
-        "t - t * np.eye(x.shape[-1]) + np.eye(x.shape[-1]) if unitriangular else t)(np.triu(x) if "
+        "np.where(np.eye(x.shape[-1]), np.ones((), x.dtype), t) if unitriangular else t)(np.triu(x) if "
         "upper else np.tril(x)))",
     .samples =
         [] {
@@ -85,9 +91,9 @@ const OpDef triangular_solve_op = {
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
-        "(lambda f: np.linalg.solve(np.swapaxes(f, -1, -2) if transpose else f, y))((lambda t: t - "
-        "t * np.eye(x.shape[-1]) + np.eye(x.shape[-1]) if unitriangular else t)(np.triu(x) if upper "
-        "else np.tril(x)))",
+        "(lambda f: np.linalg.solve(np.swapaxes(f, -1, -2) if transpose else f, y))((lambda t: "
+        "np.where(np.eye(x.shape[-1]), np.ones((), x.dtype), t) if unitriangular else t)(np.triu(x) if "
+        "upper else np.tril(x)))",
     .samples =
         [] {
           return Samples()
@@ -122,6 +128,7 @@ const OpDef solve_core_op = {
       return {v.needs(0) ? -matmul(right, adjoint(v.out)) : Tensor(), right};
     },
     .saves = "x out",
+    .batch = [](const BatchCall& c) -> Made { return solve_core(with_batch(c, 0), with_batch(c, 1)); },
     .shard = "...ij, ...ik -> ...ik ; i whole, j whole",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "float complex",

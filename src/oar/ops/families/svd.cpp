@@ -2,6 +2,7 @@
 #include "oar/ops/gen/svd.h"
 
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/batching.h"
 #include "oar/ops/families/gauge.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/eigen.h"
@@ -160,8 +161,7 @@ const OpDef pseudo_inverse_op = {
     .schema = "pseudo_inverse(Tensor x, Tensor rcond, bool hermitian = False) -> Tensor",
     .brief =
         "The pseudoinverse of matrices. Singular values up to rcond times the largest one count as "
-        "zero. With hermitian, x equals its conjugate transpose and only its lower triangle is "
-        "read. The derivative is that at fixed rank; equal singular values are no obstacle.",
+        "zero. With hermitian, x equals its conjugate transpose. The derivative is that at fixed rank; equal singular values are no obstacle.",
     .infer = [](const args::pseudo_inverse& a) -> Metas {
       a.hermitian ? check_square(a.x, "x") : check_matrices(a.x, "x");
       user_check(is_floating(a.rcond.dtype()), ErrorKind::InvalidType,
@@ -183,9 +183,7 @@ const OpDef pseudo_inverse_op = {
     },
     .vjp = [](const vjp::pseudo_inverse& v) -> Grads {
       if (!v.hermitian) return {pseudo_gradient(v.x, v.out, v.grad), Tensor()};
-      // The other triangle of x is not read, so it may hold anything.
-      const Tensor x = tril(v.x) + adjoint(tril(v.x, -1));
-      return {hermitian_part(pseudo_gradient(x, v.out, v.grad)), Tensor()};
+      return {hermitian_part(pseudo_gradient(hermitian_part(v.x), v.out, v.grad)), Tensor()};
     },
     .saves = "x out",
     .traits = Trait::Smooth,
@@ -240,6 +238,9 @@ const OpDef least_squares_op = {
               right};
     },
     .saves = "x y out",
+    .batch = [](const BatchCall& c) -> Made {
+      return least_squares(with_batch(c, 0), with_batch(c, 1), args::least_squares(c.args).rcond);
+    },
     .shard = "...ij, ...ik -> ...jk ; i whole, j whole",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "float complex",

@@ -100,6 +100,12 @@ real_t<T> size_squared(T v) {
     return v * v;
 }
 
+// What LAPACK compares pivots by.
+template <class T>
+real_t<T> pivot_size(T v) {
+  return std::abs(std::real(v)) + (kComplex<T> ? std::abs(std::imag(v)) : 0);
+}
+
 // Products without the care for infinities that std::complex takes.
 template <class T>
 T product(T a, T b) {

@@ -51,9 +51,9 @@ int64_t small_lu(N n, T* a, Int* rows, bool* odd) {
   *odd = false;
   for (int64_t j = 0; j < n; ++j) {
     int64_t best = j;
-    auto largest = size_squared(a[j * n + j]);
+    auto largest = pivot_size(a[j * n + j]);
     for (int64_t i = j + 1; i < n; ++i)
-      if (const auto size = size_squared(a[i * n + j]); size > largest) {
+      if (const auto size = pivot_size(a[i * n + j]); size > largest) {
         largest = size;
         best = i;
       }
