@@ -268,12 +268,17 @@ PyObject* from_value(const Value& v) {
 
 namespace {
 
-// Marks an operand that gets no gradient from its op.
-void mark_fixed(PyObject* argument, const Sample& sample, size_t position) {
+// Marks an operand that gets no gradient from its op, and one that holds matrices.
+void mark_operand(PyObject* argument, const Sample& sample, size_t position) {
   const auto* spec = position < sample.args.size()
                          ? std::get_if<TensorSpec>(&sample.args[position].content())
                          : nullptr;
-  if (spec && !spec->differentiable) check(PyObject_SetAttrString(argument, "fixed", Py_True));
+  if (!spec) return;
+  if (!spec->differentiable) check(PyObject_SetAttrString(argument, "fixed", Py_True));
+  if (!spec->is_matrix()) return;
+  const Ref structure =
+      checked(PyUnicode_FromString(spec->hermitian ? "hermitian matrix" : "matrix"));
+  check(PyObject_SetAttrString(argument, "structure", structure.get()));
 }
 
 // The op's samples as lists of arguments in the given dtype.
@@ -294,7 +299,7 @@ PyObject* op_samples(PyObject*, PyObject* args) {
         size_t position = 0;
         for (const Value& v : frame.args().first(op.schema().visible_count())) {
           const Ref argument(from_value(v));
-          mark_fixed(argument.get(), sample, position++);
+          mark_operand(argument.get(), sample, position++);
           check(PyList_Append(row.get(), argument.get()));
         }
         check(PyList_Append(list.get(), row.get()));

@@ -36,7 +36,9 @@ def reversed_steps(t):
 
 
 def spread(t):
-    """Its first slice, repeated n times without a copy: the result of a broadcast."""
+    """Its first slice, repeated n times without a copy: the result of a broadcast. Rows of a matrix are not repeated."""
+    if hasattr(t, "structure") and t.ndim == 2:
+        return t
     return ops.broadcast_to(t[:1], t.shape) if t.ndim and t.shape[0] else t
 
 

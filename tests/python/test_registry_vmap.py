@@ -12,7 +12,9 @@ NOTHING_TO_BATCH = {"embedding_renorm_": "it writes by its own schema and has no
 
 
 def turned(t, by):
-    """The same values in another order: other data that is as legal as the sample's own."""
+    """The same values in another order: other data that is as legal as the sample's own. Matrices are scaled instead."""
+    if hasattr(t, "structure"):
+        return oar.to_tensor(t.numpy() * (1 + by), dtype=t.dtype)
     flat = np.roll(t.numpy().ravel(), by).reshape(t.shape)
     return oar.to_tensor(flat, dtype=t.dtype)
 

@@ -40,10 +40,10 @@ def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = No
 
 
 @spelled
-def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1), keepdim: bool = False,
+def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = [-2, -1], keepdim: bool = False,
                 name: str | None = None) -> Tensor:
     """A norm of the matrices in two axes: 'fro' of all elements, 1 (inf) the largest sum of magnitudes in a column
-    (row), -1 (-inf) the smallest.
+    (row), -1 (-inf) the smallest; 2 (-2) the largest (smallest) singular value, 'nuc' the sum of all.
 
     Args:
         x: the input.
@@ -70,9 +70,9 @@ def matrix_norm(x: Tensor, p: float | str = "fro", axis: Sequence[int] = (-2, -1
     if p == "fro":
         return ops.p_norm(x, 2.0, [rows, columns], keepdim)
     if p == "nuc" or p in (2, -2):
-        raise NotImplementedError(
-            f"[matrix_norm] p={p!r} needs the singular values of x, which Oar cannot compute yet. "
-            "Use 'fro', 1, -1, inf or -inf.")
+        values = ops.svdvals(ops.moveaxis(x, [rows, columns], [-2, -1]))
+        out = ops.sum(values, [-1]) if p == "nuc" else ops.max(values, [-1]) if p == 2 else ops.min(values, [-1])
+        return ops.unsqueeze(out, sorted([rows, columns])) if keepdim else out
     if p not in (1, -1, math.inf, -math.inf):
         raise ValueError(f"[matrix_norm] p is {p!r}; it can be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.")
     summed, chosen = (rows, columns) if abs(p) == 1 else (columns, rows)

@@ -6,7 +6,7 @@ from oar._C import Tensor, ops
 
 
 def matrix_power(x: Tensor, n: int, name: str | None = None) -> Tensor:
-    """The n-th power of square matrices in the last two axes, by repeated squaring.
+    """The n-th power of square matrices in the last two axes, by repeated squaring; of the inverse if n is negative.
 
     Args:
         x: the input.
@@ -25,8 +25,7 @@ def matrix_power(x: Tensor, n: int, name: str | None = None) -> Tensor:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"[matrix_power] x of shape {list(x.shape)} must hold square matrices.")
     if n < 0:
-        raise NotImplementedError(f"[matrix_power] n is {n}, and a negative power needs the inverse of x, which Oar "
-                                  "cannot compute yet.")
+        return matrix_power(ops.inverse(x), -n)
     result = None
     while n:
         if n & 1:
@@ -204,3 +203,42 @@ def matrix_transpose(x: Tensor, name: str | None = None) -> Tensor:
     if x.ndim < 2:
         raise ValueError(f"[matrix_transpose] a tensor of shape {list(x.shape)} has no matrix axes; at least 2 are needed.")
     return ops.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+
+def fp8_fp8_half_gemm_fused(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False,
+                            bias: Tensor | None = None, scale: float = 1.0, output_dtype: str = "float16",
+                            act: str = "identity", name: str | None = None) -> Tensor:
+    """act(scale * x y + bias) for matrices of 8-bit floats, computed in float32.
+
+    Args:
+        x: matrices of float8_e4m3fn or float8_e5m2.
+        y: matrices of the same kind.
+        transpose_x: whether x is transposed first.
+        transpose_y: whether y is transposed first.
+        bias: what is added to each row, or None.
+        scale: the factor of the product.
+        output_dtype: "float16" or "bfloat16".
+        act: "identity", "relu" or "gelu".
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.ones([2, 2]).astype("float8_e4m3fn")
+        >>> oar.linalg.fp8_fp8_half_gemm_fused(x, x, scale=0.5).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+    """
+    op = "[fp8_fp8_half_gemm_fused]"
+    for argument, t in (("x", x), ("y", y)):
+        if not t.dtype.name.startswith("float8"):
+            raise TypeError(f"{op} {argument} has dtype {t.dtype.name}; it takes float8_e4m3fn or float8_e5m2.")
+    if output_dtype not in ("float16", "bfloat16"):
+        raise ValueError(f"{op} output_dtype is {output_dtype!r}; it can be 'float16' or 'bfloat16'.")
+    activations = {"identity": lambda t: t, "relu": ops.relu, "gelu": ops.gelu}
+    if act not in activations:
+        raise ValueError(f"{op} act is {act!r}; it can be 'identity', 'relu' or 'gelu'.")
+    out = ops.matmul(ops.cast(x, "float32"), ops.cast(y, "float32"), transpose_x, transpose_y) * scale
+    if bias is not None:
+        out = out + ops.cast(bias, "float32")
+    return ops.cast(activations[act](out), output_dtype)

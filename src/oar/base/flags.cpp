@@ -54,6 +54,9 @@ constexpr Row kTable[] = {
       "Release Python's global lock during ops on at least this many elements. Below it, letting "
       "go "
       "of the lock costs more than other threads gain."}},
+    {{"lapack", FlagType::String, "libopenblas.so.0", "OAR_LAPACK",
+      "The library with LAPACK, a name or a path, for the factors of matrices of more than 8 rows. Read "
+      "at first use."}},
     {{"log", FlagType::String, "warning", "OAR_LOG",
       "The least severe messages to print: debug, info, warning, error or off."},
      "debug,info,warning,error,off"},

@@ -46,6 +46,26 @@ def written(x, index, value):
     return out
 
 
+def phases(vectors):
+    """What makes the leading element of each column real and positive: see ops/families/gauge.h."""
+    sizes = paddle.square(paddle.abs(vectors.detach()))
+    leads = paddle.cast(sizes >= 0.999 * paddle.max(sizes, -2, True), "int32")
+    leading = paddle.take_along_axis(vectors.detach(), paddle.argmax(leads, -2, True), -2)
+    return paddle.conj(leading / paddle.cast(paddle.abs(leading), leading.dtype))
+
+
+def gauged(vectors):
+    return vectors * phases(vectors)
+
+
+def gauged_svd(x, full_matrices):
+    u, s, vh = paddle.linalg.svd(x, full_matrices)
+    turn = paddle.conj(paddle.swapaxes(phases(u), -2, -1))
+    if turn.shape[-2] != vh.shape[-2]:
+        raise Absent("more vectors than values")
+    return gauged(u), s, turn * vh
+
+
 def leading_spatial(x, axis, count):
     """Whether axis begins the spatial axes of an image [n, c, ...]."""
     if axis % x.ndim != 2 or x.ndim != 2 + count:

@@ -35,6 +35,27 @@ def transposed(function, shape, grad):
     return vjp(function, torch.zeros(shape, dtype=grad.dtype), grad)
 
 
+def phases(vectors):
+    """What makes the leading element of each column real and positive: see ops/families/gauge.h."""
+    if not vectors.numel():
+        return vectors.sum(-2, keepdim=True)
+    sizes = vectors.abs().square()
+    rows = (sizes >= 0.999 * sizes.amax(-2, keepdim=True)).to(torch.uint8).argmax(-2, keepdim=True)
+    return vectors.gather(-2, rows).sgn().conj()
+
+
+def gauged(vectors):
+    return vectors * phases(vectors)
+
+
+def gauged_svd(x, full_matrices):
+    u, s, vh = linalg.svd(x, full_matrices)
+    turn = phases(u).mT
+    count = min(turn.shape[-2], s.shape[-1])
+    turned = turn[..., :count, :].conj() * vh[..., :count, :]
+    return gauged(u), s, torch.cat([turned, vh[..., count:, :]], -2)
+
+
 def along(index, axis, ndim):
     """index as an argument of x[...] at an axis."""
     return (slice(None),) * (axis % ndim) + (index,)

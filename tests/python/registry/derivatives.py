@@ -13,10 +13,12 @@ def is_differentiable(t: oar.Tensor) -> bool:
 
 
 def direction(rng: np.random.Generator, like: oar.Tensor) -> oar.Tensor:
-    """Random numbers of the shape and dtype of a tensor."""
+    """Random numbers of the shape and dtype of a tensor, and with its symmetry."""
     d = rng.standard_normal(like.shape)
     if like.dtype.name == "complex128":
         d = d + 1j * rng.standard_normal(like.shape)
+    if getattr(like, "structure", "") == "hermitian matrix":
+        d = (d + np.conj(np.swapaxes(d, -1, -2))) / 2
     return oar.to_tensor(np.asarray(d), dtype=like.dtype)
 
 
@@ -68,7 +70,7 @@ class Case:
         return [oar.to_tensor(x.numpy() + step * d.numpy(), dtype=x.dtype) for x, d in zip(self.start, along)]
 
     def directions(self) -> list:
-        return [direction(self.rng, x) for x in self.start]
+        return [direction(self.rng, self.all[i]) for i in self.places]
 
 
 def leaves(xs) -> list:

@@ -24,6 +24,7 @@ constexpr std::string_view kOrder[] = {
     "cpu:tiles",     // products of 16-bit floats on tiles (AMX or AVX-512)
     "cpu:channels",  // channels that are adjacent
     "cpu:gemm",      // by our own matrix product
+    "cpu:lapack",    // factors of matrices: small ones by our own loops, others by LAPACK
     "cpu:blocks",    // attention in blocks that stay in the cache
     "cpu:steps",     // recurrent layers step by step
     "cpu:generic",   // loops that take any dtype and strides

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numbers>
 
 #include "oar/base/error.h"
@@ -62,6 +63,50 @@ std::vector<double> numbers_for(const TensorSpec& spec, int64_t n, NumberStream&
     case Fill::Values:
       values = spec.values;
       break;
+    case Fill::FullRank:
+    case Fill::Definite:  // by matrix_numbers
+      break;
+  }
+  return values;
+}
+
+using Complexes = std::vector<std::complex<double>>;
+
+// `count` orthonormal columns of `size` random numbers, one after another.
+Complexes orthonormal(size_t size, size_t count, bool is_complex, NumberStream& random) {
+  Complexes columns(size * count);
+  for (size_t j = 0; j < count; ++j) {
+    std::complex<double>* column = columns.data() + j * size;
+    for (size_t i = 0; i < size; ++i) column[i] = {random.normal(), is_complex ? random.normal() : 0};
+    for (int pass = 0; pass < 2; ++pass)  // once more, for what rounding left
+      for (size_t k = 0; k < j; ++k) {
+        const std::complex<double>* other = columns.data() + k * size;
+        std::complex<double> along = 0;
+        for (size_t i = 0; i < size; ++i) along += std::conj(other[i]) * column[i];
+        for (size_t i = 0; i < size; ++i) column[i] -= along * other[i];
+      }
+    double squares = 0;
+    for (size_t i = 0; i < size; ++i) squares += std::norm(column[i]);
+    for (size_t i = 0; i < size; ++i) column[i] /= std::sqrt(squares);
+  }
+  return columns;
+}
+
+// U diag(1, 1.75, ...) V^H with random orthonormal columns; V is U if the matrix is definite.
+Complexes matrix_numbers(const TensorSpec& spec, bool is_complex, NumberStream& random) {
+  const auto rows = static_cast<size_t>(spec.shape[spec.shape.size() - 2].value());
+  const auto columns = static_cast<size_t>(spec.shape[spec.shape.size() - 1].value());
+  const size_t rank = std::min(rows, columns);
+  Complexes values(static_cast<size_t>(spec.shape.numel().value()), 0.0);
+  for (size_t start = 0; start < values.size(); start += rows * columns) {
+    const Complexes u = orthonormal(rows, rank, is_complex, random);
+    const Complexes v =
+        spec.fill == Fill::Definite ? u : orthonormal(columns, rank, is_complex, random);
+    for (size_t k = 0; k < rank; ++k)
+      for (size_t i = 0; i < rows; ++i)
+        for (size_t j = 0; j < columns; ++j)
+          values[start + i * columns + j] += (1 + 0.75 * static_cast<double>(k)) *
+                                             u[k * rows + i] * std::conj(v[k * columns + j]);
   }
   return values;
 }
@@ -78,6 +123,14 @@ TensorSpec::~TensorSpec() = default;
 TensorSpec t(SampleShape shape) { return TensorSpec(shape); }
 TensorSpec positive(SampleShape shape) { return TensorSpec(shape, Fill::Positive); }
 TensorSpec distinct(SampleShape shape) { return TensorSpec(shape, Fill::Distinct); }
+
+TensorSpec full_rank(SampleShape shape) { return TensorSpec(shape, Fill::FullRank); }
+
+TensorSpec definite(SampleShape shape) {
+  TensorSpec spec(shape, Fill::Definite);
+  spec.hermitian = true;
+  return spec;
+}
 
 TensorSpec uniform_in(double low, double high, SampleShape shape) {
   TensorSpec spec(shape, Fill::Uniform);
@@ -200,6 +253,13 @@ Tensor TensorSpec::make(DType test_dtype, uint64_t seed) const {
   const DType type = dtype.value_or(test_dtype);
   NumberStream random(seed);
   const int64_t n = shape.numel().value();
+  if (is_matrix()) {
+    const Complexes values = matrix_numbers(*this, is_complex(type), random);
+    if (is_complex(type)) return Tensor::from_vector(values, shape, type);
+    std::vector<double> parts;
+    for (const auto& v : values) parts.push_back(v.real());
+    return Tensor::from_vector(parts, shape, type);
+  }
   std::vector<double> reals = numbers_for(*this, n, random);
   if (is_complex(type)) {
     const std::vector<double> imaginary = numbers_for(*this, n, random);

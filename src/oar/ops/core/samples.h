@@ -14,7 +14,7 @@
 namespace OAR_API oar {
 
 // How a sample's tensor is filled.
-enum class Fill { Normal, Uniform, Positive, Distinct, Integers, Bools, Values };
+enum class Fill { Normal, Uniform, Positive, Distinct, Integers, Bools, Values, FullRank, Definite };
 
 // The sizes of a sample's tensor: a list in braces, or a Shape.
 struct SampleShape {
@@ -40,6 +40,11 @@ struct TensorSpec {
   std::optional<DType> dtype;  // fixed; otherwise the test's dtype
   std::vector<double> values;  // Values
   bool differentiable = true;
+  // The matrices equal their conjugate transposes, and so do the directions in which tests move them.
+  bool hermitian = false;
+
+  // Matrices in the last two axes whose elements belong together: tests do not shuffle them.
+  bool is_matrix() const { return fill == Fill::FullRank || fill == Fill::Definite; }
 
   Tensor make(DType test_dtype, uint64_t seed) const;
 };
@@ -56,6 +61,10 @@ TensorSpec filled_with(const std::vector<double>& values, SampleShape shape);
 // … that are not differentiated.
 TensorSpec fixed_values(const std::vector<double>& values, SampleShape shape,
                         std::optional<DType> dtype = std::nullopt);
+// Matrices of full rank whose singular values are apart from each other.
+TensorSpec full_rank(SampleShape shape);
+// Hermitian positive definite matrices whose eigenvalues are apart from each other.
+TensorSpec definite(SampleShape shape);
 TensorSpec of_dtype(const TensorSpec& spec, DType dtype);
 
 struct SampleNone {};

@@ -23,6 +23,15 @@ PADDLE = {
     "complex_conj": "paddle.conj(x)",
     # contraction
     "tensordot_axes": "paddle.tensordot(x, y, [x_axes, y_axes])",
+    # factors of matrices; the phase of vectors is ours
+    "eig": "(lambda w, v: (w, gauged(v)))(*paddle.linalg.eig(x))",
+    "eigh": "(lambda w, v: (w, gauged(v)))(*paddle.linalg.eigh(x, UPLO))",
+    "lu_factor": "paddle.linalg.lu(x, True, True)",
+    "lu_parts": "paddle.linalg.lu_unpack(x, y)",
+    "pseudo_inverse": "paddle.linalg.pinv(x, rcond, hermitian)",
+    "qr_parts": "paddle.linalg.qr(x, 'complete' if complete else 'reduced')",
+    "slogdet_parts": "(lambda both: (both[0], paddle.real(both[1]) if both.is_complex() else both[1]))(paddle.linalg.slogdet(x))",
+    "svd": "gauged_svd(x, full_matrices)",
     # convolution
     "conv1d": f"F.conv1d(x, weight, bias, {_CONV} one(dilation), groups, data_format)",
     "conv2d": f"F.conv2d(x, weight, bias, {_CONV} one(dilation), groups, data_format)",
@@ -107,6 +116,7 @@ CONSTANT: dict[str, tuple[str, ...]] = {
     "diag_embed": ("input",),
     "diagonal_scatter": ("y",),
     "gammainc": ("x",),
+    "pseudo_inverse": ("rcond",),
     "gammaincc": ("x",),
     "gaussian_nll_loss": ("variance",),
     "kl_div": ("label",),

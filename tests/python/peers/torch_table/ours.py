@@ -9,7 +9,7 @@ OURS = frozenset((
     "channel_affine", "conv_fused", "copy_to_device", "embedding_lookup", "gammainc_order", "last_writes", "last_writes_along",
     "linear_recurrence", "matmul_fused", "max_pool_gather", "max_pool_scatter", "pick_class", "product_of", "selected_rows_rows",
     "selected_rows_to_dense", "selected_rows_values", "shift_along",
-    "difference_along", "in_backward", "mean_of_picked", "product_of_others", "soft_cross_entropy", "with_shape", "without_gradient",
+    "difference_along", "in_backward", "mean_of_picked", "pivot_permutation", "product_of_others", "soft_cross_entropy", "with_shape", "without_gradient",
     # programs among their arguments: their own tests
     "scan", "switch_case", "while_loop", "with_derivative",
     # steps back

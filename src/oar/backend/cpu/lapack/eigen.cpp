@@ -1,0 +1,212 @@
+// Eigenvalues and eigenvectors.
+#include "oar/backend/cpu/lapack/gauge.h"
+
+namespace oar::cpu {
+namespace {
+
+using namespace lapack;
+
+// One routine with its working memory, for matrices of one size.
+template <class T>
+class HermitianSolver {
+ public:
+  using R = real_t<T>;
+  HermitianSolver(int64_t n, bool vectors, bool upper)
+      : n_(as_int(n)), job_(vectors ? "V" : "N"), half_(upper ? "L" : "U") {
+    T wanted{};
+    R reals{};
+    Int integers = 0;
+    const Int ask = -1;
+    run(nullptr, nullptr, &wanted, ask, &reals, ask, &integers, ask);
+    size_ = wanted_size(wanted);
+    real_size_ = wanted_size(reals);
+    integer_size_ = std::max<Int>(1, integers);
+  }
+  Int size() const { return size_; }
+  Int real_size() const { return real_size_; }
+  Int integer_size() const { return integer_size_; }
+  // By rows the triangle is the other one than by columns.
+  Int run(T* a, R* w, T* work, Int size, R* reals, Int real_size, Int* integers, Int integer_size) {
+    Int info = 0;
+    if constexpr (kComplex<T>)
+      routines<T>().evd(job_, half_, &n_, a, &n_, w, work, &size, reals, &real_size, integers,
+                        &integer_size, &info, 1, 1);
+    else
+      routines<T>().evd(job_, half_, &n_, a, &n_, w, work, &size, integers, &integer_size, &info, 1,
+                        1);
+    return info;
+  }
+
+ private:
+  const Int n_;
+  const char *job_, *half_;
+  Int size_ = 1, real_size_ = 1, integer_size_ = 1;
+};
+
+// out[i, j] is element i of vector j. The library sees the conjugate of the matrix, and returns vectors one after another.
+template <class T>
+void store_vectors(T* found, int64_t n, T* out) {
+  for (int64_t j = 0; j < n; ++j) {
+    T* vector = found + j * n;
+    if constexpr (kComplex<T>)
+      for (int64_t i = 0; i < n; ++i) vector[i] = std::conj(vector[i]);
+    apply(gauge_of(vector, 1, n), vector, 1, n);
+  }
+  transpose_into(found, n, n, out);
+}
+
+void hermitian(KernelCall& call, bool wants_vectors) {
+  const MatrixShape shape(call.in(0));
+  const bool upper = call.arg(1).as_string() == "U";
+  if (shape.count * shape.size() == 0) return;
+  Failure failure;
+  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using R = real_t<T>;
+    const int64_t n = shape.rows;
+    const Flat<T> x(call.in(0));
+    const Result<R> values(call.out(0));
+    const Result<T> vectors(call.out(wants_vectors ? 1 : 0));
+    over_library_batch(
+        shape.count, 9 * static_cast<double>(n * n * n), [&](int64_t begin, int64_t end) {
+          HermitianSolver<T> solver(n, wants_vectors, upper);
+          const Scratch<T> a(n * n), work(solver.size());
+          const Scratch<R> reals(solver.real_size());
+          const Scratch<Int> integers(solver.integer_size());
+          for (int64_t i = begin; i < end; ++i) {
+            std::copy_n(x.data() + i * n * n, n * n, a.data());
+            if (!all_finite(a.data(), n * n) ||
+                solver.run(a.data(), values.data() + i * n, work.data(), solver.size(),
+                           reals.data(), solver.real_size(), integers.data(),
+                           solver.integer_size()) != 0)
+              failure.report(i);
+            else if (wants_vectors)
+              store_vectors(a.data(), n, vectors.data() + i * n * n);
+          }
+        });
+    values.finish();
+    if (wants_vectors) vectors.finish();
+  });
+  failure.raise(shape.count, kNoConvergence);
+}
+
+void eigh(KernelCall& call) { hermitian(call, true); }
+void eigvalsh(KernelCall& call) { hermitian(call, false); }
+
+template <class T>
+class GeneralSolver {
+ public:
+  using R = real_t<T>;
+  using C = std::complex<R>;
+  GeneralSolver(int64_t n, bool vectors)
+      : n_(as_int(n)),
+        right_(vectors ? "V" : "N"),
+        a_(n * n),
+        vectors_(vectors ? n * n : 1),
+        reals_(2 * n),
+        size_(wanted(n)),
+        work_(size_) {}
+
+  // The matrix by rows; values and vectors of C, by rows too.
+  bool run(const T* x, C* values, C* vectors) {
+    const int64_t n = n_;
+    if (!all_finite(x, n * n)) return false;
+    transpose_into(x, n, n, a_.data());
+    Int info = 0;
+    if constexpr (kComplex<T>) {
+      routines<T>().geev("N", right_, &n_, a_.data(), &n_, values, nullptr, &n_, vectors_.data(),
+                         &n_, work_.data(), &size_, reals_.data(), &info, 1, 1);
+    } else {
+      R *real = reals_.data(), *imaginary = reals_.data() + n;
+      routines<T>().geev("N", right_, &n_, a_.data(), &n_, real, imaginary, nullptr, &n_,
+                         vectors_.data(), &n_, work_.data(), &size_, &info, 1, 1);
+      for (int64_t j = 0; j < n; ++j) values[j] = {real[j], imaginary[j]};
+    }
+    if (info != 0) return false;
+    if (vectors == nullptr) return true;
+    for (int64_t j = 0; j < n; ++j) {
+      unpack(j, values[j], vectors + j, n);
+      apply(gauge_of(vectors + j, n, n), vectors + j, n, n);
+    }
+    return true;
+  }
+
+ private:
+  // Vector j into a column. Of a real matrix the vectors of a conjugate pair are one complex vector, its parts in two columns.
+  void unpack(int64_t j, C value, C* to, int64_t step) const {
+    const int64_t n = n_;
+    const T* column = vectors_.data() + j * n;
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (kComplex<T>)
+        to[i * step] = column[i];
+      else if (value.imag() == 0)
+        to[i * step] = column[i];
+      else
+        to[i * step] = value.imag() > 0 ? C(column[i], column[n + i]) : C(column[i - n], -column[i]);
+    }
+  }
+  Int wanted(int64_t n) {
+    const Int size = as_int(n), ask = -1;
+    Int info = 0;
+    T reported{};
+    R one{};
+    if constexpr (kComplex<T>) {
+      C value{};
+      routines<T>().geev("N", right_, &size, nullptr, &size, &value, nullptr, &size, nullptr, &size,
+                         &reported, &ask, &one, &info, 1, 1);
+    } else {
+      routines<T>().geev("N", right_, &size, nullptr, &size, &one, &one, nullptr, &size, nullptr,
+                         &size, &reported, &ask, &info, 1, 1);
+    }
+    return wanted_size(reported);
+  }
+
+  const Int n_;
+  const char* right_;
+  const Scratch<T> a_, vectors_;
+  const Scratch<R> reals_;
+  const Int size_;
+  const Scratch<T> work_;
+};
+
+void general(KernelCall& call, bool wants_vectors) {
+  const MatrixShape shape(call.in(0));
+  if (shape.count * shape.size() == 0) return;
+  Failure failure;
+  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = std::complex<real_t<T>>;
+    const int64_t n = shape.rows;
+    const Flat<T> x(call.in(0));
+    const Result<C> values(call.out(0));
+    const Result<C> vectors(call.out(wants_vectors ? 1 : 0));
+    over_library_batch(
+        shape.count, 25 * static_cast<double>(n * n * n), [&](int64_t begin, int64_t end) {
+          GeneralSolver<T> solver(n, wants_vectors);
+          for (int64_t i = begin; i < end; ++i)
+            if (!solver.run(x.data() + i * n * n, values.data() + i * n,
+                            wants_vectors ? vectors.data() + i * n * n : nullptr))
+              failure.report(i);
+        });
+    values.finish();
+    if (wants_vectors) vectors.finish();
+  });
+  failure.raise(shape.count, kNoConvergence);
+}
+
+void eig(KernelCall& call) { general(call, true); }
+void eigvals(KernelCall& call) { general(call, false); }
+
+}  // namespace
+
+KernelList eigen_kernels() {
+  static const oar_kernel list[] = {
+      {"eigh", 1, "cpu:lapack", nullptr, kernel_entry<eigh>},
+      {"eigvalsh", 1, "cpu:lapack", nullptr, kernel_entry<eigvalsh>},
+      {"eig", 1, "cpu:lapack", nullptr, kernel_entry<eig>},
+      {"eigvals", 1, "cpu:lapack", nullptr, kernel_entry<eigvals>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu

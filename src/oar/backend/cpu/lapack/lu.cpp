@@ -1,0 +1,163 @@
+// LU factors and determinants.
+#include "oar/backend/cpu/lapack/small.h"
+
+namespace oar::cpu {
+namespace {
+
+using namespace lapack;
+
+// Rows in order, as users see them, and columns in order, as the library does.
+template <class T>
+void factor_large(const MatrixShape& shape, T* a, Int* pivots, Int* infos) {
+  const int64_t m = shape.rows, n = shape.columns, count = std::min(m, n);
+  const Int rows = as_int(m), columns = as_int(n);
+  over_library_batch(
+      shape.count, static_cast<double>(m * n) * static_cast<double>(count) * 2 / 3,
+      [&](int64_t begin, int64_t end) {
+        const Scratch<T> turned(m * n);
+        for (int64_t i = begin; i < end; ++i) {
+          transpose_into(a + i * m * n, m, n, turned.data());
+          routines<T>().getrf(&rows, &columns, turned.data(), &rows, pivots + i * count, infos + i);
+          transpose_into(turned.data(), n, m, a + i * m * n);
+        }
+      });
+}
+
+template <class T>
+void factor_small(const MatrixShape& shape, T* a, Int* pivots, Int* infos) {
+  with_size(shape.rows, [&](auto n) {
+    over_batch(shape.count, static_cast<double>(n * n * n) + 20, [&](int64_t begin, int64_t end) {
+      bool odd = false;
+      for (int64_t i = begin; i < end; ++i) {
+        infos[i] = static_cast<Int>(small_lu(n, a + i * n * n, pivots + i * n, &odd));
+        for (int64_t j = 0; j < n; ++j) ++pivots[i * n + j];
+      }
+    });
+  });
+}
+
+void lu_factor(KernelCall& call) {
+  const MatrixShape shape(call.in(0));
+  auto* pivots = static_cast<Int*>(call.out(1).data);
+  auto* infos = static_cast<Int*>(call.out(2).data);
+  if (shape.size() == 0) {
+    std::fill_n(infos, shape.count, 0);
+    return;
+  }
+  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Result<T> result(call.out());
+    copy_elements(FlatTensor(call.out(), result.data(), dtype_for<T>).get(), call.in(0));
+    if (shape.rows == shape.columns && shape.rows <= kSmall)
+      factor_small(shape, result.data(), pivots, infos);
+    else
+      factor_large(shape, result.data(), pivots, infos);
+    result.finish();
+  });
+}
+
+void pivot_permutation(KernelCall& call) {
+  const oar_tensor& given = call.in(0);
+  const int64_t count = given.shape[given.ndim - 1], rows = call.arg(1).as_int();
+  auto* out = static_cast<int64_t*>(call.out().data);
+  if (call.out().numel == 0) return;
+  const Flat<int64_t> flat(given);
+  for (int64_t i = 0; i < call.out().numel / rows; ++i) {
+    int64_t* order = out + i * rows;
+    for (int64_t j = 0; j < rows; ++j) order[j] = j;
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t other = flat.data()[i * count + j];
+      user_check(other >= 1 && other <= rows, ErrorKind::InvalidArgument,
+                 "a pivot is {}; it must be the number of a row, from 1 to {}.", other, rows);
+      std::swap(order[j], order[other - 1]);
+    }
+  }
+}
+
+// body(i, diagonal, n, odd) on the diagonal of U of each matrix, and whether rows were exchanged an odd number of times.
+template <class T, class Body>
+void over_pivots(const MatrixShape& shape, const oar_tensor& x, Body&& body) {
+  const int64_t n = shape.rows;
+  const Flat<T> flat(x);
+  if (n <= kSmall) {
+    with_size(n, [&](auto size) {
+      over_batch(shape.count, static_cast<double>(n * n * n) + 20, [&](int64_t begin, int64_t end) {
+        T a[kSmall * kSmall];
+        Int rows[kSmall];
+        bool odd = false;
+        for (int64_t i = begin; i < end; ++i) {
+          std::copy_n(flat.data() + i * size * size, size * size, a);
+          small_lu(size, a, rows, &odd);
+          body(i, a, size, odd);
+        }
+      });
+    });
+    return;
+  }
+  const Int size = as_int(n);
+  over_library_batch(
+      shape.count, 2.0 / 3 * static_cast<double>(n * n * n), [&](int64_t begin, int64_t end) {
+        const Scratch<T> a(n * n);
+        const Scratch<Int> pivots(n);
+        for (int64_t i = begin; i < end; ++i) {
+          std::copy_n(flat.data() + i * n * n, n * n, a.data());
+          Int info = 0;
+          routines<T>().getrf(&size, &size, a.data(), &size, pivots.data(), &info);
+          bool odd = false;
+          for (int64_t j = 0; j < n; ++j) odd ^= pivots[j] != j + 1;
+          body(i, a.data(), n, odd);
+        }
+      });
+}
+
+void det(KernelCall& call) {
+  const MatrixShape shape(call.in(0));
+  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Result<T> result(call.out());
+    over_pivots<T>(shape, call.in(0), [&](int64_t i, const T* a, auto n, bool odd) {
+      T value = odd ? T(-1) : T(1);
+      for (int64_t j = 0; j < n; ++j) value = product(value, a[j * (n + 1)]);
+      result.data()[i] = value;
+    });
+    result.finish();
+  });
+}
+
+void slogdet_parts(KernelCall& call) {
+  const MatrixShape shape(call.in(0));
+  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using R = real_t<T>;
+    const Result<T> signs(call.out(0));
+    const Result<R> logarithms(call.out(1));
+    over_pivots<T>(shape, call.in(0), [&](int64_t i, const T* a, auto n, bool odd) {
+      T sign = odd ? T(-1) : T(1);
+      R sum = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        const T pivot = a[j * (n + 1)];
+        const R magnitude = std::abs(pivot);
+        sum += std::log(magnitude);
+        sign = magnitude == 0 ? T(0) : product(sign, pivot / magnitude);
+      }
+      signs.data()[i] = sign;
+      logarithms.data()[i] = sum;
+    });
+    signs.finish();
+    logarithms.finish();
+  });
+}
+
+}  // namespace
+
+KernelList lu_kernels() {
+  static const oar_kernel list[] = {
+      {"lu_factor", 1, "cpu:lapack", nullptr, kernel_entry<lu_factor>},
+      {"pivot_permutation", 1, "cpu:generic", nullptr, kernel_entry<pivot_permutation>},
+      {"det", 1, "cpu:lapack", nullptr, kernel_entry<det>},
+      {"slogdet_parts", 1, "cpu:lapack", nullptr, kernel_entry<slogdet_parts>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu
