@@ -115,9 +115,10 @@ void conv_rules(KernelCall& call) {
     for (size_t i = 0; i < w.axes; ++i) c.push_back(w.kernel[i] / 2);
     return c;
   }();
+  std::vector<int64_t> first;  // with each place of the result, if it has those of the input
   for (int64_t k = 0; w.subm && k < n; ++k)
-    user_check(results.add(reached(w, indices, n, k, centre.data())) == k, ErrorKind::InvalidArgument,
-               "two elements have the same place.\nhint: Call coalesce() first.");
+    if (results.add(reached(w, indices, n, k, centre.data())) == static_cast<int64_t>(first.size()))
+      first.push_back(k);
   std::vector<int64_t> inputs, outputs, taps;
   for (int64_t number = 0; number < w.taps; ++number) {
     for (int64_t k = 0; k < n; ++k) {
@@ -126,12 +127,12 @@ void conv_rules(KernelCall& call) {
       const int64_t at = w.subm ? results.find(key) : results.add(key);
       if (at < 0) continue;
       inputs.push_back(k);
-      outputs.push_back(at);
+      outputs.push_back(w.subm ? first[static_cast<size_t>(at)] : at);
       taps.push_back(number);
     }
     for (size_t i = w.axes; i-- > 0 && ++tap[i] == w.kernel[i];) tap[i] = 0;
   }
-  const auto found = static_cast<int64_t>(results.keys.size());
+  const auto found = w.subm ? n : static_cast<int64_t>(results.keys.size());
   const int64_t shape[] = {rows, found}, count = static_cast<int64_t>(inputs.size());
   auto* out = static_cast<int64_t*>(call.allocate(0, Ints(shape, 2)).data);
   if (w.subm) {
@@ -163,10 +164,8 @@ class Rules {
     check_positions(inputs_.data(), count_, x_rows, "inputs");
     check_positions(outputs_.data(), count_, y_rows, "outputs");
     check_positions(taps_.data(), count_, matrices, "taps");
-    user_check(std::is_sorted(taps_.data(), taps_.data() + count_), ErrorKind::InvalidArgument,
-               "taps must rise.");
   }
-  // body(tap, inputs, outputs, count) for blocks of rules with one tap.
+  // body(tap, inputs, outputs, count) for blocks of rules with one tap: large ones if taps are in order.
   template <class F>
   void each_block(F&& body) const {
     for (int64_t first = 0; first < count_;) {

@@ -32,7 +32,8 @@ const OpDef conv_rules_op = {
     .brief =
         "Which elements of sparse images meet in a convolution: element inputs[k] contributes to element outputs[k] of "
         "the result through tap taps[k] of the kernel; taps rise. indices has a row for the image and one for each "
-        "spatial axis, whose sizes are `sizes`. With subm the result has the elements of the input.",
+        "spatial axis, whose sizes are `sizes`. With subm the result has the elements of the input; of several with one "
+        "place, the first.",
     .infer = [](const args::conv_rules& a) -> Metas {
       check_integers(a.indices, "indices", 2);
       const size_t axes = a.sizes.size();
@@ -91,7 +92,7 @@ const OpDef rule_matmul_op = {
         "rule_matmul(Tensor x, Tensor weight, Tensor inputs, Tensor outputs, Tensor taps, shape size) -> Tensor",
     .brief =
         "Row outputs[k] of the result is the sum of row inputs[k] of x times matrix taps[k] of weight [taps, in, out]. "
-        "taps rise; `size` is the number of rows.",
+        "`size` is the number of rows.",
     .infer = [](const args::rule_matmul& a) -> Metas {
       check_rank(a.x, "x", 2);
       check_rank(a.weight, "weight", 3);
@@ -146,7 +147,7 @@ const OpDef rule_outer_op = {
     .schema = "rule_outer(Tensor x, Tensor y, Tensor inputs, Tensor outputs, Tensor taps, shape size) -> Tensor",
     .brief =
         "Matrix taps[k] of the result is the sum of the outer products of row inputs[k] of x and row outputs[k] of y. "
-        "taps rise; `size` is the number of matrices.",
+        "`size` is the number of matrices.",
     .infer = [](const args::rule_outer& a) -> Metas {
       check_rank(a.x, "x", 2);
       check_rank(a.y, "y", 2);

@@ -33,10 +33,6 @@ Cost products_cost(const Tensor& values, const Tensor& y) {
   return Cost::of_products(2 * elements(values) * extent(y, -1));
 }
 
-void check_dtypes(const Tensor& values, const Tensor& y) {
-  infer::check_dtype(y, "y", values.dtype());
-}
-
 const OpDef csr_matmul_op = {
     .schema = "csr_matmul(Tensor crows, Tensor cols, Tensor values, Tensor y) -> Tensor",
     .brief = "The product of a CSR matrix with a dense matrix.",
@@ -46,7 +42,6 @@ const OpDef csr_matmul_op = {
       check_rank(a.values, "values", 1);
       check_rank(a.y, "y", 2);
       check_count(a.cols, "cols", a.values, "values");
-      check_dtypes(a.values, a.y);
       user_check(!known_less(a.crows.dim(0), Dim(1)), ErrorKind::InvalidArgument,
                  "crows is empty; a matrix of n rows has n + 1 entries.");
       return TensorMeta{a.y.dtype(), Shape{a.crows.dim(0) - 1, a.y.dim(1)}};
@@ -71,8 +66,9 @@ const OpDef csr_matmul_op = {
     .saves = "crows cols values>y y",
     .plan = [](const PlanCall& c) { c.plan.pass(c.plan.operands[3], 1, c.plan.results[0], 1); },
     .linear_in = "values y",
-    .traits = Trait::Smooth,
-    .dtypes = "",
+    .traits = Trait::Promote | Trait::Smooth,
+    .dtypes = "int float complex",
+    .promotes = "values y",
     .numpy =
         "(lambda m: (np.add.at(m, (np.repeat(np.arange(len(crows) - 1), np.diff(crows)), cols), values), m @ "
         "y)[1])(np.zeros((len(crows) - 1, len(y)), values.dtype))",
@@ -98,7 +94,6 @@ const OpDef coo_matmul_op = {
       check_rank(a.y, "y", 2);
       check_count(a.rows, "rows", a.values, "values");
       check_count(a.cols, "cols", a.values, "values");
-      check_dtypes(a.values, a.y);
       return TensorMeta{a.y.dtype(), Shape{one_size(a.size), a.y.dim(1)}};
     },
     .decompose = [](const args::coo_matmul& a) -> Made {
@@ -119,7 +114,9 @@ const OpDef coo_matmul_op = {
     .saves = "rows cols values>y y",
     .plan = [](const PlanCall& c) { c.plan.pass(c.plan.operands[3], 1, c.plan.results[0], 1); },
     .linear_in = "values y",
-    .traits = Trait::Smooth,
+    .traits = Trait::Promote | Trait::Smooth,
+    .dtypes = "int float complex",
+    .promotes = "values y",
     .numpy =
         "(lambda m: (np.add.at(m, (rows, cols), values), m @ y)[1])(np.zeros((size[0], len(y)), values.dtype))",
     .samples =
@@ -141,7 +138,6 @@ const OpDef sampled_matmul_op = {
       check_rank(a.x, "x", 2);
       check_rank(a.y, "y", 2);
       check_count(a.rows, "rows", a.cols, "cols");
-      check_dtypes(a.x, a.y);
       user_check(same(a.x.dim(1), a.y.dim(1)), ErrorKind::InvalidArgument,
                  "x of shape {} and y of shape {} must have rows of one length.",
                  to_string(a.x.dims()), to_string(a.y.dims()));
@@ -164,7 +160,9 @@ const OpDef sampled_matmul_op = {
     .saves = "rows cols x>y y>x",
     .shard = "k, k, rj, cj -> k ; r whole, c whole",
     .linear_in = "x y",
-    .traits = Trait::Smooth,
+    .traits = Trait::Promote | Trait::Smooth,
+    .dtypes = "int float complex",
+    .promotes = "x y",
     .numpy = "np.sum(x[rows] * y[cols], axis=1, dtype=x.dtype)",
     .samples =
         [] {
@@ -211,7 +209,6 @@ const OpDef csr_product_op = {
     .infer = [](const args::csr_product& a) -> Metas {
       check_csr(a.x_crows, a.x_cols, a.x_values, "x");
       check_csr(a.y_crows, a.y_cols, a.y_values, "y");
-      infer::check_dtype(a.y_values, "y_values", a.x_values.dtype());
       one_size(a.size);
       const Dim some = Dim::symbol("products", a.x_cols.dim(0).hint());
       const Dim count = a.x_cols.is_dense() ? a.x_cols.dim(0) : some;
@@ -236,7 +233,9 @@ const OpDef csr_product_op = {
     },
     .saves = "x_crows x_cols x_values>y_values y_crows y_cols y_values>x_values crows cols",
     .shard = "whole: how many elements the product has depends on all of them",
-    .traits = Trait::DataDependent | Trait::Smooth,
+    .traits = Trait::DataDependent | Trait::Promote | Trait::Smooth,
+    .dtypes = "int float complex",
+    .promotes = "x_values y_values",
     .numpy =
         "(lambda dense: (lambda m: (lambda w: (np.append(0, np.cumsum((m != 0).sum(1))), w[1], (dense(x_crows, "
         "x_cols, x_values, len(y_crows) - 1) @ dense(y_crows, y_cols, y_values, size[0]))[w]))(np.nonzero(m)))("
@@ -269,7 +268,6 @@ const OpDef csr_dots_op = {
       check_count(a.rows, "rows", a.cols, "cols");
       check_csr(a.x_crows, a.x_cols, a.x_values, "x");
       check_csr(a.y_crows, a.y_cols, a.y_values, "y");
-      infer::check_dtype(a.y_values, "y_values", a.x_values.dtype());
       one_size(a.size);
       return TensorMeta{a.x_values.dtype(), Shape{a.rows.dim(0)}};
     },
@@ -299,7 +297,9 @@ const OpDef csr_dots_op = {
           c.plan.put(c.plan.operands[1], 0, c.plan.operands[0].axes[0].factor);
         },
     .linear_in = "x_values y_values",
-    .traits = Trait::Smooth,
+    .traits = Trait::Promote | Trait::Smooth,
+    .dtypes = "int float complex",
+    .promotes = "x_values y_values",
     .numpy =
         "(lambda dense: np.sum(dense(x_crows, x_cols, x_values)[rows] * dense(y_crows, y_cols, y_values)[cols], "
         "axis=1, dtype=x_values.dtype))(lambda crows, cols, values: (lambda m: (np.add.at(m, "
@@ -332,9 +332,6 @@ const OpDef csr_softmax_op = {
       check_rank(a.values, "values", 1);
       user_check(!known_less(a.crows.dim(0), Dim(1)), ErrorKind::InvalidArgument,
                  "crows is empty; a matrix of n rows has n + 1 entries.");
-      user_check(is_floating(a.values.dtype()), ErrorKind::InvalidType,
-                 "values has dtype {}; it must be a float type.\nhint: Cast it first.",
-                 name_of(a.values.dtype()));
       return infer::like(a.values);
     },
     .vjp = [](const vjp::csr_softmax& v) -> Grads {
@@ -344,7 +341,9 @@ const OpDef csr_softmax_op = {
     },
     .saves = "crows out",
     .shard = "whole: a row's elements share a sum",
-    .traits = Trait::Smooth,
+    .traits = Trait::Promote | Trait::Smooth,
+    .dtypes = "float",
+    .promotes = "values",
     .numpy =
         "(lambda r: (lambda e: e / np.bincount(r, e, len(crows) - 1)[r])(np.exp((values - "
         "values.max(initial=0)).astype('float64'))).astype(values.dtype))(np.repeat(np.arange(len(crows) - 1), "

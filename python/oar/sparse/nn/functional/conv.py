@@ -74,7 +74,8 @@ def convolve(
     kernel = list(weight.shape[:axes])
     stride, dilation = per_axis(stride, axes, "stride"), per_axis(dilation, axes, "dilation")
     padding = symmetric_padding(padding, axes, data_format, kernel, dilation)
-    x = x.coalesce() if not subm else x
+    ordered = x.coalesce()
+    x = x if subm and ordered.nnz() == x.nnz() else ordered  # subm keeps the order of the elements
     sizes = list(x.shape[1:-1])
     indices, inputs, outputs, taps = ops.conv_rules(x.indices(), sizes, kernel, stride, padding, dilation, subm)
     matrices = ops.reshape(weight, [math.prod(kernel), *weight.shape[-2:]])
