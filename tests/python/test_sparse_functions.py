@@ -206,6 +206,14 @@ def test_softmax():
             t = oar.to_tensor(x).to_sparse_coo(len(shape))
             made = sparse.nn.functional.softmax(t, axis)
             np.testing.assert_allclose(made.to_dense().numpy(), row_softmax(x, axis), rtol=1e-12)
+    x = some([4, 5, 3])
+    x[x.any(-1)] += 0.25  # all channels of a point that is held
+    t = oar.to_tensor(x).to_sparse_coo(2)
+    for axis in (0, 1):
+        made = sparse.nn.functional.softmax(t, axis)
+        np.testing.assert_allclose(made.to_dense().numpy(), row_softmax(x, axis), rtol=1e-12)
+    dense_axis = sparse.nn.functional.softmax(t, 2)
+    np.testing.assert_allclose(dense_axis.values().numpy(), oar.nn.functional.softmax(t.values(), 1).numpy())
     with pytest.raises(NotImplementedError, match="last axis"):
         sparse.nn.functional.softmax(oar.eye(3).to_sparse_csr(), 0)
 
@@ -221,6 +229,26 @@ def test_gradient_of_softmax():
         (made.to_dense() * held).sum().backward()
         (expected * held * oar.to_tensor((x != 0).any(axis, keepdims=True).astype("float64"))).sum().backward()
         np.testing.assert_allclose(t.grad.to_dense().numpy(), dense.grad.numpy(), atol=1e-12)
+
+
+def test_add_bias():
+    t = sparse.sparse_coo_tensor([[0, 1], [0, 3]], [[1.0, 1.0], [2.0, 2.0]], [2, 4, 2], stop_gradient=False)
+    bias = leaf(np.array([1.0, 2.0], "float32"))
+    made = sparse.add(t, bias)
+    assert made.nnz() == 2 and made.values().tolist() == [[2.0, 3.0], [3.0, 4.0]]
+    made.values().sum().backward()
+    assert bias.grad.tolist() == [2.0, 2.0]
+
+
+def test_copy():
+    for convert in (lambda t: t.to_sparse_coo(2), lambda t: t.to_sparse_csr()):
+        x, y = convert(oar.eye(3)), convert(oar.to_tensor([[0.0, 2.0, 0.0]] * 3))
+        assert x.copy_(y, True) is x
+        assert x.to_dense().tolist() == y.to_dense().tolist()
+        x.set_value(convert(oar.eye(3)))
+        assert x.to_dense().tolist() == np.eye(3).tolist() and y.nnz() == 3
+    with pytest.raises(NotImplementedError, match="dense"):
+        oar.eye(3).to_sparse_csr().copy_(oar.eye(3))
 
 
 def test_isnan_and_same_shape():

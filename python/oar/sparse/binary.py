@@ -109,7 +109,8 @@ def add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
 
     Args:
         x: a sparse tensor.
-        y: a sparse tensor, or a dense one; then the sum is dense.
+        y: a sparse tensor; a dense one of the same shape, then the sum is dense; or a bias, a dense tensor of the shape of
+            x's dense axes, which is added to the elements that x holds.
 
     Returns:
         a sparse tensor.
@@ -124,7 +125,10 @@ def add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
                         [1, 0, 1]],
                values=[3., 3., 5.])
     """
-    return ops.add(_checked(x, y, "add"), y)
+    _checked(x, y, "add")
+    if x.is_sparse_coo() and not y.is_sparse() and 0 < y.ndim < x.ndim and list(y.shape) == list(x.shape)[x.sparse_dim():]:
+        return _C.sparse_with_values(x, ops.add(x.values(), y))
+    return ops.add(x, y)
 
 
 def subtract(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:

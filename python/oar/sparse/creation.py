@@ -26,6 +26,7 @@ def _index_tensor(data, name: str, op: str, rank: int) -> Tensor:
 
 def _values_tensor(data, dtype, place, stop_gradient: bool) -> Tensor:
     """With the history of a tensor that the user passes, unless gradients stop."""
+    dtype = dtype or None  # callers of Paddle pass False, too
     t = data if isinstance(data, Tensor) else oar.to_tensor(data, dtype, place)
     if stop_gradient:
         t = t.detach()

@@ -1,5 +1,6 @@
 // Index vectors of sparse tensors.
 #include <algorithm>
+#include <vector>
 
 #include "oar/backend/cpu/sparse/positions.h"
 
@@ -32,25 +33,40 @@ void ravel_indices(KernelCall& call) {
   }
 }
 
+// Coordinates along the axes from the last one on; what remains of each position is left in `rest`. Narrow numbers are
+// divided several times faster.
+template <class U>
+void split_positions(U* rest, int64_t n, Ints shape, int64_t* out) {
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    int64_t* row = out + static_cast<int64_t>(axis) * n;
+    const U size = static_cast<U>(std::max<int64_t>(shape[axis], 1));
+    for (int64_t k = 0; k < n; ++k) {
+      const U quotient = rest[k] / size;
+      row[k] = static_cast<int64_t>(rest[k] - quotient * size);
+      rest[k] = quotient;
+    }
+  }
+}
+
 void unravel_indices(KernelCall& call) {
   const Flat<int64_t> flat(call.in(0));
   const Ints shape = call.arg(1).as_ints();
   const int64_t n = call.in(0).numel;
+  int64_t total = 1;
+  bool fits = true;
+  for (int64_t size : shape) fits &= !__builtin_mul_overflow(total, size, &total);
+  user_check(fits, ErrorKind::InvalidArgument, "a tensor of this shape has too many elements.");
+  check_positions(flat.data(), n, total, "x");
   int64_t* out = numbers_of(call.out());
-  Scratch<int64_t, 64> rest(n);
-  std::copy_n(flat.data(), n, rest.data());
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    int64_t* row = out + static_cast<int64_t>(axis) * n;
-    const int64_t size = std::max<int64_t>(shape[axis], 1);
-    for (int64_t k = 0; k < n; ++k) {
-      const int64_t quotient = rest.data()[k] / size;
-      row[k] = rest.data()[k] - quotient * size;
-      rest.data()[k] = quotient;
-    }
+  if (total <= INT64_C(0xffffffff)) {
+    Scratch<uint32_t, 64> rest(n);
+    std::copy_n(flat.data(), n, rest.data());
+    split_positions(rest.data(), n, shape, out);
+  } else {
+    Scratch<uint64_t, 64> rest(n);
+    std::copy_n(flat.data(), n, rest.data());
+    split_positions(rest.data(), n, shape, out);
   }
-  for (int64_t k = 0; k < n; ++k)
-    user_check(rest.data()[k] == 0 && (n == 0 || flat.data()[k] >= 0), ErrorKind::OutOfRange,
-               "x holds the position {}, which is not in a tensor of this shape.", flat.data()[k]);
 }
 
 void expand_rows(KernelCall& call) {
@@ -70,6 +86,43 @@ void compress_rows(KernelCall& call) {
   std::fill(out, out + size + 1, 0);
   for (int64_t k = 0; k < n; ++k) ++out[rows.data()[k] + 1];
   for (int64_t row = 0; row < size; ++row) out[row + 1] += out[row];
+}
+
+void key_order(KernelCall& call) {
+  const Flat<int64_t> keys(call.in(0));
+  const int64_t n = call.in(0).numel, size = call.arg(1).as_ints()[0];
+  check_positions(keys.data(), n, size, "keys");
+  std::vector<int64_t> next(static_cast<size_t>(size) + 1, 0);
+  for (int64_t k = 0; k < n; ++k) ++next[static_cast<size_t>(keys.data()[k]) + 1];
+  for (size_t i = 0; i < static_cast<size_t>(size); ++i) next[i + 1] += next[i];
+  int64_t* out = numbers_of(call.out());
+  for (int64_t k = 0; k < n; ++k) out[next[static_cast<size_t>(keys.data()[k])]++] = k;
+}
+
+void sums_at(KernelCall& call) {
+  const Flat<int64_t> places(call.in(0));
+  const oar_tensor &in = call.in(1), &result = call.out();
+  const int64_t n = in.shape[0];
+  check_positions(places.data(), n, result.shape[0], "places");
+  visit_wide<kNumbers>(call.dtype(1), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Flat<T> values(in);
+    const Result<T> out(result);
+    const int64_t width = n > 0 ? in.numel / n : 0;
+    parallel_for(0, result.numel, kGrain, [&](int64_t begin, int64_t end) {
+      std::fill(out.data() + begin, out.data() + end, T(0));
+    });
+    if (width == 1) {
+      for (int64_t k = 0; k < n; ++k) out.data()[places.data()[k]] += values.data()[k];
+    } else {
+      for (int64_t k = 0; k < n; ++k) {
+        T* __restrict sum = out.data() + places.data()[k] * width;
+        const T* row = values.data() + k * width;
+        for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
+      }
+    }
+    out.finish();
+  });
 }
 
 void merge_sorted(KernelCall& call) {
@@ -100,6 +153,8 @@ KernelList sparse_index_kernels() {
       {"unravel_indices", 1, "cpu:generic", nullptr, kernel_entry<unravel_indices>},
       {"expand_rows", 1, "cpu:generic", nullptr, kernel_entry<expand_rows>},
       {"compress_rows", 1, "cpu:generic", nullptr, kernel_entry<compress_rows>},
+      {"key_order", 1, "cpu:generic", nullptr, kernel_entry<key_order>},
+      {"sums_at", 1, "cpu:generic", nullptr, kernel_entry<sums_at>},
       {"merge_sorted", 1, "cpu:generic", nullptr, kernel_entry<merge_sorted>},
   };
   return list;

@@ -25,8 +25,26 @@ void sum_block(const I* cols, const T* values, int64_t count, const T* y, int64_
   for (int64_t j = 0; j < kWidth; ++j) out[j] = sums[j];
 }
 
+// Wide rows of y are read from end to end, four at a time.
+template <class T, class I>
+void sum_wide_row(const I* cols, const T* values, int64_t count, const T* y, int64_t width, T* __restrict out) {
+  std::fill(out, out + width, T(0));
+  int64_t k = 0;
+  const auto row = [&](int64_t i) { return y + static_cast<int64_t>(cols[i]) * width; };
+  for (; k + 4 <= count; k += 4) {
+    const T *a = row(k), *b = row(k + 1), *c = row(k + 2), *d = row(k + 3);
+    const T p = values[k], q = values[k + 1], r = values[k + 2], s = values[k + 3];
+    for (int64_t j = 0; j < width; ++j) out[j] += p * a[j] + q * b[j] + r * c[j] + s * d[j];
+  }
+  for (; k < count; ++k) {
+    const T *a = row(k), p = values[k];
+    for (int64_t j = 0; j < width; ++j) out[j] += p * a[j];
+  }
+}
+
 template <class T, class I>
 void sum_row(const I* cols, const T* values, int64_t count, const T* y, int64_t width, T* out) {
+  if (width > 2 * kBlock<T>) return sum_wide_row(cols, values, count, y, width, out);
   int64_t j = 0;
   for (; j + kBlock<T> <= width; j += kBlock<T>)
     sum_block<T, I, kBlock<T>>(cols, values, count, y + j, width, out + j);

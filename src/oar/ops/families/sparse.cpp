@@ -210,12 +210,10 @@ Tensor at_positions(const Tensor& positions, const Tensor& values, Kind kind, Di
 
 DType index_dtype(const Tensor& t) { return sparse(t).places[0].dtype(); }
 
-Tensor sums_at(const Tensor& places, const Tensor& values, Dim size) {
-  Shape shape(values.dims());
-  shape[0] = size;
+Tensor summed(const Tensor& places, const Tensor& values, Dim size) {
   if (values.dtype() == DType::Bool)  // whether one of them is true
-    return cast(sums_at(places, cast(values, DType::Int64), size), DType::Bool);
-  return index_add(zeros(shape, values.dtype()), places, 0, values);
+    return cast(sums_at(places, cast(values, DType::Int64), Shape{size}), DType::Bool);
+  return sums_at(places, values, Shape{size});
 }
 
 SparseMatrix matrix_of(const Tensor& t) {
@@ -260,13 +258,13 @@ Tensor coalesce(const Tensor& t) {
   const Tensor positions = positions_of(t);
   if (rises(positions)) return make_coo(parts.places[0], parts.values, t.dims(), true);
   const auto [unique, index, inverse, counts] = unique_flat(positions, false, true);
-  return at_positions(unique, sums_at(inverse, parts.values, unique.dim(0)), Kind::SparseCoo,
+  return at_positions(unique, summed(inverse, parts.values, unique.dim(0)), Kind::SparseCoo,
                       t.dims(), index_dtype(t));
 }
 
 Tensor to_dense(const Tensor& t) {
   if (!is_sparse(t)) return t;
-  return reshape(sums_at(positions_of(t), sparse(t).values, product(sparse_sizes(t))), t.dims());
+  return reshape(summed(positions_of(t), sparse(t).values, product(sparse_sizes(t))), t.dims());
 }
 
 Tensor to_coo(const Tensor& t, int axes) {

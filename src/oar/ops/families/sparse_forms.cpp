@@ -9,6 +9,7 @@
 #include "oar/ops/core/view.h"
 #include "oar/ops/families/sparse_parts.h"
 #include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/concat.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/counting.h"
 #include "oar/ops/gen/creation.h"
@@ -125,14 +126,14 @@ Outputs on_union(const Op& op, Args args) {
     if (t.kind() == Kind::SparseCoo || !positions.is_dense() || rises(positions))
       return std::pair(positions, sparse(t).values);
     const auto [unique, index, inverse, counts] = unique_flat(positions, false, true);
-    return std::pair(unique, sums_at(inverse, sparse(t).values, unique.dim(0)));
+    return std::pair(unique, summed(inverse, sparse(t).values, unique.dim(0)));
   };
   const auto [left, left_values] = sorted(a);
   const auto [right, right_values] = sorted(b);
   const auto [all, left_places, right_places] = merge_sorted(left, right);
   const Tensor values =
-      with_tensors(op, args, {sums_at(left_places, left_values, all.dim(0)),
-                              sums_at(right_places, right_values, all.dim(0))})[0];
+      with_tensors(op, args, {summed(left_places, left_values, all.dim(0)),
+                              summed(right_places, right_values, all.dim(0))})[0];
   return one(at_positions(all, values, x.kind(), x.dims(), index_dtype(x)));
 }
 
@@ -275,6 +276,14 @@ Outputs addmm_form(const Op&, Args args) {
 Outputs transpose_form(const Op&, Args args) {
   const args::transpose a(args);
   const auto perm = checked_permutation(a.perm, a.x.rank());
+  if (a.x.kind() == Kind::SparseCsr && a.x.rank() == 2 && perm[0] == 1) {
+    const std::vector<Tensor>& places = sparse(a.x).places;
+    const Tensor order = key_order(places[1], Shape{a.x.dim(1)});
+    const Tensor rows = cast(expand_rows(places[0], places[1]), index_dtype(a.x));
+    const Tensor crows = cast(compress_rows(places[1], Shape{a.x.dim(1)}), index_dtype(a.x));
+    return one(make_csr(crows, index_take(rows, {order}), index_take(sparse(a.x).values, {order}),
+                        Shape{a.x.dim(1), a.x.dim(0)}));
+  }
   const Tensor coo = a.x.kind() == Kind::SparseCoo ? a.x : to_coo(a.x, a.x.rank());
   const int axes = sparse_dim(coo);
   std::vector<int64_t> order, dense{0};
@@ -392,10 +401,25 @@ Outputs sum_form(const Op&, Args args) {
     const Tensor all = ravel_indices(index_take(sparse(coo).places[0], {rows}), inner);
     const auto [unique, index, inverse, counts] = unique_flat(all, false, true);
     positions = unique;
-    values = sums_at(inverse, values, unique.dim(0));
+    values = summed(inverse, values, unique.dim(0));
   }
   for (Dim d : values.dims().subspan(1)) sizes.push_back(d);
   return one(at_positions(positions, values, a.x.kind(), sizes, index_dtype(a.x)));
+}
+
+// csr_softmax of each column of values [count, dense axes...]: the columns one after another are rows of a longer list.
+Tensor line_softmax(const Tensor& crows, const Tensor& values) {
+  if (values.rank() == 1) return csr_softmax(crows, values);
+  const Dim count = values.dim(0), lines = crows.dim(0) - 1;
+  const Dim columns = product(values.dims().subspan(1));
+  const Tensor starts = slice_view(crows, SliceIndex().range(0, lines));
+  const Tensor first = range(Scalar(0), Scalar(specialised(columns)), Scalar(1), DType::Int64) *
+                       full({}, Scalar(specialised(count)), DType::Int64);
+  const Tensor all = concat({reshape(reshape(first, {columns, 1}) + starts, {columns * lines}),
+                             full({1}, Scalar(specialised(columns * count)), DType::Int64)});
+  const Tensor flat = reshape(transpose(reshape(values, {count, columns}), {1, 0}), {columns * count});
+  const Tensor made = reshape(csr_softmax(all, flat), {columns, count});
+  return reshape(transpose(made, {1, 0}), values.dims());
 }
 
 // Over the elements that are held, those of one line along the axis together.
@@ -411,14 +435,11 @@ Outputs softmax_form(const Op&, Args args) {
     return one(with_values(x, csr_softmax(global_crows(x), sparse(x).values)));
   }
   const Tensor coo = coalesce(x);
-  user_check(sparse_dim(coo) == coo.rank() || axis >= sparse_dim(coo), ErrorKind::Unsupported,
-             "axis {} of x is sparse, and x of shape {} has dense axes too.\nhint: softmax(x.to_dense()).",
-             axis, to_string(x.dims()));
   if (axis >= sparse_dim(coo))
     return one(with_values(coo, softmax(sparse(coo).values, axis - sparse_dim(coo) + 1)));
   std::vector<int64_t> others;
   Shape sizes;
-  for (int i = 0; i < coo.rank(); ++i)
+  for (int i = 0; i < sparse_dim(coo); ++i)
     if (i != axis) {
       others.push_back(i);
       sizes.push_back(coo.dim(i));
@@ -429,14 +450,26 @@ Outputs softmax_form(const Op&, Args args) {
   const Tensor lines = others.empty()
                            ? zeros({values.dim(0)}, DType::Int64)
                            : ravel_indices(index_take(sparse(coo).places[0], {rows}), sizes);
-  if (axis == coo.rank() - 1)
-    return one(with_values(coo, csr_softmax(compress_rows(lines, Shape{product(sizes)}), values)));
-  const Tensor order = argsort(lines, -1, false, true);
-  const Tensor sorted = csr_softmax(compress_rows(lines, Shape{product(sizes)}), index_take(values, {order}));
+  const Tensor crows = compress_rows(lines, Shape{product(sizes)});
+  if (axis == sparse_dim(coo) - 1) return one(with_values(coo, line_softmax(crows, values)));
+  const Tensor order = key_order(lines, Shape{product(sizes)});
+  const Tensor sorted = line_softmax(crows, index_take(values, {order}));
   return one(with_values(coo, index_take(sorted, {argsort(order)})));
 }
 
 // ---- the layer ---------------------------------------------------------------------------------
+
+// x takes over a copy of another sparse tensor.
+Outputs copy_into_form(const Op& op, Args args) {
+  const args::copy_into a(args);
+  if (!is_sparse(a.x) || !is_sparse(a.value)) refuse(op, args, " with a dense tensor");
+  user_check(same(a.x.shape(), a.value.shape()), ErrorKind::InvalidArgument,
+             "x of shape {} cannot take values of shape {}.", to_string(a.x.dims()),
+             to_string(a.value.dims()));
+  const Tensor values = assign(cast(sparse(a.value).values, a.x.dtype()));
+  a.x->become(*with_values(a.value, values).impl());
+  return one(a.x);
+}
 
 using Form = Outputs (*)(const Op&, Args);
 
@@ -447,6 +480,7 @@ Form form_of(const Op& op) {
       {&get_op("addmm"), addmm_form},         {&get_op("transpose"), transpose_form},
       {&get_op("reshape"), reshape_form},     {&get_op("slice"), slice_form},
       {&get_op("sum"), sum_form},             {&get_op("softmax"), softmax_form},
+      {&get_op("copy_into"), copy_into_form},
   };
   const auto found = forms.find(&op);
   if (found != forms.end()) return found->second;

@@ -1,9 +1,13 @@
-// Index vectors of sparse tensors: coordinates and flat positions, rows and where they begin, unions.
+// Index vectors of sparse tensors: coordinates and flat positions, rows and where they begin, orders, unions, and sums of
+// the values that share a place.
 #include "oar/ops/gen/sparse_index.h"
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/sparse_rules.h"
+#include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/gather.h"
+#include "oar/ops/gen/index.h"
 
 namespace oar {
 namespace {
@@ -107,6 +111,68 @@ const OpDef compress_rows_op = {
         },
 };
 
+const OpDef key_order_op = {
+    .schema = "key_order(Tensor keys, shape size) -> Tensor",
+    .brief =
+        "The order of small numbers, from 0 up to `size`: first where 0 occurs, then where 1 does, and so on. Equal ones "
+        "keep their order.",
+    .infer = [](const args::key_order& a) -> Metas {
+      check_integers(a.keys, "keys", 1);
+      one_size(a.size);
+      return TensorMeta{DType::Int64, a.keys.shape()};
+    },
+    .shard = "whole: elements are compared with all others",
+    .traits = Trait::NoGrad,
+    .dtypes = "int",
+    .numpy = "np.argsort(keys, kind='stable')",
+    .samples =
+        [] {
+          return Samples()
+              .add(ints(0, 4, {9}), IntVector{4})
+              .add(ints(0, 2, {5}, DType::Int32), IntVector{3})
+              .add(ints(0, 1, {0}), IntVector{2});
+        },
+};
+
+const OpDef sums_at_op = {
+    .schema = "sums_at(Tensor places, Tensor values, shape size) -> Tensor",
+    .brief =
+        "Row places[k] of the result is the sum of the rows values[k]; others are zero. `size` is the number of rows.",
+    .infer = [](const args::sums_at& a) -> Metas {
+      check_integers(a.places, "places", 1);
+      user_check(a.values.rank() >= 1, ErrorKind::InvalidArgument, "values is 0-d; it must have an axis.");
+      check_count(a.places, "places", a.values, "values");
+      Shape shape = a.values.shape();
+      shape[0] = one_size(a.size);
+      return TensorMeta{a.values.dtype(), shape};
+    },
+    .decompose = [](const args::sums_at& a) -> Made {
+      Shape shape = a.values.shape();
+      shape[0] = one_size(a.size);
+      return index_add(zeros(shape, a.values.dtype()), a.places, 0, a.values);
+    },
+    .vjp = [](const vjp::sums_at& v) -> Grads { return {Tensor(), index_take(v.grad, {v.places})}; },
+    .saves = "places",
+    .plan =
+        [](const PlanCall& c) {
+          for (size_t i = 1; i < c.plan.operands[1].axes.size(); ++i)
+            c.plan.pass(c.plan.operands[1], i, c.plan.results[0], i);
+        },
+    .linear_in = "values",
+    .traits = Trait::Promote | Trait::Smooth,
+    .dtypes = "int float complex",
+    .promotes = "values",
+    .numpy =
+        "(lambda m: (np.add.at(m, places, values), m)[1])(np.zeros((size[0], *values.shape[1:]), values.dtype))",
+    .samples =
+        [] {
+          return Samples()
+              .add(ints(0, 4, {6}), t({6}), IntVector{5})
+              .add(ints(0, 3, {4}, DType::Int32), t({4, 2, 3}), IntVector{3})
+              .add(ints(0, 3, {0}), t({0, 2}), IntVector{2});
+        },
+};
+
 const OpDef merge_sorted_op = {
     .schema = "merge_sorted(Tensor x, Tensor y) -> (Tensor out, Tensor x_places, Tensor y_places)",
     .brief =
@@ -140,6 +206,6 @@ const OpDef merge_sorted_op = {
 }  // namespace
 
 OAR_FAMILY(sparse_index, &ravel_indices_op, &unravel_indices_op, &expand_rows_op, &compress_rows_op,
-           &merge_sorted_op)
+           &key_order_op, &sums_at_op, &merge_sorted_op)
 
 }  // namespace oar

@@ -30,7 +30,7 @@ Tensor at_positions(const Tensor& positions, const Tensor& values, Kind kind, Di
 Tensor csr_at(const Tensor& rows, const Tensor& cols, const Tensor& values, Dims shape,
               DType index_dtype);
 // The sums of the values whose place is the same.
-Tensor sums_at(const Tensor& places, const Tensor& values, Dim size);
+Tensor summed(const Tensor& places, const Tensor& values, Dim size);
 
 // A matrix, or a batch of matrices along the diagonal of a large one.
 struct SparseMatrix {

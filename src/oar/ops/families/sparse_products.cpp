@@ -26,7 +26,7 @@ Tensor rows_at(const Tensor& x, const Tensor& numbers) { return index_take(x, {n
 Tensor summed_products(const Tensor& rows, const Tensor& cols, const Tensor& values,
                        const Tensor& y, Dim size) {
   const Tensor terms = reshape(values, {values.dim(0), 1}) * rows_at(y, cols);
-  return index_add(zeros({size, y.dim(1)}, y.dtype()), rows, 0, terms);
+  return sums_at(rows, terms, Shape{size});
 }
 
 Cost products_cost(const Tensor& values, const Tensor& y) {
@@ -181,7 +181,7 @@ struct Csr {
 
 // The elements sorted by rows.
 Csr by_rows(const Tensor& rows, const Tensor& cols, const Tensor& values, Dim size) {
-  const Tensor order = argsort(rows, -1, false, true);
+  const Tensor order = key_order(rows, Shape{size});
   return {compress_rows(rows, Shape{size}), rows_at(cols, order), rows_at(values, order)};
 }
 
@@ -320,10 +320,6 @@ const OpDef csr_dots_op = {
 
 // ---- softmax of rows ---------------------------------------------------------------------------
 
-Tensor row_sums(const Tensor& rows, const Tensor& values, Dim size) {
-  return index_add(zeros({size}, values.dtype()), rows, 0, values);
-}
-
 const OpDef csr_softmax_op = {
     .schema = "csr_softmax(Tensor crows, Tensor values) -> Tensor",
     .brief = "The softmax of each row of a CSR matrix over the elements that it holds.",
@@ -337,7 +333,7 @@ const OpDef csr_softmax_op = {
     .vjp = [](const vjp::csr_softmax& v) -> Grads {
       const Tensor rows = expand_rows(v.crows, v.out);
       const Tensor weighted = v.grad * v.out;
-      return {Tensor(), weighted - v.out * rows_at(row_sums(rows, weighted, v.crows.dim(0) - 1), rows)};
+      return {Tensor(), weighted - v.out * rows_at(sums_at(rows, weighted, Shape{v.crows.dim(0) - 1}), rows)};
     },
     .saves = "crows out",
     .shard = "whole: a row's elements share a sum",
