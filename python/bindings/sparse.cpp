@@ -45,8 +45,7 @@ PyObject* sparse_parts(PyObject*, PyObject* tensor) {
   return guarded([&] {
     const Sparse& parts = sparse(tensor_of(tensor));
     const Ref places(wrap_list(parts.places)), values(wrap(parts.values));
-    return Py_BuildValue("(OOO)", places.get(), values.get(),
-                         parts.coalesced ? Py_True : Py_False);
+    return Py_BuildValue("(OOO)", places.get(), values.get(), parts.coalesced ? Py_True : Py_False);
   });
 }
 
@@ -79,19 +78,18 @@ PyObject* sparse_masked_matmul(PyObject*, PyObject* args) {
   return guarded([&] { return wrap(masked_matmul(tensor_of(x), tensor_of(y), tensor_of(mask))); });
 }
 
-PyMethodDef kFunctions[] = {
-    {"sparse_coo", sparse_coo, METH_VARARGS, nullptr},
-    {"sparse_csr", sparse_csr, METH_VARARGS, nullptr},
-    {"sparse_parts", sparse_parts, METH_O, nullptr},
-    {"sparse_dim", sparse_dim_function, METH_O, nullptr},
-    {"sparse_coalesce", of_one<coalesce>, METH_O, nullptr},
-    {"sparse_to_dense", of_one<to_dense>, METH_O, nullptr},
-    {"sparse_to_coo", sparse_to_coo, METH_VARARGS, nullptr},
-    {"sparse_to_csr", of_one<to_csr>, METH_O, nullptr},
-    {"sparse_mask_as", of_two<mask_as>, METH_VARARGS, nullptr},
-    {"sparse_with_values", of_two<with_values>, METH_VARARGS, nullptr},
-    {"sparse_masked_matmul", sparse_masked_matmul, METH_VARARGS, nullptr},
-    {}};
+PyMethodDef kFunctions[] = {{"sparse_coo", sparse_coo, METH_VARARGS, nullptr},
+                            {"sparse_csr", sparse_csr, METH_VARARGS, nullptr},
+                            {"sparse_parts", sparse_parts, METH_O, nullptr},
+                            {"sparse_dim", sparse_dim_function, METH_O, nullptr},
+                            {"sparse_coalesce", of_one<coalesce>, METH_O, nullptr},
+                            {"sparse_to_dense", of_one<to_dense>, METH_O, nullptr},
+                            {"sparse_to_coo", sparse_to_coo, METH_VARARGS, nullptr},
+                            {"sparse_to_csr", of_one<to_csr>, METH_O, nullptr},
+                            {"sparse_mask_as", of_two<mask_as>, METH_VARARGS, nullptr},
+                            {"sparse_with_values", of_two<with_values>, METH_VARARGS, nullptr},
+                            {"sparse_masked_matmul", sparse_masked_matmul, METH_VARARGS, nullptr},
+                            {}};
 
 }  // namespace
 

@@ -141,9 +141,10 @@ PyObject* get_grad_node(PyObject* self, void*) {
 // An array would silently hold all elements.
 const Tensor& with_memory(PyObject* self) {
   const Tensor& t = tensor_of(self);
-  user_check(!is_sparse(t), ErrorKind::InvalidType,
-             "a sparse tensor, {}, is not an array.\nhint: Use x.to_dense() for all elements, or x.values().",
-             t.describe());
+  user_check(
+      !is_sparse(t), ErrorKind::InvalidType,
+      "a sparse tensor, {}, is not an array.\nhint: Use x.to_dense() for all elements, or x.values().",
+      t.describe());
   return t;
 }
 

@@ -250,7 +250,8 @@ def pca_lowrank(
                          f"{min(rows, width)}.")
     if niter < 0:
         raise ValueError(f"[pca_lowrank] niter is {niter}; it cannot be negative.")
-    means = ops.reshape(oar.sparse.sum(x, 0).to_dense(), [1, width]) / rows if center else None
+    linalg: Any = oar.linalg
+    means = ops.reshape(sum(x, 0).to_dense(), [1, width]) / rows if center else None
     transposed = ops.transpose(x, [1, 0])
 
     def forward(dense: Tensor) -> Tensor:  # (x - means) @ dense
@@ -261,9 +262,9 @@ def pca_lowrank(
         out = ops.matmul(transposed, dense)
         return out if means is None else out - ops.matmul(ops.transpose(means, [1, 0]), ops.sum(dense, [0], None, True))
 
-    basis = oar.linalg.qr(forward(oar.randn([width, q], dtype=x.dtype)))[0]
+    basis = linalg.qr(forward(oar.randn([width, q], dtype=x.dtype)))[0]
     for _ in range(niter):
-        basis = oar.linalg.qr(backward(basis))[0]
-        basis = oar.linalg.qr(forward(basis))[0]
-    v, s, u = oar.linalg.svd(backward(basis), full_matrices=False)
+        basis = linalg.qr(backward(basis))[0]
+        basis = linalg.qr(forward(basis))[0]
+    v, s, u = linalg.svd(backward(basis), full_matrices=False)
     return ops.matmul(basis, ops.transpose(u, [1, 0])), s, v

@@ -36,7 +36,8 @@ struct CsrMatrix {
 template <class T>
 class RowSums {
  public:
-  explicit RowSums(int64_t width) : seen_(static_cast<size_t>(width), -1), sums_(static_cast<size_t>(width)) {}
+  explicit RowSums(int64_t width)
+      : seen_(static_cast<size_t>(width), -1), sums_(static_cast<size_t>(width)) {}
 
   int64_t count(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row) {
     int64_t found = 0;
@@ -76,7 +77,8 @@ class RowSums {
 };
 
 int64_t chunk_count(int64_t rows, int64_t work) {
-  return std::clamp<int64_t>(work / kGrain, 1, std::min<int64_t>(std::max<int64_t>(rows, 1), num_threads()));
+  return std::clamp<int64_t>(work / kGrain, 1,
+                             std::min<int64_t>(std::max<int64_t>(rows, 1), num_threads()));
 }
 
 void csr_product(KernelCall& call) {

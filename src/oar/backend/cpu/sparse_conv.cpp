@@ -62,10 +62,11 @@ struct Window {
       stride.push_back(subm ? 1 : call.arg(3).as_ints()[i]);
       padding.push_back(subm ? dilation[i] * (kernel[i] / 2) : call.arg(4).as_ints()[i]);
       const int64_t reach = dilation[i] * (kernel[i] - 1) + 1, padded = in[i] + 2 * padding[i];
-      user_check(in[i] >= 0 && in[i] < (int64_t{1} << 40) && (subm || padded >= reach),
-                 ErrorKind::InvalidArgument,
-                 "a kernel that reaches over {} elements does not fit axis {} of size {} with padding {}.",
-                 reach, i, in[i], padding[i]);
+      user_check(
+          in[i] >= 0 && in[i] < (int64_t{1} << 40) && (subm || padded >= reach),
+          ErrorKind::InvalidArgument,
+          "a kernel that reaches over {} elements does not fit axis {} of size {} with padding {}.",
+          reach, i, in[i], padding[i]);
       out.push_back(subm ? in[i] : (padded - reach) / stride[i] + 1);
       user_check(!__builtin_mul_overflow(image, out[i], &image) &&
                      !__builtin_mul_overflow(taps, kernel[i], &taps),
@@ -153,7 +154,8 @@ void conv_rules(KernelCall& call) {
   }
   const std::vector<int64_t>* lists[] = {&inputs, &outputs, &taps};
   for (int i = 0; i < 3; ++i)
-    std::copy_n(lists[i]->data(), count, static_cast<int64_t*>(call.allocate(i + 1, Ints(&count, 1)).data));
+    std::copy_n(lists[i]->data(), count,
+                static_cast<int64_t*>(call.allocate(i + 1, Ints(&count, 1)).data));
 }
 
 // The rules of a call, checked.
@@ -198,15 +200,16 @@ void rule_matmul(KernelCall& call) {
     const Result<T> out(result);
     std::fill_n(out.data(), result.numel, T(0));
     Scratch<T> rows(Rules::kRows * from), sums(Rules::kRows * to);
-    rules.each_block([&](int64_t tap, const int64_t* inputs, const int64_t* outputs, int64_t count) {
-      gather_rows(x.data(), inputs, count, from, rows.data());
-      gemm<T>(count, to, from, {rows.data(), from, 1}, {weight.data() + tap * from * to, to, 1},
-              {sums.data(), to, 1});
-      for (int64_t k = 0; k < count; ++k) {
-        T* sum = out.data() + outputs[k] * to;
-        for (int64_t j = 0; j < to; ++j) sum[j] += sums[k * to + j];
-      }
-    });
+    rules.each_block(
+        [&](int64_t tap, const int64_t* inputs, const int64_t* outputs, int64_t count) {
+          gather_rows(x.data(), inputs, count, from, rows.data());
+          gemm<T>(count, to, from, {rows.data(), from, 1}, {weight.data() + tap * from * to, to, 1},
+                  {sums.data(), to, 1});
+          for (int64_t k = 0; k < count; ++k) {
+            T* sum = out.data() + outputs[k] * to;
+            for (int64_t j = 0; j < to; ++j) sum[j] += sums[k * to + j];
+          }
+        });
     out.finish();
   });
 }
@@ -221,12 +224,13 @@ void rule_outer(KernelCall& call) {
     const Result<T> out(result);
     std::fill_n(out.data(), result.numel, T(0));
     Scratch<T> a(Rules::kRows * from), b(Rules::kRows * to);
-    rules.each_block([&](int64_t tap, const int64_t* inputs, const int64_t* outputs, int64_t count) {
-      gather_rows(x.data(), inputs, count, from, a.data());
-      gather_rows(y.data(), outputs, count, to, b.data());
-      gemm<T>(from, to, count, {a.data(), 1, from}, {b.data(), to, 1},
-              {out.data() + tap * from * to, to, 1}, /*accumulate=*/true);
-    });
+    rules.each_block(
+        [&](int64_t tap, const int64_t* inputs, const int64_t* outputs, int64_t count) {
+          gather_rows(x.data(), inputs, count, from, a.data());
+          gather_rows(y.data(), outputs, count, to, b.data());
+          gemm<T>(from, to, count, {a.data(), 1, from}, {b.data(), to, 1},
+                  {out.data() + tap * from * to, to, 1}, /*accumulate=*/true);
+        });
     out.finish();
   });
 }

@@ -27,7 +27,8 @@ void sum_block(const I* cols, const T* values, int64_t count, const T* y, int64_
 
 // Wide rows of y are read from end to end, four at a time.
 template <class T, class I>
-void sum_wide_row(const I* cols, const T* values, int64_t count, const T* y, int64_t width, T* __restrict out) {
+void sum_wide_row(const I* cols, const T* values, int64_t count, const T* y, int64_t width,
+                  T* __restrict out) {
   std::fill(out, out + width, T(0));
   int64_t k = 0;
   const auto row = [&](int64_t i) { return y + static_cast<int64_t>(cols[i]) * width; };
@@ -58,8 +59,7 @@ void multiply_rows(const I* crows, int64_t rows, const I* cols, const T* values,
                    int64_t y_rows, int64_t width, T* out) {
   const int64_t count = crows[rows];
   const auto work = [&](int64_t row) { return (crows[row] + row) * std::max<int64_t>(width, 1); };
-  const int64_t chunks =
-      std::clamp<int64_t>(work(rows) / kGrain, 1, int64_t{num_threads()} * 4);
+  const int64_t chunks = std::clamp<int64_t>(work(rows) / kGrain, 1, int64_t{num_threads()} * 4);
   std::atomic<bool> good = true;
   const auto boundary = [&](int64_t chunk) {
     const int64_t target = (count + rows) * chunk / chunks;
@@ -219,18 +219,20 @@ void csr_softmax(KernelCall& call) {
     const Flat<T> values(call.in(1));
     const Result<T> out(call.out());
     const int64_t per_row = std::max<int64_t>(1, call.in(1).numel / std::max<int64_t>(rows, 1));
-    parallel_for(0, rows, std::max<int64_t>(1, kGrain / 16 / per_row), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t first = crows.data()[row], last = crows.data()[row + 1];
-        if (first == last) continue;
-        const T* from = values.data();
-        T* to = out.data();
-        const T largest = *std::max_element(from + first, from + last);
-        T sum = 0;
-        for (int64_t k = first; k < last; ++k) sum += to[k] = std::exp(from[k] - largest);
-        for (int64_t k = first; k < last; ++k) to[k] /= sum;
-      }
-    });
+    parallel_for(0, rows, std::max<int64_t>(1, kGrain / 16 / per_row),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     const int64_t first = crows.data()[row], last = crows.data()[row + 1];
+                     if (first == last) continue;
+                     const T* from = values.data();
+                     T* to = out.data();
+                     const T largest = *std::max_element(from + first, from + last);
+                     T sum = 0;
+                     for (int64_t k = first; k < last; ++k)
+                       sum += to[k] = std::exp(from[k] - largest);
+                     for (int64_t k = first; k < last; ++k) to[k] /= sum;
+                   }
+                 });
     out.finish();
   });
 }

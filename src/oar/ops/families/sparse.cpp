@@ -44,16 +44,18 @@ Tensor make_coo(const Tensor& indices, const Tensor& values, Dims shape, bool co
   user_check(values.rank() >= 1, ErrorKind::InvalidArgument,
              "values is 0-d; it must have an element for each column of indices.");
   const auto axes = static_cast<size_t>(specialised(indices.dim(0)));
-  user_check(same(indices.dim(1), values.dim(0)), ErrorKind::InvalidArgument,
-             "indices has {} columns and values {} elements; there must be one of each per element.",
-             indices.dim(1).str(), values.dim(0).str());
+  user_check(
+      same(indices.dim(1), values.dim(0)), ErrorKind::InvalidArgument,
+      "indices has {} columns and values {} elements; there must be one of each per element.",
+      indices.dim(1).str(), values.dim(0).str());
   bool fits = shape.size() == axes + static_cast<size_t>(values.rank()) - 1;
   for (size_t i = axes; fits && i < shape.size(); ++i)
     fits = same(shape[i], values.dim(static_cast<int64_t>(i - axes) + 1));
-  user_check(fits, ErrorKind::InvalidArgument,
-             "shape {} does not fit indices with {} rows and values of shape {}.\nhint: It has a size for "
-             "each row of indices, then the sizes of values after the first.",
-             to_string(shape), axes, to_string(values.dims()));
+  user_check(
+      fits, ErrorKind::InvalidArgument,
+      "shape {} does not fit indices with {} rows and values of shape {}.\nhint: It has a size for "
+      "each row of indices, then the sizes of values after the first.",
+      to_string(shape), axes, to_string(values.dims()));
   return Tensor::with_payload(
       Kind::SparseCoo, shape, values.dtype(), values.device(), 0,
       make_intrusive<Sparse>(std::vector<Tensor>{indices}, values, coalesced));
@@ -64,9 +66,10 @@ Tensor make_csr(const Tensor& crows, const Tensor& cols, const Tensor& values, D
   check_integers(cols, "cols", 1);
   check_rank(values, "values", 1);
   check_count(cols, "cols", values, "values");
-  user_check(shape.size() == 2 || shape.size() == 3, ErrorKind::InvalidArgument,
-             "shape {} must have 2 axes, or 3 for several matrices.\nhint: Use sparse_coo_tensor for others.",
-             to_string(shape));
+  user_check(
+      shape.size() == 2 || shape.size() == 3, ErrorKind::InvalidArgument,
+      "shape {} must have 2 axes, or 3 for several matrices.\nhint: Use sparse_coo_tensor for others.",
+      to_string(shape));
   const Dim rows = shape[shape.size() - 2] + 1;
   const Dim expected = shape.size() == 3 ? shape[0] * rows : rows;
   user_check(same(crows.dim(0), expected), ErrorKind::InvalidArgument,
@@ -123,7 +126,9 @@ Dim product(Dims sizes) {
   return all;
 }
 
-Dim row_count(const Tensor& t) { return product(t.dims().first(static_cast<size_t>(t.rank() - 1))); }
+Dim row_count(const Tensor& t) {
+  return product(t.dims().first(static_cast<size_t>(t.rank() - 1)));
+}
 
 Tensor stack_rows(const std::vector<Tensor>& rows) {
   std::vector<Tensor> wide;
@@ -186,13 +191,10 @@ Tensor csr_at(const Tensor& rows, const Tensor& cols, const Tensor& values, Dims
   Tensor crows = compress_rows(rows, Shape{product(shape.first(shape.size() - 1))});
   if (shape.size() == 3) {  // each matrix counts from 0
     const Dim last = shape[0] * m;
-    const Tensor starts =
-        reshape(slice_view(crows, SliceIndex().range(0, last)), {shape[0], m});
-    const Tensor ends =
-        reshape(slice_view(crows, SliceIndex().range(1, last + 1)), {shape[0], m});
+    const Tensor starts = reshape(slice_view(crows, SliceIndex().range(0, last)), {shape[0], m});
+    const Tensor ends = reshape(slice_view(crows, SliceIndex().range(1, last + 1)), {shape[0], m});
     const Tensor first = slice_view(starts, SliceIndex().all().range(0, 1));
-    crows = reshape(
-        concat({zeros_like(first), ends - first}, 1), {shape[0] * (m + 1)});
+    crows = reshape(concat({zeros_like(first), ends - first}, 1), {shape[0] * (m + 1)});
   }
   return make_csr(cast(crows, index_dtype), cast(cols, index_dtype), values, shape);
 }
@@ -218,12 +220,15 @@ Tensor summed(const Tensor& places, const Tensor& values, Dim size) {
 
 SparseMatrix matrix_of(const Tensor& t) {
   const std::vector<Tensor>& places = sparse(t).places;
-  user_check(t.rank() >= 2 && sparse_dim(t) == t.rank(), ErrorKind::InvalidArgument,
-             "x of shape {} with {} sparse axes is not a matrix or a batch of matrices.\nhint: All axes of at "
-             "least two must be sparse.",
-             to_string(t.dims()), sparse_dim(t));
-  SparseMatrix m{.values = sparse(t).values, .batches = product(t.dims().first(static_cast<size_t>(t.rank() - 2))),
-                 .height = t.dim(-2), .width = t.dim(-1)};
+  user_check(
+      t.rank() >= 2 && sparse_dim(t) == t.rank(), ErrorKind::InvalidArgument,
+      "x of shape {} with {} sparse axes is not a matrix or a batch of matrices.\nhint: All axes of at "
+      "least two must be sparse.",
+      to_string(t.dims()), sparse_dim(t));
+  SparseMatrix m{.values = sparse(t).values,
+                 .batches = product(t.dims().first(static_cast<size_t>(t.rank() - 2))),
+                 .height = t.dim(-2),
+                 .width = t.dim(-1)};
   if (t.kind() == Kind::SparseCsr) {
     m.crows = global_crows(t);
     m.rows = expand_rows(m.crows, places[1]);
@@ -272,12 +277,14 @@ Tensor to_coo(const Tensor& t, int axes) {
              "sparse_dim is {}; for a tensor of shape {} it must be from 1 to {}.", axes,
              to_string(t.dims()), t.rank());
   if (is_sparse(t)) {
-    user_check(axes == sparse_dim(t), ErrorKind::InvalidArgument,
-               "sparse_dim is {}, and the tensor has {} sparse axes.\nhint: Other axes become sparse by "
-               "x.to_dense().to_sparse_coo({}).",
-               axes, sparse_dim(t), axes);
+    user_check(
+        axes == sparse_dim(t), ErrorKind::InvalidArgument,
+        "sparse_dim is {}, and the tensor has {} sparse axes.\nhint: Other axes become sparse by "
+        "x.to_dense().to_sparse_coo({}).",
+        axes, sparse_dim(t), axes);
     if (t.kind() == Kind::SparseCoo) return t;
-    return at_positions(positions_of(t), sparse(t).values, Kind::SparseCoo, t.dims(), index_dtype(t));
+    return at_positions(positions_of(t), sparse(t).values, Kind::SparseCoo, t.dims(),
+                        index_dtype(t));
   }
   const Dims sizes = t.dims().first(static_cast<size_t>(axes));
   Shape flat{product(sizes)};
@@ -297,18 +304,19 @@ Tensor to_coo(const Tensor& t, int axes) {
 
 Tensor to_csr(const Tensor& t) {
   if (t.kind() == Kind::SparseCsr) return t;
-  user_check(t.rank() == 2 || t.rank() == 3, ErrorKind::InvalidArgument,
-             "a tensor of shape {} has no CSR form: it must have 2 axes, or 3 for several matrices.",
-             to_string(t.dims()));
+  user_check(
+      t.rank() == 2 || t.rank() == 3, ErrorKind::InvalidArgument,
+      "a tensor of shape {} has no CSR form: it must have 2 axes, or 3 for several matrices.",
+      to_string(t.dims()));
   const Tensor coo = coalesce(is_sparse(t) ? t : to_coo(t, t.rank()));
-  user_check(sparse_dim(coo) == coo.rank(), ErrorKind::InvalidArgument,
-             "a COO tensor with dense axes has no CSR form; this one of shape {} has {} sparse axes.",
-             to_string(t.dims()), sparse_dim(coo));
+  user_check(
+      sparse_dim(coo) == coo.rank(), ErrorKind::InvalidArgument,
+      "a COO tensor with dense axes has no CSR form; this one of shape {} has {} sparse axes.",
+      to_string(t.dims()), sparse_dim(coo));
   const Tensor& indices = sparse(coo).places[0];
-  const Tensor rows = coo.rank() == 2
-                          ? row_of(indices, 0)
-                          : ravel_indices(slice_view(indices, SliceIndex().range(0, 2)),
-                                          coo.dims().first(2));
+  const Tensor rows = coo.rank() == 2 ? row_of(indices, 0)
+                                      : ravel_indices(slice_view(indices, SliceIndex().range(0, 2)),
+                                                      coo.dims().first(2));
   return csr_at(rows, row_of(indices, coo.rank() - 1), sparse(coo).values, t.dims(),
                 indices.dtype());
 }
@@ -338,10 +346,11 @@ Tensor masked_matmul(const Tensor& x, const Tensor& y, const Tensor& mask) {
     return same(x.dim(-1), y.dim(-2)) && same(x.dim(-2), mask.dim(-2)) &&
            same(y.dim(-1), mask.dim(-1));
   };
-  user_check(fits(), ErrorKind::InvalidArgument,
-             "x of shape {} times y of shape {} does not have the shape of mask, {}.\nhint: The shapes are "
-             "[..., m, k], [..., k, n] and [..., m, n].",
-             to_string(x.dims()), to_string(y.dims()), to_string(mask.dims()));
+  user_check(
+      fits(), ErrorKind::InvalidArgument,
+      "x of shape {} times y of shape {} does not have the shape of mask, {}.\nhint: The shapes are "
+      "[..., m, k], [..., k, n] and [..., m, n].",
+      to_string(x.dims()), to_string(y.dims()), to_string(mask.dims()));
   const SparseMatrix m = matrix_of(mask);
   const Dim k = x.dim(-1);
   const Tensor right = swapaxes(y, -1, -2);

@@ -15,7 +15,7 @@ class Sparse : public Payload {
       : places(std::move(p)), values(std::move(v)), coalesced(in_order) {}
   // COO: {indices}, one row per sparse axis. CSR: {crows, cols}.
   const std::vector<Tensor> places;
-  const Tensor values;  // one per element; of a COO tensor with dense axes, [count, dense axes...]
+  const Tensor values;   // one per element; of a COO tensor with dense axes, [count, dense axes...]
   const bool coalesced;  // is it known that the elements are in row-major order and differ?
 };
 

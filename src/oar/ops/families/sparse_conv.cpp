@@ -19,7 +19,8 @@ namespace {
 
 void check_window(Ints given, size_t axes, const char* name, int64_t least) {
   user_check(given.size() == axes, ErrorKind::InvalidArgument,
-             "{} has {} entries; there must be one for each of {} spatial axes.", name, given.size(), axes);
+             "{} has {} entries; there must be one for each of {} spatial axes.", name,
+             given.size(), axes);
   for (int64_t v : given)
     user_check(v >= least && v < (int64_t{1} << 31), ErrorKind::InvalidArgument,
                "{} holds {}; it must be at least {}.", name, v, least);
@@ -49,8 +50,11 @@ const OpDef conv_rules_op = {
       const Dim n = a.indices.dim(1);
       const Dim found = known || a.subm ? n : Dim::symbol("elements", n.hint());
       const Dim rules = known ? n : Dim::symbol("rules", n.hint());
-      const auto numbers = [](Shape shape) { return TensorMeta{DType::Int64, std::move(shape), true}; };
-      return {numbers({a.indices.dim(0), found}), numbers({rules}), numbers({rules}), numbers({rules})};
+      const auto numbers = [](Shape shape) {
+        return TensorMeta{DType::Int64, std::move(shape), true};
+      };
+      return {numbers({a.indices.dim(0), found}), numbers({rules}), numbers({rules}),
+              numbers({rules})};
     },
     .shard = "whole: an element of the result meets elements anywhere in the list",
     .traits = Trait::DataDependent | Trait::NoGrad,
@@ -68,12 +72,15 @@ const OpDef conv_rules_op = {
     .samples =
         [] {
           const IntVector ones{1, 1};
-          const TensorSpec at = fixed_values({0, 0, 0, 1, 0, 1, 2, 3, 0, 3, 2, 1}, {3, 4}, DType::Int64);
+          const TensorSpec at =
+              fixed_values({0, 0, 0, 1, 0, 1, 2, 3, 0, 3, 2, 1}, {3, 4}, DType::Int64);
           return Samples()
               .add(at, IntVector{4, 5}, IntVector{3, 3}, ones, IntVector{0, 1}, ones)
               .add(at, IntVector{4, 5}, IntVector{3, 3}, ones, IntVector{0, 0}, ones, true)
-              .add(at, IntVector{4, 5}, IntVector{2, 2}, IntVector{2, 1}, IntVector{1, 0}, IntVector{1, 2})
-              .add(ints(0, 1, {2, 0}), IntVector{4}, IntVector{3}, IntVector{1}, IntVector{1}, IntVector{1});
+              .add(at, IntVector{4, 5}, IntVector{2, 2}, IntVector{2, 1}, IntVector{1, 0},
+                   IntVector{1, 2})
+              .add(ints(0, 1, {2, 0}), IntVector{4}, IntVector{3}, IntVector{1}, IntVector{1},
+                   IntVector{1});
         },
 };
 
@@ -99,21 +106,24 @@ const OpDef rule_matmul_op = {
       check_rules(a.inputs, a.outputs, a.taps);
       infer::check_dtype(a.weight, "weight", a.x.dtype());
       user_check(same(a.x.dim(1), a.weight.dim(1)), ErrorKind::InvalidArgument,
-                 "x of shape {} has {} channels, and weight of shape {} takes {}.", to_string(a.x.dims()),
-                 a.x.dim(1).str(), to_string(a.weight.dims()), a.weight.dim(1).str());
+                 "x of shape {} has {} channels, and weight of shape {} takes {}.",
+                 to_string(a.x.dims()), a.x.dim(1).str(), to_string(a.weight.dims()),
+                 a.weight.dim(1).str());
       return TensorMeta{a.x.dtype(), Shape{one_size(a.size), a.weight.dim(2)}};
     },
     .decompose = [](const args::rule_matmul& a) -> Made {
       const Tensor rows = rows_at(a.x, a.inputs);  // [rules, in]
       const Tensor terms =
-          sum(reshape(rows, {rows.dim(0), rows.dim(1), 1}) * rows_at(a.weight, a.taps), IntVector{1},
-              a.x.dtype());
-      return index_add(zeros({one_size(a.size), a.weight.dim(2)}, a.x.dtype()), a.outputs, 0, terms);
+          sum(reshape(rows, {rows.dim(0), rows.dim(1), 1}) * rows_at(a.weight, a.taps),
+              IntVector{1}, a.x.dtype());
+      return index_add(zeros({one_size(a.size), a.weight.dim(2)}, a.x.dtype()), a.outputs, 0,
+                       terms);
     },
     .cost =
         [](const CostCall& c) {
           const args::rule_matmul a(c.args);
-          return Cost::of_products(2 * elements(a.inputs) * extent(a.weight, 1) * extent(a.weight, 2));
+          return Cost::of_products(2 * elements(a.inputs) * extent(a.weight, 1) *
+                                   extent(a.weight, 2));
         },
     .vjp = [](const vjp::rule_matmul& v) -> Grads {
       Grads grads;
@@ -144,7 +154,8 @@ const OpDef rule_matmul_op = {
 };
 
 const OpDef rule_outer_op = {
-    .schema = "rule_outer(Tensor x, Tensor y, Tensor inputs, Tensor outputs, Tensor taps, shape size) -> Tensor",
+    .schema =
+        "rule_outer(Tensor x, Tensor y, Tensor inputs, Tensor outputs, Tensor taps, shape size) -> Tensor",
     .brief =
         "Matrix taps[k] of the result is the sum of the outer products of row inputs[k] of x and row outputs[k] of y. "
         "`size` is the number of matrices.",
@@ -159,7 +170,8 @@ const OpDef rule_outer_op = {
       const Tensor left = rows_at(a.x, a.inputs), right = rows_at(a.y, a.outputs);
       const Tensor terms = reshape(left, {left.dim(0), left.dim(1), 1}) *
                            reshape(right, {right.dim(0), 1, right.dim(1)});
-      return index_add(zeros({one_size(a.size), a.x.dim(1), a.y.dim(1)}, a.x.dtype()), a.taps, 0, terms);
+      return index_add(zeros({one_size(a.size), a.x.dim(1), a.y.dim(1)}, a.x.dtype()), a.taps, 0,
+                       terms);
     },
     .cost =
         [](const CostCall& c) {
@@ -193,7 +205,8 @@ const OpDef rule_outer_op = {
           return Samples()
               .add(t({4, 2}), t({5, 3}), ints(0, 4, {6}), ints(0, 5, {6}),
                    fixed_values({0, 0, 1, 2, 2, 2}, {6}, DType::Int64), IntVector{3})
-              .add(t({3, 1}), t({2, 1}), ints(0, 3, {0}), ints(0, 2, {0}), ints(0, 1, {0}), IntVector{2});
+              .add(t({3, 1}), t({2, 1}), ints(0, 3, {0}), ints(0, 2, {0}), ints(0, 1, {0}),
+                   IntVector{2});
         },
 };
 

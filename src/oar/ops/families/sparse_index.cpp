@@ -19,11 +19,10 @@ const OpDef ravel_indices_op = {
         "axis. A coordinate that is out of range is an error.",
     .infer = [](const args::ravel_indices& a) -> Metas {
       check_integers(a.indices, "indices", 2);
-      user_check(same(a.indices.dim(0), Dim(static_cast<int64_t>(a.shape.size()))),
-                 ErrorKind::InvalidArgument,
-                 "indices of shape {} has {} rows, and shape {} has {} axes.",
-                 to_string(a.indices.dims()), a.indices.dim(0).str(), to_string(a.shape),
-                 a.shape.size());
+      user_check(
+          same(a.indices.dim(0), Dim(static_cast<int64_t>(a.shape.size()))),
+          ErrorKind::InvalidArgument, "indices of shape {} has {} rows, and shape {} has {} axes.",
+          to_string(a.indices.dims()), a.indices.dim(0).str(), to_string(a.shape), a.shape.size());
       return TensorMeta{DType::Int64, Shape{a.indices.dim(1)}};
     },
     .plan = [](const PlanCall& c) { c.plan.pass(c.plan.operands[0], 1, c.plan.results[0], 0); },
@@ -44,8 +43,7 @@ const OpDef ravel_indices_op = {
 
 const OpDef unravel_indices_op = {
     .schema = "unravel_indices(Tensor x, shape shape) -> Tensor",
-    .brief =
-        "The coordinates, one row per axis, of row-major positions in a tensor of this shape.",
+    .brief = "The coordinates, one row per axis, of row-major positions in a tensor of this shape.",
     .infer = [](const args::unravel_indices& a) -> Metas {
       check_integers(a.x, "x", 1);
       return TensorMeta{DType::Int64, Shape{static_cast<int64_t>(a.shape.size()), a.x.dim(0)}};
@@ -140,7 +138,8 @@ const OpDef sums_at_op = {
         "Row places[k] of the result is the sum of the rows values[k]; others are zero. `size` is the number of rows.",
     .infer = [](const args::sums_at& a) -> Metas {
       check_integers(a.places, "places", 1);
-      user_check(a.values.rank() >= 1, ErrorKind::InvalidArgument, "values is 0-d; it must have an axis.");
+      user_check(a.values.rank() >= 1, ErrorKind::InvalidArgument,
+                 "values is 0-d; it must have an axis.");
       check_count(a.places, "places", a.values, "values");
       Shape shape = a.values.shape();
       shape[0] = one_size(a.size);
@@ -151,7 +150,9 @@ const OpDef sums_at_op = {
       shape[0] = one_size(a.size);
       return index_add(zeros(shape, a.values.dtype()), a.places, 0, a.values);
     },
-    .vjp = [](const vjp::sums_at& v) -> Grads { return {Tensor(), index_take(v.grad, {v.places})}; },
+    .vjp = [](const vjp::sums_at& v) -> Grads {
+      return {Tensor(), index_take(v.grad, {v.places})};
+    },
     .saves = "places",
     .plan =
         [](const PlanCall& c) {
@@ -183,9 +184,10 @@ const OpDef merge_sorted_op = {
       check_integers(a.y, "y", 1);
       const Dim most = a.x.dim(0) + a.y.dim(0);
       const bool known = a.x.is_dense() && a.y.is_dense();
-      return {TensorMeta{DType::Int64, Shape{known ? most : Dim::symbol("merged", most.hint())}, true},
-              TensorMeta{DType::Int64, Shape{a.x.dim(0)}, true},
-              TensorMeta{DType::Int64, Shape{a.y.dim(0)}, true}};
+      return {
+          TensorMeta{DType::Int64, Shape{known ? most : Dim::symbol("merged", most.hint())}, true},
+          TensorMeta{DType::Int64, Shape{a.x.dim(0)}, true},
+          TensorMeta{DType::Int64, Shape{a.y.dim(0)}, true}};
     },
     .shard = "whole: elements are compared with all others",
     .traits = Trait::DataDependent | Trait::NoGrad,

@@ -75,9 +75,10 @@ const OpDef csr_matmul_op = {
     .samples =
         [] {
           return Samples()
-              .add(fixed_values({0, 2, 2, 5}, {4}, DType::Int64), ints(0, 4, {5}), t({5}), t({4, 3}))
-              .add(fixed_values({0, 1, 3}, {3}, DType::Int32), ints(0, 2, {3}, DType::Int32), t({3}),
-                   t({2, 1}))
+              .add(fixed_values({0, 2, 2, 5}, {4}, DType::Int64), ints(0, 4, {5}), t({5}),
+                   t({4, 3}))
+              .add(fixed_values({0, 1, 3}, {3}, DType::Int32), ints(0, 2, {3}, DType::Int32),
+                   t({3}), t({2, 1}))
               .add(fixed_values({0, 0, 0}, {3}, DType::Int64), ints(0, 4, {0}), t({0}), t({4, 2}));
         },
 };
@@ -168,7 +169,8 @@ const OpDef sampled_matmul_op = {
         [] {
           return Samples()
               .add(ints(0, 3, {6}), ints(0, 4, {6}), t({3, 2}), t({4, 2}))
-              .add(ints(0, 3, {2}, DType::Int32), ints(0, 1, {2}, DType::Int32), t({3, 1}), t({1, 1}))
+              .add(ints(0, 3, {2}, DType::Int32), ints(0, 1, {2}, DType::Int32), t({3, 1}),
+                   t({1, 1}))
               .add(ints(0, 3, {0}), ints(0, 4, {0}), t({3, 2}), t({4, 2}));
         },
 };
@@ -251,7 +253,8 @@ const OpDef csr_product_op = {
                    fixed_values({0, 1, 3, 3, 4}, {5}, DType::Int64),
                    fixed_values({1, 0, 2, 2}, {4}, DType::Int64), t({4}), IntVector{3})
               .add(fixed_values({0, 0}, {2}, DType::Int64), ints(0, 2, {0}), t({0}),
-                   fixed_values({0, 1, 2}, {3}, DType::Int64), ints(0, 2, {2}), t({2}), IntVector{2});
+                   fixed_values({0, 1, 2}, {3}, DType::Int64), ints(0, 2, {2}), t({2}),
+                   IntVector{2});
         },
 };
 
@@ -313,8 +316,8 @@ const OpDef csr_dots_op = {
                    fixed_values({0, 1, 3, 3, 4}, {5}, DType::Int64),
                    fixed_values({1, 0, 2, 2}, {4}, DType::Int64), t({4}), IntVector{3})
               .add(ints(0, 1, {0}), ints(0, 1, {0}), fixed_values({0, 0}, {2}, DType::Int64),
-                   ints(0, 2, {0}), t({0}), fixed_values({0, 1}, {2}, DType::Int64), ints(0, 2, {1}),
-                   t({1}), IntVector{2});
+                   ints(0, 2, {0}), t({0}), fixed_values({0, 1}, {2}, DType::Int64),
+                   ints(0, 2, {1}), t({1}), IntVector{2});
         },
 };
 
@@ -333,7 +336,8 @@ const OpDef csr_softmax_op = {
     .vjp = [](const vjp::csr_softmax& v) -> Grads {
       const Tensor rows = expand_rows(v.crows, v.out);
       const Tensor weighted = v.grad * v.out;
-      return {Tensor(), weighted - v.out * rows_at(sums_at(rows, weighted, Shape{v.crows.dim(0) - 1}), rows)};
+      return {Tensor(),
+              weighted - v.out * rows_at(sums_at(rows, weighted, Shape{v.crows.dim(0) - 1}), rows)};
     },
     .saves = "crows out",
     .shard = "whole: a row's elements share a sum",
@@ -355,7 +359,7 @@ const OpDef csr_softmax_op = {
 
 }  // namespace
 
-OAR_FAMILY(sparse_products, &csr_matmul_op, &coo_matmul_op, &sampled_matmul_op, &csr_product_op, &csr_dots_op,
-           &csr_softmax_op)
+OAR_FAMILY(sparse_products, &csr_matmul_op, &coo_matmul_op, &sampled_matmul_op, &csr_product_op,
+           &csr_dots_op, &csr_softmax_op)
 
 }  // namespace oar

@@ -25,7 +25,7 @@ def _normalised(layer: Any, x: Tensor) -> Tensor:
     return _C.sparse_with_values(x, values)
 
 
-class BatchNorm(nn.BatchNorm1D):
+class BatchNorm(nn.BatchNorm1D):  # type: ignore[misc,valid-type]
     """Batch normalisation of sparse images over the elements that they hold.
 
     Args:

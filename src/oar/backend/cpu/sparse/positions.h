@@ -28,9 +28,10 @@ template <class I>
 void check_row_starts(const I* crows, int64_t rows, int64_t count, const char* argument = "crows") {
   bool rises = crows[0] == 0 && crows[rows] == count;
   for (int64_t row = 0; row < rows; ++row) rises &= crows[row] <= crows[row + 1];
-  user_check(rises, ErrorKind::InvalidArgument,
-             "{} must rise from 0 to {}, the number of elements; it begins with {} and ends with {}.",
-             argument, count, crows[0], crows[rows]);
+  user_check(
+      rises, ErrorKind::InvalidArgument,
+      "{} must rise from 0 to {}, the number of elements; it begins with {} and ends with {}.",
+      argument, count, crows[0], crows[rows]);
 }
 
 }  // namespace oar::cpu
