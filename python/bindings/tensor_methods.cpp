@@ -5,6 +5,7 @@
 #include "oar/autograd/node.h"
 #include "oar/compiler/capture/builder.h"
 #include "oar/device/device.h"
+#include "oar/ops/families/sparse.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/selected_rows.h"
 #include "oar/tensor/dlpack.h"
@@ -67,14 +68,16 @@ void meet_gradient_of(const Tensor& t, GradientUse use) {
 
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
-    meet_gradient_of(tensor_of(self), GradientUse::Read);
-    History* h = maybe_history(tensor_of(self));
-    return wrap(h ? h->grad.get() : Tensor());
+    const Tensor &whole = tensor_of(self), &t = carrier_of(whole);
+    meet_gradient_of(t, GradientUse::Read);
+    History* h = maybe_history(t);
+    const Tensor grad = h ? h->grad.get() : Tensor();
+    return wrap(grad.defined() && is_sparse(whole) ? with_values(whole, grad) : grad);
   });
 }
 int put_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
-    const Tensor& t = tensor_of(self);
+    const Tensor &whole = tensor_of(self), &t = carrier_of(whole);
     const bool none = !value || value == Py_None;
     meet_gradient_of(t, none ? GradientUse::SetToNone : GradientUse::Other);
     if (none) {
@@ -83,7 +86,7 @@ int put_grad(PyObject* self, PyObject* value, void*) {
     }
     user_check(is_tensor(value), ErrorKind::InvalidType, "grad must be a tensor or None, not {}.",
                Py_TYPE(value)->tp_name);
-    const Tensor& g = tensor_of(value);
+    const Tensor g = is_sparse(whole) ? values_for(whole, tensor_of(value)) : tensor_of(value);
     user_check(same(g.shape(), t.shape()), ErrorKind::InvalidArgument,
                "a gradient of shape {} does not fit a tensor of shape {}.", to_string(g.dims()),
                to_string(t.dims()));
@@ -143,18 +146,28 @@ PyObject* get_grad_node(PyObject* self, void*) {
 
 // ---- methods --------------------------------------------------------------------------------
 
+// An array would silently hold all elements.
+const Tensor& with_memory(PyObject* self) {
+  const Tensor& t = tensor_of(self);
+  user_check(
+      !is_sparse(t), ErrorKind::InvalidType,
+      "a sparse tensor, {}, is not an array.\nhint: Use x.to_dense() for all elements, or x.values().",
+      t.describe());
+  return t;
+}
+
 PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&] {
-    const Tensor& t = tensor_of(self);
+    const Tensor& t = with_memory(self);
     return to_array(t.kind() == Kind::SelectedRows ? selected_rows_to_dense(t) : t, true);
   });
 }
 PyObject* numpy_view(PyObject* self, PyObject*) {
-  return guarded([&] { return to_array(tensor_of(self), false); });
+  return guarded([&] { return to_array(with_memory(self), false); });
 }
 PyObject* item_method(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    const Tensor& t = tensor_of(self);
+    const Tensor& t = with_memory(self);
     if (PyTuple_GET_SIZE(args) == 0) return item(t);
     const Ref key =
         PyTuple_GET_SIZE(args) == 1 ? Ref::borrow(PyTuple_GET_ITEM(args, 0)) : Ref::borrow(args);
@@ -172,7 +185,7 @@ PyObject* item_method(PyObject* self, PyObject* args) {
   });
 }
 PyObject* tolist(PyObject* self, PyObject*) {
-  return guarded([&] { return to_list(tensor_of(self)); });
+  return guarded([&] { return to_list(with_memory(self)); });
 }
 PyObject* detach_method(PyObject* self, PyObject*) {
   return guarded([&] { return wrap(detach(tensor_of(self))); });
@@ -236,7 +249,7 @@ PyObject* clear_gradient(PyObject* self, PyObject* args, PyObject* keywords) {
                                    &set_to_zero))
     return nullptr;
   return guarded([&]() -> PyObject* {
-    const Tensor& t = tensor_of(self);
+    const Tensor& t = carrier_of(tensor_of(self));
     meet_gradient_of(t, set_to_zero ? GradientUse::Other : GradientUse::SetToNone);
     History* h = maybe_history(t);
     if (!h || !h->grad.defined()) Py_RETURN_NONE;

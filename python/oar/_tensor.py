@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from oar import _C, _printing
+from oar import _C, _printing, _sparse
 from oar._C import Tensor, ops
 from oar._hooks import register_backward_hook, register_hook
 from oar._places import device_name, place_of
@@ -293,23 +293,6 @@ def is_dense(self) -> builtins.bool:
     return self._kind == "dense"
 
 
-def to_dense(self) -> Tensor:
-    """The tensor itself if it is dense; of a gradient that holds some rows only, one with all rows.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> from oar import nn
-        >>> table = nn.Embedding(4, 1, sparse=True)
-        >>> table(oar.to_tensor([1])).sum().backward()
-        >>> table.weight.grad.is_dense(), table.weight.grad.to_dense().flatten().tolist()
-        (False, [0.0, 1.0, 0.0, 0.0])
-    """
-    return ops.selected_rows_to_dense(self) if self._kind == "selected_rows" else self
-
-
 def rows(self) -> list[int]:
     """Of a gradient that holds some rows only: which they are.
 
@@ -462,6 +445,8 @@ def from_bits(data, dtype_name: str) -> Tensor:
 
 
 def reduce(self, protocol):
+    if self._kind.startswith("sparse"):
+        return _sparse.reduce(self)
     return rebuild, (type(self), bits_of(self), self.dtype.name, self.stop_gradient, dict(self.__dict__))
 
 
@@ -481,6 +466,8 @@ def show(self) -> str:
     if type(self) is not Tensor:
         head = head.replace("Tensor(", "Parameter containing:\nTensor(", 1) if type(self).__name__.endswith(
             ("Parameter", "ParamBase")) else head.replace("Tensor(", f"{type(self).__name__}(", 1)
+    if self._kind.startswith("sparse"):
+        return f"{head},\n{_sparse.lines(self, summarised)})"
     if self._kind not in ("dense",):
         return f"{head}, kind={self._kind})"
     body = _printing.body(summarised(self.detach()), 7)
@@ -505,12 +492,13 @@ _METHODS: dict[str, object] = {
     "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
     "copy_": copy_, "dim": dim, "rank": rank, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
-    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "to_dense": to_dense, "rows": rows, "value": value,
+    "is_selected_rows": is_selected_rows, "is_dense": is_dense, "rows": rows, "value": value,
     "is_tensor": is_tensor, "__iter__": iterate, "__reversed__": iterate_backwards,
     "__pos__": lambda self: self, "__complex__": as_complex_number, "__contains__": contains, "__array__": array,
     "__format__": format_value, "__copy__": copy_shallow,
     "__deepcopy__": copy_deep, "__reduce_ex__": reduce, "__repr__": show, "__str__": show,
     "_share_data_with": share_data_with,
+    **_sparse.METHODS,
 }
 _METHODS.update({
     "T": property(transposed), "mT": property(matrix_transposed), "itemsize": property(element_size),

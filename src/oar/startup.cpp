@@ -10,6 +10,7 @@
 #include "oar/ops/core/profile.h"
 #include "oar/ops/families/quantisation.h"
 #include "oar/ops/families/selected_rows.h"
+#include "oar/ops/families/sparse.h"
 #include "oar/ops/sharding/bind.h"
 #include "oar/runtime/start.h"
 
@@ -24,6 +25,7 @@ __attribute__((constructor)) void start() {
   install_quantised_layer();
   install_autograd_layers();
   install_selected_rows_layer();
+  install_sparse_layer();
   install_planning_layer();
   install_regions();
   install_capture_layers();  // wraps autograd's

@@ -218,36 +218,29 @@ TEST(Scales, ThoseThatDoNotFitAreRefused) {
 class Nothing : public Payload {};
 
 TEST(Kinds, AKindWithoutALayerIsRefusedByName) {
-  const std::pair<Kind, const char*> kinds[] = {{Kind::SparseCoo, "sparse (COO)"},
-                                                {Kind::SparseCsr, "sparse (CSR)"},
-                                                {Kind::Distributed, "distributed"}};
   const Tensor dense = tensor_of({1, 2}, {2});
-  for (const auto& [kind, name] : kinds) {
-    const Tensor t =
-        Tensor::with_payload(kind, Shape{2}, DType::Float32, {}, 0, make_intrusive<Nothing>());
-    EXPECT_TRUE(t.has(flag_of(kind)));
-    const std::string text = refusal([&] { dense + t; });
-    EXPECT_NE(text.find("[add] y is a " + std::string(name) + " tensor, float32[2]"),
-              std::string::npos)
-        << text;
-  }
+  const Tensor t = Tensor::with_payload(Kind::Distributed, Shape{2}, DType::Float32, {}, 0,
+                                        make_intrusive<Nothing>());
+  EXPECT_TRUE(t.has(flag_of(Kind::Distributed)));
+  const std::string text = refusal([&] { dense + t; });
+  EXPECT_NE(text.find("[add] y is a distributed tensor, float32[2]"), std::string::npos) << text;
 }
 
 Outputs doubled_layer(const Op& op, Args args) {
   Frame frame(args);
   for (size_t i = 0; i < args.size(); ++i)
-    if (args[i].is_tensor() && args[i].as_tensor().kind() == Kind::SparseCsr)
+    if (args[i].is_tensor() && args[i].as_tensor().kind() == Kind::Distributed)
       frame.set_tensor(i, full({2}, Scalar(2.0), DType::Float32));
-  return proceed(op, frame.args(), below(kSparseCsr));
+  return proceed(op, frame.args(), below(kDistributed));
 }
 
 TEST(Kinds, AnInstalledLayerGetsTheCalls) {
-  install_layer(kSparseCsr, doubled_layer);
-  const Tensor t = Tensor::with_payload(Kind::SparseCsr, Shape{2}, DType::Float32, {}, 0,
+  install_layer(kDistributed, doubled_layer);
+  const Tensor t = Tensor::with_payload(Kind::Distributed, Shape{2}, DType::Float32, {}, 0,
                                         make_intrusive<Nothing>());
   EXPECT_EQ((t + tensor_of({1, 3}, {2})).to_vector<double>(), (std::vector<double>{3, 5}));
-  install_layer(kSparseCsr, nullptr);
-  expect_refused([&] { t + t; }, "sparse (CSR)");
+  install_layer(kDistributed, nullptr);
+  expect_refused([&] { t + t; }, "distributed");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ import numpy as np
 
 import oar
 from registry.compare import TOLERANCE, check_close, values
-from registry.records import SAMPLED, Trait, describe, each, fits, replaced, tensors_of
+from registry.records import SAMPLED, Trait, describe, each, fits, is_rising, replaced, tensors_of
 from registry.tally import Tally
 
 BATCH = 3
@@ -15,6 +15,8 @@ def turned(t, by):
     """The same values in another order: other data that is as legal as the sample's own. Matrices are scaled instead."""
     if hasattr(t, "structure"):
         return oar.to_tensor(t.numpy() * (1 + by), dtype=t.dtype)
+    if is_rising(t):
+        return t
     flat = np.roll(t.numpy().ravel(), by).reshape(t.shape)
     return oar.to_tensor(flat, dtype=t.dtype)
 

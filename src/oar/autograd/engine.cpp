@@ -10,6 +10,7 @@
 #include "oar/autograd/record.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/base/interrupt.h"
+#include "oar/ops/families/sparse.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
@@ -338,9 +339,10 @@ void BackwardRun::execute() {
   run_leaf_hooks();
 }
 
-Tensor first_cotangent(const Tensor& root, TensorList cotangents, size_t i) {
+Tensor first_cotangent(const Tensor& whole, TensorList cotangents, size_t i) {
+  const Tensor& root = carrier_of(whole);
   if (i < cotangents.size() && cotangents[i].defined()) {
-    Tensor given = cotangents[i];
+    Tensor given = is_sparse(whole) ? values_for(whole, cotangents[i]) : cotangents[i];
     // Paddle's scalars once had shape [1], and programs still pass such gradients.
     if (root.rank() == 0 && given.rank() == 1 && given.dim(0) == Dim(1)) given = reshape(given, {});
     user_check(same(given.shape(), root.shape()), ErrorKind::InvalidArgument,
@@ -404,6 +406,9 @@ std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList cotan
                "the outputs do not depend on input {}.\nhint: Pass allow_unused=True to get "
                "None for it, or check that it was not detached and has stop_gradient=False.",
                i);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (is_sparse(inputs[i]) && run.found[i].defined())
+      run.found[i] = with_values(inputs[i], run.found[i]);
   return std::move(run.found);
 }
 

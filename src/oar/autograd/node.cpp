@@ -4,6 +4,7 @@
 
 #include "oar/autograd/record.h"
 #include "oar/autograd/transform.h"
+#include "oar/ops/families/sparse.h"
 
 namespace oar {
 namespace {
@@ -48,7 +49,8 @@ History& history_of(const Tensor& t) {
   return static_cast<History&>(*t->autograd);
 }
 
-Edge edge_of(const Tensor& t) {
+Edge edge_of(const Tensor& whole) {
+  const Tensor& t = carrier_of(whole);
   if (!t.has(kRecording)) return {};
   refresh_view_history(t);
   if (const History* h = maybe_history(t); h && h->node) return {h->node, h->index, {}};
@@ -68,9 +70,10 @@ void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index) {
   t->flags |= kRecording;
 }
 
-bool stop_gradient(const Tensor& t) { return !t.has(kRecording); }
+bool stop_gradient(const Tensor& t) { return !carrier_of(t).has(kRecording); }
 
-void set_stop_gradient(const Tensor& t, bool stop) {
+void set_stop_gradient(const Tensor& whole, bool stop) {
+  const Tensor& t = carrier_of(whole);
   if (stop) {
     t->flags &= ~uint32_t{kRecording};
     return;
@@ -79,17 +82,25 @@ void set_stop_gradient(const Tensor& t, bool stop) {
   if (is_differentiable(t.dtype())) t->flags |= kRecording;
 }
 
-bool is_leaf(const Tensor& t) {
+bool is_leaf(const Tensor& whole) {
+  const Tensor& t = carrier_of(whole);
   const History* h = maybe_history(t);
   return !t.has(kRecording) || !h || !h->node;
 }
 
 Tensor detach(const Tensor& t) {
   if (t.defined() && t.has(kWrapped)) return detach_wrapped(t);
+  if (is_sparse(t)) return with_values(t, detach(carrier_of(t)));
   return Tensor(t->alias());
 }
 
 uint64_t add_tensor_hook(const Tensor& t, TensorHook hook) {
+  if (is_sparse(t))
+    // The hook is stored with the history of the values, so it must not hold them.
+    return add_tensor_hook(carrier_of(t), [whole = detach(t), hook](const Tensor& grad) {
+      const Tensor made = hook(with_values(whole, grad));
+      return made.defined() ? values_for(whole, made) : made;
+    });
   user_check(t.has(kRecording), ErrorKind::Runtime,
              "a hook needs a tensor that requires a gradient.\nhint: Set stop_gradient to False.");
   const uint64_t id = g_hook_id.fetch_add(1);
@@ -102,7 +113,7 @@ uint64_t add_tensor_hook(const Tensor& t, TensorHook hook) {
 }
 
 bool remove_tensor_hook(const Tensor& t, uint64_t id) {
-  History& h = history_of(t);
+  History& h = history_of(carrier_of(t));
   const auto matches = [id](const Node::Hook& hook) { return hook.id == id; };
   size_t removed = std::erase_if(h.leaf_hooks, matches);
   if (h.node) removed += std::erase_if(h.node->extras().tensor_hooks, matches);
@@ -113,7 +124,8 @@ void Node::keep_grad(uint32_t index, TensorImpl* tensor) {
   extras().retained.push_back({g_hook_id.fetch_add(1), index, tensor});
 }
 
-void retain_grad(const Tensor& t) {
+void retain_grad(const Tensor& whole) {
+  const Tensor& t = carrier_of(whole);
   History& h = history_of(t);
   if (!h.node || h.retains) return;
   h.retains = t.impl();

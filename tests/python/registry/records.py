@@ -125,6 +125,14 @@ def tensors_of(args) -> list:
     return found
 
 
+def is_rising(t) -> bool:
+    """Whether it is a vector of integers that rises from 0, such as the places where rows begin: it has no other legal order."""
+    if t.ndim != 1 or not t.dtype.name.startswith("int") or t.shape[0] < 2:
+        return False
+    numbers = t.tolist()
+    return numbers[0] == 0 < numbers[-1] and numbers == sorted(numbers)
+
+
 def replaced(args, tensors) -> list:
     """The argument list with its tensors replaced by others."""
     source = iter(tensors)

@@ -18,12 +18,13 @@ std::array<LayerFunction, kLayerCount> g_layers{};
 // Everything from here on sees operands of one shape and dtype.
 constexpr uint32_t kBeforePrepare = kProfile | kAutocast | kQuantised;
 
+// Tensors of these kinds are taken apart before all other layers: the calls on their parts pass through those.
+constexpr uint32_t kTakenApart = kSparseCoo | kSparseCsr;
+
+constexpr uint32_t lowest_bit(uint32_t key) { return key & (~key + 1); }
+
 const char* kind_name(Kind kind) {
   switch (kind) {
-    case Kind::SparseCoo:
-      return "sparse (COO)";
-    case Kind::SparseCsr:
-      return "sparse (CSR)";
     case Kind::Distributed:
       return "distributed";
     default:
@@ -74,8 +75,9 @@ Outputs dispatch(const Op& op, Args args) {
 
 Outputs proceed(const Op& op, Args args, uint32_t allowed) {
   const uint32_t key = dispatch_key(args) & allowed;
-  const uint32_t first = key & (~key + 1);  // lowest bit: the outermost layer
-  if (!(first & kBeforePrepare) && op.prepares()) {
+  const uint32_t apart = key & kTakenApart;
+  const uint32_t first = lowest_bit(apart ? apart : key);  // the outermost layer
+  if (!(first & (kBeforePrepare | kTakenApart)) && op.prepares()) {
     Frame frame;
     if (prepare(op, args, frame)) return proceed(op, frame.args(), allowed & ~kBeforePrepare);
   }

@@ -1,0 +1,159 @@
+// Products of two sparse matrices.
+#include <algorithm>
+#include <vector>
+
+#include "oar/backend/cpu/sparse/positions.h"
+
+namespace oar::cpu {
+namespace {
+
+template <class T>
+struct CsrMatrix {
+  CsrMatrix(const KernelCall& call, int first, int64_t width, const char* name)
+      : crows_(call.in(first)),
+        cols_(call.in(first + 1)),
+        values_(call.in(first + 2)),
+        rows(call.in(first).numel - 1),
+        count(call.in(first + 1).numel),
+        crows(crows_.data()),
+        cols(cols_.data()),
+        values(values_.data()) {
+    check_row_starts(crows, rows, count, name);
+    check_positions(cols, count, width, name);
+  }
+
+ private:
+  Flat<int64_t> crows_, cols_;
+  Flat<T> values_;
+
+ public:
+  const int64_t rows, count;
+  const int64_t *crows, *cols;
+  const T* values;
+};
+
+// The columns that a row of the product has, each once, and their sums. One per thread.
+template <class T>
+class RowSums {
+ public:
+  explicit RowSums(int64_t width)
+      : seen_(static_cast<size_t>(width), -1), sums_(static_cast<size_t>(width)) {}
+
+  int64_t count(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row) {
+    int64_t found = 0;
+    each_part(x, y, row, [&](int64_t col, int64_t, int64_t) {
+      found += seen_[static_cast<size_t>(col)] != row;
+      seen_[static_cast<size_t>(col)] = row;
+    });
+    return found;
+  }
+  // After all rows were counted; rows are marked by other numbers then.
+  void sum(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row, int64_t* cols, T* values) {
+    const int64_t mark = -2 - row;
+    int64_t found = 0;
+    each_part(x, y, row, [&](int64_t col, int64_t p, int64_t q) {
+      const auto at = static_cast<size_t>(col);
+      const T term = x.values[p] * y.values[q];
+      if (seen_[at] == mark) {
+        sums_[at] += term;
+        return;
+      }
+      seen_[at] = mark;
+      sums_[at] = term;
+      cols[found++] = col;
+    });
+    std::sort(cols, cols + found);
+    for (int64_t k = 0; k < found; ++k) values[k] = sums_[static_cast<size_t>(cols[k])];
+  }
+
+ private:
+  template <class F>
+  static void each_part(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row, F&& body) {
+    for (int64_t p = x.crows[row]; p < x.crows[row + 1]; ++p)
+      for (int64_t q = y.crows[x.cols[p]]; q < y.crows[x.cols[p] + 1]; ++q) body(y.cols[q], p, q);
+  }
+  std::vector<int64_t> seen_;
+  std::vector<T> sums_;
+};
+
+int64_t chunk_count(int64_t rows, int64_t work) {
+  return std::clamp<int64_t>(work / kGrain, 1,
+                             std::min<int64_t>(std::max<int64_t>(rows, 1), num_threads()));
+}
+
+void csr_product(KernelCall& call) {
+  const int64_t width = call.arg(6).as_ints()[0];
+  visit_wide<kNumbers>(call.dtype(2), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const CsrMatrix<T> x(call, 0, call.in(3).numel - 1, "x"), y(call, 3, width, "y");
+    int64_t work = 0;
+    for (int64_t p = 0; p < x.count; ++p) work += y.crows[x.cols[p] + 1] - y.crows[x.cols[p]];
+    const int64_t chunks = chunk_count(x.rows, work), starts = x.rows + 1;
+    auto* crows = static_cast<int64_t*>(call.allocate(0, Ints(&starts, 1)).data);
+    std::vector<RowSums<T>> sums(static_cast<size_t>(chunks), RowSums<T>(width));
+    const auto each_row = [&](auto&& body) {
+      parallel_chunks(chunks, [&](int64_t chunk) {
+        for (int64_t row = x.rows * chunk / chunks; row < x.rows * (chunk + 1) / chunks; ++row)
+          body(sums[static_cast<size_t>(chunk)], row);
+      });
+    };
+    each_row([&](RowSums<T>& part, int64_t row) { crows[row + 1] = part.count(x, y, row); });
+    crows[0] = 0;
+    for (int64_t row = 0; row < x.rows; ++row) crows[row + 1] += crows[row];
+    const int64_t found = crows[x.rows];
+    auto* cols = static_cast<int64_t*>(call.allocate(1, Ints(&found, 1)).data);
+    const Result<T> values(call.allocate(2, Ints(&found, 1)));
+    each_row([&](RowSums<T>& part, int64_t row) {
+      part.sum(x, y, row, cols + crows[row], values.data() + crows[row]);
+    });
+    values.finish();
+  });
+}
+
+void csr_dots(KernelCall& call) {
+  const int64_t width = call.arg(8).as_ints()[0], count = call.in(0).numel;
+  const Flat<int64_t> rows(call.in(0)), cols(call.in(1));
+  visit_wide<kNumbers>(call.dtype(4), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const CsrMatrix<T> x(call, 2, width, "x"), y(call, 5, width, "y");
+    check_positions(rows.data(), count, x.rows, "rows");
+    check_positions(cols.data(), count, y.rows, "cols");
+    const Result<T> out(call.out());
+    const int64_t chunks = chunk_count(count, count * 16 + width);
+    parallel_chunks(chunks, [&](int64_t chunk) {
+      // A row of x, spread over all columns; zero elsewhere.
+      std::vector<T> spread(static_cast<size_t>(width), T(0));
+      int64_t held = -1;
+      const auto put = [&](int64_t row, bool set) {
+        for (int64_t p = x.crows[row]; p < x.crows[row + 1]; ++p) {
+          T& at = spread[static_cast<size_t>(x.cols[p])];
+          at = set ? at + x.values[p] : T(0);
+        }
+      };
+      for (int64_t k = count * chunk / chunks; k < count * (chunk + 1) / chunks; ++k) {
+        if (rows.data()[k] != held) {
+          if (held >= 0) put(held, false);
+          put(held = rows.data()[k], true);
+        }
+        const int64_t row = cols.data()[k];
+        T sum = 0;
+        for (int64_t q = y.crows[row]; q < y.crows[row + 1]; ++q)
+          sum += spread[static_cast<size_t>(y.cols[q])] * y.values[q];
+        out.data()[k] = sum;
+      }
+    });
+    out.finish();
+  });
+}
+
+}  // namespace
+
+KernelList sparse_by_sparse_kernels() {
+  static const oar_kernel list[] = {
+      {"csr_product", 1, "cpu:generic", nullptr, kernel_entry<csr_product>},
+      {"csr_dots", 1, "cpu:generic", nullptr, training_entry<csr_dots>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu

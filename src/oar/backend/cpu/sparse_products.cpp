@@ -1,0 +1,252 @@
+// Products with sparse matrices.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "oar/backend/cpu/sparse/positions.h"
+
+namespace oar::cpu {
+namespace {
+
+// The columns that a row's sums keep in registers at once.
+template <class T>
+constexpr int64_t kBlock = 128 / static_cast<int64_t>(sizeof(T));
+
+// The sums of value * y[col] over some elements, for `width` columns from `first` on.
+template <class T, class I, int64_t kWidth>
+void sum_block(const I* cols, const T* values, int64_t count, const T* y, int64_t stride,
+               T* __restrict out) {
+  T sums[kWidth] = {};
+  for (int64_t k = 0; k < count; ++k) {
+    const T* row = y + static_cast<int64_t>(cols[k]) * stride;
+    const T value = values[k];
+    for (int64_t j = 0; j < kWidth; ++j) sums[j] += value * row[j];
+  }
+  for (int64_t j = 0; j < kWidth; ++j) out[j] = sums[j];
+}
+
+// Wide rows of y are read from end to end, four at a time.
+template <class T, class I>
+void sum_wide_row(const I* cols, const T* values, int64_t count, const T* y, int64_t width,
+                  T* __restrict out) {
+  std::fill(out, out + width, T(0));
+  int64_t k = 0;
+  const auto row = [&](int64_t i) { return y + static_cast<int64_t>(cols[i]) * width; };
+  for (; k + 4 <= count; k += 4) {
+    const T *a = row(k), *b = row(k + 1), *c = row(k + 2), *d = row(k + 3);
+    const T p = values[k], q = values[k + 1], r = values[k + 2], s = values[k + 3];
+    for (int64_t j = 0; j < width; ++j) out[j] += p * a[j] + q * b[j] + r * c[j] + s * d[j];
+  }
+  for (; k < count; ++k) {
+    const T *a = row(k), p = values[k];
+    for (int64_t j = 0; j < width; ++j) out[j] += p * a[j];
+  }
+}
+
+template <class T, class I>
+void sum_row(const I* cols, const T* values, int64_t count, const T* y, int64_t width, T* out) {
+  if (width > 2 * kBlock<T>) return sum_wide_row(cols, values, count, y, width, out);
+  int64_t j = 0;
+  for (; j + kBlock<T> <= width; j += kBlock<T>)
+    sum_block<T, I, kBlock<T>>(cols, values, count, y + j, width, out + j);
+  for (; j + 8 <= width; j += 8) sum_block<T, I, 8>(cols, values, count, y + j, width, out + j);
+  for (; j < width; ++j) sum_block<T, I, 1>(cols, values, count, y + j, width, out + j);
+}
+
+// Rows of about equal work for each chunk. A row is summed by one thread, in the order of its elements.
+template <class T, class I>
+void multiply_rows(const I* crows, int64_t rows, const I* cols, const T* values, const T* y,
+                   int64_t y_rows, int64_t width, T* out) {
+  const int64_t count = crows[rows];
+  const auto work = [&](int64_t row) { return (crows[row] + row) * std::max<int64_t>(width, 1); };
+  const int64_t chunks = std::clamp<int64_t>(work(rows) / kGrain, 1, int64_t{num_threads()} * 4);
+  std::atomic<bool> good = true;
+  const auto boundary = [&](int64_t chunk) {
+    const int64_t target = (count + rows) * chunk / chunks;
+    int64_t low = 0, high = rows;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      if (crows[middle] + middle < target)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  parallel_chunks(chunks, [&](int64_t chunk) {
+    const int64_t last = chunk + 1 == chunks ? rows : boundary(chunk + 1);
+    for (int64_t row = boundary(chunk); row < last;) {
+      // The columns of a few rows are checked while they enter the cache.
+      int64_t end = row + 1;
+      while (end < last && crows[end + 1] - crows[row] <= 1024) ++end;
+      const int64_t from = crows[row];
+      if (!in_range(cols + from, crows[end] - from, y_rows)) {
+        good = false;
+        return;
+      }
+      if (width == 1) {
+        for (; row < end; ++row) {
+          T sum = 0;
+          for (int64_t k = crows[row]; k < crows[row + 1]; ++k) sum += values[k] * y[cols[k]];
+          out[row] = sum;
+        }
+      } else {
+        for (; row < end; ++row)
+          sum_row(cols + crows[row], values + crows[row], crows[row + 1] - crows[row], y, width,
+                  out + row * width);
+      }
+    }
+  });
+  if (!good) check_positions(cols, count, y_rows, "cols");
+}
+
+// Index vectors of one type: int32 if both are, else int64.
+template <class F>
+void visit_indices(const oar_tensor& a, const oar_tensor& b, F&& body) {
+  const auto narrow = [](const oar_tensor& t) {
+    return static_cast<DType>(t.dtype) == DType::Int32;
+  };
+  if (narrow(a) && narrow(b))
+    body(TypeTag<int32_t>{});
+  else
+    body(TypeTag<int64_t>{});
+}
+
+void csr_matmul(KernelCall& call) {
+  const oar_tensor& dense = call.in(3);
+  visit_wide<kNumbers>(call.dtype(2), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Flat<T> values(call.in(2)), y(dense);
+    const Result<T> out(call.out());
+    visit_indices(call.in(0), call.in(1), [&](auto index) {
+      using I = typename decltype(index)::type;
+      const Flat<I> crows(call.in(0)), cols(call.in(1));
+      const int64_t rows = call.in(0).numel - 1;
+      check_row_starts(crows.data(), rows, call.in(1).numel);
+      multiply_rows(crows.data(), rows, cols.data(), values.data(), y.data(), dense.shape[0],
+                    dense.shape[1], out.data());
+    });
+    out.finish();
+  });
+}
+
+// Rows in any order: each thread has some columns of the result.
+template <class T, class I>
+void scatter_products(const I* rows, const I* cols, const T* values, int64_t count, const T* y,
+                      int64_t width, T* out, int64_t size) {
+  const int64_t parts =
+      count * width <= kGrain ? 1 : std::clamp<int64_t>(width / 8, 1, num_threads());
+  parallel_chunks(parts, [&](int64_t part) {
+    const int64_t first = width * part / parts, last = width * (part + 1) / parts;
+    for (int64_t row = 0; row < size; ++row)
+      std::fill(out + row * width + first, out + row * width + last, T(0));
+    for (int64_t k = 0; k < count; ++k) {
+      const T value = values[k];
+      const T* from = y + static_cast<int64_t>(cols[k]) * width;
+      T* __restrict to = out + static_cast<int64_t>(rows[k]) * width;
+      for (int64_t j = first; j < last; ++j) to[j] += value * from[j];
+    }
+  });
+}
+
+void coo_matmul(KernelCall& call) {
+  const oar_tensor &dense = call.in(3), &result = call.out();
+  const int64_t count = call.in(0).numel, size = result.shape[0], width = dense.shape[1];
+  visit_wide<kNumbers>(call.dtype(2), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Flat<T> values(call.in(2)), y(dense);
+    const Result<T> out(result);
+    visit_indices(call.in(0), call.in(1), [&](auto index) {
+      using I = typename decltype(index)::type;
+      const Flat<I> rows(call.in(0)), cols(call.in(1));
+      check_positions(rows.data(), count, size, "rows");
+      if (!std::is_sorted(rows.data(), rows.data() + count)) {
+        check_positions(cols.data(), count, dense.shape[0], "cols");
+        scatter_products(rows.data(), cols.data(), values.data(), count, y.data(), width,
+                         out.data(), size);
+        return;
+      }
+      Scratch<I> crows(size + 1);
+      std::fill(crows.data(), crows.data() + size + 1, I(0));
+      for (int64_t k = 0; k < count; ++k) ++crows[rows.data()[k] + 1];
+      for (int64_t row = 0; row < size; ++row) crows[row + 1] += crows[row];
+      multiply_rows(crows.data(), size, cols.data(), values.data(), y.data(), dense.shape[0], width,
+                    out.data());
+    });
+    out.finish();
+  });
+}
+
+template <class T>
+T dot(const T* a, const T* b, int64_t n) {
+  constexpr int64_t kLanes = 16;
+  T sums[kLanes] = {};
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[j + lane] * b[j + lane];
+  T sum = 0;
+  for (; j < n; ++j) sum += a[j] * b[j];
+  for (const T part : sums) sum += part;
+  return sum;
+}
+
+void sampled_matmul(KernelCall& call) {
+  const oar_tensor &left = call.in(2), &right = call.in(3);
+  const int64_t count = call.in(0).numel, width = left.shape[1];
+  const Flat<int64_t> rows(call.in(0)), cols(call.in(1));
+  check_positions(rows.data(), count, left.shape[0], "rows");
+  check_positions(cols.data(), count, right.shape[0], "cols");
+  visit_wide<kNumbers>(call.dtype(2), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Flat<T> x(left), y(right);
+    const Result<T> out(call.out());
+    parallel_for(0, count, std::max<int64_t>(1, kGrain / std::max<int64_t>(width, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t k = begin; k < end; ++k)
+                     out.data()[k] = dot(x.data() + rows.data()[k] * width,
+                                         y.data() + cols.data()[k] * width, width);
+                 });
+    out.finish();
+  });
+}
+
+void csr_softmax(KernelCall& call) {
+  const Flat<int64_t> crows(call.in(0));
+  const int64_t rows = call.in(0).numel - 1;
+  check_row_starts(crows.data(), rows, call.in(1).numel);
+  visit_wide<kFloats>(call.dtype(1), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Flat<T> values(call.in(1));
+    const Result<T> out(call.out());
+    const int64_t per_row = std::max<int64_t>(1, call.in(1).numel / std::max<int64_t>(rows, 1));
+    parallel_for(0, rows, std::max<int64_t>(1, kGrain / 16 / per_row),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     const int64_t first = crows.data()[row], last = crows.data()[row + 1];
+                     if (first == last) continue;
+                     const T* from = values.data();
+                     T* to = out.data();
+                     const T largest = *std::max_element(from + first, from + last);
+                     T sum = 0;
+                     for (int64_t k = first; k < last; ++k)
+                       sum += to[k] = std::exp(from[k] - largest);
+                     for (int64_t k = first; k < last; ++k) to[k] /= sum;
+                   }
+                 });
+    out.finish();
+  });
+}
+
+}  // namespace
+
+KernelList sparse_products_kernels() {
+  static const oar_kernel list[] = {
+      {"csr_matmul", 1, "cpu:generic", nullptr, kernel_entry<csr_matmul>},
+      {"coo_matmul", 1, "cpu:generic", nullptr, kernel_entry<coo_matmul>},
+      {"sampled_matmul", 1, "cpu:generic", nullptr, kernel_entry<sampled_matmul>},
+      {"csr_softmax", 1, "cpu:generic", nullptr, kernel_entry<csr_softmax>},
+  };
+  return list;
+}
+
+}  // namespace oar::cpu
