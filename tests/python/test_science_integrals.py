@@ -54,7 +54,7 @@ def test_gradients_of_integrals():
     value, _ = science.quad(lambda x: oar.exp(-k * x), a, b)
     value.backward()
     e = math.exp
-    expected = [(e(-3.0) * (1 + 3.0) - e(-0.3) * (1 + 0.3)) / -2.25 * -1 * -1, -e(-0.3), e(-3.0)]
+    expected = [(e(-3.0) * (1 + 3.0) - e(-0.3) * (1 + 0.3)) / 2.25, -e(-0.3), e(-3.0)]
     np.testing.assert_allclose([k.grad.item(), a.grad.item(), b.grad.item()], expected, rtol=1e-9)
 
 
@@ -98,7 +98,7 @@ def test_linear_interpolation():
 
 @pytest.mark.parametrize("bc_type", ["not-a-knot", "natural", "clamped", "periodic"])
 def test_splines_as_in_scipy(bc_type):
-    x = np.linspace(-0.5 * (bc_type != "periodic"), 4.0 + 0.5 * (bc_type != "periodic"), 41)
+    x = np.linspace(-0.5, 4.5, 41)
     columns = np.stack([VALUES, VALUES**2], 1)
     curve, reference = science.CubicSpline(KNOTS, double(columns), bc_type), scipy.interpolate.CubicSpline(KNOTS, columns,
                                                                                                           bc_type=bc_type)

@@ -23,7 +23,7 @@ def test_rosenbrock(minimize, size):
     assert converged.item() and converged.shape == [1] and calls.dtype == oar.int64
     reference = scipy.optimize.minimize(scipy.optimize.rosen, start, jac=scipy.optimize.rosen_der, tol=1e-10).x
     np.testing.assert_allclose(x.numpy(), reference, atol=1e-6)
-    assert value.item() < 1e-12 and np.abs(gradient.numpy()).max() < 1e-8
+    assert value.item() < 1e-12 and np.abs(gradient.numpy()).max() < 1e-6
 
 
 def test_the_estimate_becomes_the_inverse_hessian():

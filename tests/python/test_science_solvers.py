@@ -169,7 +169,7 @@ def test_mistakes_in_zeros():
 
 def test_newton_krylov_and_its_gradient():
     """A nonlinear boundary value problem: -u'' + exp(u) = c."""
-    n, h = 20, 1 / 21
+    n, h = 8, 1 / 9
 
     def equation(c):
         def f(u):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import oar
 from oar._C import Tensor, ops
+from oar._lazy import np
 from oar.science import _tableaux as tableaux
 from oar.science._dense import solve
 
@@ -94,36 +96,33 @@ class Esdirk:
             for i in range(z.size):
                 unit = ops.zeros_like(z)
                 unit[i] = 1.0
-                if z.is_complex():  # gradients are conjugated
-                    (row,) = oar.grad([value], [at], [unit], retain_graph=True, allow_unused=True)
-                    row = None if row is None else ops.conj(row)
-                else:
-                    (row,) = oar.grad([value], [at], [unit], retain_graph=True, allow_unused=True)
+                (row,) = oar.grad([value], [at], [unit], retain_graph=True, allow_unused=True)
                 rows.append(ops.zeros_like(z) if row is None else row)
-        return ops.stack(rows, 0)
+        stacked = ops.stack(rows, 0)
+        return ops.conj(stacked) if z.is_complex() else stacked  # gradients are conjugated
 
     def _matrix(self, t: float, z: Tensor, factor: float) -> Tensor:
         """I - factor * J at z."""
         return oar.eye(z.size, dtype=z.dtype) - self._jacobian(t, z) * factor
 
-    def _stage(self, t: float, known: Tensor, guess: Tensor, factor: float, matrix: Tensor) -> Tensor:
+    def _stage(self, t: float, known: Tensor, guess: Tensor, factor: float, inverse: Tensor) -> Tensor:
         """The z with z = known + factor * field(t, z)."""
         z, before = guess.detach(), None
         with oar.no_grad():
             fixed = known.detach()
-            for _ in range(8):
+            for _ in range(10):
                 residual = z - fixed - self._field(t, z) * factor
-                change = ops.reshape(solve(matrix, ops.reshape(residual, [-1, 1])), [-1])
+                change = ops.matmul(inverse, residual)
                 z = z - change
                 size = self._scaled_norm(change, z)
-                if not size < 1e9 or (before is not None and size > 0.9 * before):
+                # What is left after this change, from how much smaller it is than the one before.
+                shrinks = before is not None and size < 0.9 * before
+                if size < 1e-3 or (shrinks and size * size / (before - size) < 1e-3):
                     break
-                if size < 1e-3 or (before is not None and size * size / (before - size) < 1e-3):
-                    break
+                if not math.isfinite(size) or (before is not None and not shrinks):
+                    raise NewtonFailed
                 before = size
             else:
-                raise NewtonFailed
-            if not size < 1e-1:
                 raise NewtonFailed
         return self._recorded(t, z, known, factor)
 
@@ -142,16 +141,17 @@ class Esdirk:
         """A step and the estimate of its error."""
         factor = h * tableaux.ESDIRK_DIAGONAL
         with oar.no_grad():
-            matrix = self._matrix(t, y, factor)
+            # One inverse for the many iterations of all stages.
+            inverse = oar.to_tensor(np.linalg.inv(self._matrix(t, y, factor).numpy()))
         slopes, stage = [k0], y
         for c, row in zip(tableaux.ESDIRK_C[1:], tableaux.ESDIRK_A[1:]):
             known = y + combined([a * h for a in row], slopes)
-            stage = self._stage(t + c * h, known, stage, factor, matrix)
+            stage = self._stage(t + c * h, known, stage, factor, inverse)
             slopes.append((stage - known) / factor)
         with oar.no_grad():
             error = combined([e * h for e in tableaux.ESDIRK_ERROR], slopes)
             # Stiff components are damped in the method, but not in the difference of two methods.
-            error = ops.reshape(solve(matrix, ops.reshape(error, [-1, 1])), [-1])
+            error = ops.matmul(inverse, error)
         return Step(t, t + h, y, stage, k0, slopes[-1], None), error
 
 

@@ -92,7 +92,7 @@ class _Hermite:
         if not isinstance(nu, int) or nu < 0:
             raise ValueError(f"[{type(self).__name__}] nu must be an integer of at least 0, but is {nu!r}.")
         x = ops.cast(x, self.x.dtype) if isinstance(x, Tensor) else oar.to_tensor(x, dtype=self.x.dtype)
-        flat = ops.reshape(x, [-1])
+        flat = self._inside(ops.reshape(x, [-1]))
         i = _interval(self.x, flat)
         parts = [ops.gather(piece, i) for piece in self._pieces]
         for _ in range(nu):
@@ -106,6 +106,10 @@ class _Hermite:
             mask = ops.reshape(out, [*out.shape, *[1] * (made.ndim - 1)])
             made = ops.where(mask, ops.full_like(made, float("nan")), made)
         return ops.reshape(made, [*x.shape, *self.y.shape[1:]])
+
+    def _inside(self, x: Tensor) -> Tensor:
+        """Where to evaluate for x."""
+        return x
 
     def derivative(self, x: Any, nu: int = 1) -> Tensor:
         """The derivative of order nu at x."""
@@ -137,7 +141,8 @@ class CubicSpline(_Hermite):
         x: the points, strictly increasing.
         y: the value at each, or a tensor for each along axis 0; complex is allowed.
         bc_type: what holds at the ends. "not-a-knot": the outer two pieces are one cubic; "natural": no second derivative;
-            "clamped": no first derivative; "periodic": value, first and second derivative are the same at both.
+            "clamped": no first derivative; "periodic": value, first and second derivative are the same at both, and the
+            curve repeats outside of the points.
         extrapolate: whether the outer pieces continue outside of the points; else the result there is NaN.
 
     Examples:
@@ -156,6 +161,12 @@ class CubicSpline(_Hermite):
         if bc_type == "periodic" and not bool((ops.abs(y[0] - y[-1]) <= 1e-6 * (1 + ops.abs(y[0]))).all()):
             raise ValueError("[CubicSpline] with bc_type='periodic' the first and the last value must be equal.")
         super().__init__(x, y, _spline_slopes(x, y, bc_type), extrapolate)
+        self._periodic = bc_type == "periodic" and extrapolate
+
+    def _inside(self, x: Tensor) -> Tensor:
+        if not self._periodic:
+            return x
+        return self.x[0] + ops.remainder(x - self.x[0], self.x[-1] - self.x[0])
 
 
 def _spline_slopes(x: Tensor, y: Tensor, bc_type: str) -> Tensor:
