@@ -120,9 +120,20 @@ def test_inside_other_transforms():
     np.testing.assert_allclose(inner.numpy(), -np.cos(x.numpy()), rtol=1e-12)
 
 
-def test_captured():
-    captured = oar.jit.to_static(lambda x: taylor(lambda x: oar.tanh(x) * x, x, 4)[4])
-    np.testing.assert_allclose(captured(X).numpy(), taylor(lambda x: oar.tanh(x) * x, X, 4)[4].numpy(), rtol=1e-12)
+@pytest.mark.parametrize("transformed", [
+    lambda x, w: taylor(lambda x: oar.tanh(x @ w) * x, x, 4)[4], lambda x, w: oar.func.jvp(lambda x: oar.tanh(x @ w), x)[1]])
+def test_captured_whole_with_gradients(transformed):
+    def function(x, w):
+        return (transformed(x, w) ** 2).sum()
+
+    weight = oar.to_tensor([[0.3, 0.7], [0.1, -0.5]], dtype="float64", stop_gradient=False)
+    captured = oar.jit.to_static(function)
+    for scale in (1.0, 2.0):
+        plain, whole = function(X * scale, weight), captured(X * scale, weight)
+        assert whole.item() == pytest.approx(plain.item(), rel=1e-12)
+        (expected,), (found,) = oar.grad(plain, weight), oar.grad(whole, weight)
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-10)
+    assert oar.jit.capture_counts(captured) == {"captures": 1, "whole": 2, "segments": 0, "eager": 0}
 
 
 def test_what_is_constant_has_no_derivative():
