@@ -115,6 +115,15 @@ def test_second_derivative_of_direct_gradients():
     assert second.item() == pytest.approx(math.exp(0.7), rel=1e-6)
 
 
+@pytest.mark.parametrize("options", [{"gradient": "adjoint"}, {"method": "esdirk4"}])
+def test_second_derivatives_that_would_be_wrong_are_refused(options):
+    a = double(0.7, stop_gradient=False)
+    y = odeint(lambda t, y, a: a * y, double([1.0]), [0.0, 1.0], (a,), **options)[-1]
+    (first,) = oar.grad(y, a, create_graph=True)
+    with pytest.raises(NotImplementedError, match="first derivatives only"):
+        oar.grad(first, a)
+
+
 def test_gradient_of_the_times():
     t = double([0.3, 1.0], stop_gradient=False)
     y = odeint(lambda t, y: -2.0 * t * y, double([3.0]), t, rtol=1e-10, atol=1e-12)[-1]

@@ -23,6 +23,17 @@ class _Once(PyLayer):
                                   "write the loop with ordinary ops.")
 
 
+def once(cotangent: Tensor, anchor: Tensor, owner: str) -> Tensor:
+    """The cotangent, computed without recording. To differentiate it again is an error: the result would be wrong.
+
+    Args:
+        cotangent: what a backward returns.
+        anchor: a recorded tensor that it depends on.
+        owner: the function to name in the error.
+    """
+    return _Once.apply(cotangent, anchor, owner)
+
+
 class _Attach(PyLayer):
     @staticmethod
     def forward(ctx, residual, solution_of, solve_transposed, owner):
@@ -35,7 +46,7 @@ class _Attach(PyLayer):
         (residual,) = ctx.saved_tensor()
         with oar.no_grad():
             solved = ctx.solve_transposed(grad)
-        return _Once.apply(solved, residual, ctx.owner)
+        return once(solved, residual, ctx.owner)
 
 
 def attach(solution: Tensor, residual: Tensor, solve_transposed: Callable[[Tensor], Tensor], owner: str) -> Tensor:

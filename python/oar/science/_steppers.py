@@ -10,7 +10,7 @@ import oar
 from oar._C import Tensor, ops
 from oar._lazy import np
 from oar.science import _tableaux as tableaux
-from oar.science._dense import solve
+from oar.science._implicit import attach
 
 Field = Callable[[float, Tensor], Tensor]
 
@@ -127,15 +127,15 @@ class Esdirk:
         return self._recorded(t, z, known, factor)
 
     def _recorded(self, t: float, z: Tensor, known: Tensor, factor: float) -> Tensor:
-        """z with the derivative that its equation gives it: one step of Newton's method at the solution."""
+        """z with the derivative that its equation gives it."""
         if not oar.is_grad_enabled():
             return z
-        residual = known + self._field(t, z) * factor - z
-        if residual.stop_gradient:
-            return z
-        with oar.no_grad():
-            matrix = self._matrix(t, z, factor)
-        return z + ops.reshape(solve(matrix, ops.reshape(residual, [-1, 1])), [-1])
+
+        def solve_transposed(g: Tensor) -> Tensor:
+            adjoint = self._matrix(t, z, factor).numpy().conj().T
+            return oar.to_tensor(np.linalg.solve(adjoint, g.numpy()))
+
+        return attach(z, known + self._field(t, z) * factor - z, solve_transposed, "odeint with method='esdirk4'")
 
     def step(self, t: float, y: Tensor, k0: Tensor, h: float) -> tuple[Step, Tensor]:
         """A step and the estimate of its error."""

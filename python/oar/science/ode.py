@@ -11,6 +11,7 @@ import oar
 from oar._C import Tensor, ops
 from oar._lazy import np
 from oar.autograd.py_layer import PyLayer
+from oar.science._implicit import once
 from oar.science._state import Packing, at_least_one, leaves, positive
 from oar.science._steppers import DormandPrince, Esdirk, NewtonFailed, Step, rk4_step
 from oar.science.roots import brent_number
@@ -347,7 +348,8 @@ class _Adjoint(PyLayer):
     @staticmethod
     def backward(ctx, grad):
         ys, *inputs = ctx.saved_tensor()
-        return ctx.solve.backward(ys.detach(), inputs, grad.detach())
+        found = ctx.solve.backward(ys.detach(), inputs, grad.detach())
+        return tuple(None if g is None else once(g, ys, "odeint with gradient='adjoint'") for g in found)
 
 
 class _AdjointSolve:
