@@ -2,6 +2,7 @@
 #include "common.h"
 #include "oar/autograd/engine.h"
 #include "oar/autograd/record.h"
+#include "oar/autograd/series.h"
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/control_flow.h"
 
@@ -137,6 +138,25 @@ PyObject* vmap_function(PyObject*, PyObject* args) {
   });
 }
 
+// taylor(function, coefficients, order): a list of coefficients, or None for zero, for each input; the same of each result.
+PyObject* taylor_function(PyObject*, PyObject* args) {
+  PyObject *function, *inputs;
+  int order;
+  if (!PyArg_ParseTuple(args, "OO!i", &function, &PyList_Type, &inputs, &order)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Coefficients coefficients;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); ++i)
+      coefficients.push_back(tensors_of(PyList_GET_ITEM(inputs, i), true));
+    const Coefficients results = taylor(python_function(function), coefficients, order);
+    Ref list(PyList_New(0));
+    for (const std::vector<Tensor>& one : results) {
+      const Ref wrapped(wrap_list(one));
+      if (!list || !wrapped || PyList_Append(list.get(), wrapped.get()) != 0) return nullptr;
+    }
+    return list.release();
+  });
+}
+
 PyMethodDef kFunctions[] = {
     {"set_grad_enabled", set_grad_enabled, METH_O,
      "Switches recording; returns the previous state."},
@@ -146,6 +166,7 @@ PyMethodDef kFunctions[] = {
     {"backward", backward_function, METH_VARARGS, nullptr},
     {"grad", grad_function, METH_VARARGS, nullptr},
     {"custom_function", custom, METH_VARARGS, nullptr},
+    {"taylor", taylor_function, METH_VARARGS, nullptr},
     {"jvp", jvp_function, METH_VARARGS, nullptr},
     {"vmap", vmap_function, METH_VARARGS, nullptr},
     {}};

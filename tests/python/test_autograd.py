@@ -590,3 +590,51 @@ def test_a_gradient_that_somebody_holds_is_left_alone():
     z = y + y[:3]
     z.backward(seed)
     np.testing.assert_allclose(seed.numpy(), 1.0)
+
+
+# ---- lazy matrices ---------------------------------------------------------------------------------
+
+
+def test_jacobian_rows_are_computed_when_they_are_read():
+    x = leaf([1.0, 2.0, 3.0])
+    calls = []
+    y = oar.sin(x)
+    y.register_hook(lambda grad: calls.append(1))
+    j = oar.autograd.jacobian(y, x)
+    assert j.shape == [3, 3] and not calls
+    np.testing.assert_allclose(j[1].numpy(), [0.0, np.cos(2.0), 0.0], rtol=1e-6)
+    assert len(calls) == 1
+    assert j[-1, 2].item() == pytest.approx(np.cos(3.0)) and j[1, 1].item() == pytest.approx(np.cos(2.0))
+    assert len(calls) == 2
+    assert j[0:2, :].shape == [2, 3] and j[:, 0].shape == [3]
+    for bad in (3, (0, 0, 0), Ellipsis):
+        with pytest.raises(IndexError):
+            j[bad]
+
+
+def test_jacobians_of_scalars_batches_and_several():
+    x, s = leaf([1.0, 2.0]), leaf(3.0)
+    scalar = oar.autograd.jacobian((x * x).sum() * s, x)
+    assert scalar.shape == [2] and scalar[:].tolist() == [6.0, 12.0] and scalar[1].item() == 12.0
+    column = oar.autograd.jacobian(x * s, s)
+    assert column.shape == [2] and column[:].tolist() == [1.0, 2.0]
+    number = oar.autograd.jacobian(s * s, s)
+    assert number.shape == [] and (number + 1).item() == 7.0
+    with pytest.raises(IndexError):
+        number[0]
+    rows = oar.autograd.jacobian((x * s, x + s), (x, s))
+    assert rows[0][1][:].tolist() == [1.0, 2.0] and rows[1][0][:].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    batch = leaf(np.arange(6.0).reshape(2, 3))
+    j = oar.autograd.jacobian(batch**2, batch, batch_axis=0)
+    assert j.shape == [2, 3, 3] and j[1, 2, 2].item() == 10.0 and j[:, 1].shape == [2, 3]
+    h = oar.autograd.hessian((batch**3).sum(axis=1), batch, batch_axis=0)
+    np.testing.assert_allclose(h[:].numpy(), [np.diag(6 * row) for row in batch.numpy()])
+    assert type(h).__name__ == "Hessian" and (h @ h).shape == [2, 3, 3]
+    with pytest.raises(ValueError, match="ndim should be 0 or 1"):
+        oar.autograd.jacobian(batch, batch)
+    with pytest.raises(ValueError, match="batch_axis=0"):
+        oar.autograd.jacobian(batch, batch, batch_axis=1)
+    with pytest.raises(ValueError, match=r"numel\(\)==1"):
+        oar.autograd.hessian(x * x, x)
+    unused = oar.autograd.jacobian(x * 2, s)
+    assert unused[:].tolist() == [0.0, 0.0]

@@ -1,27 +1,149 @@
-"""Jacobians and Hessians of recorded tensors."""
+"""Jacobians and Hessians of recorded tensors, computed row by row when they are read."""
 
 from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
 
 from oar._C import Tensor, ops
 from oar.autograd.backward import grad
 
 
-def _rows(y: Tensor, x: Tensor, create_graph: bool) -> Tensor:
-    flat = ops.reshape(y, [-1])
-    rows = []
-    for i in range(flat.shape[0]):
-        (row,) = grad([flat[i]], [x], retain_graph=True, create_graph=create_graph, allow_unused=True)
-        rows.append(ops.zeros_like(x) if row is None else row)
-    return ops.reshape(ops.stack(rows, 0), [flat.shape[0], x.size])
+class Jacobian:
+    """The derivatives of a recorded ``ys`` by ``xs``: [size of ys, size of xs], or [batch, ys, xs] with ``is_batched``.
+
+    A row is computed when it is first read, and cached. Index it like a tensor: ``J[:]`` is the whole matrix. An axis is
+    left out where ``ys`` or ``xs`` has none: the Jacobian of a scalar is a vector. Other attributes and operators are
+    those of the whole matrix.
+
+    Args:
+        ys: the recorded result, with at most one axis besides the batch.
+        xs: the input, with at most one axis besides the batch.
+        is_batched: whether axis 0 of both is a batch.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+        >>> J = oar.autograd.jacobian(x * x, x)
+        >>> J[1]
+        Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [0., 4., 0.])
+        >>> J.shape
+        [3, 3]
+    """
+
+    def __init__(self, ys: Tensor, xs: Tensor, is_batched: bool = False) -> None:
+        low, high = (1, 2) if is_batched else (0, 1)
+        for name, tensor in (("xs", xs), ("ys", ys)):
+            if not low <= tensor.ndim <= high:
+                raise ValueError(f"{name}.ndim should be {low} or {high} when is_batched={is_batched} but got {tensor.ndim}.")
+        if is_batched and ys.shape[0] != xs.shape[0]:
+            raise ValueError(f"ys has a batch of {ys.shape[0]}, but xs one of {xs.shape[0]}.")
+        self._ys, self._xs, self._batched = ys, xs, is_batched
+        self._columns = ops.reshape(ys, [ys.shape[0], -1] if is_batched else [-1])
+        self._rows: dict[int, Tensor] = {}
+        batch = [ys.shape[0]] if is_batched else []
+        self._own_axes = (ys.ndim > len(batch), xs.ndim > len(batch))
+        self._full = [*batch, self._columns.shape[-1], xs.shape[-1] if self._own_axes[1] else 1]
+        self.shape = [*batch, *(size for size, own in zip(self._full[len(batch):], self._own_axes) if own)]
+
+    def _row(self, i: int) -> Tensor:
+        if i not in self._rows:
+            y = self._columns[:, i] if self._batched else self._columns[i]
+            (row,) = grad([y], [self._xs], retain_graph=True, create_graph=True, allow_unused=True)
+            if row is None:
+                row = ops.zeros_like(self._xs)
+                row.stop_gradient = self._xs.stop_gradient
+            self._rows[i] = ops.reshape(row, [self._full[0], -1] if self._batched else [-1])
+        return self._rows[i]
+
+    def __getitem__(self, indexes) -> Tensor:
+        given = list(indexes) if isinstance(indexes, tuple) else [indexes]
+        if not self.shape:
+            raise IndexError("0-D tensor can not be indexed.")
+        if any(index is Ellipsis for index in given):
+            raise IndexError("Ellipsis index currently is not supported.")
+        if len(given) > len(self.shape):
+            raise IndexError(f"too many indices: {len(given)} for a Jacobian of shape {self.shape}.")
+        given += [slice(None)] * (len(self.shape) - len(given))
+        # The row's index decides what is computed; a missing axis is one of size 1 that is dropped.
+        batch = [given.pop(0)] if self._batched else []
+        rows = given.pop(0) if self._own_axes[0] else 0
+        columns = given.pop(0) if self._own_axes[1] else 0
+        count = self._full[-2]
+        if isinstance(rows, slice):
+            chosen = [self._row(i) for i in range(*rows.indices(count))]
+            if not chosen:
+                raise IndexError(f"the slice {rows} selects no row of {count}.")
+            part = ops.stack(chosen, 1 if self._batched else 0)
+            return part[tuple([*batch, slice(None), columns])]
+        i = operator.index(rows)
+        if not -count <= i < count:
+            raise IndexError(f"row {i} is out of range for a Jacobian of {count} rows.")
+        return self._row(i % count)[tuple([*batch, columns])]
+
+    def _evaluate_all(self) -> Tensor:
+        return self[:] if self.shape else ops.reshape(self._row(0), [])
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._evaluate_all(), name)
+
+
+def _attach_operators() -> None:
+    def attached(name: str):
+        def method(self, other):
+            other = other._evaluate_all() if isinstance(other, Jacobian) else other
+            return getattr(operator, name)(self._evaluate_all(), other)
+
+        return method
+
+    for name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv", "matmul", "eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Jacobian, f"__{name}__", attached(name))
+    Jacobian.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+_attach_operators()
+
+
+class Hessian(Jacobian):
+    """The second derivatives of a scalar, computed row by row when they are read. ``oar.autograd.hessian`` returns one.
+
+    Args:
+        ys: the recorded gradient.
+        xs: the input.
+        is_batched: whether axis 0 of both is a batch.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([1.0, 2.0], stop_gradient=False)
+        >>> oar.autograd.hessian((x ** 3).sum(), x)[0]
+        Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=False,
+               [6., 0.])
+    """
+
+
+def _is_batched(batch_axis: int | None) -> bool:
+    if batch_axis is not None and not isinstance(batch_axis, int):
+        raise ValueError(f"batch_axis should be None or int, but got {type(batch_axis)}.")
+    if batch_axis not in (None, 0):
+        raise ValueError(f"Only support batch_axis=0 yet, but got {batch_axis}. Move the batch to axis 0.")
+    return batch_axis is not None
 
 
 def jacobian(ys, xs, batch_axis: int | None = None):
     """dy/dx for recorded ys and xs: [size of y, size of x], or [batch, y, x] with ``batch_axis=0``.
 
+    The rows are computed when the result is indexed.
+
     Args:
-        ys: the recorded results.
-        xs: the inputs.
+        ys: the recorded results, with at most one axis besides the batch.
+        xs: the inputs, with at most one axis besides the batch.
         batch_axis: 0 where the first axis of both is a batch, else None.
+
+    Returns:
+        a Jacobian; a tuple of them if ``ys`` or ``xs`` is a sequence, of tuples if both are.
 
     Examples:
         >>> import oar
@@ -31,30 +153,26 @@ def jacobian(ys, xs, batch_axis: int | None = None):
                [[2., 0.],
                 [0., 4.]])
     """
-    if isinstance(ys, (list, tuple)):
+    batched = _is_batched(batch_axis)
+    if isinstance(ys, Sequence):
         return tuple(jacobian(y, xs, batch_axis) for y in ys)
-    if isinstance(xs, (list, tuple)):
-        return tuple(jacobian(ys, x, batch_axis) for x in xs)
-    if batch_axis is None:
-        return _rows(ys, xs, True)
-    if batch_axis != 0:
-        raise ValueError(f"[jacobian] batch_axis must be None or 0, not {batch_axis}.")
-    batch = ys.shape[0]
-    columns = ops.reshape(ys, [batch, -1])
-    rows = []
-    for i in range(columns.shape[1]):
-        (row,) = grad([ops.sum(columns[:, i])], [xs], retain_graph=True, create_graph=True, allow_unused=True)
-        rows.append(ops.reshape(ops.zeros_like(xs) if row is None else row, [batch, -1]))
-    return ops.stack(rows, 1)
+    if isinstance(xs, Sequence):
+        return tuple(Jacobian(ys, x, batched) for x in xs)
+    return Jacobian(ys, xs, batched)
 
 
 def hessian(ys, xs, batch_axis: int | None = None):
     """Second derivatives of a scalar ys (or of one scalar per slice of the batch).
 
+    The rows are computed when the result is indexed.
+
     Args:
-        ys: the recorded results.
-        xs: the inputs.
+        ys: the recorded scalar, or one per slice of the batch.
+        xs: the inputs, with at most one axis besides the batch.
         batch_axis: 0 where the first axis of both is a batch, else None.
+
+    Returns:
+        a Hessian; for several ``xs`` a tuple of tuples of them.
 
     Examples:
         >>> import oar
@@ -64,8 +182,13 @@ def hessian(ys, xs, batch_axis: int | None = None):
                [[6. , 0. ],
                 [0. , 12.]])
     """
-    if isinstance(xs, (list, tuple)):
-        first = grad([ys if batch_axis is None else ops.sum(ys)], list(xs), create_graph=True)
-        return tuple(tuple(jacobian(g, x, batch_axis) for x in xs) for g in first)
-    (single,) = grad([ys if batch_axis is None else ops.sum(ys)], [xs], create_graph=True)
-    return jacobian(single, xs, batch_axis)
+    batched = _is_batched(batch_axis)
+    values = ys.size // ys.shape[0] if batched else ys.size
+    if values > 1:
+        raise ValueError(f"Only support ys.numel()==1{' per slice of the batch' * batched}, but ys has shape {list(ys.shape)}.")
+    several = isinstance(xs, Sequence)
+    inputs = list(xs) if several else [xs]
+    gradients = grad([ys], inputs, create_graph=True, allow_unused=True)
+    first = [ops.zeros_like(x) if g is None else g for g, x in zip(gradients, inputs)]
+    matrix = tuple(tuple(Hessian(g, x, batched) for x in inputs) for g in first)
+    return matrix if several else matrix[0][0]

@@ -17,25 +17,24 @@ Tensor tangent_of(const Tensor& t, int level) {
 }
 
 // The arguments with tangents instead of the tensors; zeros for missing ones, if requested.
-Frame tangent_frame(Args args, int level, bool zeros_for_none) {
+Frame tangent_frame(Args args, Args primals, const TangentOf& tangent_of, bool zeros_for_none) {
   Frame frame(args);
-  const auto tangent = [&](const Tensor& t) {
-    Tensor d = tangent_of(t, level);
+  const auto tangent = [&](const Tensor& t, const Tensor& value) {
+    Tensor d = t.defined() ? tangent_of(t) : Tensor();
     if (d.defined() || !zeros_for_none || !t.defined()) return d;
-    const Wrapped* w = wrapped_at(t, level);
-    const Tensor& value = w ? w->value : t;
     return is_differentiable(t.dtype()) ? zeros_like(value) : value;  // an index stays what it is
   };
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i].is_tensor()) {
-      if (Tensor d = tangent(args[i].as_tensor()); d.defined())
+      if (Tensor d = tangent(args[i].as_tensor(), primals[i].as_tensor()); d.defined())
         frame.set_tensor(i, d);
       else
         frame.set(i, Value());
     }
     if (args[i].is_tensors()) {
       std::vector<Tensor> list;
-      for (const Tensor& t : args[i].as_tensors()) list.push_back(tangent(t));
+      for (size_t j = 0; j < args[i].as_tensors().size(); ++j)
+        list.push_back(tangent(args[i].as_tensors()[j], primals[i].as_tensors()[j]));
       frame.set_tensors(i, std::move(list));
     }
   }
@@ -43,14 +42,17 @@ Frame tangent_frame(Args args, int level, bool zeros_for_none) {
 }
 
 // One tangent per tensor slot, lists flattened, as a vjp counts its gradients.
-std::vector<Tensor> tangent_slots(const Op& op, Args args, int level) {
+std::vector<Tensor> tangent_slots(const Op& op, Args args, const TangentOf& tangent_of) {
   std::vector<Tensor> slots;
+  const auto add_slot = [&](const Tensor& t) {
+    slots.push_back(t.defined() ? tangent_of(t) : Tensor());
+  };
   for (size_t i = 0; i < args.size(); ++i) {
     if (!op.schema().parameters[i].is_tensor()) continue;
     if (args[i].is_tensors())
-      for (const Tensor& t : args[i].as_tensors()) slots.push_back(tangent_of(t, level));
+      for (const Tensor& t : args[i].as_tensors()) add_slot(t);
     else
-      slots.push_back(args[i].is_tensor() ? tangent_of(args[i].as_tensor(), level) : Tensor());
+      add_slot(args[i].as_tensor());
   }
   return slots;
 }
@@ -109,33 +111,6 @@ std::vector<Tensor> through_transpose(const Op& op, Args primals, TensorList out
   return tangents;
 }
 
-std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, const Outputs& outputs,
-                                    int level) {
-  const OpDef& rules = rules_of(op).def();
-  const std::vector<Tensor> slots = tangent_slots(op, args, level);
-  const bool any =
-      std::any_of(slots.begin(), slots.end(), [](const Tensor& t) { return t.defined(); });
-  const bool varies = std::any_of(outputs.begin(), outputs.end(), [](const Tensor& t) {
-    return t.defined() && is_differentiable(t.dtype());
-  });
-  if (!any || !varies || op.has(Trait::NoGrad) || level <= tangents_cut_until())
-    return std::vector<Tensor>(outputs.size());
-  const TensorList outs{outputs.data(), outputs.size()};
-  if (rules.jvp) {
-    const Frame tangents = tangent_frame(args, level, false);
-    const Made made = rules.jvp(JvpCall{primals, outs, tangents.args()});
-    return {made.begin(), made.end()};
-  }
-  if (op.has(Trait::Linear)) {
-    const Outputs made = dispatch(op, tangent_frame(args, level, true).args());
-    return {made.begin(), made.end()};
-  }
-  if (!rules.vjp)
-    return std::vector<Tensor>(outputs.size());  // random: not a function of its operands
-  if (is_real_elementwise(op, outs, slots)) return through_diagonal(op, primals, outs, slots);
-  return through_transpose(op, primals, outs, slots);
-}
-
 Outputs write_dual(const Op& op, Args args, int level) {
   const Tensor& x = args[0].as_tensor();
   const Tensor out = functional_result(op, args)[0];
@@ -166,7 +141,32 @@ Outputs write_dual(const Op& op, Args args, int level) {
 
 }  // namespace
 
-Outputs dual_call(const Op& op, Args args, int level) {
+std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, TensorList outputs,
+                                    const TangentOf& tangent_of) {
+  const OpDef& rules = rules_of(op).def();
+  const std::vector<Tensor> slots = tangent_slots(op, args, tangent_of);
+  const bool any =
+      std::any_of(slots.begin(), slots.end(), [](const Tensor& t) { return t.defined(); });
+  const bool varies = std::any_of(outputs.begin(), outputs.end(), [](const Tensor& t) {
+    return t.defined() && is_differentiable(t.dtype());
+  });
+  if (!any || !varies || op.has(Trait::NoGrad)) return std::vector<Tensor>(outputs.size());
+  if (rules.jvp) {
+    const Frame tangents = tangent_frame(args, primals, tangent_of, false);
+    const Made made = rules.jvp(JvpCall{primals, outputs, tangents.args()});
+    return {made.begin(), made.end()};
+  }
+  if (op.has(Trait::Linear)) {
+    const Outputs made = dispatch(op, tangent_frame(args, primals, tangent_of, true).args());
+    return {made.begin(), made.end()};
+  }
+  if (!rules.vjp)
+    return std::vector<Tensor>(outputs.size());  // random: not a function of its operands
+  if (is_real_elementwise(op, outputs, slots)) return through_diagonal(op, primals, outputs, slots);
+  return through_transpose(op, primals, outputs, slots);
+}
+
+Outputs Dual::call(const Op& op, Args args) const {
   const OpDef& rules = rules_of(op).def();
   if (op.has(Trait::Inplace)) return write_dual(op, args, level);
   const bool expands = !rules.vjp && !rules.jvp && !op.has(Trait::NoGrad) && !op.has(Trait::Linear);
@@ -176,7 +176,11 @@ Outputs dual_call(const Op& op, Args args, int level) {
   }
   const Frame primals = unwrapped(args, level);
   const Outputs outputs = dispatch(op, primals.args());
-  const std::vector<Tensor> tangents = output_tangents(op, args, primals.args(), outputs, level);
+  const TangentOf tangent_at = [level = level](const Tensor& t) { return tangent_of(t, level); };
+  const TensorList outs{outputs.data(), outputs.size()};
+  const std::vector<Tensor> tangents =
+      level > tangents_cut_until() ? output_tangents(op, args, primals.args(), outs, tangent_at)
+                                   : std::vector<Tensor>(outputs.size());
   Outputs wrapped;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const bool varies = outputs[i].defined() && is_differentiable(outputs[i].dtype());
@@ -185,17 +189,19 @@ Outputs dual_call(const Op& op, Args args, int level) {
   return wrapped;
 }
 
-int dual_level(TensorList tensors) {
-  int level = 0;
-  bool dual = false;
+int dual_level(TensorList tensors, const std::string& name) {
+  const Wrapped* first = nullptr;
   for (const Tensor& t : tensors) {
     if (!t.defined() || (t.kind() != Kind::Dual && t.kind() != Kind::Batched)) continue;
-    const int own = static_cast<const Wrapped*>(t->payload.get())->level;
-    if (own <= level) continue;
-    level = own;
-    dual = t.kind() == Kind::Dual;
+    const auto* w = static_cast<const Wrapped*>(t->payload.get());
+    if (!first || w->level > first->level) first = w;
   }
-  return dual ? level : 0;
+  if (!first || dynamic_cast<const Batched*>(first)) return 0;
+  user_check(dynamic_cast<const Dual*>(first) != nullptr, ErrorKind::Unsupported,
+             "taylor cannot expand {}, a function with its own derivative: that derivative is for "
+             "one order only.\nhint: Write it with ordinary ops inside taylor, or nest oar.grad.",
+             name);
+  return first->level;
 }
 
 // backward is linear in the cotangents u: u -> J^T u. Its own vjp at the tangents is J t.

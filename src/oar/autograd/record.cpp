@@ -467,7 +467,7 @@ Tensor fitting_gradient(Tensor gradient, const Edge& edge, std::string_view sour
 std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forward,
                                     CustomBackward backward, std::string name, Missing missing,
                                     Frees frees) {
-  if (const int level = dual_level(inputs); level > 0)
+  if (const int level = dual_level(inputs, name); level > 0)
     return custom_dual(inputs, forward, backward, name, level);
   bool recorded = false;
   for (const Tensor& t : inputs) recorded |= t.defined() && t.has(kRecording);

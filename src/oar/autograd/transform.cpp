@@ -49,11 +49,11 @@ Tensor make_batched(const Tensor& value, int level) {
 
 Tensor detach_wrapped(const Tensor& t) {
   const Wrapped* w = wrapped(t);
-  if (!w) return Tensor(t->alias());
-  const Tensor value = detach(w->value);
-  return t.kind() == Kind::Dual ? make_dual(value, Tensor(), w->level)
-                                : make_batched(value, w->level);
+  return w ? w->detached() : Tensor(t->alias());
 }
+
+Tensor Dual::detached() const { return make_dual(detach(value), Tensor(), level); }
+Tensor Batched::detached() const { return make_batched(detach(value), level); }
 
 Frame unwrapped(Args args, int level) {
   Frame frame(args);
@@ -82,25 +82,20 @@ Outputs functional_result(const Op& op, Args args) {
   }
   const Op* counterpart = functional_of(op);
   user_check(counterpart != nullptr, ErrorKind::Unsupported,
-             "{} writes its arguments and has no functional form, so it does not run inside jvp or "
-             "vmap.\nhint: Call it outside the transform.",
+             "{} writes its arguments and has no functional form, so it does not run inside jvp, "
+             "taylor or vmap.\nhint: Call it outside the transform.",
              op.name());
   return dispatch(*counterpart, args);
 }
 
 Outputs transform_layer(const Op& op, Args args) {
   const Wrapped* outermost = nullptr;
-  Kind kind = Kind::Dual;
   for_each_tensor(args, [&](const Tensor& t) {
     const Wrapped* w = wrapped(t);
-    if (w && (!outermost || w->level > outermost->level)) {
-      outermost = w;
-      kind = t.kind();
-    }
+    if (w && (!outermost || w->level > outermost->level)) outermost = w;
   });
   internal_check(outermost != nullptr, "the transform layer was called without a wrapped tensor");
-  return kind == Kind::Dual ? dual_call(op, args, outermost->level)
-                            : batched_call(op, args, outermost->level);
+  return outermost->call(op, args);
 }
 
 }  // namespace oar

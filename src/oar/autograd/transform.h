@@ -1,4 +1,4 @@
-// jvp and vmap: tensors that carry a tangent or a hidden batch axis, in levels that nest in any order.
+// jvp, Taylor series and vmap: tensors that carry derivatives or a hidden batch axis, in levels that nest in any order.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,11 @@ namespace OAR_API oar {
 class Wrapped : public Payload {
  public:
   Wrapped(int l, Tensor v) : level(l), value(std::move(v)) {}
+  // What the transform does with a call that has a tensor of this level.
+  virtual Outputs call(const Op& op, Args args) const = 0;
+  // The same content, through which no derivative passes.
+  virtual Tensor detached() const = 0;
+
   const int level;
   Tensor value;
 };
@@ -21,6 +26,8 @@ class Wrapped : public Payload {
 class Dual final : public Wrapped {
  public:
   Dual(int l, Tensor v, Tensor t) : Wrapped(l, std::move(v)), tangent(std::move(t)) {}
+  Outputs call(const Op& op, Args args) const override;
+  Tensor detached() const override;
   Tensor tangent;  // undefined: zero
 };
 
@@ -28,6 +35,8 @@ class Dual final : public Wrapped {
 class Batched final : public Wrapped {
  public:
   using Wrapped::Wrapped;
+  Outputs call(const Op& op, Args args) const override;
+  Tensor detached() const override;
   Dim size() const { return value.dims()[0]; }
 };
 
@@ -66,12 +75,15 @@ inline constexpr int64_t kNoAxis = INT64_MIN;
 std::vector<Tensor> vmap(const TensorFunction& f, TensorList inputs, Ints in_axes, Ints out_axes);
 
 Outputs transform_layer(const Op& op, Args args);
-// The two kinds of level.
-Outputs dual_call(const Op& op, Args args, int level);
-Outputs batched_call(const Op& op, Args args, int level);
+
+// Derivatives of the results of a call along tangents, by the op's rules; undefined ones are zero. `args` are the
+// arguments that `tangent_of` knows, `primals` the same with the values in place of wrapped tensors.
+using TangentOf = std::function<Tensor(const Tensor&)>;
+std::vector<Tensor> output_tangents(const Op& op, Args args, Args primals, TensorList outputs,
+                                    const TangentOf& tangent_of);
 
 // The level of the transform that acts first on these tensors, if it is a jvp; else 0.
-int dual_level(TensorList tensors);
+int dual_level(TensorList tensors, const std::string& name);
 // A function with its own derivative on duals of this level (record.h).
 std::vector<Tensor> custom_dual(TensorList inputs,
                                 const std::function<std::vector<Tensor>(TensorList)>& forward,
@@ -80,7 +92,7 @@ std::vector<Tensor> custom_dual(TensorList inputs,
 
 // Arguments with this level's wrappers removed.
 Frame unwrapped(Args args, int level);
-// For a call that writes: the results of the functional op, to be copied in. Shared by both kinds.
+// For a call that writes: the results of the functional op, to be copied in. Shared by all transforms.
 Outputs functional_result(const Op& op, Args args);
 
 }  // namespace oar

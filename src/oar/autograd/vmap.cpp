@@ -189,7 +189,7 @@ Outputs write_batched(const Op& op, Args args, int level) {
 
 }  // namespace
 
-Outputs batched_call(const Op& op, Args args, int level) {
+Outputs Batched::call(const Op& op, Args args) const {
   const OpDef& rules = rules_of(op).def();
   if (op.has(Trait::Inplace)) return write_batched(op, args, level);
   check_arguments(op, args);

@@ -81,6 +81,22 @@ def _custom_function(m: Machine, args: list, kwargs: dict) -> Any:
     return m.world.new_deep(made)
 
 
+def _transform(function: Any) -> Any:
+    """jvp or taylor: the function that it transforms is interpreted too."""
+
+    def run(m: Machine, args: list, kwargs: dict) -> Any:
+        transformed, *rest = args
+        asking.check(m.world, f"it calls {function.__name__}")
+        rest = [m.world.settled(a, function.__name__) for a in rest]
+        return m.world.new_deep(m.on_tensors(lambda: function(m.trampoline(transformed), *rest)))
+
+    return run
+
+
+for _function in (_C.jvp, _C.taylor):
+    builtin(_function)(_transform(_function))
+
+
 @builtin(_C.as_result)
 def _as_result(m: Machine, args: list, kwargs: dict) -> Any:
     return m.on_tensors(lambda: _C.as_result(*args))
