@@ -49,9 +49,13 @@ for suite in "$@"; do
       fi
       ;;
     threads)
-      # What several threads do at once, by the names of tests and suites.
-      run threads '^\[  PASSED  \] [1-9][0-9]* test|^ *[0-9]+ FAILED TEST' "$build/bin/oar_tests" \
-        --gtest_filter='*Thread*:*Parallel*:*Async*:*Callers*:*Fork*:*Stream*:Allocator*:Branches*:Conformance*:Device*:FreeList*:Instance*:Intrusive*:MemoryPlanOfLanes*:Segments*:-*DeathTest*'
+      # What several threads do at once, by the names of tests and suites. A fork takes every lock first, and the sanitizer can
+      # check the order of 64 at most, so forks are tested without that.
+      threads_passed='^\[  PASSED  \] [1-9][0-9]* test|^ *[0-9]+ FAILED TEST'
+      run threads "$threads_passed" "$build/bin/oar_tests" \
+        --gtest_filter='*Thread*:*Parallel*:*Async*:*Callers*:*Stream*:Allocator*:Branches*:Conformance*:Device*:FreeList*:Instance*:Intrusive*:MemoryPlanOfLanes*:Segments*:-*Fork*:*DeathTest*'
+      TSAN_OPTIONS="$TSAN_OPTIONS:detect_deadlocks=0" run forks "$threads_passed" "$build/bin/oar_tests" \
+        --gtest_filter='*Fork*:-*DeathTest*'
       ;;
     package)
       run package 'tests passed|tests failed' \
