@@ -17,7 +17,7 @@ from oar._lazy import LazyNames as _LazyNames
 _lazy_names = _LazyNames(
     "oar",
     ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device", "distributed", "distribution",
-     "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit", "metric", "nn",
+     "fft", "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit", "metric", "nn",
      "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "special", "static", "sysconfig", "tensor",
      "utils", "version", "vision"),
     {"oar.autograd": ("grad", "ir_backward"),
