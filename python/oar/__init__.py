@@ -16,11 +16,12 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device", "distributed", "distribution",
+    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device", "distributed", "distribution",
      "fft", "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit", "metric", "nn",
-     "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "special", "static", "sysconfig", "tensor",
+     "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "signal", "special", "static", "sysconfig", "tensor",
      "utils", "version", "vision"),
-    {"oar.autograd": ("grad", "ir_backward"),
+    {"oar.audio.functional.window": ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+     "oar.autograd": ("grad", "ir_backward"),
      "oar.batch": ("batch",),
      "oar.device": ("get_cudnn_version", "is_compiled_with_custom_device", "is_compiled_with_distribute",
                     "is_compiled_with_ipu"),

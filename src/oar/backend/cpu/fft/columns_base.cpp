@@ -104,18 +104,8 @@ void Columns<T>::complex_lines(const T* in, T* out, const Lines& lines, int64_t 
   const Exchange<T> exchange(lines, first, count);
   if (exchange.side_by_side() && n > 1) {
     const int64_t start = exchange.start();
-    const T* from = in + 2 * start;
-    for (int64_t row = 0; row < n; ++row, from += 2 * lines.inner) {
-      const P p = load_pairs(from);
-      a_[row] = inverse ? p.swapped() : p;
-    }
-    const P* made = passes_.run(a_, b_, 1);
-    T* to = out + 2 * start;
-    for (int64_t row = 0; row < n; ++row, to += 2 * lines.inner) {
-      const P p = factor_ * made[row];
-      store_pairs(to, inverse ? p.swapped() : p);
-    }
-    return;
+    return passes_.run_columns(in + 2 * start, out + 2 * start, lines.inner, inverse, factor_, a_,
+                               b_);
   }
   exchange.template load<2>(in, words(a_), n);
   if (inverse)

@@ -40,8 +40,9 @@ class Line {
   template <bool kInverse>
   void transform_rows(const P* columns, int64_t stride, T* out, int64_t block, int64_t count,
                       T factor) const;
-  template <bool kInverse>
-  void short_rows(const P* columns, int64_t stride, T* out, int64_t block, T factor) const;
+  // The same of rows that are one packet each; kFull: for all lanes of the block there are rows.
+  template <bool kInverse, bool kFull>
+  void short_rows(const P* columns, T* out, int64_t block, T factor) const;
   template <bool kInverse>
   void store(T* out, int64_t row, int64_t block, const P& p, T factor) const;
 

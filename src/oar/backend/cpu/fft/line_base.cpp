@@ -82,18 +82,16 @@ void Line<T>::prepare_roots() {
 template <class T>
 template <bool kInverse>
 auto Line<T>::transform_columns(const T* in, P* a, P* b, int64_t first, int64_t count) const -> P* {
+  const T* start = in + 2 * first * kLanes;
+  if ((first + count) * kLanes <= columns_)
+    return along_columns_->run_from(start, columns_, kInverse, a, b, count);
+  // Lanes beyond the row are not used: they may hold numbers of the next row, but nothing after the last one.
   for (int64_t row = 0; row < rows_; ++row)
     for (int64_t c = 0; c < count; ++c) {
-      const int64_t column = (first + c) * kLanes;
-      const T* from = in + 2 * (row * columns_ + column);
-      P p;
-      if (column + kLanes <= columns_) {
-        p = load_pairs(from);
-      } else {
-        T padded[2 * kLanes] = {};
-        std::copy_n(from, 2 * (columns_ - column), padded);
-        p = load_pairs(padded);
-      }
+      const int64_t at = row * columns_ + c * kLanes, left = n_ - at - first * kLanes;
+      T padded[2 * kLanes] = {};
+      if (left < kLanes) std::copy_n(start + 2 * at, 2 * left, padded);
+      const P p = load_pairs(left < kLanes ? padded : start + 2 * at);
       a[row * count + c] = kInverse ? p.swapped() : p;
     }
   return along_columns_->run(a, b, count);
@@ -101,7 +99,7 @@ auto Line<T>::transform_columns(const T* in, P* a, P* b, int64_t first, int64_t 
 
 template <class T>
 template <bool kInverse>
-void Line<T>::store(T* out, int64_t row, int64_t block, const P& p, T factor) const {
+inline void Line<T>::store(T* out, int64_t row, int64_t block, const P& p, T factor) const {
   const P scaled = factor * p, stored = kInverse ? scaled.swapped() : scaled;
   const int64_t at = block * kLanes;
   T* to = out + 2 * (row * rows_ + at);
@@ -113,13 +111,16 @@ void Line<T>::store(T* out, int64_t row, int64_t block, const P& p, T factor) co
 
 // Squares of packets, turned and multiplied by the roots, are rows of as many lanes.
 template <class T>
-template <bool kInverse>
-void Line<T>::short_rows(const P* columns, int64_t stride, T* out, int64_t block, T factor) const {
+template <bool kInverse, bool kFull>
+void Line<T>::short_rows(const P* columns, T* out, int64_t block, T factor) const {
   typename P::Vector re[kLanes], im[kLanes];
+  const int64_t first = block * kLanes;
+#pragma GCC unroll 8
   for (int lane = 0; lane < kLanes; ++lane) {
-    const int64_t row = std::min(block * kLanes + kLaneOrder<T>[lane], rows_ - 1);
-    re[lane] = columns[row * stride].re;
-    im[lane] = columns[row * stride].im;
+    const int64_t row = first + kLaneOrder<T>[lane];
+    const P& p = columns[kFull ? row : std::min(row, rows_ - 1)];
+    re[lane] = p.re;
+    im[lane] = p.im;
   }
   transpose_square(re);
   transpose_square(im);
@@ -132,8 +133,16 @@ void Line<T>::short_rows(const P* columns, int64_t stride, T* out, int64_t block
     v[column] = column == 0 ? turned : turned.times(w[column].re, w[column].im);
   }
   butterfly<kLanes, T>(v, nullptr);
+  if constexpr (kFull) {
+    T* to = out + 2 * first;
 #pragma GCC unroll 8
-  for (int k = 0; k < kLanes; ++k) store<kInverse>(out, k, block, v[k], factor);
+    for (int k = 0; k < kLanes; ++k) {
+      const P scaled = factor * v[k];
+      store_pairs(to + 2 * k * rows_, kInverse ? scaled.swapped() : scaled);
+    }
+  } else {
+    for (int k = 0; k < kLanes; ++k) store<kInverse>(out, k, block, v[k], factor);
+  }
 }
 
 template <class T>
@@ -174,12 +183,15 @@ void Line<T>::run_as(const T* in, T* out, T factor) const {
   Scratch<P, 16384> memory(2 * rows_ * width_);
   const P* made = transform_columns<kInverse>(in, memory.data(), memory.data() + rows_ * width_, 0,
                                               width_);
-  const int64_t blocks = (rows_ + kLanes - 1) / kLanes;
-  for (int64_t block = 0; block < blocks; ++block)
-    if (columns_ == kLanes)
-      short_rows<kInverse>(made, width_, out, block, factor);
-    else
+  const int64_t blocks = (rows_ + kLanes - 1) / kLanes, whole = rows_ / kLanes;
+  if (columns_ == kLanes) {
+    for (int64_t block = 0; block < whole; ++block)
+      short_rows<kInverse, true>(made, out, block, factor);
+    if (whole < blocks) short_rows<kInverse, false>(made, out, whole, factor);
+  } else {
+    for (int64_t block = 0; block < blocks; ++block)
       transform_rows<kInverse>(made, width_, out, block, 1, factor);
+  }
 }
 
 template <class T>

@@ -22,18 +22,42 @@ class Passes {
   // The forward transform, without a factor, of the n rows in `a`, each of `width` packets. Both buffers are overwritten; returns
   // the one that holds the result.
   Packet<T>* run(Packet<T>* a, Packet<T>* b, int64_t width) const;
+  // The same of rows of pairs in memory, `stride` pairs apart.
+  Packet<T>* run_from(const T* in, int64_t stride, bool inverse, Packet<T>* a, Packet<T>* b,
+                      int64_t width) const;
+  // From rows of kLanes pairs to such rows, multiplied by `factor`. out may be in.
+  void run_columns(const T* in, T* out, int64_t stride, bool inverse, T factor, Packet<T>* a,
+                   Packet<T>* b) const;
 
  private:
+  // Where the pairs are that the first step reads or the last one writes.
+  struct Pairs {
+    const T* in;
+    T* out;
+    int64_t stride;  // of a row, in words
+    T factor;
+  };
   // One step of Stockham's algorithm: y[q + s (radix p + k)] = w^(p k) * sum over j of x[q + s (p + m j)] e^(-2 pi i j k / radix),
   // where w = e^(-2 pi i / (radix m)).
   using Step = void (*)(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, const T* roots,
-                        int64_t radix);
+                        int64_t radix, const Pairs& pairs);
   struct Pass {
     Step step;
+    // Steps that read or write pairs, forward and inverse; null if the radix has none.
+    Step from_pairs[2], to_pairs[2];
     int64_t radix, m;
     size_t roots;  // where they start in roots_
   };
+  template <int R>
+  static Pass pass_of(bool last);
+  template <class Source, class Sink, int R, bool kLast>
+  static void step_as(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, const T* roots,
+                      int64_t radix, const Pairs& pairs);
+  static void step_any(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, const T* roots,
+                       int64_t radix, const Pairs& pairs);
   void add_pass(int64_t radix, int64_t m);
+  // The passes first ... last - 1; exchanges the buffers so that `a` has the result.
+  void run_passes(size_t first, size_t last, Packet<T>*& a, Packet<T>*& b, int64_t& s) const;
   void prepare_chirp();
   Packet<T>* run_chirp(Packet<T>* a, Packet<T>* b, int64_t width) const;
 

@@ -10,30 +10,80 @@
 namespace oar::cpu::fft {
 namespace {
 
-template <int R, bool kLast, class T>
-void pass(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, const T* roots, int64_t) {
+// What a step reads and writes, by row and place in the row: packets, or pairs in memory, of which parts may be exchanged.
+template <class T>
+struct Packets {
+  static Packet<T> load(const Packet<T>* from) { return *from; }
+  static void store(Packet<T>* to, const Packet<T>& p) { *to = p; }
+};
+template <class T, bool kInverse>
+struct InPairs {
+  static Packet<T> load(const T* from) {
+    const Packet<T> p = load_pairs(from);
+    return kInverse ? p.swapped() : p;
+  }
+  static void store(T* to, const Packet<T>& p, T factor) {
+    const Packet<T> scaled = factor * p;
+    store_pairs(to, kInverse ? scaled.swapped() : scaled);
+  }
+};
+
+int64_t largest_prime_of(int64_t n) {
+  int64_t largest = 1;
+  for (int64_t p = 2; p * p <= n; ++p)
+    while (n % p == 0) n /= p, largest = p;
+  return std::max(largest, n);
+}
+
+}  // namespace
+
+bool has_large_prime(int64_t n) { return largest_prime_of(n) > kLargestRadix; }
+
+int64_t convenient_length(int64_t n) {
+  int64_t best = 0;
+  for (const int64_t odd : {1, 3, 5, 9, 15}) {
+    int64_t length = odd;
+    while (length < n) length *= 2;
+    if (best == 0 || length < best) best = length;
+  }
+  return best;
+}
+
+template <class T>
+template <class Source, class Sink, int R, bool kLast>
+void Passes<T>::step_as(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, const T* roots,
+                        int64_t /*radix*/, const Pairs& pairs) {
+  constexpr bool kFromPairs = !std::is_same_v<Source, Packets<T>>,
+                 kToPairs = !std::is_same_v<Sink, Packets<T>>;
   constexpr int kOwn = R % 2 ? R - 1 : 0;  // roots of the butterfly itself
   const T* w = roots + kOwn;
+  const int64_t stride = pairs.stride;
   for (int64_t p = 0; p < m; ++p, w += 2 * (R - 1)) {
-    const Packet<T>* from = x + s * p;
-    Packet<T>* to = y + s * R * p;
     for (int64_t q = 0; q < s; ++q) {
       Packet<T> v[R];
 #pragma GCC unroll 16
-      for (int j = 0; j < R; ++j) v[j] = from[q + s * m * j];
+      for (int j = 0; j < R; ++j)
+        if constexpr (kFromPairs)
+          v[j] = Source::load(pairs.in + (p + m * j) * stride + q * 2 * Packet<T>::kLanes);
+        else
+          v[j] = Source::load(x + q + s * (p + m * j));
       butterfly<R>(v, roots);
-      to[q] = v[0];
 #pragma GCC unroll 16
-      for (int k = 1; k < R; ++k)
-        to[q + s * k] = kLast ? v[k] : v[k].times(w[2 * k - 2], w[2 * k - 1]);
+      for (int k = 0; k < R; ++k) {
+        const Packet<T> made = kLast || k == 0 ? v[k] : v[k].times(w[2 * k - 2], w[2 * k - 1]);
+        if constexpr (kToPairs)  // the last step of packets side by side: a row each
+          Sink::store(pairs.out + (q + s * k) * stride, made, pairs.factor);
+        else
+          Sink::store(y + q + s * (R * p + k), made);
+      }
     }
   }
 }
 
 // The same for a prime that has no loop of its own.
 template <class T>
-void pass_any(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, const T* roots,
-              int64_t radix) {
+void Passes<T>::step_any(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, const T* roots,
+                         int64_t radix, const Pairs& /*pairs*/) {
   const int64_t h = (radix - 1) / 2;
   const T* w = roots + radix - 1;
   Packet<T> sum[kLargestRadix / 2], difference[kLargestRadix / 2];
@@ -69,58 +119,54 @@ void pass_any(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, const T* r
     }
 }
 
-template <class T, int R>
-auto step_of(bool last) {
-  return last ? pass<R, true, T> : pass<R, false, T>;
-}
-
-int64_t largest_prime_of(int64_t n) {
-  int64_t largest = 1;
-  for (int64_t p = 2; p * p <= n; ++p)
-    while (n % p == 0) n /= p, largest = p;
-  return std::max(largest, n);
-}
-
-}  // namespace
-
-bool has_large_prime(int64_t n) { return largest_prime_of(n) > kLargestRadix; }
-
-int64_t convenient_length(int64_t n) {
-  int64_t best = 0;
-  for (const int64_t odd : {1, 3, 5, 9, 15}) {
-    int64_t length = odd;
-    while (length < n) length *= 2;
-    if (best == 0 || length < best) best = length;
+template <class T>
+template <int R>
+auto Passes<T>::pass_of(bool last) -> Pass {
+  using Own = Packets<T>;
+  using Forward = InPairs<T, false>;
+  using Inverse = InPairs<T, true>;
+  Pass pass{};
+  pass.step = last ? step_as<Own, Own, R, true> : step_as<Own, Own, R, false>;
+  if constexpr (R <= 5 || R == 8) {
+    pass.from_pairs[0] =
+        last ? step_as<Forward, Own, R, true> : step_as<Forward, Own, R, false>;
+    pass.from_pairs[1] =
+        last ? step_as<Inverse, Own, R, true> : step_as<Inverse, Own, R, false>;
+    pass.to_pairs[0] = last ? step_as<Own, Forward, R, true> : nullptr;
+    pass.to_pairs[1] = last ? step_as<Own, Inverse, R, true> : nullptr;
   }
-  return best;
+  return pass;
 }
 
 template <class T>
 void Passes<T>::add_pass(int64_t radix, int64_t m) {
   const bool last = m == 1;
-  const auto step = [&]() -> Step {
+  Pass pass = [&]() -> Pass {
     switch (radix) {
       case 2:
-        return step_of<T, 2>(last);
+        return pass_of<2>(last);
       case 3:
-        return step_of<T, 3>(last);
+        return pass_of<3>(last);
       case 4:
-        return step_of<T, 4>(last);
+        return pass_of<4>(last);
       case 5:
-        return step_of<T, 5>(last);
+        return pass_of<5>(last);
       case 7:
-        return step_of<T, 7>(last);
+        return pass_of<7>(last);
       case 8:
-        return step_of<T, 8>(last);
+        return pass_of<8>(last);
       case 11:
-        return step_of<T, 11>(last);
+        return pass_of<11>(last);
       case 13:
-        return step_of<T, 13>(last);
+        return pass_of<13>(last);
       default:
-        return pass_any<T>;
+        return {step_any, {}, {}, 0, 0, 0};
     }
   }();
-  passes_.push_back({step, radix, m, roots_.size()});
+  pass.radix = radix;
+  pass.m = m;
+  pass.roots = roots_.size();
+  passes_.push_back(pass);
   if (radix % 2) {
     const Roots own(radix);
     for (int64_t j = 1; j <= radix / 2; ++j) roots_.push_back(static_cast<T>(own(j).re));
@@ -157,15 +203,59 @@ Passes<T>::Passes(int64_t n) : n_(n) {
 }
 
 template <class T>
-Packet<T>* Passes<T>::run(Packet<T>* a, Packet<T>* b, int64_t width) const {
-  if (inner_) return run_chirp(a, b, width);
-  int64_t s = width;
-  for (const Pass& pass : passes_) {
-    pass.step(a, b, pass.m, s, roots_.data() + pass.roots, pass.radix);
+void Passes<T>::run_passes(size_t first, size_t last, Packet<T>*& a, Packet<T>*& b,
+                           int64_t& s) const {
+  for (size_t i = first; i < last; ++i) {
+    const Pass& pass = passes_[i];
+    pass.step(a, b, pass.m, s, roots_.data() + pass.roots, pass.radix, {});
     s *= pass.radix;
     std::swap(a, b);
   }
+}
+
+template <class T>
+Packet<T>* Passes<T>::run(Packet<T>* a, Packet<T>* b, int64_t width) const {
+  if (inner_) return run_chirp(a, b, width);
+  run_passes(0, passes_.size(), a, b, width);
   return a;
+}
+
+template <class T>
+Packet<T>* Passes<T>::run_from(const T* in, int64_t stride, bool inverse, Packet<T>* a,
+                               Packet<T>* b, int64_t width) const {
+  if (!passes_.empty() && passes_[0].from_pairs[inverse]) {
+    const Pass& pass = passes_[0];
+    pass.from_pairs[inverse](nullptr, a, pass.m, width, roots_.data() + pass.roots, pass.radix,
+                             {in, nullptr, 2 * stride, T(1)});
+    width *= pass.radix;
+    run_passes(1, passes_.size(), a, b, width);
+    return a;
+  }
+  for (int64_t row = 0; row < n_; ++row)
+    for (int64_t q = 0; q < width; ++q) {
+      const Packet<T> p = load_pairs(in + 2 * (row * stride + q * Packet<T>::kLanes));
+      a[row * width + q] = inverse ? p.swapped() : p;
+    }
+  return run(a, b, width);
+}
+
+template <class T>
+void Passes<T>::run_columns(const T* in, T* out, int64_t stride, bool inverse, T factor,
+                            Packet<T>* a, Packet<T>* b) const {
+  if (passes_.size() > 1 && passes_[0].from_pairs[inverse] && passes_.back().to_pairs[inverse]) {
+    const Pass &first = passes_[0], &last = passes_.back();
+    first.from_pairs[inverse](nullptr, a, first.m, 1, roots_.data() + first.roots, first.radix,
+                              {in, nullptr, 2 * stride, T(1)});
+    int64_t s = first.radix;
+    run_passes(1, passes_.size() - 1, a, b, s);
+    return last.to_pairs[inverse](a, nullptr, last.m, s, roots_.data() + last.roots, last.radix,
+                                  {nullptr, out, 2 * stride, factor});
+  }
+  const Packet<T>* made = run_from(in, stride, inverse, a, b, 1);
+  for (int64_t row = 0; row < n_; ++row) {
+    const Packet<T> p = factor * made[row];
+    store_pairs(out + 2 * row * stride, inverse ? p.swapped() : p);
+  }
 }
 
 template <class T>
