@@ -1,4 +1,4 @@
-// Transforms of a few numbers, in place: v[k] becomes the sum of v[j] e^(-2 pi i j k / R).
+// Transforms of a few numbers, in place and in registers (hence inlined always): v[k] becomes the sum of v[j] e^(-2 pi i j k / R).
 #pragma once
 
 #include "oar/backend/cpu/fft/packet.h"
@@ -6,14 +6,14 @@
 namespace oar::cpu::fft {
 
 template <class T>
-inline void butterfly2(Packet<T>* v) {
+[[gnu::always_inline]] inline void butterfly2(Packet<T>* v) {
   const Packet<T> sum = v[0] + v[1];
   v[1] = v[0] - v[1];
   v[0] = sum;
 }
 
 template <class T>
-inline void butterfly4(Packet<T>* v) {
+[[gnu::always_inline]] inline void butterfly4(Packet<T>* v) {
   const Packet<T> a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = v[1] - v[3];
   v[0] = a + c;
   v[1] = b + d.times_minus_i();
@@ -22,7 +22,7 @@ inline void butterfly4(Packet<T>* v) {
 }
 
 template <class T>
-inline void butterfly8(Packet<T>* v) {
+[[gnu::always_inline]] inline void butterfly8(Packet<T>* v) {
   constexpr T half = static_cast<T>(0.70710678118654752440L);
   Packet<T> even[4] = {v[0], v[2], v[4], v[6]}, odd[4] = {v[1], v[3], v[5], v[7]};
   butterfly4(even);
@@ -40,7 +40,7 @@ inline void butterfly8(Packet<T>* v) {
 // An odd number of them: v[j] and v[R - j] enter with conjugate roots. `roots` has the cosines of j / R turns for j = 1 ...
 // (R - 1) / 2, then the sines.
 template <int R, class T>
-inline void butterfly_odd(Packet<T>* v, const T* roots) {
+[[gnu::always_inline]] inline void butterfly_odd(Packet<T>* v, const T* roots) {
   constexpr int h = (R - 1) / 2;
   Packet<T> sum[h], difference[h];
 #pragma GCC unroll 8
@@ -71,7 +71,7 @@ inline void butterfly_odd(Packet<T>* v, const T* roots) {
 }
 
 template <int R, class T>
-inline void butterfly(Packet<T>* v, const T* roots) {
+[[gnu::always_inline]] inline void butterfly(Packet<T>* v, const T* roots) {
   if constexpr (R == 2)
     butterfly2(v);
   else if constexpr (R == 4)

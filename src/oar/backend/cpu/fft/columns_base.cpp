@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "oar/backend/cpu/vector.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar::cpu::fft {
@@ -26,7 +25,7 @@ class Exchange {
     if (whole_lines()) {
       constexpr int64_t kBlock = kLanes / kParts;
       for (; row + kBlock <= n; row += kBlock)
-        transpose_block(in + kParts * (start_[0] + row), kParts * lines_.length,
+        transpose_words(in + kParts * (start_[0] + row), kParts * lines_.length,
                         to + row * kRow, kRow / kParts);
     } else if (side_by_side_) {
       for (; row < n; ++row) {
@@ -50,7 +49,7 @@ class Exchange {
     if (whole_lines()) {
       constexpr int64_t kBlock = kLanes / kParts;
       for (; row + kBlock <= n; row += kBlock)
-        transpose_block(from + row * kRow, kRow / kParts, out + kParts * (start_[0] + row),
+        transpose_words(from + row * kRow, kRow / kParts, out + kParts * (start_[0] + row),
                         kParts * lines_.length);
     } else if (side_by_side_) {
       for (; row < n; ++row) {

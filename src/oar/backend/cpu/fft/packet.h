@@ -36,7 +36,7 @@ inline constexpr int kLaneOrder<double>[4] = {0, 2, 1, 3};
 
 // kLanes complex numbers that are contiguous in memory, as pairs.
 template <class T>
-Packet<T> load_pairs(const T* from) {
+[[gnu::always_inline]] inline Packet<T> load_pairs(const T* from) {
   using P = Packet<T>;
   const typename P::Vector low = *reinterpret_cast<const typename P::Loose*>(from),
                            high = *reinterpret_cast<const typename P::Loose*>(from + P::kLanes);
@@ -48,7 +48,7 @@ Packet<T> load_pairs(const T* from) {
             __builtin_shufflevector(low, high, 1, 5, 3, 7)};
 }
 template <class T>
-void store_pairs(T* to, const Packet<T>& p) {
+[[gnu::always_inline]] inline void store_pairs(T* to, const Packet<T>& p) {
   using P = Packet<T>;
   typename P::Vector low, high;
   if constexpr (P::kLanes == 8) {
@@ -76,35 +76,57 @@ Packet<T> reversed(const Packet<T>& p) {
 
 // Rows and columns of a square of vectors exchanged.
 template <class V, int kLanes>
-void transpose_square(V (&r)[kLanes]) {
+[[gnu::always_inline]] inline void transpose_square(V (&r)[kLanes]) {
   V s[kLanes];
   if constexpr (kLanes == 8) {
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i += 2) {
       s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
       s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
     }
+#pragma GCC unroll 8
     for (int i = 0; i < 8; i += 4)
+#pragma GCC unroll 8
       for (int h = 0; h < 2; ++h) {
         r[i + 2 * h] = __builtin_shufflevector(s[i + h], s[i + h + 2], 0, 1, 8, 9, 4, 5, 12, 13);
         r[i + 2 * h + 1] =
             __builtin_shufflevector(s[i + h], s[i + h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
       }
+#pragma GCC unroll 8
     for (int k = 0; k < 4; ++k) {
       s[k] = __builtin_shufflevector(r[k], r[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
       s[k + 4] = __builtin_shufflevector(r[k], r[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
   } else {
     V m[4];
+#pragma GCC unroll 8
     for (int i = 0; i < 4; i += 2) {
       m[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 4, 2, 6);
       m[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 5, 3, 7);
     }
+#pragma GCC unroll 8
     for (int k = 0; k < 2; ++k) {
       s[k] = __builtin_shufflevector(m[k], m[k + 2], 0, 1, 4, 5);
       s[k + 2] = __builtin_shufflevector(m[k], m[k + 2], 2, 3, 6, 7);
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < kLanes; ++i) r[i] = s[i];
+}
+
+// to[k * step + i] = from[i * row + k] for i and k below the number of lanes.
+template <class T>
+[[gnu::always_inline]] inline void transpose_words(const T* from, int64_t row, T* to,
+                                                   int64_t step) {
+  using P = Packet<T>;
+  typename P::Vector square[P::kLanes];
+#pragma GCC unroll 8
+  for (int i = 0; i < P::kLanes; ++i)
+    square[i] = *reinterpret_cast<const typename P::Loose*>(from + i * row);
+  transpose_square(square);
+#pragma GCC unroll 8
+  for (int i = 0; i < P::kLanes; ++i)
+    *reinterpret_cast<typename P::Loose*>(to + i * step) = square[i];
 }
 
 }  // namespace oar::cpu::fft

@@ -58,13 +58,15 @@ void Passes<T>::step_as(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, 
   constexpr int kOwn = R % 2 ? R - 1 : 0;  // roots of the butterfly itself
   const T* w = roots + kOwn;
   const int64_t stride = pairs.stride;
+  const T *in = pairs.in, factor = pairs.factor;
+  T* out = pairs.out;
   for (int64_t p = 0; p < m; ++p, w += 2 * (R - 1)) {
     for (int64_t q = 0; q < s; ++q) {
       Packet<T> v[R];
 #pragma GCC unroll 16
       for (int j = 0; j < R; ++j)
         if constexpr (kFromPairs)
-          v[j] = Source::load(pairs.in + (p + m * j) * stride + q * 2 * Packet<T>::kLanes);
+          v[j] = Source::load(in + (p + m * j) * stride + q * 2 * Packet<T>::kLanes);
         else
           v[j] = Source::load(x + q + s * (p + m * j));
       butterfly<R>(v, roots);
@@ -72,7 +74,7 @@ void Passes<T>::step_as(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s, 
       for (int k = 0; k < R; ++k) {
         const Packet<T> made = kLast || k == 0 ? v[k] : v[k].times(w[2 * k - 2], w[2 * k - 1]);
         if constexpr (kToPairs)  // the last step of packets side by side: a row each
-          Sink::store(pairs.out + (q + s * k) * stride, made, pairs.factor);
+          Sink::store(out + (q + s * k) * stride, made, factor);
         else
           Sink::store(y + q + s * (R * p + k), made);
       }

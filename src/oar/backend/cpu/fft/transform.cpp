@@ -45,7 +45,7 @@ bool by_columns(const Lines& lines, int64_t n) {
   constexpr int64_t kLanes = Packet<T>::kLanes, kMostRows = 2048;
   if (lines.inner > 1) return true;
   if (lines.count() < kLanes / 2) return false;
-  return n <= 2 * kLanes * kLanes || (n % kLanes != 0 && n <= kMostRows);
+  return n <= kLanes * kLanes || (n % kLanes != 0 && n <= kMostRows);
 }
 
 // A spectrum of m = n / 2 complex numbers z = x[0::2] + i x[1::2] becomes that of the n real numbers x, in place: m + 1 numbers.
