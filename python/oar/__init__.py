@@ -16,13 +16,13 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device", "distributed", "distribution",
-     "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit", "metric", "nn",
-     "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "sparse", "special", "static", "sysconfig",
-     "tensor",
-     "utils", "version", "vision"),
+    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device",
+     "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit",
+     "metric", "nn", "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "signal", "sparse",
+     "special", "static", "sysconfig", "tensor", "utils", "version", "vision"),
     {"oar.amp.auto_cast": ("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
                            "is_autocast_enabled"),
+     "oar.audio.functional.window": ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
      "oar.autograd": ("grad", "ir_backward"),
      "oar.batch": ("batch",),
      "oar.device": ("get_cudnn_version", "is_compiled_with_custom_device", "is_compiled_with_distribute",

@@ -66,7 +66,7 @@ def test_writing_to_paddle_is_seen_in_oar():
 @pytest.mark.parametrize(
     ("code", "error", "name"),
     [
-        ("import paddle.audio.features", "ModuleNotFoundError", "paddle.audio"),
+        ("import paddle.audio.datasets", "ModuleNotFoundError", "paddle.audio.datasets"),
         ("import paddle.nn.quant", "ModuleNotFoundError", "paddle.nn.quant"),
         ("from paddle.distributed import fleet", "ImportError", "paddle.distributed.fleet"),
         ("from paddle import Model", "ImportError", "paddle.Model"),
