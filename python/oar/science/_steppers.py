@@ -107,7 +107,7 @@ class Esdirk:
 
     def _stage(self, t: float, known: Tensor, guess: Tensor, factor: float, inverse: Tensor) -> Tensor:
         """The z with z = known + factor * field(t, z)."""
-        z, before = guess.detach(), None
+        z, before = guess.detach(), math.inf
         with oar.no_grad():
             fixed = known.detach()
             for _ in range(10):
@@ -116,10 +116,10 @@ class Esdirk:
                 z = z - change
                 size = self._scaled_norm(change, z)
                 # What is left after this change, from how much smaller it is than the one before.
-                shrinks = before is not None and size < 0.9 * before
-                if size < 1e-3 or (shrinks and size * size / (before - size) < 1e-3):
+                shrinks = size < 0.9 * before
+                if size < 1e-3 or (shrinks and size * size / (before - size) < 1e-3 and before < math.inf):
                     break
-                if not math.isfinite(size) or (before is not None and not shrinks):
+                if not shrinks:
                     raise NewtonFailed
                 before = size
             else:

@@ -124,10 +124,9 @@ class _Hermite:
             return -self.integrate(b, a)
         left = ops.clip(self.x[:-1], a, b) - self.x[:-1]
         right = ops.clip(self.x[1:], a, b) - self.x[:-1]
-        total = None
+        total = ops.zeros_like(self.y[0])
         for k, piece in enumerate(self._pieces, 1):
-            part = ops.sum(piece * _column((right**k - left**k) / k, self.y), 0)
-            total = part if total is None else total + part
+            total = total + ops.sum(piece * _column((right**k - left**k) / k, self.y), 0)
         return total
 
 

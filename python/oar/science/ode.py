@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import oar
@@ -13,8 +13,9 @@ from oar._lazy import np
 from oar.autograd.py_layer import PyLayer
 from oar.science._implicit import once
 from oar.science._state import Packing, at_least_one, leaves, positive
-from oar.science._steppers import DormandPrince, Esdirk, NewtonFailed, Step, rk4_step
-from oar.science.roots import brent_number
+from oar.science._events import Event, FirstPart
+from oar.science._problem import Problem, integrate
+from oar.science._steppers import Step, rk4_step
 
 __all__ = ["OdeSolution", "odeint", "solve_ivp"]
 
@@ -65,96 +66,6 @@ class OdeSolution:
         return self._packing.unpack(self._vector(float(t)))
 
 
-class _Problem:
-    """The equation on flat vectors, with tolerances."""
-
-    def __init__(self, func, y0, args, rtol, atol, owner: str) -> None:
-        self.owner = owner
-        if not callable(func):
-            raise TypeError(f"[{owner}] func must be a function of t and y, not {type(func).__name__}.")
-        self.packing = Packing(y0, owner, "y0")
-        self._func, self._args = func, tuple(args)
-        self.evaluations = self.rejected = 0
-        self.rtol, self.atol = self.packing.spread(rtol, "rtol"), self.packing.spread(atol, "atol")
-        for name, value in (("rtol", self.rtol), ("atol", self.atol)):
-            smallest = float(value if isinstance(value, float) else value.min())
-            if not smallest >= 0:
-                raise ValueError(f"[{owner}] {name} must not be negative, but is {smallest}.")
-        if isinstance(self.rtol, float) and isinstance(self.atol, float) and self.rtol == 0 and self.atol == 0:
-            raise ValueError(f"[{owner}] rtol and atol are both 0: no step can be that exact. Set one of them.")
-        # What may have any error does not count in the mean either.
-        counted = self.packing.size if isinstance(self.atol, float) else int(ops.sum(ops.cast(ops.isfinite(self.atol), "int64")))
-        self._counted = max(counted, 1)
-        precise = "64" in str(self.packing.dtype) and "complex64" not in str(self.packing.dtype) or "128" in str(self.packing.dtype)
-        self.epsilon = 2.0**-52 if precise else 2.0**-23
-
-    def field(self, t: Any, y: Tensor) -> Tensor:
-        self.evaluations += 1
-        slope = self._func(t, self.packing.unpack(y), *self._args)
-        return self.packing.pack(slope, "what func returns")
-
-    def scaled_norm(self, change: Tensor, *states: Tensor) -> float:
-        """The root mean square of a change in units of the tolerance."""
-        with oar.no_grad():
-            size = ops.abs(states[0])
-            for other in states[1:]:
-                size = ops.maximum(size, ops.abs(other))
-            ratio = ops.abs(change) / (self.atol + size * self.rtol)
-            return math.sqrt(float(ops.sum(ratio * ratio)) / self._counted)
-
-    def first_step(self, stepper, t: float, y: Tensor, k: Tensor, direction: float, span: float) -> float:
-        """Hairer, Norsett and Wanner, Solving ODEs I, section II.4."""
-        with oar.no_grad():
-            size, slope = self.scaled_norm(y, y), self.scaled_norm(k, y)
-            h = 1e-6 if size < 1e-5 or slope < 1e-5 else 0.01 * size / slope
-            h = min(h, span)
-            after = self.field(t + direction * h, y + k * (direction * h))
-            bend = self.scaled_norm(after - k, y) / h
-            largest = max(slope, bend)
-            second = max(1e-6, h * 1e-3) if not largest > 1e-15 else (0.01 / largest) ** (1 / (stepper.order + 1))
-            return min(100 * h, second, span)
-
-
-def _integrate(problem: _Problem, method: str, t0: float, t1: float, y0: Tensor, first_step: float | None, max_step: float,
-               max_steps: int, on_step: Callable[[Step], bool]) -> None:
-    """Adaptive steps from t0 to t1; ``on_step`` gets each and may end the integration."""
-    stepper: Any = DormandPrince(problem.field) if method == "dopri5" else Esdirk(problem.field, problem.scaled_norm)
-    direction, t, y = math.copysign(1.0, t1 - t0), t0, y0
-    k = problem.field(t, y)
-    h = first_step or problem.first_step(stepper, t, y, k, direction, abs(t1 - t0))
-    before, taken = 1.0, 0
-    while (t1 - t) * direction > 0:
-        taken += 1
-        if taken > max_steps:
-            raise RuntimeError(f"[{problem.owner}] {max_steps} steps were not enough: t is {t:g} of {t1:g}. Raise max_steps, "
-                               f"loosen rtol and atol{', or use method=esdirk4 if the equation is stiff' * (method == 'dopri5')}.")
-        h = min(h, max_step)
-        if h < 16 * problem.epsilon * max(abs(t), abs(t1 - t0) * 1e-3):
-            raise RuntimeError(f"[{problem.owner}] the step size fell to {h:.3g} at t = {t:g}: the solution has a singularity "
-                               "there, is not finite, or rtol and atol are below what the dtype can hold. Stop before "
-                               "that time, loosen the tolerances or use float64.")
-        last = h >= abs(t1 - t) * (1 - 1e-12)
-        length = t1 - t if last else direction * h
-        try:
-            step, error = stepper.step(t, y, k, length)
-            size = problem.scaled_norm(error, y, step.y1)
-        except NewtonFailed:
-            size = math.inf
-        if not size <= 1.0:
-            problem.rejected += 1
-            h = abs(length) * (max(0.2, 0.9 * size ** (-1 / stepper.order)) if math.isfinite(size) else 0.25)
-            continue
-        if last:
-            step.t1 = t1
-        t, y, k = step.t1, step.y1, step.k1
-        if on_step(step):
-            return
-        # A controller that also looks at the step before is smoother.
-        small = max(size, 1e-10)
-        factor = 0.9 * small ** (-0.7 / stepper.order) * before ** (0.4 / stepper.order)
-        h, before = abs(length) * min(5.0, max(0.2, factor)), small
-
-
 def _check_settings(owner: str, method: str, max_step: float, max_steps: int, first_step: float | None) -> None:
     if method not in METHODS:
         raise ValueError(f"[{owner}] method is {method!r}, but must be one of {', '.join(METHODS)}.")
@@ -162,56 +73,6 @@ def _check_settings(owner: str, method: str, max_step: float, max_steps: int, fi
     at_least_one(owner, max_steps=max_steps)
     if first_step is not None:
         positive(owner, first_step=first_step)
-
-
-class _Event:
-    """A function whose zeros are wanted."""
-
-    def __init__(self, function, problem: _Problem) -> None:
-        self.function, self._problem = function, problem
-        self.terminal = bool(getattr(function, "terminal", False))
-        self._direction = float(getattr(function, "direction", 0))
-        self.times: list[Tensor] = []
-        self.states: list[Any] = []
-        self.value = 0.0
-
-    def at(self, t: Any, vector: Tensor) -> Tensor:
-        made = self.function(t, self._problem.packing.unpack(vector))
-        if not isinstance(made, Tensor) or made.size != 1:
-            raise ValueError(f"[{self._problem.owner}] an event must return a tensor with one element.")
-        return ops.reshape(made, [])
-
-    def number(self, t: float, vector: Tensor) -> float:
-        with oar.no_grad():
-            return float(self.at(t, vector.detach()))
-
-    def start(self, t: float, y: Tensor) -> None:
-        self.value = self.number(t, y)
-
-    def find(self, step: Step) -> float | None:
-        """When the event is zero within a step."""
-        before, self.value = self.value, self.number(step.t1, step.y1)
-        crosses = before * self.value < 0 or (self.value == 0 and before != 0)
-        if not crosses or self._direction * (self.value - before) < 0:
-            return None
-        return brent_number(lambda t: self.number(t, step.at(t)), step.t0, step.t1, before, self.value, 1e-12)
-
-    def keep(self, t: float, step: Step) -> None:
-        """Records the time as a function of the state: to first order it moves by -g / (dg/dt)."""
-        state = step.at(t)
-        time = ops.full([], t, "float64")
-        value = self.at(t, state)
-        if not value.stop_gradient:
-            width = 1e-4 * (step.t1 - step.t0)
-            low, high = max(min(t - width, step.t1), step.t0), min(max(t + width, step.t0), step.t1)
-            if step.t1 < step.t0:
-                low, high = min(max(t - width, step.t1), step.t0), max(min(t + width, step.t0), step.t1)
-            slope = (self.number(high, step.at(high)) - self.number(low, step.at(low))) / (high - low)
-            time = time - ops.cast((value - value.detach()) / slope, "float64")
-            rate = (step.at(high) - step.at(low)).detach() / (high - low)
-            state = state + rate * ops.cast(time - time.detach(), state.dtype)
-        self.times.append(time)
-        self.states.append(self._problem.packing.unpack(state))
 
 
 def solve_ivp(func, t_span: Sequence[float], y0: Any, args: Sequence[Any] = (), *, method: str = "dopri5", rtol: Any = 1e-6,
@@ -256,9 +117,9 @@ def solve_ivp(func, t_span: Sequence[float], y0: Any, args: Sequence[Any] = (), 
     t0, t1 = (float(t) for t in t_span)
     if not (math.isfinite(t0) and math.isfinite(t1)) or t0 == t1:
         raise ValueError(f"[solve_ivp] t_span must be two different finite times, but is ({t0}, {t1}).")
-    problem = _Problem(func, y0, args, rtol, atol, "solve_ivp")
+    problem = Problem(func, y0, args, rtol, atol, "solve_ivp")
     listed = [] if events is None else list(events) if isinstance(events, (list, tuple)) else [events]
-    found = [_Event(event, problem) for event in listed]
+    found = [Event(event, problem) for event in listed]
     steps: list[Step] = []
     stopped = False
     start = problem.packing.pack(y0)
@@ -274,28 +135,17 @@ def solve_ivp(func, t_span: Sequence[float], y0: Any, args: Sequence[Any] = (), 
             if event.terminal:
                 stopped = True
                 end = step.at(t)
-                steps.append(_Cut(step, t, end))
+                steps.append(FirstPart(step, t, end))
                 return True
         steps.append(step)
         return False
 
-    _integrate(problem, method, t0, t1, start, first_step, max_step, max_steps, on_step)
+    integrate(problem, method, t0, t1, start, first_step, max_step, max_steps, on_step)
     solution = OdeSolution(problem.packing, steps, problem.evaluations, problem.rejected)
     solution.stopped = stopped
     solution.t_events = [ops.stack(event.times, 0) if event.times else ops.zeros([0], "float64") for event in found]
     solution.y_events = [event.states for event in found]
     return solution
-
-
-class _Cut(Step):
-    """The first part of a step."""
-
-    def __init__(self, step: Step, t1: float, y1: Tensor) -> None:
-        super().__init__(step.t0, t1, step.y0, y1, step.k0, step.k1, None)
-        self._whole = step
-
-    def at(self, t: float) -> Tensor:
-        return self._whole.at(t)
 
 
 def _times(t: Any) -> list[float]:
@@ -308,7 +158,7 @@ def _times(t: Any) -> list[float]:
     return values
 
 
-def _adaptive(problem: _Problem, method: str, times: list[float], y0: Tensor, settings: dict[str, Any]) -> list[Tensor]:
+def _adaptive(problem: Problem, method: str, times: list[float], y0: Tensor, settings: dict[str, Any]) -> list[Tensor]:
     """The state at each of the times."""
     found, direction = [y0], math.copysign(1.0, times[-1] - times[0])
 
@@ -317,12 +167,12 @@ def _adaptive(problem: _Problem, method: str, times: list[float], y0: Tensor, se
             found.append(step.at(times[len(found)]))
         return False
 
-    _integrate(problem, method, times[0], times[-1], y0, settings["first_step"], settings["max_step"], settings["max_steps"],
+    integrate(problem, method, times[0], times[-1], y0, settings["first_step"], settings["max_step"], settings["max_steps"],
                on_step)
     return found
 
 
-def _fixed(problem: _Problem, t: Any, y0: Tensor, step_size: float | None) -> list[Tensor]:
+def _fixed(problem: Problem, t: Any, y0: Tensor, step_size: float | None) -> list[Tensor]:
     """Steps of order 4: one between two times, or as many as ``step_size`` needs. Times may be symbolic without it."""
     count = len(t) if not isinstance(t, Tensor) else t.shape[0]
     found = [y0]
@@ -355,10 +205,10 @@ class _Adjoint(PyLayer):
 class _AdjointSolve:
     """Forward steps that keep nothing, and the adjoint equation backwards from one time to the one before."""
 
-    def __init__(self, problem: _Problem, method: str, times: list[float], settings: dict[str, Any]) -> None:
+    def __init__(self, problem: Problem, method: str, times: list[float], settings: dict[str, Any]) -> None:
         self._problem, self._method, self._times, self._settings = problem, method, times, settings
 
-    def _run(self, problem: _Problem, times: list[float], y0: Tensor) -> list[Tensor]:
+    def _run(self, problem: Problem, times: list[float], y0: Tensor) -> list[Tensor]:
         if self._method == "rk4":
             return _fixed(problem, times, y0, self._settings["step_size"])
         return _adaptive(problem, self._method, times, y0, {**self._settings, "first_step": None})
@@ -387,7 +237,7 @@ class _AdjointSolve:
                 free = [math.inf for _ in totals]
                 atol = {"y": problem.atol, "a": problem.atol, "p": free}
                 rtol = {"y": problem.rtol, "a": problem.rtol, "p": [0.0 for _ in totals]}
-                back = _Problem(augmented, state, (), rtol, atol, "odeint")
+                back = Problem(augmented, state, (), rtol, atol, "odeint")
                 (_, end) = self._run(back, [self._times[i], self._times[i - 1]], back.packing.pack(state))
                 before = back.packing.unpack(end)
                 a, totals = before["a"] + grad[i - 1], before["p"]
@@ -395,7 +245,7 @@ class _AdjointSolve:
         return (a, *(None if x.stop_gradient else next(given) for x in inputs))
 
 
-def _moved_by_times(problem: _Problem, t: Any, times: list[float], y0: Tensor, ys: list[Tensor] | None) -> Any:
+def _moved_by_times(problem: Problem, t: Any, times: list[float], y0: Tensor, ys: list[Tensor] | None) -> Any:
     """Connects states to recorded times: a state moves by its slope when its time does."""
     def slope(i: int, y: Tensor) -> Tensor:
         with oar.no_grad():
@@ -455,7 +305,7 @@ def odeint(func, y0: Any, t: Any, args: Sequence[Any] = (), *, method: str = "do
         positive("odeint", step_size=step_size)
         if method != "rk4":
             raise ValueError(f"[odeint] step_size is for method='rk4'; {method} chooses its steps. Use max_step to limit them.")
-    problem = _Problem(func, y0, args, rtol, atol, "odeint")
+    problem = Problem(func, y0, args, rtol, atol, "odeint")
     start = problem.packing.pack(y0)
     settings = {"first_step": first_step, "max_step": max_step, "max_steps": max_steps, "step_size": step_size}
     if gradient == "adjoint":

@@ -32,8 +32,8 @@ class _Search:
             if not isinstance(value, Tensor) or value.size != 1:
                 got = f"shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
                 raise ValueError(f"objective_func must return a tensor with one element, but returned {got}. Sum it.")
-            (gradient,) = oar.grad([value], [at])
-        return value.detach(), gradient
+            (gradient,) = oar.grad([value], [at], allow_unused=True)
+        return value.detach(), ops.zeros_like(x) if gradient is None else gradient
 
     def run(self, max_iters: int, tolerance_grad: float, tolerance_change: float, direction: Callable[[Tensor], Tensor],
             learn: Callable[[Tensor, Tensor, float], None]) -> bool:
