@@ -19,7 +19,7 @@ _lazy_names = _LazyNames(
     ("_C_ops", "_legacy_C_ops", "amp", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device", "distributed", "distribution",
      "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit", "metric", "nn",
      "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "special", "static", "sysconfig", "tensor",
-     "utils", "version", "vision"),
+     "text", "utils", "version", "vision"),
     {"oar.autograd": ("grad", "ir_backward"),
      "oar.batch": ("batch",),
      "oar.device": ("get_cudnn_version", "is_compiled_with_custom_device", "is_compiled_with_distribute",

@@ -22,16 +22,6 @@ def reduce_rows(rows: Tensor, places: Tensor, size: int, how: str) -> Tensor:
     return ops.put_along_axis(made, index, rows, 0, {"max": "amax", "min": "amin"}[how], False)
 
 
-def _segments(op: str, data: Tensor, segment_ids: Tensor, how: str) -> Tensor:
-    if segment_ids.ndim != 1 or data.ndim < 1 or segment_ids.shape[0] != data.shape[0]:
-        raise ValueError(f"[{op}] segment_ids of shape {list(segment_ids.shape)} must have one number for each row of "
-                         f"data, which has shape {list(data.shape)}.")
-    if segment_ids.dtype.name not in ("int32", "int64"):
-        raise TypeError(f"[{op}] segment_ids must be int32 or int64, not {segment_ids.dtype.name}.")
-    size = int(ops.max(segment_ids).item()) + 1 if segment_ids.shape[0] else 0
-    return reduce_rows(data, segment_ids, size, how)
-
-
 def segment_sum(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
     """Row i is the sum of the rows of ``data`` whose number in ``segment_ids`` is i.
 
@@ -49,7 +39,7 @@ def segment_sum(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
                [[3.],
                 [3.]])
     """
-    return _segments("segment_sum", data, segment_ids, "sum")
+    return ops.segment_pool(data, segment_ids, "sum")
 
 
 def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
@@ -69,7 +59,7 @@ def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> 
                [[1.50000000],
                 [3.        ]])
     """
-    return _segments("segment_mean", data, segment_ids, "mean")
+    return ops.segment_pool(data, segment_ids, "mean")
 
 
 def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
@@ -89,7 +79,7 @@ def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
                [[1.],
                 [3.]])
     """
-    return _segments("segment_min", data, segment_ids, "min")
+    return ops.segment_pool(data, segment_ids, "min")
 
 
 def segment_max(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
@@ -109,4 +99,4 @@ def segment_max(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
                [[2.],
                 [3.]])
     """
-    return _segments("segment_max", data, segment_ids, "max")
+    return ops.segment_pool(data, segment_ids, "max")
