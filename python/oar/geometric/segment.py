@@ -4,22 +4,7 @@ from __future__ import annotations
 
 from oar._C import Tensor, ops
 
-__all__ = ["reduce_rows", "segment_max", "segment_mean", "segment_min", "segment_sum"]
-
-
-def reduce_rows(rows: Tensor, places: Tensor, size: int, how: str) -> Tensor:
-    """``size`` rows; row i is the sum, mean, max or min of the rows with index i, and zero if there is none."""
-    made = ops.zeros([size, *rows.shape[1:]], rows.dtype)
-    if how == "sum":
-        return ops.index_add(made, places, 0, rows)
-    if how == "mean":
-        counts = ops.index_add(ops.zeros([size], rows.dtype), places, 0, ops.ones([rows.shape[0]], rows.dtype))
-        counts = ops.reshape(ops.clip(counts, 1, None), [size] + [1] * (rows.ndim - 1))
-        divide = ops.divide if rows.dtype.name.startswith(("float", "bfloat", "complex")) else ops.floor_divide
-        return divide(ops.index_add(made, places, 0, rows), counts)
-    index = ops.reshape(places, [-1] + [1] * (rows.ndim - 1))
-    index = ops.broadcast_to(index, rows.shape)
-    return ops.put_along_axis(made, index, rows, 0, {"max": "amax", "min": "amin"}[how], False)
+__all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum"]
 
 
 def segment_sum(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:

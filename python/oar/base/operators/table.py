@@ -327,7 +327,7 @@ pool3d | x:X kernel_size:ksize strides=[1,1,1] paddings=[0,0,0] ceil_mode=False 
     pooling_type='max' global_pooling=False adaptive=False padding_algorithm='EXPLICIT' -> Out
 pow | x:X y:factor|FactorTensor=1.0 -> Out
 prelu | x:X alpha:Alpha>weight data_format='NCHW' mode='all'> -> Out
-prior_box | input:Input image:Image min_sizes max_sizes=[]? aspect_ratios=[]? variances=[]?>variance flip=True clip=True
+prior_box | input:Input image:Image min_sizes max_sizes=[]? aspect_ratios=[]? variances=[]>variance? flip=True clip=True
     step_w=0.0 step_h=0.0 offset=0.5 min_max_aspect_ratios_order=False -> Boxes Variances
 prod reduce_prod | x:X axis:dim=[] keepdim:keep_dim=False reduce_all=False -> Out
 psroi_pool | x:X boxes:ROIs boxes_num:RoisNum=None pooled_height=1 pooled_width=1 output_channels=1 spatial_scale=1.0

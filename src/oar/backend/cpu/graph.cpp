@@ -22,12 +22,15 @@ Pool pool_of(std::string_view name) {
 struct Segments {
   std::vector<int64_t> rows, starts;
 
-  Segments(const int64_t* ids, int64_t n) : rows(static_cast<size_t>(n)) {
-    int64_t last = -1;
+  // size: how many segments there are, or -1.
+  Segments(const int64_t* ids, int64_t n, int64_t size) : rows(static_cast<size_t>(n)) {
+    int64_t last = std::max<int64_t>(size, 0) - 1;
     for (int64_t i = 0; i < n; ++i) {
       user_check(ids[i] >= 0 && ids[i] < std::numeric_limits<int32_t>::max(),
                  ErrorKind::InvalidArgument,
                  "segment_ids holds {}; segments are numbered from 0 in 31 bits.", ids[i]);
+      user_check(size < 0 || ids[i] < size, ErrorKind::OutOfRange,
+                 "row {} belongs to row {} of the result, which has {} rows.", i, ids[i], size);
       last = std::max(last, ids[i]);
     }
     starts.assign(static_cast<size_t>(last + 2), 0);
@@ -67,19 +70,18 @@ void pool_segment(Pool how, const T* x, int64_t width, const int64_t* rows, int6
   }
 }
 
-void segment_pool(KernelCall& call) {
+// out(tensor of so many segments) is called once their number is known.
+template <class Out>
+void pool_segments(const KernelCall& call, int64_t size, Pool how, Out&& allocated) {
   const oar_tensor& x = call.in(0);
   const Copied<int64_t> ids(call.in(1));
-  const Segments segments(ids.data(), x.shape[0]);
-  const Pool how = pool_of(call.arg(2).as_string());
-  SmallVector<int64_t, 6> shape(x.shape, x.shape + x.ndim);
-  shape[0] = segments.count();
+  const Segments segments(ids.data(), x.shape[0], size);
   int64_t width = 1;
   for (int i = 1; i < x.ndim; ++i) width *= x.shape[i];
   visit_wide<kIntegers | kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Compact<T> from(x);
-    const Result<T> out(call.allocate(0, Ints(shape.data(), shape.size())));
+    const Result<T> out(allocated(segments.count()));
     parallel_for(0, segments.count(), std::max<int64_t>(1, kGrain / std::max<int64_t>(width, 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t s = begin; s < end; ++s) {
@@ -91,6 +93,21 @@ void segment_pool(KernelCall& call) {
                  });
     out.finish();
   });
+}
+
+void segment_rows(KernelCall& call) {
+  pool_segments(call, call.arg(2).as_int(), pool_of(call.arg(3).as_string()),
+                [&](int64_t) -> const oar_tensor& { return call.out(); });
+}
+
+void segment_pool(KernelCall& call) {
+  const oar_tensor& x = call.in(0);
+  pool_segments(call, -1, pool_of(call.arg(2).as_string()),
+                [&](int64_t count) -> const oar_tensor& {
+                  SmallVector<int64_t, 6> shape(x.shape, x.shape + x.ndim);
+                  shape[0] = count;
+                  return call.allocate(0, Ints(shape.data(), shape.size()));
+                });
 }
 
 void reindex_nodes(KernelCall& call) {
@@ -203,6 +220,7 @@ void sample_edges(KernelCall& call) {
 
 KernelList graph_kernels() {
   static const oar_kernel list[] = {
+      {"segment_rows", 1, "cpu:generic", nullptr, kernel_entry<segment_rows>},
       {"segment_pool", 1, "cpu:generic", nullptr, kernel_entry<segment_pool>},
       {"reindex_nodes", 1, "cpu:generic", nullptr, kernel_entry<reindex_nodes>},
       {"sample_edges", 1, "cpu:generic", nullptr, kernel_entry<sample_edges>},

@@ -9,7 +9,6 @@
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/copy.h"
-#include "oar/ops/gen/counting.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/gather.h"
 #include "oar/ops/gen/shape.h"
@@ -31,45 +30,88 @@ Tensor by_row(const Tensor& numbers, const Tensor& x) {
   return reshape(numbers, column);
 }
 
+void check_segments(const Tensor& x, const Tensor& ids, std::string_view pooltype) {
+  user_check(is_integral(ids.dtype()), ErrorKind::InvalidType,
+             "segment_ids must be int32 or int64, not {}.", name_of(ids.dtype()));
+  user_check(ids.rank() == 1 && x.rank() >= 1 && same(ids.dim(0), x.dim(0)),
+             ErrorKind::InvalidArgument,
+             "segment_ids of shape {} must have one number for each row of data, which has shape "
+             "{}.",
+             to_string(ids.dims()), to_string(x.dims()));
+  user_check(pooltype == "sum" || pooltype == "mean" || pooltype == "max" || pooltype == "min",
+             ErrorKind::InvalidArgument, "pooltype is '{}'; it can be sum, mean, max or min.",
+             pooltype);
+}
+
+TensorMeta segments_of(const Tensor& x, Dim count, bool unknown) {
+  Shape shape = x.shape();
+  shape[0] = count;
+  return {x.dtype(), shape, unknown};
+}
+
+template <class V>
+Grads segment_gradients(const V& v) {
+  const Tensor arrived = gather(v.grad, v.segment_ids, 0);
+  if (v.pooltype == "sum") return {arrived, Tensor()};
+  if (v.pooltype == "mean") {
+    const Tensor one = ones({v.segment_ids.dim(0)}, v.grad.dtype());
+    const Tensor counts = segment_rows(one, v.segment_ids, v.grad.dim(0).word());
+    return {arrived / by_row(gather(counts, v.segment_ids, 0), v.x), Tensor()};
+  }
+  return {zero_unless(equal(v.x, gather(v.out, v.segment_ids, 0)), arrived), Tensor()};
+}
+
+#define OAR_SEGMENTS(COUNT)                                                                      \
+  "np.array([{'sum': np.sum, 'mean': lambda r, axis: np.mean(r, axis) if r.dtype.kind == 'f' "   \
+  "else np.sum(r, axis) // len(r), 'max': np.max, 'min': np.min}[pooltype](x[segment_ids == i], " \
+  "axis=0) if (segment_ids == i).any() else np.zeros_like(x, shape=x.shape[1:]) for i in "       \
+  "range(" COUNT ")]).reshape(" COUNT ", *x.shape[1:]).astype(x.dtype)"
+
+const OpDef segment_rows_op = {
+    .schema =
+        "segment_rows(Tensor x, Tensor segment_ids, int size, str pooltype = 'sum') -> Tensor",
+    .brief =
+        "Row i of `size` rows is the sum, mean, max or min of the rows of x whose number in segment_ids is i, and zero if "
+        "there are none. If several elements are the largest, each gets the whole gradient.",
+    .infer = [](const args::segment_rows& a) -> Metas {
+      check_segments(a.x, a.segment_ids, a.pooltype);
+      const Dim size = Dim::from_word(a.size);
+      user_check(size.is_symbolic() || a.size >= 0, ErrorKind::InvalidArgument,
+                 "size is {}; it must not be negative.", a.size);
+      return segments_of(a.x, size, false);
+    },
+    .vjp = [](const vjp::segment_rows& v) -> Grads { return segment_gradients(v); },
+    .saves = "x segment_ids out",
+    .shard = "whole: a segment may have rows of any piece",
+    .dtypes = "int float",
+    .numpy = OAR_SEGMENTS("size"),
+    .samples =
+        [] {
+          const auto ids = fixed_values({0, 0, 1, 3, 3, 3}, {6}, DType::Int64);
+          return Samples()
+              .add(t({6, 2, 3}), ids, 4)
+              .add(t({6}), ids, 5, "mean")
+              .add(distinct({6, 4}), ids, 4, "max")
+              .add(distinct({6, 1}), fixed_values({2, 0, 2, 1, 1, 0}, {6}, DType::Int32), 4, "min")
+              .add(t({0, 3}), fixed_values({}, {0}, DType::Int64), 2, "max");
+        },
+};
+
 const OpDef segment_pool_op = {
     .schema = "segment_pool(Tensor x, Tensor segment_ids, str pooltype = 'sum') -> Tensor",
-    .brief =
-        "Row i is the sum, mean, max or min of the rows of x whose number in segment_ids is i, and zero if there are none. "
-        "If several elements are the largest, each gets the whole gradient.",
+    .brief = "segment_rows, with as many rows as the largest number in segment_ids says.",
     .infer = [](const args::segment_pool& a) -> Metas {
-      user_check(is_integral(a.segment_ids.dtype()), ErrorKind::InvalidType,
-                 "segment_ids must be int32 or int64, not {}.", name_of(a.segment_ids.dtype()));
-      user_check(a.segment_ids.rank() == 1 && a.x.rank() >= 1 &&
-                     same(a.segment_ids.dim(0), a.x.dim(0)),
-                 ErrorKind::InvalidArgument,
-                 "segment_ids of shape {} must have one number for each row of data, which has "
-                 "shape {}.",
-                 to_string(a.segment_ids.dims()), to_string(a.x.dims()));
-      user_check(a.pooltype == "sum" || a.pooltype == "mean" || a.pooltype == "max" ||
-                     a.pooltype == "min",
-                 ErrorKind::InvalidArgument, "pooltype is '{}'; it can be sum, mean, max or min.",
-                 a.pooltype);
-      Shape shape = a.x.shape();
-      shape[0] = a.x.is_dense() ? a.x.dim(0) : Dim::symbol("segments", a.x.dim(0).hint());
-      return TensorMeta{a.x.dtype(), shape, true};
+      check_segments(a.x, a.segment_ids, a.pooltype);
+      const Dim count =
+          a.x.is_dense() ? a.x.dim(0) : Dim::symbol("segments", a.x.dim(0).hint());
+      return segments_of(a.x, count, true);
     },
-    .vjp = [](const vjp::segment_pool& v) -> Grads {
-      const Tensor arrived = gather(v.grad, v.segment_ids, 0);
-      if (v.pooltype == "sum") return {arrived, Tensor()};
-      if (v.pooltype == "mean") {
-        const Tensor counts = gather(bincount(v.segment_ids), v.segment_ids, 0);
-        return {arrived / by_row(cast(counts, v.grad.dtype()), v.x), Tensor()};
-      }
-      return {zero_unless(equal(v.x, gather(v.out, v.segment_ids, 0)), arrived), Tensor()};
-    },
+    .vjp = [](const vjp::segment_pool& v) -> Grads { return segment_gradients(v); },
     .saves = "x segment_ids out",
     .shard = "whole: how many segments there are depends on all numbers",
     .traits = Trait::DataDependent,
     .dtypes = "int float",
-    .numpy =
-        "np.stack([{'sum': np.sum, 'mean': lambda r, axis: np.mean(r, axis) if r.dtype.kind == 'f' else np.sum(r, axis) // "
-        "len(r), 'max': np.max, 'min': np.min}[pooltype](x[segment_ids == i], axis=0) if (segment_ids == i).any() else "
-        "np.zeros_like(x[0]) for i in range(segment_ids.max() + 1)]).astype(x.dtype) if len(x) else x",
+    .numpy = OAR_SEGMENTS("segment_ids.max(initial=-1) + 1"),
     .samples =
         [] {
           const auto ids = fixed_values({0, 0, 1, 3, 3, 3}, {6}, DType::Int64);
@@ -157,6 +199,6 @@ const OpDef sample_edges_op = {
 
 }  // namespace
 
-OAR_FAMILY(graph, &segment_pool_op, &reindex_nodes_op, &sample_edges_op)
+OAR_FAMILY(graph, &segment_rows_op, &segment_pool_op, &reindex_nodes_op, &sample_edges_op)
 
 }  // namespace oar
