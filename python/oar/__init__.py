@@ -19,7 +19,7 @@ _lazy_names = _LazyNames(
     ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device",
      "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit",
      "metric", "nn", "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "signal", "sparse",
-     "special", "static", "sysconfig", "tensor", "utils", "version", "vision"),
+     "special", "static", "sysconfig", "tensor", "text", "utils", "version", "vision"),
     {"oar.amp.auto_cast": ("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
                            "is_autocast_enabled"),
      "oar.audio.functional.window": ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),

@@ -101,3 +101,79 @@ def test_identity_loss(name, number, wanted):
     assert incubate.identity_loss(x, name).tolist() == incubate.identity_loss(x, number).tolist() == wanted
     with pytest.raises(ValueError, match="'sum', 'mean' or 'none'"):
         incubate.identity_loss(x, "most")
+
+
+def test_segments_in_any_order_and_their_gradients():
+    data, ids = np.random.default_rng(6).normal(size=(7, 2)), np.array([3, 0, 3, 1, 0, 3, 1])
+    for how in REDUCE:
+        x = leaf(data)
+        made = getattr(geometric, f"segment_{how}")(x, oar.to_tensor(ids))
+        np.testing.assert_allclose(made.numpy(), reduced(data, ids, 4, how), rtol=1e-12)
+        made.square().sum().backward()
+        share = {"sum": np.ones(7), "mean": 1 / np.bincount(ids)[ids]}.get(how)
+        each = share[:, None] if share is not None else data == made.numpy()[ids]
+        np.testing.assert_allclose(x.grad.numpy(), 2 * made.numpy()[ids] * each, rtol=1e-12)
+    x = leaf([[2.0], [2.0]])
+    geometric.segment_max(x, oar.to_tensor([0, 0])).sum().backward()
+    assert x.grad.tolist() == [[1], [1]]  # as in Paddle: each of the largest ones
+    with pytest.raises(ValueError, match="segment_ids holds -1"):
+        geometric.segment_sum(oar.ones([1, 2]), oar.to_tensor([-1]))
+
+
+def test_segments_in_a_program_have_the_size_of_each_run():
+    step = oar.jit.capture(geometric.segment_mean, [oar.static.InputSpec([3, 2], "float32"),
+                                                    oar.static.InputSpec([3], "int64")])
+    assert step(oar.ones([3, 2]), oar.to_tensor([0, 1, 1])).shape == [2, 2]
+    assert step(oar.ones([3, 2]), oar.to_tensor([0, 1, 4])).shape == [5, 2]
+
+
+ROW, COLPTR = np.array([3, 7, 0, 9, 1, 4, 2, 9, 3, 9, 1, 9, 7]), np.array([0, 2, 4, 5, 6, 7, 9, 11, 11, 13, 13])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_sampled_neighbors_are_different_ones_of_each_node(weighted, dtype):
+    row, colptr = np.arange(100, 170), np.array([0, 30, 30, 70])
+    nodes, eids = oar.to_tensor([2, 1, 0], dtype), oar.to_tensor(np.arange(70) * 2, dtype=dtype)
+    weights = oar.to_tensor(np.where(np.arange(70) % 2, 1.0, 1e-6), dtype="float32")
+    given = [oar.to_tensor(row, dtype=dtype), oar.to_tensor(colptr, dtype=dtype), *([weights] if weighted else []), nodes]
+    sample = geometric.weighted_sample_neighbors if weighted else geometric.sample_neighbors
+    found, count, edges = sample(*given, 12, eids, True)
+    assert count.tolist() == [12, 0, 12] and count.dtype.name == "int32" and found.dtype.name == dtype
+    places = found.numpy() - 100
+    assert (edges.numpy() == places * 2).all()
+    assert set(places[:12]) <= set(range(30, 70)) and set(places[12:]) <= set(range(30))
+    assert len(set(places)) == 24
+    if weighted:
+        assert (places % 2 == 1).all()
+    everything, count = sample(*given)
+    assert everything.tolist() == [*row[30:], *row[:30]] and count.tolist() == [40, 0, 30]
+    with pytest.raises(ValueError, match="eids is None"):
+        sample(*given, 12, return_eids=True)
+
+
+def test_each_neighbor_is_as_probable():
+    row, colptr, nodes = oar.arange(8), oar.to_tensor([0, 8]), oar.zeros([4000], "int64")
+    oar.seed(5)
+    found, _ = geometric.sample_neighbors(row, colptr, nodes, 2)
+    counts = np.bincount(found.numpy(), minlength=8)
+    assert counts.sum() == 8000 and np.abs(counts - 1000).max() < 150  # 5 standard deviations
+
+
+def test_hops_of_neighbors():
+    row, colptr = oar.to_tensor(ROW), oar.to_tensor(COLPTR)
+    src, dst, nodes, starts, eids = incubate.graph_khop_sampler(
+        row, colptr, oar.to_tensor([0, 8]), [-1, -1], oar.arange(13), True)
+    assert nodes[starts].tolist() == [0, 8]
+    edges = {(int(nodes[s]), int(nodes[d])) for s, d in zip(src.flatten(), dst.flatten())}
+    wanted = {(int(ROW[e]), n) for n in (0, 8, 3, 7, 9) for e in range(COLPTR[n], COLPTR[n + 1])}
+    assert edges == wanted
+    assert [int(ROW[e]) for e in eids.tolist()] == nodes[src.flatten()].tolist()
+
+
+def test_errors_of_graphs():
+    row, colptr = oar.to_tensor(ROW), oar.to_tensor(COLPTR)
+    with pytest.raises(IndexError, match="input_nodes holds 10; colptr has 10 nodes"):
+        geometric.sample_neighbors(row, colptr, oar.to_tensor([10]))
+    with pytest.raises(ValueError, match="count says that there are 1 neighbors, but there are 2"):
+        geometric.reindex_graph(oar.to_tensor([0]), oar.to_tensor([1, 2]), oar.to_tensor([1], dtype="int32"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from oar._C import Tensor, ops
-from oar.geometric.segment import reduce_rows
 
 __all__ = ["send_u_recv", "send_ue_recv", "send_uv"]
 
@@ -49,7 +48,7 @@ def send_u_recv(
                 [2.]])
     """
     _check("send_u_recv", "reduce_op", reduce_op, _REDUCTIONS)
-    return reduce_rows(ops.gather(x, src_index, 0), dst_index, _rows(x, out_size), reduce_op)
+    return ops.segment_rows(ops.gather(x, src_index, 0), dst_index, _rows(x, out_size), reduce_op)
 
 
 def send_ue_recv(
@@ -81,7 +80,7 @@ def send_ue_recv(
     _check("send_ue_recv", "message_op", message_op, _MESSAGES)
     _check("send_ue_recv", "reduce_op", reduce_op, _REDUCTIONS)
     messages = _MESSAGES[message_op](*_same_rank(ops.gather(x, src_index, 0), y))
-    return reduce_rows(messages, dst_index, _rows(x, out_size), reduce_op)
+    return ops.segment_rows(messages, dst_index, _rows(x, out_size), reduce_op)
 
 
 def send_uv(

@@ -4,32 +4,7 @@ from __future__ import annotations
 
 from oar._C import Tensor, ops
 
-__all__ = ["reduce_rows", "segment_max", "segment_mean", "segment_min", "segment_sum"]
-
-
-def reduce_rows(rows: Tensor, places: Tensor, size: int, how: str) -> Tensor:
-    """``size`` rows; row i is the sum, mean, max or min of the rows with index i, and zero if there is none."""
-    made = ops.zeros([size, *rows.shape[1:]], rows.dtype)
-    if how == "sum":
-        return ops.index_add(made, places, 0, rows)
-    if how == "mean":
-        counts = ops.index_add(ops.zeros([size], rows.dtype), places, 0, ops.ones([rows.shape[0]], rows.dtype))
-        counts = ops.reshape(ops.clip(counts, 1, None), [size] + [1] * (rows.ndim - 1))
-        divide = ops.divide if rows.dtype.name.startswith(("float", "bfloat", "complex")) else ops.floor_divide
-        return divide(ops.index_add(made, places, 0, rows), counts)
-    index = ops.reshape(places, [-1] + [1] * (rows.ndim - 1))
-    index = ops.broadcast_to(index, rows.shape)
-    return ops.put_along_axis(made, index, rows, 0, {"max": "amax", "min": "amin"}[how], False)
-
-
-def _segments(op: str, data: Tensor, segment_ids: Tensor, how: str) -> Tensor:
-    if segment_ids.ndim != 1 or data.ndim < 1 or segment_ids.shape[0] != data.shape[0]:
-        raise ValueError(f"[{op}] segment_ids of shape {list(segment_ids.shape)} must have one number for each row of "
-                         f"data, which has shape {list(data.shape)}.")
-    if segment_ids.dtype.name not in ("int32", "int64"):
-        raise TypeError(f"[{op}] segment_ids must be int32 or int64, not {segment_ids.dtype.name}.")
-    size = int(ops.max(segment_ids).item()) + 1 if segment_ids.shape[0] else 0
-    return reduce_rows(data, segment_ids, size, how)
+__all__ = ["segment_max", "segment_mean", "segment_min", "segment_sum"]
 
 
 def segment_sum(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
@@ -49,7 +24,7 @@ def segment_sum(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
                [[3.],
                 [3.]])
     """
-    return _segments("segment_sum", data, segment_ids, "sum")
+    return ops.segment_pool(data, segment_ids, "sum")
 
 
 def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
@@ -69,7 +44,7 @@ def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> 
                [[1.50000000],
                 [3.        ]])
     """
-    return _segments("segment_mean", data, segment_ids, "mean")
+    return ops.segment_pool(data, segment_ids, "mean")
 
 
 def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
@@ -89,7 +64,7 @@ def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
                [[1.],
                 [3.]])
     """
-    return _segments("segment_min", data, segment_ids, "min")
+    return ops.segment_pool(data, segment_ids, "min")
 
 
 def segment_max(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
@@ -109,4 +84,4 @@ def segment_max(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
                [[2.],
                 [3.]])
     """
-    return _segments("segment_max", data, segment_ids, "max")
+    return ops.segment_pool(data, segment_ids, "max")

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from oar._C import Tensor, ops
-from oar.geometric import segment_max, segment_mean, segment_min, segment_sum, send_u_recv
+from oar.geometric import (
+    reindex_graph,
+    sample_neighbors,
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_sum,
+    send_u_recv,
+)
 
 __all__ = [
+    "graph_khop_sampler",
+    "graph_reindex",
+    "graph_sample_neighbors",
     "graph_send_recv",
     "identity_loss",
     "segment_max",
@@ -41,6 +52,118 @@ def graph_send_recv(
                 [3.]])
     """
     return send_u_recv(x, src_index, dst_index, pool_type, out_size)
+
+
+def graph_reindex(
+    x: Tensor, neighbors: Tensor, count: Tensor, value_buffer: Tensor | None = None, index_buffer: Tensor | None = None,
+    flag_buffer_hashtable: bool = False, name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``oar.geometric.reindex_graph`` under its older name.
+
+    Args:
+        x: different nodes.
+        neighbors: the neighbors of all of them, one after the other.
+        count: how many neighbors each node has.
+        value_buffer: not needed; GPUs use it in Paddle.
+        index_buffer: not needed; GPUs use it in Paddle.
+        flag_buffer_hashtable: not needed; GPUs use it in Paddle.
+
+    Returns:
+        where each edge comes from, where it leads to, and the old number of each node.
+
+    Examples:
+        >>> import oar
+        >>> x, neighbors = oar.to_tensor([0, 1]), oar.to_tensor([8, 9, 0])
+        >>> src, dst, nodes = oar.incubate.graph_reindex(x, neighbors, oar.to_tensor([2, 1], dtype='int32'))
+        >>> src.tolist(), dst.tolist(), nodes.tolist()
+        ([2, 3, 0], [0, 0, 1], [0, 1, 8, 9])
+    """
+    return reindex_graph(x, neighbors, count, value_buffer, index_buffer)
+
+
+def graph_sample_neighbors(
+    row: Tensor, colptr: Tensor, input_nodes: Tensor, eids: Tensor | None = None, perm_buffer: Tensor | None = None,
+    sample_size: int = -1, return_eids: bool = False, flag_perm_buffer: bool = False, name: str | None = None,
+) -> tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Tensor]:
+    """``oar.geometric.sample_neighbors`` under its older name.
+
+    Args:
+        row: the neighbors of all nodes, one after the other.
+        colptr: where the neighbors of each node begin, and where the last ones end.
+        input_nodes: the nodes whose neighbors are drawn.
+        eids: a number for each edge.
+        perm_buffer: not needed; GPUs use it in Paddle.
+        sample_size: how many; -1 for all.
+        return_eids: whether the numbers of the edges are returned.
+        flag_perm_buffer: not needed; GPUs use it in Paddle.
+
+    Returns:
+        the neighbors, how many each node has, and with return_eids the numbers of the edges.
+
+    Examples:
+        >>> import oar
+        >>> row, colptr = oar.to_tensor([3, 7, 0, 9, 1]), oar.to_tensor([0, 2, 4, 5])
+        >>> neighbors, count = oar.incubate.graph_sample_neighbors(row, colptr, oar.to_tensor([0, 2]))
+        >>> neighbors.tolist(), count.tolist()
+        ([3, 7, 1], [2, 1])
+    """
+    return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)
+
+
+def graph_khop_sampler(
+    row: Tensor, colptr: Tensor, input_nodes: Tensor, sample_sizes: list[int] | tuple[int, ...],
+    sorted_eids: Tensor | None = None, return_eids: bool = False, name: str | None = None,
+):
+    """Neighbors of nodes, neighbors of those, and so on, drawn at random, with nodes numbered anew.
+
+    Args:
+        row: the neighbors of all nodes, one after the other.
+        colptr: where the neighbors of each node begin, and where the last ones end.
+        input_nodes: the nodes to start from.
+        sample_sizes: how many neighbors of a node are drawn in each step; -1 for all.
+        sorted_eids: a number for each edge.
+        return_eids: whether the numbers of the edges are returned.
+
+    Returns:
+        where each edge comes from and leads to, [edges, 1] each; the old number of each node; the new numbers of
+        input_nodes; and with return_eids the numbers of the edges.
+
+    Examples:
+        >>> import oar
+        >>> row, colptr = oar.to_tensor([1, 2, 0, 0]), oar.to_tensor([0, 2, 3, 4])
+        >>> src, dst, nodes, starts = oar.incubate.graph_khop_sampler(row, colptr, oar.to_tensor([1]), [1, 2])
+        >>> src.flatten().tolist(), dst.flatten().tolist(), nodes.tolist(), starts.tolist()
+        ([1, 0, 2], [0, 1, 1], [1, 0, 2], [0])
+    """
+    if return_eids and sorted_eids is None:
+        raise ValueError("[graph_khop_sampler] return_eids is True, but sorted_eids is None. Pass the number of each edge.")
+    row, colptr = ops.reshape(row, [-1]), ops.reshape(colptr, [-1])
+    frontier = start = ops.reshape(input_nodes, [-1])
+    nodes, sources, targets, places, counts = start, [], [], [], []
+    for size in sample_sizes:
+        place, count = ops.sample_edges(colptr, frontier, None, size)
+        found = ops.gather(row, place, 0)
+        sources.append(found)
+        targets.append(frontier)
+        places.append(place)
+        counts.append(count)
+        _, _, nodes_after = ops.reindex_nodes(nodes, found, _counts_of(nodes, found))
+        frontier, nodes = nodes_after[nodes.shape[0]:], nodes_after
+    src, dst, index = ops.reindex_nodes(ops.concat(targets, 0), ops.concat(sources, 0), ops.concat(counts, 0))
+    column = [ops.reshape(t, [-1, 1]) for t in (src, dst)]
+    numbered, _, _ = ops.reindex_nodes(index, start, _counts_of(index, start))
+    results = (*column, index, numbered)
+    if not return_eids:
+        return results
+    return (*results, ops.gather(ops.reshape(sorted_eids, [-1]), ops.concat(places, 0), 0))
+
+
+def _counts_of(nodes: Tensor, neighbors: Tensor) -> Tensor:
+    """All neighbors belong to the first node: ``reindex_nodes`` is called for its numbers alone."""
+    count = ops.zeros([nodes.shape[0]], "int32")
+    if nodes.shape[0]:
+        count[0] = neighbors.shape[0]
+    return count
 
 
 def softmax_mask_fuse(x: Tensor, mask: Tensor, name: str | None = None) -> Tensor:

@@ -137,12 +137,12 @@ def _single(value: Any) -> Any:
 
 def _function(path: str) -> Callable:
     """A function by name: one of ``functions.py``, of Oar's public modules, or an op of the registry."""
-    from oar.base.operators import functions, layers, updates
+    from oar.base.operators import detection, functions, layers, updates
 
     if "." in path:
         roots: Any = _Roots()
         return functools.reduce(getattr, path.split("."), roots)
-    for home in (functions, layers, updates, oar, oar.nn.functional, oar.linalg):
+    for home in (functions, layers, updates, detection, oar, oar.nn.functional, oar.linalg):
         found = vars(home).get(path)
         if found is not None:
             return found

@@ -75,6 +75,8 @@ bitwise_or | x:X y:Y -> Out
 bitwise_right_shift | x y is_arithmetic=True -> out
 bitwise_xor | x:X y:Y -> Out
 bmm | x:X y:Y -> Out
+box_coder | prior_box:PriorBox prior_box_var:PriorBoxVar=None target_box:TargetBox code_type='encode_center_size'
+    box_normalized=True axis=0 variance=[] -> OutputBox
 broadcast_tensors | input[]:X -> Out[]
 cast | x:X dtype:out_dtype -> Out
 ceil | x:X -> Out
@@ -124,6 +126,8 @@ diagonal | x:Input offset=0 axis1=0 axis2=1 -> Out
 digamma | x:X -> Out
 dirichlet | alpha:Alpha -> Out
 dist | x:X y:Y p=2.0 -> Out
+distribute_fpn_proposals | fpn_rois:FpnRois rois_num:RoisNum=None min_level max_level refer_level refer_scale
+    pixel_offset=True -> MultiFpnRois[] MultiLevelRoIsNum[] RestoreIndex
 divide elementwise_div | x:X y:Y -> Out
 dot | x:X y:Y -> Out
 dpsgd | param:Param grad:Grad learning_rate:LearningRate clip=10.0 batch_size=16.0 sigma=1.0 seed=0 -> ParamOut
@@ -177,6 +181,9 @@ gaussian gaussian_random | shape:shape|ShapeTensor|ShapeTensorList mean=0.0 std=
     place=None> -> Out
 gaussian_inplace | x mean=0.0 std=1.0 seed=0 -> out
 gelu | x:X approximate=False -> Out
+generate_proposals generate_proposals_v2 | scores:Scores bbox_deltas:BboxDeltas im_shape:ImShape anchors:Anchors
+    variances:Variances pre_nms_top_n:pre_nms_topN=6000 post_nms_top_n:post_nms_topN=1000 nms_thresh=0.5 min_size=0.1
+    eta=1.0 pixel_offset=True -> RpnRois RpnRoiProbs RpnRoisNum
 greater_equal | x:X y:Y -> Out
 greater_than | x:X y:Y -> Out
 grid_sample grid_sampler | x:X grid:Grid mode='bilinear' padding_mode='zeros' align_corners=True -> Output
@@ -254,6 +261,8 @@ margin_cross_entropy | logits:Logits label:Label return_softmax=False ring_id=0 
 masked_select | x:X mask:Mask -> Y
 matmul matmul_v2 | x:X y:Y transpose_x:trans_x=False transpose_y:trans_y=False -> Out
 matmul_with_flatten mul | x:X y:Y x_num_col_dims=1 y_num_col_dims=1 -> Out
+matrix_nms | bboxes:BBoxes scores:Scores score_threshold nms_top_k keep_top_k post_threshold=0.0 use_gaussian=False
+    gaussian_sigma=2.0 background_label=0 normalized=True -> Out Index RoisNum
 matrix_power | x:X n -> Out
 max reduce_max | x:X axis:dim=[]? keepdim:keep_dim=False -> Out
 max_pool2d_with_index | x:X kernel_size:ksize strides=[1,1] paddings=[0,0] global_pooling=False adaptive=False
@@ -280,6 +289,8 @@ mode | x:X axis=-1 keepdim=False -> Out Indices
 momentum_ momentum | param:Param grad:Grad velocity:Velocity learning_rate:LearningRate master_param:MasterParam mu
     use_nesterov=False regularization_method='' regularization_coeff=0.0 multi_precision=False rescale_grad=1.0 ->
     ParamOut VelocityOut MasterParamOut
+multiclass_nms3 | bboxes:BBoxes scores:Scores rois_num:RoisNum=None score_threshold nms_top_k keep_top_k
+    nms_threshold=0.3 normalized=True nms_eta=1.0 background_label=0 -> Out Index NmsRoisNum
 multinomial | x:X num_samples=1 replacement=False -> Out
 multiplex | inputs[]:X index:Ids -> Out
 multiply elementwise_mul | x:X y:Y -> Out
@@ -293,6 +304,7 @@ nearest_interp nearest_interp_v2 | x:X out_size:OutSize size_tensor[]:SizeTensor
     align_mode=1 -> Out
 nextafter | x y -> out
 nll_loss | input:X label:Label weight:Weight ignore_index=-100 reduction='mean' -> Out Total_weight
+nms | x:Boxes>boxes threshold:iou_threshold=1.0>iou_threshold -> KeepBoxesIdxs @ vision.ops.nms
 nonzero where_index | condition:Condition>x -> Out
 norm | x:X axis epsilon is_test -> Out Norm
 not_equal | x:X y:Y -> Out
@@ -315,7 +327,11 @@ pool3d | x:X kernel_size:ksize strides=[1,1,1] paddings=[0,0,0] ceil_mode=False 
     pooling_type='max' global_pooling=False adaptive=False padding_algorithm='EXPLICIT' -> Out
 pow | x:X y:factor|FactorTensor=1.0 -> Out
 prelu | x:X alpha:Alpha>weight data_format='NCHW' mode='all'> -> Out
+prior_box | input:Input image:Image min_sizes max_sizes=[]? aspect_ratios=[]? variances=[]>variance? flip=True clip=True
+    step_w=0.0 step_h=0.0 offset=0.5 min_max_aspect_ratios_order=False -> Boxes Variances
 prod reduce_prod | x:X axis:dim=[] keepdim:keep_dim=False reduce_all=False -> Out
+psroi_pool | x:X boxes:ROIs boxes_num:RoisNum=None pooled_height=1 pooled_width=1 output_channels=1 spatial_scale=1.0
+    -> Out
 put_along_axis | arr:Input indices:Index values:Value axis:Axis reduce:Reduce='assign'
     include_self:Include_self=True -> Result
 radam_ | param grad learning_rate beta1_pow beta2_pow rho moment1 moment2 master_param beta1=0.9 beta2=0.999
@@ -340,6 +356,9 @@ rmsprop_ rmsprop | param:Param mean_square:MeanSquare grad:Grad moment:Moment le
 rnn | x:Input pre_state[]:PreState weight_list[]:WeightList sequence_length:SequenceLength dropout_state_in
     dropout_prob=0.0 is_bidirec=False input_size=10 hidden_size=100 num_layers=1 mode='RNN_TANH' seed=0
     is_test=False -> Out DropoutState State[] Reserve
+roi_align | x:X boxes:ROIs boxes_num:RoisNum=None pooled_height=1 pooled_width=1 spatial_scale=1.0 sampling_ratio=-1
+    aligned=False -> Out
+roi_pool | x:X boxes:ROIs boxes_num:RoisNum=None pooled_height=1 pooled_width=1 spatial_scale=1.0 -> Out
 roll | x:X shifts:shifts|ShiftsTensor=[] axis=[]? -> Out
 round | x:X decimals=0 -> Out
 rprop_ | param grad prev learning_rate master_param learning_rate_range etas multi_precision=False -> param_out
@@ -436,6 +455,10 @@ warpctc | logits:Logits label:Label logits_length:LogitsLength labels_length:Lab
     -> Loss WarpCTCGrad
 warprnnt | input label input_lengths label_lengths blank=0 fastemit_lambda=0.0 -> loss warprnntgrad
 where | condition:Condition x:X y:Y -> Out
+yolo_box | x:X img_size:ImgSize anchors=[] class_num=1 conf_thresh=0.01 downsample_ratio=32 clip_bbox=True scale_x_y=1.0
+    iou_aware=False iou_aware_factor=0.5 -> Boxes Scores
+yolo_loss yolov3_loss | x:X gt_box:GTBox gt_label:GTLabel gt_score:GTScore=None anchors=[] anchor_mask=[] class_num=1
+    ignore_thresh=0.7 downsample_ratio=32 use_label_smooth=True scale_x_y=1.0 -> Loss
 zeros | shape dtype='float32' place=None> -> out
 zeros_like | x dtype=None place=None> -> out
 - elementwise_add | x:X y:Y axis=-1 -> Out @ tensor.math._add_with_axis

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from oar._C import Tensor, ops
-from oar.geometric.segment import reduce_rows
 from oar.static.nn.maker import LayerMaker
 from oar.static.program import default_main_program, program_of
 from oar.static.sequences import divide, lengths_of, levels_of
@@ -56,7 +55,7 @@ def _after(row_value: float, x: Tensor) -> Tensor:
 
 
 def _sum(x: Tensor, lengths: Tensor) -> Tensor:
-    return reduce_rows(x, _sequence_of_each(lengths, x.shape[0]), lengths.shape[0], "sum")
+    return ops.segment_rows(x, _sequence_of_each(lengths, x.shape[0]), lengths.shape[0], "sum")
 
 
 def _scaled_sum(scale: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, float], Tensor]:
@@ -72,10 +71,10 @@ def _scaled_sum(scale: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor, 
 def _max(x: Tensor, lengths: Tensor, pad_value: float) -> Tensor:
     # By position, so that of equal rows the first alone gets the gradient.
     place, fixed = _sequence_of_each(lengths, x.shape[0]), x.detach()
-    highest = ops.gather(reduce_rows(fixed, place, lengths.shape[0], "max"), place, 0)
+    highest = ops.gather(ops.segment_rows(fixed, place, lengths.shape[0], "max"), place, 0)
     hit = ops.logical_or(fixed == highest, ops.isnan(fixed))
     row = ops.broadcast_to(_column(_counted(x.shape[0]), x), x.shape)
-    first = reduce_rows(ops.where(hit, row, ops.full_like(row, _NO_ROW)), place, lengths.shape[0], "min")
+    first = ops.segment_rows(ops.where(hit, row, ops.full_like(row, _NO_ROW)), place, lengths.shape[0], "min")
     return ops.take_along_axis(_after(pad_value, x), first, 0, False)
 
 
@@ -221,9 +220,9 @@ def sequence_softmax(input: Tensor, use_cudnn: bool = False, name: str | None = 
     if input.ndim > 2 or input.ndim == 2 and str(input.shape[1]) != "1":
         raise ValueError(f"[sequence_softmax] input should have shape [N] or [N, 1], but has {list(input.shape)}.")
     place = _sequence_of_each(lengths, input.shape[0])
-    highest = reduce_rows(input.detach(), place, lengths.shape[0], "max")
+    highest = ops.segment_rows(input.detach(), place, lengths.shape[0], "max")
     weight = ops.exp(input - ops.gather(highest, place, 0))
-    return weight / ops.gather(reduce_rows(weight, place, lengths.shape[0], "sum"), place, 0)
+    return weight / ops.gather(ops.segment_rows(weight, place, lengths.shape[0], "sum"), place, 0)
 
 
 def _windows(x: Tensor, lengths: Tensor, start: int, size: int) -> Tensor:

@@ -1,0 +1,1 @@
+"""Layers that do several steps at once."""

@@ -1,0 +1,24 @@
+// The aspect ratios of prior boxes, for inference and for kernels.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace oar {
+
+// 1, then the given ones without those that were there before; with `flip` each followed by its inverse.
+inline std::vector<float> all_ratios(std::optional<std::span<const double>> given, bool flip) {
+  std::vector<float> ratios{1.0F};
+  for (const double number : given ? *given : std::span<const double>()) {
+    const auto ratio = static_cast<float>(number);
+    if (std::ranges::any_of(ratios, [&](float r) { return std::abs(ratio - r) < 1e-6F; })) continue;
+    ratios.push_back(ratio);
+    if (flip) ratios.push_back(1 / ratio);
+  }
+  return ratios;
+}
+
+}  // namespace oar
