@@ -295,8 +295,7 @@ void each_pixel_row(const Regions& r, const MeanBins<C>& bins, int64_t c, Body&&
              columns = bins.columns[static_cast<size_t>(c % r.columns)];
   if (rows.size() <= 0 || columns.size() <= 0) return;
   for (int64_t y = rows.begin; y < rows.end; ++y)
-    body(y * r.width + columns.begin, columns.size(),
-         static_cast<C>(rows.size() * columns.size()));
+    body(y * r.width + columns.begin, columns.size(), static_cast<C>(rows.size() * columns.size()));
 }
 
 void psroi_pool(KernelCall& call) {

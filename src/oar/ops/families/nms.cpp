@@ -71,8 +71,8 @@ const OpDef nms_op = {
         "i: (-scores[i], i))[:top_k], dtype='int64')",
     .samples =
         [] {
-          const TensorSpec boxes = filled_with({0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2},
-                                               {6, 4});
+          const TensorSpec boxes = filled_with(
+              {0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2}, {6, 4});
           return Samples()
               .add(boxes)
               .add(boxes, 0.5, distinct({6}))
@@ -129,8 +129,8 @@ const OpDef matrix_nms_op = {
         "enumerate(zip(bboxes, scores))])",
     .samples =
         [] {
-          const TensorSpec boxes = filled_with({0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2},
-                                               {1, 6, 4});
+          const TensorSpec boxes = filled_with(
+              {0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2}, {1, 6, 4});
           return Samples()
               .add(boxes, distinct({1, 3, 6}), 0.1, 4, 5, 0.05)
               .add(boxes, distinct({1, 2, 6}), -2.0, -1, -1, -3.0, true, 1.5, -1, false)
@@ -153,13 +153,13 @@ const OpDef multiclass_nms3_op = {
         check_class_scores(a.bboxes, a.scores);
         return kept_boxes(a.bboxes, a.scores.numel(), a.bboxes.dim(0));
       }
-      user_check(a.scores.rank() == 2 && a.bboxes.rank() == 3 && same(a.bboxes.dim(2), 4) &&
-                     same(a.bboxes.dim(0), a.scores.dim(0)) &&
-                     same(a.bboxes.dim(1), a.scores.dim(1)),
-                 ErrorKind::InvalidArgument,
-                 "bboxes has shape {} and scores {}; with rois_num they must be [count, classes, 4] "
-                 "and [count, classes].",
-                 to_string(a.bboxes.dims()), to_string(a.scores.dims()));
+      user_check(
+          a.scores.rank() == 2 && a.bboxes.rank() == 3 && same(a.bboxes.dim(2), 4) &&
+              same(a.bboxes.dim(0), a.scores.dim(0)) && same(a.bboxes.dim(1), a.scores.dim(1)),
+          ErrorKind::InvalidArgument,
+          "bboxes has shape {} and scores {}; with rois_num they must be [count, classes, 4] "
+          "and [count, classes].",
+          to_string(a.bboxes.dims()), to_string(a.scores.dims()));
       user_check(a.rois_num.rank() == 1 && is_integral(a.rois_num.dtype()),
                  ErrorKind::InvalidArgument,
                  "rois_num has shape {} and dtype {}; it must be a vector of integers.",
@@ -183,15 +183,15 @@ const OpDef multiclass_nms3_op = {
         ", np.cumsum(rois_num))])])",
     .samples =
         [] {
-          const TensorSpec boxes = filled_with({0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2},
-                                               {1, 6, 4});
-          const TensorSpec by_class = filled_with({0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2},
-                                                  {3, 2, 4});
+          const TensorSpec boxes = filled_with(
+              {0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2}, {1, 6, 4});
+          const TensorSpec by_class = filled_with(
+              {0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2}, {3, 2, 4});
           return Samples()
               .add(boxes, distinct({1, 3, 6}), std::nullopt, 0.1, 4, 3)
               .add(boxes, distinct({1, 2, 6}), std::nullopt, -9.0, -1, -1, 0.2, false, 1.0, -1)
-              .add(by_class, distinct({3, 2}), fixed_values({1, 2}, {2}, DType::Int32), -9.0, -1, -1,
-                   0.3, true, 1.0, -1)
+              .add(by_class, distinct({3, 2}), fixed_values({1, 2}, {2}, DType::Int32), -9.0, -1,
+                   -1, 0.3, true, 1.0, -1)
               .add(t({0, 3, 4}), t({0, 2, 3}));
         },
 };

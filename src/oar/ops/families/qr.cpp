@@ -43,8 +43,8 @@ Grads qr_vjp(const vjp::qr_parts& v) {
   const Tensor left = columns(v.r, 0, m), grad_right = columns(grad_r, m, n);
   const Tensor right = matmul(v.q, columns(v.r, m, n));
   const Tensor grad_q = v.grad_q + matmul(right, adjoint(grad_right));
-  return concat({square_gradient(v.q, left, grad_q, columns(grad_r, 0, m)),
-                 matmul(v.q, grad_right)}, -1);
+  return concat(
+      {square_gradient(v.q, left, grad_q, columns(grad_r, 0, m)), matmul(v.q, grad_right)}, -1);
 }
 
 const OpDef qr_parts_op = {
@@ -91,11 +91,12 @@ const OpDef householder_product_op = {
       check_matrices(a.x, "x");
       user_check(!known_less(a.x.dim(-2), a.x.dim(-1)), ErrorKind::InvalidArgument,
                  "x of shape {} has more columns than rows.", to_string(a.x.dims()));
-      user_check(a.tau.rank() == a.x.rank() - 1 && !known_less(a.x.dim(-1), a.tau.dim(-1)),
-                 ErrorKind::InvalidArgument,
-                 "tau of shape {} does not belong to x of shape {}: it has the leading axes of x and "
-                 "a number for each of its first columns.",
-                 to_string(a.tau.dims()), to_string(a.x.dims()));
+      user_check(
+          a.tau.rank() == a.x.rank() - 1 && !known_less(a.x.dim(-1), a.tau.dim(-1)),
+          ErrorKind::InvalidArgument,
+          "tau of shape {} does not belong to x of shape {}: it has the leading axes of x and "
+          "a number for each of its first columns.",
+          to_string(a.tau.dims()), to_string(a.x.dims()));
       for (int i = 0; i + 2 < a.x.rank(); ++i)
         user_check(same(a.x.dim(i), a.tau.dim(i)), ErrorKind::InvalidArgument,
                    "the leading axes of x of shape {} and tau of shape {} differ.",
@@ -157,8 +158,7 @@ const OpDef ormqr_op = {
                  to_string(a.y.dims()), m.str());
       Shape missing = a.x.shape();
       missing[missing.size() - 1] = m - n;
-      const Tensor reflections =
-          same(m, n) ? a.x : concat({a.x, zeros(missing, a.x.dtype())}, -1);
+      const Tensor reflections = same(m, n) ? a.x : concat({a.x, zeros(missing, a.x.dtype())}, -1);
       const Tensor q = householder_product(reflections, a.tau);
       const Tensor factor = a.transpose ? adjoint(q) : q;
       return a.left ? matmul(factor, a.y) : matmul(a.y, factor);

@@ -128,7 +128,9 @@ const OpDef solve_core_op = {
       return {v.needs(0) ? -matmul(right, adjoint(v.out)) : Tensor(), right};
     },
     .saves = "x out",
-    .batch = [](const BatchCall& c) -> Made { return solve_core(with_batch(c, 0), with_batch(c, 1)); },
+    .batch = [](const BatchCall& c) -> Made {
+      return solve_core(with_batch(c, 0), with_batch(c, 1));
+    },
     .shard = "...ij, ...ik -> ...ik ; i whole, j whole",
     .traits = Trait::Promote | Trait::Smooth,
     .dtypes = "float complex",

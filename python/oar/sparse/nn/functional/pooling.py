@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from oar._C import Tensor, ops
-from oar.geometric.segment import reduce_rows
 from oar.sparse.nn.functional.conv import check_images, images, per_axis, symmetric_padding
 
 __all__ = ["max_pool3d"]
@@ -49,4 +48,4 @@ def max_pool3d(
                 for m, n, k, s, p in zip(made, sizes, kernel, steps, pads, strict=True)]  # fmt: skip
     indices, inputs, outputs, _ = ops.conv_rules(x.indices(), room, kernel, steps, pads, [1, 1, 1], False)
     rows = ops.index_select(x.values(), inputs, 0)
-    return images(x, indices, reduce_rows(rows, outputs, indices.shape[1], "max"), made, True)
+    return images(x, indices, ops.segment_pool(rows, outputs, "max"), made, True)

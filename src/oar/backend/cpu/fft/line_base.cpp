@@ -1,9 +1,8 @@
-#include "oar/backend/cpu/fft/line.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "oar/backend/cpu/fft/butterflies.h"
+#include "oar/backend/cpu/fft/line.h"
 #include "oar/backend/cpu/fft/roots.h"
 #include "oar/backend/cpu/loops/scratch.h"
 #include "oar/base/parallel.h"
@@ -71,7 +70,7 @@ void Line<T>::prepare_roots() {
   for (int64_t block = 0; block < blocks; ++block)
     for (int64_t column = 0; column < columns_; ++column)
       for (int lane = 0; lane < kLanes; ++lane) {
-        const int64_t row = block * kLanes + kLaneOrder<T>[lane];
+        const int64_t row = block * kLanes + lane_order<T>(lane);
         const Root w = root(row < rows_ ? row * column : 0);
         P& p = roots_[static_cast<size_t>(block * columns_ + column)];
         p.re[lane] = static_cast<T>(w.re);
@@ -117,7 +116,7 @@ void Line<T>::short_rows(const P* columns, T* out, int64_t block, T factor) cons
   const int64_t first = block * kLanes;
 #pragma GCC unroll 8
   for (int lane = 0; lane < kLanes; ++lane) {
-    const int64_t row = first + kLaneOrder<T>[lane];
+    const int64_t row = first + lane_order<T>(lane);
     const P& p = columns[kFull ? row : std::min(row, rows_ - 1)];
     re[lane] = p.re;
     im[lane] = p.im;
@@ -128,7 +127,7 @@ void Line<T>::short_rows(const P* columns, T* out, int64_t block, T factor) cons
   P v[kLanes];
 #pragma GCC unroll 8
   for (int i = 0; i < kLanes; ++i) {
-    const int column = kLaneOrder<T>[i];
+    const int column = lane_order<T>(i);
     const P turned{re[i], im[i]};
     v[column] = column == 0 ? turned : turned.times(w[column].re, w[column].im);
   }
@@ -156,14 +155,14 @@ void Line<T>::transform_rows(const P* columns, int64_t stride, T* out, int64_t b
     for (int64_t c = 0; c < width_; ++c) {
       typename P::Vector re[kLanes], im[kLanes];
       for (int lane = 0; lane < kLanes; ++lane) {
-        const int64_t row = std::min((block + g) * kLanes + kLaneOrder<T>[lane], rows_ - 1);
+        const int64_t row = std::min((block + g) * kLanes + lane_order<T>(lane), rows_ - 1);
         re[lane] = columns[row * stride + c].re;
         im[lane] = columns[row * stride + c].im;
       }
       transpose_square(re);
       transpose_square(im);
       for (int i = 0; i < kLanes; ++i) {
-        const int64_t column = c * kLanes + kLaneOrder<T>[i];
+        const int64_t column = c * kLanes + lane_order<T>(i);
         if (column < columns_)
           a[column * count + g] = P{re[i], im[i]}.times(w[column].re, w[column].im);
       }
@@ -181,8 +180,8 @@ void Line<T>::run_as(const T* in, T* out, T factor) const {
   if (inner_) return run_chirp<kInverse>(in, out, factor);
   if (n_ > kLarge) return run_large<kInverse>(in, out, factor);
   Scratch<P, 16384> memory(2 * rows_ * width_);
-  const P* made = transform_columns<kInverse>(in, memory.data(), memory.data() + rows_ * width_, 0,
-                                              width_);
+  const P* made =
+      transform_columns<kInverse>(in, memory.data(), memory.data() + rows_ * width_, 0, width_);
   const int64_t blocks = (rows_ + kLanes - 1) / kLanes, whole = rows_ / kLanes;
   if (columns_ == kLanes) {
     for (int64_t block = 0; block < whole; ++block)

@@ -30,9 +30,10 @@ struct Packet {
 
 // The order in which `load` puts complex numbers into lanes: the one that needs a single shuffle for each vector.
 template <class T>
-inline constexpr int kLaneOrder[8] = {0, 1, 4, 5, 2, 3, 6, 7};
-template <>
-inline constexpr int kLaneOrder<double>[4] = {0, 2, 1, 3};
+constexpr int lane_order(int64_t i) {
+  constexpr int four[] = {0, 2, 1, 3}, eight[] = {0, 1, 4, 5, 2, 3, 6, 7};
+  return sizeof(T) == 8 ? four[i] : eight[i];
+}
 
 // kLanes complex numbers that are contiguous in memory, as pairs.
 template <class T>
