@@ -3,7 +3,8 @@
     python benchmarks/sparse.py [--torch build/bench/torch/bin/python] [--threads 2] [--filter matmul]
 
 Each library has a process of its own, which is stopped while another one works. A row is the least of the rounds; its ratio is
-the peer's time by Oar's, so above 1 Oar is faster. Results are compared before anything is timed. SciPy has one thread.
+the peer's time by Oar's, so above 1 Oar is faster. Results are compared before anything is timed. SciPy has one thread. With
+``--threads 1`` times are processor time, so that other programs disturb little.
 """
 
 from __future__ import annotations
@@ -158,6 +159,7 @@ def torch_cases():
 
 def work(library: str) -> None:
     """A worker: for each line, the time of so many calls of a case, or a summary of its result."""
+    clock = time.process_time if os.environ["OMP_NUM_THREADS"] == "1" else time.perf_counter
     cases = {name: (call, read) for name, call, read in globals()[f"{library}_cases"]()}
     print(json.dumps(list(cases)), flush=True)
     for line in sys.stdin:
@@ -167,10 +169,10 @@ def work(library: str) -> None:
             result = np.asarray(read(call()), dtype="float64")
             print(json.dumps([list(result.shape), float(result.sum()), float(np.abs(result).sum())]), flush=True)
             continue
-        start = time.perf_counter()
+        start = clock()
         for _ in range(count):
             call()
-        print(json.dumps(time.perf_counter() - start), flush=True)
+        print(json.dumps(clock() - start), flush=True)
 
 
 class Worker:

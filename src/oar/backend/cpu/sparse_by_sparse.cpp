@@ -1,5 +1,6 @@
 // Products of two sparse matrices.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "oar/backend/cpu/sparse/positions.h"
@@ -37,7 +38,9 @@ template <class T>
 class RowSums {
  public:
   explicit RowSums(int64_t width)
-      : seen_(static_cast<size_t>(width), -1), sums_(static_cast<size_t>(width)) {}
+      : seen_(static_cast<size_t>(width), -1),
+        sums_(static_cast<size_t>(width)),
+        bits_(static_cast<size_t>(width + 63) / 64, 0) {}
 
   int64_t count(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row) {
     int64_t found = 0;
@@ -62,11 +65,25 @@ class RowSums {
       sums_[at] = term;
       cols[found++] = col;
     });
-    std::sort(cols, cols + found);
+    put_in_order(cols, found);
     for (int64_t k = 0; k < found; ++k) values[k] = sums_[static_cast<size_t>(cols[k])];
   }
 
  private:
+  // Few columns are sorted; many are marked in a set of bits, which is then read in order.
+  void put_in_order(int64_t* cols, int64_t found) {
+    const auto words = static_cast<int64_t>(bits_.size());
+    if (found * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(found))) < words) {
+      std::sort(cols, cols + found);
+      return;
+    }
+    for (int64_t k = 0; k < found; ++k)
+      bits_[static_cast<size_t>(cols[k] / 64)] |= uint64_t{1} << (cols[k] % 64);
+    int64_t k = 0;
+    for (int64_t word = 0; word < words; ++word)
+      for (uint64_t& left = bits_[static_cast<size_t>(word)]; left != 0; left &= left - 1)
+        cols[k++] = word * 64 + std::countr_zero(left);
+  }
   template <class F>
   static void each_part(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row, F&& body) {
     for (int64_t p = x.crows[row]; p < x.crows[row + 1]; ++p)
@@ -74,6 +91,7 @@ class RowSums {
   }
   std::vector<int64_t> seen_;
   std::vector<T> sums_;
+  std::vector<uint64_t> bits_;  // all zero between rows
 };
 
 int64_t chunk_count(int64_t rows, int64_t work) {
