@@ -26,7 +26,7 @@ def weights() -> list[np.ndarray]:
     return [rng.standard_normal((a, b)) / math.sqrt(a) for a, b in zip(sizes, sizes[1:])]
 
 
-def best(run, budget: float = 0.6) -> float:
+def best(run, budget: float = 2.0) -> float:
     """The shortest time of a call, in milliseconds, after a first one."""
     run()
     times, end = [], time.perf_counter() + budget

@@ -63,7 +63,7 @@ def _ticks(low: float, high: float) -> list[float]:
     rough = ((high - low) or 1.0) / 5
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * 0.99)
-    return [float(v) for v in np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step]
+    return [float(v) + 0.0 for v in np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step]
 
 
 class Figure:
