@@ -14,8 +14,7 @@ struct CentreSize {
   C x, y, width, height;
 
   // one: 1 if the box is given by its outermost pixels, else 0.
-  CentreSize(const C* box, C one)
-      : width(box[2] - box[0] + one), height(box[3] - box[1] + one) {
+  CentreSize(const C* box, C one) : width(box[2] - box[0] + one), height(box[3] - box[1] + one) {
     x = box[0] + width / 2;
     y = box[1] + height / 2;
   }
@@ -53,7 +52,6 @@ void box_coder(KernelCall& call) {
     const Compact<C> priors(call.in(0)), targets(call.in(2));
     const oar_tensor* given = optional_in(call, 1);
     const C ones[] = {1, 1, 1, 1};
-    const Scratch<C, 64> none(0);
     const Compact<C> variances(given ? *given : call.in(0));
     const bool each = given && given->ndim == 2;
     const C one = call.arg(4).as_bool() ? C(0) : C(1);
@@ -168,7 +166,7 @@ struct YoloPlanes {
 };
 
 struct YoloImage {
-  double height, width;    // of the image
+  double height, width;  // of the image
   double anchor_width, anchor_height, ratio;
   double scale;
   bool clip;
@@ -180,7 +178,8 @@ void yolo_corners(const YoloPlanes<C>& p, const YoloImage& image, int64_t at, C*
   const auto scale = static_cast<C>(image.scale), bias = C(-0.5) * (scale - 1);
   const auto w = static_cast<C>(image.width), h = static_cast<C>(image.height);
   const C* e = p.entries + at;
-  const C x = (static_cast<C>(column) + logistic(e[0]) * scale + bias) * w / static_cast<C>(p.width),
+  const C x = (static_cast<C>(column) + logistic(e[0]) * scale + bias) * w /
+              static_cast<C>(p.width),
           y = (static_cast<C>(row) + logistic(e[plane]) * scale + bias) * h /
               static_cast<C>(p.height);
   const C width = std::exp(e[2 * plane]) * static_cast<C>(image.anchor_width) * w /
@@ -217,9 +216,8 @@ void yolo_box(KernelCall& call) {
       for (int64_t k = begin; k < end; ++k) {
         const int64_t n = k / count, anchor = k % count;
         const C* image = from.data() + n * x.shape[1] * plane;
-        const YoloPlanes<C> planes{
-            image + ((aware ? count : 0) + anchor * (5 + classes)) * plane,
-            aware ? image + anchor * plane : nullptr, height, width};
+        const YoloPlanes<C> planes{image + ((aware ? count : 0) + anchor * (5 + classes)) * plane,
+                                   aware ? image + anchor * plane : nullptr, height, width};
         const YoloImage about{static_cast<double>(sizes.data()[2 * n]),
                               static_cast<double>(sizes.data()[2 * n + 1]),
                               static_cast<double>(anchors[static_cast<size_t>(2 * anchor)]),

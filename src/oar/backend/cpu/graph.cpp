@@ -70,7 +70,7 @@ void pool_segment(Pool how, const T* x, int64_t width, const int64_t* rows, int6
   }
 }
 
-// out(tensor of so many segments) is called once their number is known.
+// allocated(count) returns the result; it is called once the number of segments is known.
 template <class Out>
 void pool_segments(const KernelCall& call, int64_t size, Pool how, Out&& allocated) {
   const oar_tensor& x = call.in(0);
@@ -113,9 +113,10 @@ void segment_pool(KernelCall& call) {
 void reindex_nodes(KernelCall& call) {
   const Copied<int64_t> x(call.in(0)), neighbors(call.in(1)), counts(call.in(2));
   const int64_t nodes = call.in(0).numel, edges = call.in(1).numel, given = call.in(2).numel;
-  user_check(nodes == 0 ? given == 0 : given % nodes == 0, ErrorKind::InvalidArgument,
-             "count has {} numbers for {} nodes; there must be one for each node and type of edges.",
-             given, nodes);
+  user_check(
+      nodes == 0 ? given == 0 : given % nodes == 0, ErrorKind::InvalidArgument,
+      "count has {} numbers for {} nodes; there must be one for each node and type of edges.",
+      given, nodes);
   std::unordered_map<int64_t, int64_t> number;
   number.reserve(static_cast<size_t>(nodes + edges));
   std::vector<int64_t> order;

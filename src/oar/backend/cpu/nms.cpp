@@ -1,7 +1,6 @@
 // Boxes that remain after those that overlap better ones are dropped.
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "oar/backend/cpu/boxes/overlap.h"
 #include "oar/backend/cpu/loops/axis.h"
@@ -45,8 +44,7 @@ std::vector<int32_t> chosen_boxes(const KernelCall& call) {
   }
   const Copied<double> values(*scores);  // whatever their dtype
   const std::vector<int32_t> order = best_first(values.data(), n, 1, -1, kAll);
-  if (!categories)
-    return taken(order, greedy(SortedBoxes<C>(boxes.data(), order, 4, rule), limit));
+  if (!categories) return taken(order, greedy(SortedBoxes<C>(boxes.data(), order, 4, rule), limit));
   const Copied<int64_t> category(*categories);
   auto groups = by_category(order, category.data(), call.arg(4).as_ints());
   parallel_for(0, static_cast<int64_t>(groups.size()), 1, [&](int64_t begin, int64_t end) {
@@ -171,8 +169,8 @@ void matrix_nms(KernelCall& call) {
       for (int64_t k = begin; k < end; ++k) {
         if (k % classes == call.arg(8).as_int()) continue;
         const C* own = scores.data() + k * boxes;
-        const auto order = best_first(own, boxes, 1, call.arg(3).as_int(),
-                                      [&](C score) { return score > least; });
+        const auto order =
+            best_first(own, boxes, 1, call.arg(3).as_int(), [&](C score) { return score > least; });
         decayed(all.data() + k / classes * boxes * 4, own, order,
                 call.arg(9).as_bool() ? C(0) : C(1), after, decay,
                 static_cast<int32_t>(k % classes), by_class[static_cast<size_t>(k)]);
@@ -238,9 +236,9 @@ std::vector<Found<C>> multiclass_image(const KernelCall& call, const ClassBoxes<
     const C* scores = b.scores_of(image, start, label);
     const auto order = best_first(scores, count, b.score_stride(), call.arg(4).as_int(),
                                   [&](C score) { return score > least; });
-    auto kept = taken(order, greedy(SortedBoxes<C>(b.boxes_of(start, label), order, b.box_stride(),
-                                                   rule),
-                                    limit, eta));
+    auto kept = taken(
+        order,
+        greedy(SortedBoxes<C>(b.boxes_of(start, label), order, b.box_stride(), rule), limit, eta));
     if (b.by_row) std::ranges::sort(kept);
     for (const int32_t i : kept)
       found.push_back({static_cast<int32_t>(label), i, scores[i * b.score_stride()]});
@@ -277,8 +275,8 @@ void multiclass_nms3(KernelCall& call) {
       return by_row ? row * classes + f.label : row;
     };
     write_found<C>(
-        call, found,
-        [&](int64_t i, const Found<C>& f) { return boxes.data() + place(i, f) * 4; }, place);
+        call, found, [&](int64_t i, const Found<C>& f) { return boxes.data() + place(i, f) * 4; },
+        place);
   });
 }
 

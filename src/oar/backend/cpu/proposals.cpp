@@ -45,8 +45,7 @@ std::array<C, 4> proposal(const C* anchor, const C* variance, const std::array<C
 template <class C>
 bool large_enough(const std::array<C, 4>& box, const Choice<C>& choice, C height, C width) {
   const C w = box[2] - box[0] + choice.one, h = box[3] - box[1] + choice.one;
-  const bool centred =
-      choice.one == 0 || (box[0] + w / 2 <= width && box[1] + h / 2 <= height);
+  const bool centred = choice.one == 0 || (box[0] + w / 2 <= width && box[1] + h / 2 <= height);
   return w >= choice.smallest && h >= choice.smallest && centred;
 }
 
@@ -156,8 +155,8 @@ void fpn_levels(KernelCall& call) {
   const auto levels = static_cast<int>(call.arg(3).as_int() - call.arg(2).as_int() + 1);
   const Copied<int64_t> given(call.in(1));
   const int64_t sum = std::accumulate(given.data(), given.data() + images, int64_t{0});
-  user_check(sum == count && std::all_of(given.data(), given.data() + images,
-                                         [](int64_t n) { return n >= 0; }),
+  user_check(sum == count &&
+                 std::all_of(given.data(), given.data() + images, [](int64_t n) { return n >= 0; }),
              ErrorKind::InvalidArgument, "rois_num counts {} boxes, but there are {}.", sum, count);
   visit_wide<kFloats>(call.dtype(), [&](auto tag) {
     using C = typename decltype(tag)::type;

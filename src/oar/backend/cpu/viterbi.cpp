@@ -24,7 +24,8 @@ C best_path(const C* potentials, const C* transitions, int64_t labels, int64_t l
         const C sum = sums[a] + transitions[a * n + k];
         if (sum > next[k]) next[k] = sum, chosen[k] = static_cast<int32_t>(a);
       }
-    for (size_t k = 0; k < n; ++k) sums[k] = next[k] + potentials[i * labels + static_cast<int64_t>(k)];
+    for (size_t k = 0; k < n; ++k)
+      sums[k] = next[k] + potentials[i * labels + static_cast<int64_t>(k)];
   }
   if (ends && length > 0) add(labels - 2);
   const auto best = std::max_element(sums.begin(), sums.end());

@@ -65,8 +65,8 @@ struct YoloCall {
     C most = 0;
     int64_t best = 0;
     for (int64_t k = 0; k < static_cast<int64_t>(anchors.size() / 2); ++k) {
-      const C share = overlap<C>({0, 0, anchor(k, 0), anchor(k, 1)},
-                                 {0, 0, object.width, object.height});
+      const C share =
+          overlap<C>({0, 0, anchor(k, 0), anchor(k, 1)}, {0, 0, object.width, object.height});
       if (share > most) most = share, best = k;
     }
     return best;
@@ -112,8 +112,7 @@ void yolo_targets(KernelCall& call) {
     const Result<C> objectness(call.out(0)), boxes(call.out(2)), weights(call.out(3)),
         classes(call.out(4));
     auto* places = static_cast<int64_t*>(call.out(1).data);
-    const C off =
-        y.smooth ? std::min(1 / static_cast<C>(y.classes), C(1) / C(40)) : C(0);
+    const C off = y.smooth ? std::min(1 / static_cast<C>(y.classes), C(1) / C(40)) : C(0);
     parallel_for(0, y.images, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         std::vector<CentredBox<C>> objects;
@@ -131,8 +130,7 @@ void yolo_targets(KernelCall& call) {
           std::fill(box, box + 4, C(0));
           weight[0] = weight[1] = 0;
           places[at] = -1;
-          for (int64_t c = 0; c < y.classes; ++c)
-            label[c] = c == labels.data()[at] ? 1 - off : off;
+          for (int64_t c = 0; c < y.classes; ++c) label[c] = c == labels.data()[at] ? 1 - off : off;
           if (!is_object(object)) continue;
           const int64_t column = cell_of(object.x, y.width), row = cell_of(object.y, y.height),
                         anchor = y.best_anchor(object);

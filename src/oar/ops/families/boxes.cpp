@@ -23,8 +23,7 @@ Shape coded_shape(const args::box_coder& a) {
     return {target[0], a.prior_box.dim(0), 4};
   }
   user_check(a.code_type == "decode_center_size", ErrorKind::InvalidArgument,
-             "code_type is '{}'; it can be encode_center_size or decode_center_size.",
-             a.code_type);
+             "code_type is '{}'; it can be encode_center_size or decode_center_size.", a.code_type);
   user_check(target.size() == 3 && same(target[2], 4), ErrorKind::InvalidArgument,
              "target_box has shape {}; to be decoded it must be [rows, columns, 4].",
              to_string(target));
@@ -66,8 +65,7 @@ const OpDef box_coder_op = {
         [] {
           const TensorSpec priors =
               filled_with({0.1, 0.2, 0.8, 0.9, 0.3, 0.1, 0.7, 0.4, 0.2, 0.2, 0.5, 0.9}, {3, 4});
-          const TensorSpec targets =
-              filled_with({0.2, 0.1, 0.6, 0.7, 0.1, 0.3, 0.4, 0.9}, {2, 4});
+          const TensorSpec targets = filled_with({0.2, 0.1, 0.6, 0.7, 0.1, 0.3, 0.4, 0.9}, {2, 4});
           return Samples()
               .add(priors, positive({3, 4}), targets)
               .add(priors, std::nullopt, targets, "encode_center_size", false)
@@ -88,13 +86,14 @@ const OpDef prior_box_op = {
         "The boxes of several sizes and aspect ratios around each pixel of a feature map, in parts of the image; and the "
         "variances of each.",
     .infer = [](const args::prior_box& a) -> Metas {
-      user_check(a.input.rank() == 4 && a.image.rank() == 4, ErrorKind::InvalidArgument,
-                 "input and image must be [batch, channels, height, width], but their shapes are {} "
-                 "and {}.",
-                 to_string(a.input.dims()), to_string(a.image.dims()));
-      user_check(!a.min_sizes.empty() && std::ranges::all_of(a.min_sizes, [](double s) {
-        return s > 0;
-      }), ErrorKind::InvalidArgument, "min_sizes must be positive numbers, at least one.");
+      user_check(
+          a.input.rank() == 4 && a.image.rank() == 4, ErrorKind::InvalidArgument,
+          "input and image must be [batch, channels, height, width], but their shapes are {} "
+          "and {}.",
+          to_string(a.input.dims()), to_string(a.image.dims()));
+      user_check(
+          !a.min_sizes.empty() && std::ranges::all_of(a.min_sizes, [](double s) { return s > 0; }),
+          ErrorKind::InvalidArgument, "min_sizes must be positive numbers, at least one.");
       user_check(!a.max_sizes || a.max_sizes->empty() || a.max_sizes->size() == a.min_sizes.size(),
                  ErrorKind::InvalidArgument, "there are {} max_sizes for {} min_sizes.",
                  a.max_sizes ? a.max_sizes->size() : 0, a.min_sizes.size());
@@ -154,15 +153,15 @@ Shape yolo_sizes(const args::yolo_box& a) {
   user_check(a.downsample_ratio > 0, ErrorKind::InvalidArgument,
              "downsample_ratio is {}; it must be positive.", a.downsample_ratio);
   user_check(!a.iou_aware || (a.iou_aware_factor >= 0 && a.iou_aware_factor <= 1),
-             ErrorKind::InvalidArgument,
-             "iou_aware_factor is {}; it must be between 0 and 1.", a.iou_aware_factor);
+             ErrorKind::InvalidArgument, "iou_aware_factor is {}; it must be between 0 and 1.",
+             a.iou_aware_factor);
   user_check(is_integral(a.img_size.dtype()), ErrorKind::InvalidType,
              "img_size has dtype {}; it must be an integer type.", name_of(a.img_size.dtype()));
-  user_check(a.img_size.rank() == 2 && same(a.img_size.dim(0), a.x.dim(0)) &&
-                 same(a.img_size.dim(1), 2),
-             ErrorKind::InvalidArgument,
-             "img_size has shape {} for {} images; it must have the height and width of each.",
-             to_string(a.img_size.dims()), a.x.dim(0).str());
+  user_check(
+      a.img_size.rank() == 2 && same(a.img_size.dim(0), a.x.dim(0)) && same(a.img_size.dim(1), 2),
+      ErrorKind::InvalidArgument,
+      "img_size has shape {} for {} images; it must have the height and width of each.",
+      to_string(a.img_size.dims()), a.x.dim(0).str());
   const auto anchors = static_cast<int64_t>(a.anchors.size() / 2);
   const int64_t wanted = anchors * (a.class_num + (a.iou_aware ? 6 : 5));
   user_check(same(a.x.dim(1), wanted), ErrorKind::InvalidArgument,

@@ -61,10 +61,10 @@ Grads segment_gradients(const V& v) {
   return {zero_unless(equal(v.x, gather(v.out, v.segment_ids, 0)), arrived), Tensor()};
 }
 
-#define OAR_SEGMENTS(COUNT)                                                                      \
-  "np.array([{'sum': np.sum, 'mean': lambda r, axis: np.mean(r, axis) if r.dtype.kind == 'f' "   \
+#define OAR_SEGMENTS(COUNT)                                                                       \
+  "np.array([{'sum': np.sum, 'mean': lambda r, axis: np.mean(r, axis) if r.dtype.kind == 'f' "    \
   "else np.sum(r, axis) // len(r), 'max': np.max, 'min': np.min}[pooltype](x[segment_ids == i], " \
-  "axis=0) if (segment_ids == i).any() else np.zeros_like(x, shape=x.shape[1:]) for i in "       \
+  "axis=0) if (segment_ids == i).any() else np.zeros_like(x, shape=x.shape[1:]) for i in "        \
   "range(" COUNT ")]).reshape(" COUNT ", *x.shape[1:]).astype(x.dtype)"
 
 const OpDef segment_rows_op = {
@@ -102,8 +102,7 @@ const OpDef segment_pool_op = {
     .brief = "segment_rows, with as many rows as the largest number in segment_ids says.",
     .infer = [](const args::segment_pool& a) -> Metas {
       check_segments(a.x, a.segment_ids, a.pooltype);
-      const Dim count =
-          a.x.is_dense() ? a.x.dim(0) : Dim::symbol("segments", a.x.dim(0).hint());
+      const Dim count = a.x.is_dense() ? a.x.dim(0) : Dim::symbol("segments", a.x.dim(0).hint());
       return segments_of(a.x, count, true);
     },
     .vjp = [](const vjp::segment_pool& v) -> Grads { return segment_gradients(v); },

@@ -17,7 +17,7 @@ TensorMeta rows_of(Dim count, std::initializer_list<Dim> rest, DType dtype) {
   return {dtype, shape, true};
 }
 
-// One number per box, in an order from the best.
+// How much two boxes overlap, and the boxes that remain of those in an order from the best.
 #define OAR_IOU                                                                                  \
   "(lambda a, b, one: (lambda w, h, area: (lambda both: both / (area(a) + area(b) - both))(w * " \
   "h))(max(min(a[2], b[2]) - max(a[0], b[0]) + one, 0), max(min(a[3], b[3]) - max(a[1], b[1]) "  \
@@ -71,8 +71,8 @@ const OpDef nms_op = {
         "i: (-scores[i], i))[:top_k], dtype='int64')",
     .samples =
         [] {
-          const TensorSpec boxes = filled_with({0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2},
-                                               {6, 4});
+          const TensorSpec boxes = filled_with(
+              {0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2}, {6, 4});
           return Samples()
               .add(boxes)
               .add(boxes, 0.5, distinct({6}))
@@ -100,7 +100,6 @@ Metas kept_boxes(const Tensor& boxes, Dim bound, Dim images) {
           TensorMeta{DType::Int32, {images}}};
 }
 
-// Rows of scores and boxes for the references: (class, score, box) as a list, and where each box is.
 const OpDef matrix_nms_op = {
     .schema =
         "matrix_nms(Tensor bboxes, Tensor scores, float score_threshold, int nms_top_k, int keep_top_k, float "
@@ -129,8 +128,8 @@ const OpDef matrix_nms_op = {
         "enumerate(zip(bboxes, scores))])",
     .samples =
         [] {
-          const TensorSpec boxes = filled_with({0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2},
-                                               {1, 6, 4});
+          const TensorSpec boxes = filled_with(
+              {0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2}, {1, 6, 4});
           return Samples()
               .add(boxes, distinct({1, 3, 6}), 0.1, 4, 5, 0.05)
               .add(boxes, distinct({1, 2, 6}), -2.0, -1, -1, -3.0, true, 1.5, -1, false)
@@ -153,13 +152,13 @@ const OpDef multiclass_nms3_op = {
         check_class_scores(a.bboxes, a.scores);
         return kept_boxes(a.bboxes, a.scores.numel(), a.bboxes.dim(0));
       }
-      user_check(a.scores.rank() == 2 && a.bboxes.rank() == 3 && same(a.bboxes.dim(2), 4) &&
-                     same(a.bboxes.dim(0), a.scores.dim(0)) &&
-                     same(a.bboxes.dim(1), a.scores.dim(1)),
-                 ErrorKind::InvalidArgument,
-                 "bboxes has shape {} and scores {}; with rois_num they must be [count, classes, 4] "
-                 "and [count, classes].",
-                 to_string(a.bboxes.dims()), to_string(a.scores.dims()));
+      user_check(
+          a.scores.rank() == 2 && a.bboxes.rank() == 3 && same(a.bboxes.dim(2), 4) &&
+              same(a.bboxes.dim(0), a.scores.dim(0)) && same(a.bboxes.dim(1), a.scores.dim(1)),
+          ErrorKind::InvalidArgument,
+          "bboxes has shape {} and scores {}; with rois_num they must be [count, classes, 4] "
+          "and [count, classes].",
+          to_string(a.bboxes.dims()), to_string(a.scores.dims()));
       user_check(a.rois_num.rank() == 1 && is_integral(a.rois_num.dtype()),
                  ErrorKind::InvalidArgument,
                  "rois_num has shape {} and dtype {}; it must be a vector of integers.",
@@ -183,15 +182,15 @@ const OpDef multiclass_nms3_op = {
         ", np.cumsum(rois_num))])])",
     .samples =
         [] {
-          const TensorSpec boxes = filled_with({0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2},
-                                               {1, 6, 4});
-          const TensorSpec by_class = filled_with({0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2},
-                                                  {3, 2, 4});
+          const TensorSpec boxes = filled_with(
+              {0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2}, {1, 6, 4});
+          const TensorSpec by_class = filled_with(
+              {0, 0, 4, 4, 1, 0, 5, 4, 0, 1, 4, 5, 7, 7, 9, 9, 6, 6, 9, 9, 0, 0, 2, 2}, {3, 2, 4});
           return Samples()
               .add(boxes, distinct({1, 3, 6}), std::nullopt, 0.1, 4, 3)
               .add(boxes, distinct({1, 2, 6}), std::nullopt, -9.0, -1, -1, 0.2, false, 1.0, -1)
-              .add(by_class, distinct({3, 2}), fixed_values({1, 2}, {2}, DType::Int32), -9.0, -1, -1,
-                   0.3, true, 1.0, -1)
+              .add(by_class, distinct({3, 2}), fixed_values({1, 2}, {2}, DType::Int32), -9.0, -1,
+                   -1, 0.3, true, 1.0, -1)
               .add(t({0, 3, 4}), t({0, 2, 3}));
         },
 };

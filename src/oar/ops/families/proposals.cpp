@@ -24,13 +24,14 @@ const OpDef generate_proposals_op = {
                  "scores has shape {} and bbox_deltas {}; they must be [batch, anchors, height, "
                  "width] and [batch, 4 * anchors, height, width].",
                  to_string(s), to_string(d));
-      user_check(a.im_shape.rank() == 2 && same(a.im_shape.dim(0), s[0]) &&
-                     same(a.im_shape.dim(1), 2),
-                 ErrorKind::InvalidArgument,
-                 "img_size has shape {} for {} images; it must have the height and width of each.",
-                 to_string(a.im_shape.dims()), s[0].str());
+      user_check(
+          a.im_shape.rank() == 2 && same(a.im_shape.dim(0), s[0]) && same(a.im_shape.dim(1), 2),
+          ErrorKind::InvalidArgument,
+          "img_size has shape {} for {} images; it must have the height and width of each.",
+          to_string(a.im_shape.dims()), s[0].str());
       const Dim wanted = s[1] * s[2] * s[3] * Dim(4);
-      for (const auto& [t, argument] : {std::pair{&a.anchors, "anchors"}, {&a.variances, "variances"}})
+      for (const auto& [t, argument] :
+           {std::pair{&a.anchors, "anchors"}, {&a.variances, "variances"}})
         user_check(same(t->numel(), wanted), ErrorKind::InvalidArgument,
                    "{} has shape {}; it must be [height, width, anchors, 4], that is [{}, {}, {}, "
                    "4].",
@@ -38,8 +39,7 @@ const OpDef generate_proposals_op = {
       const Dim all = a.scores.numel() + s[0];
       const Dim count = a.scores.is_dense() ? all : Dim::symbol("proposals", all.hint());
       return {TensorMeta{a.scores.dtype(), {count, 4}, true},
-              TensorMeta{a.scores.dtype(), {count, 1}, true},
-              TensorMeta{DType::Int32, {s[0]}}};
+              TensorMeta{a.scores.dtype(), {count, 1}, true}, TensorMeta{DType::Int32, {s[0]}}};
     },
     .shard = "whole: each box is compared with all others",
     .traits = Trait::DataDependent | Trait::NoGrad | Trait::Promote,
@@ -63,9 +63,10 @@ const OpDef generate_proposals_op = {
         "one)))",
     .samples =
         [] {
-          const TensorSpec anchors = filled_with({0, 0, 9, 9, 2, 2, 13, 8, 4, 1, 12, 12, 3, 5, 15, 15,
-                                                  0, 4, 7, 15, 8, 8, 15, 15, 5, 0, 14, 7, 1, 6, 9, 14},
-                                                 {2, 2, 2, 4});
+          const TensorSpec anchors =
+              filled_with({0, 0, 9, 9,  2, 2, 13, 8,  4, 1, 12, 12, 3, 5, 15, 15,
+                           0, 4, 7, 15, 8, 8, 15, 15, 5, 0, 14, 7,  1, 6, 9,  14},
+                          {2, 2, 2, 4});
           const auto sizes = [](double h, double w) { return filled_with({h, w}, {1, 2}); };
           return Samples()
               .add(distinct({1, 2, 2, 2}), t({1, 8, 2, 2}), sizes(16, 18), anchors,
@@ -103,9 +104,8 @@ const OpDef fpn_levels_op = {
       Metas metas;
       const int64_t levels = a.max_level - a.min_level + 1;
       for (int64_t i = 0; i < levels; ++i) {
-        const Dim count = a.fpn_rois.is_dense()
-                              ? a.fpn_rois.dim(0)
-                              : Dim::symbol("level", a.fpn_rois.dim(0).hint());
+        const Dim count = a.fpn_rois.is_dense() ? a.fpn_rois.dim(0)
+                                                : Dim::symbol("level", a.fpn_rois.dim(0).hint());
         metas.push_back({a.fpn_rois.dtype(), {count, 4}, true});
       }
       for (int64_t i = 0; i < levels; ++i) metas.push_back({DType::Int32, a.rois_num.shape()});
@@ -124,9 +124,10 @@ const OpDef fpn_levels_op = {
         "repeat(np.arange(len(rois_num)), rois_num))",
     .samples =
         [] {
-          const TensorSpec boxes = filled_with({0, 0, 9, 9, 2, 2, 130, 80, 4, 1, 12, 12, 3, 5, 1500, 1500,
-                                                0, 4, 300, 350, 8, 8, 15, 1, 5, 0, 14, 700, 1, 6, 9, 14},
-                                               {8, 4});
+          const TensorSpec boxes =
+              filled_with({0, 0, 9,   9,   2, 2, 130, 80, 4, 1, 12, 12,  3, 5, 1500, 1500,
+                           0, 4, 300, 350, 8, 8, 15,  1,  5, 0, 14, 700, 1, 6, 9,    14},
+                          {8, 4});
           return Samples()
               .add(boxes, fixed_values({4, 4}, {2}, DType::Int32), 2, 5, 4, 224)
               .add(boxes, fixed_values({8}, {1}, DType::Int32), 3, 4, 3, 100, true)

@@ -62,7 +62,8 @@ Shape position_sensitive_shape(const A& a, Dims x) {
 }
 
 TensorSpec some_boxes() {
-  return fixed_values({0.7, 1.2, 5.3, 4.1, 2.1, 0.4, 3.2, 6.3, -1.7, 2.6, 9.4, 7.2, 1.3, 1.1, 4.6, 3.7}, {4, 4});
+  return fixed_values(
+      {0.7, 1.2, 5.3, 4.1, 2.1, 0.4, 3.2, 6.3, -1.7, 2.6, 9.4, 7.2, 1.3, 1.1, 4.6, 3.7}, {4, 4});
 }
 TensorSpec few(const std::vector<double>& counts) {
   return fixed_values(counts, {static_cast<int64_t>(counts.size())}, DType::Int32);
@@ -70,12 +71,12 @@ TensorSpec few(const std::vector<double>& counts) {
 
 // The image of each box, and the matrix that takes the pixels along one axis to its bins.
 #define OAR_ROI_IMAGES "np.repeat(np.arange(len(boxes_num)), boxes_num)"
-#define OAR_ROI_WEIGHTS                                                                          \
-  "(lambda low, high, bins, size: (lambda length, low: (lambda many: sum((np.array([(lambda p: " \
+#define OAR_ROI_WEIGHTS                                                                           \
+  "(lambda low, high, bins, size: (lambda length, low: (lambda many: sum((np.array([(lambda p: "  \
   "np.zeros(size) if p < -1 or p > size else np.maximum(0, 1 - abs(np.arange(size) - min(max(p, " \
-  "0), size - 1))))(low + length / bins * (b + (s + 0.5) / many)) for b in range(bins)]) for s " \
-  "in range(many)), np.zeros((bins, size))) / max(many, 1))(sampling_ratio if sampling_ratio > " \
-  "0 else math.ceil(length / bins)))((high - low) * spatial_scale if aligned else max((high - "  \
+  "0), size - 1))))(low + length / bins * (b + (s + 0.5) / many)) for b in range(bins)]) for s "  \
+  "in range(many)), np.zeros((bins, size))) / max(many, 1))(sampling_ratio if sampling_ratio > "  \
+  "0 else math.ceil(length / bins)))((high - low) * spatial_scale if aligned else max((high - "   \
   "low) * spatial_scale, 1), low * spatial_scale - 0.5 * aligned))"
 
 const OpDef roi_align_op = {
@@ -138,11 +139,10 @@ const OpDef roi_align_grad_op = {
     .traits = Trait::Promote,
     .dtypes = "float",
     .promotes = "grad boxes",
-    .numpy =
-        "(lambda bins, out: ([np.add.at(out, i, np.einsum('py,cpq,qx->cyx', " OAR_ROI_WEIGHTS
-        "(b[1], b[3], bins[0], x_shape[2]), g, " OAR_ROI_WEIGHTS
-        "(b[0], b[2], bins[1], x_shape[3]))) for b, g, i in zip(boxes, grad, " OAR_ROI_IMAGES
-        ")], out)[1])([*output_size, *output_size][:2], np.zeros(x_shape, grad.dtype))",
+    .numpy = "(lambda bins, out: ([np.add.at(out, i, np.einsum('py,cpq,qx->cyx', " OAR_ROI_WEIGHTS
+             "(b[1], b[3], bins[0], x_shape[2]), g, " OAR_ROI_WEIGHTS
+             "(b[0], b[2], bins[1], x_shape[3]))) for b, g, i in zip(boxes, grad, " OAR_ROI_IMAGES
+             ")], out)[1])([*output_size, *output_size][:2], np.zeros(x_shape, grad.dtype))",
     .samples =
         [] {
           return Samples()
@@ -165,9 +165,9 @@ const OpDef psroi_pool_op = {
       return TensorMeta{a.x.dtype(), position_sensitive_shape(a, a.x.dims())};
     },
     .vjp = [](const vjp::psroi_pool& v) -> Grads {
-      return {psroi_pool_grad(v.grad, v.boxes, v.boxes_num, v.x.dims(), v.output_size,
-                              v.spatial_scale),
-              Tensor(), Tensor()};
+      return {
+          psroi_pool_grad(v.grad, v.boxes, v.boxes_num, v.x.dims(), v.output_size, v.spatial_scale),
+          Tensor(), Tensor()};
     },
     .saves = "x:shape boxes boxes_num",
     .shard = "whole: a channel belongs to one bin",
@@ -205,8 +205,8 @@ const OpDef psroi_pool_grad_op = {
       return TensorMeta{a.grad.dtype(), Shape(a.x_shape)};
     },
     .vjp = [](const vjp::psroi_pool_grad& v) -> Grads {
-      return {psroi_pool(v.grad, v.boxes, v.boxes_num, v.output_size, v.spatial_scale),
-              Tensor(), Tensor()};
+      return {psroi_pool(v.grad, v.boxes, v.boxes_num, v.output_size, v.spatial_scale), Tensor(),
+              Tensor()};
     },
     .saves = "boxes boxes_num",
     .shard = "whole: a channel belongs to one bin",
@@ -233,19 +233,19 @@ const OpDef psroi_pool_grad_op = {
         },
 };
 
-#define OAR_ROI_LARGEST                                                                             \
-  "(lambda bins, up, size: (lambda span: [[(lambda rows, columns: (x[i][:, rows, columns].reshape(" \
-  "x.shape[1], -1), (np.arange(size[0] * size[1]).reshape(size)[rows, columns]).ravel(), i))(span(" \
-  "b[1], b[3], bins[0], size[0], p), span(b[0], b[2], bins[1], size[1], q)) for p in "              \
+#define OAR_ROI_LARGEST                                                                              \
+  "(lambda bins, up, size: (lambda span: [[(lambda rows, columns: (x[i][:, rows, columns].reshape("  \
+  "x.shape[1], -1), (np.arange(size[0] * size[1]).reshape(size)[rows, columns]).ravel(), i))(span("  \
+  "b[1], b[3], bins[0], size[0], p), span(b[0], b[2], bins[1], size[1], q)) for p in "               \
   "range(bins[0]) for q in range(bins[1])] for b, i in zip(boxes.astype('float64'), " OAR_ROI_IMAGES \
-  ")])(lambda low, high, bins, size, p: (lambda start, bin: slice(min(max(math.floor(p * bin) + "   \
-  "start, 0), size), min(max(math.ceil((p + 1) * bin) + start, 0), size)))(up(low * "               \
-  "spatial_scale), np.float32(max(up(high * spatial_scale) - up(low * spatial_scale) + 1, 1)) / "   \
-  "np.float32(bins))))([*output_size, *output_size][:2], lambda v: int(np.copysign(np.floor(abs("   \
+  ")])(lambda low, high, bins, size, p: (lambda start, bin: slice(min(max(math.floor(p * bin) + "    \
+  "start, 0), size), min(max(math.ceil((p + 1) * bin) + start, 0), size)))(up(low * "                \
+  "spatial_scale), np.float32(max(up(high * spatial_scale) - up(low * spatial_scale) + 1, 1)) / "    \
+  "np.float32(bins))))([*output_size, *output_size][:2], lambda v: int(np.copysign(np.floor(abs("    \
   "v) + 0.5), v)), x.shape[2:])"
-#define OAR_ROI_LARGEST_VALUES                                                                   \
-  "np.array([[v.max(1) if v.size else np.zeros(len(v)) for v, _, _ in box] for box in "          \
-  "" OAR_ROI_LARGEST                                                                             \
+#define OAR_ROI_LARGEST_VALUES                                                                                                                                  \
+  "np.array([[v.max(1) if v.size else np.zeros(len(v)) for v, _, _ in box] for box in "                                                                         \
+  "" OAR_ROI_LARGEST                                                                                                                                            \
   "]).reshape(len(boxes), [*output_size, *output_size][0] * [*output_size, *output_size][1], x.shape[1]).transpose(0, 2, 1).reshape(len(boxes), x.shape[1], *[" \
   "*output_size, *output_size][:2])"
 
@@ -264,10 +264,9 @@ const OpDef roi_largest_op = {
     .vjp = [](const vjp::roi_largest& v) -> Grads {
       const Dim count = v.place.numel();
       const Tensor place = reshape(v.place, {count}), nowhere = full({}, Scalar(0), DType::Int64);
-      const Tensor grad =
-          zero_unless(greater_equal(place, nowhere), reshape(v.grad_out, {count}));
-      const Tensor spread = put_along(blank(Shape{v.x.numel()}, grad.dtype()), maximum(place, nowhere),
-                                      grad, 0, "add");
+      const Tensor grad = zero_unless(greater_equal(place, nowhere), reshape(v.grad_out, {count}));
+      const Tensor spread = put_along(blank(Shape{v.x.numel()}, grad.dtype()),
+                                      maximum(place, nowhere), grad, 0, "add");
       return {reshape(spread, v.x.dims()), Tensor(), Tensor()};
     },
     .saves = "x:shape place",

@@ -21,8 +21,7 @@ const OpDef viterbi_decode_op = {
       user_check(m.size() == 2 && same(m[0], p[2]) && same(m[1], p[2]), ErrorKind::InvalidArgument,
                  "transition_params has shape {}; with {} labels it must be [{}, {}].",
                  to_string(m), p[2].str(), p[2].str(), p[2].str());
-      user_check(!known_less(p[2], Dim(a.include_bos_eos_tag ? 2 : 1)),
-                 ErrorKind::InvalidArgument,
+      user_check(!known_less(p[2], Dim(a.include_bos_eos_tag ? 2 : 1)), ErrorKind::InvalidArgument,
                  "there are {} labels, but there must be at least {}.", p[2].str(),
                  a.include_bos_eos_tag ? 2 : 1);
       user_check(is_integral(a.lengths.dtype()), ErrorKind::InvalidType,

@@ -33,8 +33,7 @@ void check_yolo(const A& a) {
              a.anchors.size());
   const auto count = static_cast<int64_t>(a.anchors.size() / 2);
   user_check(!a.anchor_mask.empty() &&
-                 std::ranges::all_of(a.anchor_mask,
-                                     [&](int64_t v) { return v >= 0 && v < count; }),
+                 std::ranges::all_of(a.anchor_mask, [&](int64_t v) { return v >= 0 && v < count; }),
              ErrorKind::InvalidArgument,
              "anchor_mask must name some of the {} anchors, by numbers from 0 to {}.", count,
              count - 1);
@@ -90,8 +89,8 @@ void check_yolo(const A& a) {
   "max(a[1] - a[3] / 2, b[1] - b[3] / 2)))"
 
 Samples yolo_samples(bool differentiated) {
-  const auto boxes = fixed_values({0.3, 0.4, 0.3, 0.5, 0.7, 0.2, 0.1, 0.2, 0.5, 0.9, 0.6, 0.7, 0.2,
-                                   0.2, 0.0, 0.3, 0.9, 0.6, 0.5, 0.4, 0.1, 0.8, 0.2, 0.3},
+  const auto boxes = fixed_values({0.3, 0.4, 0.3, 0.5, 0.7, 0.2, 0.1, 0.2, 0.5, 0.9, 0.6, 0.7,
+                                   0.2, 0.2, 0.0, 0.3, 0.9, 0.6, 0.5, 0.4, 0.1, 0.8, 0.2, 0.3},
                                   {2, 3, 4});
   const TensorSpec labels = ints(0, 2, {2, 3}, DType::Int32);
   const TensorSpec scores = fixed_values({0.5, 1, 0.75, 1, 0.25, 1}, {2, 3});
@@ -117,11 +116,11 @@ const OpDef yolo_targets_op = {
       check_yolo(a);
       const Dim n = a.x.dim(0), objects = a.gt_box.dim(1);
       const DType dtype = a.x.dtype();
-      return {TensorMeta{dtype, {n, Dim(static_cast<int64_t>(a.anchor_mask.size())), a.x.dim(2),
-                                 a.x.dim(3)}},
-              TensorMeta{DType::Int64, {n, objects}}, TensorMeta{dtype, {n, objects, 4}},
-              TensorMeta{dtype, {n, objects, 2}},
-              TensorMeta{dtype, {n, objects, Dim(a.class_num)}}};
+      return {
+          TensorMeta{dtype,
+                     {n, Dim(static_cast<int64_t>(a.anchor_mask.size())), a.x.dim(2), a.x.dim(3)}},
+          TensorMeta{DType::Int64, {n, objects}}, TensorMeta{dtype, {n, objects, 4}},
+          TensorMeta{dtype, {n, objects, 2}}, TensorMeta{dtype, {n, objects, Dim(a.class_num)}}};
     },
     .shard =
         "nchw, nbf, nb, nb -> nahw, nb, nbf, nbg, nbk ; c whole, h whole, w whole, b whole, f whole, a whole, g whole, "
@@ -158,11 +157,11 @@ const OpDef yolo_loss_op = {
     },
     .decompose = [](const args::yolo_loss& a) -> Made {
       const Tensor x = widened(a.x);
-      const auto [objectness, place, box, weight, label] = yolo_targets(
-          without_tape(x), without_tape(widened(a.gt_box)), a.gt_label, a.anchors, a.anchor_mask,
-          a.class_num, a.ignore_thresh, a.downsample_ratio,
-          a.gt_score.defined() ? without_tape(widened(a.gt_score)) : Tensor(), a.use_label_smooth,
-          a.scale_x_y);
+      const auto [objectness, place, box, weight, label] =
+          yolo_targets(without_tape(x), without_tape(widened(a.gt_box)), a.gt_label, a.anchors,
+                       a.anchor_mask, a.class_num, a.ignore_thresh, a.downsample_ratio,
+                       a.gt_score.defined() ? without_tape(widened(a.gt_score)) : Tensor(),
+                       a.use_label_smooth, a.scale_x_y);
       const Dim n = a.x.dim(0), anchors(static_cast<int64_t>(a.anchor_mask.size())),
                 entries(a.class_num + 5), cells = a.x.dim(2) * a.x.dim(3), objects = place.dim(1);
       const Tensor by_anchor = reshape(x, {n, anchors, entries, cells});
@@ -179,14 +178,12 @@ const OpDef yolo_loss_op = {
                    sizes = abs(part(found, 2, 4) - part(box, 2, 4)),
                    classes = cross_entropy_of(part(found, 5, a.class_num + 5), label);
       const Tensor boxes = (centres + sizes) * part(weight, 0, 1);
-      const Tensor confidence =
-          reshape(slice_view(by_anchor, SliceIndex().all().all().at(4).all()),
-                  {n, anchors, a.x.dim(2), a.x.dim(3)});
+      const Tensor confidence = reshape(slice_view(by_anchor, SliceIndex().all().all().at(4).all()),
+                                        {n, anchors, a.x.dim(2), a.x.dim(3)});
       const Tensor positive = greater_than(objectness, literal(1e-5)),
                    counts = cast(greater_than(objectness, literal(-0.5)), x.dtype());
-      const Tensor objects_loss =
-          cross_entropy_of(confidence, cast(positive, x.dtype())) *
-          where(positive, objectness, counts);
+      const Tensor objects_loss = cross_entropy_of(confidence, cast(positive, x.dtype())) *
+                                  where(positive, objectness, counts);
       return narrowed(total(boxes) + total(classes * part(weight, 1, 2)) +
                           sum(objects_loss, IntVector{1, 2, 3}),
                       a.x.dtype());

@@ -11,8 +11,9 @@ namespace oar::cpu {
 // What an overlap is. Paddle has two meanings, which differ in boxes without an area.
 template <class C>
 struct OverlapRule {
-  C one;         // 1 if a box is given by its outermost pixels, else 0
-  bool checked;  // a box whose sides are exchanged has no area, and no area against none is too much
+  C one;  // 1 if a box is given by its outermost pixels, else 0
+  bool
+      checked;  // a box whose sides are exchanged has no area, and no area against none is too much
 };
 
 // Boxes in the order of their scores, each side in an array of its own, so that one is compared with
