@@ -1,7 +1,22 @@
 """Layers and functions that do several steps of a network at once."""
 
-from oar.incubate.nn import functional
-from oar.incubate.nn.layer.fused import *  # noqa: F403
-from oar.incubate.nn.layer.fused import __all__ as _LAYERS
+from oar.incubate.nn import functional, layer
+from oar.incubate.nn.layer.fused_dropout_add import FusedDropoutAdd
+from oar.incubate.nn.layer.fused_linear import FusedLinear
+from oar.incubate.nn.layer.fused_transformer import (
+    FusedBiasDropoutResidualLayerNorm,
+    FusedFeedForward,
+    FusedMultiHeadAttention,
+    FusedTransformerEncoderLayer,
+)
 
-__all__ = ["functional", *_LAYERS]
+__all__ = [
+    "FusedBiasDropoutResidualLayerNorm",
+    "FusedDropoutAdd",
+    "FusedFeedForward",
+    "FusedLinear",
+    "FusedMultiHeadAttention",
+    "FusedTransformerEncoderLayer",
+    "functional",
+    "layer",
+]

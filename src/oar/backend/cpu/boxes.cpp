@@ -52,7 +52,6 @@ void box_coder(KernelCall& call) {
     const Compact<C> priors(call.in(0)), targets(call.in(2));
     const oar_tensor* given = optional_in(call, 1);
     const C ones[] = {1, 1, 1, 1};
-    const Scratch<C, 64> none(0);
     const Compact<C> variances(given ? *given : call.in(0));
     const bool each = given && given->ndim == 2;
     const C one = call.arg(4).as_bool() ? C(0) : C(1);

@@ -70,7 +70,7 @@ void pool_segment(Pool how, const T* x, int64_t width, const int64_t* rows, int6
   }
 }
 
-// out(tensor of so many segments) is called once their number is known.
+// allocated(count) returns the result; it is called once the number of segments is known.
 template <class Out>
 void pool_segments(const KernelCall& call, int64_t size, Pool how, Out&& allocated) {
   const oar_tensor& x = call.in(0);

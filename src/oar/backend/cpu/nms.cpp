@@ -1,7 +1,6 @@
 // Boxes that remain after those that overlap better ones are dropped.
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "oar/backend/cpu/boxes/overlap.h"
 #include "oar/backend/cpu/loops/axis.h"

@@ -129,8 +129,7 @@ struct BoxWeights {
 
 template <class C>
 std::vector<BoxWeights<C>> box_weights(const KernelCall& call, const Regions& r, int scale_at) {
-  using T = C;
-  const Compact<T> boxes(call.in(1));
+  const Compact<C> boxes(call.in(1));
   const auto scale = static_cast<C>(static_cast<float>(call.arg(scale_at).as_double()));
   const int64_t ratio = call.arg(scale_at + 1).as_int();
   const bool aligned = call.arg(scale_at + 2).as_bool();
@@ -288,7 +287,7 @@ std::vector<MeanBins<C>> mean_bins(const KernelCall& call, const Regions& r, int
   return all;
 }
 
-// The element of the pooled result that channel c of an image belongs to, and its bin.
+// body(first pixel, count, pixels in the bin) for each row of the bin that channel c belongs to.
 template <class C, class Body>
 void each_pixel_row(const Regions& r, const MeanBins<C>& bins, int64_t c, Body&& body) {
   const Span rows = bins.rows[static_cast<size_t>(c / r.columns % r.rows)],

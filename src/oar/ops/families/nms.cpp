@@ -17,7 +17,7 @@ TensorMeta rows_of(Dim count, std::initializer_list<Dim> rest, DType dtype) {
   return {dtype, shape, true};
 }
 
-// One number per box, in an order from the best.
+// How much two boxes overlap, and the boxes that remain of those in an order from the best.
 #define OAR_IOU                                                                                  \
   "(lambda a, b, one: (lambda w, h, area: (lambda both: both / (area(a) + area(b) - both))(w * " \
   "h))(max(min(a[2], b[2]) - max(a[0], b[0]) + one, 0), max(min(a[3], b[3]) - max(a[1], b[1]) "  \
@@ -100,7 +100,6 @@ Metas kept_boxes(const Tensor& boxes, Dim bound, Dim images) {
           TensorMeta{DType::Int32, {images}}};
 }
 
-// Rows of scores and boxes for the references: (class, score, box) as a list, and where each box is.
 const OpDef matrix_nms_op = {
     .schema =
         "matrix_nms(Tensor bboxes, Tensor scores, float score_threshold, int nms_top_k, int keep_top_k, float "

@@ -12,6 +12,10 @@ PADDLE = {
     "adaptive_max_pool2d": "F.adaptive_max_pool2d(x, one(output_size))",
     "adaptive_max_pool3d": "F.adaptive_max_pool3d(x, one(output_size))",
     "adaptive_max_pool_with_mask": "of_rank('adaptive_max_pool', x)(x, one(output_size), True)",
+    # detection
+    "roi_align": "paddle.vision.ops.roi_align(x, boxes, boxes_num, one(output_size), spatial_scale, sampling_ratio, aligned)",
+    "roi_pool": "paddle.vision.ops.roi_pool(x, boxes, boxes_num, one(output_size), spatial_scale)",
+    "psroi_pool": "paddle.vision.ops.psroi_pool(x, boxes, boxes_num, one(output_size), spatial_scale)",
     # along
     "take_along": "paddle.take_along_axis(x, index, axis, False)",
     "put_along": "paddle.put_along_axis(x, index, value, axis, reduce, include_self, False)",

@@ -1,4 +1,4 @@
-"""Layers over the functions of ``oar.incubate.nn.functional``."""
+"""The layers of a transformer over the functions of ``oar.incubate.nn.functional``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from oar.nn.initializer import Constant
 
 __all__ = [
     "FusedBiasDropoutResidualLayerNorm",
-    "FusedDropoutAdd",
     "FusedFeedForward",
-    "FusedLinear",
     "FusedMultiHeadAttention",
     "FusedTransformerEncoderLayer",
 ]
@@ -22,73 +20,6 @@ __all__ = [
 def _check_alone(layer: str, nranks: int, ring_id: int) -> None:
     if nranks != 1 or ring_id != -1:
         raise NotImplementedError(f"{layer}: nranks and ring_id are for several processes, which Oar does not have yet.")
-
-
-class FusedLinear(nn.Layer):
-    """x @ weight + bias.
-
-    Args:
-        in_features: the size of the input.
-        out_features: the size of the result.
-        weight_attr: attributes of the weight.
-        bias_attr: attributes of the bias; False for none.
-        transpose_weight: whether the weight is stored as [out_features, in_features].
-
-    Examples:
-        >>> import oar
-        >>> oar.incubate.nn.FusedLinear(4, 3)(oar.ones([2, 4])).shape
-        [2, 3]
-    """
-
-    def __init__(self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None,
-                 transpose_weight: bool = False, name: str | None = None) -> None:
-        super().__init__()
-        shape = [out_features, in_features] if transpose_weight else [in_features, out_features]
-        self.weight = self.create_parameter(shape, attr=weight_attr)
-        self.bias = self.create_parameter([out_features], attr=bias_attr, is_bias=True)
-        self.transpose_weight = transpose_weight
-        self.name = name
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The result [..., out_features].
-
-        Args:
-            input: [..., in_features].
-        """
-        return fused.fused_linear(input, self.weight, self.bias, self.transpose_weight)
-
-
-class FusedDropoutAdd(nn.Layer):
-    """dropout(x) + y.
-
-    Args:
-        p: the probability of a zero.
-        mode: 'upscale_in_train' or 'downscale_in_infer'.
-
-    Examples:
-        >>> import oar
-        >>> layer = oar.incubate.nn.FusedDropoutAdd(0.5).eval()
-        >>> layer(oar.ones([2]), oar.ones([2])).tolist()
-        [2.0, 2.0]
-    """
-
-    def __init__(self, p: float = 0.5, mode: str = "upscale_in_train", name: str | None = None) -> None:
-        super().__init__()
-        self.p = p
-        self.mode = mode
-        self.name = name
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """The sum.
-
-        Args:
-            x: the input.
-            y: the second input.
-        """
-        return fused.fused_dropout_add(x, y, self.p, self.training, self.mode)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}, mode={self.mode}"
 
 
 class FusedBiasDropoutResidualLayerNorm(nn.Layer):
