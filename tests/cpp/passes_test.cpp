@@ -1,4 +1,6 @@
 // Passes, on programs written as text: before and after.
+#include <limits>
+
 #include "capture_util.h"
 #include "oar/base/flags.h"
 #include "oar/compiler/passes/pass.h"
@@ -64,16 +66,49 @@ TEST(PassesAlone, DropTracesThatNobodyReads) {
   EXPECT_EQ(after("simplify_regions", text).body.instructions[0].results.size(), 2u);
 }
 
+// Runs the program as it is written, without passes: they would rewrite what is to be compared.
+Tensors run_as_written(const Program& program, const Tensor& x) {
+  set_flag("passes_off", "all");
+  const Executor executor(program);
+  Tensors results = executor.run({{x}});
+  set_flag("passes_off", "");
+  return results;
+}
+
+// Numbers, and a row each of zeros of both signs, of infinities and nan, of the largest and the smallest.
+Tensor numbers_and_edges() {
+  using Limits = std::numeric_limits<float>;
+  std::vector<double> values = numbers({3, 4}).to_vector<double>();
+  for (const double value :
+       {0.0, -0.0, 1.0, -1.0, double(Limits::infinity()), -double(Limits::infinity()),
+        double(Limits::quiet_NaN()), 2.0, double(Limits::max()), -double(Limits::max()),
+        double(Limits::denorm_min()), double(Limits::min())})
+    values.push_back(value);
+  return Tensor::from_vector(values, Shape{6, 4}, DType::Float32);
+}
+
+// The same numbers, with the same sign of zero; nan equals nan.
+void expect_same_bits(const Tensor& got, const Tensor& wanted) {
+  ASSERT_TRUE(got.defined() && wanted.defined());
+  ASSERT_EQ(got.describe(), wanted.describe());
+  const std::vector<double> a = got.to_vector<double>(), b = wanted.to_vector<double>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool same = (std::isnan(a[i]) && std::isnan(b[i])) ||
+                      (a[i] == b[i] && std::signbit(a[i]) == std::signbit(b[i]));
+    EXPECT_TRUE(same) << "element " << i << ": " << a[i] << " instead of " << b[i];
+  }
+}
+
 TEST_P(Passes, RewriteAsWritten) {
   const Case& c = GetParam();
   const std::string before = with_x(c.results, c.before);
   const Program rewritten = after(c.pass, before);
   EXPECT_EQ(body(rewritten), c.after);
-  const Tensor x = numbers({6, 4});
-  const Executor wanted(parse_program(before)), got(rewritten);
-  const Tensors a = wanted.run({{x}}), b = got.run({{x}});
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) expect_same(b[i], a[i]);
+  const Tensor x = numbers_and_edges();
+  const Tensors wanted = run_as_written(parse_program(before), x),
+                got = run_as_written(rewritten, x);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) expect_same_bits(got[i], wanted[i]);
 }
 
 INSTANTIATE_TEST_SUITE_P(
