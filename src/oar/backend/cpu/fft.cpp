@@ -65,9 +65,8 @@ void complex_to_complex(KernelCall& call) {
 
 void fft_c2c(KernelCall& call) {
   if (call.in(0).numel == 0) return;
-  visit_wide<kComplexes>(call.dtype(), [&](auto tag) {
-    complex_to_complex<typename decltype(tag)::type>(call);
-  });
+  visit_wide<kComplexes>(call.dtype(),
+                         [&](auto tag) { complex_to_complex<typename decltype(tag)::type>(call); });
 }
 
 void fft_r2c(KernelCall& call) {
@@ -87,8 +86,8 @@ void fft_r2c(KernelCall& call) {
     fft::real_to_complex(in.data(), lines_of(call.in(0), axes.back()), numbers(result.data()),
                          lines_of(out, axes.back()), inverse, factor);
     for (size_t i = axes.size() - 1; i-- > 0;)
-      fft::complex_to_complex(numbers(result.data()), numbers(result.data()), lines_of(out, axes[i]),
-                              inverse, T(1));
+      fft::complex_to_complex(numbers(result.data()), numbers(result.data()),
+                              lines_of(out, axes[i]), inverse, T(1));
     result.finish();
   });
 }

@@ -24,9 +24,10 @@ using Axes = SmallVector<int64_t, 6>;
 
 // The transform of real numbers halves the last of the axes, so it needs one.
 Axes transformed_axes(Ints axes, int rank, bool needs_one) {
-  user_check(!axes.empty() || !needs_one, ErrorKind::InvalidArgument,
-             "axes is empty; the transform needs at least one axis.\nhint: Pass axes=[-1] for the last "
-             "axis.");
+  user_check(
+      !axes.empty() || !needs_one, ErrorKind::InvalidArgument,
+      "axes is empty; the transform needs at least one axis.\nhint: Pass axes=[-1] for the last "
+      "axis.");
   Axes made;  // in the given order: the last is halved
   for (const int64_t axis : axes) {
     made.push_back(normalise_axis(axis, rank, "axes"));
@@ -215,10 +216,11 @@ const OpDef fft_c2r_op = {
                  "x has shape {}, with nothing along axis {}; the result would have {} elements "
                  "there.\nhint: Pass coefficients, at least one.",
                  to_string(a.x.dims()), axes.back(), n.str());
-      user_check(same(half_of(n), half), ErrorKind::InvalidArgument,
-                 "x has {} coefficients along axis {}, but {} real numbers have {}.\nhint: Cut or pad x "
-                 "first, as oar.fft.irfft does.",
-                 half.str(), axes.back(), n.str(), half_of(n).str());
+      user_check(
+          same(half_of(n), half), ErrorKind::InvalidArgument,
+          "x has {} coefficients along axis {}, but {} real numbers have {}.\nhint: Cut or pad x "
+          "first, as oar.fft.irfft does.",
+          half.str(), axes.back(), n.str(), half_of(n).str());
       Shape shape = a.x.shape();
       shape[static_cast<size_t>(axes.back())] = n;
       return TensorMeta{real_type_of(a.x.dtype()), shape};

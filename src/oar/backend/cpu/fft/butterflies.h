@@ -63,7 +63,8 @@ template <int R, class T>
       if (mirrored)
         across = across - roots[h + at] * difference[j - 1];
       else
-        across = j == 1 ? roots[h + at] * difference[0] : across + roots[h + at] * difference[j - 1];
+        across =
+            j == 1 ? roots[h + at] * difference[0] : across + roots[h + at] * difference[j - 1];
     }
     v[k] = along + across.times_minus_i();
     v[R - k] = along - across.times_minus_i();

@@ -11,9 +11,7 @@ namespace oar::cpu::fft {
 struct Lines {
   int64_t outer, length, inner;
   int64_t count() const { return outer * inner; }
-  int64_t offset(int64_t line) const {
-    return line / inner * length * inner + line % inner;
-  }
+  int64_t offset(int64_t line) const { return line / inner * length * inner + line % inner; }
 };
 
 // Working memory for the lines of one length. Each function transforms the lines first ... first + count - 1: at most kLanes of

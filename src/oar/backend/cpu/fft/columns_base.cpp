@@ -1,7 +1,6 @@
-#include "oar/backend/cpu/fft/columns.h"
-
 #include <algorithm>
 
+#include "oar/backend/cpu/fft/columns.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar::cpu::fft {
@@ -25,8 +24,8 @@ class Exchange {
     if (whole_lines()) {
       constexpr int64_t kBlock = kLanes / kParts;
       for (; row + kBlock <= n; row += kBlock)
-        transpose_words(in + kParts * (start_[0] + row), kParts * lines_.length,
-                        to + row * kRow, kRow / kParts);
+        transpose_words(in + kParts * (start_[0] + row), kParts * lines_.length, to + row * kRow,
+                        kRow / kParts);
     } else if (side_by_side_) {
       for (; row < n; ++row) {
         const T* from = in + kParts * (start_[0] + row * lines_.inner);

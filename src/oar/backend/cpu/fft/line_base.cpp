@@ -1,9 +1,8 @@
-#include "oar/backend/cpu/fft/line.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "oar/backend/cpu/fft/butterflies.h"
+#include "oar/backend/cpu/fft/line.h"
 #include "oar/backend/cpu/fft/roots.h"
 #include "oar/backend/cpu/loops/scratch.h"
 #include "oar/base/parallel.h"
@@ -181,8 +180,8 @@ void Line<T>::run_as(const T* in, T* out, T factor) const {
   if (inner_) return run_chirp<kInverse>(in, out, factor);
   if (n_ > kLarge) return run_large<kInverse>(in, out, factor);
   Scratch<P, 16384> memory(2 * rows_ * width_);
-  const P* made = transform_columns<kInverse>(in, memory.data(), memory.data() + rows_ * width_, 0,
-                                              width_);
+  const P* made =
+      transform_columns<kInverse>(in, memory.data(), memory.data() + rows_ * width_, 0, width_);
   const int64_t blocks = (rows_ + kLanes - 1) / kLanes, whole = rows_ / kLanes;
   if (columns_ == kLanes) {
     for (int64_t block = 0; block < whole; ++block)

@@ -1,10 +1,9 @@
-#include "oar/backend/cpu/fft/passes.h"
-
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
 #include "oar/backend/cpu/fft/butterflies.h"
+#include "oar/backend/cpu/fft/passes.h"
 #include "oar/backend/cpu/fft/roots.h"
 
 namespace oar::cpu::fft {
@@ -95,7 +94,7 @@ void Passes<T>::step_any(const Packet<T>* x, Packet<T>* y, int64_t m, int64_t s,
       Packet<T>* to = y + s * radix * p + q;
       Packet<T> all = from[0];
       for (int64_t j = 1; j <= h; ++j) {
-        const Packet<T> &a = from[s * m * j], &b = from[s * m * (radix - j)];
+        const Packet<T>&a = from[s * m * j], &b = from[s * m * (radix - j)];
         sum[j - 1] = a + b;
         difference[j - 1] = a - b;
         all = all + sum[j - 1];
@@ -130,10 +129,8 @@ auto Passes<T>::pass_of(bool last) -> Pass {
   Pass pass{};
   pass.step = last ? step_as<Own, Own, R, true> : step_as<Own, Own, R, false>;
   if constexpr (R <= 5 || R == 8) {
-    pass.from_pairs[0] =
-        last ? step_as<Forward, Own, R, true> : step_as<Forward, Own, R, false>;
-    pass.from_pairs[1] =
-        last ? step_as<Inverse, Own, R, true> : step_as<Inverse, Own, R, false>;
+    pass.from_pairs[0] = last ? step_as<Forward, Own, R, true> : step_as<Forward, Own, R, false>;
+    pass.from_pairs[1] = last ? step_as<Inverse, Own, R, true> : step_as<Inverse, Own, R, false>;
     pass.to_pairs[0] = last ? step_as<Own, Forward, R, true> : nullptr;
     pass.to_pairs[1] = last ? step_as<Own, Inverse, R, true> : nullptr;
   }
@@ -267,9 +264,9 @@ void chirp_of(int64_t n, int64_t length, std::vector<T>& chirp, std::vector<T>& 
   constexpr int kLanes = Packet<double>::kLanes;
   std::vector<Packet<double>> a(static_cast<size_t>(length)), b(static_cast<size_t>(length));
   for (int64_t k = 0; k < n; ++k) {
-    const auto square = static_cast<int64_t>(static_cast<unsigned __int128>(k) *
-                                             static_cast<unsigned __int128>(k) %
-                                             static_cast<unsigned __int128>(2 * n));
+    const auto square =
+        static_cast<int64_t>(static_cast<unsigned __int128>(k) * static_cast<unsigned __int128>(k) %
+                             static_cast<unsigned __int128>(2 * n));
     const Root w = root(square);
     chirp.push_back(static_cast<T>(w.re));
     chirp.push_back(static_cast<T>(w.im));

@@ -58,8 +58,7 @@ void separate(T* z, int64_t m, const T* roots, bool conj) {
     T *low = z + 2 * k, *high = z + 2 * (m - k - P::kLanes + 1);
     const P a = load_pairs(low), b = reversed(load_pairs(high)).conj(),
             w = load_pairs(roots + 2 * k);
-    const P even = T(0.5) * (a + b),
-            odd = (T(0.5) * (a - b)).times_minus_i().times(w.re, w.im);
+    const P even = T(0.5) * (a + b), odd = (T(0.5) * (a - b)).times_minus_i().times(w.re, w.im);
     P up = even + odd, down = even - odd;
     up.im *= sign;
     down.im *= -sign;
