@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 _NORMS = ("forward", "backward", "ortho")
 
 
+class UnsupportedDType(TypeError, RuntimeError):
+    """A dtype that a transform does not take: a ``RuntimeError`` in Paddle."""
+
+
 def written(out: Tensor | None, result: Tensor) -> Tensor:
     return result if out is None else ops.copy_into(out, result)
 
@@ -79,27 +83,29 @@ def _resized(x: Tensor, lengths: list[int], axes: list[int]) -> Tensor:
     return ops.pad_constant(x, paddings) if any(p != 0 for p in paddings) else x
 
 
-def _as_float(x: Tensor) -> Tensor:
+def _as_float(name: str, x: Tensor) -> Tensor:
+    if x.dtype == _C.bool:
+        raise UnsupportedDType(f"[{name}] x has dtype bool; {name} takes numbers. Cast it first, for example x.astype('float32').")
     return x if is_floating_point(x) or is_complex(x) else ops.cast(x, _C.get_default_dtype())
 
 
-def _as_complex(x: Tensor) -> Tensor:
+def _as_complex(name: str, x: Tensor) -> Tensor:
     if is_complex(x):
         return x
-    x = _as_float(x)
+    x = _as_float(name, x)
     return ops.cast(x, "complex128" if x.dtype == _C.float64 else "complex64")
 
 
 def _checked_real(name: str, x: Tensor) -> Tensor:
     if is_complex(x):
         for_complex = name.removeprefix("r") if name.startswith("r") else name.replace("ih", "i")
-        raise TypeError(f"[{name}] x has dtype {x.dtype.name}; {name} takes real numbers. Use {for_complex}, or x.real().")
-    return _as_float(x)
+        raise UnsupportedDType(f"[{name}] x has dtype {x.dtype.name}; {name} takes real numbers. Use {for_complex}, or x.real().")
+    return _as_float(name, x)
 
 
-def _complex_to_complex(x: Tensor, lengths: list[int] | None, axes: list[int], norm: str, forward: bool) -> Tensor:
+def _complex_to_complex(name: str, x: Tensor, lengths: list[int] | None, axes: list[int], norm: str, forward: bool) -> Tensor:
     real = not is_complex(x)
-    x = _as_float(x) if real and axes else _as_complex(x)
+    x = _as_float(name, x) if real and axes else _as_complex(name, x)
     if lengths is not None:
         x = _resized(x, lengths, axes)
     # Half of the work for real numbers: the other half of the spectrum is a mirror image.
@@ -112,8 +118,8 @@ def _real_to_complex(x: Tensor, lengths: list[int] | None, axes: list[int], norm
     return ops.fft_r2c(x, axes, norm, forward, True)
 
 
-def _complex_to_real(x: Tensor, lengths: list[int] | None, axes: list[int], norm: str, forward: bool) -> Tensor:
-    x = _as_complex(x)
+def _complex_to_real(name: str, x: Tensor, lengths: list[int] | None, axes: list[int], norm: str, forward: bool) -> Tensor:
+    x = _as_complex(name, x)
     if lengths is None:
         return ops.fft_c2r(x, axes, norm, forward)
     x = _resized(x, [*lengths[:-1], lengths[-1] // 2 + 1], axes)
@@ -137,7 +143,7 @@ def _several(name: str, x: Tensor, s: Any, axes: Any, norm: Any, needs_one: bool
 
 
 def complex_axis(name: str, x: Tensor, n: Any, axis: Any, norm: Any, forward: bool) -> Tensor:
-    return _complex_to_complex(x, *_one(name, x, n, axis, norm), norm, forward)
+    return _complex_to_complex(name, x, *_one(name, x, n, axis, norm), norm, forward)
 
 
 def real_axis(name: str, x: Tensor, n: Any, axis: Any, norm: Any, forward: bool) -> Tensor:
@@ -145,11 +151,11 @@ def real_axis(name: str, x: Tensor, n: Any, axis: Any, norm: Any, forward: bool)
 
 
 def hermitian_axis(name: str, x: Tensor, n: Any, axis: Any, norm: Any, forward: bool) -> Tensor:
-    return _complex_to_real(x, *_one(name, x, n, axis, norm), norm, forward)
+    return _complex_to_real(name, x, *_one(name, x, n, axis, norm), norm, forward)
 
 
 def complex_axes(name: str, x: Tensor, s: Any, axes: Any, norm: Any, forward: bool) -> Tensor:
-    return _complex_to_complex(x, *_several(name, x, s, axes, norm, False), norm, forward)
+    return _complex_to_complex(name, x, *_several(name, x, s, axes, norm, False), norm, forward)
 
 
 def real_axes(name: str, x: Tensor, s: Any, axes: Any, norm: Any, forward: bool) -> Tensor:
@@ -157,4 +163,4 @@ def real_axes(name: str, x: Tensor, s: Any, axes: Any, norm: Any, forward: bool)
 
 
 def hermitian_axes(name: str, x: Tensor, s: Any, axes: Any, norm: Any, forward: bool) -> Tensor:
-    return _complex_to_real(x, *_several(name, x, s, axes, norm, True), norm, forward)
+    return _complex_to_real(name, x, *_several(name, x, s, axes, norm, True), norm, forward)
