@@ -77,7 +77,8 @@ Complexes orthonormal(size_t size, size_t count, bool is_complex, NumberStream& 
   Complexes columns(size * count);
   for (size_t j = 0; j < count; ++j) {
     std::complex<double>* column = columns.data() + j * size;
-    for (size_t i = 0; i < size; ++i) column[i] = {random.normal(), is_complex ? random.normal() : 0};
+    for (size_t i = 0; i < size; ++i)
+      column[i] = {random.normal(), is_complex ? random.normal() : 0};
     for (int pass = 0; pass < 2; ++pass)  // once more, for what rounding left
       for (size_t k = 0; k < j; ++k) {
         const std::complex<double>* other = columns.data() + k * size;
@@ -105,8 +106,8 @@ Complexes matrix_numbers(const TensorSpec& spec, bool is_complex, NumberStream& 
     for (size_t k = 0; k < rank; ++k)
       for (size_t i = 0; i < rows; ++i)
         for (size_t j = 0; j < columns; ++j)
-          values[start + i * columns + j] += (1 + 0.75 * static_cast<double>(k)) *
-                                             u[k * rows + i] * std::conj(v[k * columns + j]);
+          values[start + i * columns + j] +=
+              (1 + 0.75 * static_cast<double>(k)) * u[k * rows + i] * std::conj(v[k * columns + j]);
   }
   return values;
 }

@@ -14,7 +14,17 @@
 namespace OAR_API oar {
 
 // How a sample's tensor is filled.
-enum class Fill { Normal, Uniform, Positive, Distinct, Integers, Bools, Values, FullRank, Definite };
+enum class Fill {
+  Normal,
+  Uniform,
+  Positive,
+  Distinct,
+  Integers,
+  Bools,
+  Values,
+  FullRank,
+  Definite
+};
 
 // The sizes of a sample's tensor: a list in braces, or a Shape.
 struct SampleShape {

@@ -97,8 +97,7 @@ const OpDef cholesky_solve_op = {
 
 const OpDef cholesky_inverse_op = {
     .schema = "cholesky_inverse(Tensor x, bool upper = False) -> Tensor",
-    .brief =
-        "The inverse of A, where x is the lower (with upper, the upper) Cholesky factor of A.",
+    .brief = "The inverse of A, where x is the lower (with upper, the upper) Cholesky factor of A.",
     .infer = [](const args::cholesky_inverse& a) -> Metas {
       check_square(a.x, "x");
       return infer::like(a.x);

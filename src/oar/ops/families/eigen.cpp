@@ -38,8 +38,7 @@ const OpDef eigh_op = {
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 9); },
     .vjp = [](const vjp::eigh& v) -> Grads {
       Tensor grad = v.grad_vectors;
-      if (is_complex(v.x.dtype()))
-        grad = without_gauge(v.vectors, grad, turn_of(v.vectors, grad));
+      if (is_complex(v.x.dtype())) grad = without_gauge(v.vectors, grad, turn_of(v.vectors, grad));
       const Tensor inner = inverse_gaps(v.values) * matmul(adjoint(v.vectors), grad);
       const Tensor middle = inner + diag_embed(v.grad_values);
       return hermitian_part(matmul(matmul(v.vectors, middle), adjoint(v.vectors)));

@@ -151,8 +151,8 @@ void check_factors(const Tensor& lu, const Tensor& pivots, const char* lu_name,
              "{} has dtype {}; the pivots of lu are int32.", pivots_name, name_of(pivots.dtype()));
   const Shape wanted = vector_shape(lu, smaller_size(lu));
   user_check(same(pivots.shape(), wanted), ErrorKind::InvalidArgument,
-             "{} of shape {} does not belong to {} of shape {}: it must have shape {}.", pivots_name,
-             to_string(pivots.dims()), lu_name, to_string(lu.dims()), wanted.str());
+             "{} of shape {} does not belong to {} of shape {}: it must have shape {}.",
+             pivots_name, to_string(pivots.dims()), lu_name, to_string(lu.dims()), wanted.str());
 }
 
 const OpDef lu_parts_op = {
@@ -164,16 +164,14 @@ const OpDef lu_parts_op = {
       check_factors(a.x, a.y, "x", "y");
       const Dim rows = a.x.dim(-2), size = smaller_size(a.x);
       const Tensor places = pivot_permutation(a.y, rows.word());
-      const Tensor exchanges =
-          reordered(broadcast_to(identity_matrix(rows, a.x.dtype()),
-                                 with_sizes(batch_of(a.x), rows, rows)),
-                    argsort(places));
+      const Tensor exchanges = reordered(
+          broadcast_to(identity_matrix(rows, a.x.dtype()), with_sizes(batch_of(a.x), rows, rows)),
+          argsort(places));
       const Tensor ones_on_diagonal = identity_matrix(size, a.x.dtype());
-      const Tensor square = same(rows, size) ? ones_on_diagonal
-                                             : concat({ones_on_diagonal,
-                                                       zeros({rows - size, size}, a.x.dtype())}, 0);
-      return {exchanges, tril(part(a.x, -1, 0, size), -1) + square,
-              triu(part(a.x, -2, 0, size))};
+      const Tensor square =
+          same(rows, size) ? ones_on_diagonal
+                           : concat({ones_on_diagonal, zeros({rows - size, size}, a.x.dtype())}, 0);
+      return {exchanges, tril(part(a.x, -1, 0, size), -1) + square, triu(part(a.x, -2, 0, size))};
     },
     .dtypes = "float complex",
     .numpy =
@@ -216,8 +214,7 @@ const OpDef lu_solve_op = {
       const Tensor b = with_batch(a.b, batch);
       Shape order = batch;
       order.push_back(a.lu.dim(-1));
-      const Tensor places =
-          broadcast_to(pivot_permutation(a.pivots, a.lu.dim(-1).word()), order);
+      const Tensor places = broadcast_to(pivot_permutation(a.pivots, a.lu.dim(-1).word()), order);
       if (a.trans == "N")
         return triangular_solve_core(
             lu, triangular_solve_core(lu, reordered(b, places), false, false, true), true);

@@ -43,11 +43,11 @@ Grads svd_vjp(const vjp::svd& v) {
   const Tensor right = adjoint(vh), grad_right = adjoint(first(v.grad_vh, -2, size));
   Tensor grad_u = first(v.grad_u, -1, size);
   const bool has_phase = is_complex(v.x.dtype());
-  if (has_phase)
-    grad_u = without_gauge(u, grad_u, turn_of(u, grad_u) + turn_of(right, grad_right));
+  if (has_phase) grad_u = without_gauge(u, grad_u, turn_of(u, grad_u) + turn_of(right, grad_right));
   const Tensor along_u = matmul(adjoint(u), grad_u), along_v = matmul(adjoint(right), grad_right);
   // 1 / (s_j^2 - s_i^2), without the squares of small numbers
-  const Tensor gaps = inverse_gaps(v.s) * inverse_or_zero(unsqueeze(v.s, {-2}) + unsqueeze(v.s, {-1}));
+  const Tensor gaps =
+      inverse_gaps(v.s) * inverse_or_zero(unsqueeze(v.s, {-2}) + unsqueeze(v.s, {-1}));
   const Tensor inverse = inverse_or_zero(v.s);
   Tensor middle = scale_columns(gaps * (along_u - adjoint(along_u)), v.s) +
                   scale_rows(v.s, gaps * (along_v - adjoint(along_v))) + diag_embed(v.grad_s);
@@ -193,8 +193,9 @@ const OpDef pseudo_inverse_op = {
     .samples =
         [] {
           const auto limit = [](const Shape& shape) {
-            return fixed_values(std::vector<double>(static_cast<size_t>(shape.numel().value()), 0.1),
-                                shape, DType::Float64);
+            return fixed_values(
+                std::vector<double>(static_cast<size_t>(shape.numel().value()), 0.1), shape,
+                DType::Float64);
           };
           return Samples()
               .add(full_rank({3, 3}), limit({}))
@@ -233,8 +234,8 @@ const OpDef least_squares_op = {
       if (!v.needs(0)) return {Tensor(), right};
       const Tensor rest = v.y - matmul(v.x, v.out);
       const Tensor outside_rows = adjoint(v.grad) - matmul(adjoint(right), v.x);
-      return {matmul(rest, matmul(adjoint(right), ph)) +
-                  matmul(matmul(ph, v.out), outside_rows) - matmul(right, adjoint(v.out)),
+      return {matmul(rest, matmul(adjoint(right), ph)) + matmul(matmul(ph, v.out), outside_rows) -
+                  matmul(right, adjoint(v.out)),
               right};
     },
     .saves = "x y out",

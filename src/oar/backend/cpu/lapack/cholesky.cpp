@@ -71,9 +71,10 @@ void cholesky(KernelCall& call) {
       });
     result.finish();
   });
-  failure.raise(shape.count,
-                "is not positive definite.\nhint: Add a small multiple of the identity to x, or use "
-                "oar.linalg.eigh, which takes any Hermitian matrix.");
+  failure.raise(
+      shape.count,
+      "is not positive definite.\nhint: Add a small multiple of the identity to x, or use "
+      "oar.linalg.eigh, which takes any Hermitian matrix.");
 }
 
 }  // namespace

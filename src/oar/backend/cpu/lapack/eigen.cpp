@@ -67,23 +67,23 @@ void hermitian(KernelCall& call, bool wants_vectors) {
     const Flat<T> x(call.in(0));
     const Result<R> values(call.out(0));
     const Result<T> vectors(call.out(wants_vectors ? 1 : 0));
-    over_library_batch(
-        shape.count, 9 * static_cast<double>(n * n * n), [&](int64_t begin, int64_t end) {
-          HermitianSolver<T> solver(n, wants_vectors, upper);
-          const Scratch<T> a(n * n), work(solver.size());
-          const Scratch<R> reals(solver.real_size());
-          const Scratch<Int> integers(solver.integer_size());
-          for (int64_t i = begin; i < end; ++i) {
-            std::copy_n(x.data() + i * n * n, n * n, a.data());
-            if (!all_finite(a.data(), n * n) ||
-                solver.run(a.data(), values.data() + i * n, work.data(), solver.size(),
-                           reals.data(), solver.real_size(), integers.data(),
-                           solver.integer_size()) != 0)
-              failure.report(i);
-            else if (wants_vectors)
-              store_vectors(a.data(), n, vectors.data() + i * n * n);
-          }
-        });
+    over_library_batch(shape.count, 9 * static_cast<double>(n * n * n),
+                       [&](int64_t begin, int64_t end) {
+                         HermitianSolver<T> solver(n, wants_vectors, upper);
+                         const Scratch<T> a(n * n), work(solver.size());
+                         const Scratch<R> reals(solver.real_size());
+                         const Scratch<Int> integers(solver.integer_size());
+                         for (int64_t i = begin; i < end; ++i) {
+                           std::copy_n(x.data() + i * n * n, n * n, a.data());
+                           if (!all_finite(a.data(), n * n) ||
+                               solver.run(a.data(), values.data() + i * n, work.data(),
+                                          solver.size(), reals.data(), solver.real_size(),
+                                          integers.data(), solver.integer_size()) != 0)
+                             failure.report(i);
+                           else if (wants_vectors)
+                             store_vectors(a.data(), n, vectors.data() + i * n * n);
+                         }
+                       });
     values.finish();
     if (wants_vectors) vectors.finish();
   });
@@ -142,7 +142,8 @@ class GeneralSolver {
       else if (value.imag() == 0)
         to[i * step] = column[i];
       else
-        to[i * step] = value.imag() > 0 ? C(column[i], column[n + i]) : C(column[i - n], -column[i]);
+        to[i * step] =
+            value.imag() > 0 ? C(column[i], column[n + i]) : C(column[i - n], -column[i]);
     }
   }
   Int wanted(int64_t n) {
@@ -180,14 +181,14 @@ void general(KernelCall& call, bool wants_vectors) {
     const Flat<T> x(call.in(0));
     const Result<C> values(call.out(0));
     const Result<C> vectors(call.out(wants_vectors ? 1 : 0));
-    over_library_batch(
-        shape.count, 25 * static_cast<double>(n * n * n), [&](int64_t begin, int64_t end) {
-          GeneralSolver<T> solver(n, wants_vectors);
-          for (int64_t i = begin; i < end; ++i)
-            if (!solver.run(x.data() + i * n * n, values.data() + i * n,
-                            wants_vectors ? vectors.data() + i * n * n : nullptr))
-              failure.report(i);
-        });
+    over_library_batch(shape.count, 25 * static_cast<double>(n * n * n),
+                       [&](int64_t begin, int64_t end) {
+                         GeneralSolver<T> solver(n, wants_vectors);
+                         for (int64_t i = begin; i < end; ++i)
+                           if (!solver.run(x.data() + i * n * n, values.data() + i * n,
+                                           wants_vectors ? vectors.data() + i * n * n : nullptr))
+                             failure.report(i);
+                       });
     values.finish();
     if (wants_vectors) vectors.finish();
   });

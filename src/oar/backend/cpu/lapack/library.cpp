@@ -39,11 +39,12 @@ Library open() {
 
 const Library& library() {
   static const Library lib = open();
-  user_check(lib.handle != nullptr, ErrorKind::Unsupported,
-             "matrices of this size need LAPACK, and {} cannot be loaded.\nhint: Install OpenBLAS, "
-             "on Debian `apt-get install libopenblas0-openmp`; or name another library with the flag "
-             "lapack (OAR_LAPACK).",
-             lib.file);
+  user_check(
+      lib.handle != nullptr, ErrorKind::Unsupported,
+      "matrices of this size need LAPACK, and {} cannot be loaded.\nhint: Install OpenBLAS, "
+      "on Debian `apt-get install libopenblas0-openmp`; or name another library with the flag "
+      "lapack (OAR_LAPACK).",
+      lib.file);
   return lib;
 }
 

@@ -33,8 +33,8 @@ struct Routines {
   using ByKind = std::conditional_t<kComplex<T>, Complex, Real>;
 
   void (*gemm)(const char* turn_a, const char* turn_b, const Int* m, const Int* n, const Int* k,
-               const T* alpha, const T* a, const Int* lda, const T* b, const Int* ldb, const T* beta,
-               T* c, const Int* ldc, size_t, size_t);
+               const T* alpha, const T* a, const Int* lda, const T* b, const Int* ldb,
+               const T* beta, T* c, const Int* ldc, size_t, size_t);
   void (*trsm)(const char* side, const char* uplo, const char* turn, const char* diagonal,
                const Int* m, const Int* n, const T* alpha, const T* a, const Int* lda, T* b,
                const Int* ldb, size_t, size_t, size_t, size_t);
@@ -68,8 +68,8 @@ struct Routines {
                   R* imaginary, T* vl, const Int* ldvl, T* vr, const Int* ldvr, T* work,
                   const Int* size, Int* info, size_t, size_t),
          void (*)(const char* left, const char* right, const Int* n, T* a, const Int* lda, C* w,
-                  T* vl, const Int* ldvl, T* vr, const Int* ldvr, T* work, const Int* size, R* reals,
-                  Int* info, size_t, size_t)>
+                  T* vl, const Int* ldvl, T* vr, const Int* ldvr, T* work, const Int* size,
+                  R* reals, Int* info, size_t, size_t)>
       geev;
 };
 

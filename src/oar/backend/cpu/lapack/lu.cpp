@@ -11,16 +11,16 @@ template <class T>
 void factor_large(const MatrixShape& shape, T* a, Int* pivots, Int* infos) {
   const int64_t m = shape.rows, n = shape.columns, count = std::min(m, n);
   const Int rows = as_int(m), columns = as_int(n);
-  over_library_batch(
-      shape.count, static_cast<double>(m * n) * static_cast<double>(count) * 2 / 3,
-      [&](int64_t begin, int64_t end) {
-        const Scratch<T> turned(m * n);
-        for (int64_t i = begin; i < end; ++i) {
-          transpose_into(a + i * m * n, m, n, turned.data());
-          routines<T>().getrf(&rows, &columns, turned.data(), &rows, pivots + i * count, infos + i);
-          transpose_into(turned.data(), n, m, a + i * m * n);
-        }
-      });
+  over_library_batch(shape.count, static_cast<double>(m * n) * static_cast<double>(count) * 2 / 3,
+                     [&](int64_t begin, int64_t end) {
+                       const Scratch<T> turned(m * n);
+                       for (int64_t i = begin; i < end; ++i) {
+                         transpose_into(a + i * m * n, m, n, turned.data());
+                         routines<T>().getrf(&rows, &columns, turned.data(), &rows,
+                                             pivots + i * count, infos + i);
+                         transpose_into(turned.data(), n, m, a + i * m * n);
+                       }
+                     });
 }
 
 template <class T>
@@ -95,19 +95,19 @@ void over_pivots(const MatrixShape& shape, const oar_tensor& x, Body&& body) {
     return;
   }
   const Int size = as_int(n);
-  over_library_batch(
-      shape.count, 2.0 / 3 * static_cast<double>(n * n * n), [&](int64_t begin, int64_t end) {
-        const Scratch<T> a(n * n);
-        const Scratch<Int> pivots(n);
-        for (int64_t i = begin; i < end; ++i) {
-          std::copy_n(flat.data() + i * n * n, n * n, a.data());
-          Int info = 0;
-          routines<T>().getrf(&size, &size, a.data(), &size, pivots.data(), &info);
-          bool odd = false;
-          for (int64_t j = 0; j < n; ++j) odd ^= pivots[j] != j + 1;
-          body(i, a.data(), n, odd);
-        }
-      });
+  over_library_batch(shape.count, 2.0 / 3 * static_cast<double>(n * n * n),
+                     [&](int64_t begin, int64_t end) {
+                       const Scratch<T> a(n * n);
+                       const Scratch<Int> pivots(n);
+                       for (int64_t i = begin; i < end; ++i) {
+                         std::copy_n(flat.data() + i * n * n, n * n, a.data());
+                         Int info = 0;
+                         routines<T>().getrf(&size, &size, a.data(), &size, pivots.data(), &info);
+                         bool odd = false;
+                         for (int64_t j = 0; j < n; ++j) odd ^= pivots[j] != j + 1;
+                         body(i, a.data(), n, odd);
+                       }
+                     });
 }
 
 void det(KernelCall& call) {

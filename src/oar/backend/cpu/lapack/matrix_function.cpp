@@ -43,7 +43,8 @@ class Exponential {
       return;
     }
     int squarings = 0;
-    if (norm > kSeriesNorm<R>) squarings = static_cast<int>(std::ceil(std::log2(norm / kSeriesNorm<R>)));
+    if (norm > kSeriesNorm<R>)
+      squarings = static_cast<int>(std::ceil(std::log2(norm / kSeriesNorm<R>)));
     const R scale = std::ldexp(R(1), -squarings);
     T *a = part(0), *a2 = part(1), *a3 = part(2), *a4 = part(3), *sum = part(4), *other = part(5);
     for (int64_t i = 0; i < size; ++i) a[i] = x[i] * scale;

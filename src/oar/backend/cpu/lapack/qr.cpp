@@ -56,8 +56,8 @@ void qr_parts(KernelCall& call) {
           for (int64_t j = 0; j < right.rows; ++j)
             for (int64_t c = 0; c < n; ++c) ri[j * n + c] = c < j ? T(0) : a[j * n + c];
           for (int64_t j = 0; j < m; ++j) std::copy_n(a.data() + j * n, k, qi + j * width);
-          routines<T>().glq(&vectors, &length, &count, qi, &vectors, tau.data(), space.data(), &size,
-                            &info);
+          routines<T>().glq(&vectors, &length, &count, qi, &vectors, tau.data(), space.data(),
+                            &size, &info);
         }
       });
     }

@@ -88,8 +88,8 @@ void solve_large(const MatrixShape& shape, int64_t columns, const oar_tensor& x,
       T* right = b + i * n * columns;
       T* by_columns = columns == 1 ? right : turned.data();
       if (columns != 1) transpose_into(right, n, columns, by_columns);
-      routines<T>().getrs("T", &size, &wide, factors.data(), &size, pivots.data(), by_columns, &size,
-                          &info, 1);
+      routines<T>().getrs("T", &size, &wide, factors.data(), &size, pivots.data(), by_columns,
+                          &size, &info, 1);
       if (columns != 1) transpose_into(by_columns, columns, n, right);
     }
   });
