@@ -111,6 +111,10 @@ bench: build ## compare with the peers (BENCH_ARGS="--quick", "--help")
 bench-calls: build ## the cost of one call, compared with NumPy
 	@$(PYTHON) benchmarks/per_call.py $(BENCH_ARGS)
 
+.PHONY: bench-linalg
+bench-linalg: build ## linear algebra compared with NumPy, SciPy and PyTorch (BENCH_ARGS="--filter solve")
+	@$(PYTHON) benchmarks/linalg.py $(BENCH_ARGS)
+
 .PHONY: bench-memory
 bench-memory: build ## kernels that only move memory, compared with NumPy's loops
 	@PYTHONPATH=build/python $(PYTHON) benchmarks/memory_bound.py $(BENCH_ARGS)

@@ -152,17 +152,20 @@ def test_matrix_exp(n, scale, dtype):
     np.testing.assert_allclose(found / size, wanted / size, atol=3e-5 if dtype == "float32" else 1e-12)
 
 
+def test_matrix_exp_of_a_number():
+    assert linalg.matrix_exp(oar.to_tensor(2.0, dtype="float64")).item() == pytest.approx(np.exp(2.0), rel=1e-15)
+
+
 def test_reflections():
     x = random((7, 4), "complex128")
     (reflections, tau), r = scipy.linalg.qr(x, mode="raw")
     q = scipy.linalg.qr(x)[0]
     close(linalg.householder_product(oar.to_tensor(reflections), oar.to_tensor(tau)), q[:, :4], "complex128")
-    y = random((7, 3), "complex128", 1)
-    given = [oar.to_tensor(np.ascontiguousarray(a)) for a in (reflections, tau, y)]
-    close(linalg.ormqr(*given), q @ y, "complex128")
-    close(linalg.ormqr(*given, transpose=True), adjoint(q) @ y, "complex128")
-    given[2] = oar.to_tensor(np.ascontiguousarray(y.T))
-    close(linalg.ormqr(*given, left=False), y.T @ q, "complex128")
+    given = [oar.to_tensor(np.ascontiguousarray(a)) for a in (reflections, tau)]
+    for left, transpose, size in ((True, False, 4), (True, True, 7), (False, False, 7), (False, True, 4)):
+        y = random((size, 3) if left else (3, size), "complex128", 1)
+        factor = q[:, :4].T if transpose else q[:, :4]
+        close(linalg.ormqr(*given, oar.to_tensor(y), left, transpose), factor @ y if left else y @ factor, "complex128")
 
 
 @pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
@@ -362,7 +365,7 @@ def test_matrices_without_factors(n):
     (lambda: linalg.lu_solve(oar.eye(2), oar.eye(2), oar.to_tensor([1, 2], dtype="int32"), "X"), 'trans is "X"'),
     (lambda: linalg.lu_unpack(oar.eye(2), oar.to_tensor([1], dtype="int32")), "must have shape"),
     (lambda: linalg.householder_product(oar.ones([2, 3]), oar.ones([3])), "more columns than rows"),
-    (lambda: linalg.ormqr(oar.ones([3, 2]), oar.ones([2]), oar.ones([2, 2])), "does not fit Q"),
+    (lambda: linalg.ormqr(oar.ones([3, 2]), oar.ones([2]), oar.ones([3, 2])), "does not fit the factor left"),
     (lambda: linalg.lstsq(oar.ones([3, 2]), oar.ones([2, 1])), "as many rows"),
     (lambda: linalg.lstsq(oar.ones([3, 2]), oar.ones([3, 1]), driver="x"), "driver is 'x'"),
     (lambda: linalg.cond(oar.ones([3, 2]), 1), "square"),

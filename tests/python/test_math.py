@@ -320,10 +320,7 @@ def test_matrix_norms(p):
         close(oar.linalg.norm(oar.to_tensor(x), p, axis, keepdim=True), np.linalg.norm(x, p, tuple(axis), keepdims=True))
 
 
-def test_norms_that_need_singular_values_say_so():
-    for p in ("nuc", 2, -2):
-        with pytest.raises(NotImplementedError, match="singular values"):
-            oar.linalg.norm(oar.ones([2, 2]), p, axis=[0, 1])
+def test_unknown_norms():
     with pytest.raises(ValueError, match="it can be"):
         oar.linalg.matrix_norm(oar.ones([2, 2]), 3)
 
@@ -346,8 +343,6 @@ def test_products_of_several_matrices():
     x = rng.standard_normal((2, 3, 3))
     for n in (0, 1, 2, 5):
         close(oar.linalg.matrix_power(oar.to_tensor(x), n), np.linalg.matrix_power(x, n), 1e-10)
-    with pytest.raises(NotImplementedError, match="inverse"):
-        oar.linalg.matrix_power(oar.to_tensor(x), -1)
 
 
 def test_choices():

@@ -1,7 +1,7 @@
 """Linear algebra: factors of matrices, systems of equations, eigenvalues, norms, covariance, products."""
 
 from oar._C import ops as _ops
-from oar.linalg.derived import cond, lstsq, matrix_rank, pinv
+from oar.linalg.derived import cond, lstsq, matrix_exp, matrix_rank, pinv
 from oar.linalg.factors import lu, lu_unpack, pca_lowrank, qr, slogdet, svd_lowrank
 from oar.linalg.norms import matrix_norm, norm, vector_norm
 from oar.linalg.products import (
@@ -11,7 +11,7 @@ cross, diagonal, matmul, vecdot = _ops.cross, _ops.diagonal, _ops.matmul, _ops.v
 cholesky, cholesky_inverse, cholesky_solve = _ops.cholesky, _ops.cholesky_inverse, _ops.cholesky_solve
 inv, solve, triangular_solve, lu_solve, det = _ops.inverse, _ops.solve, _ops.triangular_solve, _ops.lu_solve, _ops.det
 eig, eigvals, eigh, eigvalsh, svd, svdvals = _ops.eig, _ops.eigvals, _ops.eigh, _ops.eigvalsh, _ops.svd, _ops.svdvals
-householder_product, ormqr, matrix_exp = _ops.householder_product, _ops.ormqr, _ops.matrix_exp
+householder_product, ormqr = _ops.householder_product, _ops.ormqr
 
 __all__ = ["cholesky", "cholesky_inverse", "cholesky_solve", "cond", "corrcoef", "cov", "cross", "det", "diagonal", "eig",
            "eigh", "eigvals", "eigvalsh", "fp8_fp8_half_gemm_fused", "householder_product", "inv", "lstsq", "lu", "lu_solve",

@@ -126,6 +126,25 @@ def cond(x: Tensor, p: float | str | None = None, name: str | None = None) -> Te
     return matrix_norm(x, p, [-2, -1]) * matrix_norm(ops.inverse(x), p, [-2, -1])
 
 
+def matrix_exp(x: Tensor, name: str | None = None) -> Tensor:
+    """The exponential of square matrices: the sum of x^k / k!. Of a number, its exponential.
+
+    Args:
+        x: square matrices in the last two axes, or a 0-d tensor.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.linalg.matrix_exp(oar.to_tensor([[0.0, 1.0], [0.0, 0.0]]))
+        Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+               [[1., 1.],
+                [0., 1.]])
+    """
+    return ops.exp(x) if x.ndim == 0 else ops.matrix_exp(x)
+
+
 _DRIVERS = (None, "gels", "gelsy", "gelsd", "gelss")
 
 

@@ -48,7 +48,6 @@ const OpDef matrix_exp_op = {
               .add(full_rank({0, 3, 3}))
               .add(full_rank({2, 0, 0}));
         },
-    .python = "oar.linalg",
 };
 
 }  // namespace

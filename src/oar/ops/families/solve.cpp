@@ -151,7 +151,13 @@ const OpDef solve_core_op = {
         },
 };
 
-bool is_vector(const args::solve& a) { return a.y.rank() == 1; }
+// One vector for all matrices, or one for each.
+bool is_vector(const args::solve& a) {
+  if (a.y.rank() == 1) return true;
+  Shape each = batch_of(a.x);
+  each.push_back(a.x.dim(-1));
+  return a.y.rank() == a.x.rank() - 1 && same(a.y.shape(), each);
+}
 
 void check_solve(const args::solve& a) {
   check_square(a.x, "x");
@@ -177,7 +183,8 @@ const OpDef solve_op = {
     .schema = "solve(Tensor x, Tensor y, bool left = True) -> Tensor",
     .brief =
         "The solution z of x z = y (without left, of z x = y) for square matrices x. y holds "
-        "matrices, or is one vector. Leading axes broadcast. A singular matrix is an error.",
+        "matrices, or is one vector, or has a vector for each matrix (the shape of x without its last "
+        "axis). Leading axes broadcast. A singular matrix is an error.",
     .infer = [](const args::solve& a) -> Metas {
       check_solve(a);
       if (is_vector(a)) {
@@ -206,7 +213,7 @@ const OpDef solve_op = {
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
-        "(lambda a, b: np.linalg.solve(a, b[:, None])[..., 0] if y.ndim == 1 else np.linalg.solve(a, b) "
+        "(lambda a, b: np.linalg.solve(a, b[..., None])[..., 0] if y.ndim == 1 or y.shape == x.shape[:-1] else np.linalg.solve(a, b) "
         "if left else np.swapaxes(np.linalg.solve(a, np.swapaxes(b, -1, -2)), -1, -2))(x if left else "
         "np.swapaxes(x, -1, -2), y)",
     .samples =
@@ -216,6 +223,7 @@ const OpDef solve_op = {
               .add(full_rank({3, 3}), t({3}))
               .add(full_rank({3, 3}), t({2, 3, 2}))
               .add(full_rank({2, 3, 3}), t({3}))
+              .add(full_rank({2, 3, 3}), t({2, 3}))
               .add(full_rank({2, 1, 3, 3}), t({2, 3, 2}))
               .add(full_rank({2, 3, 3}), t({2, 2, 3}), false)
               .add(full_rank({3, 3}), t({3}), false)

@@ -14,7 +14,7 @@ TORCH = {
     "triangular_solve": "linalg.solve_triangular(x.mT if transpose else x, y, upper=upper != transpose, "
                         "unitriangular=unitriangular)",
     "solve_core": "linalg.solve(x, y)",
-    "solve": "linalg.solve(x, y, left=left) if y.ndim > 1 else "
+    "solve": "linalg.solve(x, y, left=left) if y.ndim > 1 and y.shape != x.shape[:-1] else "
              "linalg.solve(x if left else x.mT, y.expand(x.shape[:-1]).unsqueeze(-1)).squeeze(-1)",
     "inverse": "linalg.inv(x)",
     # lu
@@ -36,7 +36,7 @@ TORCH = {
     # qr
     "qr_parts": "tuple(linalg.qr(x, 'complete' if complete else 'reduced'))",
     "householder_product": "linalg.householder_product(x, tau)",
-    "ormqr": "torch.ormqr(x, tau, y, left, transpose)",
+    "ormqr": "(lambda q: q @ y if left else y @ q)((lambda q: q.mT if transpose else q)(linalg.householder_product(x, tau)))",
     # matrix_function
     "matrix_exp": "linalg.matrix_exp(x)",
 }
