@@ -119,6 +119,10 @@ bench-linalg: build ## linear algebra compared with NumPy, SciPy and PyTorch (BE
 bench-memory: build ## kernels that only move memory, compared with NumPy's loops
 	@PYTHONPATH=build/python $(PYTHON) benchmarks/memory_bound.py $(BENCH_ARGS)
 
+.PHONY: bench-fft
+bench-fft: build ## Fourier transforms, compared with SciPy and PyTorch
+	@PYTHONPATH=build/python $(PYTHON) benchmarks/fft.py $(if $(wildcard $(OAR_TORCH)),--torch $(OAR_TORCH)) $(BENCH_ARGS)
+
 .PHONY: bench-roofline
 bench-roofline: build ## Oar compared with oneDNN called directly, and with plain loops
 	@ninja -C build oar_roofline > /dev/null

@@ -1,5 +1,6 @@
 """Fourier transforms in Oar, SciPy and, given its interpreter, PyTorch: side by side, one thread each.
 
+    make bench-fft BENCH_ARGS="--filter 1024"
     python benchmarks/fft.py [--torch build/bench/torch/bin/python] [--filter TEXT] [--rounds N] [--threads N]
 
 Each library runs in a process of its own. They are measured in turn, case by case and round by round, in processor time, and the
