@@ -212,8 +212,9 @@ const OpDef csr_product_op = {
       check_csr(a.x_crows, a.x_cols, a.x_values, "x");
       check_csr(a.y_crows, a.y_cols, a.y_values, "y");
       one_size(a.size);
-      const Dim some = Dim::symbol("products", a.x_cols.dim(0).hint());
-      const Dim count = a.x_cols.is_dense() ? a.x_cols.dim(0) : some;
+      // The kernel computes the number; only a program needs a symbol for it.
+      const Dim most = a.x_cols.dim(0);
+      const Dim count = a.x_cols.is_dense() ? most : Dim::symbol("products", most.hint());
       return {TensorMeta{DType::Int64, Shape{a.x_crows.dim(0)}, true},
               TensorMeta{DType::Int64, Shape{count}, true},
               TensorMeta{a.x_values.dtype(), Shape{count}, true}};
