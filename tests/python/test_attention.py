@@ -261,3 +261,70 @@ def test_transformer_trains():
     net = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1), 2)
     net(oar.randn([2, 5, 8])).sum().backward()
     assert all(p.grad is not None for p in net.parameters())
+
+
+def _attention(q, k, v, seen):
+    """[batch, length, heads, width] by loops; seen [batch, heads, queries, keys]."""
+    out, sharers = np.zeros(q.shape), q.shape[2] // k.shape[2]
+    for b, h, i in np.ndindex(q.shape[0], q.shape[2], q.shape[1]):
+        keys = np.flatnonzero(seen[b, h, i])
+        if keys.size:
+            scores = k[b, keys, h // sharers] @ q[b, i, h] / np.sqrt(q.shape[3])
+            share = np.exp(scores - scores.max())
+            out[b, i, h] = share / share.sum() @ v[b, keys, h // sharers]
+    return out
+
+
+@pytest.mark.parametrize("causal, width", [(True, 1), (True, 2), (False, 2), (False, 4)])
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_masks_by_rows_of_each_key(causal, width, heads):
+    rng = np.random.default_rng(width + heads)
+    q, k, v = rng.normal(size=(2, 6, 4, 3)), rng.normal(size=(2, 6, 2, 3)), rng.normal(size=(2, 6, 2, 3))
+    rows = np.sort(rng.integers(0, 7, (2, heads, 6, width)), -1)
+    if not causal and width == 2:
+        rows = rows[..., ::-1].copy()  # the lower part starts after the upper part ends
+    if width == 4:
+        rows = rows[..., [2, 3, 0, 1]].copy()
+    i = np.arange(6)[:, None]
+    bounds = [np.repeat(rows[..., n], 4 // heads, 1)[:, :, None] for n in range(width)]
+    if causal:
+        hidden = (i >= bounds[0]) & ((i < bounds[1]) if width == 2 else True) | (np.arange(6) > i)
+    elif width == 2:
+        hidden = (i >= bounds[0]) | (i < bounds[1])
+    else:
+        hidden = (i >= bounds[0]) & (i < bounds[1]) | (i >= bounds[2]) & (i < bounds[3])
+    given = [oar.to_tensor(t) for t in (q, k, v)]
+    found = F.flashmask_attention(*given, oar.to_tensor(rows, dtype="int32"), causal=causal)
+    np.testing.assert_allclose(found.numpy(), _attention(q, k, v, ~hidden), rtol=1e-9, atol=1e-12)
+
+
+def test_attention_in_a_window():
+    q = np.random.default_rng(0).normal(size=(1, 7, 1, 2))
+    i, j = np.arange(7)[:, None], np.arange(7)
+    x = oar.to_tensor(q)
+    for window, causal, near in [(2, True, (j >= i - 2) & (j <= i)), ((1, 3), False, (j >= i - 1) & (j <= i + 3))]:
+        found = F.flashmask_attention(x, x, x, causal=causal, window_size=window)
+        np.testing.assert_allclose(found.numpy(), _attention(q, q, q, near[None, None]), rtol=1e-9)
+    with pytest.raises(ValueError, match="startend_row_indices has shape"):
+        F.flashmask_attention(x, x, x, oar.ones([1, 1, 7, 3], "int32"))
+
+
+def test_attention_to_lists_of_keys():
+    rng = np.random.default_rng(1)
+    seen = rng.random((2, 2, 5, 5)) < 0.5
+    seen[0, 0, 3] = False  # an empty list; the counts of heads differ, so shorter lists are followed by anything
+    most = seen.sum((2, 3)).max()
+    columns = np.array([[np.pad(np.nonzero(m)[1], (0, most - m.sum())) for m in head] for head in seen])
+    offset = np.concatenate([np.zeros((2, 2, 1), int), np.cumsum(seen.sum(-1), -1)], -1)
+    q, k, v = (rng.normal(size=(2, 2, 5, 3)) for _ in range(3))
+    padding, mask = np.array([[1, 1, 1, 0, 1], [1, 1, 1, 1, 1]]), np.tri(5)
+    given = [oar.to_tensor(t) for t in (q, k, v)]
+    lists = [oar.to_tensor(offset, dtype="int32"), oar.to_tensor(columns, dtype="int32")]
+
+    def wanted(seen):
+        return _attention(*(t.transpose(0, 2, 1, 3) for t in (q, k, v)), seen).transpose(0, 2, 1, 3)
+
+    np.testing.assert_allclose(F.sparse_attention(*given, *lists).numpy(), wanted(seen), rtol=1e-9, atol=1e-12)
+    found = F.sparse_attention(*given, *lists, oar.to_tensor(padding, dtype="float64"), oar.to_tensor(mask))
+    both = seen & (padding[:, None, None] > 0) & (mask > 0)
+    np.testing.assert_allclose(found.numpy(), wanted(both), rtol=1e-9, atol=1e-12)

@@ -14,6 +14,7 @@ from oar.nn.functional import (
     conv,
     flash_attention,
     loss,
+    masked_attention,
     pooling,
     sampling,
     vision,
@@ -23,6 +24,7 @@ from oar.nn.functional.activation import hard_sigmoid, hard_swish
 from oar.nn.functional.common import *  # noqa: F403
 from oar.nn.functional.conv import *  # noqa: F403
 from oar.nn.functional.loss import *  # noqa: F403
+from oar.nn.functional.masked_attention import *  # noqa: F403
 from oar.nn.functional.pooling import *  # noqa: F403
 from oar.nn.functional.sampling import *  # noqa: F403
 from oar.nn.functional.vision import *  # noqa: F403
@@ -35,6 +37,7 @@ _KINDS = (
     common,
     conv,
     loss,
+    masked_attention,
     pooling,
     sampling,
     vision,
