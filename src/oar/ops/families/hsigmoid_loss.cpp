@@ -99,7 +99,7 @@ const OpDef hsigmoid_loss_op = {
         "[int(label.reshape(-1)[i]) + num_classes] for j in range(k.bit_length() - 1)]]])",
     .samples =
         [] {
-          const auto given = [](std::vector<double> values, Shape shape) {
+          const auto given = [](const std::vector<double>& values, const Shape& shape) {
             return fixed_values(values, shape, DType::Int64);
           };
           return Samples()

@@ -395,7 +395,7 @@ const OpDef max_unpool_op = {
         "if data_format[-1] == 'C' else x.shape[2:])])",
     .samples =
         [] {
-          const auto places = [](Shape shape, std::vector<double> values) {
+          const auto places = [](const Shape& shape, const std::vector<double>& values) {
             return fixed_values(values, shape, DType::Int32);
           };
           return Samples()
