@@ -273,8 +273,12 @@ def _in_order(names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, A
     """The arguments of PyTorch's function in its order; None if they are not its arguments."""
     if len(args) > len(names) or not builtins.all(k in names or k in ("input", "name") for k in kwargs):
         return None
-    named = dict(zip(names, args, strict=False)) | {("x" if k == "input" else k): v for k, v in kwargs.items() if k != "name"}
-    return [named[name] for name in names] if builtins.all(name in named for name in names) else None
+    placed = dict(zip(names, args, strict=False))
+    named = {("x" if k == "input" else k): v for k, v in kwargs.items() if k != "name"}
+    if placed.keys() & named.keys() or placed.keys() | named.keys() != set(names):
+        return None
+    placed.update(named)
+    return [placed[name] for name in names]
 
 
 def _transpose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -298,6 +302,8 @@ def _index_select(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _index_add(args: tuple[Any, ...], kwargs: dict[str, Any], op: str = "index_add") -> Any:
+    if len(args) == 4 and isinstance(args[2], int) and not kwargs:
+        return NotImplemented  # in Paddle's order, so another argument is wrong
     rest = {k: v for k, v in kwargs.items() if k not in ("alpha", "out")}
     found = _in_order(("x", "dim", "index", "source"), args, rest)
     if found is None:
@@ -416,9 +422,13 @@ def _full(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = {**dict(zip(("shape", "fill_value"), args, strict=False)), **kwargs}.get("fill_value")
     if not isinstance(found, str):
         return NotImplemented
+    try:
+        value = float(found)
+    except ValueError:
+        return NotImplemented
     if len(args) > 1:
-        return ops.full(args[0], float(found), *args[2:], **kwargs)
-    return ops.full(*args, **{**kwargs, "fill_value": float(found)})
+        return ops.full(args[0], value, *args[2:], **kwargs)
+    return ops.full(*args, **{**kwargs, "fill_value": value})
 
 
 def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

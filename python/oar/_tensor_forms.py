@@ -462,6 +462,37 @@ def random_(self: Tensor, from_: int = 0, to: int | None = None) -> Tensor:
     return ops.copy_into(self, ops.cast(ops.randint(from_, to, list(self.shape), "int64"), self.dtype))
 
 
+def is_dist(self: Tensor) -> bool:
+    """Whether the tensor is distributed over processes.
+
+    Returns:
+        False.
+
+    Examples:
+        >>> import oar
+        >>> oar.ones([2]).is_dist()
+        False
+    """
+    return False
+
+
+def get_selected_rows(self: Tensor) -> Tensor | None:
+    """The gradient that holds some rows only, if the tensor is one.
+
+    Returns:
+        the tensor, or None.
+
+    Examples:
+        >>> import oar
+        >>> weight = oar.ones([3, 2])
+        >>> weight.stop_gradient = False
+        >>> oar.nn.functional.embedding(oar.to_tensor([1]), weight, sparse=True).sum().backward()
+        >>> weight.grad.get_selected_rows() is None, weight.get_selected_rows() is None
+        (False, True)
+    """
+    return self if self.is_selected_rows() else None
+
+
 def _cuda_array(self: Tensor) -> Any:
     raise AttributeError("the tensor is not on a GPU, so it has no __cuda_array_interface__; it has __array__.")
 
@@ -475,7 +506,7 @@ _METHODS: dict[str, Any] = {
     "random_": random_, "repeat": repeat, "requires_grad_": requires_grad_, "resize_": resize_, "set_": set_,
     "split_with_sizes": split_with_sizes, "stride": stride, "type_as": type_as,
     "device": property(lambda self: Device(self._device), doc="The name of the device that holds the elements."),
-    "is_dist": lambda self: False, "get_selected_rows": lambda self: None,
+    "is_dist": is_dist, "get_selected_rows": get_selected_rows,
     "layout": property(lambda self: "NCHW", doc="The order of the axes, which is always the plain one."),
     "num_shard": property(lambda self: None, doc="None: the tensor is not distributed."),
     "placements": property(lambda self: None, doc="None: the tensor is not distributed."),

@@ -138,8 +138,7 @@ def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward
 
     Examples:
         >>> import oar
-        >>> oar.fft.ihfft(oar.to_tensor([0.0, 0.0, 0.0, 4.0]))
-        Tensor(shape=[3], dtype=complex64, place=Place(cpu), stop_gradient=True,
-               [ (1.-0.j), (-0.-1.j), (-1.-0.j)])
+        >>> oar.fft.ihfft(oar.to_tensor([1.0, 2.0, 3.0, 8.0])).abs().tolist()
+        [3.5, 1.5811388492584229, 1.5]
     """
     return written(out, real_axis("ihfft", x, n, axis, norm, False))

@@ -25,6 +25,12 @@ METHODS = ("dopri5", "esdirk4", "rk4")
 class OdeSolution:
     """What ``solve_ivp`` returns: the accepted steps, callable at any time between the first and the last.
 
+    Args:
+        packing: how the state is made of tensors.
+        steps: the accepted steps.
+        evaluations: how often the function was called.
+        rejected: how many steps were too inaccurate and were repeated.
+
     Attributes:
         t: the times of the accepted steps, as a list of floats.
         y: the state at the last of them.

@@ -84,11 +84,12 @@ struct AxisWeights {
     const auto sample_at = [&](C place) { return (place - first) / step; };
     const C from = std::min(sample_at(-1), sample_at(static_cast<C>(size))),
             to = std::max(sample_at(-1), sample_at(static_cast<C>(size)));
-    const C flat = step == 0 ? samples : 0;
-    const C begin = flat > 0 ? 0 : std::max(C(0), std::floor(from) - 1),
-            end = flat > 0 ? samples : std::min(samples, std::ceil(to) + 1);
-    for (C s = begin; s < end; ++s) {
-      const C at = low + each * (static_cast<C>(bin) + (s + C(0.5)) / samples);
+    const bool flat = step == 0;
+    const int64_t begin = flat ? 0 : sample_number(std::max(C(0), std::floor(from) - 1)),
+                  end = flat ? sample_number(samples)
+                             : sample_number(std::min(std::ceil(to) + 1, samples));
+    for (int64_t s = begin; s < end; ++s) {
+      const C at = low + each * (static_cast<C>(bin) + (static_cast<C>(s) + C(0.5)) / samples);
       if (!(at >= -1 && at <= static_cast<C>(size))) continue;
       const C inside = std::clamp(at, C(0), static_cast<C>(size - 1));
       const auto below = static_cast<int64_t>(inside);
@@ -102,6 +103,10 @@ struct AxisWeights {
     if (made.pixels.size() == 0) return;
     all.begin = std::min(all.begin, made.pixels.begin);
     all.end = std::max(all.end, made.pixels.end);
+  }
+  // Boxes that are not finite, or larger than any image, have no samples inside it.
+  static int64_t sample_number(C number) {
+    return number < C(1e15) ? static_cast<int64_t>(number) : 0;
   }
   C& weight(const Bin& bin, int64_t pixel) {
     return weights[bin.weights + static_cast<size_t>(pixel - bin.pixels.begin)];

@@ -173,6 +173,7 @@ const OpDef lu_parts_op = {
                            : concat({ones_on_diagonal, zeros({rows - size, size}, a.x.dtype())}, 0);
       return {exchanges, tril(part(a.x, -1, 0, size), -1) + square, triu(part(a.x, -2, 0, size))};
     },
+    .shard = "...ij, ...k -> ...mn, ...pq, ...rs ; i whole, j whole, k whole, m whole, n whole, p whole, q whole, r whole, s whole",
     .dtypes = "float complex",
     .numpy =
         "(lambda m, k: (np.array([np.eye(m, dtype=x.dtype)[(lambda order: ([order.__setitem__(slice("

@@ -303,6 +303,8 @@ const OpDef roi_pool_op = {
     .decompose = [](const args::roi_pool& a) -> Made {
       return std::get<0>(roi_largest(a.x, a.boxes, a.boxes_num, a.output_size, a.spatial_scale));
     },
+    .shard =
+        "nchw, rf, b -> rcpq ; n whole, h whole, w whole, r whole, f whole, b whole, p whole, q whole",
     .traits = Trait::Promote,
     .dtypes = "float",
     .promotes = "x boxes",
