@@ -43,6 +43,10 @@ foreach(source IN LISTS OAR_SOURCES)
 endforeach()
 if(OAR_DEPLOY)
   list(FILTER OAR_SOURCES_cpu EXCLUDE REGEX "${OAR_TRAINING_KERNELS}")
+  if(OAR_RARE)
+    list(FILTER OAR_SOURCES_cpu EXCLUDE REGEX "${OAR_RARE}")
+    list(FILTER OAR_SOURCES_records EXCLUDE REGEX "${OAR_RARE}")
+  endif()
 endif()
 
 # How the parts are compiled. Only what a header declares as OAR_API is exported; clang would not see that in a definition.

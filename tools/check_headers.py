@@ -26,7 +26,8 @@ def main() -> None:
     args = parser.parse_args()
 
     build = ROOT / args.build
-    options = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]
+    options = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
+               "-Wno-psabi"]  # the build names the instruction set, whose vectors this is about
     command = [args.compiler, *options, "-I", "src", "-I", str(build / "generated"), "-I", "python",
                "-isystem", sysconfig.get_paths()["include"],
                "-isystem", str(ROOT / ".venv" / "include"),  # of libraries from the package registry

@@ -175,7 +175,7 @@ def source(family: str, ops: list[Op]) -> str:
     return "\n".join(parts + ["}  // namespace oar", ""])
 
 
-def families_source(families: dict[str, list[Op]]) -> str:
+def families_source(families: list[str]) -> str:
     lines = ["// Generated: the list of families. Do not edit.", '#include "oar/ops/core/families.h"', "",
              '#include "oar/ops/core/registry.h"', "", "namespace oar {"]
     lines += [f"std::span<const OpDef* const> {f}_family();" for f in families]

@@ -8,11 +8,10 @@ from pathlib import Path
 _LIST = re.compile(r"^KernelList (\w+_kernels)\(\) \{", re.MULTILINE)
 
 
-def header(folders: list[Path], without: str = "") -> str:
+def header(folders: list[Path], without: str) -> str:
     """Declares and lists every `KernelList x_kernels()`; a folder that is not compiled is not given."""
     sources = [path for folder in folders for path in sorted(folder.glob("*.cpp"))]
-    if without:
-        sources = [path for path in sources if not re.search(without, str(path))]
+    sources = [path for path in sources if not re.search(without, str(path))]
     found = [name for path in sources for name in _LIST.findall(path.read_text())]
     declared = "".join(f"KernelList {name}();\n" for name in found)
     listed = "".join(f"    {name},\n" for name in found)

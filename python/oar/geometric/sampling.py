@@ -13,11 +13,13 @@ def _flat(t: Tensor) -> Tensor:
 
 def _sampled(op: str, row: Tensor, colptr: Tensor, nodes: Tensor, weight: Tensor | None, size: int,
              eids: Tensor | None, return_eids: bool):
-    if return_eids and eids is None:
+    if not return_eids:
+        eids = None
+    elif eids is None:
         raise ValueError(f"[{op}] return_eids is True, but eids is None. Pass the number of each edge.")
     places, count = ops.sample_edges(_flat(colptr), _flat(nodes), None if weight is None else _flat(weight), size)
     found = ops.gather(_flat(row), places, 0)
-    return (found, count, ops.gather(_flat(eids), places, 0)) if return_eids else (found, count)
+    return (found, count) if eids is None else (found, count, ops.gather(_flat(eids), places, 0))
 
 
 def sample_neighbors(

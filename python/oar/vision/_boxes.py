@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _numbers(value: float | Sequence[float]) -> list[float]:
-    return [float(v) for v in value] if isinstance(value, (list, tuple)) else [float(value)]
+    return [float(v) for v in (value if isinstance(value, Sequence) else [value])]
 
 
 def prior_box(

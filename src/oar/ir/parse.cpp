@@ -7,6 +7,7 @@
 #include "oar/ir/region.h"
 #include "oar/ir/text_reader.h"
 #include "oar/ir/verify.h"
+#include "oar/ops/core/deployed.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/tensor/byte_count.h"
 
@@ -295,7 +296,10 @@ void ProgramParser::write() {
 
 const Op& ProgramParser::op_called(const std::string& name) {
   const Op* op = Registry::get().find(name);
-  if (!op) in_.fail_here(format("there is no op '{}'", name));
+  if (!op)
+    in_.fail_here(format(
+        "there is no op '{}'{}", name,
+        kDeployed ? " in this library. See OAR_DEPLOY_WITH for families that are left out" : ""));
   const int64_t version = in_.accept("@") ? in_.integer() : 1;
   if (version != op->schema().version)
     in_.fail_here(format("{} is at version {}, not {}", name, op->schema().version, version));

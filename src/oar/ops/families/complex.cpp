@@ -185,8 +185,8 @@ const OpDef as_complex_op = {
     .numpy = "x[..., 0] + 1j * x[..., 1]",
     .samples =
         [] {
-          const auto pairs = [](Shape shape, DType dtype) {
-            return of_dtype(t(std::move(shape)), dtype);
+          const auto pairs = [](const Shape& shape, DType dtype) {
+            return of_dtype(t(shape), dtype);
           };
           return Samples()
               .add(pairs({4, 7, 2}, DType::Float64))

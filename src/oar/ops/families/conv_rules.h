@@ -1,6 +1,7 @@
 // What convolutions of every kind check, and the shape of their result.
 #pragma once
 
+#include "oar/ops/core/registry.h"
 #include "oar/ops/families/layer_dtypes.h"
 #include "oar/ops/families/window.h"
 

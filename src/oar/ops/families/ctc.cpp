@@ -148,7 +148,8 @@ constexpr const char* kBruteForce =
     "for k, c in enumerate(p) if c != blank and (k == 0 or p[k - 1] != c)] == [int(v) for v in "
     "labels[b, :int(label_lengths[b])]]), 0.0) or 1.0) for b in range(labels.shape[0])])";
 
-TensorSpec given(std::vector<double> values, Shape shape, DType dtype = DType::Int64) {
+TensorSpec given(const std::vector<double>& values, const Shape& shape,
+                 DType dtype = DType::Int64) {
   return fixed_values(values, shape, dtype);
 }
 

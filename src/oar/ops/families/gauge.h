@@ -57,7 +57,7 @@ inline double epsilon_of(DType dtype) {
 
 // 1 / (values_j - values_i), and 0 where the values are equal up to rounding.
 inline Tensor inverse_gaps(const Tensor& values) {
-  const Tensor gaps = unsqueeze(values, {-2}) - unsqueeze(values, {-1});
+  Tensor gaps = unsqueeze(values, {-2}) - unsqueeze(values, {-1});
   if (values.dim(-1) == Dim(0)) return gaps;
   const Tensor limit = max(abs(values), IntArgs{-1}, true) * (8 * epsilon_of(values.dtype()));
   const Tensor none = less_equal(abs(gaps), unsqueeze(limit, {-1}));

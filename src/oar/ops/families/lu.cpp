@@ -13,7 +13,7 @@
 namespace oar {
 namespace {
 
-using namespace matrices;
+using namespace matrices;  // NOLINT(google-build-using-namespace): the words of this family
 
 Dim smaller_size(const Tensor& x) { return min_of(x.dim(-2), x.dim(-1)); }
 
@@ -173,7 +173,8 @@ const OpDef lu_parts_op = {
                            : concat({ones_on_diagonal, zeros({rows - size, size}, a.x.dtype())}, 0);
       return {exchanges, tril(part(a.x, -1, 0, size), -1) + square, triu(part(a.x, -2, 0, size))};
     },
-    .shard = "...ij, ...k -> ...mn, ...pq, ...rs ; i whole, j whole, k whole, m whole, n whole, p whole, q whole, r whole, s whole",
+    .shard =
+        "...ij, ...k -> ...mn, ...pq, ...rs ; i whole, j whole, k whole, m whole, n whole, p whole, q whole, r whole, s whole",
     .dtypes = "float complex",
     .numpy =
         "(lambda m, k: (np.array([np.eye(m, dtype=x.dtype)[(lambda order: ([order.__setitem__(slice("

@@ -34,7 +34,7 @@ Metas infer_places(const Tensor& sequence, const Tensor& values, bool narrow) {
   return TensorMeta{narrow ? DType::Int32 : DType::Int64, values.shape()};
 }
 
-TensorSpec rising(Shape shape) {
+TensorSpec rising(const Shape& shape) {
   const auto n = static_cast<size_t>(shape.numel().word());
   std::vector<double> values;
   for (size_t i = 0; i < n; ++i) {

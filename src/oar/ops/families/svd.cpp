@@ -12,7 +12,7 @@
 namespace oar {
 namespace {
 
-using namespace matrices;
+using namespace matrices;  // NOLINT(google-build-using-namespace): the words of this family
 
 Dim rank_of(const Tensor& x) { return min_of(x.dim(-2), x.dim(-1)); }
 

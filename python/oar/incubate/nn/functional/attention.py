@@ -93,8 +93,11 @@ def fused_rotary_position_embedding(
         shape = [length, 1, 1, size] if time_major else [1, length, 1, size]
         sines, cosines = (ops.reshape(t[:length], shape) for t in (sines, cosines))
     rotated = _rotated_pairs if use_neox_rotary_style else _rotated_half
-    turned = [None if t is None else t * cosines + rotated(t) * sines for t in (q, k, v)]
-    return turned[0], turned[1], turned[2]
+
+    def turned(t: Tensor) -> Tensor:
+        return t * cosines + rotated(t) * sines
+
+    return turned(q), None if k is None else turned(k), None if v is None else turned(v)
 
 
 def _additive(mask: Tensor, dtype) -> Tensor:
@@ -330,18 +333,18 @@ def masked_multihead_attention(
         )
     if cache_kv is None or cache_kv.ndim != 5:
         raise ValueError(f"[{op}] cache_kv must be a tensor [2, batch, heads, longest, size].")
-    if sequence_lengths is None and src_mask is None:
-        raise ValueError(f"[{op}] sequence_lengths or src_mask must say how many positions the cache holds.")
     batch, kv_heads, longest, size = cache_kv.shape[1:]
     heads = x.shape[1] // size - 2 * kv_heads
     x = ops.reshape(x, [batch, heads + 2 * kv_heads, 1, size])
     if bias is not None:
         x = x + ops.reshape(bias, [1, heads + 2 * kv_heads, 1, size])
     q, k, v = x[:, :heads], x[:, heads:heads + kv_heads], x[:, heads + kv_heads:]
-    if sequence_lengths is None:
+    if sequence_lengths is not None:
+        at = ops.reshape(ops.cast(sequence_lengths, "int64"), [batch, 1, 1, 1])
+    elif src_mask is not None:
         at = ops.full([batch, 1, 1, 1], src_mask.shape[-1] - 1, "int64")
     else:
-        at = ops.reshape(ops.cast(sequence_lengths, "int64"), [batch, 1, 1, 1])
+        raise ValueError(f"[{op}] sequence_lengths or src_mask must say how many positions the cache holds.")
     place = ops.range(0, longest, 1, "int64")
     here = ops.equal(ops.reshape(place, [1, 1, longest, 1]), at)
     cache_kv[0] = ops.where(here, k, cache_kv[0])

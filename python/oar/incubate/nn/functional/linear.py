@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 from oar._C import Tensor, ops
 from oar.incubate.nn.functional._quantise import only_floats, quantised
 from oar.nn import functional as F
@@ -144,7 +146,9 @@ def fused_dropout_add(
     return F.dropout(x, p, training=training, mode=mode) + y
 
 
-_BIASED = {"gelu": F.gelu, "relu": F.relu, "silu": F.silu, "sigmoid": F.sigmoid, "swiglu": F.swiglu, "swish": F.silu}
+_BIASED: dict[str, Callable[..., Tensor]] = {
+    "gelu": F.gelu, "relu": F.relu, "silu": F.silu, "sigmoid": F.sigmoid, "swiglu": F.swiglu, "swish": F.silu,
+}  # fmt: skip
 
 
 def _gated_gelu(x: Tensor) -> Tensor:

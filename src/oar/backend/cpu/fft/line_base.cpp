@@ -18,7 +18,8 @@ inline constexpr int64_t kGroup = 2;
 // The work on a matrix of rows x columns, in arbitrary units: lanes that are not used count too.
 double split_cost(int64_t rows, int64_t columns, int64_t lanes) {
   const auto filled = [lanes](int64_t count) {
-    return static_cast<double>((count + lanes - 1) / lanes * lanes) / static_cast<double>(count);
+    const int64_t used = (count + lanes - 1) / lanes * lanes;
+    return static_cast<double>(used) / static_cast<double>(count);
   };
   const auto depth = [](int64_t count) { return 1 + std::log2(static_cast<double>(count)); };
   return filled(columns) * depth(rows) + filled(rows) * depth(columns);

@@ -188,15 +188,15 @@ Passes<T>::Passes(int64_t n) : n_(n) {
   }
   int64_t rest = n;
   std::vector<int64_t> radices;
-  const auto take = [&](int64_t radix) {
-    rest /= radix;
+  const auto without = [&radices](int64_t number, int64_t radix) {
     radices.push_back(radix);
+    return number / radix;
   };
-  while (rest % 4 == 0 && rest != 8) take(4);
-  if (rest % 8 == 0) take(8);
-  if (rest % 2 == 0) take(2);
+  while (rest % 4 == 0 && rest != 8) rest = without(rest, 4);
+  if (rest % 8 == 0) rest = without(rest, 8);
+  if (rest % 2 == 0) rest = without(rest, 2);
   for (int64_t p = 3; rest > 1; p += 2)
-    while (rest % p == 0) take(p);
+    while (rest % p == 0) rest = without(rest, p);
   rest = n;
   for (const int64_t radix : radices) add_pass(radix, rest /= radix);
 }

@@ -4,7 +4,7 @@
 namespace oar::cpu {
 namespace {
 
-using namespace lapack;
+using namespace lapack;  // NOLINT(google-build-using-namespace): the words of this family
 
 // Rows in order, as users see them, and columns in order, as the library does.
 template <class T>
