@@ -7,7 +7,7 @@ import builtins
 from oar import _C
 from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
-from oar._places import get_device, unavailable
+from oar._places import unavailable
 from oar._spelling import creator, finished
 
 
@@ -37,8 +37,8 @@ def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True)
     if not t.stop_gradient:
         t = t.detach()
     if place is None:
-        place = get_device()
-    if not _is_cpu(place):
+        place = _C.get_device()
+    if place != "cpu" and not _is_cpu(place):
         t = t.to(place)
     if not in_dynamic_mode():
         t = ops.assign(t)
