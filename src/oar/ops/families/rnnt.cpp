@@ -131,7 +131,8 @@ Tensor Cells::finish(const std::vector<Tensor>& ways) const {
   return squeeze(take_along(stack(ends, 1), place, 1), IntArgs{1});
 }
 
-TensorSpec given(const std::vector<double>& values, const Shape& shape, DType dtype = DType::Int64) {
+TensorSpec given(const std::vector<double>& values, const Shape& shape,
+                 DType dtype = DType::Int64) {
   return fixed_values(values, shape, dtype);
 }
 

@@ -36,6 +36,7 @@ int sparse_dim(const Tensor& t);
 // ---- derivatives -------------------------------------------------------------------------------
 // What is on the tape for t: the values of a sparse tensor, else t itself.
 const Tensor& carrier_of(const Tensor& t);
+const Tensor& carrier_of(Tensor&& t) = delete;  // the result is part of the tensor
 // The same places with other values.
 Tensor with_values(const Tensor& like, const Tensor& values);
 // The values of a gradient of `like`, which must have the same places.
