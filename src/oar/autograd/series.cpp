@@ -198,7 +198,7 @@ Outputs Series::linear(const Op& op, Args args) const {
   return expansion_->wrap_all(values, expansion_->add([frame, &op, count, level = level](int k) {
     bool any = false;
     const auto part = [&](const Tensor& t) {
-      const Tensor c = coefficient_of(t, k, level);
+      Tensor c = coefficient_of(t, k, level);
       any |= c.defined();
       if (c.defined()) return c;
       const Tensor value = coefficient_of(t, 0, level);
