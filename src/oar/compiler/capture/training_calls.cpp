@@ -58,7 +58,7 @@ std::vector<Tensor> write_region_call(FunctionRef<std::vector<Tensor>()> write) 
   RegionCalls calls{true};
   t_region_calls = &calls;
   const ScopeGuard done([] { t_region_calls = nullptr; });
-  const std::vector<Tensor> inference = write();
+  std::vector<Tensor> inference = write();
   if (!calls.met_training) return inference;
   calls.for_inference = false;
   std::vector<Tensor> outputs;

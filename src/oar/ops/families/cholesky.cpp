@@ -9,7 +9,7 @@
 namespace oar {
 namespace {
 
-using namespace matrices;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace matrices;
 
 // By which a Hermitian matrix moves if its lower factor moves by a cotangent: L^-H sym(L^H g) L^-1, where sym mirrors the lower
 // triangle and drops the imaginary part of the diagonal.

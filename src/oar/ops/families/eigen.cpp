@@ -9,7 +9,7 @@
 namespace oar {
 namespace {
 
-using namespace matrices;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace matrices;
 
 void check_half(std::string_view half) {
   user_check(half == "L" || half == "U", ErrorKind::InvalidArgument,

@@ -13,7 +13,7 @@
 namespace oar {
 namespace {
 
-using namespace matrices;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace matrices;
 
 Dim smaller_size(const Tensor& x) { return min_of(x.dim(-2), x.dim(-1)); }
 

@@ -9,7 +9,7 @@
 namespace oar {
 namespace {
 
-using namespace matrices;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace matrices;
 
 const OpDef matrix_exp_op = {
     .schema = "matrix_exp(Tensor x) -> Tensor",

@@ -9,7 +9,7 @@
 namespace oar {
 namespace {
 
-using namespace matrices;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace matrices;
 
 Tensor triangle(const Tensor& x, bool upper, bool unitriangular) {
   return upper ? triu(x, unitriangular ? 1 : 0) : tril(x, unitriangular ? -1 : 0);

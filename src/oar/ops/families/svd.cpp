@@ -12,7 +12,7 @@
 namespace oar {
 namespace {
 
-using namespace matrices;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace matrices;
 
 Dim rank_of(const Tensor& x) { return min_of(x.dim(-2), x.dim(-1)); }
 

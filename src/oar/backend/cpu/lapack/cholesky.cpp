@@ -4,7 +4,7 @@
 namespace oar::cpu {
 namespace {
 
-using namespace lapack;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace lapack;
 
 // The triangle that is not part of the factor.
 template <class T>

@@ -4,7 +4,7 @@
 namespace oar::cpu {
 namespace {
 
-using namespace lapack;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace lapack;
 
 // One routine with its working memory, for matrices of one size.
 template <class T>

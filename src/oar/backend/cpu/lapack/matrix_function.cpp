@@ -8,7 +8,7 @@
 namespace oar::cpu {
 namespace {
 
-using namespace lapack;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace lapack;
 
 // Up to this norm the terms of the series that are left out are below the rounding of the sum.
 template <class R>

@@ -4,7 +4,7 @@
 namespace oar::cpu {
 namespace {
 
-using namespace lapack;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace lapack;
 
 // Rows 0 ... count of a [rows of `stride`] become orthonormal vectors of length m, by the reflections that they hold.
 template <class T>

@@ -4,7 +4,7 @@
 namespace oar::cpu {
 namespace {
 
-using namespace lapack;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace lapack;
 
 constexpr const char* kSingular =
     "is singular.\nhint: Use oar.linalg.lstsq or oar.linalg.pinv, which take any matrix.";

@@ -4,7 +4,7 @@
 namespace oar::cpu {
 namespace {
 
-using namespace lapack;  // NOLINT(google-build-using-namespace): the words of this family
+using namespace lapack;
 
 // By rows the library sees x^T = conj(v) s u^T. Its left vectors, one after another, are the rows of v^H, and its right ones by
 // columns are u by rows: nothing needs to be turned.
