@@ -37,7 +37,7 @@ class CallKey {
   void raw(const void* data, size_t size);
   template <class N>
   void number(N value) {
-    raw(&value, sizeof value);
+    raw(static_cast<const void*>(&value), sizeof value);
   }
 
   SmallVector<char, 192> bytes_;

@@ -5,7 +5,7 @@
 // checked before every run, so checks are pointer comparisons; dictionaries and classes are skipped while their version is unchanged.
 #include "guards.h"
 
-#include <cstring>
+#include <bit>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -30,17 +30,20 @@ bool same_items(PyObject* now, PyObject* then) {
   return true;
 }
 
+bool same_bits(double a, double b) {
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
 // The same object, or plain values of one type that are equal to the bit: 0.0 is not -0.0, 1 is not True.
 bool same(PyObject* now, PyObject* then) {
   if (now == then) return true;
   if (!now || !then || Py_TYPE(now) != Py_TYPE(then)) return false;
   if (PyFloat_CheckExact(now)) {
-    const double a = PyFloat_AS_DOUBLE(now), b = PyFloat_AS_DOUBLE(then);
-    return std::memcmp(&a, &b, sizeof a) == 0;
+    return same_bits(PyFloat_AS_DOUBLE(now), PyFloat_AS_DOUBLE(then));
   }
   if (PyComplex_CheckExact(now)) {
     const Py_complex a = PyComplex_AsCComplex(now), b = PyComplex_AsCComplex(then);
-    return std::memcmp(&a, &b, sizeof a) == 0;
+    return same_bits(a.real, b.real) && same_bits(a.imag, b.imag);
   }
   if (PyLong_CheckExact(now) || PyUnicode_CheckExact(now) || PyBytes_CheckExact(now))
     return PyObject_RichCompareBool(now, then, Py_EQ) == 1;
@@ -343,11 +346,12 @@ std::string Guards::changed_dict(DictGuard& guard) const {
   if (guard.whole) {
     size_t k = 0;
     bool equal = static_cast<size_t>(PyDict_GET_SIZE(guard.dict)) == guard.all.size();
-    const bool read = !equal || each_item(guard.dict, [&](PyObject* key, PyObject* value) {
+    const auto compare = [&](PyObject* key, PyObject* value) {
       equal = equal && k < guard.all.size() && same(key, guard.all[k].first) &&
               same(value, guard.all[k].second);
       ++k;
-    });
+    };
+    const bool read = !equal || each_item(guard.dict, compare);
     if (!read) PyErr_Clear();
     if (!read || !equal) return format("the content of {} has changed", guard.label);
   }
@@ -367,7 +371,7 @@ std::string Guards::changed_class(ClassGuard& guard) const {
 }
 
 std::string Guards::changed_content(const Content& guard) {
-  const std::string changed = format("the content of {} has changed", guard.label);
+  std::string changed = format("the content of {} has changed", guard.label);
   scratch_.clear();
   std::string bytes;
   if (!read(guard.container, scratch_, bytes)) {

@@ -443,7 +443,7 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
       bind(frame, self, args, count, keywords);
       Outputs outputs = run(op, frame.args());
       return wrap_outputs(op, outputs);
-    } catch (const Misfit&) {
+    } catch (const Misfit&) {  // NOLINT(bugprone-empty-catch)
       // Below, where no C++ exception is being handled: Python code runs.
     }
     return call_that_does_not_fit(callable, args, count, keywords);

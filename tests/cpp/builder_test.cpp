@@ -74,7 +74,8 @@ TEST(Builder, ACopyForInferenceLeavesTrainingOut) {
     builder.alternative(trained, plain);
   }
   const std::shared_ptr<Builder> twin = builder.clone(true);
-  const Tensor home = zeros({2}, DType::Float32), value = numbers({2});
+  Tensor home = zeros({2}, DType::Float32);
+  const Tensor value = numbers({2});
   const auto contents = [&](const std::string&, const ValueType&, bool) { return home; };
   expect_same(Executor(builder.draft({trained}, contents).program).run({&value, 1})[0],
               value * 10.0);

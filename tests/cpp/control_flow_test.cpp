@@ -21,7 +21,7 @@ namespace {
 
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-Tensor vector_of(std::vector<double> values) {
+Tensor vector_of(const std::vector<double>& values) {
   const auto n = static_cast<int64_t>(values.size());
   return Tensor::from_vector(values, Shape{n}, DType::Float64);
 }
@@ -416,11 +416,11 @@ TEST(ControlFlow, PassesGoOnceThroughEachLevel) {
   std::string inner =
       "%y = neg(%x) : float32[2]\n%z = neg(%y) : float32[2]\n%r = exp(%z) : float32[2]\n";
   for (int level = 0; level < 8; ++level)
-    inner =
+    inner = format(
         "%d = exp(%x) : float32[2]\n%r = switch_case(%p, [%p, %x], branches=[\n"
-        "program a(%p: bool[], %x: float32[2]) -> (%x: float32[2]) {},\nprogram " +
-        std::string(level == 0 ? "innermost" : "b") +
-        "(%p: bool[], %x: float32[2]) -> (%r: float32[2]) {\n" + inner + "}]) : float32[2]\n";
+        "program a(%p: bool[], %x: float32[2]) -> (%x: float32[2]) {{}},\n"
+        "program {}(%p: bool[], %x: float32[2]) -> (%r: float32[2]) {{\n{}}}]) : float32[2]\n",
+        level == 0 ? "innermost" : "b", inner);
   Program program = parse_program("program f(%p: bool[], %x: float32[2]) -> (%r: float32[2]) {\n" +
                                   inner + "}\n");
   set_flag("trace", "passes");

@@ -36,7 +36,8 @@ Cost cost_of_call(const Op& op, Args args) {
 
 struct Arguments {
   Frame frame;
-  Arguments(const char* op, std::initializer_list<Shape> shapes, std::vector<Value> rest = {}) {
+  Arguments(const char* op, std::initializer_list<Shape> shapes,
+            const std::vector<Value>& rest = {}) {
     const Schema& schema = get_op(op).schema();
     frame = schema.defaults().clone();
     size_t i = 0;

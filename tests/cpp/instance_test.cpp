@@ -173,7 +173,7 @@ TEST(Instance, ARunThatFailsOnValuesChangesNoState) {
         std::string(op) + "(%x, %y) : int64[2]\nwrite %n = %m\n}");
     const Tensor n = program.states[0].tensor;
     const Executor executor(std::move(program));
-    const auto ints = [](std::vector<int64_t> v) {
+    const auto ints = [](const std::vector<int64_t>& v) {
       return Tensor::from_vector(v, Shape{2}, DType::Int64);
     };
     executor.run({{ints({1, 2}), ints({3, 4})}});

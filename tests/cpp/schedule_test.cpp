@@ -3,6 +3,7 @@
 
 #include "capture_util.h"
 #include "oar/base/flags.h"
+#include "oar/base/format.h"
 #include "oar/base/parallel.h"
 #include "oar/device/generator.h"
 #include "oar/ir/parse.h"
@@ -46,8 +47,8 @@ std::string tower(const std::string& name, const std::string& from, int layers) 
   const std::string weight = name == "p" || name == "u" ? ", %w)" : ", %w, transpose_y=True)";
   std::string text, last = from;
   for (int i = 0; i < layers; ++i) {
-    const std::string h = "%" + name + std::to_string(i), a = h + "a";
-    text += h + " = matmul(" + last + weight + kType + a + " = tanh(" + h + ")" + kType;
+    const std::string h = format("%{}{}", name, i), a = h + "a";
+    text += format("{} = matmul({}{}{}{} = tanh({}){}", h, last, weight, kType, a, h, kType);
     last = a;
   }
   return text;

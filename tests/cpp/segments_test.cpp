@@ -12,7 +12,7 @@
 namespace oar {
 namespace {
 
-Tensor row(std::vector<double> values) {
+Tensor row(const std::vector<double>& values) {
   const auto n = static_cast<int64_t>(values.size());
   return Tensor::from_vector(values, as_dims(Ints(&n, 1)), DType::Float32);
 }

@@ -2,6 +2,7 @@
 #include "oar/ops/gen/lu.h"
 
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/batching.h"
 #include "oar/ops/families/matrix_rules.h"
 #include "oar/ops/gen/along_axis.h"
 #include "oar/ops/gen/concat.h"
@@ -172,6 +173,10 @@ const OpDef lu_parts_op = {
           same(rows, size) ? ones_on_diagonal
                            : concat({ones_on_diagonal, zeros({rows - size, size}, a.x.dtype())}, 0);
       return {exchanges, tril(part(a.x, -1, 0, size), -1) + square, triu(part(a.x, -2, 0, size))};
+    },
+    .batch = [](const BatchCall& c) -> Made {
+      const auto [p, l, u] = lu_parts(with_batch(c, 0), with_batch(c, 1));
+      return {p, l, u};
     },
     .shard =
         "...ij, ...k -> ...mn, ...pq, ...rs ; i whole, j whole, k whole, m whole, n whole, p whole, q whole, r whole, s whole",
