@@ -17,7 +17,7 @@ PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
 }  // namespace
 
 PyMODINIT_FUNC PyInit__C() {
-  using namespace oar::python;  // NOLINT(google-build-using-namespace)
+  using namespace oar::python;
   return guarded([]() -> PyObject* {
     Ref module = checked(PyModule_Create(&kModule));
     init_errors(module.get());

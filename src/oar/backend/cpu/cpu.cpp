@@ -52,9 +52,9 @@ const std::vector<oar_kernel>& all_kernels() {
 }
 
 int32_t query(int32_t, int32_t key, oar_value* value) {
-  constexpr std::string_view kName = "the host's processor";
+  static constexpr char kName[] = "the host's processor";
   if (key == OAR_KEY_NAME) {
-    *value = {OAR_TAG_STRING, static_cast<int32_t>(kName.size()), {.string = kName.data()}};
+    *value = {OAR_TAG_STRING, static_cast<int32_t>(sizeof kName - 1), {.string = kName}};
     return OAR_OK;
   }
   if (key == OAR_KEY_HOST_READS || key == OAR_KEY_ASYNCHRONOUS) {

@@ -273,8 +273,8 @@ const char* refuse(const KernelCall& call, const oar_tensor& x, const oar_tensor
   if (call.dtype() != DType::BFloat16) return "tiles are for bfloat16";
   if (call.arg(7).as_bool()) return "the channels are last";
   if (x.numel == 0 || weight.numel == 0 || out.numel == 0) return "there is nothing to do";
-  if (static_cast<double>(out.numel) * static_cast<double>(weight.numel / weight.shape[0]) <
-      kLeastWork)
+  const int64_t window = weight.numel / weight.shape[0];
+  if (static_cast<double>(out.numel) * static_cast<double>(window) < kLeastWork)
     return "the convolution is small";
   const int64_t groups = call.arg(6).as_int();
   if (groups > 1 && std::min(weight.shape[0] / groups, weight.shape[1]) < kLeastChannels)

@@ -14,7 +14,7 @@
 namespace oar::cpu::simd {
 namespace {
 
-using namespace functions;  // NOLINT(google-build-using-namespace): what functors are made of
+using namespace functions;  // what functors are made of
 
 // ---- Elements ----------------------------------------------------------------------------------
 
