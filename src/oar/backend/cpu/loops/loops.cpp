@@ -78,7 +78,8 @@ void StridedLoop<N>::range(int64_t begin, int64_t end, FunctionRef<Rows> body) c
     at = 0;
     int64_t step = rows;
     for (size_t axis = inner; axis-- > 0; step = 1) {
-      if ((index[axis] += step) < shape_[axis]) break;
+      index[axis] += step;
+      if (index[axis] < shape_[axis]) break;
       index[axis] = 0;
     }
   }
