@@ -46,8 +46,9 @@ struct Arguments {
   }
 };
 
-Cost cost(const char* op, std::initializer_list<Shape> shapes, std::vector<Value> rest = {}) {
-  return cost_of_call(get_op(op), Arguments(op, shapes, std::move(rest)).frame.args());
+Cost cost(const char* op, std::initializer_list<Shape> shapes,
+          const std::vector<Value>& rest = {}) {
+  return cost_of_call(get_op(op), Arguments(op, shapes, rest).frame.args());
 }
 
 // Is it in an operand's own memory?
