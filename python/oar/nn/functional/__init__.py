@@ -12,6 +12,7 @@ from oar.nn.functional import (
     activation,
     common,
     conv,
+    experts,
     flash_attention,
     loss,
     masked_attention,
@@ -23,6 +24,7 @@ from oar.nn.functional.activation import *  # noqa: F403
 from oar.nn.functional.activation import hard_sigmoid, hard_swish
 from oar.nn.functional.common import *  # noqa: F403
 from oar.nn.functional.conv import *  # noqa: F403
+from oar.nn.functional.experts import *  # noqa: F403
 from oar.nn.functional.loss import *  # noqa: F403
 from oar.nn.functional.masked_attention import *  # noqa: F403
 from oar.nn.functional.pooling import *  # noqa: F403
@@ -36,6 +38,7 @@ _KINDS = (
     activation,
     common,
     conv,
+    experts,
     loss,
     masked_attention,
     pooling,

@@ -2,6 +2,10 @@
 
 from oar.incubate.nn.functional.attention import *  # noqa: F403
 from oar.incubate.nn.functional.attention import __all__ as _ATTENTION
+from oar.incubate.nn.functional.backward import *  # noqa: F403
+from oar.incubate.nn.functional.backward import __all__ as _BACKWARD
+from oar.incubate.nn.functional.dispatch import *  # noqa: F403
+from oar.incubate.nn.functional.dispatch import __all__ as _DISPATCH
 from oar.incubate.nn.functional.experts import *  # noqa: F403
 from oar.incubate.nn.functional.experts import __all__ as _EXPERTS
 from oar.incubate.nn.functional.gpu import *  # noqa: F403
@@ -11,4 +15,4 @@ from oar.incubate.nn.functional.linear import __all__ as _LINEAR
 from oar.incubate.nn.functional.norms import *  # noqa: F403
 from oar.incubate.nn.functional.norms import __all__ as _NORMS
 
-__all__ = [*_ATTENTION, *_EXPERTS, *_GPU, *_LINEAR, *_NORMS]
+__all__ = [*_ATTENTION, *_BACKWARD, *_DISPATCH, *_EXPERTS, *_GPU, *_LINEAR, *_NORMS]
