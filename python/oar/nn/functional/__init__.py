@@ -30,7 +30,11 @@ from oar.nn.functional.masked_attention import *  # noqa: F403
 from oar.nn.functional.pooling import *  # noqa: F403
 from oar.nn.functional.sampling import *  # noqa: F403
 from oar.nn.functional.vision import *  # noqa: F403
-from oar.nn.functional.flash_attention import flash_attn_qkvpacked, flash_attn_varlen_qkvpacked
+from oar.nn.functional.flash_attention import (
+    flash_attention_v3_varlen,
+    flash_attn_qkvpacked,
+    flash_attn_varlen_qkvpacked,
+)
 
 from oar.nn.functional import distance, extension, input, norm  # noqa: E402,F401
 
@@ -45,8 +49,8 @@ _KINDS = (
     sampling,
     vision,
 )
-__all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flash_attention", "flash_attn_qkvpacked",
-                      "flash_attn_varlen_qkvpacked"]
+__all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flash_attention", "flash_attention_v3_varlen",
+                      "flash_attn_qkvpacked", "flash_attn_varlen_qkvpacked"]
 
 
 def _attach_ops() -> None:
