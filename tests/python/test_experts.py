@@ -235,3 +235,18 @@ def test_backward_of_cross_entropy():
     np.testing.assert_allclose(found.astype("float32").numpy(), wanted.numpy(), rtol=1e-2, atol=1e-6)
     with pytest.raises(ValueError, match="one for each row of softmax"):
         fused.cross_entropy_with_softmax_bwd_w_downcast(label[:2], F.softmax(scores), gradient)
+
+
+def test_second_derivatives_of_dispatch():
+    def slope(array):
+        x = oar.to_tensor(array, stop_gradient=False)
+        y, weights, _, _, _ = fused.moe_gate_dispatch(x, F.softmax(x), None, 2, 2, True)
+        first = oar.grad((y**3).sum() + (weights**2).sum(), [x], create_graph=True)[0]
+        return x, (first**2).sum()
+
+    x, total = slope(problem(experts=4)[0])
+    second = oar.grad(total, [x])[0].numpy()
+    step = np.zeros(x.shape)
+    step[1, 2] = 1e-6
+    higher, lower = (float(slope(x.numpy() + s)[1]) for s in (step, -step))
+    assert second[1, 2] == pytest.approx((higher - lower) / 2e-6, rel=1e-5)
