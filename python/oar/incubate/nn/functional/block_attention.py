@@ -213,7 +213,7 @@ def block_multihead_attention(
     for b in range(batch):
         if not counts[b]:
             continue
-        if before and prompts[b]:
+        if pre_key_cache is not None and pre_value_cache is not None and prompts[b]:
             keys.write(b, 0, ops.transpose(pre_key_cache[b], [1, 0, 2]))
             values.write(b, 0, ops.transpose(pre_value_cache[b], [1, 0, 2]))
         part, start = slice(begins[b], begins[b + 1]), before + held[b]

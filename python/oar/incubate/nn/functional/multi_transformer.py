@@ -156,8 +156,10 @@ def fused_multi_transformer(
             raise ValueError(f"[{_OP}] {name_of} has {len(given)} tensors, for {len(qkv_weights)} layers.")
     batch, length, size = x.shape
     lengths = None if seq_lens is None else ops.reshape(ops.cast(seq_lens, "int64"), [batch, 1, 1, 1])
-    decodes, before = time_step is not None, 0 if pre_caches is None else pre_caches[0].shape[3]
-    if decodes:
+    before = 0 if pre_caches is None else pre_caches[0].shape[3]
+    here: Tensor | None = None  # with time_step, the place of the new position in the cache
+    mask: Tensor | None
+    if time_step is not None:
         if cache_kvs is None or length != 1:
             raise ValueError(f"[{_OP}] with time_step, x must have length 1, not {length}, and cache_kvs must be given.")
         at = lengths if lengths is not None else ops.full([batch, 1, 1, 1], int(time_step), "int64")
@@ -188,7 +190,7 @@ def fused_multi_transformer(
 
     def keys_and_values(k: Tensor, v: Tensor, i: int) -> tuple[Tensor, Tensor]:
         """The new ones with those of the prefix or of the cache, which is written."""
-        if decodes:
+        if here is not None and cache_kvs is not None:
             cache = cache_kvs[i]
             cache[0], cache[1] = ops.where(here, k, cache[0]), ops.where(here, v, cache[1])
             return cache[0], cache[1]
@@ -230,7 +232,7 @@ def fused_multi_transformer(
             out = (out if residual_alpha == 1.0 else out * residual_alpha) + part(inner, i)
             if not pre_layer_norm:
                 out = norm(out, weights, biases, i)
-    if lengths is not None and not decodes:
+    if lengths is not None and time_step is None:
         row = ops.reshape(ops.range(0, length, 1, "int64"), [1, length, 1])
         out = ops.where(row < ops.reshape(lengths, [batch, 1, 1]), out, ops.zeros([], out.dtype))
     return out if cache_kvs is None else (out, cache_kvs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from oar import nn
 from oar._C import Tensor
-from oar.incubate.nn import functional as fused
+from oar.incubate.nn.functional.multi_transformer import fused_multi_transformer
 from oar.nn.initializer import Constant
 
 __all__ = ["FusedMultiTransformer"]
@@ -143,7 +143,7 @@ class FusedMultiTransformer(nn.Layer):
             seq_lens: the length of each sequence.
             time_step: how many positions the caches hold; then src is the next one.
         """
-        return fused.fused_multi_transformer(
+        return fused_multi_transformer(
             src, self.ln_scales, self.ln_biases, self.qkv_weights, self.qkv_biases, self.linear_weights,
             self.linear_biases, self.ffn_ln_scales, self.ffn_ln_biases, self.ffn1_weights, self.ffn1_biases,
             self.ffn2_weights, self.ffn2_biases, self.normalize_before, self._epsilon, self._residual_alpha, caches,
