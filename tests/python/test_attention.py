@@ -328,3 +328,42 @@ def test_attention_to_lists_of_keys():
     found = F.sparse_attention(*given, *lists, oar.to_tensor(padding, dtype="float64"), oar.to_tensor(mask))
     both = seen & (padding[:, None, None] > 0) & (mask > 0)
     np.testing.assert_allclose(found.numpy(), wanted(both), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal, window, softcap", [(False, (-1, -1), 0.0), (True, (-1, -1), 0.0), (False, (1, 2), 3.0),
+                                                     (True, (2, -1), 0.0)])
+@pytest.mark.parametrize("used", [False, True])
+def test_sequences_with_windows(causal, window, softcap, used):
+    rng, ends_q, ends_k = np.random.default_rng(2), [0, 3, 5, 9], [0, 5, 7, 9]  # the last has more queries than keys
+    q, k, v = (rng.normal(size=(9, heads, 4)) for heads in (4, 2, 2))
+    count_q, count_k = ([2, 2, 3], [4, 1, 2]) if used else ([3, 2, 4], [5, 2, 2])
+    wanted, sums = np.zeros((9, 4, 4)), np.full((4, 9), -np.inf)
+    for begin_q, begin_k, n, m in zip(ends_q, ends_k, count_q, count_k):
+        for row, head in np.ndindex(n, 4):
+            place = row + m - n
+            seen = [j for j in range(m) if (window[0] < 0 or j >= place - window[0])
+                    and (j <= place if causal else window[1] < 0 or j <= place + window[1])]
+            if not seen:
+                continue
+            at = begin_k + np.array(seen)
+            scores = k[at, head // 2] @ q[begin_q + row, head] / 2
+            scores = softcap * np.tanh(scores / softcap) if softcap else scores
+            sums[head, begin_q + row] = np.log(np.exp(scores).sum())
+            wanted[begin_q + row, head] = np.exp(scores) @ v[at, head // 2] / np.exp(scores).sum()
+    x, *others = (oar.to_tensor(t, stop_gradient=False) for t in (q, k, v))
+    limits = [oar.to_tensor(t, dtype="int32") for t in (count_q, count_k)] if used else [None, None]
+    starts = [oar.to_tensor(t, dtype="int32") for t in (ends_q, ends_k)]
+    out, found = F.flash_attention_v3_varlen(x, *others, *starts, 4, 5, *limits, causal=causal, window_size=window,
+                                             softcap=softcap)
+    np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.numpy(), sums, rtol=1e-9)
+    out.sum().backward()
+    assert np.isfinite(x.grad.numpy()).all() and np.isfinite(others[0].grad.numpy()).all()
+
+
+def test_what_windows_refuse():
+    x, ends = oar.ones([4, 1, 2]), oar.to_tensor([0, 4], dtype="int32")
+    with pytest.raises(NotImplementedError, match="float8, which needs a GPU"):
+        F.flash_attention_v3_varlen(x, x, x, ends, ends, 4, 4, q_descale=oar.ones([1]))
+    with pytest.raises(ValueError, match="1 sequences and cu_seqlens_k 2"):
+        F.flash_attention_v3_varlen(x, x, x, ends, oar.to_tensor([0, 2, 4], dtype="int32"), 4, 4)

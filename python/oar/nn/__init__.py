@@ -1,6 +1,6 @@
 """Networks: layers, initialisers, losses and gradient clipping."""
 
-from oar.nn import attention, functional, init, initializer, layer, utils
+from oar.nn import attention, functional, init, initializer, layer, quant, utils
 from oar.nn._second_names import *  # noqa: F403
 from oar.nn._second_names import __all__ as _second_names
 from oar.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue

@@ -3,6 +3,7 @@
 from oar.incubate.nn import functional, layer
 from oar.incubate.nn.layer.fused_dropout_add import FusedDropoutAdd
 from oar.incubate.nn.layer.fused_linear import FusedLinear
+from oar.incubate.nn.layer.fused_multi_transformer import FusedMultiTransformer
 from oar.incubate.nn.layer.fused_transformer import (
     FusedBiasDropoutResidualLayerNorm,
     FusedFeedForward,
@@ -16,6 +17,7 @@ __all__ = [
     "FusedFeedForward",
     "FusedLinear",
     "FusedMultiHeadAttention",
+    "FusedMultiTransformer",
     "FusedTransformerEncoderLayer",
     "functional",
     "layer",

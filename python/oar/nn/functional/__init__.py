@@ -12,6 +12,7 @@ from oar.nn.functional import (
     activation,
     common,
     conv,
+    experts,
     flash_attention,
     loss,
     masked_attention,
@@ -23,12 +24,17 @@ from oar.nn.functional.activation import *  # noqa: F403
 from oar.nn.functional.activation import hard_sigmoid, hard_swish
 from oar.nn.functional.common import *  # noqa: F403
 from oar.nn.functional.conv import *  # noqa: F403
+from oar.nn.functional.experts import *  # noqa: F403
 from oar.nn.functional.loss import *  # noqa: F403
 from oar.nn.functional.masked_attention import *  # noqa: F403
 from oar.nn.functional.pooling import *  # noqa: F403
 from oar.nn.functional.sampling import *  # noqa: F403
 from oar.nn.functional.vision import *  # noqa: F403
-from oar.nn.functional.flash_attention import flash_attn_qkvpacked, flash_attn_varlen_qkvpacked
+from oar.nn.functional.flash_attention import (
+    flash_attention_v3_varlen,
+    flash_attn_qkvpacked,
+    flash_attn_varlen_qkvpacked,
+)
 
 from oar.nn.functional import distance, extension, input, norm  # noqa: E402,F401
 
@@ -36,14 +42,15 @@ _KINDS = (
     activation,
     common,
     conv,
+    experts,
     loss,
     masked_attention,
     pooling,
     sampling,
     vision,
 )
-__all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flash_attention", "flash_attn_qkvpacked",
-                      "flash_attn_varlen_qkvpacked"]
+__all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flash_attention", "flash_attention_v3_varlen",
+                      "flash_attn_qkvpacked", "flash_attn_varlen_qkvpacked"]
 
 
 def _attach_ops() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from oar._C import Tensor, ops
+from oar.incubate.nn.functional._attend import additive, attend, rotated_half, rotated_pairs
 from oar.incubate.nn.functional._quantise import only_floats
 from oar.nn import functional as F
 
@@ -15,17 +16,6 @@ __all__ = [
     "masked_multihead_attention",
     "variable_length_memory_efficient_attention",
 ]
-
-
-def _rotated_half(x: Tensor) -> Tensor:
-    first, second = ops.split(x, 2, -1)
-    return ops.concat([-second, first], -1)
-
-
-def _rotated_pairs(x: Tensor) -> Tensor:
-    pairs = ops.reshape(x, [*x.shape[:-1], x.shape[-1] // 2, 2])
-    first, second = ops.unstack(pairs, -1)
-    return ops.reshape(ops.stack([-second, first], -1), x.shape)
 
 
 def _angles(length: int, size: int, base: float, dtype) -> tuple[Tensor, Tensor]:
@@ -92,31 +82,12 @@ def fused_rotary_position_embedding(
     else:
         shape = [length, 1, 1, size] if time_major else [1, length, 1, size]
         sines, cosines = (ops.reshape(t[:length], shape) for t in (sines, cosines))
-    rotated = _rotated_pairs if use_neox_rotary_style else _rotated_half
+    rotated = rotated_pairs if use_neox_rotary_style else rotated_half
 
     def turned(t: Tensor) -> Tensor:
         return t * cosines + rotated(t) * sines
 
     return turned(q), None if k is None else turned(k), None if v is None else turned(v)
-
-
-def _additive(mask: Tensor, dtype) -> Tensor:
-    """A mask that is added to scores: bools and integers say what is seen."""
-    if mask.dtype.name == "bool" or mask.dtype.name.startswith("int"):
-        return (ops.cast(mask, dtype) - 1.0) * 1e9
-    return mask
-
-
-def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, dropout: float, training: bool,
-            mode: str) -> Tensor:
-    """Attention of [batch, heads, length, size]; fewer heads of keys and values are shared by several queries."""
-    groups = q.shape[1] // k.shape[1]
-    if groups > 1:
-        k, v = (ops.repeat_interleave(t, groups, 1) for t in (k, v))
-    scores = ops.matmul(q * scale, k, False, True)
-    if mask is not None:
-        scores = scores + mask
-    return ops.matmul(F.dropout(ops.softmax(scores, -1), dropout, training=training, mode=mode), v)
 
 
 def fused_multi_head_attention(
@@ -205,8 +176,8 @@ def fused_multi_head_attention(
     q, k, v = ops.unstack(ops.transpose(ops.reshape(qkv, [batch, length, 3, heads, head]), [2, 0, 3, 1, 4]), 0)
     if cache_kv is not None:
         k, v = ops.concat([cache_kv[0], k], 2), ops.concat([cache_kv[1], v], 2)
-    mask = None if attn_mask is None else _additive(attn_mask, x.dtype)
-    out = _attend(q, k, v, mask, head**-0.5, attn_dropout_rate, training, mode)
+    mask = None if attn_mask is None else additive(attn_mask, x.dtype)
+    out = attend(q, k, v, mask, head**-0.5, attn_dropout_rate, training, mode)
     out = ops.reshape(ops.transpose(out, [0, 2, 1, 3]), [batch, length, heads * head])
     out = ops.matmul(out, linear_weight)
     out = F.dropout(out if linear_bias is None else out + linear_bias, dropout_rate, training=training, mode=mode)
@@ -262,7 +233,7 @@ def variable_length_memory_efficient_attention(
     if mask is not None:
         added = added + mask
     factor = 1.0 / math.sqrt(query.shape[3]) if scale is None else scale
-    out = _attend(query, key, value, added, factor, 0.0, False, "upscale_in_train")
+    out = attend(query, key, value, added, factor, 0.0, False, "upscale_in_train")
     exists = ops.logical_and(row < lengths, keys + pre_cache_length > 0)
     return ops.where(exists, out, ops.zeros([], query.dtype))
 
@@ -354,7 +325,7 @@ def masked_multihead_attention(
     if src_mask is not None:
         rest = longest - src_mask.shape[-1]
         added = added + (src_mask if rest <= 0 else F.pad(src_mask, [0, 0, 0, 0, 0, 0, 0, rest]))[..., :longest]
-    out = _attend(q, cache_kv[0], cache_kv[1], added, size**-0.5, 0.0, False, "upscale_in_train")
+    out = attend(q, cache_kv[0], cache_kv[1], added, size**-0.5, 0.0, False, "upscale_in_train")
     return ops.reshape(out, [batch, heads * size]), cache_kv
 
 
