@@ -83,6 +83,25 @@ class LoDTensor:
         return repr(self._tensor) if self._is_initialized() else "LoDTensor()"
 
 
+class TensorContent(LoDTensor):
+    """The content of a tensor of eager mode, for ``Tensor.get_tensor``."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        super().__init__()
+        self._held = tensor
+
+    @property
+    def _tensor(self) -> Tensor:
+        return self._held
+
+    def set(self, value: Any, place: Any = None) -> None:
+        """Give the tensor another content."""
+        self._held.set_tensor(oar.to_tensor(value, place=place))
+
+    def _is_initialized(self) -> bool:
+        return True
+
+
 class ScopeVariable:
     """What a scope holds under one name."""
 
