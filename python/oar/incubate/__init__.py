@@ -1,8 +1,8 @@
 """Paddle's incubating names."""
 
-from oar.incubate import autograd, layers, nn, optimizer
+from oar.incubate import autograd, autotune, cc, layers, nn, optimizer
 from oar.incubate.operators import *  # noqa: F403
 from oar.incubate.operators import __all__ as _OPERATORS
 from oar.incubate.optimizer import LookAhead, ModelAverage
 
-__all__ = ["LookAhead", "ModelAverage", "autograd", "layers", "nn", "optimizer", *_OPERATORS]
+__all__ = ["LookAhead", "ModelAverage", "autograd", "autotune", "cc", "layers", "nn", "optimizer", *_OPERATORS]
