@@ -121,6 +121,21 @@ def create_parameter(shape: Any, dtype: Any, name: str | None = None, attr: Any 
     return create_parameter(shape, dtype, name, attr, is_bias, default_initializer)
 
 
+def multiplex(inputs: Any, index: Tensor, name: str | None = None) -> Tensor:
+    """Each row from one of several tensors. The arguments are those of ``oar.multiplex``.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> a, b = oar.to_tensor([[1], [2]]), oar.to_tensor([[3], [4]])
+        >>> oar.Tensor.multiplex([a, b], oar.to_tensor([[1], [0]], 'int32')).tolist()
+        [[3], [2]]
+    """
+    return ops.multiplex(inputs, index)
+
+
 def _kind(self: Tensor) -> Any:
     from oar.framework.core import VarDesc
 
@@ -154,7 +169,7 @@ def _of_strings(name: str, argument: str, use: str) -> Any:
 _METHODS: dict[str, Any] = {
     "create_parameter": staticmethod(create_parameter), "create_tensor": staticmethod(_functions.create_tensor),
     "get_map_tensor": _of_strings("get_map_tensor", "nothing", "Keep a vocabulary in a dict."),
-    "get_tensor": get_tensor, "istft": istft, "multiplex": staticmethod(ops.multiplex), "reconstruct_from_": reconstruct_from_,
+    "get_tensor": get_tensor, "istft": istft, "multiplex": staticmethod(multiplex), "reconstruct_from_": reconstruct_from_,
     "set_string_list": _of_strings("set_string_list", "the strings", "Keep strings in a list."), "set_tensor": set_tensor,
     "set_vocab": _of_strings("set_vocab", "the vocabulary", "Keep a vocabulary in a dict."), "stft": stft,
     "top_p_sampling": _random.top_p_sampling,
