@@ -92,7 +92,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def _is_meant(self) -> bool:
         """Whether the code that imports ``torch`` means Oar by it."""
         found = self.scope is None
-        frame = sys._getframe(1)
+        frame: types.FrameType | None = sys._getframe(1)
         while frame is not None:
             name = str(frame.f_globals.get("__name__"))
             if _is_in(name, self.blocked):

@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["set_config"]
 
-_OPTIONS = {"kernel": {"enable": bool, "tuning_range": (list, tuple)}, "layout": {"enable": bool},
+_OPTIONS: dict[str, dict[str, Any]] = {"kernel": {"enable": bool, "tuning_range": (list, tuple)}, "layout": {"enable": bool},
             "dataloader": {"enable": bool, "tuning_steps": int}}  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import oar
 from oar._C import Tensor
 from oar._lazy import np
+from oar._tensor_content import set_tensor
 from oar.static.program import written_elsewhere
 
 __all__ = ["LoDTensor", "Scope", "ScopeVariable", "global_scope", "scope_guard"]
@@ -96,7 +97,7 @@ class TensorContent(LoDTensor):
 
     def set(self, value: Any, place: Any = None) -> None:
         """Give the tensor another content."""
-        self._held.set_tensor(oar.to_tensor(value, place=place))
+        set_tensor(self._held, oar.to_tensor(value, place=place))
 
     def _is_initialized(self) -> bool:
         return True
