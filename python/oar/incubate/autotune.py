@@ -8,8 +8,10 @@ from typing import Any
 
 __all__ = ["set_config"]
 
-_OPTIONS: dict[str, dict[str, Any]] = {"kernel": {"enable": bool, "tuning_range": (list, tuple)}, "layout": {"enable": bool},
-            "dataloader": {"enable": bool, "tuning_steps": int}}  # fmt: skip
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "kernel": {"enable": bool, "tuning_range": (list, tuple)}, "layout": {"enable": bool},
+    "dataloader": {"enable": bool, "tuning_steps": int},
+}  # fmt: skip
 
 
 def set_config(config: dict[str, Any] | str | None = None) -> None:
