@@ -141,7 +141,7 @@ def _kind(self: Tensor) -> Any:
 
     if self.is_selected_rows():
         return VarDesc.VarType.SELECTED_ROWS
-    return VarDesc.VarType.DENSE_TENSOR if self.is_dense() else None
+    return None if self.is_sparse() else VarDesc.VarType.DENSE_TENSOR
 
 
 def _of_strings(name: str, argument: str, use: str) -> Any:

@@ -20,6 +20,8 @@ def test_content_is_shared_and_replaced():
     with pytest.raises(TypeError, match="must be a Tensor, not float"):
         x.reconstruct_from_(1.0)
     assert oar.sparse.sparse_coo_tensor([[0]], [1.0], [2]).type is None
+    with oar.IrGuard(), oar.static.program_guard(oar.static.Program()):
+        assert oar.static.data("x", [None, 2]).type == oar.base.core.VarDesc.VarType.DENSE_TENSOR
 
 
 def test_a_tensor_becomes_another():
