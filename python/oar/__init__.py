@@ -25,13 +25,16 @@ _lazy_names = _LazyNames(
      "oar.audio.functional.window": ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
      "oar.autograd": ("grad", "ir_backward"),
      "oar.batch": ("batch",),
-     "oar.device": ("get_cudnn_version", "is_compiled_with_custom_device", "is_compiled_with_distribute",
-                    "is_compiled_with_ipu"),
+     "oar.compat.proxy": ("disable_compat", "enable_compat", "use_compat_guard"),
+     "oar.device": ("Event", "Stream", "device_guard", "get_cudnn_version", "get_default_device", "get_device_module",
+                    "is_compiled_with_custom_device", "is_compiled_with_distribute", "is_compiled_with_ipu",
+                    "set_default_device"),
      "oar.framework": ("ParamAttr", "Parameter", "async_save", "clear_async_save_task_queue", "core",
                        "create_parameter", "load", "save"),
+     "oar.framework.mapped": ("MmapStorage",),
      "oar.nn.functional": ("adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm", "sigmoid"),
      "oar.nn.initializer": ("LazyGuard",),
-     "oar.pir_utils": ("IrGuard",),
+     "oar.pir_utils": ("IrGuard", "ir_guard"),
      "oar.static.program": ("disable_static", "enable_static")})
 
 _missing.find_modules()
@@ -62,7 +65,7 @@ from oar._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabl
 from oar import _diagonal, _tensor, _tensor_forms, _variable  # noqa: E402,F401
 from oar import linalg  # noqa: E402,F401
 from oar.linalg import matrix_transpose, norm  # noqa: E402,F401
-from oar import _math_methods  # noqa: E402,F401
+from oar import _math_methods, _tensor_content  # noqa: E402,F401
 from oar._aliases import attach as _attach_aliases  # noqa: E402
 
 _attach_aliases(globals())

@@ -250,3 +250,70 @@ def set_cuda_rng_state(state_list: Any) -> None:
 for _name in __all__:
     if _name.endswith("_"):
         setattr(Tensor, _name, globals()[_name])
+
+
+def top_p_sampling(x: Tensor, ps: Tensor, threshold: Tensor | None = None, topp_seed: Tensor | None = None, seed: int = -1,
+                   k: int = 0, mode: str = "truncated", return_top: bool = False, name: str | None = None) -> Any:
+    """Draws one element of each row from the most probable ones, whose probabilities add up to ``ps``.
+
+    Args:
+        x: rows of probabilities, such as a softmax returns.
+        ps: for each row, the sum of the probabilities of those that can be drawn.
+        threshold: for each row, the least probability that can be drawn; the most probable element always can.
+        topp_seed: for each row, a seed.
+        seed: a seed for this call; -1 uses the global stream.
+        k: how many of the most probable elements ``return_top`` returns.
+        mode: what happens to the last element that can be drawn: ``'truncated'`` takes off its probability what is
+            beyond ``ps``, ``'non-truncated'`` does not.
+        return_top: whether to return the ``k`` most probable elements, too.
+
+    Returns:
+        the probability and the index of what was drawn, both ``[rows, 1]``; with ``return_top``, the probabilities and
+        the indices of the most probable elements follow.
+
+    Examples:
+        >>> import oar
+        >>> x = oar.to_tensor([[0.1, 0.7, 0.2], [0.5, 0.1, 0.4]])
+        >>> scores, ids = x.top_p_sampling(oar.to_tensor([0.6, 0.3]))
+        >>> scores.tolist(), ids.tolist()
+        ([[0.7], [0.5]], [[1], [0]])
+    """
+    if x.ndim != 2:
+        raise ValueError(f"[top_p_sampling] x must be rows of probabilities, [rows, elements], not {list(x.shape)}.")
+    if mode not in ("truncated", "non-truncated"):
+        raise ValueError(f"[top_p_sampling] mode must be 'truncated' or 'non-truncated', not {mode!r}.")
+    rows = x.shape[0]
+    order = ops.argsort(x, -1, True, True)
+    wide = "float64" if x.dtype.name == "float64" else "float32"
+    sorted_scores = ops.cast(ops.take_along_axis(x, order, 1), wide)
+
+    def column(values: Tensor) -> Tensor:
+        return ops.cast(ops.reshape(values, [rows, 1]), wide)
+
+    limit = column(ps)
+    before = ops.cumsum(sorted_scores, -1) - sorted_scores
+    weights = ops.clip(limit - before, 0.0, None)
+    if mode == "truncated":
+        weights = ops.minimum(weights, sorted_scores)
+    else:
+        weights = ops.where(weights > 0.0, sorted_scores, ops.zeros_like(sorted_scores))
+    if threshold is not None:
+        weights = ops.where(sorted_scores >= column(threshold), weights, ops.zeros_like(weights))
+    sums = ops.cumsum(weights, -1)
+    place = ops.sum(ops.cast(sums <= _unit_column(rows, wide, topp_seed, seed) * sums[:, -1:], "int64"), [1], keepdim=True)
+    # Where nothing can be drawn, the most probable element is.
+    place = ops.where(sums[:, -1:] > 0.0, place, ops.zeros_like(place))
+    ids = ops.take_along_axis(order, place, 1)
+    drawn = ops.take_along_axis(x, ids, 1), ids
+    if not return_top:
+        return drawn
+    top = order[:, :k]
+    return (*drawn, ops.take_along_axis(x, top, 1), top)
+
+
+def _unit_column(rows: int, dtype: str, seeds: Tensor | None, seed: int) -> Tensor:
+    """A number of [0, 1) for each row."""
+    if seeds is None:
+        return ops.uniform([rows, 1], dtype, 0.0, 1.0, max(seed, 0))
+    each = [int(value) for value in ops.reshape(seeds, [rows]).tolist()]
+    return ops.stack([ops.uniform([1], dtype, 0.0, 1.0, value) for value in each])

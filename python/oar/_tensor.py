@@ -11,7 +11,7 @@ from oar._places import device_name, place_of
 from oar._questions import sizes_tensor
 
 
-def clone(self) -> Tensor:
+def clone(self, name: str | None = None) -> Tensor:
     """A copy that gradients pass through.
 
     Returns:
@@ -191,7 +191,7 @@ def rank(self) -> Tensor:
     return _C.make_tensor(self.ndim, "int32")
 
 
-def numel(self) -> Tensor:
+def numel(self, name: str | None = None) -> Tensor:
     """The number of elements, as a 0-d tensor.
 
     Returns:

@@ -7,7 +7,7 @@ from typing import Any
 from oar._framework import in_dynamic_mode
 from oar.static.program import mode
 
-__all__ = ["DygraphOldIrGuard", "DygraphPirGuard", "IrGuard", "OldIrGuard"]
+__all__ = ["DygraphOldIrGuard", "DygraphPirGuard", "IrGuard", "OldIrGuard", "ir_guard"]
 
 
 class IrGuard:
@@ -27,6 +27,9 @@ class IrGuard:
 
     def __exit__(self, *exc: Any) -> None:
         self._mode.__exit__(*exc)
+
+
+ir_guard = IrGuard()
 
 
 class OldIrGuard(IrGuard):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
 from oar._questions import is_complex
+from oar._spelling import spelled
 
 __all__ = ["istft", "stft"]
 
@@ -24,6 +25,7 @@ def _check_positive(name: str, argument: str, value: int) -> None:
         raise ValueError(f"[{name}] Unexpected {argument}: {value!r}. It should be a positive integer.")
 
 
+@spelled
 def frame(x: Tensor, frame_length: int, hop_length: int, axis: int = -1, name: str | None = None) -> Tensor:
     """Overlapping pieces of a signal.
 
@@ -48,6 +50,7 @@ def frame(x: Tensor, frame_length: int, hop_length: int, axis: int = -1, name: s
     return ops.assign(ops.swapaxes(pieces, -1, -2) if axis == -1 else ops.moveaxis(pieces, [-1], [1]))
 
 
+@spelled
 def overlap_add(x: Tensor, hop_length: int, axis: int = -1, name: str | None = None) -> Tensor:
     """Signals from overlapping pieces, which are added where they overlap.
 
@@ -103,6 +106,7 @@ def _real_name(x: Tensor) -> str:
     return "float64" if x.dtype.name in ("float64", "complex128") else "float32"
 
 
+@spelled
 def stft(x: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None,
          center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
          name: str | None = None) -> Tensor:
@@ -153,6 +157,7 @@ def stft(x: Tensor, n_fft: int, hop_length: int | None = None, win_length: int |
     return ops.squeeze(spectra, [0]) if one else spectra
 
 
+@spelled
 def istft(x: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None,
           center: bool = True, normalized: bool = False, onesided: bool = True, length: int | None = None,
           return_complex: bool = False, name: str | None = None) -> Tensor:

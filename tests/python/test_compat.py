@@ -1,5 +1,7 @@
 """`oar.compat`: PyTorch's arguments and results, against NumPy."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -161,3 +163,81 @@ def test_attention_with_several_heads(batch_first, sizes, added):
     causal, none = layer(*given, key_padding_mask=oar.to_tensor(hidden), is_causal=True, need_weights=False)
     np.testing.assert_allclose(causal.numpy(), made.numpy(), rtol=1e-6)
     assert none is None
+
+
+def test_slogdet():
+    x = np.array([[[0.0, 2.0], [3.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]])
+    result = compat.slogdet(oar.to_tensor(x))
+    sign, logarithm = np.linalg.slogdet(x)
+    np.testing.assert_allclose(result.sign, sign)
+    np.testing.assert_allclose(result.logabsdet, logarithm)
+    out = oar.zeros([2], "float64"), oar.zeros([2], "float64")
+    compat.slogdet(oar.to_tensor(x), out=out)
+    np.testing.assert_allclose(out[1], logarithm)
+    with pytest.raises(TypeError, match="two tensors"):
+        compat.slogdet(oar.to_tensor(x), out=out[0])
+
+
+@pytest.fixture
+def no_torch():
+    """Whatever a test imports as torch is gone after it."""
+    before = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "torch"}
+    for name in before:
+        del sys.modules[name]
+    yield
+    if any(type(finder).__module__ == "oar.compat.proxy" for finder in sys.meta_path):
+        oar.disable_compat()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+def test_import_torch(no_torch):
+    oar.enable_compat()
+    import torch
+    import torch.nn.functional as torch_functional
+    from torch import nn as torch_nn
+
+    assert torch.sin is oar.sin and torch.float32 is oar.float32 and torch.max is compat.max
+    assert torch.nn is torch_nn and torch_nn.Linear is compat.nn.Linear and torch_functional is torch_nn.functional
+    assert torch.relu is oar.nn.functional.relu and torch_functional.relu is oar.nn.functional.relu
+    with pytest.raises(ModuleNotFoundError, match=r"Oar has no module for torch\.abacus"):
+        import torch.abacus  # noqa: F401
+    with pytest.raises(AttributeError, match="there is no"):
+        torch.abacus
+    with oar.use_compat_guard(enable=False):
+        assert "torch" not in sys.modules and not any(type(f).__module__ == "oar.compat.proxy" for f in sys.meta_path)
+    assert sys.modules["torch"] is torch
+    oar.disable_compat()
+    assert "torch" not in sys.modules
+    with pytest.warns(UserWarning, match="nothing to disable"):
+        oar.disable_compat()
+    with pytest.raises(ValueError, match="backend must be 'torch'"):
+        oar.enable_compat(backend="jax")
+    with pytest.raises(TypeError, match="scope must be the name"):
+        oar.enable_compat(scope=[1])
+
+
+def test_import_torch_for_some_packages_only(no_torch, tmp_path, monkeypatch):
+    for name in ("torch", "inside_package", "outside_package", "blocked_package"):
+        (tmp_path / f"{name}.py").write_text("is_real = True\n" if name == "torch" else
+                                             "import torch\ndef late():\n    import torch\n    return torch\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    oar.enable_compat(scope="inside_package")
+    import inside_package
+    import outside_package
+
+    assert inside_package.torch.sin is oar.sin and outside_package.torch.is_real and outside_package.late().is_real
+    oar.disable_compat()
+    import torch as real
+
+    assert real.is_real
+    oar.enable_compat(blocked_modules="blocked_package")
+    import blocked_package
+    import torch
+
+    assert torch.sin is oar.sin and blocked_package.torch.is_real
+    with pytest.warns(UserWarning, match="all code already"):
+        oar.enable_compat(scope="inside_package")
+    oar.disable_compat()
+    assert sys.modules["torch"] is real

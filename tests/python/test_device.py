@@ -57,6 +57,30 @@ def test_streams_of_the_cpu():
         device.set_stream(None)
 
 
+def test_events_without_a_device_and_modules_of_devices():
+    assert oar.Event is device.Event and oar.Stream is device.Stream and oar.device_guard is device.device_guard
+    assert device.Event(True).enable_timing and not device.Event(False, True).enable_timing
+    oar.set_default_device("cpu")
+    assert oar.get_default_device() == "cpu" and oar.get_default_device().type == "cpu"
+    modules = {None: device.cpu, "cpu": device.cpu, "gpu:0": oar.cuda, "cuda": oar.cuda, "xpu": device.xpu}
+    assert {name: oar.get_device_module(name) for name in modules} == modules
+    for error in (RuntimeError, ValueError):
+        with pytest.raises(error, match="no kind of device 'abacus'. The kinds are 'cpu', 'gpu', 'xpu'"):
+            oar.get_device_module("abacus")
+
+
+def test_devices_of_plug_ins_that_are_not_loaded():
+    custom = device.custom_device
+    assert custom.device_count() == custom.device_count("npu") == 0 and custom.empty_cache() is None
+    for name in ("Event", "Stream", "current_stream", "get_device_properties", "memory_allocated", "synchronize"):
+        with pytest.raises(ValueError, match=rf"\[{name}\] there is no device of a plug-in here"):
+            getattr(custom, name)()
+    with pytest.raises(RuntimeError, match="there is no npu:0 here"):
+        device.gpgpu_backend.get_device_properties("npu:0")
+    with pytest.raises(ValueError, match="cpu is not a device of a plug-in"):
+        custom.synchronize("cpu")
+
+
 def test_guards_and_names():
     with device.device("cpu"), device.device_guard(oar.CPUPlace()):
         assert oar.get_device() == "cpu"

@@ -98,3 +98,27 @@ for _ in range(4):
 counts = oar.jit.capture_counts(f)
 assert counts["segments"] == 4 and counts["whole"] == 0, counts
 """)
+
+
+def test_streams_and_counts_of_a_plug_in():
+    run("""
+custom = oar.device.custom_device
+assert custom.device_count() == custom.device_count("async") == 2
+assert custom.get_device_properties(1).name == "async:1" and oar.get_device_module("async") is custom
+start, end = custom.Event(enable_timing=True), custom.Event(enable_timing=True)
+start.record()
+x = oar.ones([64, 64]).to("async")
+y = x @ x
+end.record()
+assert start.elapsed_time(end) > 0.0 and custom.Stream("async:1").query()
+custom.synchronize()
+oar.device.synchronize("async:1")
+assert custom.current_stream(1) is oar.device.current_stream("async:1") is not oar.device.current_stream("cpu")
+for call in (custom.memory_allocated, lambda: oar.device.memory_allocated("async:1")):
+    try:
+        call()
+    except RuntimeError as error:
+        assert "does not report its memory" in str(error)
+    else:
+        raise AssertionError("no error")
+""")

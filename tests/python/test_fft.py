@@ -266,3 +266,10 @@ def test_threads_share_plans():
     for thread in threads:
         thread.join()
     assert not failed
+
+
+@pytest.mark.parametrize("name", ["fftshift", "ifftshift"])
+def test_shifts_take_the_names_of_arguments_of_pytorch(name):
+    x = np.arange(12.0).reshape(3, 4)
+    for dim in (0, [1], (0, 1), None):
+        np.testing.assert_array_equal(getattr(oar.fft, name)(input=oar.to_tensor(x), dim=dim), getattr(np.fft, name)(x, dim))

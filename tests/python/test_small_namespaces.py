@@ -2,10 +2,12 @@
 
 import hashlib
 import http.server
+import importlib
 import io
 import pathlib
 import tarfile
 import threading
+import warnings
 import zipfile
 
 import numpy as np
@@ -142,3 +144,63 @@ def test_lists_of_numbers():
     with pytest.raises(ValueError, match="stride must be one int or a list of 2"):
         oar.utils.convert_to_list([1, 2, 3], 2, "stride")
     assert oar.utils.is_same_shape([None, 3], [2, -1]) and not oar.utils.is_same_shape([2, 3], [2, 4])
+
+
+def test_modules_under_paddles_inner_paths():
+    decode = importlib.import_module("oar.text.viterbi_decode")
+    assert decode.viterbi_decode is oar.text.viterbi_decode and decode.ViterbiDecoder is oar.text.ViterbiDecoder
+    assert oar.nn.initializer.lazy_init.LazyGuard is oar.LazyGuard
+    with oar.ir_guard:
+        assert not oar.in_dynamic_mode()
+    assert oar.in_dynamic_mode()
+
+
+def test_dtypes_of_mixed_precision():
+    assert oar.amp.is_float16_supported() and oar.amp.is_bfloat16_supported("cpu")
+    with pytest.raises(ValueError, match=r"\[is_float16_supported\] there is no gpu:0 here"):
+        oar.amp.is_float16_supported("gpu:0")
+
+
+def test_wishes_to_tune_are_checked(tmp_path):
+    set_config = oar.incubate.autotune.set_config
+    (tmp_path / "wishes.json").write_text('{"dataloader": {"enable": true, "tuning_steps": 3}}')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        set_config()
+        set_config(str(tmp_path / "wishes.json"))
+        set_config({"kernel": {"enable": True, "tuning_range": [1, 5]}, "layout": {"enable": False}})
+    for wishes, text in (({"kernel": {"enable": 1}}, "enable of kernel must be of type bool, not 1"),
+                         ({"kernel": {"tuning_range": 1}}, "tuning_range of kernel must be a list"),
+                         ({"dataloader": {"tuning_steps": True}}, "tuning_steps of dataloader must be of type int")):  # fmt: skip
+        with pytest.warns(UserWarning, match=text):
+            set_config(wishes)
+    with pytest.raises(TypeError, match="must be a dict"):
+        set_config(3)
+    with pytest.raises(FileNotFoundError):
+        set_config(str(tmp_path / "absent.json"))
+
+
+def test_functions_compiled_by_their_annotations():
+    cc, t = oar.incubate.cc, oar.incubate.cc.typing
+    n, dtype = t.DimVar("n", min=2), t.DTypeVar("T", "float32", "float64")
+
+    def layer(x: t.Tensor([n, 3], dtype), w: t.Tensor([t.DimVar(3), n], dtype)):
+        return cc.fuse.matmul(x, w, oar.nn.functional.relu)
+
+    compiled = cc.compile(layer)
+    rng = np.random.default_rng(0)
+    for size, kind in ((2, "float32"), (4, "float32"), (4, "float64")):
+        x, w = (rng.standard_normal(shape).astype(kind) for shape in ((size, 3), (3, size)))
+        np.testing.assert_allclose(compiled(oar.to_tensor(x), oar.to_tensor(w)), np.maximum(x @ w, 0), rtol=1e-5, atol=1e-6)
+    x, w = oar.ones([4, 3]), oar.ones([3, 4])
+    for wrong, text in (((x, oar.ones([3, 5])), r"argument w has shape \[3, 5\]"), ((x[:1], w[:, :1]), r"x has shape \[1, 3\]"),
+                        ((x, w.astype("float64")), "w has dtype float64; its annotation asks for float32"),
+                        ((x.astype("int32"), w), "float32 or float64")):  # fmt: skip
+        with pytest.raises(ValueError, match=text):
+            compiled(*wrong)
+    with pytest.raises(TypeError, match="takes 2 tensors, not 1"):
+        compiled(x)
+    with pytest.raises(ValueError, match="train must be False"):
+        cc.compile(layer, train=True)
+    with pytest.raises(TypeError, match="argument x of <lambda> must be annotated"):
+        cc.compile(lambda x: x)

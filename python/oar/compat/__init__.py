@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import oar
 from oar._C import Tensor, ops
 from oar.compat import nn
+from oar.compat.proxy import (
+    disable_compat as disable_torch_proxy, enable_compat as enable_torch_proxy, use_compat_guard as use_torch_proxy_guard)
 
-__all__ = ["equal", "max", "median", "min", "nanmedian", "seed", "sort", "split", "unique"]
+__all__ = ["equal", "max", "median", "min", "nanmedian", "seed", "slogdet", "sort", "split", "unique"]
 
 
 class MinMaxRetType(NamedTuple):
@@ -27,6 +29,13 @@ class MedianRetType(NamedTuple):
     indices: Tensor
 
 
+class SlogdetResult(NamedTuple):
+    """What ``slogdet`` returns."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
 class SortRetType(NamedTuple):
     """What ``sort`` returns."""
 
@@ -38,7 +47,7 @@ def _written(results: tuple[Tensor, Tensor], out: Sequence[Tensor] | None) -> tu
     if out is None:
         return results
     if not isinstance(out, (list, tuple)) or len(out) != 2:
-        raise TypeError("out must be two tensors: for the values and for the indices.")
+        raise TypeError("out must be two tensors, one for each result.")
     return ops.copy_into(out[0], results[0]), ops.copy_into(out[1], results[1])
 
 
@@ -132,6 +141,25 @@ def _middle(function: Any, name: str) -> Any:
 
 
 median, nanmedian = _middle(oar.median, "median"), _middle(oar.nanmedian, "nanmedian")
+
+
+def slogdet(x: Tensor, out: Sequence[Tensor] | None = None) -> SlogdetResult:
+    """The sign of the determinant of square matrices, and the logarithm of its absolute value.
+
+    Args:
+        x: matrices, ``[..., n, n]``.
+        out: two tensors to write to, or None.
+
+    Returns:
+        a tuple with ``sign`` and ``logabsdet``; the sign of a complex determinant is a number of absolute value 1.
+
+    Examples:
+        >>> import oar
+        >>> result = oar.compat.slogdet(oar.to_tensor([[0.0, 2.0], [3.0, 0.0]]))
+        >>> result.sign.item(), round(result.logabsdet.exp().item(), 5)
+        (-1.0, 6.0)
+    """
+    return SlogdetResult(*_written(ops.slogdet_parts(x), out))
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import platform
 import sys
 import types
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from oar import _C
 from oar._lazy import LazyNames
 from oar._places import (
-    IPUPlace, XPUPlace, device_name, get_device, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm,
+    DeviceUnavailable, IPUPlace, XPUPlace, device_name, get_device, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm,
     is_compiled_with_xpu, set_device, unavailable)
 from oar._typed import (
     BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
     ShortTensor)
 from oar.device import cpu, streams
+from oar.device._plugged import available
 from oar.device.cpu import (
     device_count, empty_cache, get_rng_state, manual_seed, max_memory_allocated, max_memory_reserved, memory_allocated,
     memory_reserved, reset_max_memory_allocated, reset_max_memory_reserved, set_rng_state)
@@ -25,19 +26,22 @@ from oar.device.streams import (
 from oar.framework.core import (
     get_all_custom_device_type, get_all_device_type, get_available_custom_device, get_available_device)
 
-_lazy_names = LazyNames("oar.device", ("cuda", "xpu"), {})
+if TYPE_CHECKING:
+    from oar._tensor_forms import Device
+
+_lazy_names = LazyNames("oar.device", ("cuda", "custom_device", "default_backend", "gpgpu_backend", "xpu"), {})
 
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "FloatTensor", "HalfTensor",
     "IPUPlace", "IntTensor", "LongTensor", "ShortTensor", "Stream", "StreamContext", "XPUPlace", "current_stream",
     "device", "device_count", "device_guard", "empty_cache", "get_all_custom_device_type", "get_all_device_type",
-    "get_available_custom_device", "get_available_device", "get_cudnn_version", "get_device", "get_device_capability",
-    "get_device_name", "get_device_properties", "get_rng_state", "get_stream_from_external", "ipc_collect",
-    "is_available", "is_bf16_supported", "is_compiled_with_cinn", "is_compiled_with_cuda",
+    "get_available_custom_device", "get_available_device", "get_cudnn_version", "get_default_device", "get_device",
+    "get_device_capability", "get_device_module", "get_device_name", "get_device_properties", "get_rng_state",
+    "get_stream_from_external", "ipc_collect", "is_available", "is_bf16_supported", "is_compiled_with_cinn", "is_compiled_with_cuda",
     "is_compiled_with_custom_device", "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_rocm",
     "is_compiled_with_xpu", "is_current_stream_capturing", "manual_seed", "max_memory_allocated",
     "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_max_memory_allocated",
-    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_device", "set_rng_state", "set_stream",
+    "reset_max_memory_reserved", "reset_peak_memory_stats", "set_default_device", "set_device", "set_rng_state", "set_stream",
     "stream_guard", "synchronize",
 ]  # fmt: skip
 
@@ -96,11 +100,63 @@ class device_guard(device):  # noqa: N801
         super().__init__(device)
 
 
-def _of_current(what: str, device: Any) -> str:
+def get_default_device() -> Device:
+    """The device of new tensors, as PyTorch's users write it.
+
+    Returns:
+        a string with the attributes ``type`` and ``index``.
+
+    Examples:
+        >>> import oar
+        >>> oar.get_default_device().type
+        'cpu'
+    """
+    from oar._tensor_forms import Device
+
+    return Device(get_device())
+
+
+def set_default_device(device: Any) -> None:
+    """Chooses the device of new tensors, as ``set_device`` does.
+
+    Args:
+        device: the device, for example ``'cpu'``.
+
+    Examples:
+        >>> import oar
+        >>> oar.set_default_device('cpu')
+        >>> oar.get_device()
+        'cpu'
+    """
+    set_device(device)
+
+
+def get_device_module(device: Any = None) -> types.ModuleType:
+    """The module with the functions for a kind of device: its memory, streams and random numbers.
+
+    Args:
+        device: the device, for example ``'cpu'`` or ``'gpu:0'``; None is the current one.
+
+    Returns:
+        ``oar.device.cpu``, ``oar.cuda``, ``oar.device.xpu``, or ``oar.device.custom_device`` for a plug-in's device.
+
+    Examples:
+        >>> import oar
+        >>> oar.get_device_module('cpu').__name__
+        'oar.device.cpu'
+    """
     name = _C.get_device() if device is None else device_name(device)
-    if name not in get_available_device():
-        raise unavailable(what, name)
-    return name
+    kind = name.lower().partition(":")[0]
+    if kind in ("gpu", "cuda"):
+        import oar.cuda
+
+        return oar.cuda
+    if kind == "cpu":
+        return cpu
+    if kind == "xpu" or kind in get_all_custom_device_type():
+        return _lazy_names.load("xpu" if kind == "xpu" else "custom_device")
+    known = ", ".join(repr(k) for k in ["cpu", "gpu", "xpu", *get_all_custom_device_type()])
+    raise DeviceUnavailable(f"[get_device_module] there is no kind of device {kind!r}. The kinds are {known}.")
 
 
 def get_device_properties(device: Any = None) -> types.SimpleNamespace:
@@ -119,7 +175,7 @@ def get_device_properties(device: Any = None) -> types.SimpleNamespace:
     """
     import os
 
-    name = _of_current("get_device_properties", device)
+    name = available("get_device_properties", device)
     if name != "cpu":
         return types.SimpleNamespace(name=name)
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
@@ -141,7 +197,7 @@ def get_device_name(device: Any = None) -> str:
         >>> len(oar.device.get_device_name('cpu')) > 0
         True
     """
-    name = _of_current("get_device_name", device)
+    name = available("get_device_name", device)
     return platform.machine() if name == "cpu" else name
 
 
@@ -207,7 +263,6 @@ def ipc_collect() -> None:
         True
     """
     raise unavailable("ipc_collect", "GPU")
-
 
 
 def is_compiled_with_ipu() -> bool:

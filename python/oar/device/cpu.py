@@ -9,7 +9,7 @@ from oar._C import Tensor
 from oar._framework import get_rng_state as _get_rng_state
 from oar._framework import seed as _seed
 from oar._framework import set_rng_state as _set_rng_state
-from oar._places import device_name, unavailable
+from oar.device._plugged import available, memory_unknown
 
 __all__ = [
     "device_count", "empty_cache", "get_rng_state", "manual_seed", "max_memory_allocated", "max_memory_reserved",
@@ -32,9 +32,9 @@ def device_count() -> int:
 
 
 def _of_cpu(what: str, device: Any) -> None:
-    name = _C.get_device() if device is None else device_name(device)
+    name = available(what, device)
     if name != "cpu":
-        raise unavailable(what, name)
+        raise memory_unknown(what, name)
 
 
 def memory_allocated(device: Any = None) -> int:

@@ -1,4 +1,8 @@
-"""Queues of kernels and places in them. On the CPU a kernel is done when its call returns, so nothing ever waits."""
+"""Queues of kernels and places in them.
+
+On the CPU a kernel is done when its call returns, so nothing ever waits. A plug-in's device has one queue that Python's
+calls join; to wait for it, a number is read from the device.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import time
 from types import TracebackType
 from typing import Any, Literal
 
-from oar import _C
-from oar._places import CPUPlace, device_name, unavailable
+from oar._C import ops
+from oar._places import CPUPlace, DevicePlace, place_of, unavailable
+from oar.device._plugged import available
 
 __all__ = [
     "Event", "Stream", "StreamContext", "current_stream", "get_stream_from_external", "is_current_stream_capturing",
@@ -15,18 +20,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _cpu(what: str, device: Any) -> CPUPlace:
-    name = _C.get_device() if device is None else device_name(device)
-    if name != "cpu":
-        raise unavailable(what, name)
-    return CPUPlace()
+def _place(what: str, device: Any) -> CPUPlace | DevicePlace:
+    return place_of(available(what, device))
 
 
 class Stream:
-    """A queue of kernels. That of the CPU is empty whenever a call has returned.
+    """A queue of kernels. That of the CPU is empty whenever a call has returned; a plug-in's device has one queue.
 
     Args:
-        device: the device, ``'cpu'``; None is the current one.
+        device: the device, for example ``'cpu'``; None is the current one.
         priority: how urgent its kernels are: 1 or 2.
         stream_base: a stream of a GPU's library; there is none.
 
@@ -44,7 +46,7 @@ class Stream:
     def __init__(self, device: Any = None, priority: int = 2, stream_base: Any = None) -> None:
         if stream_base is not None:
             raise unavailable("Stream", "stream of a GPU")
-        self.device = _cpu("Stream", device)
+        self.device = _place("Stream", device)
         self.priority = priority
 
     def wait_event(self, event: Event) -> None:
@@ -62,7 +64,8 @@ class Stream:
         return event
 
     def query(self) -> bool:
-        """Whether all kernels are done."""
+        """Whether all kernels are done. A plug-in's device is waited for, since it cannot be asked."""
+        self.synchronize()
         return True
 
     def synchronize(self) -> None:
@@ -76,8 +79,10 @@ class Stream:
 class Event:
     """A place in a stream, with the time at which the kernels before it were done.
 
+    ``Event(enable_timing, blocking, interprocess)``, without a device, is another form of the call.
+
     Args:
-        device: the device, ``'cpu'``; None is the current one.
+        device: the device, for example ``'cpu'``; None is the current one.
         enable_timing: whether it notes the time.
         blocking: accepted for compatibility.
         interprocess: accepted for compatibility.
@@ -95,17 +100,21 @@ class Event:
     def __init__(
         self, device: Any = None, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
     ) -> None:
-        self.device = _cpu("Event", device)
+        if isinstance(device, bool):
+            device, enable_timing = None, device
+        self.device = _place("Event", device)
         self.enable_timing = enable_timing
         self._time: float | None = None
 
     def record(self, stream: Stream | None = None) -> None:
-        """Puts the event at the end of a stream, the current one if None."""
+        """Puts the event at the end of a stream, the current one if None. To note the time it waits for the stream."""
         if self.enable_timing:
+            synchronize(self.device if stream is None else stream.device)
             self._time = time.perf_counter()
 
     def query(self) -> bool:
-        """Whether the kernels before it are done."""
+        """Whether the kernels before it are done. A plug-in's device is waited for, since it cannot be asked."""
+        self.synchronize()
         return True
 
     def elapsed_time(self, end_event: Event) -> float:
@@ -122,14 +131,14 @@ class Event:
         return f"<oar.device.Event device={self.device}>"
 
 
-_current: Stream | None = None
+_current: dict[CPUPlace | DevicePlace, Stream] = {}
 
 
 def current_stream(device: Any = None) -> Stream:
     """The stream that new kernels join.
 
     Args:
-        device: the device, ``'cpu'``; None is the current one.
+        device: the device, for example ``'cpu'``; None is the current one.
 
     Returns:
         a Stream.
@@ -139,11 +148,10 @@ def current_stream(device: Any = None) -> Stream:
         >>> oar.device.current_stream().query()
         True
     """
-    global _current
-    _cpu("current_stream", device)
-    if _current is None:
-        _current = Stream("cpu")
-    return _current
+    place = _place("current_stream", device)
+    if place not in _current:
+        _current[place] = Stream(place)
+    return _current[place]
 
 
 def set_stream(stream: Stream) -> Stream:
@@ -163,10 +171,10 @@ def set_stream(stream: Stream) -> Stream:
         True
         >>> _ = oar.device.set_stream(before)
     """
-    global _current
     if not isinstance(stream, Stream):
         raise TypeError(f"[set_stream] stream must be an oar.device.Stream, not {type(stream).__name__}.")
-    before, _current = current_stream(), stream
+    before = current_stream(stream.device)
+    _current[stream.device] = stream
     return before
 
 
@@ -203,14 +211,18 @@ StreamContext = stream_guard
 def synchronize(device: Any = None) -> None:
     """Waits for the kernels of a device. Those of the CPU are done when their calls return.
 
+    A failure of a kernel of a plug-in's device is raised here.
+
     Args:
-        device: the device, ``'cpu'``; None is the current one.
+        device: the device, for example ``'cpu'``; None is the current one.
 
     Examples:
         >>> import oar
         >>> oar.device.synchronize()
     """
-    _cpu("synchronize", device)
+    name = available("synchronize", device)
+    if name != "cpu":
+        ops.copy_to_device(ops.zeros([1], "float32"), name).cpu().tolist()
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from oar import _C
 from oar._C import Tensor, ops
 from oar._creation import arange
+from oar._spelling import spelled
 from oar.fft._calls import check_axis
 
 TYPE_CHECKING = False
@@ -83,6 +84,7 @@ def _shifted(name: str, x: Tensor, axes: int | Sequence[int] | None, extra: int)
     return ops.roll(x, [(x.shape[axis] + extra) // 2 for axis in chosen], chosen) if chosen else ops.assign(x)
 
 
+@spelled
 def fftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The halves of each axis exchanged, so that frequency 0 is in the middle.
 
@@ -101,6 +103,7 @@ def fftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | Non
     return _shifted("fftshift", x, axes, 0)
 
 
+@spelled
 def ifftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`fftshift`; for axes of odd length they differ.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from oar._C import Tensor
+from oar._spelling import spelled
 from oar.fft._calls import complex_axis, hermitian_axis, real_axis, written
 
 
+@spelled
 def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None, *,
         out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform along an axis.
@@ -29,6 +31,7 @@ def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward",
     return written(out, complex_axis("fft", x, n, axis, norm, True))
 
 
+@spelled
 def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None, *,
          out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`fft`.
@@ -52,6 +55,7 @@ def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward"
     return written(out, complex_axis("ifft", x, n, axis, norm, False))
 
 
+@spelled
 def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None, *,
          out: Tensor | None = None) -> Tensor:
     """Half of the discrete Fourier transform of real numbers along an axis: n // 2 + 1 coefficients. The others are their mirror
@@ -76,6 +80,7 @@ def rfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward"
     return written(out, real_axis("rfft", x, n, axis, norm, True))
 
 
+@spelled
 def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None, *,
           out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`rfft`. An odd length must be given by n.
@@ -99,6 +104,7 @@ def irfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward
     return written(out, hermitian_axis("irfft", x, n, axis, norm, False))
 
 
+@spelled
 def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None, *,
          out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform of a signal that is its own mirror image, conjugate, from its first half. The result is real.
@@ -122,6 +128,7 @@ def hfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward"
     return written(out, hermitian_axis("hfft", x, n, axis, norm, True))
 
 
+@spelled
 def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None, *,
           out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`hfft`: the first half of the inverse transform of real numbers.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oar._C import Tensor
+from oar._spelling import spelled
 from oar.fft._calls import check_plane, complex_axes, hermitian_axes, real_axes, written
 
 
+@spelled
 def fft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward",
          name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform over two axes.
@@ -33,6 +35,7 @@ def fft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -
     return written(out, complex_axes("fft2", x, s, axes, norm, True))
 
 
+@spelled
 def ifft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward",
           name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`fft2`.
@@ -57,6 +60,7 @@ def ifft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, 
     return written(out, complex_axes("ifft2", x, s, axes, norm, False))
 
 
+@spelled
 def rfft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward",
           name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Half of the discrete Fourier transform of real numbers over two axes: n // 2 + 1 coefficients along the last of them.
@@ -82,6 +86,7 @@ def rfft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, 
     return written(out, real_axes("rfft2", x, s, axes, norm, True))
 
 
+@spelled
 def irfft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward",
            name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`rfft2`. An odd length of the last axis must be given by s.
@@ -107,6 +112,7 @@ def irfft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2,
     return written(out, hermitian_axes("irfft2", x, s, axes, norm, False))
 
 
+@spelled
 def hfft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward",
           name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform over two axes of a signal of which only half is given along the last of them. The result is real.
@@ -131,6 +137,7 @@ def hfft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, 
     return written(out, hermitian_axes("hfft2", x, s, axes, norm, True))
 
 
+@spelled
 def ihfft2(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward",
            name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`hfft2`.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oar._C import Tensor
+from oar._spelling import spelled
 from oar.fft._calls import complex_axes, hermitian_axes, real_axes, written
 
 
+@spelled
 def fftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward",
          name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform over several axes.
@@ -32,6 +34,7 @@ def fftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None =
     return written(out, complex_axes("fftn", x, s, axes, norm, True))
 
 
+@spelled
 def ifftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward",
           name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`fftn`.
@@ -55,6 +58,7 @@ def ifftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None 
     return written(out, complex_axes("ifftn", x, s, axes, norm, False))
 
 
+@spelled
 def rfftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward",
           name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Half of the discrete Fourier transform of real numbers over several axes: n // 2 + 1 coefficients along the last of them.
@@ -79,6 +83,7 @@ def rfftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None 
     return written(out, real_axes("rfftn", x, s, axes, norm, True))
 
 
+@spelled
 def irfftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward",
            name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`rfftn`. An odd length of the last axis must be given by s.
@@ -103,6 +108,7 @@ def irfftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None
     return written(out, hermitian_axes("irfftn", x, s, axes, norm, False))
 
 
+@spelled
 def hfftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward",
           name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform over several axes of a signal of which only half is given along the last of them. The result is real.
@@ -126,6 +132,7 @@ def hfftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None 
     return written(out, hermitian_axes("hfftn", x, s, axes, norm, True))
 
 
+@spelled
 def ihfftn(x: Tensor, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward",
            name: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`hfftn`.

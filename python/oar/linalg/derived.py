@@ -6,6 +6,7 @@ import itertools
 import math
 
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 from oar.linalg.factors import adjoint
 from oar.linalg.norms import matrix_norm
 
@@ -23,6 +24,7 @@ def _check_matrices(op: str, x: Tensor) -> None:
         raise ValueError(f"[{op}] x of shape {list(x.shape)} must hold matrices in its last two axes.")
 
 
+@spelled
 def pinv(x: Tensor, rcond: float | Tensor = 1e-15, hermitian: bool = False, name: str | None = None) -> Tensor:
     """The pseudoinverse of matrices.
 
@@ -50,6 +52,7 @@ def _as_limit(value: float | Tensor, dtype: str) -> Tensor:
     return ops.cast(value, dtype) if isinstance(value, Tensor) else ops.full([], float(value), dtype)
 
 
+@spelled
 def matrix_rank(x: Tensor, tol: float | Tensor | None = None, hermitian: bool = False,
                 atol: float | Tensor | None = None, rtol: float | Tensor | None = None,
                 name: str | None = None) -> Tensor:
@@ -94,6 +97,7 @@ def matrix_rank(x: Tensor, tol: float | Tensor | None = None, hermitian: bool = 
     return ops.sum(ops.cast(ops.greater_than(values, ops.unsqueeze(limit, [-1])), "int64"), [-1])
 
 
+@spelled
 def cond(x: Tensor, p: float | str | None = None, name: str | None = None) -> Tensor:
     """The condition number: the norm of x times the norm of its inverse.
 
@@ -126,6 +130,7 @@ def cond(x: Tensor, p: float | str | None = None, name: str | None = None) -> Te
     return matrix_norm(x, p, [-2, -1]) * matrix_norm(ops.inverse(x), p, [-2, -1])
 
 
+@spelled
 def matrix_exp(x: Tensor, name: str | None = None) -> Tensor:
     """The exponential of square matrices: the sum of x^k / k!. Of a number, its exponential.
 
@@ -156,6 +161,7 @@ def _solution_of_full_rank(x: Tensor, y: Tensor) -> Tensor:
     return ops.matmul(q, ops.triangular_solve(ops.conj(r), y, True, True))
 
 
+@spelled
 def lstsq(x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None = None,
           name: str | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The z for which x z is nearest to y; of several, the one of smallest length.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 
+@spelled
 def lu(x: Tensor, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> tuple[Tensor, ...]:
     """LU factors with exchanges of rows. L (without its diagonal of ones) and U are parts of one matrix.
 
@@ -33,6 +35,7 @@ def lu(x: Tensor, pivot: bool = True, get_infos: bool = False, name: str | None 
     return (factors, pivots, infos) if get_infos else (factors, pivots)
 
 
+@spelled
 def lu_unpack(x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True,
               name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The matrices P, L and U of A = P L U from what lu returns. Those that are not wanted are empty.
@@ -58,6 +61,7 @@ def lu_unpack(x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: b
     return (p if unpack_pivots else empty, *((lower, upper) if unpack_ludata else (empty, empty)))
 
 
+@spelled
 def qr(x: Tensor, mode: str = "reduced", name: str | None = None) -> Tensor | tuple[Tensor, Tensor]:
     """x = Q R with orthonormal columns of Q and an upper triangular R.
 
@@ -86,6 +90,7 @@ def qr(x: Tensor, mode: str = "reduced", name: str | None = None) -> Tensor | tu
     return r if mode == "r" else (q, r)
 
 
+@spelled
 def slogdet(x: Tensor, name: str | None = None) -> Tensor:
     """The sign and the logarithm of the magnitude of the determinant, as one tensor.
 
@@ -139,6 +144,7 @@ def _checked_rank(op: str, x: Tensor, q: int | None, niter: int) -> int:
     return q
 
 
+@spelled
 def svd_lowrank(x: Tensor, q: int | None = None, niter: int = 2, M: Tensor | None = None,
                 name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The q largest singular values and their vectors, nearly: x - M is about U diag(S) V^H.
@@ -170,6 +176,7 @@ def svd_lowrank(x: Tensor, q: int | None = None, niter: int = 2, M: Tensor | Non
     return ops.matmul(basis, u), s, adjoint(vh)
 
 
+@spelled
 def pca_lowrank(x: Tensor, q: int | None = None, center: bool = True, niter: int = 2,
                 name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The q principal components of the rows of x, by svd_lowrank of x without the mean of its rows.

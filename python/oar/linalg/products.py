@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 
+@spelled
 def matrix_power(x: Tensor, n: int, name: str | None = None) -> Tensor:
     """The n-th power of square matrices in the last two axes, by repeated squaring; of the inverse if n is negative.
 
@@ -52,6 +54,7 @@ def _cheapest_order(sizes: list[int]) -> list[list[int]]:
     return cut
 
 
+@spelled
 def multi_dot(x: list[Tensor], name: str | None = None) -> Tensor:
     """The product of several matrices in the cheapest order; the first and last may be vectors.
 
@@ -101,6 +104,7 @@ def _check_weights(op_argument: str, weights: Tensor, observations: int) -> None
         raise ValueError(f"[cov] {op_argument} holds a negative number.")
 
 
+@spelled
 def cov(x: Tensor, rowvar: bool = True, ddof: bool = True, fweights: Tensor | None = None,
         aweights: Tensor | None = None, name: str | None = None) -> Tensor:
     """The covariance matrix of the rows of x (of its columns without rowvar), divided by n - 1, or by n without ddof.
@@ -157,6 +161,7 @@ def cov(x: Tensor, rowvar: bool = True, ddof: bool = True, fweights: Tensor | No
     return ops.squeeze(product / ops.clip(divisor, 0.0))
 
 
+@spelled
 def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
     """The correlation coefficients of the rows of x (of its columns without rowvar), within [-1, 1].
 
@@ -186,6 +191,7 @@ def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
     return ops.clip(scaled, -1.0, 1.0)
 
 
+@spelled
 def matrix_transpose(x: Tensor, name: str | None = None) -> Tensor:
     """The last two axes exchanged. A view.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from oar import _C, _sparse
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = [
     "add", "addmm", "divide", "is_same_shape", "mask_as", "masked_matmul", "matmul", "multiply", "mv", "subtract",
 ]  # fmt: skip
 
 
+@spelled
 def matmul(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """The matrix product. Of two sparse tensors it is sparse, of a sparse and a dense one dense.
 
@@ -36,6 +38,7 @@ def matmul(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     return ops.matmul(x, y)
 
 
+@spelled
 def masked_matmul(x: Tensor, y: Tensor, mask: Tensor, name: str | None = None) -> Tensor:
     """The elements of the product of two dense tensors at the places of a sparse one; no others are computed.
 
@@ -57,6 +60,7 @@ def masked_matmul(x: Tensor, y: Tensor, mask: Tensor, name: str | None = None) -
     return _C.sparse_masked_matmul(x, y, mask)
 
 
+@spelled
 def mv(x: Tensor, vec: Tensor, name: str | None = None) -> Tensor:
     """The product of a sparse matrix and a dense vector.
 
@@ -77,6 +81,7 @@ def mv(x: Tensor, vec: Tensor, name: str | None = None) -> Tensor:
     return ops.mv(x, vec)
 
 
+@spelled
 def addmm(
     input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
 ) -> Tensor:
@@ -151,6 +156,7 @@ def subtract(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     return ops.subtract(_checked(x, y, "subtract"), y)
 
 
+@spelled
 def multiply(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """The product, element by element, of two sparse tensors of one shape. It holds the elements of both, so that what is not
     a number stays so.
@@ -218,6 +224,7 @@ def is_same_shape(x: Tensor, y: Tensor) -> bool:
     return x.is_same_shape(y)
 
 
+@spelled
 def mask_as(x: Tensor, mask: Tensor, name: str | None = None) -> Tensor:
     """The elements of a dense tensor at the places of a sparse one, zeros included.
 

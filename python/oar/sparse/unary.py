@@ -8,6 +8,7 @@ from typing import Any
 import oar
 from oar import _C, _sparse
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = [
     "abs", "asin", "asinh", "atan", "atanh", "cast", "coalesce", "deg2rad", "expm1", "isnan", "log1p", "neg",
@@ -42,7 +43,7 @@ def _unary(op_name: str, meaning: str, results: str, values: str = "-0.5, 1.0", 
 
     function.__name__ = function.__qualname__ = op_name
     function.__doc__ = _UNARY_TEXT.format(name=op_name, meaning=meaning, results=results, values=values, dtype=dtype)
-    return function
+    return spelled(function)
 
 
 sin = _unary("sin", "The sine", "-0.47942555,  0.84147096")
@@ -64,6 +65,7 @@ rad2deg = _unary("rad2deg", "The angle in degrees", "-28.64788818,  57.29577637"
 isnan = _unary("isnan", "Whether x is not a number,", "False, True ", "1.0, float('nan')", "bool")
 
 
+@spelled
 def pow(x: Tensor, factor: float, name: str | None = None) -> Tensor:
     """A power of each element that a sparse tensor holds.
 
@@ -152,6 +154,7 @@ def transpose(x: Tensor, perm: Any, name: str | None = None) -> Tensor:
     return ops.transpose(x, perm)
 
 
+@spelled
 def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     """A sparse tensor with the same elements in another shape.
 
@@ -172,6 +175,7 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     return ops.reshape(x, shape)
 
 
+@spelled
 def slice(x: Tensor, axes: Any, starts: Any, ends: Any, name: str | None = None) -> Tensor:
     """A part of a sparse tensor.
 
@@ -219,6 +223,7 @@ def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, n
     return ops.sum(x, axis, dtype, keepdim)
 
 
+@spelled
 def pca_lowrank(
     x: Tensor, q: int | None = None, center: bool = True, niter: int = 2, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:

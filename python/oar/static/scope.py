@@ -10,6 +10,7 @@ from typing import Any
 import oar
 from oar._C import Tensor
 from oar._lazy import np
+from oar._tensor_content import set_tensor
 from oar.static.program import written_elsewhere
 
 __all__ = ["LoDTensor", "Scope", "ScopeVariable", "global_scope", "scope_guard"]
@@ -81,6 +82,25 @@ class LoDTensor:
 
     def __repr__(self) -> str:
         return repr(self._tensor) if self._is_initialized() else "LoDTensor()"
+
+
+class TensorContent(LoDTensor):
+    """The content of a tensor of eager mode, for ``Tensor.get_tensor``."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        super().__init__()
+        self._held = tensor
+
+    @property
+    def _tensor(self) -> Tensor:
+        return self._held
+
+    def set(self, value: Any, place: Any = None) -> None:
+        """Give the tensor another content."""
+        set_tensor(self._held, oar.to_tensor(value, place=place))
+
+    def _is_initialized(self) -> bool:
+        return True
 
 
 class ScopeVariable:

@@ -1,5 +1,6 @@
 """First values for parameters."""
 
+from oar.nn.initializer import lazy_init  # noqa: F401
 from oar.nn.initializer.fixed_init import Assign, Bilinear, Constant, Dirac, Orthogonal
 from oar.nn.initializer.initializer import (
     Initializer,
