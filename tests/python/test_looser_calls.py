@@ -214,18 +214,3 @@ def test_channels_of_sequences_are_dropped_whole():
     assert F.dropout1d(oar.ones([2, 3]), training=False).tolist() == [[1] * 3] * 2
     with pytest.raises(ValueError, match="two or three axes"):
         F.dropout1d(oar.ones([3]))
-
-
-def test_linear_with_weights_and_biases_of_other_shapes():
-    x, w, v = oar.arange(12, dtype="float32").reshape([3, 4]), oar.arange(8, dtype="float32").reshape([4, 2]), oar.arange(4.0)
-    linear = oar.nn.functional.linear
-    for weight in (w, v, w.reshape([1, 4, 2])):
-        product = x.numpy() @ weight.numpy()
-        for bias in (None, oar.ones([]), oar.ones([1]), oar.arange(float(product.shape[-1]))):
-            np.testing.assert_array_equal(linear(x, weight, bias), product + (0.0 if bias is None else bias.numpy()))
-    assert linear(v, v).shape == [] and linear(input=x, weight=v).tolist() == [14.0, 38.0, 62.0]
-    v.stop_gradient = False
-    linear(x, v, oar.ones([])).sum().backward()
-    np.testing.assert_array_equal(v.grad, x.numpy().sum(0))
-    with pytest.raises(ValueError, match=r"\[linear\] .* has 4, .* has 3"):
-        linear(x, oar.ones([3]))

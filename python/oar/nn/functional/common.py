@@ -6,39 +6,13 @@ from typing import Any
 
 import oar
 from oar._C import Tensor, ops
-from oar._spelling import spelled
 from oar.nn.functional.vision import interpolate, pad, unfold, upsample  # noqa: F401  (as in Paddle)
 
-__all__ = ["bilinear", "dropout1d", "linear", "sequence_mask"]
+__all__ = ["bilinear", "dropout1d", "sequence_mask"]
 
 # Ops of the core (src/oar/ops/families), in the module where Paddle's programs look for them too.
 cosine_similarity = ops.cosine_similarity
-
-
-@spelled
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
-    """``x`` times ``weight``, plus ``bias``.
-
-    Args:
-        x: the input, [..., in].
-        weight: the weight, [in, out]. A vector [in] gives one number for each row; more axes give a batch of products.
-        bias: the bias, [out], or of another shape that can be added to the product.
-
-    Returns:
-        a tensor.
-
-    Examples:
-        >>> import oar
-        >>> import oar.nn.functional as F
-        >>> F.linear(oar.ones([2, 3]), oar.ones([3, 4]), oar.ones([4])).shape
-        [2, 4]
-        >>> F.linear(oar.ones([2, 3]), oar.to_tensor([1.0, 2.0, 3.0])).tolist()
-        [6.0, 6.0]
-    """
-    if weight.ndim == 2 and (bias is None or (bias.ndim == 1 and bias.shape[0] != 1)):
-        return ops.linear(x, weight, bias)
-    product = ops.matmul(x, weight)
-    return product if bias is None else ops.add(product, bias)
+linear = ops.linear
 
 
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
