@@ -67,7 +67,7 @@ def test_writing_to_paddle_is_seen_in_oar():
     ("code", "error", "name"),
     [
         ("import paddle.audio.datasets", "ModuleNotFoundError", "paddle.audio.datasets"),
-        ("import paddle.nn.quant", "ModuleNotFoundError", "paddle.nn.quant"),
+        ("import paddle.tensorrt", "ModuleNotFoundError", "paddle.tensorrt"),
         ("from paddle.distributed import fleet", "ImportError", "paddle.distributed.fleet"),
         ("from paddle import Model", "ImportError", "paddle.Model"),
         ("import paddle; paddle.Model", "AttributeError", "paddle.Model"),
