@@ -78,7 +78,8 @@ struct SpelledFunction {
   PyObject* function;
   PyObject* keywords;    // the names that it takes; null if it takes all
   Py_ssize_t positions;  // how many arguments it takes by position; -1 if any number
-  Py_ssize_t sizes;      // where its sizes are, which may be passed one by one; -1 if it has none
+  Py_ssize_t
+      sizes;  // the position of the parameter that can also be passed as separate numbers, or -1
   PyObject* dict;
 };
 PyTypeObject* g_type = nullptr;

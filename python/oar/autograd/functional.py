@@ -12,9 +12,8 @@ from oar.autograd.backward import grad
 class Jacobian:
     """The derivatives of a recorded ``ys`` by ``xs``: [size of ys, size of xs], or [batch, ys, xs] with ``is_batched``.
 
-    A row is computed when it is first read, and cached. Index it like a tensor: ``J[:]`` is the whole matrix. An axis is
-    left out where ``ys`` or ``xs`` has none: the Jacobian of a scalar is a vector. Other attributes and operators are
-    those of the whole matrix.
+    A row is computed when it is first read, and cached. Index it like a tensor: ``J[:]`` is the whole matrix. A scalar has no
+    axis: its Jacobian is a vector. Other attributes and operators are those of the whole matrix.
 
     Args:
         ys: the recorded result, with at most one axis besides the batch.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from oar import _C
 from oar._C import Tensor, ops
 from oar._creation import arange
-from oar._spelling import spelled
+from oar._spelling import finished, spelled
 from oar.fft._calls import check_axis
 
 TYPE_CHECKING = False
@@ -19,16 +19,6 @@ def _scaled(name: str, first: int, last: int, n: int, d: float, dtype: Any) -> T
     if n * d == 0:
         raise ValueError(f"[{name}] n is {n} and d is {d}; neither may be 0.")
     return arange(first, last, dtype=dtype or _C.get_default_dtype()) * (1.0 / (n * d))
-
-
-def _finished(made: Tensor, out: Tensor | None, device: Any, requires_grad: bool) -> Tensor:
-    if device is not None:
-        made = made.to(device)
-    if out is not None:
-        made = ops.copy_into(out, made)
-    if requires_grad:
-        made.stop_gradient = False
-    return made
 
 
 def fftfreq(n: int, d: float = 1.0, dtype: Any = None, name: str | None = None, *, out: Tensor | None = None,
@@ -52,7 +42,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: Any = None, name: str | None = None, 
         [0.0, 0.4000000059604645, 0.800000011920929, -0.800000011920929, -0.4000000059604645]
     """
     frequencies = _scaled("fftfreq", -(n // 2), (n + 1) // 2, n, d, dtype)
-    return _finished(ops.roll(frequencies, [-(n // 2)], [0]), out, device, requires_grad)
+    return finished(ops.roll(frequencies, [-(n // 2)], [0]), "fftfreq", out, device, requires_grad or None)
 
 
 def rfftfreq(n: int, d: float = 1.0, dtype: Any = None, name: str | None = None, *, out: Tensor | None = None,
@@ -75,7 +65,7 @@ def rfftfreq(n: int, d: float = 1.0, dtype: Any = None, name: str | None = None,
         >>> oar.fft.rfftfreq(4, d=0.5).tolist()
         [0.0, 0.5, 1.0]
     """
-    return _finished(_scaled("rfftfreq", 0, n // 2 + 1, n, d, dtype), out, device, requires_grad)
+    return finished(_scaled("rfftfreq", 0, n // 2 + 1, n, d, dtype), "rfftfreq", out, device, requires_grad or None)
 
 
 def _shifted(name: str, x: Tensor, axes: int | Sequence[int] | None, extra: int) -> Tensor:

@@ -6,6 +6,7 @@ import math
 
 import oar
 from oar._C import Tensor, ops
+from oar._spelling import finished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,16 +164,6 @@ def get_window(window: str | tuple, win_length: int, fftbins: bool = True, dtype
     return ops.cast(made, dtype)
 
 
-def _finished(made: Tensor, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
-    if pin_memory:
-        raise RuntimeError("Pinning memory is not supported on the CPU.")
-    if device is not None:
-        made = made.to(device)
-    if requires_grad:
-        made.stop_gradient = False
-    return made
-
-
 def hann_window(window_length: int, periodic: bool = True, *, dtype: str = "float32", layout: str | None = None,
                 device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """Hann's window.
@@ -194,7 +185,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: str = "floa
         >>> oar.hann_window(4).tolist()
         [0.0, 0.5, 1.0, 0.5]
     """
-    return _finished(get_window("hann", window_length, periodic, dtype), device, pin_memory, requires_grad)
+    return finished(get_window("hann", window_length, periodic, dtype), "hann_window", None, device, requires_grad, pin_memory)
 
 
 def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: str = "float32",
@@ -222,7 +213,7 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
         [0.0, 0.5, 1.0, 0.5]
     """
     made = get_window(("general_cosine", [alpha, beta]), window_length, periodic, dtype)
-    return _finished(made, device, pin_memory, requires_grad)
+    return finished(made, "hamming_window", None, device, requires_grad, pin_memory)
 
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: str = "float32",
@@ -248,7 +239,7 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
         >>> oar.kaiser_window(3, beta=0.0).tolist()
         [1.0, 1.0, 1.0]
     """
-    return _finished(get_window(("kaiser", beta), window_length, periodic, dtype), device, pin_memory, requires_grad)
+    return finished(get_window(("kaiser", beta), window_length, periodic, dtype), "kaiser_window", None, device, requires_grad, pin_memory)
 
 
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: str = "float32", layout: str | None = None,
@@ -272,7 +263,7 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: str = "
         >>> [round(w, 2) for w in oar.blackman_window(4).tolist()]
         [-0.0, 0.34, 1.0, 0.34]
     """
-    return _finished(get_window("blackman", window_length, periodic, dtype), device, pin_memory, requires_grad)
+    return finished(get_window("blackman", window_length, periodic, dtype), "blackman_window", None, device, requires_grad, pin_memory)
 
 
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: str = "float32", layout: str | None = None,
@@ -296,4 +287,4 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: str = "
         >>> oar.bartlett_window(4).tolist()
         [0.0, 0.5, 1.0, 0.5]
     """
-    return _finished(get_window("bartlett", window_length, periodic, dtype), device, pin_memory, requires_grad)
+    return finished(get_window("bartlett", window_length, periodic, dtype), "bartlett_window", None, device, requires_grad, pin_memory)

@@ -50,7 +50,7 @@ struct TensorSpec {
   std::optional<DType> dtype;  // fixed; otherwise the test's dtype
   std::vector<double> values;  // Values
   bool differentiable = true;
-  // The matrices equal their conjugate transposes, and so do the directions in which tests move them.
+  // The matrices are Hermitian; tests of derivatives move them in Hermitian directions only.
   bool hermitian = false;
 
   // Matrices in the last two axes whose elements belong together: tests do not shuffle them.

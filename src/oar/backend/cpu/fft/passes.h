@@ -43,7 +43,7 @@ class Passes {
                         int64_t radix, const Pairs& pairs);
   struct Pass {
     Step step;
-    // Steps that read or write pairs, forward and inverse; null if the radix has none.
+    // Steps that read or write pairs, forward and inverse, or null if this radix does not have them.
     Step from_pairs[2], to_pairs[2];
     int64_t radix, m;
     size_t roots;  // where they start in roots_

@@ -14,7 +14,7 @@
 namespace oar::cpu::simd {
 namespace {
 
-using namespace functions;  // what functors are made of
+using namespace functions;  // functors call these by name
 
 // ---- Elements ----------------------------------------------------------------------------------
 
