@@ -560,6 +560,44 @@ case("triangular_solve", "linalg", [("triangular", "n,m,m"), ("randn", "n,m,4")]
 case("matrix_power_4", "linalg", [("randn", "n,m,m", 0.1)], "P.linalg.matrix_power(a, 4)", "T.linalg.matrix_power(a, 4)",
      sizes=LA, tol=5e-3)
 
+# ---------------------------------------------------------------- sparse tensors: about one element in a hundred
+
+SP = (dict(n=256, m=256, k=32), dict(n=4096, m=4096, k=64))
+_COO = {"p": "s = P.where(a > 2.33, a, P.zeros_like(a)).to_sparse_coo(2)", "t": "s = T.where(a > 2.33, a, 0).to_sparse_coo().coalesce()"}
+_CSR = {"p": "s = P.where(a > 2.33, a, P.zeros_like(a)).to_sparse_csr()", "t": "s = T.where(a > 2.33, a, 0).to_sparse_csr()"}
+for _kind, _made in (("coo", _COO), ("csr", _CSR)):
+    case(f"{_kind}_matmul_dense", "sparse", [R, ("randn", "m,k")], "P.sparse.matmul(s, b)", "s @ b", sizes=SP,
+         setup_p=_made["p"], setup_t=_made["t"])
+    case(f"{_kind}_to_dense", "sparse", [R], "s.to_dense()", "s.to_dense()", sizes=SP, setup_p=_made["p"], setup_t=_made["t"])
+case("coo_add", "sparse", [R], "P.sparse.add(s, s).to_dense()", "(s + s).to_dense()", sizes=SP, setup_p=_COO["p"], setup_t=_COO["t"])
+case("coo_relu_values", "sparse", [R], "P.sparse.nn.functional.relu(s).values()", "T.relu(s).coalesce().values()", sizes=SP,
+     setup_p=_COO["p"], setup_t=_COO["t"])
+case("coo_softmax", "sparse", [R], "P.sparse.nn.functional.softmax(s).values()", "T.sparse.softmax(s, 1).coalesce().values()", sizes=SP,
+     setup_p=_CSR["p"], setup_t=_COO["t"], note="Paddle's softmax takes CSR, PyTorch's COO; the values are in the same order")
+case("dense_to_coo", "sparse", [R], "P.nn.functional.relu(a - 2.33).to_sparse_coo(2).values()",
+     "TF.relu(a - 2.33).to_sparse_coo().values()", sizes=SP)
+
+# ---------------------------------------------------------------- distributions
+
+case("normal_log_prob", "distribution", [R, R, POS], "P.distribution.Normal(a, c).log_prob(b)",
+     "T.distributions.Normal(a, c, validate_args=False).log_prob(b)", grad="abc")
+case("normal_rsample", "distribution", [R, POS], "P.distribution.Normal(a, b).rsample()",
+     "T.distributions.Normal(a, b, validate_args=False).rsample()", grad="ab", check="random")
+case("normal_kl", "distribution", [R, POS, R, POS], "P.distribution.kl_divergence(P.distribution.Normal(a, b), P.distribution.Normal(c, d))",
+     "T.distributions.kl_divergence(T.distributions.Normal(a, b, validate_args=False), T.distributions.Normal(c, d, validate_args=False))",
+     grad="abcd")
+case("categorical_sample", "distribution", [("prob", "n,m")], "P.distribution.Categorical(a).sample([1])",
+     "T.distributions.Categorical(probs=a, validate_args=False).sample((1,))", sizes=SMALLER, check="shape",
+     note="Paddle draws from the softmax of its argument")
+case("bernoulli_log_prob", "distribution", [("uniform", "n,m", 0.1, 0.9), ("int", "n,m", 0, 2, "float32")],
+     "P.distribution.Bernoulli(a).log_prob(b)", "T.distributions.Bernoulli(a, validate_args=False).log_prob(b)", grad="a")
+case("gamma_sample", "distribution", [POS, POS], "P.distribution.Gamma(a, b).sample()",
+     "T.distributions.Gamma(a, b, validate_args=False).sample()", sizes=SMALLER, check="random")
+case("beta_log_prob", "distribution", [POS, POS, ("uniform", "n,m", 0.05, 0.95)], "P.distribution.Beta(a, b).log_prob(c)",
+     "T.distributions.Beta(a, b, validate_args=False).log_prob(c)", sizes=SMALLER, tol=5e-3)
+case("dirichlet_entropy", "distribution", [("uniform", "n,m", 0.5, 4.0)], "P.distribution.Dirichlet(a).entropy()",
+     "T.distributions.Dirichlet(a, validate_args=False).entropy()", sizes=SMALLER, tol=5e-3)
+
 # ---------------------------------------------------------------- attention, recurrent layers
 
 QKV = [("randn", "n,s,h,d"), ("randn", "n,s,h,d"), ("randn", "n,s,h,d")]

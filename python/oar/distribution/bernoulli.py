@@ -42,7 +42,6 @@ class Bernoulli(ExponentialFamily):
     """
 
     probs: Tensor  # type: ignore[assignment]
-    logits: Tensor
 
     def __init__(self, probs: Parameter, name: str | None = None) -> None:
         check_probability("Bernoulli", probs=probs)
@@ -51,8 +50,12 @@ class Bernoulli(ExponentialFamily):
         self.dtype = probs.dtype
         eps = epsilon(probs.dtype)
         self.probs = probs.clip(eps, 1 - eps)
-        self.logits = self.probs.logit()
         super().__init__(self.probs.shape)
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithm of the odds."""
+        return self.probs.logit()
 
     @property
     def mean(self) -> Tensor:

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/random/gamma.h"
 #include "oar/backend/cpu/random/normal.h"
 #include "oar/backend/cpu/random/random_stream.h"
 #include "oar/backend/cpu/simd/logarithms.h"
@@ -67,36 +68,28 @@ void fill_each(KernelCall& call, Make&& make) {
   });
 }
 
-// Rejection from a transformed normal number (Marsaglia and Tsang, 2000). Shapes below 1 are drawn
-// with shape + 1 and multiplied by a power of a uniform number.
-double gamma_number(double shape, Supply& supply) {
-  if (shape <= 0) return 0;
-  double boost = 1;
-  if (shape < 1) {
-    boost = std::pow(1 - supply.unit(), 1 / shape);
-    shape += 1;
-  }
-  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-  for (int attempt = 0; attempt < kTries; ++attempt) {
-    double pair[2] = {supply.unit(), supply.unit()};
-    normals_of<2>(pair);
-    const double x = pair[0], root = 1 + c * x;
-    const double u = 1 - supply.unit();
-    if (root <= 0) continue;
-    const double v = root * root * root;
-    if (std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) return boost * d * v;
-  }
-  return boost * d;
-}
-
 void standard_gamma(KernelCall& call) {
-  const Converted<double> shape(&call.in(0));
+  const oar_tensor& out = call.out();
   visit<kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    fill_each<T>(call, [&](int64_t i, Supply& supply) {
+    using C = compute_t<T>;
+    const Converted<C> shape(&call.in(0));
+    for (int64_t i = 0; i < out.numel; ++i)
       user_check(shape[i] >= 0, ErrorKind::InvalidArgument,
                  "x holds {}; the shape of a gamma distribution is not negative.", shape[i]);
-      return gamma_number(shape[i], supply);
+    const Part part(call);
+    const uint64_t blocks = static_cast<uint64_t>(part.whole_numel()) * GammaDraw<C>::kBlocks;
+    const GammaDraw<C> draw(take(call, blocks * 4));
+    auto* o = static_cast<T*>(out.data);
+    parallel_for(0, out.numel, kGrain / 64, [&](int64_t begin, int64_t end) {
+      part.runs(begin, end, [&](int64_t first, int64_t at, int64_t count) {
+        for (int64_t i = 0; i < count; i += kGroup) {
+          const int64_t n = std::min(kGroup, count - i);
+          C made[kGroup];
+          draw.group(at + i, shape.data() + first + i, n, made);
+          for (int64_t k = 0; k < n; ++k) o[first + i + k] = convert_element<T>(made[k]);
+        }
+      });
     });
   });
 }

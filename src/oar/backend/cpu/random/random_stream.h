@@ -18,15 +18,15 @@ using Block = std::array<uint32_t, 4>;
 
 inline constexpr int64_t kGroup = 16;  // blocks that are computed together
 
-// The same numbers as philox, for adjacent blocks together.
+// The same numbers as philox, for several blocks together that are `step` blocks apart.
 // Eight blocks at once.
 struct PhiloxEight {
   Word8 a, b, c{}, d{};
 
-  explicit PhiloxEight(uint64_t offset) {
+  PhiloxEight(uint64_t offset, uint64_t step) {
     for (uint64_t k = 0; k < 8; ++k) {
-      a[k] = static_cast<uint32_t>(offset + k);
-      b[k] = static_cast<uint32_t>((offset + k) >> 32);
+      a[k] = static_cast<uint32_t>(offset + k * step);
+      b[k] = static_cast<uint32_t>((offset + k * step) >> 32);
     }
   }
   void round(uint32_t key0, uint32_t key1) {
@@ -55,10 +55,10 @@ struct PhiloxEight {
   }
 };
 // Two times eight, since each round depends on the one before it.
-inline void philox_group(uint64_t seed, uint64_t offset, Block* made) {
+inline void philox_group(uint64_t seed, uint64_t offset, Block* made, uint64_t step = 1) {
   static_assert(kGroup == 16);
   auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
-  PhiloxEight first(offset), second(offset + 8);
+  PhiloxEight first(offset, step), second(offset + 8 * step, step);
   for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9, key1 += 0xBB67AE85) {
     first.round(key0, key1);
     second.round(key0, key1);
