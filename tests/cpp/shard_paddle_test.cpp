@@ -1,7 +1,5 @@
 // What Paddle's own sharding rules can cut, Oar's can. A row is an op, a call, and the axes that must be
 // of one factor in letters; `-` demands nothing.
-//
-// Left out on purpose: the first axis of scatter's index, whose pieces would each bring along all of x.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -189,13 +187,16 @@ TEST(ShardingAsInPaddle, Shapes) {
 
 TEST(ShardingAsInPaddle, Indices) {
   expect_cut("embedding", Samples().add(ints(0, 9, {2, 4}), t({9, 6}))[0], "ab, vd -> abd");
-  expect_cut("one_hot", Samples().add(ints(0, 5, {2, 4}), 5)[0], "ab -> ab-");
-  expect_cut("gather", Samples().add(t({5, 6}), ints(0, 5, {4}), 0)[0], "-b, a -> ab");
-  expect_cut("gather", Samples().add(t({5, 6}), ints(0, 6, {4}), 1)[0], "a-, b -> ab");
-  expect_cut("gather_nd", Samples().add(t({5, 6}), ints(0, 5, {4, 1}))[0], "-b, a- -> ab");
-  expect_cut("scatter", Samples().add(t({5, 6}), ints(0, 5, {4}), t({4, 6}))[0], "-b, -, -b -> -b");
+  expect_cut("one_hot", Samples().add(ints(0, 5, {2, 4}), 5)[0], "ab -> abc");
+  expect_cut("gather", Samples().add(t({5, 6}), ints(0, 5, {4}), 0)[0], "vb, a -> ab");
+  expect_cut("gather", Samples().add(t({5, 6}), ints(0, 6, {4}), 1)[0], "av, b -> ab");
+  expect_cut("gather_nd", Samples().add(t({5, 6}), ints(0, 5, {4, 1}))[0], "vb, a- -> ab");
+  expect_cut("scatter", Samples().add(t({5, 6}), ints(0, 5, {4}), t({4, 6}))[0], "-b, -, ab -> -b");
+  expect_cut("scatter", Samples().add(t({5, 6}), ints(0, 5, {4}), t({4, 6}))[0], "ab, -, -b -> ab");
+  expect_cut("scatter", Samples().add(t({5, 6}), ints(0, 5, {4}), t({4, 6}), false)[0],
+             "ab, -, cb -> ab");
   expect_cut("scatter_nd_add", Samples().add(t({5, 6}), ints(0, 5, {4, 1}), t({4, 6}))[0],
-             "-b, a-, ab -> -b");
+             "vb, a-, ab -> vb");
 }
 
 TEST(ShardingAsInPaddle, Updates) {

@@ -184,6 +184,11 @@ struct Tally {
   std::vector<std::string> problems;
 };
 
+// Is a piece of the factor a single call, which can be cut again?
+bool is_one_call(const ShardPlan& plan, size_t factor) {
+  return plan.factors[factor].positions < 0 && !plan.factors[factor].by_calls;
+}
+
 void prove(const Op& op, const Frame& frame, Tally& tally) {
   const std::string what = describe_call(op, frame.args());
   try {
@@ -201,8 +206,7 @@ void prove(const Op& op, const Frame& frame, Tally& tally) {
       const int64_t size = plan.factors[f].size.value();
       note(letter + " in halves", cutting.wrong_with(f, cutting.halves(f)));
       if (size > 2) note(letter + " unevenly", cutting.wrong_with(f, {1, size - 1}));
-      const bool alone = op.has(Trait::Inplace) || plan.factors[f].positions >= 0 || plan.by_calls;
-      if (f > 0 && !alone && plan.factors[0].positions < 0)
+      if (f > 0 && !op.has(Trait::Inplace) && is_one_call(plan, 0) && is_one_call(plan, f))
         note("a and " + letter, cutting.wrong_with_pair(0, f));
     }
     if (plan.factors.empty()) tally.uncut.insert(op.name());
@@ -221,6 +225,21 @@ std::string listed(const std::vector<std::string>& problems) {
 bool says_why_whole(const Op& op) {
   const char* text = op.def().shard;
   return text && !ShardRule::parse(text, op.schema()).whole.empty();
+}
+
+// Axes that a rule keeps whole have a reason next to it.
+TEST(Sharding, RulesSayWhyAxesStayWhole) {
+  size_t checked = 0;
+  for (const Op* op : Registry::get().all()) {
+    if (!op->is_built_in() || !op->def().shard) continue;
+    const ShardRule rule = ShardRule::parse(op->def().shard, op->schema());
+    const bool keeps = std::any_of(rule.factors.begin(), rule.factors.end(),
+                                   [](const ShardFactor& f) { return f.combine == "whole"; });
+    if (!keeps) continue;
+    ++checked;
+    EXPECT_FALSE(rule.why.empty()) << op->name() << " by " << op->def().shard;
+  }
+  EXPECT_GT(checked, 50U);
 }
 
 TEST(Sharding, EveryPlanIsProvenByCutting) {
@@ -368,6 +387,7 @@ TEST(Sharding, PlansOfCalls) {
             "a(b*2)--, (b*3)--- -> a(b*3)-- ; a 2, b 2");
   EXPECT_EQ(plan_text("embedding", Samples().add(ints(0, 5, {3}), t({5, 4}))[0]),
             "a, bc -> ac ; a 3, b 5 masked sum, c 4");
+  EXPECT_EQ(plan_text("one_hot", Samples().add(ints(0, 5, {3}), 5)[0]), "a -> ab ; a 3, b 5");
   EXPECT_EQ(plan_text("nonzero", Samples().add(t({3, 4}))[0]), "-- -> --");
 }
 
@@ -387,9 +407,45 @@ TEST(Sharding, DerivedPlansFollowPartialSums) {
             "ab, cb -> ac ; a 4, b 6 sum, c 3");
   EXPECT_EQ(plan_text("mse_loss", Samples().add(t({4, 6}), t({4, 6}))[0]),
             "ab, ab ->  ; a 4 mean, b 6 mean");
-  EXPECT_EQ(plan_text("std", Samples().add(t({4, 6}), IntVector{1})[0]), "a- -> a ; a 4");
+}
+
+// What the decomposition does with joined values follows the joining.
+TEST(Sharding, PlansThatAreJoinedInside) {
   EXPECT_EQ(plan_text("addmm", Samples().add(t({4, 8}), t({4, 6}), t({6, 8}))[0]),
-            "ab, a-, -b -> ab ; a 4, b 8");
+            "ab, ac, cb -> ab ; a 4, b 8, c 6 inside");
+  const Samples weighted = Samples()
+                               .add(t({4, 3}), ints(0, 3, {4}), positive({3}))
+                               .add(t({4, 3}), ints(0, 3, {4}), std::nullopt, 2);
+  for (const char* name : {"cross_entropy", "nll_loss"}) {
+    EXPECT_EQ(plan_text(name, weighted[0]), "ab, a, c ->  ; a 4 inside, b 3 inside, c 3 inside");
+    EXPECT_EQ(plan_text(name, weighted[1]), "ab, a ->  ; a 4 inside, b 3 inside");
+  }
+  // A mean that is subtracted from what is cut cannot be joined in between.
+  EXPECT_EQ(plan_text("std", Samples().add(t({4, 6}), IntVector{1})[0]), "a- -> a ; a 4");
+}
+
+// Reads add up what each piece has; writes fall into one piece, or are parts of a sum.
+TEST(Sharding, PlansOfPositions) {
+  const TensorSpec x = t({5, 6}), rows = ints(0, 5, {4}), places = ints(0, 5, {4, 2});
+  EXPECT_EQ(plan_text("gather", Samples().add(x, rows)[0]), "ab, c -> cb ; a 5 sum, b 6, c 4");
+  EXPECT_EQ(plan_text("gather_nd", Samples().add(x, places)[0]),
+            "ab, c- -> c ; a 5 sum, b 6 sum, c 4");
+  EXPECT_EQ(plan_text("scatter", Samples().add(x, rows, t({4, 6}))[0]),
+            "ab, -, cb -> ab ; a 5, b 6, c 4 sum");
+  EXPECT_EQ(plan_text("index_add", Samples().add(x, rows, 0, t({4, 6}))[0]),
+            "ab, c, cb -> ab ; a 5, b 6, c 4 sum");
+  EXPECT_EQ(plan_text("scatter_nd_add", Samples().add(x, places, t({4}))[0]),
+            "ab, c-, c -> ab ; a 5, b 6, c 4 sum");
+  EXPECT_EQ(plan_text("take_along_axis", Samples().add(x, ints(0, 5, {4, 6}), 0)[0]),
+            "ab, cb -> cb ; a 5 sum, b 6, c 4");
+  for (const char* reduce : {"assign", "add", "mul"})
+    EXPECT_EQ(plan_text("put_along", Samples().add(x, ints(0, 5, {4, 6}), t({4, 6}), 0, reduce)[0]),
+              reduce == std::string("mul")   ? "ab, -b, -b -> ab ; a 5, b 6"
+              : reduce == std::string("add") ? "ab, cb, cb -> ab ; a 5, b 6, c 4 sum"
+                                             : "ab, -b, cb -> ab ; a 5, b 6, c 4 sum");
+  EXPECT_EQ(plan_text("segment_rows", Samples().add(x, ints(0, 3, {5}), 3)[0]),
+            "ab, a -> cb ; a 5 sum, b 6, c 3");
+  EXPECT_EQ(plan_text("bincount", Samples().add(ints(0, 3, {5}))[0]), "a -> - ; a 5 sum");
 }
 
 // Rules that are wrong, each in its own way, and what the proof says of them.

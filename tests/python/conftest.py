@@ -8,7 +8,6 @@ import pytest
 os.environ.setdefault("OAR_VERIFY_PASSES", "1")
 
 import oar  # noqa: E402
-from registry import rotation  # noqa: E402
 
 FULL = os.environ.get("OAR_TEST_MODE") == "full"
 SEGMENTS = os.environ.get("OAR_TEST_MODE") == "segments"
@@ -16,12 +15,6 @@ SEGMENTS = os.environ.get("OAR_TEST_MODE") == "segments"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "full: only with OAR_TEST_MODE=full")
-    if not FULL:  # workers do as their parent, also past midnight
-        os.environ["OAR_TEST_ROTATION"] = str(rotation.choose())
-
-
-def pytest_report_header():
-    return rotation.told()
 
 
 def pytest_collection_modifyitems(items):

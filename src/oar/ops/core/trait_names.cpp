@@ -16,7 +16,6 @@ std::span<const TraitName> trait_names() {
                                          {Trait::NoGrad, "no_grad"},
                                          {Trait::Rowwise, "rowwise"},
                                          {Trait::SelectedRows, "selected_rows"},
-                                         {Trait::Smooth, "smooth"},
                                          {Trait::HasInplace, "has_inplace"},
                                          {Trait::MayFail, "may_fail"},
                                          {Trait::BackwardMark, "backward_mark"},

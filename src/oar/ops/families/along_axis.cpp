@@ -6,6 +6,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/core/view.h"
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/blank.h"
 #include "oar/ops/families/cost_rules.h"
@@ -15,6 +16,7 @@
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/masking.h"
+#include "oar/ops/gen/slice.h"
 
 namespace oar {
 namespace {
@@ -30,6 +32,43 @@ void check_index(const Tensor& index, Dims x, int64_t axis) {
                ErrorKind::InvalidArgument,
                "indices of shape {} is larger than the tensor of shape {} at axis {}.",
                to_string(index.dims()), to_string(x), i);
+}
+
+// The axes besides `axis` that x and the index have alike: an index may be shorter than x.
+void plan_beside(ShardPlan& plan, size_t axis) {
+  const PlanTensor &x = plan.operands[0], &index = plan.operands[1];
+  for (size_t i = 0; i < x.axes.size(); ++i) {
+    if (i == axis || !same(x.shape[i], index.shape[i])) continue;
+    const int factor = plan.add(x.shape[i]);
+    for (PlanTensor& t : plan.operands) plan.put(t, i, factor);
+    plan.put(plan.results[0], i, factor);
+  }
+}
+
+void plan_take_along(const PlanCall& c) {
+  PlanTensor &x = c.plan.operands[0], &index = c.plan.operands[1];
+  const auto axis =
+      static_cast<size_t>(normalise_axis(args::take_along(c.args).axis, x.shape.rank()));
+  plan_beside(c.plan, axis);
+  c.plan.pass(index, axis, c.plan.results[0], axis);
+  c.plan.put(x, axis, c.plan.add(x.shape[axis], Join::Sum));
+  c.plan.factors.back().positions = 1;
+}
+
+// Writes along `axis`: x is cut there, and a piece does the writes that fall into it. Values are cut as
+// well if the pieces' results have a join; cut_index says whether the index is cut with them.
+void plan_writes(const PlanCall& c, int64_t along, std::optional<Join> join, bool cut_index) {
+  PlanTensor &x = c.plan.operands[0], &index = c.plan.operands[1], &value = c.plan.operands[2];
+  const auto axis = static_cast<size_t>(normalise_axis(along, x.shape.rank()));
+  plan_beside(c.plan, axis);
+  const int places = c.plan.add(x.shape[axis]);
+  c.plan.factors.back().positions = 1;
+  c.plan.put(x, axis, places);
+  c.plan.put(c.plan.results[0], axis, places);
+  if (!join) return;
+  const int values = c.plan.add(value.shape[axis], *join);
+  c.plan.put(value, axis, values);
+  if (cut_index) c.plan.put(index, axis, values);
 }
 
 const OpDef take_along_op = {
@@ -50,7 +89,7 @@ const OpDef take_along_op = {
       return take_along(x, with_batch(c, 1),
                         behind_batch(args::take_along(c.args).axis, x.rank() - 1));
     },
-    .shard = "...a..., ...a... -> ...a... ; a@axis whole",
+    .plan = plan_take_along,
     .numpy =
         "np.take_along_axis(x[tuple(slice(None) if i == axis % x.ndim else slice(n) for i, n in enumerate(index.shape))], index, axis)",
     .samples =
@@ -118,6 +157,40 @@ Grads multiply_gradient(const vjp::put_along& v) {
   return {gx, Tensor(), gv};
 }
 
+// Products are not joined. In a sum x counts once; where its old elements do not count, and where the last
+// write lasts, every piece has the whole index to know what the others write.
+void plan_put_along(const PlanCall& c) {
+  const args::put_along a(c.args);
+  const bool adds = a.reduce == "add";
+  plan_writes(c, a.axis, a.reduce == "mul" ? std::nullopt : std::optional(Join::Sum),
+              adds && a.include_self);
+}
+
+void localise_put_along(const PieceCall& piece) {
+  const PlanTensor& values = piece.plan.operands[2];
+  const args::put_along a(piece.frame.args());
+  const auto axis = static_cast<size_t>(normalise_axis(a.axis, values.shape.rank()));
+  if (values.axes[axis].factor != static_cast<int>(piece.factor) || piece.plan.writes(piece.factor))
+    return;
+  const auto own = [&](const Tensor& t) {
+    SliceIndex index;
+    index.skip(static_cast<int64_t>(axis));
+    return slice_view(t, index.range(piece.start, piece.start + piece.size));
+  };
+  Tensor x = a.x, index = a.index, value = a.value;
+  if (a.reduce == "assign" || !a.include_self) {
+    if (a.reduce == "assign")
+      value = zero_unless(own(last_writes_along(a.index, a.axis, a.x.dim(a.axis).word())), value);
+    x = untouched(x, a);
+    index = own(index);
+  }
+  piece.frame.set_tensor(0, piece.start == Dim(0) ? x : zeros_like(x));
+  piece.frame.set_tensor(1, index);
+  piece.frame.set_tensor(2, value);
+  piece.frame.set(4, Value(std::string_view("add")));
+  piece.frame.set(5, true);
+}
+
 const OpDef put_along_op = {
     .schema =
         "put_along(Tensor x, Tensor index, Tensor value, int axis, str reduce = 'assign', "
@@ -138,7 +211,8 @@ const OpDef put_along_op = {
       return put_along(x, with_batch(c, 1), with_batch(c, 2), behind_batch(a.axis, x.rank() - 1),
                        a.reduce, a.include_self);
     },
-    .shard = "...a..., ...a..., ...a... -> ...a... ; a@axis whole",
+    .plan = plan_put_along,
+    .localise = localise_put_along,
     .dtypes = "int float complex",
     .numpy =
         "(lambda out, at: ((np.put_along_axis(out[at], index, value, axis) if reduce == 'assign' else "
@@ -184,7 +258,12 @@ const OpDef put_along_extreme_op = {
       return put_along_extreme(x, with_batch(c, 1), with_batch(c, 2),
                                behind_batch(a.axis, x.rank() - 1), a.reduce, a.include_self);
     },
-    .shard = "...a..., ...a..., ...a... -> ...a... ; a@axis whole",
+    .plan =
+        [](const PlanCall& c) {
+          const args::put_along_extreme a(c.args);
+          const Join join = a.reduce == "amin" ? Join::Min : Join::Max;
+          plan_writes(c, a.axis, a.include_self ? std::optional(join) : std::nullopt, true);
+        },
     .dtypes = "int float",
     .numpy =
         "(lambda out: ([out.__setitem__(j, {'amin': min, 'amax': max}[reduce](out[j], value[i])) for i in "
@@ -208,7 +287,7 @@ const OpDef last_writes_along_op = {
                  "size is {}; it must not be negative.", a.size);
       return TensorMeta{DType::Bool, a.index.shape()};
     },
-    .shard = "...a... -> ...a... ; a@axis whole",
+    .shard = "...a... -> ...a... ; a@axis whole # a later write anywhere undoes an earlier one",
     .traits = Trait::NoGrad,
     .dtypes = "int",
     .numpy =

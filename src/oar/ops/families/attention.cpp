@@ -289,7 +289,7 @@ const OpDef attention_op = {
           f.put_result(0, "bqhe"), f.put_result(1, "bhq");
           c.plan.factors[f.value_width].joins = {Join::Concat, Join::Same};
         },
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "float",
     .promotes = "query key value",
     .amp = Amp::Low,

@@ -47,7 +47,7 @@ const OpDef avg_pool_op = {
                                    a.ceil_mode, a.exclusive, a.divisor, a.channels_last),
                           c.size);
     },
-    .shard = "nc... -> nc... ; c@channels_last, ... whole",
+    .shard = "nc... -> nc... ; c@channels_last, ... whole # windows reach across a cut",
     .layout = {.images = "x"},
     .traits = Trait::Linear,
     .dtypes = "float complex",
@@ -106,7 +106,7 @@ const OpDef avg_pool_grad_op = {
                         a.padding, a.ceil_mode, a.exclusive, a.divisor, a.channels_last),
           c.size);
     },
-    .shard = "nc... -> nc... ; c@channels_last, ... whole",
+    .shard = "nc... -> nc... ; c@channels_last, ... whole # windows reach across a cut",
     .localise = sharding::result_shape("x_shape"),
     .layout = {.images = "grad", .sizes = "x_shape"},
     .traits = Trait::Linear,
@@ -154,7 +154,8 @@ const OpDef adaptive_avg_pool_op = {
       return unfold_batch(adaptive_avg_pool(fold_batch(c, 0), a.output_size, a.channels_last),
                           c.size);
     },
-    .shard = "nc... -> nc... ; c@channels_last, ... whole",
+    .shard =
+        "nc... -> nc... ; c@channels_last, ... whole # where windows begin depends on the whole size",
     .layout = {.images = "x"},
     .traits = Trait::Linear,
     .dtypes = "float complex",
@@ -199,7 +200,8 @@ const OpDef adaptive_avg_pool_grad_op = {
                                                  a.channels_last),
                           c.size);
     },
-    .shard = "nc... -> nc... ; c@channels_last, ... whole",
+    .shard =
+        "nc... -> nc... ; c@channels_last, ... whole # where windows begin depends on the whole size",
     .localise = sharding::result_shape("x_shape"),
     .layout = {.images = "grad", .sizes = "x_shape"},
     .traits = Trait::Linear,

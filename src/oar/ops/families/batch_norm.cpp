@@ -43,7 +43,6 @@ const OpDef channel_affine_op = {
     .saves = "x scale shift:shape",
     .layout = {.images = "x"},
     .epilogue = {.role = EpilogueRole::ScaleShift},
-    .traits = Trait::Smooth,
     .dtypes = "float",
     .numpy =
         "(lambda k: x * scale.reshape(k) + shift.reshape(k))([-1 if i == channel_axis % x.ndim else "

@@ -51,7 +51,20 @@ const OpDef box_coder_op = {
                  v.defined() ? to_string(v.dims()) : "", to_string(a.prior_box.dims()));
       return TensorMeta{a.target_box.dtype(), shape};
     },
-    .shard = "whole: which axis has the prior boxes depends on the code",
+    .plan =
+        [](const PlanCall& c) {
+          const args::box_coder a(c.args);
+          const bool encodes = a.code_type == "encode_center_size";
+          const size_t along =
+              encodes ? 1 : static_cast<size_t>(1 - a.axis);  // has the prior boxes
+          PlanTensor &target = c.plan.operands.back(), &out = c.plan.results[0];
+          c.plan.pass(target, 1 - along, out, 1 - along);
+          const int priors = c.plan.add(out.shape[along]);
+          c.plan.put(out, along, priors);
+          if (!encodes) c.plan.put(target, along, priors);
+          for (PlanTensor& t : std::span(c.plan.operands).first(c.plan.operands.size() - 1))
+            if (t.axes.size() == 2) c.plan.put(t, 0, priors);
+        },
     .traits = Trait::Promote | Trait::NoGrad,
     .dtypes = "float",
     .numpy =
@@ -183,7 +196,8 @@ const OpDef yolo_box_op = {
       return {TensorMeta{a.x.dtype(), {sizes[0], sizes[1], 4}},
               TensorMeta{a.x.dtype(), {sizes[0], sizes[1], Dim(a.class_num)}}};
     },
-    .shard = "nchw, ns -> nbf, nbk ; c whole, h whole, w whole, s whole, b whole, f whole, k whole",
+    .shard =
+        "nchw, ns -> nbf, nbk ; c whole, h whole, w whole, s whole, b whole, f whole, k whole # where a box is depends on the size of the whole map",
     .traits = Trait::NoGrad,
     .dtypes = "float",
     .numpy =

@@ -36,8 +36,8 @@ const OpDef cholesky_op = {
                      : factor_gradient(v.out, v.grad);
     },
     .saves = "out",
-    .shard = "...ij -> ...ij ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard =
+        "...ij -> ...ij ; i whole, j whole # every element of a factor depends on those before it",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -76,7 +76,7 @@ const OpDef cholesky_solve_op = {
       const Tensor inner = triangular_solve_core(factor, right, a.upper, a.upper);
       return triangular_solve_core(factor, inner, a.upper, !a.upper);
     },
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -108,7 +108,6 @@ const OpDef cholesky_inverse_op = {
       const Tensor inverse = triangular_solve_core(a.x, identity, a.upper, a.upper);
       return matmul(adjoint(inverse), inverse);
     },
-    .traits = Trait::Smooth,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =

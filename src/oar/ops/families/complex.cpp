@@ -145,7 +145,7 @@ const OpDef polar_op = {
       return complex(a.abs * cos(a.angle), a.abs * sin(a.angle));
     },
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::FloatMath | Trait::Smooth,
+    .traits = kPair | Trait::FloatMath,
     .dtypes = "float",
     .numpy =
         "(abs * np.cos(angle) + 1j * abs * np.sin(angle)).astype('complex128' if abs.dtype == 'float64' else "
@@ -180,7 +180,7 @@ const OpDef as_complex_op = {
       return TensorMeta{complex_type_of(a.x.dtype()), shape};
     },
     .vjp = [](const vjp::as_complex& v) -> Grads { return as_real(v.grad); },
-    .shard = "...a -> ... ; a whole",
+    .shard = "...a -> ... ; a whole # a number has two parts",
     .traits = Trait::Linear,
     .numpy = "x[..., 0] + 1j * x[..., 1]",
     .samples =
@@ -206,7 +206,7 @@ const OpDef as_real_op = {
       return TensorMeta{real_type_of(a.x.dtype()), shape};
     },
     .vjp = [](const vjp::as_real& v) -> Grads { return as_complex(v.grad); },
-    .shard = "... -> ...a ; a whole",
+    .shard = "... -> ...a ; a whole # a number has two parts",
     .traits = Trait::Linear,
     .dtypes = "complex",
     .numpy = "np.stack([x.real, x.imag], -1)",

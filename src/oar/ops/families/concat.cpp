@@ -73,7 +73,7 @@ const OpDef concat_op = {
             part.rank() == rank ? part : broadcast_to(part, behind_batch(c.size, part.dims())));
       return concat(parts, behind_batch(a.axis, rank - 1));
     },
-    .shard = "...a... -> ...a... ; a@axis whole",
+    .shard = "...a... -> ...a... ; a@axis whole # the operands have different parts of the axis",
     .canonical =
         [](const CanonicalCall& c) {
           const std::span<const GraphValue> x = c.operands_of(c.result(), "x");

@@ -34,7 +34,7 @@ const OpDef bincount_op = {
       return {Tensor(), gather(v.grad, v.x)};
     },
     .saves = "x weights:shape",
-    .shard = "whole: how many bins there are depends on every element",
+    .shard = "a, a -> b ; a sum, b whole # how many bins there are depends on every element",
     .traits = Trait::DataDependent,
     .dtypes = "int",
     .numpy =
@@ -46,6 +46,7 @@ const OpDef bincount_op = {
               .add(ints(0, 9, {20}), std::nullopt, 30)
               .add(ints(0, 9, {20}, DType::Int32), of_dtype(t({20}), DType::Float32), 3)
               .add(ints(0, 9, {20}), ints(0, 5, {20}))
+              .add(ints(0, 9, {20}), of_dtype(t({20}), DType::Float64))
               .add(ints(0, 9, {0}), std::nullopt, 2);
         },
     .python = "oar Tensor",

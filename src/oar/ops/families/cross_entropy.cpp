@@ -142,7 +142,8 @@ const OpDef soft_cross_entropy_op = {
       return {of_logits, narrowed(widened(v.grad_loss) * distance, v.label.dtype())};
     },
     .saves = "logits label log_total",
-    .shard = "...a..., ...a... -> ...b..., ...b... ; a@axis whole ; b@axis whole",
+    .shard =
+        "...a..., ...a... -> ...b..., ...b... ; a@axis whole ; b@axis whole # each loss needs the sum over all classes first",
     .traits = Trait::Promote,
     .dtypes = "float",
     .amp = Amp::Full,

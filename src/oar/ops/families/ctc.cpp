@@ -177,7 +177,8 @@ const OpDef ctc_op = {
               Tensor(), Tensor(), Tensor()};
     },
     .saves = "log_probs labels input_lengths label_lengths",
-    .shard = "tbc, bl, b, b -> b ; t whole ; c whole ; l whole",
+    .shard =
+        "tbc, bl, b, b -> b ; t whole ; c whole ; l whole # a path runs through all steps, labels and classes",
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy = kBruteForce,
@@ -223,7 +224,8 @@ const OpDef ctc_grad_op = {
       }
       return narrowed(stack(made, 0), a.log_probs.dtype());
     },
-    .shard = "tbc, bl, b, b, b -> tbc ; t whole ; c whole ; l whole",
+    .shard =
+        "tbc, bl, b, b, b -> tbc ; t whole ; c whole ; l whole # a path runs through all steps, labels and classes",
     .dtypes = "float",
     .numpy =
         "np.stack([-grad[b] * sum(w * np.pad(np.eye(log_probs.shape[2])[list(p)], ((0, "

@@ -40,7 +40,7 @@ const OpDef cumsum_along_op = {
     .vjp = [](const vjp::cumsum_along& v) -> Grads {
       return cumsum_along(v.grad, v.axis, v.exclusive, !v.reverse);
     },
-    .shard = "...a... -> ...a... ; a@axis whole",
+    .shard = "...a... -> ...a... ; a@axis whole # an element depends on all before it",
     .traits = Trait::Linear,
     .dtypes = "int float complex",
     .amp = Amp::Full,
@@ -106,8 +106,7 @@ const OpDef cumprod_along_op = {
       return conjugate(before) * linear_recurrence(conjugate(v.x), g, v.axis, /*reverse=*/true);
     },
     .saves = "x out",
-    .shard = "...a... -> ...a... ; a@axis whole",
-    .traits = Trait::Smooth,
+    .shard = "...a... -> ...a... ; a@axis whole # an element depends on all before it",
     .dtypes = "int float complex",
     .amp = Amp::Full,
     .numpy =
@@ -136,7 +135,7 @@ const OpDef product_of_others_op = {
       const Tensor behind = flip(cumprod_along(flip(x, {a.axis}), a.axis, true), {a.axis});
       return narrowed(before * behind, a.x.dtype());
     },
-    .shard = "...a... -> ...a... ; a@axis whole",
+    .shard = "...a... -> ...a... ; a@axis whole # an element depends on all others",
     .dtypes = "int float complex",
     .amp = Amp::Full,
     .numpy =
@@ -186,8 +185,8 @@ const OpDef linear_recurrence_op = {
       return {v.reverse ? shift_along(gb, v.axis, 1) * h : gb * shift_along(h, v.axis, 1), gb};
     },
     .saves = "a out",
-    .shard = "...a..., ...a... -> ...a... ; a@axis whole",
-    .traits = Trait::Promote | Trait::Smooth,
+    .shard = "...a..., ...a... -> ...a... ; a@axis whole # an element depends on all before it",
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -211,7 +210,7 @@ const OpDef shift_along_op = {
     .brief = "x shifted along an axis, back if negative, and filled with zeros.",
     .infer = [](const args::shift_along& a) { return infer_scan(a.x, a.axis); },
     .vjp = [](const vjp::shift_along& v) -> Grads { return shift_along(v.grad, v.axis, -v.by); },
-    .shard = "...a... -> ...a... ; a@axis whole",
+    .shard = "...a... -> ...a... ; a@axis whole # elements cross a cut",
     .traits = Trait::Linear,
     .numpy =
         "(lambda y: np.moveaxis((lambda n, k: np.concatenate([np.zeros_like(y[:min(k, n)]), "
@@ -247,7 +246,7 @@ const OpDef logcumsumexp_along_op = {
       return share * linear_recurrence(decay, v.grad, v.axis, !v.reverse);
     },
     .saves = "x out",
-    .shard = "...a... -> ...a... ; a@axis whole",
+    .shard = "...a... -> ...a... ; a@axis whole # an element depends on all before it",
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy =
@@ -288,7 +287,7 @@ const OpDef extreme_along_op = {
                        "add");
     },
     .saves = "x:shape indices",
-    .shard = "...a... -> ...a..., ...a... ; a@axis whole",
+    .shard = "...a... -> ...a..., ...a... ; a@axis whole # an element depends on all before it",
     .dtypes = "bool int float",
     .numpy =
         "(lambda y: (lambda v: (v.reshape(x.shape).astype(x.dtype), np.maximum.accumulate(np.where(y == v, "

@@ -50,7 +50,7 @@ const OpDef difference_along_op = {
     .vjp = [](const vjp::difference_along& v) -> Grads {
       return difference_along(v.grad, v.axis, !v.transposed);
     },
-    .shard = "...a... -> ...b... ; a@axis whole ; b@axis whole",
+    .shard = "...a... -> ...b... ; a@axis whole ; b@axis whole # differences reach across a cut",
     .traits = Trait::Linear,
     .dtypes = "int float complex",
     .numpy =

@@ -242,7 +242,7 @@ const OpDef euclidean_pairs_op = {
               v.needs(1) ? side(w, v.y, v.x, true) : Tensor()};
     },
     .saves = "x y out",
-    .shard = "...ik, ...jk -> ...ij ; k whole",
+    .shard = "...ik, ...jk -> ...ij ; k whole # the root of the sum is part of the op",
     .traits = Trait::Promote,
     .dtypes = "float",
     .numpy = "np.sqrt(np.sum((x[..., :, None, :] - y[..., None, :, :]) ** 2, -1))",

@@ -44,8 +44,7 @@ const OpDef eigh_op = {
       return hermitian_part(matmul(matmul(v.vectors, middle), adjoint(v.vectors)));
     },
     .saves = "x:shape values vectors",
-    .shard = "...ij -> ...i, ...ij ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard = "...ij -> ...i, ...ij ; i whole, j whole # an eigenvalue depends on the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -77,8 +76,7 @@ const OpDef eigvalsh_op = {
     },
     .decompose = [](const args::eigvalsh& a) -> Made { return std::get<0>(eigh(a.x, a.UPLO)); },
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 4.0 / 3); },
-    .shard = "...ij -> ...i ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard = "...ij -> ...i ; i whole, j whole # an eigenvalue depends on the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "np.linalg.eigvalsh(x, UPLO)",
@@ -120,8 +118,7 @@ const OpDef eig_op = {
       return is_complex(v.x.dtype()) ? found : real(found);
     },
     .saves = "x:shape values vectors",
-    .shard = "...ij -> ...i, ...ij ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard = "...ij -> ...i, ...ij ; i whole, j whole # an eigenvalue depends on the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -150,8 +147,7 @@ const OpDef eigvals_op = {
     },
     .decompose = [](const args::eigvals& a) -> Made { return std::get<0>(eig(a.x)); },
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 10); },
-    .shard = "...ij -> ...i ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard = "...ij -> ...i ; i whole, j whole # an eigenvalue depends on the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64))",

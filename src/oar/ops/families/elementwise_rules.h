@@ -6,10 +6,9 @@
 
 namespace oar {
 
-// Two operands that are promoted; a function of real numbers; any smooth function; a predicate, which has no gradient.
+// Two operands that are promoted; a function of real numbers; a predicate, which has no gradient.
 inline constexpr Trait kPair = Trait::Elementwise | Trait::Promote;
-inline constexpr Trait kMath = Trait::Elementwise | Trait::FloatMath | Trait::Smooth;
-inline constexpr Trait kSmooth = Trait::Elementwise | Trait::Smooth;
+inline constexpr Trait kMath = Trait::Elementwise | Trait::FloatMath;
 inline constexpr Trait kQuestion = Trait::Elementwise | Trait::NoGrad;
 inline constexpr Trait kComparison = kQuestion | Trait::Promote;
 

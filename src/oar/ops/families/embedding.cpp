@@ -176,6 +176,17 @@ const OpDef embedding_grad_op = {
             else
               c.plan.put(c.plan.results[0], i - x.axes.size() + 1, factor);
           }
+          c.plan.put(c.plan.results[0], 0, c.plan.add(c.plan.results[0].shape[0]));
+          c.plan.factors.back().positions = 0;
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          const PlanTensor& out = piece.plan.results[0];
+          if (out.axes[0].factor != static_cast<int>(piece.factor)) return;
+          const int64_t padding = args::embedding_grad(piece.frame.args()).padding_idx;
+          const int64_t row = padding - piece.start.value();
+          piece.frame.set(2, sharding::local_size(piece, out, 0).word());
+          piece.frame.set(3, row >= 0 && row < piece.size.value() ? row : int64_t{-1});
         },
     .rows = [](const Args& a) -> std::optional<RowsSpec> {
       if (!a[4].as_bool()) return std::nullopt;

@@ -187,7 +187,7 @@ const OpDef ldexp_op = {
     },
     .saves = "x>y y",
     .shard = "..., ... -> ...",
-    .traits = kPair | Trait::FloatMath | Trait::Smooth | Trait::HasInplace,
+    .traits = kPair | Trait::FloatMath | Trait::HasInplace,
     .dtypes = "float",
     .numpy = "x * np.exp2(y)",
     .samples = [] { return samples::binary().add(t({4}), ints(-3, 4, {4})); },

@@ -41,8 +41,7 @@ const OpDef glu_op = {
     },
     .vjp = [](const vjp::glu& v) -> Grads { return glu_grad(v.x, v.grad, v.axis); },
     .saves = "x",
-    .shard = "...a... -> ...b... ; a@axis whole ; b@axis whole",
-    .traits = Trait::Smooth,
+    .shard = "...a... -> ...b... ; a@axis whole ; b@axis whole # the two halves of the axis meet",
     .dtypes = "float",
     .numpy = "(lambda v: v[0] / (1 + np.exp(-v[1])))(np.split(x, 2, axis))",
     .samples =
@@ -69,8 +68,9 @@ const OpDef glu_grad_op = {
       const Tensor x = with_batch(c, 0);
       return glu_grad(x, with_batch(c, 1), behind_batch(c.args[2].as_int(), x.rank() - 1));
     },
-    .shard = "...a..., ...b... -> ...a... ; a@axis whole ; b@axis whole",
-    .traits = Trait::Promote | Trait::Smooth,
+    .shard =
+        "...a..., ...b... -> ...a... ; a@axis whole ; b@axis whole # the two halves of the axis meet",
+    .traits = Trait::Promote,
     .dtypes = "float",
     .numpy =
         "(lambda v, s: np.concatenate([grad * s, grad * s * (1 - s) * v[0]], "
@@ -96,7 +96,7 @@ const OpDef gated_silu_op = {
     },
     .saves = "x y",
     .shard = "..., ... -> ...",
-    .traits = Trait::Elementwise | Trait::Promote | Trait::Smooth,
+    .traits = Trait::Elementwise | Trait::Promote,
     .dtypes = "float",
     .numpy = "x / (1 + np.exp(-x)) * y",
     .samples = samples::binary,
@@ -114,7 +114,7 @@ const OpDef gated_silu_grad_op = {
     },
     .scalar = "s = 1 / (1 + exp(-x)); grad * y * s * (1 + x * (1 - s)), grad * x * s",
     .shard = "..., ..., ... -> ..., ...",
-    .traits = Trait::Elementwise | Trait::Promote | Trait::Smooth,
+    .traits = Trait::Elementwise | Trait::Promote,
     .dtypes = "float",
     .numpy = "(lambda s: (grad * y * s * (1 + x * (1 - s)), grad * x * s))(1 / (1 + np.exp(-x)))",
     .samples =

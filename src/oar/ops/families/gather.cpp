@@ -5,6 +5,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
+#include "oar/ops/families/masks.h"
 #include "oar/ops/gen/along_axis.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/broadcast.h"
@@ -13,6 +14,7 @@
 #include "oar/ops/gen/index.h"
 #include "oar/ops/gen/min_max.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/slice.h"
 #include "oar/ops/gen/split.h"
 #include "oar/ops/sharding/rules.h"
 
@@ -151,6 +153,49 @@ const OpDef take_op = {
     .python = "oar Tensor",
 };
 
+// The rows of x are cut, and a piece does the writes that fall into it. The updates are cut as well: the rows
+// that are written, and those that are not, form a sum.
+void plan_scatter(const PlanCall& c) {
+  PlanTensor &x = c.plan.operands[0], &updates = c.plan.operands[2], &out = c.plan.results[0];
+  for (size_t i = 1; i < x.axes.size(); ++i) {
+    c.plan.pass(x, i, out, i);
+    if (const size_t from_end = x.axes.size() - i; from_end <= updates.axes.size())
+      c.plan.put(updates, updates.axes.size() - from_end,
+                 static_cast<int>(c.plan.factors.size()) - 1);
+  }
+  if (x.axes.empty() || c.op.has(Trait::Inplace)) return;  // a piece writes to a copy of its rows
+  const int rows = c.plan.add(x.shape[0]);
+  c.plan.factors.back().positions = 1;
+  c.plan.put(x, 0, rows);
+  c.plan.put(out, 0, rows);
+  if (!c.plan.operands[1].axes.empty() && updates.axes.size() == x.axes.size())
+    c.plan.put(updates, 0, c.plan.add(updates.shape[0], Join::Sum));
+}
+
+// A piece with some of the updates has all of the index, to know which rows others write and which of its
+// writes last. Rows that are not written are in the first piece.
+void localise_scatter(const PieceCall& piece) {
+  if (piece.plan.writes(piece.factor) || sharding::cuts(piece, piece.plan.results[0])) return;
+  const args::scatter a(piece.frame.args());
+  const Tensor index = row_index(a.index);
+  const auto own = [&](const Tensor& t) {
+    return slice_view(t, SliceIndex().range(piece.start, piece.start + piece.size));
+  };
+  Tensor updates = a.updates;
+  if (a.overwrite) {
+    Shape column{piece.size};
+    for (int i = 1; i < updates.rank(); ++i) column.push_back(1);
+    updates = zero_unless(reshape(own(last_writes({index}, a.x.dims())), column), updates);
+  }
+  const Tensor x =
+      piece.start == Dim(0) ? index_put(a.x, {index}, zeros({}, a.x.dtype())) : zeros_like(a.x);
+  const Tensor rows = own(index);
+  piece.frame.set_tensor(0, x);
+  piece.frame.set_tensor(1, rows);
+  piece.frame.set_tensor(2, updates);
+  piece.frame.set(3, false);
+}
+
 const OpDef scatter_op = {
     .schema = "scatter(Tensor x, Tensor index, Tensor updates, bool overwrite = True) -> Tensor",
     .brief =
@@ -161,6 +206,8 @@ const OpDef scatter_op = {
       if (a.overwrite) return index_put(a.x, {index}, a.updates);
       return index_put(index_put(a.x, {index}, zeros({}, a.x.dtype())), {index}, a.updates, true);
     },
+    .plan = plan_scatter,
+    .localise = localise_scatter,
     .traits = Trait::HasInplace,
     .numpy =
         "(lambda out: (out.__setitem__(index, updates if overwrite else 0), "
@@ -176,24 +223,6 @@ const OpDef scatter_op = {
     .python = "oar Tensor",
 };
 
-// Positions [..., coordinates] with an update each: some of the updates form a part of the sum.
-void plan_scatter(ShardPlan& plan, PlanTensor& index, PlanTensor& updates, PlanTensor* x) {
-  if (index.axes.empty()) return;
-  PlanTensor& out = plan.results[0];
-  const size_t places = index.axes.size() - 1;
-  for (size_t i = 0; i < updates.axes.size(); ++i) {
-    const int factor = plan.add(updates.shape[i], Join::Sum);
-    plan.put(updates, i, factor);
-    if (i < places) {
-      plan.put(index, i, factor);
-      continue;
-    }
-    const size_t axis = out.axes.size() - (updates.axes.size() - i);
-    if (x) plan.put(*x, axis, factor);
-    plan.put(out, axis, factor);
-  }
-}
-
 const OpDef scatter_nd_add_op = {
     .schema = "scatter_nd_add(Tensor x, Tensor index, Tensor updates) -> Tensor",
     .brief = "x with `updates` added at the coordinates that the last axis of index lists.",
@@ -202,20 +231,6 @@ const OpDef scatter_nd_add_op = {
       if (!at.empty()) return index_put(a.x, at, a.updates, true);
       return a.x + sum_to(a.updates, a.x.dims());
     },
-    .plan =
-        [](const PlanCall& c) {
-          plan_scatter(c.plan, c.plan.operands[1], c.plan.operands[2], &c.plan.operands[0]);
-        },
-    .localise =
-        [](const PieceCall& piece) {
-          // Some of the updates: only the first part of the sum has x.
-          const auto& axes = piece.plan.operands[1].axes;
-          const bool partial = std::any_of(axes.begin(), axes.end(), [&](const PlanAxis& axis) {
-            return axis.factor == static_cast<int>(piece.factor);
-          });
-          if (partial && !(piece.start == Dim(0)))
-            piece.frame.set_tensor(0, zeros_like(piece.frame[0].as_tensor()));
-        },
     .numpy =
         "(lambda out: (np.add.at(out, tuple(np.moveaxis(index, -1, 0)), updates), out)[1])(x.copy())",
     .samples =
@@ -238,11 +253,6 @@ const OpDef scatter_nd_op = {
     .decompose = [](const args::scatter_nd& a) -> Made {
       return scatter_nd_add(zeros(a.shape, a.updates.dtype()), a.index, a.updates);
     },
-    .plan =
-        [](const PlanCall& c) {
-          plan_scatter(c.plan, c.plan.operands[0], c.plan.operands[1], nullptr);
-        },
-    .localise = sharding::result_shape("shape"),
     .numpy =
         "(lambda out: (np.add.at(out, tuple(np.moveaxis(index, -1, 0)), updates), out)[1])(np.zeros(shape, updates.dtype))",
     .samples =

@@ -4,6 +4,7 @@
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/core/view.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/families/random_rules.h"
 #include "oar/ops/gen/arithmetic.h"
@@ -11,7 +12,10 @@
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/gather.h"
+#include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/slice.h"
+#include "oar/ops/sharding/rules.h"
 
 namespace oar {
 namespace {
@@ -61,6 +65,33 @@ Grads segment_gradients(const V& v) {
   return {zero_unless(equal(v.x, gather(v.out, v.segment_ids, 0)), arrived), Tensor()};
 }
 
+// The rows of x are cut with their numbers if they are summed. For a mean every piece has all numbers, and
+// sums its rows divided by the number of rows in their segment. The largest and smallest are not joined: a
+// segment that has no rows in a piece is zero there.
+void plan_segments(const PlanCall& c, std::string_view pooltype) {
+  PlanTensor &x = c.plan.operands[0], &ids = c.plan.operands[1], &out = c.plan.results[0];
+  for (size_t i = 1; i < x.axes.size(); ++i) c.plan.pass(x, i, out, i);
+  const bool mean = pooltype == "mean" && is_floating(c.args[0].as_tensor().dtype());
+  if (pooltype != "sum" && !mean) return;
+  const int rows = c.plan.add(x.shape[0], Join::Sum);
+  c.plan.put(x, 0, rows);
+  if (!mean) c.plan.put(ids, 0, rows);
+}
+
+void localise_segments(const PieceCall& piece, std::string_view pooltype, size_t at) {
+  const PlanTensor& place = piece.plan.operands[0];
+  if (pooltype != "mean" || place.axes[0].factor != static_cast<int>(piece.factor)) return;
+  const Tensor x = piece.frame[0].as_tensor(), ids = piece.frame[1].as_tensor();
+  const Tensor alike = equal(reshape(ids, {-1, 1}), reshape(ids, {1, -1}));
+  const auto own = [&](const Tensor& t) {
+    return slice_view(t, SliceIndex().range(piece.start, piece.start + piece.size));
+  };
+  const Tensor counts = own(cast(sum(alike, IntArgs{1}), x.dtype()));
+  piece.frame.set_tensor(0, x / by_row(counts, x));
+  piece.frame.set_tensor(1, own(ids));
+  piece.frame.set(at, Value(std::string_view("sum")));
+}
+
 #define OAR_SEGMENTS(COUNT)                                                                       \
   "np.array([{'sum': np.sum, 'mean': lambda r, axis: np.mean(r, axis) if r.dtype.kind == 'f' "    \
   "else np.sum(r, axis) // len(r), 'max': np.max, 'min': np.min}[pooltype](x[segment_ids == i], " \
@@ -82,7 +113,18 @@ const OpDef segment_rows_op = {
     },
     .vjp = [](const vjp::segment_rows& v) -> Grads { return segment_gradients(v); },
     .saves = "x segment_ids out",
-    .shard = "whole: a segment may have rows of any piece",
+    .plan =
+        [](const PlanCall& c) {
+          plan_segments(c, args::segment_rows(c.args).pooltype);
+          PlanTensor& out = c.plan.results[0];
+          c.plan.put(out, 0, c.plan.add(out.shape[0]));
+          c.plan.factors.back().positions = 1;
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_segments(piece, args::segment_rows(piece.frame.args()).pooltype, 3);
+          piece.frame.set(2, sharding::local_size(piece, piece.plan.results[0], 0).word());
+        },
     .dtypes = "int float",
     .numpy = OAR_SEGMENTS("size"),
     .samples =
@@ -107,7 +149,11 @@ const OpDef segment_pool_op = {
     },
     .vjp = [](const vjp::segment_pool& v) -> Grads { return segment_gradients(v); },
     .saves = "x segment_ids out",
-    .shard = "whole: how many segments there are depends on all numbers",
+    .plan = [](const PlanCall& c) { plan_segments(c, args::segment_pool(c.args).pooltype); },
+    .localise =
+        [](const PieceCall& piece) {
+          localise_segments(piece, args::segment_pool(piece.frame.args()).pooltype, 2);
+        },
     .traits = Trait::DataDependent,
     .dtypes = "int float",
     .numpy = OAR_SEGMENTS("segment_ids.max(initial=-1) + 1"),

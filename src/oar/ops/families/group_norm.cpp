@@ -266,7 +266,6 @@ const OpDef local_response_norm_op = {
       const Tensor damping = total * (a.alpha / static_cast<double>(a.size)) + a.k;
       return narrowed(x * pow(damping, literal(-a.beta)), a.x.dtype());
     },
-    .traits = Trait::Smooth,
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy =

@@ -14,6 +14,7 @@
 #include "oar/ops/gen/masking.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/ops/sharding/rules.h"
 
 namespace oar {
 namespace {
@@ -136,11 +137,12 @@ void plan_take(const PlanCall& c) {
       if (const size_t missing = r.index.size() - index.axes.size(); i >= missing)
         c.plan.put(index, i - missing, factor);
   }
-  if (r.layout.taken.size() != 1) return;
-  const auto axis = static_cast<size_t>(r.layout.taken[0]);
-  const int factor = c.plan.add(c.plan.operands[0].shape[axis], Join::Sum);
-  c.plan.factors.back().positions = 1;
-  c.plan.put(c.plan.operands[0], axis, factor);
+  for (size_t k = 0; k < r.layout.taken.size(); ++k) {
+    const auto axis = static_cast<size_t>(r.layout.taken[k]);
+    const int factor = c.plan.add(c.plan.operands[0].shape[axis], Join::Sum);
+    c.plan.factors.back().positions = static_cast<int>(1 + k);
+    c.plan.put(c.plan.operands[0], axis, factor);
+  }
 }
 
 const OpDef index_take_op = {
@@ -192,22 +194,111 @@ const OpDef last_writes_op = {
         },
 };
 
-// Free axes pass through; the indices are positions in x, so that the others stay whole.
-void plan_put(const PlanCall& c) {
+bool any_mask(TensorList indices) { return std::any_of(indices.begin(), indices.end(), is_mask); }
+
+// A mask is cut with the axes of x that it covers if one value, or one for each of the other axes, is
+// written wherever it is true.
+void plan_put_masked(const PlanCall& c) {
   const args::index_put a(c.args);
   PlanTensor &x = c.plan.operands.front(), &value = c.plan.operands.back();
   int64_t named = 0;
   for (const Tensor& entry : a.indices) named += axes_of(entry);
+  const bool one =
+      a.indices.size() == 1 && value.axes.size() + static_cast<size_t>(named) <= x.axes.size();
   for (size_t axis = 0; axis < x.axes.size(); ++axis) {
-    if (static_cast<int64_t>(axis) < named) continue;
+    const bool covered = static_cast<int64_t>(axis) < named;
+    if (covered && !one) continue;
     c.plan.pass(x, axis, c.plan.results[0], axis);
     const size_t from_end = x.axes.size() - axis;
-    if (from_end <= value.axes.size() && x.axes[axis].factor >= 0)
+    if (covered)
+      c.plan.put(c.plan.operands[1], axis, x.axes[axis].factor);
+    else if (from_end <= value.axes.size() && x.axes[axis].factor >= 0)
       c.plan.put(value, value.axes.size() - from_end, x.axes[axis].factor);
   }
 }
 
-bool any_mask(TensorList indices) { return std::any_of(indices.begin(), indices.end(), is_mask); }
+// Free axes pass through. An indexed axis is cut in x, and a piece does the writes that fall into it. The axes
+// of the indices are cut in `value`: some of the writes are a part of a sum. If the last write lasts, every
+// piece has all indices, to know which of its writes do.
+void plan_put(const PlanCall& c) {
+  const args::index_put a(c.args);
+  if (any_mask(a.indices)) return plan_put_masked(c);
+  const Resolved r = resolve_positions(a.x.dims(), a.indices);
+  PlanTensor &x = c.plan.operands.front(), &value = c.plan.operands.back();
+  PlanTensor& out = c.plan.results[0];
+  const Shape whole = indexed_shape(r.layout, a.x.dims(), r.index);
+  const auto put_value = [&](size_t axis, int factor) {  // of the shape that value is broadcast to
+    const size_t missing = whole.size() - value.axes.size();
+    if (axis < missing || value.shape[axis - missing] == Dim(1)) return false;
+    c.plan.put(value, axis - missing, factor);
+    return true;
+  };
+  const auto pass = [&](int64_t axis, size_t of_value) {
+    c.plan.pass(x, static_cast<size_t>(axis), out, static_cast<size_t>(axis));
+    put_value(of_value, static_cast<int>(c.plan.factors.size()) - 1);
+  };
+  size_t at = 0;
+  for (int64_t axis : r.layout.before) pass(axis, at++);
+  const size_t first = at;
+  at += r.index.size();
+  for (int64_t axis : r.layout.after) pass(axis, at++);
+  if (c.op.has(Trait::Inplace)) return;  // the other pieces do not write to x itself
+  for (size_t k = 0; k < r.layout.taken.size(); ++k) {
+    const int factor = c.plan.add(x.shape[static_cast<size_t>(r.layout.taken[k])]);
+    c.plan.factors.back().positions = static_cast<int>(1 + k);
+    c.plan.put(x, static_cast<size_t>(r.layout.taken[k]), factor);
+    c.plan.put(out, static_cast<size_t>(r.layout.taken[k]), factor);
+  }
+  for (size_t i = 0; i < r.index.size(); ++i) {
+    const int factor = c.plan.add(r.index[i], Join::Sum);
+    put_value(first + i, factor);
+    for (size_t k = 0; a.accumulate && k < r.layout.taken.size(); ++k) {
+      PlanTensor& index = c.plan.operands[1 + k];
+      if (const size_t missing = r.index.size() - index.axes.size(); i >= missing)
+        c.plan.put(index, i - missing, factor);
+    }
+  }
+}
+
+// The part of a tensor that is broadcast to `rank` axes, along one of those.
+Tensor part_along(const Tensor& t, size_t axis, size_t rank, const PieceCall& piece) {
+  const size_t missing = rank - static_cast<size_t>(t.rank());
+  if (axis < missing || t.dims()[axis - missing] == Dim(1)) return t;
+  SliceIndex index;
+  index.skip(static_cast<int64_t>(axis - missing));
+  return slice_view(t, index.range(piece.start, piece.start + piece.size));
+}
+
+// Some of the writes: x is in the first part of the sum only, without the elements that are replaced.
+void localise_put(const PieceCall& piece) {
+  const PlanTensor& place = piece.plan.operands.back();
+  const args::index_put a(piece.frame.args());
+  if (any_mask(a.indices) || piece.plan.writes(piece.factor) ||
+      sharding::cuts(piece, piece.plan.results[0]))
+    return;
+  Tensor x = a.x;
+  if (!a.accumulate) {
+    const Resolved r = resolve_positions(a.x.dims(), a.indices);
+    const Shape whole = indexed_shape(r.layout, a.x.dims(), r.index);
+    size_t axis = 0;  // of the indices
+    for (size_t i = 0; i < place.axes.size(); ++i)
+      if (place.axes[i].factor == static_cast<int>(piece.factor))
+        axis = i + whole.size() - place.axes.size() - r.layout.before.size();
+    Tensor last = part_along(last_writes(a.indices, a.x.dims()), axis, r.index.size(), piece);
+    Shape aligned = last.shape();
+    for (size_t i = 0; i < r.layout.after.size(); ++i) aligned.push_back(1);
+    last = reshape(last, aligned);
+    x = index_put(x, a.indices, zeros({}, x.dtype()));
+    std::vector<Tensor> own(a.indices.begin(), a.indices.end());
+    for (Tensor& t : own)
+      if (t.defined()) t = part_along(t, axis, r.index.size(), piece);
+    const Tensor value = a.value.dtype() == x.dtype() ? a.value : cast(a.value, x.dtype());
+    piece.frame.set_tensor(2, zero_unless(last, value));
+    piece.frame.set_tensors(1, std::move(own));
+    piece.frame.set(3, true);
+  }
+  piece.frame.set_tensor(0, piece.start == Dim(0) ? x : zeros_like(x));
+}
 
 Metas infer_index_put(const Tensor& x, TensorList indices, const Tensor& value) {
   check_entries(x.dims(), indices);
@@ -259,6 +350,7 @@ const OpDef index_put_op = {
     .vjp = index_put_vjp<vjp::index_put>,
     .saves = "indices value:shape",
     .plan = plan_put,
+    .localise = localise_put,
     .numpy =
         "(lambda out, at: ((np.add.at(out, at, value) if accumulate else out.__setitem__(at, value)), out)[1])("
         "x.copy(), tuple(slice(None) if i is None else i for i in indices))",

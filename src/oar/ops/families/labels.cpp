@@ -5,6 +5,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/core/view.h"
+#include "oar/ops/families/batching.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/loss_rules.h"
 #include "oar/ops/families/masks.h"
@@ -12,6 +13,7 @@
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/logic.h"
 #include "oar/ops/gen/masking.h"
+#include "oar/ops/sharding/rules.h"
 
 namespace oar {
 namespace {
@@ -27,7 +29,21 @@ const OpDef one_hot_op = {
       shape.push_back(classes);
       return TensorMeta{DType::Float32, shape};
     },
-    .shard = "... -> ...c ; c whole",
+    .batch = [](const BatchCall& c) -> Made {
+      return one_hot(with_batch(c, 0), args::one_hot(c.args).num_classes);
+    },
+    .plan =
+        [](const PlanCall& c) {
+          PlanTensor &x = c.plan.operands[0], &out = c.plan.results[0];
+          for (size_t i = 0; i < x.axes.size(); ++i) c.plan.pass(x, i, out, i);
+          c.plan.put(out, x.axes.size(), c.plan.add(out.shape[x.axes.size()]));
+          c.plan.factors.back().positions = 0;
+        },
+    .localise =
+        [](const PieceCall& piece) {
+          const PlanTensor& out = piece.plan.results[0];
+          piece.frame.set(1, sharding::local_size(piece, out, out.axes.size() - 1).word());
+        },
     .traits = Trait::NoGrad,
     .dtypes = "int",
     .numpy = "np.eye(num_classes, dtype='float32')[x]",

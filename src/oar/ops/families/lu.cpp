@@ -85,8 +85,8 @@ const OpDef lu_factor_op = {
       return reordered(factor_gradient(v.lu, v.grad_lu), argsort(places));
     },
     .saves = "lu pivots",
-    .shard = "...ij -> ...ij, ...k, ... ; i whole, j whole, k whole",
-    .traits = Trait::Smooth,
+    .shard =
+        "...ij -> ...ij, ...k, ... ; i whole, j whole, k whole # rows are exchanged over the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -128,7 +128,7 @@ const OpDef pivot_permutation_op = {
       shape[shape.size() - 1] = rows;
       return TensorMeta{DType::Int64, shape};
     },
-    .shard = "...k -> ...m ; k whole, m whole",
+    .shard = "...k -> ...m ; k whole, m whole # rows are exchanged over the whole matrix",
     .traits = Trait::NoGrad,
     .dtypes = "int",
     .numpy =
@@ -179,7 +179,7 @@ const OpDef lu_parts_op = {
       return {p, l, u};
     },
     .shard =
-        "...ij, ...k -> ...mn, ...pq, ...rs ; i whole, j whole, k whole, m whole, n whole, p whole, q whole, r whole, s whole",
+        "...ij, ...k -> ...mn, ...pq, ...rs ; i whole, j whole, k whole, m whole, n whole, p whole, q whole, r whole, s whole # rows are exchanged over the whole matrix",
     .dtypes = "float complex",
     .numpy =
         "(lambda m, k: (np.array([np.eye(m, dtype=x.dtype)[(lambda order: ([order.__setitem__(slice("
@@ -293,8 +293,7 @@ const OpDef det_op = {
       return over_matrix(v.grad * conjugate(v.out)) * adjoint(inverse(v.x));
     },
     .saves = "x out",
-    .shard = "...ij -> ... ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard = "...ij -> ... ; i whole, j whole # a product over the factors of the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "np.linalg.det(x)",
@@ -331,8 +330,8 @@ const OpDef slogdet_parts_op = {
       return over_matrix(oar::complex(v.grad_logarithm, around)) * turned_inverse;
     },
     .saves = "x sign",
-    .shard = "...ij -> ..., ... ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard =
+        "...ij -> ..., ... ; i whole, j whole # a product over the factors of the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "tuple(np.linalg.slogdet(x))",

@@ -316,7 +316,6 @@ const OpDef npair_loss_op = {
       const Tensor loss = mean(sum(share * entropy, IntArgs{0}));
       return narrowed(squares * (0.25 * a.l2_reg) + loss, a.anchor.dtype());
     },
-    .shard = "whole: every anchor is held against every positive",
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy =

@@ -128,7 +128,7 @@ const OpDef matmul_core_op = {
     .shard = "...ik, ...kj -> ...ij",
     .linear_in = "x y",
     .cuts_sums = [](const args::matmul_core& a) { return is_turned(a.x, false); },
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = "np.matmul(x, y)",
@@ -231,7 +231,7 @@ const OpDef matmul_op = {
                  .activations = kOnlyRelu,
                  .accepts = [](const args::matmul& a) { return a.y.rank() >= 2; }},
     .cuts_sums = [](const args::matmul& a) { return is_turned(a.x, a.transpose_x); },
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy =
@@ -315,7 +315,6 @@ const OpDef linear_op = {
                               (a.bias.dtype() == a.x.dtype() && a.bias.dim(0) == a.weight.dim(1));
                      }},
     .cuts_sums = [](const args::linear& a) { return is_turned(a.x, false); },
-    .traits = Trait::Smooth,
     .dtypes = "int float complex",
     .amp = Amp::Low,
     .numpy = "np.matmul(x, weight) + (0 if bias is None else bias)",

@@ -29,8 +29,7 @@ const OpDef matrix_exp_op = {
                    {n.word(), (n + n).word()});
     },
     .saves = "x",
-    .shard = "...ij -> ...ij ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard = "...ij -> ...ij ; i whole, j whole # powers of the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =

@@ -46,7 +46,7 @@ const OpDef max_pool_op = {
                                         a.ceil_mode, a.channels_last);
       return {unfold_batch(out, c.size), unfold_batch(mask, c.size)};
     },
-    .shard = "nc... -> nc..., nc... ; c@channels_last, ... whole",
+    .shard = "nc... -> nc..., nc... ; c@channels_last, ... whole # windows reach across a cut",
     .layout = {.images = "x"},
     .dtypes = "int float",
     .numpy =
@@ -95,7 +95,8 @@ const OpDef adaptive_max_pool_op = {
       const auto [out, mask] = adaptive_max_pool(fold_batch(c, 0), a.output_size, a.channels_last);
       return {unfold_batch(out, c.size), unfold_batch(mask, c.size)};
     },
-    .shard = "nc... -> nc..., nc... ; c@channels_last, ... whole",
+    .shard =
+        "nc... -> nc..., nc... ; c@channels_last, ... whole # where windows begin depends on the whole size",
     .layout = {.images = "x"},
     .dtypes = "int float",
     .numpy =
@@ -143,7 +144,7 @@ const OpDef fractional_max_pool_op = {
       return {max_pool_scatter(v.grad_out, v.mask, v.x.dims()), Tensor()};
     },
     .saves = "x:shape mask",
-    .shard = "nc...,  -> nc..., nc... ; ... whole",
+    .shard = "nc...,  -> nc..., nc... ; ... whole # where windows begin depends on the whole size",
     .dtypes = "int float",
     .numpy =
         "(lambda f, w: (lambda q, r: tuple((np.moveaxis(np.array(o, t).reshape(*[len(l) for l in w], "
@@ -202,7 +203,8 @@ const OpDef max_pool_scatter_op = {
                                            folded_shape(c.size, a.x_shape), a.channels_last),
                           c.size);
     },
-    .shard = "nc..., nc... -> nc... ; c@channels_last, ... whole",
+    .shard =
+        "nc..., nc... -> nc... ; c@channels_last, ... whole # places are numbered over the whole image",
     .localise = sharding::result_shape("x_shape"),
     .layout = {.images = "grad mask", .sizes = "x_shape"},
     .dtypes = "int float complex",
@@ -239,7 +241,8 @@ const OpDef max_pool_gather_op = {
       return unfold_batch(max_pool_gather(fold_batch(c, 0), fold_batch(c, 1), a.channels_last),
                           c.size);
     },
-    .shard = "nc..., nc... -> nc... ; c@channels_last, ... whole",
+    .shard =
+        "nc..., nc... -> nc... ; c@channels_last, ... whole # places are numbered over the whole image",
     .layout = {.images = "x mask"},
     .dtypes = "int float complex",
     .numpy =

@@ -287,7 +287,8 @@ const OpDef argmax_op = {
         "The index of the largest element: the first of equals, NaN counts as the largest. Without an "
         "axis it is the index in the flattened tensor.",
     .infer = [](const args::argmax& a) { return infer_place(a.x, a.axis, a.keepdim, a.dtype); },
-    .shard = "...a... -> ...... ; a@axis whole",
+    .shard =
+        "...a... -> ...... ; a@axis whole # which piece has the largest depends on all of them",
     .traits = Trait::Reduction | Trait::NoGrad,
     .dtypes = "bool int float",
     .numpy = "np.argmax(x, axis=axis, keepdims=keepdim).astype(dtype)",
@@ -304,7 +305,8 @@ const OpDef argmin_op = {
         "The index of the smallest element: the first of equals, NaN counts as the smallest. Without an "
         "axis it is the index in the flattened tensor.",
     .infer = [](const args::argmin& a) { return infer_place(a.x, a.axis, a.keepdim, a.dtype); },
-    .shard = "...a... -> ...... ; a@axis whole",
+    .shard =
+        "...a... -> ...... ; a@axis whole # which piece has the smallest depends on all of them",
     .traits = Trait::Reduction | Trait::NoGrad,
     .dtypes = "bool int float",
     .numpy = "np.argmin(x, axis=axis, keepdims=keepdim).astype(dtype)",

@@ -17,6 +17,7 @@
 #include "oar/ops/gen/min_max.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/ops/sharding/rules.h"
 
 namespace oar {
 namespace {
@@ -76,7 +77,7 @@ const OpDef pick_class_grad_op = {
       return {pick_class(v.grad, v.label, v.axis, v.ignore_index), Tensor()};
     },
     .saves = "label",
-    .shard = "whole: the shape that is filled is an attribute",
+    .localise = sharding::result_shape("shape"),
     .dtypes = "float",
     .numpy =
         "np.where(np.arange(shape[axis]).reshape([-1 if i == axis % len(shape) else 1 for i in "
@@ -119,7 +120,6 @@ const OpDef mean_of_picked_op = {
               Tensor()};
     },
     .saves = "x:shape label count",
-    .shard = "whole: a mean over those that count needs their number",
     .dtypes = "float",
     .numpy =
         "[(np.sum(np.take_along_axis(x, np.where(v, label, 0), axis) * v) / max(v.sum(), 1), "

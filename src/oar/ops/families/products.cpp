@@ -64,7 +64,7 @@ const OpDef vecdot_op = {
     .saves = "x y",
     .shard = "...a..., ...a... -> ...... ; a@axis sum",
     .linear_in = "x y",
-    .traits = Trait::Reduction | Trait::Broadcast | Trait::Promote | Trait::Smooth,
+    .traits = Trait::Reduction | Trait::Broadcast | Trait::Promote,
     .dtypes = "float",
     .numpy = "np.sum(x * y, axis=axis)",
     .samples =

@@ -61,8 +61,8 @@ const OpDef qr_parts_op = {
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 4); },
     .vjp = qr_vjp,
     .saves = "q r",
-    .shard = "...ij -> ...ik, ...lj ; i whole, j whole, k whole, l whole",
-    .traits = Trait::Smooth,
+    .shard =
+        "...ij -> ...ik, ...lj ; i whole, j whole, k whole, l whole # a column depends on all columns before it",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "tuple(np.linalg.qr(x, 'complete' if complete else 'reduced'))",
@@ -121,8 +121,9 @@ const OpDef householder_product_op = {
     .batch = [](const BatchCall& c) -> Made {
       return householder_product(with_batch(c, 0), with_batch(c, 1));
     },
-    .shard = "...ij, ...k -> ...ij ; i whole, j whole, k whole",
-    .traits = Trait::Promote | Trait::Smooth,
+    .shard =
+        "...ij, ...k -> ...ij ; i whole, j whole, k whole # a reflection changes the whole matrix",
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -158,7 +159,7 @@ const OpDef ormqr_op = {
                  to_string(a.y.dims()), a.left ? "left" : "right", to_string(factor.dims()));
       return a.left ? matmul(factor, a.y) : matmul(a.y, factor);
     },
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =

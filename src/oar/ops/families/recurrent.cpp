@@ -300,7 +300,8 @@ const OpDef recurrent_op = {
               Tensor()};
     },
     .saves = "gates weight hidden cell bias projection length states cells",
-    .shard = "tbg, gs, bs, bh, g, hs, b -> tbs, tbh ; t whole, g whole, s whole, h whole",
+    .shard =
+        "tbg, gs, bs, bh, g, hs, b -> tbs, tbh ; t whole, g whole, s whole, h whole # a step depends on the one before it, and gates on the whole state",
     .traits = Trait::Promote,
     .dtypes = "float",
     .promotes = "gates weight hidden cell bias projection",
@@ -353,7 +354,7 @@ const OpDef recurrent_grad_op = {
     .decompose = recurrent_grad_parts,
     .shard =
         "tbg, gs, bs, bh, g, hs, b, tbs, tbh, tbs, tbh -> tbg, gs, bs, bh, g, hs ; t whole, g "
-        "whole, s whole, h whole",
+        "whole, s whole, h whole # a step depends on the one after it, and gates on the whole state",
     .traits = Trait::Promote,
     .dtypes = "float",
     .promotes = "gates weight hidden cell bias projection states cells grad_states grad_cells",

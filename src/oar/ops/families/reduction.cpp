@@ -301,7 +301,7 @@ const OpDef logsumexp_op = {
     },
     .saves = "x out",
     .shard = "...a... -> ...... ; a@axis again",
-    .traits = Trait::Reduction | Trait::FloatMath | Trait::Smooth,
+    .traits = Trait::Reduction | Trait::FloatMath,
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy = "np.log(np.sum(np.exp(x), axis=tuple(axis) if axis else None, keepdims=keepdim))",

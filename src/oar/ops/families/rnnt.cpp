@@ -159,7 +159,8 @@ const OpDef rnnt_op = {
               Tensor(), Tensor(), Tensor()};
     },
     .saves = "log_probs labels input_lengths label_lengths",
-    .shard = "btuc, bl, b, b -> b ; t whole ; u whole ; c whole ; l whole",
+    .shard =
+        "btuc, bl, b, b -> b ; t whole ; u whole ; c whole ; l whole # a path runs through all steps, labels and classes",
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy =
@@ -226,7 +227,8 @@ const OpDef rnnt_grad_op = {
         }
       return narrowed(reshape(stack(made, 1), log_probs.dims()), a.log_probs.dtype());
     },
-    .shard = "btuc, bl, b, b, b -> btuc ; t whole ; u whole ; c whole ; l whole",
+    .shard =
+        "btuc, bl, b, b, b -> btuc ; t whole ; u whole ; c whole ; l whole # a path runs through all steps, labels and classes",
     .dtypes = "float",
     .numpy =
         "np.stack([-grad[b] * sum(w * e for w, e in ways) / sum(w for w, e in ways) for b, ways in "

@@ -96,7 +96,7 @@ const OpDef roi_align_op = {
     },
     .saves = "x:shape boxes boxes_num",
     .shard =
-        "nchw, rf, b -> rcpq ; n whole, h whole, w whole, r whole, f whole, b whole, p whole, q whole",
+        "nchw, rf, b -> rcpq ; n whole, h whole, w whole, r whole, f whole, b whole, p whole, q whole # boxes lie anywhere in an image, and are counted by image",
     .linear_in = "x",
     .traits = Trait::Promote,
     .dtypes = "float",
@@ -133,7 +133,7 @@ const OpDef roi_align_grad_op = {
     },
     .saves = "boxes boxes_num",
     .shard =
-        "rcpq, rf, b -> nchw ; n whole, h whole, w whole, r whole, f whole, b whole, p whole, q whole",
+        "rcpq, rf, b -> nchw ; n whole, h whole, w whole, r whole, f whole, b whole, p whole, q whole # boxes lie anywhere in an image, and are counted by image",
     .localise = sharding::result_shape("x_shape"),
     .linear_in = "grad",
     .traits = Trait::Promote,
@@ -155,6 +155,14 @@ const OpDef roi_align_grad_op = {
         },
 };
 
+// The channels of one channel of the result, one for each bin, stay together.
+void plan_channels(ShardPlan& plan, PlanTensor& x, PlanTensor& out) {
+  if (out.shape[1] == Dim(0)) return;
+  const int factor = plan.add(out.shape[1]);
+  plan.put(x, 1, factor, floor_div(x.shape[1], out.shape[1]));
+  plan.put(out, 1, factor);
+}
+
 const OpDef psroi_pool_op = {
     .schema =
         "psroi_pool(Tensor x, Tensor boxes, Tensor boxes_num, int[] output_size, float spatial_scale = 1.0) -> Tensor",
@@ -170,7 +178,7 @@ const OpDef psroi_pool_op = {
           Tensor(), Tensor()};
     },
     .saves = "x:shape boxes boxes_num",
-    .shard = "whole: a channel belongs to one bin",
+    .plan = [](const PlanCall& c) { plan_channels(c.plan, c.plan.operands[0], c.plan.results[0]); },
     .linear_in = "x",
     .traits = Trait::Promote,
     .dtypes = "float",
@@ -209,7 +217,8 @@ const OpDef psroi_pool_grad_op = {
               Tensor()};
     },
     .saves = "boxes boxes_num",
-    .shard = "whole: a channel belongs to one bin",
+    .plan = [](const PlanCall& c) { plan_channels(c.plan, c.plan.results[0], c.plan.operands[0]); },
+    .localise = sharding::result_shape("x_shape"),
     .linear_in = "grad",
     .traits = Trait::Promote,
     .dtypes = "float",
@@ -304,7 +313,7 @@ const OpDef roi_pool_op = {
       return std::get<0>(roi_largest(a.x, a.boxes, a.boxes_num, a.output_size, a.spatial_scale));
     },
     .shard =
-        "nchw, rf, b -> rcpq ; n whole, h whole, w whole, r whole, f whole, b whole, p whole, q whole",
+        "nchw, rf, b -> rcpq ; n whole, h whole, w whole, r whole, f whole, b whole, p whole, q whole # boxes lie anywhere in an image, and are counted by image",
     .traits = Trait::Promote,
     .dtypes = "float",
     .promotes = "x boxes",

@@ -66,8 +66,8 @@ const OpDef softmax_op = {
       return narrowed(softmax_grad(v.out, v.grad, v.axis), v.x.dtype());
     },
     .saves = "x:shape out",
-    .shard = "...a... -> ...a... ; a@axis whole",
-    .traits = Trait::Rowwise | Trait::FloatMath | Trait::Smooth,
+    .shard = "...a... -> ...a... ; a@axis whole # an element needs the sum over all first",
+    .traits = Trait::Rowwise | Trait::FloatMath,
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy =
@@ -91,7 +91,7 @@ const OpDef softmax_grad_op = {
       const Tensor total = sum(grad * out, IntArgs{a.axis}, std::nullopt, true);
       return narrowed((grad - total) * out, a.out.dtype());
     },
-    .shard = "...a..., ...a... -> ...a... ; a@axis whole",
+    .shard = "...a..., ...a... -> ...a... ; a@axis whole # an element needs the sum over all first",
     .traits = Trait::Rowwise,
     .dtypes = "float",
     .numpy = "(grad - np.sum(grad * out, axis if out.ndim else None, keepdims=True)) * out",
@@ -113,8 +113,8 @@ const OpDef log_softmax_op = {
       return narrowed(log_softmax_grad(v.out, v.grad, v.axis), v.x.dtype());
     },
     .saves = "x:shape out",
-    .shard = "...a... -> ...a... ; a@axis whole",
-    .traits = Trait::Rowwise | Trait::FloatMath | Trait::Smooth,
+    .shard = "...a... -> ...a... ; a@axis whole # an element needs the sum over all first",
+    .traits = Trait::Rowwise | Trait::FloatMath,
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy =
@@ -138,7 +138,7 @@ const OpDef log_softmax_grad_op = {
       const Tensor total = sum(grad, IntArgs{a.axis}, std::nullopt, true);
       return narrowed(grad - exp(widened(a.out)) * total, a.out.dtype());
     },
-    .shard = "...a..., ...a... -> ...a... ; a@axis whole",
+    .shard = "...a..., ...a... -> ...a... ; a@axis whole # an element needs the sum over all first",
     .traits = Trait::Rowwise,
     .dtypes = "float",
     .numpy = "grad - np.exp(out) * np.sum(grad, axis if out.ndim else None, keepdims=True)",

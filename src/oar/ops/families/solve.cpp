@@ -44,8 +44,8 @@ const OpDef triangular_solve_core_op = {
       return triangular_solve_core(with_batch(c, 0), with_batch(c, 1), a.upper, a.adjoint,
                                    a.unitriangular);
     },
-    .shard = "...ij, ...ik -> ...ik ; i whole, j whole",
-    .traits = Trait::Promote | Trait::Smooth,
+    .shard = "...ij, ...ik -> ...ik ; i whole, j whole # an unknown depends on those before it",
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -87,7 +87,7 @@ const OpDef triangular_solve_op = {
       return triangular_solve_core(with_batch(x, batch), with_batch(a.y, batch), a.upper,
                                    a.transpose, a.unitriangular);
     },
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -131,8 +131,8 @@ const OpDef solve_core_op = {
     .batch = [](const BatchCall& c) -> Made {
       return solve_core(with_batch(c, 0), with_batch(c, 1));
     },
-    .shard = "...ij, ...ik -> ...ik ; i whole, j whole",
-    .traits = Trait::Promote | Trait::Smooth,
+    .shard = "...ij, ...ik -> ...ik ; i whole, j whole # unknowns depend on the whole matrix",
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "np.linalg.solve(x, y)",
@@ -209,7 +209,7 @@ const OpDef solve_op = {
                              : solve_core(with_batch(x, batch), with_batch(y, batch));
       return a.left ? out : turned(out);
     },
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -246,8 +246,7 @@ const OpDef inverse_op = {
       return -matmul(matmul(turned_inverse, v.grad), turned_inverse);
     },
     .saves = "out",
-    .shard = "...ij -> ...ij ; i whole, j whole",
-    .traits = Trait::Smooth,
+    .shard = "...ij -> ...ij ; i whole, j whole # an element depends on the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "np.linalg.inv(x)",

@@ -44,7 +44,7 @@ const OpDef sort_with_indices_op = {
       return put_back(v.x, v.indices, v.grad_values, v.axis);
     },
     .saves = "x:shape indices",
-    .shard = "...a... -> ...a..., ...a... ; a@axis whole",
+    .shard = "...a... -> ...a..., ...a... ; a@axis whole # an element may go to any place",
     .dtypes = "bool int float",
     .numpy =
         "(lambda i: (np.take_along_axis(np.atleast_1d(x), i, axis).reshape(x.shape), "
@@ -143,7 +143,7 @@ const OpDef topk_along_op = {
       return put_back(v.x, v.indices, v.grad_values, v.axis);
     },
     .saves = "x:shape indices",
-    .shard = "...a... -> ...a..., ...a... ; a@axis whole",
+    .shard = "...a... -> ...a..., ...a... ; a@axis whole # elements are compared with all others",
     .dtypes = "bool int float",
     .numpy =
         "(lambda i: (np.take_along_axis(np.atleast_1d(x), i, axis).reshape(i.shape if "

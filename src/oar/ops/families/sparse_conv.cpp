@@ -138,7 +138,6 @@ const OpDef rule_matmul_op = {
     .saves = "x>weight weight>x inputs outputs taps",
     .plan = [](const PlanCall& c) { c.plan.pass(c.plan.operands[1], 2, c.plan.results[0], 1); },
     .linear_in = "x weight",
-    .traits = Trait::Smooth,
     .dtypes = "float",
     .numpy =
         "(lambda m: (np.add.at(m, outputs, np.einsum('ki,kio->ko', x[inputs], weight[taps])), m)[1])("
@@ -195,7 +194,6 @@ const OpDef rule_outer_op = {
           c.plan.pass(c.plan.operands[1], 1, c.plan.results[0], 2);
         },
     .linear_in = "x y",
-    .traits = Trait::Smooth,
     .dtypes = "float",
     .numpy =
         "(lambda m: (np.add.at(m, taps, np.einsum('ki,ko->kio', x[inputs], y[outputs])), m)[1])(np.zeros((size[0], "

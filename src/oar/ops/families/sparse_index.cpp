@@ -160,7 +160,7 @@ const OpDef sums_at_op = {
             c.plan.pass(c.plan.operands[1], i, c.plan.results[0], i);
         },
     .linear_in = "values",
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .promotes = "values",
     .numpy =

@@ -66,7 +66,7 @@ const OpDef csr_matmul_op = {
     .saves = "crows cols values>y y",
     .plan = [](const PlanCall& c) { c.plan.pass(c.plan.operands[3], 1, c.plan.results[0], 1); },
     .linear_in = "values y",
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .promotes = "values y",
     .numpy =
@@ -115,7 +115,7 @@ const OpDef coo_matmul_op = {
     .saves = "rows cols values>y y",
     .plan = [](const PlanCall& c) { c.plan.pass(c.plan.operands[3], 1, c.plan.results[0], 1); },
     .linear_in = "values y",
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .promotes = "values y",
     .numpy =
@@ -159,9 +159,9 @@ const OpDef sampled_matmul_op = {
       return grads;
     },
     .saves = "rows cols x>y y>x",
-    .shard = "k, k, rj, cj -> k ; r whole, c whole",
+    .shard = "k, k, rj, cj -> k ; r whole, c whole # a pair may name any row and column",
     .linear_in = "x y",
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .promotes = "x y",
     .numpy = "np.sum(x[rows] * y[cols], axis=1, dtype=x.dtype)",
@@ -236,7 +236,7 @@ const OpDef csr_product_op = {
     },
     .saves = "x_crows x_cols x_values>y_values y_crows y_cols y_values>x_values crows cols",
     .shard = "whole: how many elements the product has depends on all of them",
-    .traits = Trait::DataDependent | Trait::Promote | Trait::Smooth,
+    .traits = Trait::DataDependent | Trait::Promote,
     .dtypes = "int float complex",
     .promotes = "x_values y_values",
     .numpy =
@@ -301,7 +301,7 @@ const OpDef csr_dots_op = {
           c.plan.put(c.plan.operands[1], 0, c.plan.operands[0].axes[0].factor);
         },
     .linear_in = "x_values y_values",
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "int float complex",
     .promotes = "x_values y_values",
     .numpy =
@@ -342,7 +342,7 @@ const OpDef csr_softmax_op = {
     },
     .saves = "crows out",
     .shard = "whole: a row's elements share a sum",
-    .traits = Trait::Promote | Trait::Smooth,
+    .traits = Trait::Promote,
     .dtypes = "float",
     .promotes = "values",
     .numpy =

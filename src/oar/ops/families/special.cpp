@@ -48,7 +48,7 @@ const OpDef erf_grad_op = {
     },
     .scalar = "grad * exp(-(x * x)) * (2 / sqrt(pi))",
     .shard = "..., ... -> ...",
-    .traits = kSmooth,
+    .traits = Trait::Elementwise,
     .dtypes = "float",
     .numpy = "grad * np.exp(-x * x) * 2 / np.sqrt(np.pi)",
     .samples = samples::binary,

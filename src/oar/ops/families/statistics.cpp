@@ -70,8 +70,8 @@ const OpDef var_op = {
       return stretch(scale, v.x, v.axis) * (v.x - mean(v.x, v.axis, true));
     },
     .saves = "x",
-    .shard = "...a... -> ...... ; a@axis whole",
-    .traits = Trait::Reduction | Trait::FloatMath | Trait::Smooth,
+    .shard = "...a... -> ...... ; a@axis whole # the mean is subtracted first",
+    .traits = Trait::Reduction | Trait::FloatMath,
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy = kVariance,
@@ -118,8 +118,8 @@ const OpDef var_mean_op = {
     .decompose = [](const args::var_mean& a) -> Made {
       return {var(a.x, a.axis, a.unbiased, a.keepdim), mean(a.x, a.axis, a.keepdim)};
     },
-    .shard = "...a... -> ......, ...... ; a@axis whole",
-    .traits = Trait::FloatMath | Trait::Reduction | Trait::Smooth,
+    .shard = "...a... -> ......, ...... ; a@axis whole # the mean is subtracted first",
+    .traits = Trait::FloatMath | Trait::Reduction,
     .dtypes = "float",
     .numpy =
         "(np.var(x, axis=tuple(axis) if axis else None, ddof=int(unbiased), keepdims=keepdim), "
@@ -181,7 +181,7 @@ const OpDef median_along_op = {
       const Tensor mean = (widened(values) + widened(upper)) * 0.5;
       return {narrowed(mean, a.x.dtype()), at};
     },
-    .shard = "...a... -> ...a..., ...a... ; a@axis whole",
+    .shard = "...a... -> ...a..., ...a... ; a@axis whole # elements are compared with all others",
     .dtypes = "float",
     .numpy =
         "(lambda s, o: (lambda n, k: ((np.take(s, (n - 1) // 2, k) + np.take(s, n // 2, k)).reshape(["
@@ -280,7 +280,7 @@ const OpDef mode_along_op = {
                        unsqueeze(v.grad_values, {axis}), axis, "add");
     },
     .saves = "x:shape indices",
-    .shard = "...a... -> ......, ...... ; a@axis whole",
+    .shard = "...a... -> ......, ...... ; a@axis whole # elements are compared with all others",
     .dtypes = "bool int float",
     .numpy =
         "(lambda y: (lambda f: (np.apply_along_axis(lambda l: f(l)[0], axis, y).reshape([n for i, n in "

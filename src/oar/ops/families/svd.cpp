@@ -81,8 +81,8 @@ const OpDef svd_op = {
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 14); },
     .vjp = svd_vjp,
     .saves = "x:shape u s vh",
-    .shard = "...ij -> ...ik, ...l, ...mj ; i whole, j whole, k whole, l whole, m whole",
-    .traits = Trait::Smooth,
+    .shard =
+        "...ij -> ...ik, ...l, ...mj ; i whole, j whole, k whole, l whole, m whole # a singular value depends on the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy =
@@ -117,8 +117,8 @@ const OpDef svdvals_op = {
     },
     .decompose = [](const args::svdvals& a) -> Made { return std::get<1>(svd(a.x)); },
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 4); },
-    .shard = "...ij -> ...k ; i whole, j whole, k whole",
-    .traits = Trait::Smooth,
+    .shard =
+        "...ij -> ...k ; i whole, j whole, k whole # a singular value depends on the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "np.linalg.svd(x, compute_uv=False)",
@@ -186,7 +186,6 @@ const OpDef pseudo_inverse_op = {
       return {hermitian_part(pseudo_gradient(hermitian_part(v.x), v.out, v.grad)), Tensor()};
     },
     .saves = "x out",
-    .traits = Trait::Smooth,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "np.linalg.pinv(x, rcond, hermitian).astype(x.dtype)",
@@ -242,8 +241,8 @@ const OpDef least_squares_op = {
     .batch = [](const BatchCall& c) -> Made {
       return least_squares(with_batch(c, 0), with_batch(c, 1), args::least_squares(c.args).rcond);
     },
-    .shard = "...ij, ...ik -> ...jk ; i whole, j whole",
-    .traits = Trait::Promote | Trait::Smooth,
+    .shard = "...ij, ...ik -> ...jk ; i whole, j whole # unknowns depend on the whole matrix",
+    .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
     .numpy = "np.linalg.pinv(x, rcond) @ y",

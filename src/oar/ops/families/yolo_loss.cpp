@@ -124,7 +124,7 @@ const OpDef yolo_targets_op = {
     },
     .shard =
         "nchw, nbf, nb, nb -> nahw, nb, nbf, nbg, nbk ; c whole, h whole, w whole, b whole, f whole, a whole, g whole, "
-        "k whole",
+        "k whole # boxes lie anywhere in the map",
     .traits = Trait::Promote | Trait::NoGrad,
     .dtypes = "float",
     .promotes = "x gt_box gt_score",

@@ -12,9 +12,17 @@ namespace OAR_API oar {
 void bind_rule(const ShardRule& rule, const PlanCall& call);
 // … by the decomposition of the op.
 void derive_plan(const PlanCall& call);
-// A piece of an op with such a plan, call by call (ShardPlan::by_calls).
+// A piece of an op with such a plan, call by call (PlanFactor::by_calls).
 struct Piece;
 Outputs run_calls(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
+// … and the results with Join::Inside, by the calls that follow the joining.
+void finish_calls(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
+                  std::span<const Outputs> results, Outputs& joined);
+// A piece of one call whose operands are cut already.
+Outputs run_cut(const Op& op, const Frame& cut_call, const ShardPlan& plan, const Piece& piece);
+// One value from those of the pieces; `place`, of the value, is for Concat, op and args for Again.
+Tensor joined_parts(Join join, const PlanTensor* place, std::span<const Piece> pieces, Dim size,
+                    std::vector<Tensor> parts, const Op& op, Args args);
 // Does the record have its own rule?
 bool states_plan(const Op& op);
 // … applies it to the axes of `plan`.

@@ -1,8 +1,9 @@
 // Pieces of ops that are cut call by call: the calls of the whole op's decomposition run one after the other,
-// each as a piece of itself.
+// each as a piece of itself; those that use joined values follow the joining.
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/sharding/bind.h"
 #include "oar/ops/sharding/classes.h"
+#include "oar/ops/sharding/partial.h"
 #include "oar/ops/sharding/pieces.h"
 
 namespace oar {
@@ -22,48 +23,105 @@ int class_of_factor(const ShardPlan& plan, size_t factor, const ShardTrace& trac
   return cls >= 0 ? cls : find(plan.results, trace.results());
 }
 
-// The call with the tensors of a piece and the attributes that its own rule returns for it.
-Frame localised(const TracedCall& call, const std::vector<size_t>& factors, const Piece& piece,
-                Dim count, const std::vector<Tensor>& values) {
-  Frame frame(call.frame.args());
-  for (size_t i = 0; i < call.operands.size(); ++i)
-    set_tensor(frame, call.plan.operands[i], values[static_cast<size_t>(call.operands[i])]);
-  const OpDef& rules = rules_of(*call.op).def();
-  if (factors.empty() || !rules.localise) return frame;
-  const size_t f = factors[0];
-  const Dim unit = floor_div(call.plan.factors[f].size, count);
-  rules.localise({*call.op, frame, call.plan, f, piece.start * unit, piece.size * unit});
-  return frame;
-}
+// A call that is cut call by call, with its decomposition.
+class Replay {
+ public:
+  Replay(const Op& op, Args args, const ShardPlan& plan, size_t factor)
+      : args_(args),
+        plan_(plan),
+        count_(plan.factors[factor].size),
+        trace_(traced(op, args)),
+        classes_(trace_),
+        cls_(class_of_factor(plan, factor, trace_, classes_)),
+        calls_(*cut_calls(trace_, classes_, cls_)),
+        values_(trace_.value_count()) {
+    for (size_t v = 0; v < values_.size(); ++v)
+      if (trace_.is_constant(static_cast<int>(v))) values_[v] = trace_.tensor(static_cast<int>(v));
+  }
+
+  // A piece's part of the results, and what it hands over.
+  Outputs run(const Piece& piece) {
+    for (size_t i = 0; i < plan_.operands.size(); ++i)
+      at(trace_.operands()[i]) = cut(tensor_at(args_, plan_.operands[i]), plan_.operands[i], piece);
+    for (size_t c = 0; c < trace_.calls().size(); ++c) {
+      if (calls_.late[c]) continue;
+      const TracedCall& call = trace_.calls()[c];
+      const std::vector<size_t> factors = classes_.factors(call, cls_);
+      if (factors.empty()) {
+        keep(call, dispatch(*call.op, with_values(call).args()));
+        continue;
+      }
+      const Dim unit = floor_div(call.plan.factors[factors[0]].size, count_);
+      const Piece part{factors[0], piece.start * unit, piece.size * unit};
+      keep(call, run_cut(*call.op, with_values(call), call.plan, part));
+    }
+    Outputs results;
+    for (int v : trace_.results()) results.push_back(at(v));
+    for (const Handed& h : calls_.handed) results.push_back(at(h.value));
+    return results;
+  }
+
+  // The calls after the joining.
+  void finish(std::span<const Piece> pieces, std::span<const Outputs> results, Outputs& joined) {
+    for (size_t h = 0; h < calls_.handed.size(); ++h) {
+      std::vector<Tensor> parts;
+      for (const Outputs& of_piece : results)
+        parts.push_back(of_piece[trace_.results().size() + h]);
+      const Handed& handed = calls_.handed[h];
+      const TracedCall& maker = trace_.calls()[static_cast<size_t>(std::max(handed.call, 0))];
+      at(handed.value) = joined_parts(handed.join, nullptr, pieces, count_, std::move(parts),
+                                      *maker.op, maker.frame.args());
+    }
+    for (size_t c = 0; c < trace_.calls().size(); ++c)
+      if (const TracedCall& call = trace_.calls()[c]; calls_.late[c])
+        keep(call, dispatch(*call.op, with_values(call).args()));
+    for (size_t r = 0; r < joined.size(); ++r)
+      if (calls_.joins[r] == Join::Inside) joined[r] = at(trace_.results()[r]);
+  }
+
+ private:
+  static ShardTrace traced(const Op& op, Args args) {
+    const LayersOff plain(kDispatchMask & ~kPlanning);
+    const DimAssumptions follow_hints;
+    const Frame meta = bare_call(args);
+    return ShardTrace(op, meta.args());
+  }
+
+  Tensor& at(int value) { return values_[static_cast<size_t>(value)]; }
+
+  Frame with_values(const TracedCall& call) {
+    Frame frame(call.frame.args());
+    for (size_t i = 0; i < call.operands.size(); ++i)
+      set_tensor(frame, call.plan.operands[i], at(call.operands[i]));
+    return frame;
+  }
+
+  void keep(const TracedCall& call, const Outputs& outputs) {
+    for (size_t r = 0; r < call.results.size(); ++r) at(call.results[r]) = outputs[r];
+  }
+
+  const Args args_;
+  const ShardPlan& plan_;
+  const Dim count_;
+  const ShardTrace trace_;
+  const Classes classes_;
+  const int cls_;
+  const CutCalls calls_;
+  std::vector<Tensor> values_;
+};
 
 }  // namespace
 
 Outputs run_calls(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
-  std::optional<ShardTrace> trace;
-  {
-    const LayersOff plain(kDispatchMask & ~kPlanning);
-    const DimAssumptions follow_hints;
-    const Frame meta = bare_call(args);
-    trace.emplace(op, meta.args());
-  }
-  const Classes classes(*trace);
-  const int cls = class_of_factor(plan, piece.factor, *trace, classes);
-  std::vector<Tensor> values(trace->value_count());
-  for (size_t v = 0; v < values.size(); ++v)
-    if (trace->is_constant(static_cast<int>(v))) values[v] = trace->tensor(static_cast<int>(v));
-  for (size_t i = 0; i < plan.operands.size(); ++i)
-    values[static_cast<size_t>(trace->operands()[i])] =
-        cut(tensor_at(args, plan.operands[i]), plan.operands[i], piece);
-  for (const TracedCall& call : trace->calls()) {
-    const Frame frame =
-        localised(call, classes.factors(call, cls), piece, plan.factors[piece.factor].size, values);
-    const Outputs outputs = dispatch(*call.op, frame.args());
-    for (size_t r = 0; r < call.results.size(); ++r)
-      values[static_cast<size_t>(call.results[r])] = outputs[r];
-  }
-  Outputs results;
-  for (int v : trace->results()) results.push_back(values[static_cast<size_t>(v)]);
-  return results;
+  return Replay(op, args, plan, piece.factor).run(piece);
+}
+
+void finish_calls(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
+                  std::span<const Outputs> results, Outputs& joined) {
+  const auto inside = [&](size_t r) { return plan.join_of(pieces[0].factor, r) == Join::Inside; };
+  bool any = false;
+  for (size_t r = 0; r < joined.size(); ++r) any = any || inside(r);
+  if (any) Replay(op, args, plan, pieces[0].factor).finish(pieces, results, joined);
 }
 
 }  // namespace oar

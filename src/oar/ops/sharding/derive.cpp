@@ -1,71 +1,19 @@
 // Plans from decompositions. The calls of a decomposition say which of their axes are cut together;
 // axes that meet in one call form a class. A class is a factor of the whole op if every call allows it
-// to be cut, if what is summed over it is used linearly afterwards, and if the decomposition, run on a
-// piece, would issue each of its calls as that call's own plan requires.
+// to be cut, and if what is joined over it meets no cut axis afterwards (partial.h). A piece is a single call
+// of the op if the decomposition, run on it, would issue each of its calls as that call's own plan requires;
+// otherwise it is cut call by call.
 #include <algorithm>
-#include <map>
 
 #include "oar/base/string_util.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/sharding/bind.h"
 #include "oar/ops/sharding/classes.h"
+#include "oar/ops/sharding/partial.h"
 #include "oar/ops/sharding/pieces.h"
 
 namespace oar {
 namespace {
-
-// May a value that is only part of a sum (or a maximum) pass through this call? `partial` marks such
-// operands.
-bool passes(const TracedCall& call, const std::vector<bool>& partial, Join join) {
-  const Op& op = *call.op;
-  const auto count = std::count(partial.begin(), partial.end(), true);
-  if (join == Join::Max || join == Join::Min) return op.has(Trait::View) && count == 1;
-  if (op.has(Trait::Linear)) return count == static_cast<ptrdiff_t>(partial.size());
-  if (count != 1) return false;
-  const size_t which =
-      static_cast<size_t>(std::find(partial.begin(), partial.end(), true) - partial.begin());
-  const std::vector<std::string_view> names = split(op.def().linear_in, ' ');
-  const std::string& name = op.schema().parameters[call.plan.operands[which].parameter].name;
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// How the op's results are joined from pieces of a class; none if they cannot be.
-std::optional<SmallVector<Join, 3>> joins_over(const ShardTrace& trace, const Classes& classes,
-                                               int cls) {
-  std::map<int, Join> partial;  // by value
-  for (const TracedCall& call : trace.calls()) {
-    std::vector<bool> is_partial;
-    std::optional<Join> join;
-    for (int v : call.operands) {
-      const auto found = partial.find(v);
-      is_partial.push_back(found != partial.end());
-      if (found == partial.end()) continue;
-      if (join && *join != found->second) return std::nullopt;
-      join = found->second;
-    }
-    const std::vector<size_t> factors = classes.factors(call, cls);
-    if (factors.size() > 1 || (join && !factors.empty())) return std::nullopt;
-    if (join && !passes(call, is_partial, *join)) return std::nullopt;
-    for (size_t r = 0; r < call.results.size(); ++r) {
-      const Join how =
-          factors.empty() ? join.value_or(Join::Same) : call.plan.join_of(factors[0], r);
-      const bool rounds = is_integral(trace.tensor(call.results[r]).dtype()) && join &&
-                          !is_integral(trace.tensor(call.operands[0]).dtype());
-      if (rounds || how == Join::Again) return std::nullopt;
-      if (how != Join::Same && how != Join::Concat) partial[call.results[r]] = how;
-    }
-  }
-  for (int v : trace.written())
-    if (partial.contains(v)) return std::nullopt;
-  SmallVector<Join, 3> joins;
-  for (int v : trace.results()) {
-    const auto found = partial.find(v);
-    joins.push_back(found != partial.end() ? found->second
-                    : classes.has(v, cls)  ? Join::Concat
-                                           : Join::Same);
-  }
-  return joins;
-}
 
 // Do two calls have the same attributes? In a shape, -1 and 0 match any size.
 bool alike(const Op& op, Args made, Args wanted) {
@@ -205,15 +153,18 @@ ShardPlan with_factor(ShardPlan plan, const ShardTrace& trace, const Classes& cl
   return plan;
 }
 
-// Can a piece run call by call? Some call must have the axes, and none may look them up by positions, which
-// each piece would have to mask.
-bool runs_by_calls(const ShardTrace& trace, const Classes& classes, int cls) {
+// Can a piece run call by call? Some call must have the axes, and the calls must not depend on values.
+bool runs_by_calls(const PlanCall& call, const ShardTrace& trace, const Classes& classes, int cls) {
+  const Op& op = rules_of(call.op);
+  const auto& parameters = call.op.schema().parameters;
+  if (!op.has(Trait::Random) && std::any_of(parameters.begin(), parameters.end(),
+                                            [](const Parameter& p) { return p.written; }))
+    return false;
   bool found = false;
-  for (const TracedCall& call : trace.calls())
-    for (size_t f : classes.factors(call, cls)) {
-      if (call.plan.factors[f].positions >= 0) return false;
-      found = true;
-    }
+  for (const TracedCall& made : trace.calls()) {
+    if (made.op->has(Trait::DataDependent)) return false;
+    found = found || !classes.factors(made, cls).empty();
+  }
   return found;
 }
 
@@ -223,8 +174,7 @@ void derive_plan(const PlanCall& call) {
   const ShardTrace trace(call.op, call.args);
   const Classes classes(trace);
   // Pieces of random numbers need the attributes that only the calls inside have; see run_calls.
-  const bool by_calls = rules_of(call.op).has(Trait::Random);
-  call.plan.by_calls = by_calls;
+  const bool random = rules_of(call.op).has(Trait::Random);
   std::vector<int> seen;
   const auto try_axis = [&](AxisOf at, Dim size) {
     const int cls = classes.class_of(at);
@@ -232,19 +182,20 @@ void derive_plan(const PlanCall& call) {
     seen.push_back(cls);
     const Dim count = floor_div(size, classes.inner(at));
     if (count.hint() < 2 || !(count * classes.inner(at) == size)) return;
-    const auto joins = joins_over(trace, classes, cls);
-    if (!joins) return;
-    ShardPlan plan = with_factor(call.plan, trace, classes, cls, count, *joins);
-    const bool holds =
-        by_calls ? runs_by_calls(trace, classes, cls)
-                 : Rehearsal(call, trace, classes, cls).holds(plan, plan.factors.size() - 1);
-    if (holds) call.plan = std::move(plan);
+    const std::optional<CutCalls> cut = cut_calls(trace, classes, cls);
+    if (!cut) return;
+    ShardPlan plan = with_factor(call.plan, trace, classes, cls, count, cut->joins);
+    const bool single = !random && cut->handed.empty() &&
+                        Rehearsal(call, trace, classes, cls).holds(plan, plan.factors.size() - 1);
+    if (!single && !runs_by_calls(call, trace, classes, cls)) return;
+    plan.factors.back().by_calls = !single;
+    call.plan = std::move(plan);
   };
   const std::vector<PlanTensor> operands = call.plan.operands, results = call.plan.results;
   for (size_t i = 0; i < operands.size(); ++i)
     for (size_t axis = 0; axis < operands[i].axes.size(); ++axis)
       try_axis({trace.operands()[i], axis}, operands[i].shape[axis]);
-  for (size_t i = 0; by_calls && i < results.size(); ++i)  // computed from attributes alone
+  for (size_t i = 0; i < results.size(); ++i)  // computed from attributes alone
     for (size_t axis = 0; axis < results[i].axes.size(); ++axis)
       try_axis({trace.results()[i], axis}, results[i].shape[axis]);
 }

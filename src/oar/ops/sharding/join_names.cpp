@@ -3,7 +3,8 @@
 namespace oar {
 
 const char* name_of(Join join) {
-  static constexpr const char* kNames[] = {"", "same", "sum", "max", "min", "mean", "again"};
+  static constexpr const char* kNames[] = {"",    "same", "sum",   "max",
+                                           "min", "mean", "again", "inside"};
   return kNames[static_cast<int>(join)];
 }
 

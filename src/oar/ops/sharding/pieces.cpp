@@ -39,6 +39,7 @@ Tensor falls_into(const Tensor& positions, const Piece& piece) {
 
 // A mask over an operand as a mask over a result: axes of one factor meet.
 Tensor aligned(const Tensor& mask, const PlanTensor& from, const PlanTensor& to) {
+  if (from.shape == to.shape) return mask;  // an element each
   Shape shape(to.axes.size(), 1);
   for (size_t i = 0; i < from.axes.size(); ++i) {
     if (mask.dims()[i] == Dim(1)) continue;
@@ -47,6 +48,29 @@ Tensor aligned(const Tensor& mask, const PlanTensor& from, const PlanTensor& to)
     shape[*axis] = mask.dims()[i];
   }
   return reshape(mask, shape);
+}
+
+// One more element along an axis.
+Tensor with_spare(const Tensor& t, size_t axis) {
+  Shape one = t.shape();
+  one[axis] = 1;
+  return concat(std::vector{t, zeros(one, t.dtype())}, static_cast<int64_t>(axis));
+}
+
+// Axes whose sizes depend on values have the largest size of all pieces; what a piece lacks is zero.
+std::vector<Tensor> padded(std::vector<Tensor> parts) {
+  Shape largest = parts[0].shape();
+  for (const Tensor& t : parts)
+    for (size_t i = 0; i < largest.size(); ++i)
+      if (largest[i].value() < t.dims()[i].value()) largest[i] = t.dims()[i];
+  for (Tensor& t : parts)
+    for (size_t i = 0; i < largest.size(); ++i) {
+      Shape more = t.shape();
+      more[i] = largest[i] - more[i];
+      const auto axis = static_cast<int64_t>(i);
+      if (!(more[i] == Dim(0))) t = concat(std::vector{t, zeros(more, t.dtype())}, axis);
+    }
+  return parts;
 }
 
 Tensor combined(Join join, const Tensor& a, const Tensor& b) {
@@ -92,66 +116,98 @@ Tensor cut(const Tensor& t, const PlanTensor& place, const Piece& piece) {
   return slice_view(t, index);
 }
 
-Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
-  internal_check(!plan.by_calls, "{} is cut call by call: no single call is its piece", op.name());
-  Frame frame(args);
+namespace {
+
+// The call of a piece from one with its operands cut: attributes as the piece needs them.
+Frame localised(const Op& op, const Frame& cut_call, const ShardPlan& plan, const Piece& piece) {
+  Frame frame = cut_call.clone();
   const PlanFactor& factor = plan.factors[piece.factor];
-  for (const PlanTensor& place : plan.operands)
-    set_tensor(frame, place, cut(tensor_at(args, place), place, piece));
   if (factor.positions >= 0) {
     const PlanTensor& place = plan.operands[static_cast<size_t>(factor.positions)];
-    const Tensor positions = from_the_start(tensor_at(args, place), factor.size);
-    const Tensor start = full({}, Scalar(piece.start.value()), positions.dtype());
+    const Tensor positions = from_the_start(tensor_at(frame.args(), place), factor.size);
+    const auto number = [&](Dim d) { return full({}, Scalar(d.value()), positions.dtype()); };
+    const bool writes = plan.writes(piece.factor);
+    const Tensor elsewhere = writes ? number(piece.size) : zeros_like(positions);
     set_tensor(frame, place,
-               where(falls_into(positions, piece), positions - start, zeros_like(positions)));
+               where(falls_into(positions, piece), positions - number(piece.start), elsewhere));
+    for (const PlanTensor& t : plan.operands)
+      if (writes && axis_with(t, piece.factor))
+        set_tensor(frame, t, with_spare(tensor_at(frame.args(), t), *axis_with(t, piece.factor)));
   }
   if (const OpDef& rules = rules_of(op).def(); rules.localise)
     rules.localise({op, frame, plan, piece.factor, piece.start, piece.size});
   return frame;
 }
 
-Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
-  if (plan.by_calls) return run_calls(op, args, plan, piece);
-  const Frame frame = piece_call(op, args, plan, piece);
+Frame with_operands_cut(Args args, const ShardPlan& plan, const Piece& piece) {
+  Frame frame(args);
+  for (const PlanTensor& place : plan.operands)
+    set_tensor(frame, place, cut(tensor_at(args, place), place, piece));
+  return frame;
+}
+
+}  // namespace
+
+Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
+  const PlanFactor& factor = plan.factors[piece.factor];
+  internal_check(!factor.by_calls && factor.positions < 0,
+                 "{} is cut call by call, or with a mask: no single call is its piece", op.name());
+  return localised(op, with_operands_cut(args, plan, piece), plan, piece);
+}
+
+Outputs run_cut(const Op& op, const Frame& cut_call, const ShardPlan& plan, const Piece& piece) {
+  const Frame frame = localised(op, cut_call, plan, piece);
   Outputs outputs = dispatch(op, frame.args());
-  const int positions = plan.factors[piece.factor].positions;
-  if (positions < 0 || outputs[0].numel() == Dim(0)) return outputs;
-  const PlanTensor& place = plan.operands[static_cast<size_t>(positions)];
-  const Tensor mask =
-      falls_into(from_the_start(tensor_at(args, place), plan.factors[piece.factor].size), piece);
+  const PlanFactor& factor = plan.factors[piece.factor];
+  if (factor.positions < 0) return outputs;
+  const PlanTensor& place = plan.operands[static_cast<size_t>(factor.positions)];
+  if (plan.writes(piece.factor)) {
+    for (size_t r = 0; r < outputs.size(); ++r)
+      outputs[r] = cut(outputs[r], plan.results[r], {piece.factor, 0, piece.size});
+    return outputs;
+  }
+  const Tensor positions = from_the_start(tensor_at(cut_call.args(), place), factor.size);
+  const Tensor mask = falls_into(positions, piece);
   for (size_t r = 0; r < outputs.size(); ++r)
-    outputs[r] = where(aligned(mask, place, plan.results[r]), outputs[r], zeros_like(outputs[r]));
+    if (!(outputs[r].numel() == Dim(0)))
+      outputs[r] = where(aligned(mask, place, plan.results[r]), outputs[r], zeros_like(outputs[r]));
   return outputs;
+}
+
+Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
+  if (plan.factors[piece.factor].by_calls) return run_calls(op, args, plan, piece);
+  return run_cut(op, with_operands_cut(args, plan, piece), plan, piece);
+}
+
+Tensor joined_parts(Join join, const PlanTensor* place, std::span<const Piece> pieces, Dim size,
+                    std::vector<Tensor> parts, const Op& op, Args args) {
+  if (join == Join::Same) return parts[0];
+  if (join == Join::Again) return reduced_again(op, args, parts);
+  if (join == Join::Concat)
+    return concat(parts, static_cast<int64_t>(*axis_with(*place, pieces[0].factor)));
+  for (size_t p = 0; p < pieces.size() && join == Join::Mean; ++p)
+    parts[p] = parts[p] *
+               (static_cast<double>(pieces[p].size.value()) / static_cast<double>(size.value()));
+  if (join == Join::Sum) parts = padded(std::move(parts));
+  Tensor total = parts[0];
+  for (size_t p = 1; p < parts.size(); ++p) total = combined(join, total, parts[p]);
+  return total;
 }
 
 Outputs join_pieces(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
                     std::span<const Outputs> results) {
-  Outputs joined;
   const size_t factor = pieces[0].factor;
+  Outputs joined;
   for (size_t r = 0; r < plan.results.size(); ++r) {
     const Join join = plan.join_of(factor, r);
     std::vector<Tensor> parts;
-    for (size_t p = 0; p < pieces.size(); ++p) {
-      Tensor part = results[p][r];
-      if (join == Join::Mean)
-        part = part * (static_cast<double>(pieces[p].size.value()) /
-                       static_cast<double>(plan.factors[factor].size.value()));
-      parts.push_back(part);
-    }
-    if (join == Join::Concat) {
-      const auto axis = static_cast<int64_t>(*axis_with(plan.results[r], factor));
-      joined.push_back(concat(parts, axis));
-      continue;
-    }
-    if (join == Join::Again) {
-      joined.push_back(reduced_again(op, args, parts));
-      continue;
-    }
-    Tensor total = parts[0];
-    for (size_t p = 1; p < parts.size() && join != Join::Same; ++p)
-      total = combined(join, total, parts[p]);
-    joined.push_back(total);
+    for (const Outputs& of_piece : results) parts.push_back(of_piece[r]);
+    joined.push_back(join == Join::Inside
+                         ? Tensor()
+                         : joined_parts(join, &plan.results[r], pieces, plan.factors[factor].size,
+                                        std::move(parts), op, args));
   }
+  if (plan.factors[factor].by_calls) finish_calls(op, args, plan, pieces, results, joined);
   return joined;
 }
 

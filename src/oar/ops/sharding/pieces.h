@@ -18,9 +18,11 @@ void set_tensor(Frame& frame, const PlanTensor& place, const Tensor& t);
 
 // The piece's part of an operand or result.
 Tensor cut(const Tensor& t, const PlanTensor& place, const Piece& piece);
-// The call of a piece: operands cut, attributes as the piece needs them. Not for a plan with `by_calls`.
+// The call of a piece: operands cut, attributes as the piece needs them. Not for a factor that is cut by calls
+// or has positions, whose pieces are more than a call.
 Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
-// … and its results: a part of the whole's, or a term of their sum.
+// The results of a piece: parts of the whole's, or terms of their sum. With Join::Inside they are followed by
+// what the last calls of the decomposition need.
 Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
 // The whole call's results from those of its pieces, in order.
 Outputs join_pieces(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,

@@ -43,8 +43,16 @@ Join ShardPlan::join_of(size_t factor, size_t result) const {
   return f.joins.empty() ? f.join : f.joins[result];
 }
 
+bool ShardPlan::writes(size_t factor) const {
+  if (factors[factor].positions < 0) return false;
+  return std::any_of(results.begin(), results.end(), [&](const PlanTensor& t) {
+    return std::any_of(t.axes.begin(), t.axes.end(),
+                       [&](const PlanAxis& a) { return a.factor == static_cast<int>(factor); });
+  });
+}
+
 int ShardPlan::add(Dim size, Join join) {
-  factors.push_back({size, join, {}, -1});
+  factors.push_back({size, join, {}});
   return static_cast<int>(factors.size()) - 1;
 }
 
@@ -88,7 +96,8 @@ std::string ShardPlan::str() const {
       if (const std::string name = name_of(join_of(f, r)); !name.empty()) joins.push_back(name);
     joins.erase(std::unique(joins.begin(), joins.end()), joins.end());
     how.push_back(format("{} {}{}{}{}", static_cast<char>('a' + f % 26), factors[f].size.str(),
-                         joins.empty() ? "" : " ", factors[f].positions >= 0 ? "masked " : "",
+                         joins.empty() ? "" : " ",
+                         factors[f].positions >= 0 && !writes(f) ? "masked " : "",
                          join(joins, "/")));
   }
   return format("{} -> {}{}{}", join(left, ", "), join(right, ", "), how.empty() ? "" : " ; ",

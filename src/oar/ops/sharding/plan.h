@@ -26,8 +26,9 @@ enum class Join : uint8_t {
   Sum,
   Max,
   Min,
-  Mean,   // a sum weighted by the pieces' sizes
-  Again,  // the op itself, over the pieces stacked: a product of products
+  Mean,    // a sum weighted by the pieces' sizes
+  Again,   // the op itself, over the pieces stacked: a product of products
+  Inside,  // what the decomposition computes of the pieces is joined, and its last calls follow: a sum of products divided by a sum
 };
 
 const char* name_of(Join join);  // "sum"; "" for Concat
@@ -52,23 +53,24 @@ struct PlanFactor {
   Join join = Join::Same;
   // One per result, where they differ; else empty.
   SmallVector<Join, 3> joins;
-  // The operand that holds positions along the factor ("masked sum"), or -1. A piece takes those that
-  // fall into it, shifted; the others add nothing to its part of the sum.
+  // The operand that holds positions along the factor, or -1. A piece takes those that fall into it,
+  // shifted. If the positions are read ("masked sum"), the others add nothing to its part of the sum. If
+  // they are written, results have the factor, and the others go to a spare place after the piece's last.
   int positions = -1;
+  // A piece is not one call of the op, but the calls of its decomposition, each as a piece of itself: for
+  // calls that need other attributes or masks (random numbers, positions), which the op cannot pass on.
+  bool by_calls = false;
 };
 
 struct ShardPlan {
   std::vector<PlanTensor> operands, results;  // lists flattened; None is left out
   std::vector<PlanFactor> factors;
-  // The op is cut call by call: a piece runs the calls of its decomposition, each with the attributes that
-  // its own rule returns. For composite ops that draw random numbers, which have no attribute for the place
-  // of a piece.
-  bool by_calls = false;
-
   // The operand of a parameter; null if it is None.
   PlanTensor* operand(size_t parameter, size_t element = 0);
   const PlanTensor* operand(size_t parameter, size_t element = 0) const;
   Join join_of(size_t factor, size_t result) const;
+  // Are positions along the factor written? Then a piece has a spare place.
+  bool writes(size_t factor) const;
 
   // For rules. `put` ignores an axis of size 1.
   int add(Dim size, Join join = Join::Same);

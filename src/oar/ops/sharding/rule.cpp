@@ -74,6 +74,10 @@ ShardRule ShardRule::parse(std::string_view text, const Schema& schema) {
                "the sharding rule of {} lets nothing be cut and does not say why.", schema.name);
     return rule;
   }
+  if (const size_t hash = text.find('#'); hash != std::string_view::npos) {
+    rule.why = trim(text.substr(hash + 1));
+    text = text.substr(0, hash);
+  }
   const size_t semicolon = text.find(';');
   const std::string_view equation = text.substr(0, semicolon);
   const size_t arrow = equation.find("->");

@@ -2,10 +2,12 @@
 //
 //   "...ik, ...kj -> ...ij"            matmul: k is in operands only, hence summed
 //   "... -> ..."                       elementwise
-//   "...a... -> ...a... ; a@axis whole"  softmax: the axis named by the attribute is not cut
+//   "...a... -> ...a... ; a@axis whole # an element needs the sum over all first"
+//                                      softmax: the axis named by the attribute is not cut, and why
 //   "...a... -> ...... ; a@axis sum"   a reduction over the attribute's axis (keepdim or not)
 //   "..., vd -> ...d ; v masked sum"   embedding with a cut vocabulary
-//   "nc... -> nc... ; c@channels_last, ... whole"  pooling: the axes of `...` are not cut
+//   "nc... -> nc... ; c@channels_last, ... whole # windows reach across a cut"
+//                                      pooling: the axes of `...` are not cut
 //   "whole: how many are kept depends on all of them"   nothing may be cut, and why
 //
 // A letter names a factor; `...` is any number of leading (or, after a factor, trailing) axes that
@@ -43,6 +45,7 @@ struct ShardRule {
   std::vector<ShardTerm> operands, results;
   std::vector<ShardFactor> factors;
   std::string whole;  // why nothing may be cut; empty if something may
+  std::string why;    // … why the factors marked whole may not: the text after #
 
   static ShardRule parse(std::string_view text, const Schema& schema);
   // Every operand and result starts with `...`: an extra leading axis passes through, provided the

@@ -110,9 +110,16 @@ void looked_up(ShardPlan& plan, size_t table, size_t positions, size_t axis) {
   plan.put(rows, axis, masked);
 }
 
+bool cuts(const PieceCall& piece, const PlanTensor& tensor) {
+  return std::any_of(tensor.axes.begin(), tensor.axes.end(), [&](const PlanAxis& axis) {
+    return axis.factor == static_cast<int>(piece.factor);
+  });
+}
+
 Dim local_size(const PieceCall& piece, const PlanTensor& tensor, size_t axis) {
   const PlanAxis& a = tensor.axes[axis];
-  return a.factor == static_cast<int>(piece.factor) ? piece.size * a.inner : tensor.shape[axis];
+  if (a.factor != static_cast<int>(piece.factor)) return tensor.shape[axis];
+  return piece.size * a.inner + Dim(piece.plan.writes(piece.factor) ? 1 : 0);
 }
 
 void set_result_shape(const PieceCall& piece, const char* parameter) {

@@ -22,7 +22,9 @@ void like_parameters(const PlanCall& call);
 // The axes of the positions replace one axis of the table, which is a masked sum.
 void looked_up(ShardPlan& plan, size_t table, size_t positions, size_t axis);
 
-// The piece's size along an axis of a result.
+// Is this tensor of the plan cut?
+bool cuts(const PieceCall& piece, const PlanTensor& tensor);
+// The piece's size along an axis of a result, with the spare place of written positions.
 Dim local_size(const PieceCall& piece, const PlanTensor& tensor, size_t axis);
 // The parameter of this name holds the result's shape.
 void set_result_shape(const PieceCall& piece, const char* parameter);
