@@ -125,24 +125,18 @@ OAR_SIMD_INLINE T logaddexp(T a, T b) {
   return high + (a == b ? T(0.69314718055994530942L) : more);
 }
 
-// log(x / (1 - x)), as the logarithm of 1 plus the relative lead of the larger part; for x in [kLeastLogit, 1).
+// log(x / (1 - x)), as the logarithm of 1 plus the relative lead of the larger part.
 template <class T>
-inline constexpr T kLeastLogit = T(0x1p-60);
-template <class T>
-OAR_SIMD_INLINE T logit_inside(T x) {
+OAR_SIMD_INLINE T logit(T x) {
   const bool low = x < T(0.5);
   const T part = low ? x : 1 - x, more = magnitude(1 - 2 * x);
   const T ratio = more / part, ratio_lost = fma(-ratio, part, more) / part;
   const T u = 1 + ratio, lost = ratio > 1 ? 1 - (u - ratio) : ratio - (u - 1);
   const Logarithm<T> l = logarithm_of_normal(u);
   const T size = joined(l, l.rest + (lost + ratio_lost) / u);
-  return low ? -size : size;
-}
-// The same for other x.
-template <class T>
-OAR_SIMD_INLINE T logit_outside(T x) {
-  const T above = x == 1 ? kInfinity<T> : kNan<T>;
-  return x < 1 ? log(x) : above;
+  const T inside = x < T(0x1p-60) ? log(x) : low ? -size : size;
+  const T outside = x == 1 ? kInfinity<T> : kNan<T>;
+  return x < 1 ? inside : outside;
 }
 
 // ---- Powers ------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "oar/backend/cpu/loops/axis.h"
-#include "oar/base/parallel.h"
 
 namespace oar::cpu {
 
@@ -61,13 +60,8 @@ inline void make_item(uint64_t& item, uint64_t key, int64_t place) {
 }
 inline uint32_t place_in(const WidePair& item) { return item.place; }
 inline uint32_t place_in(uint64_t item) { return static_cast<uint32_t>(item); }
-inline uint64_t key_in(const WidePair& item) { return item.key; }
-inline uint64_t key_in(uint64_t item) { return item >> 32; }
 inline unsigned digit(const WidePair& item, int byte) { return item.key >> (8 * byte) & 0xff; }
 inline unsigned digit(uint64_t item, int byte) { return item >> (32 + 8 * byte) & 0xff; }
-
-// Elements of a long line that a thread takes at a time.
-inline constexpr int64_t kLongPart = 1 << 15;
 
 // Items come with ascending indices, so a stable sort by key is enough. The digits of all
 // bytes are counted in one pass; a byte that is the same in all items needs no pass.
@@ -82,44 +76,6 @@ Item* radix_sort(Item* items, Item* other, int64_t n) {
     uint32_t sum = 0;
     for (int d = 0; d < 256; ++d) sum += std::exchange(at[d], sum);
     for (int64_t i = 0; i < n; ++i) other[at[digit(items[i], byte)]++] = items[i];
-    std::swap(items, other);
-  }
-  return items;
-}
-
-// The same for a line that is long enough to be shared by threads: digits are counted and items are moved part by part. How the
-// line is cut depends on its length only. Larger digits need fewer passes over memory.
-template <class Item>
-Item* radix_sort_long(Item* items, Item* other, int64_t n) {
-  constexpr int kDigit = 11, kBuckets = 1 << kDigit;
-  const int64_t parts = std::clamp<int64_t>(n / kLongPart, 1, 16), part = (n + parts - 1) / parts;
-  const auto each_part = [&](auto&& body) {
-    parallel_chunks(parts, [&](int64_t p) { body(p, p * part, std::min(n, (p + 1) * part)); });
-  };
-  const Scratch<uint64_t, 16> differing(parts);
-  const uint64_t first = key_in(items[0]);
-  each_part([&](int64_t p, int64_t begin, int64_t end) {
-    uint64_t bits = 0;
-    for (int64_t i = begin; i < end; ++i) bits |= key_in(items[i]) ^ first;
-    differing[p] = bits;
-  });
-  uint64_t differ = 0;
-  for (int64_t p = 0; p < parts; ++p) differ |= differing[p];
-  const Scratch<uint32_t, 1> starts(parts * kBuckets);
-  for (int shift = std::countr_zero(differ); shift < 64 && differ >> shift != 0; shift += kDigit) {
-    const auto bucket = [shift](const Item& item) { return key_in(item) >> shift & (kBuckets - 1); };
-    each_part([&](int64_t p, int64_t begin, int64_t end) {
-      uint32_t* counts = starts.data() + p * kBuckets;
-      std::fill_n(counts, kBuckets, 0);
-      for (int64_t i = begin; i < end; ++i) ++counts[bucket(items[i])];
-    });
-    uint32_t sum = 0;
-    for (int b = 0; b < kBuckets; ++b)
-      for (int64_t p = 0; p < parts; ++p) sum += std::exchange(starts[p * kBuckets + b], sum);
-    each_part([&](int64_t p, int64_t begin, int64_t end) {
-      uint32_t* at = starts.data() + p * kBuckets;
-      for (int64_t i = begin; i < end; ++i) other[at[bucket(items[i])]++] = items[i];
-    });
     std::swap(items, other);
   }
   return items;
@@ -198,9 +154,7 @@ class KeyOrder {
   // Writes the indices of the first `count` of the sorted line.
   void first(int64_t count, uint32_t* places) {
     const Item* sorted = first_items(count);
-    parallel_for(0, count, kLongPart, [=](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) places[k] = place_in(sorted[k]);
-    });
+    for (int64_t k = 0; k < count; ++k) places[k] = place_in(sorted[k]);
   }
   // The index of the item that has `count` before it.
   uint32_t nth(int64_t count) {
@@ -289,10 +243,9 @@ class KeyOrder {
   }
   // Loops get local pointers: a member would be reloaded after every write.
   int64_t all(const Key* keys, Item* items) const {
-    parallel_for(0, length_, kLongPart, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) make_item(items[i], keys[i], i);
-    });
-    return length_;
+    const int64_t n = length_;
+    for (int64_t i = 0; i < n; ++i) make_item(items[i], keys[i], i);
+    return n;
   }
   // Sorts the first n items, whose indices ascend.
   const Item* sorted(int64_t n) {
@@ -302,7 +255,6 @@ class KeyOrder {
       std::sort(items_.data(), items_.data() + n);
       return items_.data();
     }
-    if (n >= 2 * kLongPart) return radix_sort_long(items_.data(), other_.data(), n);
     return radix_sort<sizeof(Key)>(items_.data(), other_.data(), n);
   }
 
@@ -373,12 +325,10 @@ class LineSorter {
     body(order_);
   }
   static void fill_keys(const T* line, int64_t stride, Key* keys, int64_t n, bool descending) {
-    parallel_for(0, n, kLongPart, [=](int64_t begin, int64_t end) {
-      if (stride == 1)
-        for (int64_t i = begin; i < end; ++i) keys[i] = key_of(line[i], descending);
-      else
-        for (int64_t i = begin; i < end; ++i) keys[i] = key_of(line[i * stride], descending);
-    });
+    if (stride == 1)
+      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i], descending);
+    else
+      for (int64_t i = 0; i < n; ++i) keys[i] = key_of(line[i * stride], descending);
   }
   bool narrow(const Key* keys) {
     Key low = keys[0], high = keys[0];
@@ -388,9 +338,8 @@ class LineSorter {
     }
     if (high - low > 0xffffffff) return false;
     if (!narrow_) narrow_.emplace(length_);
-    parallel_for(0, length_, kLongPart, [=, to = narrow_->keys()](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<uint32_t>(keys[i] - low);
-    });
+    uint32_t* to = narrow_->keys();
+    for (int64_t i = 0; i < length_; ++i) to[i] = static_cast<uint32_t>(keys[i] - low);
     return true;
   }
 

@@ -123,10 +123,7 @@ template <class T>
 struct Logit {
   T low, high;
   explicit Logit(const double* n) : low(T(n[0])), high(T(n[1])) {}
-  T bounded(T v) const { return at_most(at_least(v, low), high); }
-  bool hard(T v) const { return !((bounded(v) >= kLeastLogit<T>)&(bounded(v) < 1)); }
-  T slow(T v) const { return logit_outside(bounded(v)); }
-  T operator()(T v) const { return logit_inside(bounded(v)); }
+  T operator()(T v) const { return logit(at_most(at_least(v, low), high)); }
 };
 template <class T>
 struct Atan2 {
