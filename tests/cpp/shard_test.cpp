@@ -331,6 +331,10 @@ TEST(Sharding, PiecesOfRandomTensorsHaveTheBitsOfTheWhole) {
   EXPECT_EQ(count("dirichlet", Samples().add(positive({12, 9}))[0]), 1U);
   EXPECT_EQ(count("dropout", Samples().add(t({11, 5, 37}), 0.4, IntVector{1})[0]), 3U);
   EXPECT_EQ(count("dropout2d", Samples().add(t({4, 6, 5, 8}), 0.4)[0]), 4U);
+  EXPECT_EQ(count("dropout3d", Samples().add(t({4, 5, 3, 6, 4}), 0.4)[0]), 5U);
+  EXPECT_EQ(count("feature_alpha_dropout", Samples().add(t({4, 6, 5, 8}), 0.4)[0]), 4U);
+  EXPECT_EQ(count("standard_normal", Samples().add(shape)[0]), 3U);
+  EXPECT_EQ(count("randint_like", Samples().add(t({11, 5, 37}), 3, 90)[0]), 3U);
   EXPECT_EQ(count("randperm", Samples().add(40)[0]), 0U);
 }
 

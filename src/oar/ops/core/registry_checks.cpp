@@ -85,7 +85,6 @@ std::vector<std::string> Registry::validate() const {
     demand(def.shard || def.plan || def.decompose, "has no sharding rule and no decomposition");
     if (def.shard) ShardRule::parse(def.shard, op->schema());
     demand(!(def.shard && def.plan), "has two sharding rules");
-    demand(!op->has(Trait::DataDependent) || !def.plan, "cuts a data-dependent op");
     for (const std::string& problem : compiler_fields(*op)) demand(false, problem.c_str());
   }
   return problems;

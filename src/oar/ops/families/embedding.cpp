@@ -252,6 +252,7 @@ const OpDef embedding_op = {
     },
     .plan =
         [](const PlanCall& c) {
+          // With max_norm x names rows of the whole table that are written, each by its whole norm.
           if (!args::embedding(c.args).max_norm) sharding::looked_up(c.plan, 1, 0, 0);
         },
     .localise =
