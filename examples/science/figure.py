@@ -167,11 +167,12 @@ class Figure:
         self._legend([line[0] for line in lines], left, [p for line in lines for p in place(line[1], line[2])])
 
     def _legend(self, names: list[str], left: float, drawn: list[str]) -> None:
-        """The names of the lines, in the corner where they cover the fewest points."""
+        """The names of the lines, where they cover the fewest points: at a corner if possible."""
         wide, tall = 28 + 5.6 * max(map(len, names)), 15 * len(names) + 6
         points = np.array([[float(v) for v in p.split(",")] for p in drawn])
-        corners = [(left + dx, self.TOP + dy) for dy in (3, self._height - tall - 3) for dx in (self._width - wide - 3, 3)]
-        x, y = min(corners, key=lambda c: int(((points >= c) & (points <= (c[0] + wide, c[1] + tall))).all(1).sum()))
+        places = [(left + dx, self.TOP + dy) for dy in (3, self._height - tall - 3, (self._height - tall) // 2)
+                  for dx in (self._width - wide - 3, 3, (self._width - wide) // 2)]
+        x, y = min(places, key=lambda c: int(((points >= c) & (points <= (c[0] + wide, c[1] + tall))).all(1).sum()))
         self._parts.append(f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="{tall}" fill="#ffffff" fill-opacity="0.8"/>')
         for i, name in enumerate(names):
             row, colour = y + 14 + 15 * i, COLOURS[i % len(COLOURS)]
