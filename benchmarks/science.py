@@ -1,14 +1,19 @@
-"""High derivatives: Taylor mode against nested reverse mode, and against JAX if an interpreter with JAX is given.
+"""Scientific computing in Oar and, given their interpreters, in PyTorch and JAX: side by side, one thread each.
 
-    .venv/bin/python benchmarks/science.py [--jax python-with-jax] [--quick]
+    .venv/bin/python benchmarks/science.py [--torch PYTHON] [--jax PYTHON] [--filter TEXT] [--rounds N] [--quick]
 
-Prints a table: the time to compute the derivatives of order 1 to 8 of a network of one variable at some points, eager and
-captured, on one thread. Every way must agree with the others to 6 digits.
+The cases: a training step of a network that solves Burgers' equation; the Hessian of a network with 1,005 parameters; a step of a
+spectral solver of the Navier-Stokes equations, and the gradient through ten of them; derivatives of order 1 to 8 of a network.
+All are in float64. Each framework runs in a process of its own, in several ways (eager, compiled, forward, reverse). Results must
+agree to 8 digits. Then the processes are measured in turn, in processor time, and the least of the rounds counts. Ratios are the
+time of the other's best way by that of Oar's: above 1, Oar is faster.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import io
 import json
 import math
 import os
@@ -17,139 +22,108 @@ import sys
 import time
 
 import numpy as np
+from science_cases.inputs import ORDERS
 
-WIDTH, POINTS = 64, 256
-
-
-def weights() -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    sizes = [1, WIDTH, WIDTH, WIDTH, 1]
-    return [rng.standard_normal((a, b)) / math.sqrt(a) for a, b in zip(sizes, sizes[1:])]
+CASES = {"Burgers training step": ("burgers",), "Hessian, 1,005 parameters": ("hessian",), "Navier-Stokes step": ("fft_solver",),
+         "gradient of 10 steps": ("fft_gradient",), **{f"derivative of order {n}": ("derivatives", n) for n in range(1, ORDERS + 1)}}
 
 
-def best(run, budget: float = 1.0) -> float:
-    """The shortest time of a call, in milliseconds, after a first one."""
-    run()
-    times, end = [], time.perf_counter() + budget
-    while time.perf_counter() < end or len(times) < 3:
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times) * 1e3
+def work(library: str) -> None:
+    """The measured side: reads a case, a way and how many calls; replies with the seconds, or for no calls with the result."""
+    answers, sys.stdout = sys.stdout, sys.stderr  # what compilers print must not mix with answers
+    module = importlib.import_module(f"science_cases.of_{library}")
+    print(module.VERSION, file=answers, flush=True)
+    case, ways = "", {}
+    for line in sys.stdin:
+        asked, way, calls = json.loads(line)
+        if asked != case:
+            case, ways = asked, {}
+            name, *arguments = CASES[case]
+            ways = getattr(module, name)(*arguments)
+        if way is None:
+            print(json.dumps(list(ways)), file=answers, flush=True)
+        elif calls == 0:
+            result = io.BytesIO()
+            start = time.perf_counter()
+            np.save(result, module.finish(ways[way]()))
+            print(json.dumps([time.perf_counter() - start, result.getvalue().hex()]), file=answers, flush=True)
+        else:
+            run, start = ways[way], time.process_time()
+            for _ in range(calls):
+                run()
+            print(json.dumps(time.process_time() - start), file=answers, flush=True)
 
 
-JAX = '''
-import json, sys, time
-sys.path.insert(0, sys.argv[1])
-import jax, jax.numpy as jnp
-jax.config.update("jax_enable_x64", True)
-from jax.experimental.jet import jet
-from science import POINTS, best, weights
-W = [jnp.asarray(w) for w in weights()]
-x = jnp.linspace(-1, 1, POINTS)[:, None]
-def net(x):
-    for w in W[:-1]:
-        x = jnp.tanh(x @ w)
-    return x @ W[-1]
-def taylor(x, order):
-    one, zero = jnp.ones_like(x), jnp.zeros_like(x)
-    return jet(net, (x,), ([one] + [zero] * (order - 1),))[1][-1]
-def nested(x, order):
-    f = lambda s: net(s.reshape(1, 1))[0, 0]
-    for _ in range(order):
-        f = jax.grad(f)
-    return jax.vmap(f)(x[:, 0])[:, None]
-rows = []
-for order in range(1, int(sys.argv[2]) + 1):
-    row = {"order": order}
-    for name, way, limit in (("taylor", taylor, 99), ("nested", nested, int(sys.argv[3]))):
-        if order > limit:
-            continue
-        f = jax.jit(lambda x: way(x, order))
-        start = time.perf_counter()
-        value = f(x).block_until_ready()
-        row[name + " compile"] = (time.perf_counter() - start) * 1e3
-        row[name] = best(lambda: f(x).block_until_ready())
-        row[name + " sum"] = float(jnp.abs(value).sum())
-    rows.append(row)
-print(json.dumps(rows))
-'''
+class Worker:
+    def __init__(self, library: str, python: str) -> None:
+        self.library = library
+        flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OAR_NUM_THREADS": "1",
+                       "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+        self.process = subprocess.Popen([python, __file__, "--work", library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)
+        self.version = self.line()
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"The process that measures {self.library} has ended (status {self.process.wait()}).")
+        return line.strip()
+
+    def ask(self, case: str, way: str | None, calls: int):
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps([case, way, calls]) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.line())
 
 
-def measure_oar(orders: int, nested_limit: int) -> list[dict]:
-    import oar
-    from oar.science import taylor
-
-    oar.set_num_threads(1)
-    matrices = [oar.to_tensor(w) for w in weights()]
-    x = oar.to_tensor(np.linspace(-1, 1, POINTS)[:, None])
-
-    def net(x):
-        for w in matrices[:-1]:
-            x = oar.tanh(x @ w)
-        return x @ matrices[-1]
-
-    def by_taylor(x, order):
-        return taylor(net, x, order)[order]
-
-    def by_nesting(x, order):
-        leaf = x.detach()
-        leaf.stop_gradient = False
-        y = net(leaf)
-        for _ in range(order):
-            (y,) = oar.grad([y], [leaf], create_graph=True)
-        return y.detach()
-
-    rows = []
-    for order in range(1, orders + 1):
-        row: dict = {"order": order}
-        for name, way, limit in (("taylor", by_taylor, 99), ("nested", by_nesting, nested_limit)):
-            if order > limit:
-                continue
-            row[name] = best(lambda: way(x, order))  # noqa: B023
-            row[name + " sum"] = float(oar.abs(way(x, order)).sum())
-        captured = oar.jit.to_static(lambda x: by_taylor(x, order))  # noqa: B023
-        start = time.perf_counter()
-        captured(x)
-        row["taylor capture"] = (time.perf_counter() - start) * 1e3
-        row["taylor captured"] = best(lambda: captured(x))  # noqa: B023
-        rows.append(row)
-    return rows
-
-
-def measure_jax(python: str, orders: int, nested_limit: int) -> list[dict]:
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    made = subprocess.run([python, "-c", JAX, sys.path[0], str(orders), str(nested_limit)], capture_output=True, text=True,
-                          env={**os.environ, "XLA_FLAGS": flags, "OMP_NUM_THREADS": "1"})
-    if made.returncode:
-        sys.exit(f"JAX failed:\n{made.stderr}")
-    return json.loads(made.stdout.splitlines()[-1])
+def measure(workers: list[Worker], case: str, rounds: int) -> dict[tuple[str, str], tuple[float, float]]:
+    """For each framework and way the least milliseconds of processor time per call, and the milliseconds of the first call."""
+    listed = [(worker, way) for worker in workers for way in worker.ask(case, None, 0)]
+    expected, first, calls = None, {}, {}
+    for worker, way in listed:
+        seconds, result = worker.ask(case, way, 0)
+        value = np.load(io.BytesIO(bytes.fromhex(result)))
+        expected = value if expected is None else expected
+        error = float(np.abs(value - expected).max() / np.abs(expected).max())
+        if not error < 1e-8:
+            sys.exit(f"{case}: {worker.library} ({way}) differs from Oar by {error:.1e}, relative to the largest element.")
+        first[worker.library, way] = seconds * 1e3
+    least = dict.fromkeys(first, math.inf)
+    for worker, way in listed:
+        worker.ask(case, way, 2)
+        calls[worker.library, way] = max(1, round(0.05 / max(worker.ask(case, way, 1), 1e-5)))
+    for _ in range(rounds):
+        for worker, way in listed:
+            key = (worker.library, way)
+            least[key] = min(least[key], worker.ask(case, way, calls[key]) / calls[key] * 1e3)
+    return {key: (least[key], first[key]) for key in least}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jax", help="a Python interpreter that has JAX")
-    parser.add_argument("--quick", action="store_true", help="orders 1 to 4 only")
-    given = parser.parse_args()
-    orders, nested_limit = (4, 4) if given.quick else (8, 6)
-    ours = measure_oar(orders, nested_limit)
-    theirs = measure_jax(given.jax, orders, nested_limit) if given.jax else []
-    columns = ["taylor", "taylor captured", "nested"]
-    head = ["order", *(f"Oar {c}" for c in columns), *(["JAX taylor (jit)", "JAX nested (jit)"] if theirs else [])]
-    print("| " + " | ".join(head) + " |")
-    print("|" + "---|" * len(head))
-    for i, row in enumerate(ours):
-        cells = [f"{row[c]:.2f}" if c in row else "" for c in columns]
-        sums = [row["taylor sum"], row.get("nested sum")]
-        if theirs:
-            cells += [f"{theirs[i][c]:.2f}" if c in theirs[i] else "" for c in ("taylor", "nested")]
-            sums += [theirs[i]["taylor sum"]]
-        print(f"| {row['order']} | " + " | ".join(cells) + " |")
-        if any(s is not None and abs(s - sums[0]) > 1e-6 * abs(sums[0]) for s in sums):
-            sys.exit(f"The results of order {row['order']} differ: {sums}")
-    print(f"\nMilliseconds for {POINTS} points in float64 on one thread, a network with 3 hidden layers of {WIDTH}; the best of several runs.")
-    print("First call of order", orders, ": Oar captures in", f"{ours[-1]['taylor capture']:.0f} ms" +
-          (f", JAX compiles in {theirs[-1]['taylor compile']:.0f} ms (Taylor)" if theirs else ""))
+    parser.add_argument("--torch", help="an interpreter that has PyTorch")
+    parser.add_argument("--jax", help="an interpreter that has JAX")
+    parser.add_argument("--filter", default="", help="only cases whose names contain this")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--quick", action="store_true", help="one round")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        return work(options.work)
+    pythons = {"oar": sys.executable, "torch": options.torch, "jax": options.jax}
+    workers = [Worker(library, python) for library, python in pythons.items() if python]
+    print(", ".join(f"{worker.library} {worker.version}" for worker in workers), flush=True)
+    for case in CASES:
+        if options.filter not in case:
+            continue
+        figures = measure(workers, case, 1 if options.quick else options.rounds)
+        best = {library: min(ms for (one, _), (ms, _) in figures.items() if one == library) for library in {key[0] for key in figures}}
+        ratios = "".join(f"   {other} {best[other] / best['oar']:.2f}x" for other in pythons if other in best and other != "oar")
+        print(f"{case}{ratios}")
+        for (library, way), (ms, first) in figures.items():
+            print(f"    {library:6s} {way:18s} {ms:10.3f} ms   first call {first:8.0f} ms", flush=True)
 
 
 if __name__ == "__main__":

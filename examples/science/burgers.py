@@ -89,11 +89,11 @@ def main() -> None:
     error = float(np.linalg.norm(found - reference) / np.linalg.norm(reference))
 
     figure = Figure(f"Burgers' equation: relative error {error:.2%} after {time.perf_counter() - begin:.0f} s", 3)
-    figure.heat(0, "the network's u(x, t), t upwards", found[:, ::3], (-1, 1), (0, 1), "x")
+    figure.heat(0, "the network's u(x, t)", found, (-1, 1), (0, 1), "x", "t")
     figure.curves(1, "network and exact solution", [
         *((f"network, t = {times[i]:.2f}", grid, found[i]) for i in (12, 24, 49)),
-        *((f"exact, t = {times[i]:.2f}", grid[::8], reference[i][::8], "points") for i in (12, 24, 49))], "x")
-    figure.curves(2, "loss", [("after 100 iterations each", range(1, rounds + 1), losses)], "round", log=True)
+        *((f"exact, t = {times[i]:.2f}", grid[::8], reference[i][::8], "points") for i in (12, 24, 49))], "x", "u")
+    figure.curves(2, "loss", [("after 100 iterations each", range(1, rounds + 1), losses)], "round", "mean square of the residual", log=True)
     figure.save(given.out / "burgers.svg")
     check(error, 0.03 if given.quick else 0.01, "relative error")
 

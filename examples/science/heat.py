@@ -116,13 +116,13 @@ def main() -> None:
                     f"{products} Hessian products, {time.perf_counter() - begin:.0f} s", 2, width=470)
     figure.curves(0, "logarithm of the conductivity", [
         ("two deviations", rod.walls, estimate - 2 * deviation, "band", estimate + 2 * deviation),
-        ("true", rod.walls, true), ("most probable", rod.walls, estimate)], "x")
+        ("true", rod.walls, true), ("most probable", rod.walls, estimate)], "x", "log k")
     with oar.no_grad():
         fitted = rod.observe(log_k).numpy()
     moments = np.arange(1, len(fitted) + 1)
     figure.curves(1, "temperatures of some thermometers", [
         *((f"fit {i}", moments, fitted[:, i]) for i in (0, 3, 6)),
-        *((f"observed {i}", moments, data.numpy()[:, i], "points") for i in (0, 3, 6))], "observation")
+        *((f"observed {i}", moments, data.numpy()[:, i], "points") for i in (0, 3, 6))], "observation", "temperature")
     figure.save(given.out / "heat.svg")
     check(error, 0.2, "root mean square error of the logarithm")
     check(1 - inside, 0.15, "share outside of two standard deviations")

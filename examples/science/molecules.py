@@ -92,8 +92,8 @@ def main() -> None:
                     width=470)
     moments = np.arange(1, steps + 1) * STEP
     figure.curves(0, "energy per atom", [("total", moments, total / box.count), ("potential", moments, np.array(potentials) / box.count),
-                                         ("kinetic", moments, np.array(kinetics) / box.count)], "time")
-    figure.curves(1, "pairs at a distance, relative to a gas", [("g(r)", middles, radial)], "distance")
+                                         ("kinetic", moments, np.array(kinetics) / box.count)], "time, units of Lennard and Jones", "energy / epsilon")
+    figure.curves(1, "pairs at a distance, relative to a gas", [("g(r)", middles, radial)], "distance / sigma", "g")
     figure.save(given.out / "molecules.svg")
     check(drift, 2e-3, "largest change of the energy, relative to the kinetic")
     check(momentum, 1e-9, "total momentum")

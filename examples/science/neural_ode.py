@@ -69,12 +69,12 @@ def main() -> None:
                     f"{time.perf_counter() - begin:.0f} s", 3)
     figure.curves(0, "an unseen start, twice as long as the data", [
         ("angle, true", later, expected[:, 0]), ("angle, learned", later, found[:, 0]),
-        ("speed, true", later, expected[:, 1]), ("speed, learned", later, found[:, 1])], "t")
+        ("speed, true", later, expected[:, 1]), ("speed, learned", later, found[:, 1])], "t", "angle, speed")
     figure.curves(1, "in the plane of angle and speed", [
         ("true", expected[:, 0], expected[:, 1]), ("learned", found[:, 0], found[:, 1]),
-        ("observations", data.numpy()[:, :6, 0].ravel(), data.numpy()[:, :6, 1].ravel(), "points")], "angle")
+        ("observations", data.numpy()[:, :6, 0].ravel(), data.numpy()[:, :6, 1].ravel(), "points")], "angle", "speed")
     smooth = np.convolve(losses, np.ones(20) / 20, "valid")
-    figure.curves(2, "loss, mean of 20 steps", [("training", range(len(smooth)), smooth)], "step", log=True)
+    figure.curves(2, "loss, mean of 20 steps", [("training", range(len(smooth)), smooth)], "step", "mean square error", log=True)
     figure.save(given.out / "neural_ode.svg")
     check(error, 0.15 if given.quick else 0.05, "relative error on the unseen path")
 

@@ -76,10 +76,11 @@ def main() -> None:
     with oar.no_grad():
         w = network(vector, oar.to_tensor(np.stack(np.meshgrid(grid, grid), -1).reshape(-1, 2))).numpy().reshape(61, 61)
     error = abs(w[30, 30] - CENTRE) / CENTRE
-    figure = Figure(f"A clamped plate: centre {w[30, 30]:.6f}, series {CENTRE}, after {time.perf_counter() - begin:.0f} s", 3)
-    figure.heat(0, "deflection", w, (0, 1), (0, 1), "x")
-    figure.curves(1, "along the middle and the diagonal", [("middle", grid, w[30]), ("diagonal", grid, np.diag(w))], "x")
-    figure.curves(2, "loss", [("after 100 iterations each", range(1, rounds + 1), losses)], "round", log=True)
+    figure = Figure(f"A clamped plate: centre {w[30, 30]:.6f}, series {CENTRE}, after {time.perf_counter() - begin:.0f} s", 3,
+                    width=300, height=300)
+    figure.heat(0, "deflection, in thousandths", w * 1e3, (0, 1), (0, 1), "x", "y")
+    figure.curves(1, "along the middle and the diagonal", [("middle", grid, w[30]), ("diagonal", grid, np.diag(w))], "x", "deflection")
+    figure.curves(2, "loss", [("after 100 iterations each", range(1, rounds + 1), losses)], "round", "mean square of the residual", log=True)
     figure.save(given.out / "plate.svg")
     check(error, 0.01, "relative error of the centre")
 

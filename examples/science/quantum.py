@@ -89,12 +89,12 @@ def main() -> None:
     figure = Figure(f"A wave packet at a barrier: {found:.4f} passes, exactly {exact:.4f}; half passes at height "
                     f"{height:.4f}; {time.perf_counter() - begin:.0f} s", 3)
     shown = slice(None, None, density.shape[1] // 120)
-    figure.heat(0, "probability density, t upwards", np.sqrt(density[:, shown]), (-LENGTH / 2, LENGTH / 2), (0, end), "x")
+    figure.heat(0, "square root of the probability density", np.sqrt(density[:, shown]), (-LENGTH / 2, LENGTH / 2), (0, end), "x, atomic units", "t, atomic units")
     figure.curves(1, "before, at and after the barrier", [
         *((f"t = {times[i]:.0f}", grid.x, density[i]) for i in (0, 19, 40)),
-        ("real part, t = 50", grid.x, path[-1].numpy().real * 0.2)], "x")
+        ("a fifth of the real part, t = 50", grid.x, path[-1].numpy().real * 0.2)], "x, atomic units", "probability density")
     figure.curves(2, "probability to pass", [("exact", heights, [transmission(h) for h in heights]),
-                                             ("Newton's steps", *zip(*history), "points")], "height of the barrier")
+                                             ("Newton's steps", *zip(*history), "points")], "height of the barrier", "probability")
     figure.save(given.out / "quantum.svg")
     check(drift, 1e-3, "change of the norm")
     check(abs(found - exact), 0.01, "error of the transmission")

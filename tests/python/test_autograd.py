@@ -638,3 +638,35 @@ def test_jacobians_of_scalars_batches_and_several():
         oar.autograd.hessian(x * x, x)
     unused = oar.autograd.jacobian(x * 2, s)
     assert unused[:].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_many_rows_of_jacobians_are_computed_together(captured):
+    rng = np.random.default_rng(0)
+    m, at = rng.standard_normal((300, 7)) / 3, rng.standard_normal(7)
+    matrix = oar.to_tensor(m)
+
+    def all_rows(x):
+        y = oar.tanh(matrix @ x)
+        j = oar.autograd.jacobian(y, x)
+        few = j[2:5]  # cached rows and new ones together
+        return few, j[:], j[299], oar.autograd.hessian((y**2).sum(), x)[:]
+
+    x = oar.to_tensor(at, stop_gradient=False)
+    few, whole, last, hessian = (oar.jit.to_static(all_rows) if captured else all_rows)(x)
+    y = np.tanh(m @ at)
+    expected = (1 - y**2)[:, None] * m
+    np.testing.assert_allclose(few.numpy(), expected[2:5], atol=1e-12)
+    np.testing.assert_allclose(whole.numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(last.numpy(), expected[299], atol=1e-12)
+    np.testing.assert_allclose(hessian.numpy(), m.T @ ((2 * (1 - y**2) * (1 - 3 * y**2))[:, None] * m), atol=1e-12)
+    (slope,) = oar.grad((whole**2).sum(), x)  # rows are recorded
+    weight = (m**2).sum(1)
+    np.testing.assert_allclose(slope.numpy(), m.T @ (-4 * y * (1 - y**2) ** 2 * weight), atol=1e-11)
+
+
+def test_rows_of_jacobians_of_what_does_not_depend_are_zero():
+    x = oar.to_tensor([1.0, 2.0], stop_gradient=False)
+    z = oar.to_tensor([3.0, 4.0, 5.0], stop_gradient=False)
+    j = oar.autograd.jacobian(z * z, x)[:]
+    assert j.shape == [3, 2] and not j.numpy().any() and not j.stop_gradient

@@ -12,7 +12,7 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "figu
 
 
 def test_all_are_found():
-    assert SCRIPTS == ["burgers", "heat", "molecules", "neural_ode", "plate", "quantum"]
+    assert SCRIPTS == ["burgers", "heat", "molecules", "navier_stokes", "neural_ode", "neural_operator", "plate", "quantum"]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

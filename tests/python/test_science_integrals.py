@@ -155,3 +155,26 @@ def test_mistakes_in_interpolation():
     with pytest.raises(ValueError, match="not within the points"):
         science.CubicSpline(KNOTS, double(VALUES)).integrate(-1.0, 2.0)
     assert math.isnan(science.CubicSpline(KNOTS, double(VALUES), extrapolate=False)(9.0).item())
+
+
+@pytest.mark.parametrize("make, reference", [
+    (lambda x, xp, fp: science.interp(x, xp, fp), lambda x, xp, fp: np.interp(x, xp, fp)),
+    (lambda x, xp, fp: science.CubicSpline(xp, fp)(x), lambda x, xp, fp: scipy.interpolate.CubicSpline(xp, fp)(x)),
+    (lambda x, xp, fp: science.CubicSpline(xp, fp, "natural").integrate(1.0, 2.0) + x,
+     lambda x, xp, fp: scipy.interpolate.CubicSpline(xp, fp, bc_type="natural").integrate(1.0, 2.0) + x),
+    (lambda x, xp, fp: science.PchipInterpolator(xp, fp)(x), lambda x, xp, fp: scipy.interpolate.PchipInterpolator(xp, fp)(x)),
+    (lambda x, xp, fp: science.fixed_quad(lambda s: s[:, None] ** 3 * x, xp[0], fp[1], n=6),
+     lambda x, xp, fp: (fp[1]**4 - xp[0]**4) / 4 * x),
+], ids=["interp", "spline", "natural spline", "pchip", "fixed_quad"])
+def test_captured_as_one_program_and_mapped(make, reference):
+    rng = np.random.default_rng(0)
+    xp, fp = np.cumsum(rng.uniform(0.3, 0.6, (3, 7)), axis=1), rng.standard_normal((3, 7))
+    x = np.array([1.1, 1.7, 2.0])
+    expected = np.stack([reference(x, a, b) for a, b in zip(xp, fp)])
+    captured = oar.jit.to_static(make)
+    for a, b, values in zip(xp, fp, expected):
+        np.testing.assert_allclose(captured(oar.to_tensor(x), oar.to_tensor(a), oar.to_tensor(b)).numpy(), values, atol=1e-12)
+    counts = oar.jit.capture_counts(captured)
+    assert (counts["captures"], counts["whole"], counts["segments"]) == (1, 3, 0)
+    mapped = oar.func.vmap(lambda a, b: make(oar.to_tensor(x), a, b))(oar.to_tensor(xp), oar.to_tensor(fp))
+    np.testing.assert_allclose(mapped.numpy(), expected, atol=1e-12)

@@ -265,3 +265,17 @@ def test_mistakes():
         solve_ivp(f, (0.0, 0.0), y0)
     with pytest.raises(ValueError, match="one element"):
         solve_ivp(f, (0.0, 1.0), double([1.0, 2.0]), events=lambda t, y: y)
+
+
+@pytest.mark.parametrize("method", ["dopri5", "esdirk4", "rk4"])
+@pytest.mark.parametrize("gradient", ["direct", "adjoint"])
+def test_a_captured_field_is_captured_few_times(method, gradient):
+    rate = oar.to_tensor(0.7, dtype="float64", stop_gradient=False)
+    field = oar.jit.to_static(lambda t, y, rate: -rate * y * oar.cos(t))
+    start = oar.to_tensor([1.0, 2.0], dtype="float64")
+    y = odeint(field, start, [i / 20 for i in range(21)], (rate,), method=method, gradient=gradient, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(y[-1].numpy(), start.numpy() * math.exp(-0.7 * math.sin(1.0)), rtol=1e-7)
+    (slope,) = oar.grad(y[-1].sum(), rate)
+    np.testing.assert_allclose(slope.item(), -3 * math.sin(1.0) * math.exp(-0.7 * math.sin(1.0)), rtol=1e-6)
+    counts = oar.jit.capture_counts(field)
+    assert counts["captures"] <= 6 and counts["whole"] > 20 and not counts["segments"]

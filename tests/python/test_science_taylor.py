@@ -182,3 +182,60 @@ def test_mistakes():
 
     with pytest.raises(NotImplementedError, match="taylor cannot expand Own"):
         taylor(Own.apply, X, 2)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
+def test_squares_and_sums_with_constants_are_those_of_polynomials(order):
+    rng = np.random.default_rng(order)
+    row = rng.standard_normal(3)
+    for missing in ([], [1], [order], list(range(2, order + 1))):  # coefficients that are zero
+        x = rng.standard_normal((order + 1, 2, 3))
+        x[missing] = 0.0
+        square = np.stack([sum(x[i] * x[k - i] for i in range(k + 1)) for k in range(order + 1)])
+        expected = [square.copy(), -x, x.astype(complex)]
+        expected[0][0] += row
+        expected[1][0] += 1.0
+        expected[2][0] += 2j
+        series = [oar.to_tensor(x[k] * math.factorial(k)) for k in range(1, order + 1)]
+        functions = (lambda t: t * t + oar.to_tensor(row), lambda t: 1.0 - t, lambda t: t + oar.to_tensor(2j, dtype="complex128"))
+        for function, wanted in zip(functions, expected):
+            value, derivatives = jet(function, (oar.to_tensor(x[0]),), (series,))
+            found = [value, *(d / math.factorial(k) for k, d in enumerate(derivatives, 1))]
+            for k in range(order + 1):
+                np.testing.assert_allclose(found[k].numpy(), wanted[k], atol=1e-12, err_msg=f"coefficient {k}")
+
+
+def test_a_row_plus_a_constant_matrix_has_the_derivative_of_a_matrix():
+    matrix = oar.ones([4, 3], dtype="float64")
+    _, first = taylor(lambda x: x + matrix, oar.to_tensor([1.0, 2.0, 3.0], dtype="float64"), 1)
+    np.testing.assert_array_equal(first.numpy(), np.ones((4, 3)))
+
+
+def test_expansions_of_one_function_share_their_values_in_a_program():
+    x, t = oar.rand([700, 1], dtype="float64"), oar.rand([700, 1], dtype="float64")
+    weight, bias = oar.rand([2, 5], dtype="float64"), oar.rand([5], dtype="float64")
+
+    def net(x, t):
+        return oar.tanh(oar.concat([x, 2 * t - 1], axis=1) @ weight + bias) ** 2 * (1 - x)
+
+    @oar.jit.to_static
+    def both(x, t):
+        return taylor(lambda x: net(x, t), x, 2)[2] + taylor(lambda t: net(x, t), t, 1)[1]
+
+    found = both(x, t)
+    text = str(both.main_program)
+    assert text.count("= tanh(") == 1
+    assert not any("-0.0" in line for line in text.splitlines() if "= add(" in line)
+    a, b, w = x.numpy(), t.numpy(), weight.numpy()
+    y = np.tanh(a * w[0] + (2 * b - 1) * w[1] + bias.numpy())
+    slope, bend = 2 * y * (1 - y**2), 2 * (1 - y**2) * (1 - 3 * y**2)
+    expected = bend * w[0] ** 2 * (1 - a) - 2 * slope * w[0] + slope * 2 * w[1] * (1 - a)
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-12)
+
+
+def test_neutral_zeros_keep_their_sign_in_programs():
+    x = oar.to_tensor([-0.0, 0.0, 1.5, -math.inf])
+    for function in (lambda x: x + (-0.0), lambda x: x + 0.0, lambda x: x - 0.0, lambda x: x - (-0.0), lambda x: -0.0 + x):
+        plain, captured = function(x).numpy(), oar.jit.to_static(lambda x: function(x) * 2.0)(x).numpy()  # noqa: B023
+        np.testing.assert_array_equal(captured, plain * 2)
+        np.testing.assert_array_equal(np.signbit(captured), np.signbit(plain))

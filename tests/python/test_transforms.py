@@ -169,3 +169,85 @@ def test_an_exception_inside_leaves_no_level_behind():
     x = tensor([1.0, 2.0])
     np.testing.assert_allclose((x * 2.0).numpy(), [2, 4])
     assert x.numpy().shape == (2,)
+
+
+@pytest.mark.parametrize("way", ["plain", "captured"])
+def test_transforms_nest_in_captured_functions(way):
+    matrix = tensor(np.arange(6.0).reshape(3, 2) / 5)
+
+    def squares(x):
+        return (oar.tanh(matrix @ x) ** 2).sum()
+
+    def transform(x):
+        slope = grad(squares)
+        rows = vmap(lambda v: vjp(slope, x, v)[1])(oar.eye(2, dtype="float64"))
+        return slope(x), rows, vmap(squares)(oar.stack([x, 2 * x]))
+
+    x = tensor([0.3, -0.4])
+    x.stop_gradient = False
+    run = oar.jit.to_static(transform) if way == "captured" else transform
+    slope, rows, values = run(x)
+    if way == "captured":
+        assert oar.jit.capture_counts(run) == {"captures": 1, "whole": 1, "segments": 0, "eager": 0}
+    m, at = matrix.numpy(), x.numpy()
+    y = np.tanh(m @ at)
+    np.testing.assert_allclose(slope.numpy(), m.T @ (2 * y * (1 - y**2)), atol=1e-12)
+    np.testing.assert_allclose(rows.numpy(), m.T @ np.diag(2 * (1 - y**2) * (1 - 3 * y**2)) @ m, atol=1e-12)
+    np.testing.assert_allclose(values.numpy(), [(y**2).sum(), (np.tanh(m @ (2 * at)) ** 2).sum()], atol=1e-12)
+
+
+class Tied(oar.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.first = oar.nn.Linear(3, 3)
+        self.second = oar.nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+        self.register_buffer("scale", oar.to_tensor(2.0))
+
+    def forward(self, x, shift=0.0):
+        return self.second(oar.tanh(self.first(x))) * self.scale + shift
+
+
+@pytest.mark.parametrize("way", ["plain", "captured"])
+def test_a_layer_as_a_function_of_its_parameters(way):
+    oar.seed(0)
+    layer, x = Tied(), oar.randn([4, 3])
+    before = {name: value.numpy().copy() for name, value in layer.state_dict().items()}
+    rng = np.random.default_rng(0)
+    values = {"first.weight": rng.standard_normal((3, 3)).astype("float32"), "second.bias": rng.standard_normal(3).astype("float32"),
+              "scale": np.array(3.0, dtype="float32")}
+
+    def call(given, x):
+        return oar.func.functional_call(layer, given, x, shift=1.0)
+
+    given = {name: oar.to_tensor(value, stop_gradient=False) for name, value in values.items()}
+    found = (oar.jit.to_static(call) if way == "captured" else call)(given, x)
+    hidden = np.tanh(x.numpy() @ values["first.weight"] + before["first.bias"])
+    expected = (hidden @ values["first.weight"] + values["second.bias"]) * 3 + 1
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
+    found.sum().backward()
+    np.testing.assert_allclose(given["second.bias"].grad.numpy(), [12, 12, 12], rtol=1e-6)
+    assert given["first.weight"].grad is not None and layer.first.weight.grad is None
+    for name, value in layer.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[name])
+    assert layer.second.weight is layer.first.weight
+
+
+def test_an_ensemble_of_layers_is_one_call():
+    oar.seed(0)
+    layer, x = oar.nn.Linear(3, 2), oar.randn([4, 3])
+    weights, biases = oar.randn([5, 3, 2]), oar.randn([5, 2])
+    found = vmap(lambda w, b: oar.func.functional_call(layer, {"weight": w, "bias": b}, x))(weights, biases)
+    np.testing.assert_allclose(found.numpy(), x.numpy() @ weights.numpy() + biases.numpy()[:, None], rtol=1e-5, atol=1e-5)
+
+
+def test_functional_call_reports_names_and_shapes_and_restores_the_layer():
+    layer = oar.nn.Linear(3, 2)
+    own = layer.weight
+    with pytest.raises(KeyError, match="weigth.*weight, bias"):
+        oar.func.functional_call(layer, {"weigth": oar.ones([3, 2])}, oar.ones([1, 3]))
+    with pytest.raises(ValueError, match=r"\[2, 3\].*\[3, 2\]"):
+        oar.func.functional_call(layer, {"weight": oar.ones([2, 3])}, oar.ones([1, 3]))
+    with pytest.raises(ValueError):
+        oar.func.functional_call(layer, {"weight": oar.ones([3, 2])}, oar.ones([1, 5]))
+    assert layer.weight is own

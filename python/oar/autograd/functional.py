@@ -1,18 +1,38 @@
-"""Jacobians and Hessians of recorded tensors, computed row by row when they are read."""
+"""Jacobians and Hessians of recorded tensors; the rows that are read are computed together."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
 
+import oar
 from oar._C import Tensor, ops
 from oar.autograd.backward import grad
+
+# Rows that are computed together: more need more memory and are not faster.
+ROWS_AT_ONCE = 128
+
+
+def rows_of(columns: Tensor, xs: list[Tensor], chosen: Sequence[int], is_batched: bool) -> list[Tensor]:
+    """The derivatives of some columns of [columns], or [batch, columns], by each of xs: [chosen, *shape of the x] for each."""
+    def back(cotangent: Tensor) -> list[Tensor]:
+        found = grad([columns], xs, [cotangent], retain_graph=True, create_graph=True, allow_unused=True)
+        return [ops.zeros_like(x) if g is None else g for g, x in zip(found, xs)]
+
+    parts = []
+    for first in range(0, len(chosen), ROWS_AT_ONCE):
+        units = ops.one_hot(oar.to_tensor(list(chosen[first : first + ROWS_AT_ONCE])), columns.shape[-1]).astype(columns.dtype)
+        if is_batched:
+            units = ops.expand(ops.unsqueeze(units, 1), [units.shape[0], *columns.shape])
+        found = oar.func.vmap(back)(units)
+        parts.append([found] if isinstance(found, Tensor) else list(found))
+    return parts[0] if len(parts) == 1 else [ops.concat(list(same), 0) for same in zip(*parts)]
 
 
 class Jacobian:
     """The derivatives of a recorded ``ys`` by ``xs``: [size of ys, size of xs], or [batch, ys, xs] with ``is_batched``.
 
-    A row is computed when it is first read, and cached. Index it like a tensor: ``J[:]`` is the whole matrix. A scalar has no
+    Rows are computed when they are first read, those of a slice together, and cached. Index it like a tensor: ``J[:]`` is the whole matrix. A scalar has no
     axis: its Jacobian is a vector. Other attributes and operators are those of the whole matrix.
 
     Args:
@@ -46,15 +66,18 @@ class Jacobian:
         self._full = [*batch, self._columns.shape[-1], xs.shape[-1] if self._own_axes[1] else 1]
         self.shape = [*batch, *(size for size, own in zip(self._full[len(batch):], self._own_axes) if own)]
 
-    def _row(self, i: int) -> Tensor:
-        if i not in self._rows:
-            y = self._columns[:, i] if self._batched else self._columns[i]
-            (row,) = grad([y], [self._xs], retain_graph=True, create_graph=True, allow_unused=True)
-            if row is None:
-                row = ops.zeros_like(self._xs)
-                row.stop_gradient = self._xs.stop_gradient
-            self._rows[i] = ops.reshape(row, [self._full[0], -1] if self._batched else [-1])
-        return self._rows[i]
+    def _block(self, chosen: list[int]) -> Tensor:
+        """Rows [chosen, x], or [batch, chosen, x]. They are cached."""
+        missing = [i for i in chosen if i not in self._rows]
+        if missing:
+            (block,) = rows_of(self._columns, [self._xs], missing, self._batched)
+            block = ops.reshape(block, [len(missing), *self._full[:-2], -1])
+            if block.stop_gradient:  # ys does not depend on xs
+                block.stop_gradient = self._xs.stop_gradient
+            self._rows.update(zip(missing, ops.unbind(block, 0)))
+            if len(missing) == len(chosen):
+                return ops.transpose(block, [1, 0, 2]) if self._batched else block
+        return ops.stack([self._rows[i] for i in chosen], 1 if self._batched else 0)
 
     def __getitem__(self, indexes) -> Tensor:
         given = list(indexes) if isinstance(indexes, tuple) else [indexes]
@@ -71,18 +94,17 @@ class Jacobian:
         columns = given.pop(0) if self._own_axes[1] else 0
         count = self._full[-2]
         if isinstance(rows, slice):
-            chosen = [self._row(i) for i in range(*rows.indices(count))]
+            chosen = list(range(*rows.indices(count)))
             if not chosen:
                 raise IndexError(f"the slice {rows} selects no row of {count}.")
-            part = ops.stack(chosen, 1 if self._batched else 0)
-            return part[tuple([*batch, slice(None), columns])]
+            return self._block(chosen)[tuple([*batch, slice(None), columns])]
         i = operator.index(rows)
         if not -count <= i < count:
             raise IndexError(f"row {i} is out of range for a Jacobian of {count} rows.")
-        return self._row(i % count)[tuple([*batch, columns])]
+        return self._block([i % count])[tuple([*(batch or [slice(None)] * self._batched), 0, columns])]
 
     def _evaluate_all(self) -> Tensor:
-        return self[:] if self.shape else ops.reshape(self._row(0), [])
+        return self[:] if self.shape else ops.reshape(self._block([0]), [])
 
     def __getattr__(self, name: str):
         if name.startswith("__"):
@@ -107,7 +129,7 @@ _attach_operators()
 
 
 class Hessian(Jacobian):
-    """The second derivatives of a scalar, computed row by row when they are read. ``oar.autograd.hessian`` returns one.
+    """The second derivatives of a scalar, computed when they are read. ``oar.autograd.hessian`` returns one.
 
     Args:
         ys: the recorded gradient.

@@ -1,4 +1,4 @@
-"""Function transforms: jvp, vjp, vmap, grad. They nest in any order."""
+"""Function transforms: jvp, vjp, vmap, grad, which nest in any order; and layers as functions of their parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from oar import _C
 from oar._C import Tensor
 from oar.autograd.backward import grad as _grad
 
-__all__ = ["grad", "jvp", "vjp", "vmap"]
+__all__ = ["functional_call", "grad", "jvp", "vjp", "vmap"]
 
 
 def _listed(value) -> list:
@@ -114,7 +114,6 @@ def grad(func, argnums=0):
     """
     positions = [argnums] if isinstance(argnums, int) else list(argnums)
 
-    @functools.wraps(func)
     def gradient(*args):
         args = list(args)
         for i in positions:
@@ -131,7 +130,7 @@ def grad(func, argnums=0):
         found = [_C.ops.zeros_like(args[i]) if g is None else g for i, g in zip(positions, found)]
         return found[0] if isinstance(argnums, int) else tuple(found)
 
-    return gradient
+    return functools.update_wrapper(gradient, func)
 
 
 def vmap(func, in_axes=0, out_axes=0):
@@ -150,7 +149,6 @@ def vmap(func, in_axes=0, out_axes=0):
                 [0.50000000, 0.50000000]])
     """
 
-    @functools.wraps(func)
     def batched(*args):
         axes = list(in_axes) if isinstance(in_axes, (list, tuple)) else [in_axes] * len(args)
         if len(axes) != len(args):
@@ -159,4 +157,52 @@ def vmap(func, in_axes=0, out_axes=0):
         outs = list(out_axes) if isinstance(out_axes, (list, tuple)) else [out_axes]
         return call.restore(_C.vmap(call, list(args), axes, outs))
 
-    return batched
+    return functools.update_wrapper(batched, func)
+
+
+def functional_call(layer, values, *args, **kwargs):
+    """Calls a layer with other tensors instead of its parameters and buffers, and leaves the layer as it is.
+
+    So a layer is a function of its parameters, for ``jvp``, ``vmap``, Hessians and solvers. A parameter that several
+    sublayers share is replaced in all of them.
+
+    Args:
+        layer: the layer.
+        values: a dictionary of tensors, with names as in ``state_dict``; the layer's own tensors are used for the others.
+        args: the inputs of the layer.
+        kwargs: named inputs of the layer.
+
+    Returns:
+        what the layer returns.
+
+    Examples:
+        >>> import oar
+        >>> layer = oar.nn.Linear(2, 1)
+        >>> values = {'weight': oar.ones([2, 1]), 'bias': oar.zeros([1])}
+        >>> oar.func.functional_call(layer, values, oar.to_tensor([[3.0, 4.0]])).item()
+        7.0
+    """
+    sublayers = layer.sublayers(include_self=True)
+    places = [named for one in sublayers for named in (one._parameters, one._buffers)]
+    swapped = {}
+    for name, value in values.items():
+        *path, last = name.split(".")
+        owner = layer
+        for part in path:
+            owner = owner._sub_layers.get(part) if owner is not None else None
+        own = None if owner is None else owner._parameters.get(last, owner._buffers.get(last))
+        if own is None:
+            raise KeyError(f"[functional_call] values has the name {name!r}, but the layer has no such parameter or buffer. Its "
+                           f"names are {', '.join(layer.state_dict())}.")
+        if list(own.shape) != list(value.shape):
+            raise ValueError(f"[functional_call] the value of {name!r} has shape {list(value.shape)}, but the layer's has "
+                             f"shape {list(own.shape)}.")
+        swapped[id(own)] = value
+    kept = [(named, key, own) for named in places for key, own in named.items() if id(own) in swapped]
+    try:
+        for named, key, own in kept:
+            named[key] = swapped[id(own)]
+        return layer(*args, **kwargs)
+    finally:
+        for named, key, own in kept:
+            named[key] = own

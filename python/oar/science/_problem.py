@@ -8,6 +8,7 @@ from typing import Any
 
 import oar
 from oar._C import Tensor, ops
+from oar.jit.static_function import StaticFunction
 from oar.science._state import Packing
 from oar.science._steppers import DormandPrince, Esdirk, NewtonFailed, Step
 
@@ -21,6 +22,8 @@ class Problem:
             raise TypeError(f"[{owner}] func must be a function of t and y, not {type(func).__name__}.")
         self.packing = Packing(y0, owner, "y0")
         self._func, self._args = func, tuple(args)
+        # A captured function would be captured again for every other number.
+        self._needs_tensor = any(isinstance(part, StaticFunction) for part in (func, getattr(func, "forward", None)))
         self.evaluations = self.rejected = 0
         self.rtol, self.atol = self.packing.spread(rtol, "rtol"), self.packing.spread(atol, "atol")
         for name, value in (("rtol", self.rtol), ("atol", self.atol)):
@@ -37,6 +40,8 @@ class Problem:
 
     def field(self, t: Any, y: Tensor) -> Tensor:
         self.evaluations += 1
+        if self._needs_tensor and not isinstance(t, Tensor):
+            t = oar.to_tensor(t, dtype="float64")
         slope = self._func(t, self.packing.unpack(y), *self._args)
         return self.packing.pack(slope, "what func returns")
 

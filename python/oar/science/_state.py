@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from oar import _C
 from oar._C import Tensor, ops
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether a tensor has values that can be checked: not inside a captured function, jvp or vmap."""
+    return not _C.is_capturing() and not _C.is_symbolic(tensor)
 
 
 def leaves(tree: Any) -> Iterator[Tensor]:

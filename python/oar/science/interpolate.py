@@ -6,7 +6,7 @@ from typing import Any
 
 import oar
 from oar._C import Tensor, ops
-from oar.science._dense import solve
+from oar.science._state import readable
 
 __all__ = ["CubicSpline", "PchipInterpolator", "interp"]
 
@@ -22,7 +22,7 @@ def _points(x: Any, y: Any, least: int, owner: str) -> tuple[Tensor, Tensor]:
                          f"shapes are {list(x.shape)} and {list(y.shape)}.")
     if x.shape[0] < least:
         raise ValueError(f"[{owner}] at least {least} points are needed, but there are {x.shape[0]}.")
-    if not bool((x[1:] > x[:-1]).all()):
+    if readable(x) and not bool((x[1:] > x[:-1]).all()):
         raise ValueError(f"[{owner}] the points must be strictly increasing. Sort them, and remove those that are equal.")
     return x, y
 
@@ -117,9 +117,10 @@ class _Hermite:
 
     def integrate(self, a: float, b: float) -> Tensor:
         """The integral from a to b, within the points."""
-        low, high = float(self.x[0]), float(self.x[-1])
-        if not (low <= a <= high and low <= b <= high):
-            raise ValueError(f"[{type(self).__name__}] {a} to {b} is not within the points, which are from {low} to {high}.")
+        if readable(self.x):
+            low, high = float(self.x[0]), float(self.x[-1])
+            if not (low <= a <= high and low <= b <= high):
+                raise ValueError(f"[{type(self).__name__}] {a} to {b} is not within the points, which are from {low} to {high}.")
         if a > b:
             return -self.integrate(b, a)
         left = ops.clip(self.x[:-1], a, b) - self.x[:-1]
@@ -157,7 +158,7 @@ class CubicSpline(_Hermite):
             raise ValueError(f"[CubicSpline] bc_type is {bc_type!r}, but must be 'not-a-knot', 'natural', 'clamped' or "
                              "'periodic'.")
         x, y = _points(x, y, {"not-a-knot": 4, "periodic": 3}.get(bc_type, 2), "CubicSpline")
-        if bc_type == "periodic" and not bool((ops.abs(y[0] - y[-1]) <= 1e-6 * (1 + ops.abs(y[0]))).all()):
+        if bc_type == "periodic" and readable(y) and not bool((ops.abs(y[0] - y[-1]) <= 1e-6 * (1 + ops.abs(y[0]))).all()):
             raise ValueError("[CubicSpline] with bc_type='periodic' the first and the last value must be equal.")
         super().__init__(x, y, _spline_slopes(x, y, bc_type), extrapolate)
         self._periodic = bc_type == "periodic" and extrapolate
@@ -203,7 +204,7 @@ def _spline_slopes(x: Tensor, y: Tensor, bc_type: str) -> Tensor:
         first = _end_rise(h[:1], h[1:2], rise[:1], rise[1:2], y)
         last = _end_rise(h[-1:], h[-2:-1], rise[-1:], rise[-2:-1], y)
     right = ops.concat([first, inner, last], 0)
-    flat = solve(ops.cast(matrix, y.dtype), ops.reshape(right, [n, -1]))
+    flat = ops.solve(ops.cast(matrix, y.dtype), ops.reshape(right, [n, -1]))
     return ops.reshape(flat, list(y.shape))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import oar
+from oar import _C
 from oar._C import Tensor, ops
 from oar._lazy import np
 from oar.science._state import at_least_one
@@ -33,6 +34,23 @@ def _rule():
     half = np.zeros(11)
     half[1::2] = _GAUSS
     return nodes, kronrod, np.concatenate([half, half[-2::-1]])
+
+
+# Nodes and weights of Gauss-Legendre quadrature by the number of points.
+_LEGENDRE: dict[int, tuple[tuple[float, ...], tuple[float, ...]]] = {}
+
+
+def _legendre(n: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def make() -> None:
+        nodes, weights = np.polynomial.legendre.leggauss(n)
+        _LEGENDRE[n] = tuple(nodes.tolist()), tuple(weights.tolist())
+
+    if n not in _LEGENDRE:
+        if _C.is_capturing():
+            _C.outside_capture(make)
+        else:
+            make()
+    return _LEGENDRE[n]
 
 
 def _limit(value: Any, name: str, owner: str) -> Any:
@@ -186,9 +204,9 @@ def fixed_quad(f: Callable, a: Any, b: Any, args=(), *, n: int = 5, dtype: str =
         if not isinstance(value, Tensor) and not math.isfinite(value):
             raise ValueError(f"[fixed_quad] {name} is {value}, but must be finite. Use quad for infinite limits.")
     tensors = [value for value in (a, b) if isinstance(value, Tensor)]
-    nodes, weights = np.polynomial.legendre.leggauss(n)
+    nodes, weights = _legendre(n)
     kind = tensors[0].dtype if tensors else dtype
-    s, w = oar.to_tensor(nodes).astype(kind), oar.to_tensor(weights).astype(kind)
+    s, w = oar.to_tensor(nodes, dtype=kind), oar.to_tensor(weights, dtype=kind)
     half = (b - a) / 2
     y = _values(f, (a + b) / 2 + s * half, args, "fixed_quad")
     flat = ops.matmul(ops.cast(w, y.dtype), ops.reshape(y, [n, -1]))

@@ -194,15 +194,25 @@ Outputs Series::by_rule(const Op& op, Args args) const {
 Outputs Series::linear(const Op& op, Args args) const {
   const auto frame = std::make_shared<Frame>(args);
   const Outputs values = dispatch(op, unwrapped(args, level).args());
-  const size_t count = values.size();
-  return expansion_->wrap_all(values, expansion_->add([frame, &op, count, level = level](int k) {
-    bool any = false;
+  return expansion_->wrap_all(values, expansion_->add([frame, &op, values, level = level](int k) {
+    const size_t count = values.size();
+    // Where another coefficient has the result's type, a number suffices for a zero: adding -0 changes nothing, and programs
+    // do without it.
+    bool any = false, whole = false;
+    for_each_tensor(frame->args(), [&](const Tensor& t) {
+      const Tensor c = coefficient_of(t, k, level);
+      if (!c.defined()) return;
+      any = true;
+      whole |= op.has(Trait::Broadcast) && same(c.shape(), values[0].shape()) &&
+               c.dtype() == values[0].dtype();
+    });
+    if (!any) return std::vector<Tensor>(count);
     const auto part = [&](const Tensor& t) {
-      Tensor c = coefficient_of(t, k, level);
-      any |= c.defined();
+      const Tensor c = coefficient_of(t, k, level);
       if (c.defined()) return c;
       const Tensor value = coefficient_of(t, 0, level);
-      return is_differentiable(t.dtype()) ? zeros_like(value) : value;  // an index stays what it is
+      if (!is_differentiable(t.dtype())) return value;  // an index stays what it is
+      return whole ? literal(-0.0) : zeros_like(value);
     };
     Frame parts(frame->args());
     for (size_t i = 0; i < frame->size(); ++i) {
@@ -213,19 +223,28 @@ Outputs Series::linear(const Op& op, Args args) const {
       for (const Tensor& t : v.as_tensors()) list.push_back(t.defined() ? part(t) : t);
       parts.set_tensors(i, std::move(list));
     }
-    if (!any) return std::vector<Tensor>(count);
     const Outputs made = dispatch(op, parts.args());
     return std::vector<Tensor>(made.begin(), made.end());
   }));
 }
 
-// Linear in one varying operand, or in each of two.
+// Linear in one varying operand, or in each of two. An elementwise product of a series with itself has pairs of equal terms.
 Outputs Series::convolution(const Op& op, Args args, const std::vector<size_t>& varying) const {
   const auto frame = std::make_shared<Frame>(args);
   const Outputs values = dispatch(op, unwrapped(args, level).args());
-  return expansion_->wrap_all(values, expansion_->add([frame, varying, &op, level = level](int k) {
+  const auto series_of = [&](size_t j) { return series_at(args[varying[j]].as_tensor(), level); };
+  const bool square = varying.size() == 2 && op.has(Trait::Elementwise) &&
+                      series_of(0)->call_ == series_of(1)->call_ &&
+                      series_of(0)->result_ == series_of(1)->result_;
+  return expansion_->wrap_all(values, expansion_->add([frame, varying, square, &op, level = level](int k) {
     Tensor total;
     for (int i = varying.size() == 1 ? k : 0; i <= k; ++i) {
+      if (square && 2 * i >= k && total.defined()) {
+        total = total * 2.0;
+        if (2 * i > k) break;
+      } else if (square && 2 * i > k) {
+        break;
+      }
       Frame term(frame->args());
       bool zero = false;
       for (size_t j = 0; j < varying.size(); ++j) {
@@ -235,6 +254,7 @@ Outputs Series::convolution(const Op& op, Args args, const std::vector<size_t>& 
         if (c.defined()) term.set_tensor(varying[j], c);
       }
       if (!zero) total = sum_of(total, dispatch(op, term.args())[0]);
+      if (square && 2 * i == k) break;
     }
     return std::vector<Tensor>{total};
   }));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oar._C import Tensor, ops
 from oar.autograd.backward import grad
+from oar.autograd.functional import rows_of
 from oar.func import jvp as _jvp
 from oar.func import vjp as _vjp
 from oar.incubate.autograd.utils import as_tensors
@@ -104,18 +105,13 @@ class Jacobian:
         self._ys = _flat(as_tensors(func(*self._xs)), is_batched)
         self._matrix: Tensor | None = None
 
-    def _rows(self) -> list[Tensor]:
-        columns = self._ys.shape[-1]
-        rows = []
-        for i in range(columns):
-            y = ops.sum(self._ys[:, i]) if self._batched else self._ys[i]
-            grads = grad([y], self._xs, retain_graph=True, create_graph=True, allow_unused=True)
-            rows.append(_flat([ops.zeros_like(x) if g is None else g for g, x in zip(grads, self._xs)], self._batched))
-        return rows
-
     def _value(self) -> Tensor:
         if self._matrix is None:
-            self._matrix = ops.stack(self._rows(), 1 if self._batched else 0)
+            parts = rows_of(self._ys, self._xs, range(self._ys.shape[-1]), self._batched)
+            batch = self._ys.shape[:-1]
+            parts = [ops.reshape(part, [part.shape[0], *batch, -1]) for part in parts]
+            whole = parts[0] if len(parts) == 1 else ops.concat(parts, -1)
+            self._matrix = ops.transpose(whole, [1, 0, 2]) if self._batched else whole
         return self._matrix
 
     @property

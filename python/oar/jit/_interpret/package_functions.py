@@ -82,7 +82,7 @@ def _custom_function(m: Machine, args: list, kwargs: dict) -> Any:
 
 
 def _transform(function: Any) -> Any:
-    """jvp or taylor: the function that it transforms is interpreted too."""
+    """jvp, taylor or vmap: the function that it transforms is interpreted too."""
 
     def run(m: Machine, args: list, kwargs: dict) -> Any:
         transformed, *rest = args
@@ -93,7 +93,7 @@ def _transform(function: Any) -> Any:
     return run
 
 
-for _function in (_C.jvp, _C.taylor):
+for _function in (_C.jvp, _C.taylor, _C.vmap):
     builtin(_function)(_transform(_function))
 
 

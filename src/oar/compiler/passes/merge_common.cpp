@@ -1,5 +1,6 @@
 // Common subexpressions: merges equal calls on the same values.
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
 
 #include "oar/compiler/passes/context.h"
@@ -19,20 +20,26 @@ std::string key_of(const Instruction& instruction) {
   return key + attributes_text(instruction);
 }
 
-constexpr int64_t kSmallConstant = 4096;  // bytes: larger ones are seldom equal and slow to compare
+// Bytes: what folding may make of a number. Larger constants are seldom equal and slow to compare.
+constexpr size_t kSmallConstant = 64 << 10;
 
 // Merges equal small constants: every literal of the captured code is a separate constant.
 void merge_constants(Program& program, Aliases& aliases) {
-  std::unordered_map<std::string, ValueId> seen;
+  std::unordered_multimap<std::string_view, ValueId> seen;
   for (const Constant& c : program.constants) {
     const auto bytes = static_cast<size_t>(byte_count(c.tensor->numel, c.tensor.dtype()));
     if (!c.tensor.is_dense() || !c.tensor.device().is_cpu() || !c.tensor.is_contiguous() ||
         bytes > kSmallConstant)
       continue;
-    std::string key = program.type_of(c.value).str();
-    key.append(static_cast<const char*>(c.tensor->data), bytes);
-    const auto [it, fresh] = seen.emplace(std::move(key), c.value);
-    if (!fresh) aliases.set(c.value, it->second);
+    const std::string_view content(static_cast<const char*>(c.tensor->data), bytes);
+    const auto [first, last] = seen.equal_range(content);
+    const auto equal = std::find_if(first, last, [&](const auto& other) {
+      return program.type_of(other.second) == program.type_of(c.value);
+    });
+    if (equal != last)
+      aliases.set(c.value, equal->second);
+    else
+      seen.emplace(content, c.value);
   }
 }
 

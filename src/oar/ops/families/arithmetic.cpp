@@ -24,6 +24,8 @@ const OpDef add_op = {
     .scalar = "x + y",
     .vjp = [](const vjp::add& v) -> Grads { return {v.grad, v.grad}; },
     .shard = "..., ... -> ...",
+    // x + -0 is x for every float; x + 0 is not, since -0 + 0 is 0.
+    .canonical = [](const CanonicalCall& c) { canonical::drop_neutral(c, -0.0, true); },
     .epilogue = {.role = EpilogueRole::Sum},
     .traits = kPair | Trait::Linear | Trait::HasInplace | Trait::Arithmetic,
     .numpy = "x + y",
@@ -41,7 +43,7 @@ const OpDef subtract_op = {
       return {v.grad, v.needs(1) ? -v.grad : Tensor()};
     },
     .shard = "..., ... -> ...",
-    // x - 0 is x for every float; x + 0 is not, since -0 + 0 is 0.
+    // x - 0 is x for every float; x - -0 is not, since -0 - -0 is 0.
     .canonical = [](const CanonicalCall& c) { canonical::drop_neutral(c, 0, false); },
     .traits = kPair | Trait::Linear | Trait::HasInplace | Trait::Arithmetic,
     .dtypes = "int float complex",
