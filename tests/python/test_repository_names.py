@@ -153,3 +153,20 @@ def test_ops_by_their_inner_path():
     x = oar.to_tensor([[1.0, 2.0]])
     assert core.eager.ops is oar._C_ops and core.eager.ops.legacy is oar._legacy_C_ops
     assert core.eager.ops.matmul(x, x, False, True).tolist() == [[5.0]]
+
+
+def test_convolutions_by_their_inner_name():
+    conv = nn.functional.conv._conv_nd
+    x, w, w3 = oar.randn([2, 4, 6, 6]), oar.randn([4, 1, 3, 3]), oar.randn([2, 4, 3, 3, 3])
+    made = conv(x, w, stride=[2, 2], padding=[1, 1], padding_algorithm="EXPLICIT", groups=4, op_type="depthwise_conv2d")
+    np.testing.assert_array_equal(made.numpy(), nn.functional.conv2d(x, w, stride=2, padding=1, groups=4).numpy())
+    deep = x.reshape([2, 4, 6, 6, 1])
+    made = conv(deep, w3, padding=[0, 0, 0], padding_algorithm="SAME", data_format="NCDHW", op_type="conv3d")
+    np.testing.assert_array_equal(made.numpy(), nn.functional.conv3d(deep, w3, padding="SAME").numpy())
+    with pytest.raises(ValueError, match="conv9d"):
+        conv(x, w, op_type="conv9d")
+
+
+def test_kinds_of_norms():
+    base = nn.layer.norm._InstanceNormBase
+    assert isinstance(nn.InstanceNorm2D(3), base) and not isinstance(nn.BatchNorm2D(3), base)
