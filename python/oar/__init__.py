@@ -16,7 +16,7 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "common_ops_import", "compat", "cuda", "decomposition", "device",
+    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "common_ops_import", "compat", "cuda", "dataset", "decomposition", "device",
      "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit",
      "metric", "nn", "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "signal", "sparse",
      "special", "static", "sysconfig", "tensor", "text", "utils", "version", "vision"),
@@ -29,6 +29,7 @@ _lazy_names = _LazyNames(
      "oar.device": ("Event", "Stream", "device_guard", "get_cudnn_version", "get_default_device", "get_device_module",
                     "is_compiled_with_custom_device", "is_compiled_with_distribute", "is_compiled_with_ipu",
                     "set_default_device"),
+     "oar.distributed.parallel": ("DataParallel",),
      "oar.framework": ("ParamAttr", "Parameter", "async_save", "clear_async_save_task_queue", "core",
                        "create_parameter", "load", "save"),
      "oar.framework.mapped": ("MmapStorage",),
@@ -71,6 +72,7 @@ from oar._aliases import attach as _attach_aliases  # noqa: E402
 _attach_aliases(globals())
 
 __version__ = _C.version
+__git_commit__ = "Unknown"
 
 
 def __getattr__(name: str):

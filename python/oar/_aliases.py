@@ -24,7 +24,7 @@ METHODS = {
 }  # fmt: skip
 CONSTANTS = {"e": 2.718281828459045, "inf": float("inf"), "nan": float("nan"), "newaxis": None, "pi": 3.141592653589793}
 DTYPES = {"cdouble": "complex128", "cfloat": "complex64", "double": "float64", "float": "float32", "half": "float16",
-          "uint16": "bfloat16"}  # Paddle passes bfloat16 to NumPy under the name uint16
+          "int": "int32", "long": "int64", "short": "int16", "uint16": "bfloat16"}  # Paddle passes bfloat16 to NumPy under the name uint16
 
 
 def attach(package: dict[str, Any]) -> None:

@@ -98,6 +98,22 @@ def to(self, *args, **kwargs) -> Tensor:
     return out
 
 
+def _to(self, device=None, dtype=None, blocking=None, copy_tensor=None) -> Tensor:
+    """``to`` by the name that Paddle's layers use.
+
+    Args:
+        device: the device; None keeps it.
+        dtype: the dtype; None keeps it.
+        blocking: accepted for compatibility.
+        copy_tensor: True copies in any case.
+
+    Returns:
+        a tensor.
+    """
+    made = to(self, device=device, dtype=dtype)
+    return made.clone() if copy_tensor and made is self else made
+
+
 def _is_dtype(name: str) -> builtins.bool:
     try:
         _C.dtype(name)
@@ -489,7 +505,7 @@ def inplace_assign(self, other: Tensor) -> Tensor:
 _METHODS: dict[str, object] = {
     "_inplace_assign": inplace_assign, "_register_backward_hook": register_backward_hook,
     "_use_gpudnn": lambda self, use: self,  # a wish about a library of GPUs
-    "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "set_value": set_value,
+    "register_hook": register_hook, "clone": clone, "astype": astype, "cpu": cpu, "to": to, "_to": _to, "set_value": set_value,
     "copy_": copy_, "dim": dim, "rank": rank, "ndimension": dim, "element_size": element_size, "numel": numel,
     "gradient": gradient, "clear_grad": clear_grad, "zero_": zero_, "fill_": fill_,
     "is_selected_rows": is_selected_rows, "is_dense": is_dense, "rows": rows, "value": value,

@@ -78,6 +78,35 @@ def amp_state() -> dict[str, object] | None:
     return {"dtype": dtype, "custom_white_list": set(low), "custom_black_list": set(full)} if enabled else None
 
 
+class _GlobalState:
+    """What ``auto_cast`` says, as attributes."""
+
+    use_master_grad = False
+
+    @property
+    def amp_dtype(self) -> str:
+        """The dtype of ops that are cast, as it is or would be."""
+        enabled, dtype, _, _ = _C.get_autocast()
+        return dtype if enabled else "float32"
+
+
+_global_state = _GlobalState()
+
+
+def amp_global_state() -> _GlobalState:
+    """What ``auto_cast`` says here, under another of Paddle's inner names.
+
+    Examples:
+        >>> import oar
+        >>> from oar.amp.auto_cast import amp_global_state
+        >>> with oar.amp.auto_cast(dtype='bfloat16'):
+        ...     print(amp_global_state().amp_dtype)
+        ...
+        bfloat16
+    """
+    return _global_state
+
+
 def autocast(device_type: str | None = None, dtype: str = "float16", enabled: bool = True, cache_enabled: bool = True) -> auto_cast:
     """``auto_cast`` with the arguments that PyTorch has.
 

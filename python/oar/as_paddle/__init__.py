@@ -104,6 +104,7 @@ def _make_facade() -> _Facade:
     own["__file__"] = oar.__file__
     own["__package__"] = "paddle"
     own["__version__"] = PADDLE_VERSION
+    own["__git_commit__"] = oar.__git_commit__
     own["version"] = _version()
     own["paddle"] = facade
     own["__spec__"] = importlib.machinery.ModuleSpec("paddle", None, is_package=True)

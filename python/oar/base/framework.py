@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from oar import _C
@@ -125,3 +126,25 @@ def _dygraph_tracer() -> Tracer | None:
 
 def _current_expected_place():
     return place_of(_C.get_device())
+
+
+_current_expected_place_ = _current_expected_place
+
+
+@contextlib.contextmanager
+def _stride_in_no_check_dy2st_diff() -> Iterator[None]:
+    """Calls inside may differ between dynamic mode and captured functions. Views are the same in both here, so nothing changes."""
+    yield
+
+
+_no_check_dy2st_diff = _stride_in_no_check_dy2st_diff
+
+
+def in_pir_executor_mode() -> bool:
+    """False: there is one executor, which runs programs of one form."""
+    return False
+
+
+def in_cinn_mode() -> bool:
+    """False: the compiler is Oar's own."""
+    return False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from oar import _C
 from oar._lazy import LazyNames
 from oar._places import (
-    DeviceUnavailable, IPUPlace, XPUPlace, device_name, get_device, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm,
+    DeviceUnavailable, IPUPlace, XPUPlace, device_name, get_device, place_of, is_compiled_with_cinn, is_compiled_with_cuda, is_compiled_with_rocm,
     is_compiled_with_xpu, set_device, unavailable)
 from oar._typed import (
     BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
@@ -308,6 +308,13 @@ def is_compiled_with_custom_device(device_type: str) -> bool:
         False
     """
     return device_type in get_all_custom_device_type()
+
+
+def _convert_to_place(device: str) -> Any:
+    """The place of a device that is given by its name, after ``set_device`` would take it."""
+    if device != "cpu" and device not in get_available_custom_device() + get_all_custom_device_type():
+        raise unavailable("device", device)
+    return place_of(device)
 
 
 def get_cudnn_version() -> None:

@@ -3,7 +3,7 @@
 from oar._framework import get_default_dtype, in_dynamic_mode, seed, set_default_dtype
 from oar._places import CPUPlace, CUDAPinnedPlace, CUDAPlace
 from oar._grad_mode import no_grad
-from oar.framework import core, dtype, random, unique_name
+from oar.framework import core, dtype, random, recall_error, unique_name
 from oar._lazy import LazyNames as _LazyNames
 from oar.framework._async_save import async_save, clear_async_save_task_queue
 from oar.framework.io import load, save
@@ -12,8 +12,9 @@ from oar.framework.param_attr import ParamAttr
 from oar.framework.parameter import EagerParamBase, Parameter, create_parameter
 
 # These need the whole of `oar.static`.
-_lazy_names = _LazyNames("oar.framework", (), {
-    "oar.base.framework": ("_current_expected_place", "_dygraph_tracer", "convert_np_dtype_to_dtype_", "dygraph_only"),
+_lazy_names = _LazyNames("oar.framework", ("io_utils",), {
+    "oar.base.framework": ("_current_expected_place", "_current_expected_place_", "_dygraph_tracer", "_no_check_dy2st_diff", "convert_np_dtype_to_dtype_",
+                           "dygraph_only"),
     "oar.base.layer_helper": ("LayerHelper",)})
 
 
@@ -42,6 +43,7 @@ __all__ = [
     "load",
     "no_grad",
     "random",
+    "recall_error",
     "save",
     "seed",
     "set_default_dtype",

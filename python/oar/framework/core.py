@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import enum
+import subprocess
+import time
 import types
+from collections.abc import Sequence
 
 from oar import _C
 from oar._C import Tensor
@@ -39,7 +43,18 @@ __all__ = [
     "get_all_device_type",
     "get_available_custom_device",
     "get_available_device",
+    "AmpLevel",
+    "EOFException",
+    "default_cpu_generator",
+    "default_cuda_generator",
+    "default_custom_device_generator",
+    "device_memory_stat_current_value",
+    "device_memory_stat_peak_value",
+    "eager_assign_group_by_size",
     "get_cuda_device_count",
+    "get_custom_device_count",
+    "is_compiled_with_dist",
+    "run_cmd",
     "is_bfloat16_supported",
     "is_compiled_with_cinn",
     "is_compiled_with_cuda",
@@ -77,6 +92,16 @@ class VarDesc:
         LOD_TENSOR = DENSE_TENSOR = "dense tensor"
         SELECTED_ROWS = "selected rows"
         LOD_TENSOR_ARRAY = DENSE_TENSOR_ARRAY = "list of tensors"
+        FEED_MINIBATCH = "inputs of a run"
+        FETCH_LIST = "results of a run"
+        STEP_SCOPES = "scopes of a loop"
+        PLACE_LIST = "places"
+        READER = "reader"
+        RAW = "anything"
+        STRING = "text"
+        STRINGS = "texts"
+        VOCAB = "vocabulary"
+        SPARSE_COO = "sparse tensor"
 
         BOOL = _C.bool
         UINT8 = _C.uint8
@@ -94,12 +119,82 @@ class VarDesc:
         COMPLEX128 = _C.complex128
 
 
-eager = types.SimpleNamespace(Tensor=Tensor)
+class AmpLevel(enum.Enum):
+    """How much of a program runs in lower precision."""
+
+    O0 = 0
+    O1 = 1
+    O2 = 2
+    O3 = 3
+    OD = 4
+
+
+class EOFException(Exception):
+    """A reader of a program has no more data."""
+
+
+class _Eager(types.SimpleNamespace):
+    """Calls that run at once: the class of tensors, and the ops in the order of Paddle's native interface."""
+
+    @property
+    def ops(self) -> types.ModuleType:
+        from oar import _C_ops, _legacy_C_ops
+
+        _C_ops.legacy = _legacy_C_ops  # type: ignore[attr-defined]
+        return _C_ops
+
+    def _run_custom_op(self, name: str, *arguments: object) -> list[Tensor]:
+        """Calls an op of one's own by its name. Returns its results, always as a list."""
+        made = getattr(_C.ops, name)(*arguments)
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+eager = _Eager(Tensor=Tensor)
 
 
 def get_cuda_device_count() -> int:
     """0: devices other than the CPU come as plug-ins."""
     return 0
+
+
+def get_custom_device_count(device_type: str) -> int:
+    """How many devices of a kind the loaded plug-ins provide."""
+    devices = _devices()
+    if device_type == "cpu" or device_type not in devices:
+        raise unavailable("get_custom_device_count", f"device of kind {device_type!r}")
+    return devices[device_type]
+
+
+def device_memory_stat_current_value(stat_type: str, device_id: int = 0) -> int:
+    """Bytes on a GPU now: 0, there is none. ``oar.device.memory_allocated`` counts those of the CPU."""
+    return 0
+
+
+def device_memory_stat_peak_value(stat_type: str, device_id: int = 0) -> int:
+    """The most bytes on a GPU at once: 0, there is none."""
+    return 0
+
+
+def default_cpu_generator():
+    """The random numbers of the CPU."""
+    from oar._framework import Generator
+
+    return Generator()
+
+
+def default_cuda_generator(device_id: int = 0):
+    """An error: there is no GPU."""
+    raise unavailable("default_cuda_generator", "GPU")
+
+
+def default_custom_device_generator(place: object):
+    """An error: the random numbers of devices of plug-ins are those of the CPU."""
+    raise unavailable("default_custom_device_generator", "generator of a device's own")
+
+
+def is_compiled_with_dist() -> bool:
+    """False: there is one process."""
+    return False
 
 
 def _devices() -> dict[str, int]:
@@ -317,6 +412,52 @@ def get_all_op_protos() -> list[bytes]:
 def get_op_extra_attrs(type: str) -> dict[str, object]:
     """Attributes that only steer another engine: none are listed."""
     return {}
+
+
+def eager_assign_group_by_size(
+    tensors: Sequence[Tensor], is_sparse_gradient: Sequence[bool], group_size_limits: Sequence[int] = (26214400,),
+    tensor_indices: Sequence[int] = (),
+) -> list[list[int]]:  # fmt: skip
+    """Divides tensors into groups of one dtype whose bytes reach a limit, for sending each group at once.
+
+    Args:
+        tensors: the tensors.
+        is_sparse_gradient: which of them have sparse gradients; each of those is a group of its own. Empty: none.
+        group_size_limits: the bytes that close the first, the second, ... group of each dtype; the last holds for all others.
+        tensor_indices: the numbers of the tensors; empty: 0, 1, 2 and so on.
+
+    Returns:
+        the numbers of the tensors of each group. Without ``tensor_indices``, sorted by their first.
+    """
+    numbers = list(tensor_indices) or list(range(len(tensors)))
+    groups: list[list[int]] = []
+    open_groups: dict[_C.dtype, tuple[list[int], int]] = {}
+    closed: dict[_C.dtype, int] = {}
+    for i, (number, tensor) in enumerate(zip(numbers, tensors)):
+        if is_sparse_gradient and is_sparse_gradient[i]:
+            groups.append([number])
+            continue
+        members, size = open_groups.pop(tensor.dtype, ([], 0))
+        members.append(number)
+        size += tensor.size * tensor.element_size()
+        limit = group_size_limits[min(closed.get(tensor.dtype, 0), len(group_size_limits) - 1)]
+        if size >= limit:
+            groups.append(members)
+            closed[tensor.dtype] = closed.get(tensor.dtype, 0) + 1
+        else:
+            open_groups[tensor.dtype] = members, size
+    groups += [members for members, _ in open_groups.values()]
+    return groups if tensor_indices else sorted(groups, key=lambda members: members[0])
+
+
+def run_cmd(cmd: str, time_out: int = -1, sleep_inter: int = -1) -> str:
+    """Runs a command of the shell and returns what it prints; again, until it succeeds, for ``time_out`` milliseconds."""
+    end = time.monotonic() + time_out / 1000
+    while True:
+        done = subprocess.run(cmd, shell=True, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S602
+        if done.returncode == 0 or time.monotonic() >= end:
+            return done.stdout
+        time.sleep(max(sleep_inter, 0) / 1000)
 
 
 def get_low_precision_op_list() -> dict[str, str]:

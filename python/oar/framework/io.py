@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 import oar
@@ -321,3 +322,31 @@ def _join_big_arrays(state: dict[str, Any]) -> dict[str, Any]:
 def loads(data: bytes, **configs: Any) -> Any:
     """``load`` from bytes."""
     return load(io.BytesIO(data), **configs)
+
+
+# Paddle's names of the steps of loading, which programs that load in their own way call ---------------
+
+
+def _parse_every_object(obj: Any, condition_func: Callable[[Any], bool], convert_func: Callable[[Any], Any]) -> Any:
+    """Replaces in a nest of dicts, lists, tuples and sets what a condition selects; dicts and lists in place."""
+    if condition_func(obj):
+        return convert_func(obj)
+    if type(obj) in (dict, OrderedDict, list):
+        for key in range(len(obj)) if isinstance(obj, list) else list(obj):
+            obj[key] = _parse_every_object(obj[key], condition_func, convert_func)
+        return obj
+    if type(obj) in (tuple, set):
+        return type(obj)(_parse_every_object(value, condition_func, convert_func) for value in obj)
+    if isinstance(obj, Iterable) and not isinstance(obj, (str, bytes, np.ndarray, Tensor)):
+        raise NotImplementedError(f"[load] {type(obj).__name__} cannot be searched; lists, tuples, dicts and sets can.")
+    return obj
+
+
+def _transformed_from_lodtensor(obj: Any) -> bool:
+    """Whether an object was a tensor when it was saved: an array, or an array with its name."""
+    return isinstance(obj, np.ndarray) or _is_named_array(obj)
+
+
+def _to_LodTensor(ndarray: np.ndarray) -> Tensor:  # noqa: N802
+    """A tensor of that array."""
+    return array_to_tensor(ndarray)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from oar._framework import get_rng_state, set_rng_state
+from oar._framework import get_cuda_rng_state, get_rng_state, set_rng_state
+from oar._random import set_cuda_rng_state
 
-__all__ = ["get_rng_state", "set_rng_state"]
+__all__ = ["get_cuda_rng_state", "get_rng_state", "set_cuda_rng_state", "set_rng_state"]
 
 
 def _manual_program_seed(seed: int) -> None:

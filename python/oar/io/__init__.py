@@ -2,7 +2,6 @@
 
 from oar.io._worker import get_worker_info
 from oar.io.collate import default_collate_fn, default_convert_fn
-from oar.io.dataloader import DataLoader
 from oar.io.dataset import (
     ChainDataset,
     ComposeDataset,
@@ -13,6 +12,7 @@ from oar.io.dataset import (
     TensorDataset,
     random_split,
 )
+from oar.io.reader import DataLoader
 from oar.io.sampler import (
     BatchSampler,
     DistributedBatchSampler,

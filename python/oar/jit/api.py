@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from oar import _C
+from oar._C import Tensor
 from oar.jit.report import as_dict, options, total
 from oar.jit.static_function import StaticFunction
 from oar.nn.layer.layers import Layer
@@ -185,3 +186,14 @@ def capture_counts(function: Any = None) -> dict[str, int]:
     if not isinstance(function, StaticFunction):
         raise TypeError(f"capture_counts() takes a static function or layer, but received {type(function).__name__}.")
     return as_dict(function._counts)
+
+
+def set_dynamic_shape(variable: Tensor, shape_list: Sequence[int]) -> None:
+    """Says which sizes of a tensor of a captured function are open: -1. Nothing to do: a size that changes is captured as open.
+
+    Args:
+        variable: the tensor.
+        shape_list: its sizes.
+    """
+    if not isinstance(variable, Tensor):
+        raise TypeError(f"[set_dynamic_shape] variable must be a tensor, not {type(variable).__name__}.")

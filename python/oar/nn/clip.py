@@ -31,6 +31,22 @@ def squared_norms(grads: Sequence[Tensor]) -> Tensor:
     return total
 
 
+def _squared_l2_norm(x: Tensor) -> Tensor:
+    """The sum of the squares of all elements, in float32 or wider; Paddle's name of ``squared_norms`` for one tensor."""
+    return squared_norms([x]).reshape([1])
+
+
+_norm_in_float32: list[bool] = [False]
+
+
+def _clip_by_global_norm_using_mp_type(*args: bool) -> bool:
+    """Whether a global norm is to be scaled in float32, which it is here always. Sets that, if it is given; returns what it was."""
+    before = _norm_in_float32[0]
+    if args:
+        _norm_in_float32[0] = bool(args[0])
+    return before
+
+
 class ClipGradBase:
     """Base class: takes ``(parameter, gradient)`` pairs and returns clipped ones.
 

@@ -17,6 +17,16 @@ from oar.static.scope import global_scope
 __all__ = ["load", "load_program_state", "save", "set_program_state"]
 
 
+def is_persistable(var: Tensor) -> bool:
+    """Whether a variable keeps its value from one run of its program to the next."""
+    return bool(var.persistable)
+
+
+def is_parameter(var: Tensor) -> bool:
+    """Whether a variable is a parameter: one that keeps its value and takes gradients."""
+    return is_persistable(var) and not var.stop_gradient
+
+
 def prefix_of(path: Any) -> str:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"a path should be a string, but received {type(path).__name__}.")

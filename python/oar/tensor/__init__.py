@@ -9,10 +9,11 @@ from typing import Any
 import oar
 from oar._C import Tensor, ops
 from oar._diagonal import fill_diagonal_tensor
+from oar._random import top_p_sampling
 from oar.tensor.array import array_length, array_read, array_write, create_array, tensor_array_to_tensor
 
 __all__ = ["array_length", "array_read", "array_write", "create_array", "fill_constant",
-           "fill_diagonal_tensor", "tensor_array_to_tensor"]
+           "fill_diagonal_tensor", "tensor_array_to_tensor", "top_p_sampling"]
 
 
 def fill_constant(

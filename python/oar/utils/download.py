@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import tarfile
@@ -11,10 +12,12 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
+from collections.abc import Sequence
 
 __all__ = ["get_path_from_url", "get_weights_path_from_url", "is_url"]
 
 _TRIES = 3
+logger = logging.getLogger(__name__)
 
 
 def _cache_folder() -> str:
@@ -105,14 +108,17 @@ def get_path_from_url(
     return path
 
 
-def _sum_fits(path: str, md5sum: str | None) -> bool:
-    if md5sum is None:
-        return True
+def md5_of(path: str) -> str:
+    """The MD5 sum of a file, in hexadecimal digits."""
     found = hashlib.md5(usedforsecurity=False)
     with open(path, "rb") as file:
         while piece := file.read(1 << 20):
             found.update(piece)
-    return found.hexdigest() == md5sum
+    return found.hexdigest()
+
+
+def _sum_fits(path: str, md5sum: str | None) -> bool:
+    return md5sum is None or md5_of(path) == md5sum
 
 
 def _fetch(url: str, path: str, md5sum: str | None) -> None:
@@ -149,3 +155,16 @@ def _unpack(path: str) -> str:
             archive_of_files.extractall(folder)
     tops = {os.path.normpath(name).split(os.sep)[0] for name in names}
     return os.path.join(folder, tops.pop()) if len(tops) == 1 else folder
+
+
+def _decompress(fname: str) -> str:
+    """Paddle's name of the step that unpacks an archive beside itself. Returns the path of what was inside."""
+    return _unpack(fname)
+
+
+def _get_unique_endpoints(trainer_endpoints: Sequence[str]) -> set[str]:
+    """Of addresses ``host:port``, the first of each host: these processes fetch files for the others of their machine."""
+    firsts: dict[str, str] = {}
+    for endpoint in trainer_endpoints:
+        firsts.setdefault(endpoint.split(":")[0], endpoint)
+    return set(firsts.values())

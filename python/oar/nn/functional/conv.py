@@ -63,6 +63,35 @@ def _for_conv(axes: Axes) -> Any:
 conv1d, conv2d, conv3d = for_axes("conv{n}d", _for_conv)
 
 
+def _conv_nd(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, padding_algorithm: str | None = None,
+             dilation=1, groups: int = 1, data_format: str = "NCHW", channel_dim: int = 1, op_type: str = "conv2d",
+             use_cudnn: bool = True, name: str | None = None) -> Tensor:
+    """The convolution that Paddle calls ``op_type``, with a padding that is resolved already.
+
+    Args:
+        x: the input.
+        weight: the filters.
+        bias: what is added to each channel, or None.
+        stride: the distance of neighbouring windows.
+        padding: the padding, in numbers.
+        padding_algorithm: ``'SAME'`` or ``'VALID'`` instead of numbers; ``'EXPLICIT'`` or None otherwise.
+        dilation: the distance between the taps of a filter.
+        groups: the number of groups of channels.
+        data_format: where the channels are.
+        channel_dim: accepted for compatibility: ``data_format`` says it.
+        op_type: ``'conv2d'``, ``'depthwise_conv2d'`` or ``'conv3d'``.
+        use_cudnn: accepted for compatibility.
+
+    Returns:
+        a tensor.
+    """
+    convolutions = {"conv2d": conv2d, "depthwise_conv2d": conv2d, "conv3d": conv3d}
+    if op_type not in convolutions:
+        raise ValueError(f"[_conv_nd] op_type must be one of {', '.join(convolutions)}, not {op_type!r}.")
+    by_name = padding_algorithm in ("SAME", "VALID")
+    return convolutions[op_type](x, weight, bias, stride, padding_algorithm if by_name else padding, dilation, groups, data_format)
+
+
 def _for_conv_transpose(axes: Axes) -> Any:
     op, dims = getattr(ops, f"conv{axes.count}d_transpose"), axes.count
 

@@ -440,10 +440,14 @@ class GroupNorm(Layer):
         return f"num_groups={self._num_groups}, num_channels={self._num_channels}, epsilon={self._epsilon}"
 
 
+class _InstanceNormBase(Layer):
+    """What the layers below share, for programs that ask for their kind."""
+
+
 def _instance_norm(axes: Axes) -> type[Layer]:
     ranks = (2, 3) if axes.count == 1 else (axes.count + 2,)
 
-    class InstanceNorm(Layer):
+    class InstanceNorm(_InstanceNormBase):
         """Normalises each channel of each sample of {inputs}.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from oar.io._worker import DataEnded, Fetcher
@@ -16,6 +16,28 @@ if TYPE_CHECKING:
     from oar.io._pool import WorkerPool
 
 __all__ = ["DataLoader"]
+
+
+class BatchIterator:
+    """One pass over a loader."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        self._loader = loader
+        self._batch_sampler = loader.batch_sampler
+        self._batches = loader._with_workers() if loader.num_workers > 0 else loader._here()
+
+    def __iter__(self) -> BatchIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def close(self) -> None:
+        """Ends the pass; its workers stop."""
+        self._batches.close()
 
 
 class DataLoader:
@@ -115,10 +137,10 @@ class DataLoader:
             raise ValueError("The length of a DataLoader over an IterableDataset is not known.")
         return len(self._singly if self.batch_sampler is None else self.batch_sampler)
 
-    def __iter__(self) -> Iterator[Any]:
-        return self._with_workers() if self.num_workers > 0 else self._here()
+    def __iter__(self) -> BatchIterator:
+        return BatchIterator(self)
 
-    def __call__(self) -> Iterator[Any]:
+    def __call__(self) -> BatchIterator:
         return iter(self)
 
     def _jobs(self) -> Iterator[Any]:
@@ -132,7 +154,7 @@ class DataLoader:
         collate = self.collate_fn or (default_collate_fn if self.auto_collate_batch else default_convert_fn)
         return Fetcher(self.dataset, collate, self.batch_size, self.drop_last)
 
-    def _here(self) -> Iterator[Any]:
+    def _here(self) -> Generator[Any, None, None]:
         fetcher = self._fetcher()
         fetcher.restart()
         for job in self._jobs():
@@ -150,7 +172,7 @@ class DataLoader:
             self.worker_init_fn,
         )  # fmt: skip
 
-    def _with_workers(self) -> Iterator[Any]:
+    def _with_workers(self) -> Generator[Any, None, None]:
         pool = self._pool
         keep = self.persistent_workers and (pool is None or not pool.busy)
         if not keep or pool is None:
@@ -177,3 +199,18 @@ def _check_numbers(num_workers: Any, prefetch_factor: Any, timeout: Any) -> None
         raise AssertionError(f"prefetch_factor should be a positive integer, but received {prefetch_factor!r}.")
     if timeout < 0:
         raise AssertionError(f"timeout should not be negative, but is {timeout}.")
+
+
+_pinned = [True]
+
+
+def use_pinned_memory(*args: bool) -> bool | None:
+    """Whether batches for a GPU are to be put into memory that it reads faster. Kept; without a GPU it has no effect.
+
+    Args:
+        args: the new state; without one the state is returned.
+    """
+    if not args:
+        return _pinned[0]
+    _pinned[0] = bool(args[0])
+    return None

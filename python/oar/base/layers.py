@@ -1,0 +1,1 @@
+"""Empty, as in Paddle: its functions are those of ``oar.static.nn``."""

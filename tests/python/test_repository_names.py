@@ -1,0 +1,172 @@
+"""Inner names that public repositories of Paddle models import: each is there and does what it does in Paddle."""
+
+import importlib
+import multiprocessing as standard
+
+import numpy as np
+import oar
+import pytest
+from oar import nn
+from oar.framework import core
+
+NAMES = """
+DataParallel long short int __git_commit__ dataset.common.md5file framework._no_check_dy2st_diff framework._current_expected_place_
+framework.recall_error.LOSS_NAN_ERROR framework.io_utils.is_persistable framework.io._parse_every_object
+framework.random.get_cuda_rng_state framework.random.set_cuda_rng_state jit.api.set_dynamic_shape incubate.jit.is_inference_mode
+utils.download.logger io.dataloader.collate.default_collate_fn io.dataloader.batch_sampler.BatchSampler io.dataloader.dataset.Dataset
+io.dataloader.sampler.Sampler io.dataloader.worker.get_worker_info io.dataloader.dataloader_iter._DataLoaderIterBase
+io.reader.use_pinned_memory base.reader.use_pinned_memory base.layers base.libpaddle.Place base.framework.in_cinn_mode
+base.framework.in_pir_executor_mode base.framework._stride_in_no_check_dy2st_diff base.core.EOFException base.core.AmpLevel.O0
+base.core.VarDesc.VarType.STRINGS base.core.VarDesc.VarType.RAW base.core.is_compiled_with_dist base.core.eager.ops.legacy
+base.core.default_cpu_generator nn.parameter.Parameter nn.initializer.kaiming.KaimingNormal tensor.top_p_sampling
+static.Variable.view static.Variable.masked_fill incubate.multiprocessing.Queue incubate.multiprocessing.get_context
+""".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_is_there(name):
+    value = oar
+    parts = name.split(".")
+    for i, part in enumerate(parts):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            value = importlib.import_module("oar." + ".".join(parts[: i + 1]))
+    assert value is not None
+
+
+def test_dtypes_have_the_names_of_numpys():
+    assert oar.int == oar.int32 and oar.long == oar.int64 and oar.short == oar.int16
+    assert oar.zeros([1], oar.long).dtype == oar.int64
+
+
+def test_data_parallel_in_one_process(monkeypatch):
+    net = nn.Linear(3, 2)
+    whole = oar.DataParallel(net, find_unused_parameters=True)
+    x = oar.randn([4, 3])
+    np.testing.assert_array_equal(whole(x).numpy(), net(x).numpy())
+    with whole.no_sync():
+        whole.scale_loss(whole(x).sum()).backward()
+    whole.apply_collective_grads()
+    np.testing.assert_allclose(net.bias.grad.numpy(), [4, 4])
+    assert list(whole.state_dict()) == list(net.state_dict()) and len(whole.parameters()) == 2
+    whole.set_state_dict({"weight": np.zeros((3, 2), "float32"), "bias": np.ones(2, "float32")})
+    assert net(x).numpy().tolist() == [[1, 1]] * 4
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
+    with pytest.raises(NotImplementedError, match="2 processes"):
+        oar.DataParallel(net)
+
+
+def test_groups_of_tensors_to_send():
+    sizes = [(10, "float32"), (10, "float32"), (5, "float64"), (100, "float32"), (1, "float32"), (7, "float64"), (2, "float32")]
+    tensors = [oar.zeros([size], dtype) for size, dtype in sizes]
+    group, none = core.eager_assign_group_by_size, [False] * 7
+    assert group(tensors, none, [80, 400]) == [[0, 1], [2, 5], [3], [4, 6]]
+    assert group(tensors, [True, *none[1:]], [80, 400]) == [[0], [1, 3], [2, 5], [4, 6]]
+    assert group(tensors, none, [80, 400], [6, 5, 4, 3, 2, 1, 0]) == [[6, 5], [3], [4, 1], [2, 0]]
+
+
+def test_questions_about_devices():
+    assert core.device_memory_stat_current_value("Allocated", 0) == core.device_memory_stat_peak_value("Reserved", 0) == 0
+    for call in (core.default_cuda_generator, lambda: core.get_custom_device_count("npu")):
+        with pytest.raises(RuntimeError, match="there is no"):
+            call()
+    assert oar.framework.random.set_cuda_rng_state(oar.framework.random.get_cuda_rng_state()) is None
+    assert oar.device._convert_to_place("cpu").is_cpu_place()
+    with pytest.raises(RuntimeError, match="gpu:0"):
+        oar.device._convert_to_place("gpu:0")
+    assert core.run_cmd("echo hello") == "hello\n" and core.run_cmd("exit 3", 20, 5) == ""
+
+
+def test_files_and_sums(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"abc")
+    assert oar.dataset.common.md5file(str(file)) == "900150983cd24fb0d6963f7d28e17f72"
+    endpoints = ["1.1.1.1:80", "1.1.1.1:81", "2.2.2.2:1"]
+    assert oar.utils.download._get_unique_endpoints(endpoints) == {"1.1.1.1:80", "2.2.2.2:1"}
+
+
+def test_what_a_program_loads_in_its_own_way():
+    from oar.framework.io import _parse_every_object, _to_LodTensor, _transformed_from_lodtensor
+
+    nest = {"a": [np.ones(2), ("name", np.zeros(1))], "b": (3, "text")}
+    made = _parse_every_object(nest, _transformed_from_lodtensor, lambda a: _to_LodTensor(a[1] if isinstance(a, tuple) else a))
+    assert made is nest and made["b"] == (3, "text") and made["a"][0].tolist() == [1, 1] and made["a"][1].tolist() == [0]
+    with pytest.raises(NotImplementedError, match="range"):
+        _parse_every_object([range(2)], _transformed_from_lodtensor, _to_LodTensor)
+
+
+def test_a_pass_over_a_loader_has_a_class():
+    from oar.io.dataloader.dataloader_iter import _DataLoaderIterBase
+
+    loader = oar.io.DataLoader(oar.io.TensorDataset([oar.arange(5)]), batch_size=2)
+    batches = iter(loader)
+    assert isinstance(batches, _DataLoaderIterBase) and batches._batch_sampler is loader.batch_sampler and len(batches) == 3
+    assert [batch[0].tolist() for batch in batches] == [[0, 1], [2, 3], [4]]
+    with pytest.raises(StopIteration):
+        next(batches)
+
+
+def test_norms_that_clipping_takes():
+    assert nn.clip._squared_l2_norm(oar.to_tensor([3.0, 4.0])).tolist() == [25.0]
+    switch = nn.clip._clip_by_global_norm_using_mp_type
+    assert [switch(True), switch(False), switch()] == [False, True, False]
+
+
+def test_the_state_of_autocast():
+    from oar.amp.auto_cast import amp_global_state
+
+    assert amp_global_state().amp_dtype == "float32"
+    with oar.amp.auto_cast(dtype="bfloat16"):
+        assert amp_global_state().amp_dtype == "bfloat16"
+
+
+def test_tensors_change_place_by_the_inner_name():
+    x = oar.to_tensor([1.5])
+    assert x._to("cpu", "float64").dtype == oar.float64 and x._to() is x and x._to(copy_tensor=True) is not x
+
+
+def _answer(questions, answers):
+    tensor, parameter = questions.get()
+    answers.put((tensor * 2, parameter.name, parameter.stop_gradient, parameter.numpy().sum()))
+
+
+def test_queues_carry_tensors():
+    multiprocessing = oar.incubate.multiprocessing
+    context = multiprocessing.get_context("fork")
+    questions, answers = context.Queue(), context.Queue()
+    parameter = nn.Linear(2, 2).weight
+    process = context.Process(target=_answer, args=(questions, answers))
+    process.start()
+    questions.put((oar.to_tensor([1.0, 2.0]), parameter))
+    tensor, name, stopped, total = answers.get(timeout=60)
+    process.join()
+    assert tensor.tolist() == [2.0, 4.0] and tensor.stop_gradient and name == parameter.name and not stopped
+    np.testing.assert_allclose(total, parameter.numpy().sum(), rtol=1e-6)
+    x = oar.ones([2])
+    x.stop_gradient = False
+    with pytest.raises(RuntimeError, match="detach"):
+        standard.reduction.ForkingPickler.dumps(x * 2)
+
+
+def test_ops_by_their_inner_path():
+    x = oar.to_tensor([[1.0, 2.0]])
+    assert core.eager.ops is oar._C_ops and core.eager.ops.legacy is oar._legacy_C_ops
+    assert core.eager.ops.matmul(x, x, False, True).tolist() == [[5.0]]
+
+
+def test_convolutions_by_their_inner_name():
+    conv = nn.functional.conv._conv_nd
+    x, w, w3 = oar.randn([2, 4, 6, 6]), oar.randn([4, 1, 3, 3]), oar.randn([2, 4, 3, 3, 3])
+    made = conv(x, w, stride=[2, 2], padding=[1, 1], padding_algorithm="EXPLICIT", groups=4, op_type="depthwise_conv2d")
+    np.testing.assert_array_equal(made.numpy(), nn.functional.conv2d(x, w, stride=2, padding=1, groups=4).numpy())
+    deep = x.reshape([2, 4, 6, 6, 1])
+    made = conv(deep, w3, padding=[0, 0, 0], padding_algorithm="SAME", data_format="NCDHW", op_type="conv3d")
+    np.testing.assert_array_equal(made.numpy(), nn.functional.conv3d(deep, w3, padding="SAME").numpy())
+    with pytest.raises(ValueError, match="conv9d"):
+        conv(x, w, op_type="conv9d")
+
+
+def test_kinds_of_norms():
+    base = nn.layer.norm._InstanceNormBase
+    assert isinstance(nn.InstanceNorm2D(3), base) and not isinstance(nn.BatchNorm2D(3), base)
