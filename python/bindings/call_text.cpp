@@ -31,6 +31,15 @@ bool names_argument(const std::string& text, const Op& op) {
 
 std::string tensor_text(const Tensor& t) { return t.defined() ? t.describe() : "None"; }
 
+// A number that is no size would be an error of its own.
+std::string attribute_text(const Value& value) {
+  try {
+    return value.str();
+  } catch (const Error&) {
+    return value.tag == OAR_TAG_INT ? std::to_string(value.as_int()) : "...";
+  }
+}
+
 std::string value_text(const Value& value) {
   if (value.is_tensor()) return tensor_text(value.as_tensor());
   std::string text;
@@ -38,7 +47,7 @@ std::string value_text(const Value& value) {
     for (const Tensor& t : value.as_tensors()) text += (text.empty() ? "" : ", ") + tensor_text(t);
     text = "[" + text + "]";
   } else {
-    text = value.str();
+    text = attribute_text(value);
   }
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
@@ -50,8 +59,8 @@ void add_call(Error& error, const Op& op, Args args) {
   std::string shown;
   for (size_t i = 0; i < args.size() && i < op.schema().visible_count(); ++i) {
     if (args[i].tag == OAR_TAG_NONE) continue;
-    shown += (shown.empty() ? "" : ", ") + op.schema().parameters[i].name + "=" +
-             value_text(args[i]);
+    shown +=
+        (shown.empty() ? "" : ", ") + op.schema().parameters[i].name + "=" + value_text(args[i]);
   }
   if (shown.empty()) return;
   std::string hint = error.hint();

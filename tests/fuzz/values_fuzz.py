@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Random calls of every op, compared with its NumPy expression, with PyTorch and with PaddlePaddle.
 
-Shapes (0-d, empty, axes of size 1, broadcast, large now and then), dtypes, layouts, attributes and numbers (NaN, infinities,
-signed zeros, subnormals, huge ones in a share of the calls) are random. values/compare.py states the rule of comparison; what
-differs on purpose is in values/known.py. The peers are asked if OAR_TORCH and OAR_PADDLE name Pythons that have them: PyTorch about
-every call that it has, Paddle about those that differ from the others.
+Shapes (0-d, empty, axes of size 1, broadcast, large now and then), dtypes, layouts, attributes and numbers (NaN,
+infinities, signed zeros, subnormals, huge ones in a share of the calls) are random. values/compare.py states the rule
+of comparison; what differs on purpose is in values/known.py. The peers are asked if OAR_TORCH and OAR_PADDLE name
+Pythons that have them: PyTorch about every call that it has, Paddle about those that differ from the others.
 
     values_fuzz.py --count 100000              # calls 0 to 99999, every op in turn
     values_fuzz.py --minutes 10 --jobs 2
@@ -55,8 +55,9 @@ class Worker:
         from registry.records import RECORDS, Trait
 
         self.options = options
-        self.records = [r for r in RECORDS if (r.numpy or r.inplace_of) and not r.has(Trait.RANDOM) and "program" not in r.schema
-                        and not r.writes_aside and (not options.op or r.name in options.op)]
+        self.records = [r for r in RECORDS if (r.numpy or r.inplace_of) and not r.has(Trait.RANDOM)
+                        and "program" not in r.schema and not r.writes_aside
+                        and (not options.op or r.name in options.op)]
         self.peers: dict = {}
 
     def run(self) -> None:
@@ -252,14 +253,16 @@ class Run:
 
     def _report(self, op: str, number: int, fault: str, call: str) -> None:
         self.faults += 1
-        print(f"== {op}: {fault}\n   {call}\n   again: tests/fuzz/values_fuzz.py --op {op} --seed {number} --count 1", flush=True)
+        again = f"tests/fuzz/values_fuzz.py --op {op} --seed {number} --count 1"
+        print(f"== {op}: {fault}\n   {call}\n   again: {again}", flush=True)
 
     def summary(self) -> str:
         seconds = time.monotonic() - self.begun
         of = f" of {self.total}" if self.total is not None else ""
         said = ", ".join(f"{self.says[who, 'agrees']} agree with {who} ({self.says[who, 'differs']} do not)"
                          for who in ("NumPy", "PyTorch", "Paddle") if self.says[who, "agrees"] or self.says[who, "differs"])
-        return (f"{self.counts['calls']}{of} calls, {self.counts['calls'] / seconds:.0f}/s: {self.counts['compared']} compared "
+        rate = self.counts["calls"] / seconds
+        return (f"{self.counts['calls']}{of} calls, {rate:.0f}/s: {self.counts['compared']} compared "
                 f"({said}), {self.counts['refused']} refused; {self.counts['known']} differ for a known reason, "
                 f"{self.counts['unsettled']} at extreme numbers without a peer to ask, {self.faults} differ")
 

@@ -1,5 +1,5 @@
-"""Odd calls of every op, inner ones too: a result or a user's error, never a crash, a hang or an internal error. An error begins with the
-op and names an argument.
+"""Odd calls of every op, inner ones too: a result or a user's error, never a crash, a hang or an internal error. An error
+begins with the op and names an argument.
 
 Each call runs eagerly and as a captured program, whose attributes are then as odd as those of the call. A batch of
 ops runs in its own process, so that a crash is reported with the call that caused it.
@@ -57,8 +57,8 @@ def tensors_in(value):
 
 
 def lacks(record, text, run):
-    """What the text of an error should do and does not: begin with the op, name an argument. A captured program may say it
-    of a part of the op."""
+    """What the text of an error should do and does not: begin with the op, name an argument. A captured program may say
+    it of a part of the op."""
     if run is captured:
         return None if record.name in text or UNNAMED.search(text) else "name the op"
     if not text.startswith(f"[{record.name}] "):

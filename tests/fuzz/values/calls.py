@@ -14,8 +14,8 @@ from registry.records import INTS, Record, Trait, is_rising, tensors_of
 ops = oar._C.ops
 NAN, INF = float("nan"), float("inf")
 # Beside the plain ones; what a dtype cannot hold becomes what it rounds to.
-SPECIAL = [NAN, INF, -INF, 0.0, -0.0, 1e-310, -1e-310, 1e-42, 6e-8, 1e-6, -1e-6, 65504.0, 1e5, 1e10, -1e30, 3.4e38, -3.4e38, 1e300,
-           1.0, -1.0, 0.5, -0.5, 2.0, 88.8, -104.0, 710.0]
+SPECIAL = [NAN, INF, -INF, 0.0, -0.0, 1e-310, -1e-310, 1e-42, 6e-8, 1e-6, -1e-6, 65504.0, 1e5, 1e10, -1e30, 3.4e38,
+           -3.4e38, 1e300, 1.0, -1.0, 0.5, -0.5, 2.0, 88.8, -104.0, 710.0]
 SIZES = [0, 1, 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64]
 WEIGHTS = {"float32": 6, "float64": 3, "float16": 2, "bfloat16": 2, "int64": 2, "int32": 2, "bool": 1, "complex64": 2,
            "complex128": 1}
@@ -175,7 +175,7 @@ def _random_floats(rng, shape, low: float, high: float, manner: str) -> np.ndarr
 def _random_integers(rng, shape, dtype: str, low: int, high: int, manner: str) -> np.ndarray:
     if manner in ("wild", "special"):
         limits = np.iinfo(dtype)
-        found = rng.integers(limits.min, limits.max, shape, dtype=np.int64 if dtype != "int64" else dtype, endpoint=True)
+        found = rng.integers(limits.min, limits.max, shape, dtype=np.int64, endpoint=True)
         edge = rng.choice(np.array([limits.min, limits.max, 0, 1, limits.max - 1]), shape)
         return np.where(rng.random(shape) < 0.3, edge, found)
     least = 0 if dtype == "uint8" else -9
@@ -223,7 +223,7 @@ def _random_matrices(rng, shape, dtype: str, hermitian: bool) -> np.ndarray:
 
 
 def _other_indices(rng, part: Part, shape) -> np.ndarray:
-    """Indices, labels, lengths, masks: mostly those of the sample, or others inside their range, now and then around it."""
+    """Indices, labels, lengths, masks: those of the sample, others inside their range, now and then around it."""
     old = part.numbers
     choice = rng.random()
     if old.dtype.kind == "b":

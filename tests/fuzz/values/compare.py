@@ -2,15 +2,15 @@
 
 An element agrees with a reference if both are NaN, both are equal, or they differ by no more than
 
-    TOLERANCE[dtype] * (|wanted| + min(1, size) + size / 1000)      (size: of the largest finite number of the reference)
+    TOLERANCE[dtype] * (|wanted| + min(1, size) + size / 1000)      (size: the largest finite number of the reference)
 
 or by no more than 8 times what the reference itself moves when its float operands move by one rounding error of their
-dtype: no kernel can do better where a result is ill-conditioned. Integers and bools agree if they are equal, or, computed from floats,
-if the reference takes the same value for operands that moved.
+dtype: no kernel can do better where a result is ill-conditioned. Integers and bools agree if they are equal, or,
+computed from floats, if the reference takes the same value for operands that moved.
 
-The references of an op: its NumPy expression in the widest dtype, the same in the dtype of the call, PyTorch, PaddlePaddle.
-An element is right if it agrees with one of them; the tool counts what each of them says. The shape is that of the
-reference, the dtype that of the NumPy expression in the dtype of the call.
+The references of an op: its NumPy expression in the widest dtype, the same in the dtype of the call, PyTorch,
+PaddlePaddle. An element is right if it agrees with one of them; the tool counts what each of them says. The shape is
+that of the reference, the dtype that of the NumPy expression in the dtype of the call.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Judged:
     def dtype_fault(self) -> str | None:
         """The dtype that the NumPy expression has in the dtype of the call, for operands of one dtype."""
         record = self.call.record
-        if self.call.mixed or record.numpy is None or record.written is not None or not self.says.get("NumPy") == "agrees":
+        if self.call.mixed or record.numpy is None or record.written is not None or self.says.get("NumPy") != "agrees":
             return None
         for i, found in enumerate(self.dtypes):
             try:
@@ -193,8 +193,8 @@ class Judged:
 
     @property
     def unsettled(self) -> bool:
-        """A difference at NaN, infinities or extreme numbers that no peer was asked about: NumPy expressions are formulas for
-        plain numbers."""
+        """A difference at NaN, infinities or extreme numbers that no peer was asked about: NumPy expressions are formulas
+        for plain numbers."""
         said = {who: text for who, text in self.says.items() if not text.startswith("refuses")}
         return self.call.special and list(said) == ["NumPy"] and said["NumPy"].startswith("differs")
 

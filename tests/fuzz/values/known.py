@@ -1,5 +1,5 @@
-"""Which differences are meant: op -> [(where, why)]. `where` is an expression of the op's arguments, `dtype`, `special` (extreme
-numbers among the operands) and `fault`, the text of the difference."""
+"""Which differences are meant: op -> [(where, why)]. `where` is an expression of the op's arguments, `dtype`, `special`
+(extreme numbers among the operands) and `fault`, the text of the difference."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ KNOWN = _joined(
     _each("merge_sorted", "not (is_sorted(x, True) and is_sorted(y, True))", "keys that do not rise"),
     _each("pad_edges_grad", "any(p >= n - sum(paddings[2 * i:2 * i + 2]) for i, n in enumerate(grad.shape) "
           "for p in paddings[2 * i:2 * i + 2])", "edges that are wider than the image, which pad refuses"),
-    _each("avg_pool avg_pool_grad", "any(p > k for k, *both in zip(kernel_size, padding[::2], padding[1::2]) for p in both)",
+    _each("avg_pool avg_pool_grad",
+          "any(p > k for k, *both in zip(kernel_size, padding[::2], padding[1::2]) for p in both)",
           "windows that lie in the padding alone, for which the expression takes other pixels"),
     _each("linear_recurrence", "0 in a.shape", "the expression loses the order of axes that are empty"),
     _each("npair_loss", "'is np.float64(nan)' in fault or 'inf' in fault", "the expression overflows"),
     # rounding
-    _each("psroi_pool psroi_pool_grad", "dtype != 'float64'", "bins that end where a pixel begins, in double by the expression"),
+    _each("psroi_pool psroi_pool_grad", "dtype != 'float64'",
+          "bins that end where a pixel begins, in double by the expression"),
     # infinities
     _each("conv conv1d conv2d conv3d conv_fused", "special", "padding is left out; 0 * infinity in the reference"),
 )

@@ -88,10 +88,11 @@ bool same_dims(const Tensor& a, const Tensor& b) {
   return a.rank() == b.rank() && std::equal(a->shape, a->shape + a->ndim, b->shape);
 }
 
-// An error that names the operand of a dtype which the op does not take, before promotion gives that dtype to all.
+// An error that names the operand of a kind which the op does not take, before promotion gives that
+// kind to all of them.
 void refuse_operand(const Op& op, Args args, DType dtype) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!args[i].is_tensor() || args[i].as_tensor().dtype() != dtype) continue;
+    if (!args[i].is_tensor() || kind_of(args[i].as_tensor().dtype()) != kind_of(dtype)) continue;
     Frame alone(args);
     for (size_t other = 0; other < args.size(); ++other)
       if (other != i) alone.set(other, Value());
