@@ -49,7 +49,11 @@ std::string value_text(const Value& value) {
   } else {
     text = attribute_text(value);
   }
-  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
+  if (text.size() > kLongest) {
+    text.resize(kLongest);
+    text.append("...");
+  }
+  return text;
 }
 
 }  // namespace

@@ -199,9 +199,10 @@ class Judged:
         return self.call.special and list(said) == ["NumPy"] and said["NumPy"].startswith("differs")
 
     def _refusal(self) -> str | None:
-        """A call that NumPy and a peer answer should not be an error, unless it is one in Paddle."""
+        """A call that NumPy and a peer answer should not be an error, unless it is one in Paddle. An op that writes may be
+        refused what its functional twin, which they answer for, may do."""
         accepting = [who for who, said in self.says.items() if said == "accepts"]
-        if len(accepting) < 2 or self.says.get("Paddle", "").startswith("refuses"):
+        if len(accepting) < 2 or self.call.record.inplace_of or self.says.get("Paddle", "").startswith("refuses"):
             return None
         return f"refused, though {' and '.join(accepting)} have a result: {self.error}"
 
