@@ -103,6 +103,10 @@ fuzz-capture: build ## random functions, plain and captured, side by side (FUZZ_
 fuzz-short-capture: build ## the first thousand of them
 	@$(PYTHON) tests/fuzz/to_static_fuzz.py --count 1000 --seed 0 --jobs $(JOBS)
 
+.PHONY: fuzz-values
+fuzz-values: build ## random calls of every op against NumPy, and PyTorch and Paddle if they are installed (FUZZ_ARGS="--help")
+	@OAR_TORCH=$(OAR_TORCH) OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) tests/fuzz/values_fuzz.py $(FUZZ_ARGS)
+
 .PHONY: bench
 bench: build ## compare with the peers (BENCH_ARGS="--quick", "--help")
 	@PYTHONPATH=build/python $(PYTHON) benchmarks/bench.py $(BENCH_ARGS)

@@ -1,6 +1,7 @@
 // Ops as Python callables: arguments are parsed by schema, directly into the call's values.
 #include <unordered_map>
 
+#include "call_text.h"
 #include "common.h"
 #include "frames.h"
 #include "oar/base/flags.h"
@@ -384,6 +385,7 @@ Outputs run(const Op& op, Args args) {
   } catch (const LateError&) {
     throw;
   } catch (Error& error) {  // a part may have failed; the user called the whole
+    add_call(error, op, args);
     error.with_op(called_as(op).name);
     throw;
   }

@@ -88,3 +88,14 @@ def test_sizes_that_the_content_of_a_tensor_names():
         oar.repeat_interleave(oar.ones([3]), oar.to_tensor([largest, largest, 3], dtype="int64"))
     with pytest.raises(ValueError, match=r"\[bincount\] .* overflow 64 bits"):
         oar.bincount(oar.to_tensor([1, largest], dtype="int64"))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_gradient_of_mish_of_large_numbers(dtype):
+    x = np.array([30.0, 100.0, 6e4, np.inf, -30.0, -100.0, -6e4, -np.inf])
+    if dtype == "float64":
+        x = np.append(x, [1e38, 1e300, -1e300])
+    t = oar.to_tensor(x, dtype=dtype, stop_gradient=False)
+    F.mish(t).sum().backward()
+    wanted = np.where(x > 0, 1.0, 0.0)
+    np.testing.assert_allclose(t.grad.astype("float64").numpy(), wanted, atol=1e-9)

@@ -45,6 +45,9 @@ def test_digamma_and_polygamma_everywhere():
     wanted = [float(sp.polygamma(1, v + 1100) + sum(1 / (v + k) ** 2 for k in range(1100))) for v in negative]
     np.testing.assert_allclose(array(oar.polygamma(oar.to_tensor(negative), 1)), wanted, rtol=1e-11)
     assert math.isnan(oar.digamma(oar.to_tensor(-2.0)).item())
+    poles = np.array([0.0, -0.0, -1.0, -30.0, -np.inf])
+    for n in (1, 2, 3, 20, 21):
+        np.testing.assert_array_equal(array(oar.polygamma(oar.to_tensor(poles), n)), sp.polygamma(n, poles))
 
 
 @pytest.mark.parametrize("dtype, rtol", [("float64", 1e-14), ("float32", 1e-6)])

@@ -92,6 +92,12 @@ def test_fractional_pooling_takes_places_from_u(kernel_size):
     assert F.fractional_max_pool3d(oar.ones([1, 1, 6, 7, 8]), [2, None, 4]).shape == [1, 1, 2, 7, 4]
 
 
+def test_windows_in_the_padding_alone_of_a_negative_norm():
+    x = np.array([[[[1.0, 2.0], [4.0, 8.0]]]], "float32")
+    found = F.lp_pool2d(oar.to_tensor(x), -2, 1, padding=1).numpy()
+    np.testing.assert_allclose(found, np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=np.inf), rtol=1e-6)
+
+
 def test_a_window_of_zeros_has_a_gradient():
     x = oar.zeros([1, 1, 4, 4])
     x.stop_gradient = False

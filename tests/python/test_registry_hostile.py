@@ -1,4 +1,5 @@
-"""Odd calls of every op, inner ones too: a result or a user's error, never a crash, a hang or an internal error.
+"""Odd calls of every op, inner ones too: a result or a user's error, never a crash, a hang or an internal error. An error
+begins with the op and names an argument.
 
 Each call runs eagerly and as a captured program, whose attributes are then as odd as those of the call. A batch of
 ops runs in its own process, so that a crash is reported with the call that caused it.
@@ -55,15 +56,26 @@ def tensors_in(value):
     return [t for t in listed if isinstance(t, oar.Tensor)]
 
 
+def lacks(record, text, run):
+    """What the text of an error should do and does not: begin with the op, name an argument. A captured program may say
+    it of a part of the op."""
+    if run is captured:
+        return None if record.name in text or UNNAMED.search(text) else "name the op"
+    if not text.startswith(f"[{record.name}] "):
+        return f"begin with [{record.name}]"
+    named = any(re.search(rf"\b{re.escape(name)}\b", text[len(record.name) + 2:]) for name in record.parameters)
+    return None if named else f"name an argument ({', '.join(record.parameters)})"
+
+
 def attempt(record, what, args, run):
-    """The complaint about one call, or nothing. An error has a user's class and names the op."""
+    """The complaint about one call, or nothing. An error has a user's class and is clear."""
     try:
         results = tensors_in(run(record, args))
     except MemoryError:
         return None
     except EXPECTED as error:
-        named = record.name in str(error) or UNNAMED.search(str(error))
-        return None if named else f"{what}: does not name the op: {type(error).__name__}: {error}"
+        missing = lacks(record, str(error), run)
+        return f"{what}: the error does not {missing}: {type(error).__name__}: {error}" if missing else None
     except Exception as error:  # noqa: BLE001
         return f"{what}: {type(error).__name__}: {error}"
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 
 import pytest
 
 from peers.counts import COMPARED, count
+from peers.paddle_calls import expression
 from peers.paddle_table import CONSTANT, DIFFERENT, OURS, PADDLE, SINGLE
 from peers.samples import Tables, compare_all, of_record
 from registry.records import BY_NAME, RECORDS, Trait, each
@@ -17,29 +17,6 @@ if not os.access(os.environ.get("OAR_PADDLE", ""), os.X_OK):
                 allow_module_level=True)
 
 DTYPES = ("bool", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-
-
-def public_name(record) -> str | None:
-    """Where the record says that users find it, under Paddle's name."""
-    places = sorted(record.python.split(), key=lambda place: place == "Tensor")
-    if not places:
-        return None
-    return f"{places[0].replace('oar', 'paddle', 1).replace('Tensor', 'paddle.Tensor')}.{record.name}"
-
-
-def expression(record, arguments: dict) -> str:
-    """By the table, or by the public name with arguments by theirs; those that have their defaults are left out."""
-    if record.name in PADDLE:
-        return PADDLE[record.name]
-    defaults = {p.name: p.default for p in inspect.signature(record.function).parameters.values()}
-    given = [name for name, value in arguments.items() if _differs(value, defaults[name])]
-    return f"{public_name(record)}({', '.join(f'{name}={name}' for name in given)})"
-
-
-def _differs(value, default) -> bool:
-    if isinstance(value, list) and not isinstance(default, (list, tuple)) and len(value) == 1:
-        value = value[0]
-    return type(value).__name__ == "Tensor" or value != default
 
 
 def is_compared(record) -> bool:

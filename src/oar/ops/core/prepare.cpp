@@ -88,6 +88,18 @@ bool same_dims(const Tensor& a, const Tensor& b) {
   return a.rank() == b.rank() && std::equal(a->shape, a->shape + a->ndim, b->shape);
 }
 
+// An error that names the operand of a kind which the op does not take, before promotion gives that
+// kind to all of them.
+void refuse_operand(const Op& op, Args args, DType dtype) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!args[i].is_tensor() || kind_of(args[i].as_tensor().dtype()) != kind_of(dtype)) continue;
+    Frame alone(args);
+    for (size_t other = 0; other < args.size(); ++other)
+      if (other != i) alone.set(other, Value());
+    check_dtypes(op, alone.args());
+  }
+}
+
 }  // namespace
 
 bool prepare(const Op& op, Args args, Frame& frame) {
@@ -110,6 +122,7 @@ bool prepare(const Op& op, Args args, Frame& frame) {
 
   OpScope scope(op.name().c_str());
   const DType dtype = casts ? common_dtype(op, args) : DType::Float32;
+  if (casts && !op.accepts(dtype)) refuse_operand(op, args, dtype);
   Shape shape;
   if (broadcasts) {
     shape = first->shape();

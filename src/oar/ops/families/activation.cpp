@@ -346,7 +346,7 @@ const OpDef mish_grad_op = {
     },
     .scalar =
         "t = tanh(max(x, 0) + log1p(exp(-abs(x)))); "
-        "x > 40 ? grad : grad * (t + x * (1 - t * t) / (1 + exp(-x)))",
+        "x > 40 ? grad : x < -760 ? 0 * grad : grad * (t + x * (1 - t * t) / (1 + exp(-x)))",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",

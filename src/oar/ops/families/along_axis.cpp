@@ -215,17 +215,18 @@ const OpDef put_along_op = {
     .localise = localise_put_along,
     .dtypes = "int float complex",
     .numpy =
-        "(lambda out, at: ((np.put_along_axis(out[at], index, value, axis) if reduce == 'assign' else "
-        "[out[at].__setitem__(j, {'add': lambda a, b: a + b, 'mul': lambda a, b: a * b}[reduce]"
-        "(out[at][j], value[i])) for i in np.ndindex(index.shape) for j in [i[:axis % x.ndim] + (index[i],) + "
-        "i[axis % x.ndim + 1:]]]), out)[1])(x.copy(), tuple(slice(None) if i == axis % x.ndim else slice(n) "
-        "for i, n in enumerate(index.shape)))",
+        "(lambda out, seen, f: ([out.__setitem__(j, f(out[j], value[i]) if include_self or j in seen else value[i]) "
+        "or seen.add(j) for i in np.ndindex(index.shape) for j in [i[:axis % x.ndim] + (index[i] % x.shape[axis],) + "
+        "i[axis % x.ndim + 1:]]], out)[1])(x.copy(), set(), {'assign': lambda a, b: b, 'add': np.add, 'mul': "
+        "np.multiply}[reduce])",
     .samples =
         [] {
           return Samples()
               .add(t({3, 4}), ints(-4, 4, {3, 2}), t({3, 2}), 1)
               .add(t({3, 4}), ints(0, 3, {5, 4}), t({5, 4}), 0, "add")
               .add(t({2, 3}), ints(0, 3, {2, 2}), t({2, 2}), 1, "mul")
+              .add(t({3, 4}), ints(-3, 3, {5, 4}), t({5, 4}), 0, "add", false)
+              .add(t({2, 3}), ints(0, 3, {2, 4}), t({2, 4}), 1, "mul", false)
               .add(t({0, 3}), ints(0, 3, {0, 2}), t({0, 2}), 1);
         },
 };
@@ -266,8 +267,9 @@ const OpDef put_along_extreme_op = {
         },
     .dtypes = "int float",
     .numpy =
-        "(lambda out: ([out.__setitem__(j, {'amin': min, 'amax': max}[reduce](out[j], value[i])) for i in "
-        "np.ndindex(index.shape) for j in [i[:axis % x.ndim] + (index[i],) + i[axis % x.ndim + 1:]]], out)[1])(x.copy())",
+        "(lambda out, seen, f: ([out.__setitem__(j, f(out[j], value[i]) if include_self or j in seen else value[i]) "
+        "or seen.add(j) for i in np.ndindex(index.shape) for j in [i[:axis % x.ndim] + (index[i] % x.shape[axis],) + "
+        "i[axis % x.ndim + 1:]]], out)[1])(x.copy(), set(), {'amin': np.minimum, 'amax': np.maximum}[reduce])",
     .samples =
         [] {
           return Samples()
@@ -361,12 +363,13 @@ const OpDef put_along_axis_op = {
     .traits = Trait::HasInplace,
     .dtypes = "int float",
     .numpy =
-        "(lambda out, idx, val, n: ([out.__setitem__(j, {'assign': lambda a, b: b, 'add': lambda a, b: a + b, "
-        "'mean': lambda a, b: a + b, 'mul': lambda a, b: a * b, 'amin': min, 'amax': max}[reduce](out[j], val[i])) or "
-        "n.__setitem__(j, n[j] + 1) for i in np.ndindex(idx.shape) for j in [i[:axis % arr.ndim] + (idx[i],) + "
-        "i[axis % arr.ndim + 1:]]], (out / n).astype(arr.dtype) if reduce == 'mean' else out)[1])(arr.copy(), "
+        "(lambda out, idx, val, n, seen, f: ([out.__setitem__(j, f(out[j], val[i]) if include_self or j in seen else "
+        "val[i]) or n.__setitem__(j, n[j] + (include_self or j in seen)) or seen.add(j) for i in np.ndindex(idx.shape) "
+        "for j in [i[:axis % arr.ndim] + (idx[i] % arr.shape[axis],) + i[axis % arr.ndim + 1:]]], "
+        "(out / n).astype(arr.dtype) if reduce == 'mean' else out)[1])(arr.copy(), "
         "*np.broadcast_arrays(*[np.broadcast_to(v, [indices.shape[i] if i == axis % arr.ndim else m for i, m in "
-        "enumerate(arr.shape)]) for v in (indices, values)]), np.ones(arr.shape))",
+        "enumerate(arr.shape)]) for v in (indices, values)]), np.ones(arr.shape), set(), {'assign': lambda a, b: b, "
+        "'add': np.add, 'mean': np.add, 'mul': np.multiply, 'amin': np.minimum, 'amax': np.maximum}[reduce])",
     .samples =
         [] {
           return Samples()

@@ -245,7 +245,8 @@ const OpDef lp_pool_op = {
       // A window of zeros has no derivative; its subgradient is 0, not infinity times 0.
       const Tensor nothing = equal(sum, number(0));
       const Tensor root = pow(where(nothing, number(1), sum), number(1 / a.norm_type));
-      return narrowed(where(nothing, number(0), root), a.x.dtype());
+      const Tensor of_nothing = number(a.norm_type > 0 ? 0.0 : HUGE_VAL);
+      return narrowed(where(nothing, of_nothing, root), a.x.dtype());
     },
     .dtypes = "float",
     .numpy =

@@ -129,7 +129,12 @@ const OpDef take_op = {
     .brief =
         "Elements of x, seen as a flat list, at the positions in index. Positions out of range are an error, "
         "or with mode 'wrap' start again, with 'clip' stop at the ends.",
-    .infer = [](const args::take& a) -> Metas { return TensorMeta{a.x.dtype(), a.index.shape()}; },
+    .infer = [](const args::take& a) -> Metas {
+      user_check(is_integral(a.index.dtype()) && a.index.dtype() != DType::Bool,
+                 ErrorKind::InvalidType, "index has dtype {}; it must be an integer type.",
+                 name_of(a.index.dtype()));
+      return TensorMeta{a.x.dtype(), a.index.shape()};
+    },
     .decompose = [](const args::take& a) -> Made {
       user_check(a.mode == "raise" || a.mode == "wrap" || a.mode == "clip",
                  ErrorKind::InvalidArgument, "mode is '{}'; it can be raise, wrap or clip.",

@@ -231,7 +231,7 @@ double polygamma(int64_t n, double x) {
     return sign * std::exp(std::lgamma(s) - s * std::log(y) + std::log(scaled_zeta(s, y)));
   };
   if (x > 0) return at_positive(x);
-  if (x == std::floor(x)) return n % 2 == 0 ? kNaN : kInfinity;
+  if (x == std::floor(x)) return sign * kInfinity;  // a pole, as from above
   if (n >= kHighOrder) {
     double nearest = 0;
     const double sum = sum_over_poles(x, s, n % 2 == 0, nearest);

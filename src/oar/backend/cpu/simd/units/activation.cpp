@@ -213,15 +213,20 @@ template <class T>
 struct Mish {
   T operator()(T v) const { return mish(v); }
 };
-// With n = e^v: tanh(log(1 + n)) = w / (w + 2), w = n (n + 2). Beyond kMishHigh it is 1.
+// With n = e^v: tanh(log(1 + n)) = w / (w + 2), w = n (n + 2). Beyond kMishHigh it is 1, below
+// kMishLow n is 0; v is between them everywhere, since 4 n (n + 1) / (w + 2)^2 does not reach 0.
 template <class T>
 constexpr T kMishHigh = kIsFloat<T> ? T(20) : T(40);
 template <class T>
+constexpr T kMishLow = kIsFloat<T> ? T(-120) : T(-760);
+template <class T>
 struct MishGrad {
   T operator()(T x, T grad) const {
-    const T n = exp(x > kMishHigh<T> ? kMishHigh<T> : x), w = n * (n + 2);
+    const T below = x > kMishHigh<T> ? kMishHigh<T> : x;
+    const T v = below < kMishLow<T> ? kMishLow<T> : below;
+    const T n = exp(v), w = n * (n + 2);
     const T inverse = 1 / (w + 2);
-    return grad * (w * inverse + x * (4 * n * inverse) * ((n + 1) * inverse));
+    return grad * (w * inverse + v * (4 * n * inverse) * ((n + 1) * inverse));
   }
 };
 
