@@ -19,6 +19,10 @@ class _SymbolicTensors(type):
         # In dynamic mode programs ask this of any tensor.
         return isinstance(instance, Tensor) and (oar.in_dynamic_mode() or _C.capture_of(instance) is not None)
 
+    def __getattr__(cls, name: str) -> Any:
+        # Its instances are tensors, so their methods are its own: Variable.clone.
+        return getattr(Tensor, name)
+
 
 class Variable(metaclass=_SymbolicTensors):
     """The class of every tensor of a program and, in dynamic mode, of every tensor. ``data`` and calls create them.
