@@ -163,8 +163,8 @@ PyObject* pack_saved(PyObject*, PyObject* object) {
     UnpackHook unpack = packed(t);
     if (!unpack) Py_RETURN_NONE;
     using Saved = std::pair<UnpackHook, Tensor>;
-    auto saved = std::make_unique<Saved>(std::move(unpack),
-                                         Tensor::meta(t.dims(), t.dtype(), t.device()));
+    auto saved =
+        std::make_unique<Saved>(std::move(unpack), Tensor::meta(t.dims(), t.dtype(), t.device()));
     const Ref capsule(PyCapsule_New(saved.get(), nullptr, [](PyObject* self) {
       delete static_cast<Saved*>(PyCapsule_GetPointer(self, nullptr));
     }));

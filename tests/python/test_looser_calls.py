@@ -263,3 +263,35 @@ def test_annotated_samplers():
             return iter([1, 0])
 
     assert list(Two()) == [1, 0]
+
+
+def test_linear_with_weights_and_biases_of_other_shapes():
+    rng = np.random.default_rng(0)
+    shapes = [([3, 4], [4]), ([4], [4]), ([2, 3, 4], [4]), ([3, 4], [5, 4, 2]), ([2, 1, 3, 4], [5, 4, 2]), ([4], [5, 4, 2]), ([3, 4], [4, 2])]
+    for x_shape, weight_shape in shapes:
+        for bias_shape in (None, [], [1], [3], [2], [3, 2], [5, 1, 1]):
+            arrays = [None if shape is None else rng.normal(size=shape) for shape in (x_shape, weight_shape, bias_shape)]
+            tensors = [None if a is None else oar.to_tensor(a, stop_gradient=False) for a in arrays]
+            product = arrays[0] @ arrays[1]
+            try:
+                expected = product if bias_shape is None else product + arrays[2]
+            except ValueError:
+                with pytest.raises(ValueError, match=r"\[linear\].*broadcast"):
+                    F.linear(*tensors)
+                continue
+            out = F.linear(*tensors)
+            np.testing.assert_allclose(out.numpy(), expected, rtol=1e-12)
+            cotangent = rng.normal(size=expected.shape)
+            (out * oar.to_tensor(cotangent)).sum().backward()
+            for tensor, array in zip(tensors, arrays):
+                if tensor is None:
+                    continue
+                step = rng.normal(size=array.shape)
+                moved = [array + 1e-6 * step if a is array else a for a in arrays]
+                after = moved[0] @ moved[1] + (0 if bias_shape is None else moved[2])
+                slope = ((after - expected) * cotangent).sum() / 1e-6
+                np.testing.assert_allclose((tensor.grad.numpy() * step).sum(), slope, rtol=1e-5, atol=1e-7)
+    with pytest.raises(ValueError, match=r"\[linear\] weight of shape \[3\] takes 3 features"):
+        F.linear(oar.ones([2, 4]), oar.ones([3]))
+    with pytest.raises(ValueError, match="0-d"):
+        F.linear(oar.ones([2, 4]), oar.ones([]))

@@ -31,8 +31,9 @@ Tensor with_edge(const Tensor& alias, const Edge& edge) {
 // A saved tensor's content with its place in the graph, where the leaf itself may have other content.
 Tensor on_edge(const Tensor& content, const Edge& edge) {
   if (!edge.leaf.defined()) return with_edge(content, edge);
-  return custom_function({&edge.leaf, 1}, [&](TensorList) { return std::vector{content}; },
-                         [](TensorList grads) { return std::vector{grads[0]}; }, "saved")[0];
+  return custom_function(
+      {&edge.leaf, 1}, [&](TensorList) { return std::vector{content}; },
+      [](TensorList grads) { return std::vector{grads[0]}; }, "saved")[0];
 }
 
 // Does the call itself write the tensor's memory? An operand may be the one that is written, as in
