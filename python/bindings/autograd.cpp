@@ -107,6 +107,74 @@ PyObject* as_result(PyObject*, PyObject* args) {
   return guarded([&] { return wrap(result_of_custom(tensor_of(alias), index)); });
 }
 
+// … of an input whose content was saved without its history.
+PyObject* as_input(PyObject*, PyObject* args) {
+  PyObject* content;
+  unsigned index;
+  if (!PyArg_ParseTuple(args, "OI", &content, &index)) return nullptr;
+  return guarded([&] { return wrap(input_of_custom(tensor_of(content), index)); });
+}
+
+// A pair of Python functions. The object that pack returns is kept until unpack gets it.
+UnpackHook call_pack(const Callable& pack, const Callable& unpack, const Tensor& saved) {
+  const GilHold gil;
+  const Ref tensor(wrap(saved));
+  const Ref made(PyObject_CallOneArg(pack.get(), tensor.get()));
+  if (!made) throw_python_error();
+  return [unpack, object = Callable(made.get())]() -> Tensor {
+    const GilHold again;
+    const Ref found(PyObject_CallOneArg(unpack.get(), object.get()));
+    if (!found) throw_python_error();
+    user_check(is_tensor(found.get()), ErrorKind::InvalidType,
+               "an unpack hook must return a tensor, not {}.", Py_TYPE(found.get())->tp_name);
+    return tensor_of(found.get());
+  };
+}
+
+thread_local std::vector<std::unique_ptr<SavedTensorHook>> t_saved_hooks;
+
+PyObject* push_saved_hooks(PyObject*, PyObject* args) {
+  PyObject *pack, *unpack;
+  if (!PyArg_ParseTuple(args, "OO", &pack, &unpack)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    t_saved_hooks.push_back(std::make_unique<SavedTensorHook>(
+        [pack = Callable(pack), unpack = Callable(unpack)](const Tensor& saved) {
+          return call_pack(pack, unpack, saved);
+        }));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* pop_saved_hooks(PyObject*, PyObject*) {
+  if (!t_saved_hooks.empty()) t_saved_hooks.pop_back();
+  Py_RETURN_NONE;
+}
+
+// pack_saved(tensor): a function without arguments that returns its content again, or None if no hook takes it.
+PyObject* call_unpack(PyObject* capsule, PyObject*) {
+  return guarded([&] {
+    const auto* saved =
+        static_cast<std::pair<UnpackHook, Tensor>*>(PyCapsule_GetPointer(capsule, nullptr));
+    return wrap(unpacked(saved->first, saved->second, "save_for_backward"));
+  });
+}
+PyObject* pack_saved(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(object);
+    UnpackHook unpack = packed(t);
+    if (!unpack) Py_RETURN_NONE;
+    using Saved = std::pair<UnpackHook, Tensor>;
+    auto saved =
+        std::make_unique<Saved>(std::move(unpack), Tensor::meta(t.dims(), t.dtype(), t.device()));
+    const Ref capsule(PyCapsule_New(saved.get(), nullptr, [](PyObject* self) {
+      delete static_cast<Saved*>(PyCapsule_GetPointer(self, nullptr));
+    }));
+    if (!capsule) return nullptr;
+    saved.release();
+    static PyMethodDef method = {"unpack", call_unpack, METH_NOARGS, "The saved tensor."};
+    return PyCFunction_New(&method, capsule.get());
+  });
+}
+
 PyObject* jvp_function(PyObject*, PyObject* args) {
   PyObject *function, *primals, *tangents;
   if (!PyArg_ParseTuple(args, "OOO", &function, &primals, &tangents)) return nullptr;
@@ -162,6 +230,10 @@ PyMethodDef kFunctions[] = {
      "Switches recording; returns the previous state."},
     {"grad_state", get_grad_state, METH_NOARGS, "What set_grad_enabled restores."},
     {"as_result", as_result, METH_VARARGS, "The alias of a result, on the tape again."},
+    {"as_input", as_input, METH_VARARGS, "The content of an input, on the tape again."},
+    {"push_saved_hooks", push_saved_hooks, METH_VARARGS, "Hooks for the tensors that are saved."},
+    {"pop_saved_hooks", pop_saved_hooks, METH_NOARGS, "Removes the hooks that came last."},
+    {"pack_saved", pack_saved, METH_O, "Packs a tensor, if there is a hook."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether calls are recorded."},
     {"backward", backward_function, METH_VARARGS, nullptr},
     {"grad", grad_function, METH_VARARGS, nullptr},

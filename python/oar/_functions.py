@@ -39,6 +39,7 @@ def assign(x, output: Tensor | None = None) -> Tensor:
     return output
 
 
+@spelled
 def clone(x: Tensor, name: str | None = None) -> Tensor:
     """A copy that gradients pass through.
 
@@ -159,7 +160,7 @@ def _filling(op):
         >>> oar.{op.__name__}(oar.zeros([3, 2]), oar.to_tensor([0, 2]), 0, 5.0).tolist()
         [[5.0, 5.0], [0.0, 0.0], [5.0, 5.0]]
     """
-    return fill
+    return spelled(fill)
 
 
 index_fill, index_fill_ = _filling(ops.index_fill), _filling(ops.index_fill_)

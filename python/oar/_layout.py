@@ -106,6 +106,7 @@ def meshgrid(*args, **kwargs) -> list[Tensor]:
     return [first, second, *rest]
 
 
+@spelled
 def combinations(x: Tensor, r: int = 2, with_replacement: builtins.bool = False, name: str | None = None) -> Tensor:
     """Every choice of r elements of a vector, in order, as rows.
 
@@ -281,6 +282,7 @@ def where(condition: Tensor, x=None, y=None, name: str | None = None):
     return ops.where(condition, x, y)
 
 
+@spelled
 def where_(condition: Tensor, x=None, y=None, name: str | None = None) -> Tensor:
     """Writes y into x where the condition does not hold.
 
@@ -373,6 +375,7 @@ def _in_place(op, arguments: str, shape: str):
         return x
 
     function.__name__ = function.__qualname__ = f"{op.__name__}_"
+    setattr(function, "__wrapped__", op)  # inspect.signature shows its arguments
     function.__doc__ = f"""``{op.__name__}`` in place: the tensor itself gets the new shape.
 
     Args:

@@ -14,6 +14,7 @@ TENSOR_METHODS = ["add_n", "baddbmm", "baddbmm_", "bitwise_left_shift", "bitwise
                   "softmax", "sub", "sub_", "tensordot", "true_divide"]
 
 
+@spelled
 def bitwise_left_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
                        name: str | None = None) -> Tensor:
     """The bits of x moved up by y places.
@@ -36,6 +37,7 @@ def bitwise_left_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Te
     return written(out, ops.bitwise_left_shift(x, y, is_arithmetic))
 
 
+@spelled
 def bitwise_right_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
                         name: str | None = None) -> Tensor:
     """The bits of x moved down by y places; copies of the sign bit move in, or zeros if not arithmetic.
@@ -58,6 +60,7 @@ def bitwise_right_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: T
     return written(out, ops.bitwise_right_shift(x, y, is_arithmetic))
 
 
+@spelled
 def bitwise_left_shift_(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
                         name: str | None = None) -> Tensor:
     """bitwise_left_shift that writes x.
@@ -81,6 +84,7 @@ def bitwise_left_shift_(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: T
     return written(out, ops.bitwise_left_shift_(x, y, is_arithmetic))
 
 
+@spelled
 def bitwise_right_shift_(x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None,
                          name: str | None = None) -> Tensor:
     """bitwise_right_shift that writes x.
@@ -367,6 +371,7 @@ def sub_(x: Tensor, y: Tensor, name: str | None = None, *, alpha: float = 1) -> 
     return ops.subtract_(x, y if alpha == 1 else y * alpha)
 
 
+@spelled
 def positive(x: Tensor, name: str | None = None) -> Tensor:
     """x itself.
 
@@ -409,6 +414,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype=None, *, out: Tensor | 
     return written(out, ops.softmax(input, dim, dtype))
 
 
+@spelled
 def baddbmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0,
             name: str | None = None) -> Tensor:
     """beta * input + alpha * (x @ y), for batches of matrices.
@@ -431,6 +437,7 @@ def baddbmm(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float
     return input * beta + ops.bmm(x, y) * alpha
 
 
+@spelled
 def baddbmm_(input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0,
              name: str | None = None) -> Tensor:
     """baddbmm that writes input.
@@ -472,6 +479,7 @@ def _axis_pairs(x: Tensor, y: Tensor, axes) -> tuple[list[int], list[int]]:
     return first + second[len(first):], second + first[len(second):]
 
 
+@spelled
 def tensordot(x: Tensor, y: Tensor, axes=2, name: str | None = None) -> Tensor:
     """Sums of products over pairs of axes: over the last ``axes`` of x and the first ones of y, or over those named.
 
@@ -497,6 +505,7 @@ def _pair_places(n: int):
     return _C.make_tensor(rows, "int64"), _C.make_tensor(columns, "int64")
 
 
+@spelled
 def pdist(x: Tensor, p: float = 2.0, name: str | None = None) -> Tensor:
     """The p-norm distances of all pairs of rows of a matrix.
 

@@ -122,6 +122,7 @@ def shape(input: Tensor) -> Tensor:
     return sizes_tensor(list(input.shape), "int32")
 
 
+@spelled
 def numel(x: Tensor, name: str | None = None) -> Tensor:
     """The number of elements, as a 0-d tensor.
 

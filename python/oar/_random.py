@@ -90,6 +90,7 @@ def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name
     return _filled(x, ops.uniform(x.shape, x.dtype, float(min), float(max), seed))
 
 
+@spelled
 def normal_(x: Tensor, mean: Any = 0.0, std: Any = 1.0, name: str | None = None) -> Tensor:
     """Fill x with normal numbers. Mean and standard deviation may be tensors that broadcast to x.
 
@@ -134,6 +135,7 @@ def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Any = None, name: str | N
     return ops.exp(oar.normal(mean, std, shape))
 
 
+@spelled
 def log_normal_(x: Tensor, mean: Any = 1.0, std: Any = 2.0, name: str | None = None) -> Tensor:
     """Fill x with numbers whose logarithms are normal.
 
@@ -173,6 +175,7 @@ def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor
     return _filled(x, ops.exponential(x.shape, float(lam), x.dtype))
 
 
+@spelled
 def cauchy_(x: Tensor, loc: Any = 0, scale: Any = 1, name: str | None = None) -> Tensor:
     """Fill x with numbers from the Cauchy distribution around loc.
 
@@ -193,6 +196,7 @@ def cauchy_(x: Tensor, loc: Any = 0, scale: Any = 1, name: str | None = None) ->
     return _filled(x, ops.tan(angle) * scale + loc)
 
 
+@spelled
 def geometric_(x: Tensor, probs: Any, name: str | None = None) -> Tensor:
     """Fill x with the number of trials up to and with the first success, each succeeding with ``probs``.
 
@@ -212,6 +216,7 @@ def geometric_(x: Tensor, probs: Any, name: str | None = None) -> Tensor:
     return _filled(x, ops.maximum(ops.ceil(ops.log(_open_unit(x)) / ops.log1p(-probs)), 1.0))
 
 
+@spelled
 def bernoulli_(x: Tensor, p: Any = 0.5, name: str | None = None) -> Tensor:
     """Fill x with 1 where chance has it, with probability p (a number or a tensor), else 0.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oar._C import Tensor, ops
-from oar._spelling import written
+from oar._spelling import spelled, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def permute(input: Tensor, dims: int | Sequence[int], *more: int) -> Tensor:
     return ops.transpose(input, [dims, *more] if isinstance(dims, int) else list(dims))
 
 
+@spelled
 def put_along_axis(
     arr: Tensor, indices: Tensor, values: Tensor | float, axis: int, reduce: str = "assign", include_self: bool = True,
     broadcast: bool = True,
@@ -125,6 +126,7 @@ def put_along_axis(
     return ops.put_along_axis(arr, indices, _values(arr, indices, values), axis, reduce, include_self, broadcast)
 
 
+@spelled
 def put_along_axis_(
     arr: Tensor, indices: Tensor, values: Tensor | float, axis: int, reduce: str = "assign", include_self: bool = True,
     broadcast: bool = True,

@@ -21,6 +21,7 @@ def _places(t: Tensor, dtype) -> Tensor:
     return t if t.dtype == _C.dtype(dtype) else ops.cast(t, dtype)
 
 
+@spelled
 def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: int | None = None, dtype="int64", name: str | None = None):
     """The different elements of x (with an axis: the different slices along it) in order; and on request where each
@@ -342,6 +343,7 @@ def _edges_of(x: Tensor, bins, ranges) -> list[Tensor]:
     return edges
 
 
+@spelled
 def histogramdd(x: Tensor, bins=10, ranges=None, density: bool = False, weights: Tensor | None = None,
                 name: str | None = None):
     """How many rows of x [..., d] fall into each cell of a grid in d dimensions, and the grid's bounds.

@@ -69,6 +69,7 @@ def _split_along(name: str, x: Tensor, num_or_indices, axis: int, rank: int) -> 
     return tensor_split(x, num_or_indices, axis)
 
 
+@spelled
 def hsplit(x: Tensor, num_or_indices, name: str | None = None) -> list[Tensor]:
     """``tensor_split`` along axis 1; a vector along its only axis.
 
@@ -87,6 +88,7 @@ def hsplit(x: Tensor, num_or_indices, name: str | None = None) -> list[Tensor]:
     return _split_along("hsplit", x, num_or_indices, 1 if x.ndim > 1 else 0, 1)
 
 
+@spelled
 def vsplit(x: Tensor, num_or_indices, name: str | None = None) -> list[Tensor]:
     """``tensor_split`` along axis 0.
 
@@ -105,6 +107,7 @@ def vsplit(x: Tensor, num_or_indices, name: str | None = None) -> list[Tensor]:
     return _split_along("vsplit", x, num_or_indices, 0, 2)
 
 
+@spelled
 def dsplit(x: Tensor, num_or_indices, name: str | None = None) -> list[Tensor]:
     """``tensor_split`` along axis 2.
 

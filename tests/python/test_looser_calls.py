@@ -1,6 +1,7 @@
 """Calls that programs for Paddle contain: numbers for tensors, texts for numbers, classes for objects, other shapes."""
 
 import copy
+import inspect
 
 import numpy as np
 import pytest
@@ -70,8 +71,10 @@ def test_initialisers():
     value = np.arange(6, dtype="float32")
     taken = oar.create_parameter([2, 2], "float32", default_initializer=nn.initializer.Assign(value))
     assert taken.tolist() == value.tolist()  # as in Paddle, the value's shape
-    kept = oar.create_parameter([2, 3], "float32", default_initializer=nn.initializer.Assign(value))
-    assert kept.shape == [2, 3]
+    for other in (value, oar.to_tensor(value), value.tolist()):
+        same_size = oar.create_parameter([2, 3], "float32", default_initializer=nn.initializer.Assign(other))
+        assert same_size.shape == [6]
+    assert oar.create_parameter([1], "float32", default_initializer=nn.initializer.Assign(2.0)).shape == [1]
     x = oar.zeros([100])
     nn.initializer.TruncatedNormal(0.0, 0.5)(x, x.block)
     assert 0.2 < float(x.std()) < 0.6
@@ -214,3 +217,81 @@ def test_channels_of_sequences_are_dropped_whole():
     assert F.dropout1d(oar.ones([2, 3]), training=False).tolist() == [[1] * 3] * 2
     with pytest.raises(ValueError, match="two or three axes"):
         F.dropout1d(oar.ones([3]))
+
+
+def test_names_that_pytorch_has():
+    x, i = oar.to_tensor([[1.0, 0.0], [0.0, 2.0]]), oar.to_tensor([1, 3])
+    s = x.to_sparse_coo(2)
+    sparse = oar.sparse
+    for made, expected in (
+        (sparse.add(input=s, other=s), x + x),
+        (sparse.subtract(input=s, other=s), x - x),
+        (sparse.divide(input=s, other=2.0), x / 2.0),
+        (sparse.sum(input=s, dim=1), x.sum(1)),
+        (sparse.transpose(input=s, dims=[1, 0]), x.T),
+        (sparse.coalesce(input=s), x),
+        (sparse.cast(input=s, value_dtype="float64"), x.astype("float64")),
+        (sparse.nn.functional.relu(input=s), x),
+    ):
+        assert made.to_dense().tolist() == expected.tolist()
+    assert sparse.is_same_shape(input=s, other=x)
+    assert oar.pdist(input=x).tolist() == pytest.approx([5**0.5])
+    assert oar.numel(input=x) == 4 and oar.clone(input=x).tolist() == x.tolist()
+    assert oar.unique(input=i, dim=0).tolist() == [1, 3]
+    assert oar.bitwise_left_shift(input=i, other=i).tolist() == [2, 24]
+    assert oar.index_fill(input=x, dim=0, index=oar.to_tensor([0]), value=7.0).tolist() == [[7, 7], [0, 2]]
+    assert [p.shape for p in oar.hsplit(input=x, sections=2)] == [[2, 1]] * 2
+    pooled = oar.nn.functional.avg_pool1d(input=x.reshape([1, 2, 2]), kernel_size=2)
+    assert pooled.tolist() == [[[0.5], [1.0]]]
+    assert oar.nn.functional.gumbel_softmax(input=x, dim=1).sum(1).tolist() == pytest.approx([1, 1])
+
+
+def test_signatures_of_shapes_in_place_and_hooks():
+    assert list(inspect.signature(oar.reshape_).parameters)[:2] == ["x", "shape"]
+    assert list(inspect.signature(oar.squeeze_).parameters)[:2] == ["x", "axis"]
+    assert list(inspect.signature(oar.transpose_).parameters)[:2] == ["x", "perm"]
+    layer, seen = nn.Linear(2, 2), []
+    layer.register_forward_hook(lambda layer, args, kwargs, out: seen.append(kwargs), with_kwargs=True)
+    layer(input=oar.ones([1, 2]))
+    assert list(seen[0]) == ["input"]
+    assert oar.static.Variable.clone is oar.Tensor.clone
+
+
+def test_annotated_samplers():
+    class Two(oar.io.Sampler[int]):
+        def __iter__(self):
+            return iter([1, 0])
+
+    assert list(Two()) == [1, 0]
+
+
+def test_linear_with_weights_and_biases_of_other_shapes():
+    rng = np.random.default_rng(0)
+    shapes = [([3, 4], [4]), ([4], [4]), ([2, 3, 4], [4]), ([3, 4], [5, 4, 2]), ([2, 1, 3, 4], [5, 4, 2]), ([4], [5, 4, 2]), ([3, 4], [4, 2])]
+    for x_shape, weight_shape in shapes:
+        for bias_shape in (None, [], [1], [3], [2], [3, 2], [5, 1, 1]):
+            arrays = [None if shape is None else rng.normal(size=shape) for shape in (x_shape, weight_shape, bias_shape)]
+            tensors = [None if a is None else oar.to_tensor(a, stop_gradient=False) for a in arrays]
+            product = arrays[0] @ arrays[1]
+            try:
+                expected = product if bias_shape is None else product + arrays[2]
+            except ValueError:
+                with pytest.raises(ValueError, match=r"\[linear\].*broadcast"):
+                    F.linear(*tensors)
+                continue
+            out = F.linear(*tensors)
+            np.testing.assert_allclose(out.numpy(), expected, rtol=1e-12)
+            cotangent = rng.normal(size=expected.shape)
+            (out * oar.to_tensor(cotangent)).sum().backward()
+            for tensor, array in zip(tensors, arrays):
+                if tensor is None:
+                    continue
+                step = rng.normal(size=array.shape)
+                moved = [array + 1e-6 * step if a is array else a for a in arrays]
+                after = moved[0] @ moved[1] + (0 if bias_shape is None else moved[2])
+                slope = ((after - expected) * cotangent).sum() / 1e-6
+                np.testing.assert_allclose((tensor.grad.numpy() * step).sum(), slope, rtol=1e-5, atol=1e-7)
+    with pytest.raises(ValueError, match=r"\[linear\] weight of shape \[3\] takes 3 features"):
+        F.linear(oar.ones([2, 4]), oar.ones([3]))
+    with pytest.raises(ValueError, match="0-d"):
+        F.linear(oar.ones([2, 4]), oar.ones([]))

@@ -221,6 +221,12 @@ def test_forms_of_inner_interfaces():
     assert oar._C_ops.roi_align(x, boxes[0].astype("float32"), counts(5), 2, 2, 1.0, -1, True).shape == [5, 2, 2, 2]
     rois, number, _ = oar._C_ops.distribute_fpn_proposals(boxes[0], counts(5), 2, 5, 4, 224, False)
     assert sum(len(r) for r in rois) == 5 and len(number) == 4
+    # The older form names its attributes, gets the lengths of its lists, and has another order of results.
+    older = oar._legacy_C_ops.distribute_fpn_proposals(
+        boxes[0], counts(5), 4, 4, "min_level", 2, "max_level", 5, "refer_level", 4, "refer_scale", 224, "pixel_offset", False
+    )
+    assert [len(r) for r in older[0]] == [len(r) for r in rois]
+    assert older[1].shape == [5, 1] and [n.tolist() for n in older[2]] == [n.tolist() for n in number]
 
 
 def test_files(tmp_path):

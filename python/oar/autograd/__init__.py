@@ -4,10 +4,11 @@ from oar._lazy import LazyNames as _LazyNames
 from oar.autograd.backward import backward, grad
 from oar.autograd.functional import hessian, jacobian
 from oar.autograd.py_layer import PyLayer, PyLayerContext
+from oar.autograd.saved_tensors_hooks import saved_tensors_hooks
 
 Function = PyLayer
 
-__all__ = ["Function", "PyLayer", "PyLayerContext", "backward", "hessian", "jacobian"]
+__all__ = ["Function", "PyLayer", "PyLayerContext", "backward", "hessian", "jacobian", "saved_tensors_hooks"]
 
 # It needs the whole of `oar.static`.
 _lazy_names = _LazyNames("oar.autograd", ("ir_backward",), {})

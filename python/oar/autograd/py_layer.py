@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 
 from oar import _C
 from oar._C import Tensor
@@ -31,17 +32,28 @@ class PyLayerContext:
 
     def __init__(self):
         self._saved: tuple = ()
+        self._packed: list[_Packed] = []
         self._not_inplace: tuple = ()
         self._non_differentiable: set[int] = set()
         self.materialize_grads = True
 
     def save_for_backward(self, *tensors) -> None:
         """Keeps tensors for backward."""
-        self._saved = tensors
+        self._packed = []
+        self._saved, _ = _changed(tensors, self._pack)
 
     def saved_tensor(self) -> tuple:
         """What ``save_for_backward`` kept."""
-        return self._saved
+        if not self._packed:
+            return self._saved
+        return _changed(self._saved, lambda value: value.content() if isinstance(value, _Packed) else None)[0]
+
+    def _pack(self, value: object) -> _Packed | None:
+        unpack = _C.pack_saved(value) if isinstance(value, Tensor) else None
+        if unpack is None:
+            return None
+        self._packed.append(_Packed(value, unpack))
+        return self._packed[-1]
 
     def mark_not_inplace(self, *tensors) -> None:
         """Accepted for compatibility; it has no effect."""
@@ -54,6 +66,27 @@ class PyLayerContext:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward sees zeros (or None) for results that had no gradient."""
         self.materialize_grads = value
+
+
+class _Packed:
+    """A saved tensor that a hook took over (``saved_tensors_hooks``), and which input or result it was."""
+
+    def __init__(self, tensor: Tensor, unpack):
+        self._tensor = weakref.ref(tensor)
+        self._unpack = unpack
+        self._on_tape = None  # puts the content on the tape again
+        self._index = 0
+
+    def find(self, inputs: list[Tensor], results: list[Tensor]) -> None:
+        tensor = self._tensor()
+        for tensors, on_tape in ((inputs, _C.as_input), (results, _C.as_result)):
+            for index, other in enumerate(tensors):
+                if other is tensor and self._on_tape is None:
+                    self._on_tape, self._index = on_tape, index
+
+    def content(self) -> Tensor:
+        content = self._unpack()
+        return content if self._on_tape is None else self._on_tape(content, self._index)
 
 
 class _Result:
@@ -150,7 +183,7 @@ class PyLayer:
         inputs = _tensors_in([*args, *kwargs.values()])
         count = len(inputs)
         structure: list = []
-        handed_through: set[int] = set()
+        entered: list[Tensor] = []
 
         def forward(given):
             # Under jvp these are the values of the inputs.
@@ -159,7 +192,7 @@ class PyLayer:
             named = dict(zip(kwargs, _replaced(tuple(kwargs.values()), own)))
             result = cls.forward(ctx, *positional, **named)
             structure.append(result)
-            handed_through.update(id(tensor) for tensor in given)
+            entered.extend(given)
             return _tensors_in(result if isinstance(result, (list, tuple)) else [result])
 
         def backward(grads):
@@ -171,7 +204,10 @@ class PyLayer:
             return listed
 
         outputs = _C.custom_function(inputs, forward, backward, cls.__name__)
-        own_results.let_go(_tensors_in(structure), handed_through)
+        results = _tensors_in(structure)
+        own_results.let_go(results, {id(tensor) for tensor in entered})
+        for saved in ctx._packed:
+            saved.find(entered, results)
         return _rebuilt(structure[0], iter(outputs), ctx._non_differentiable)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence, Sized
+from types import GenericAlias
 from typing import Any
 
 import oar
@@ -42,6 +43,9 @@ class Sampler:
 
     def __init__(self, data_source: Sized | None = None) -> None:
         self.data_source: Any = data_source
+
+    def __class_getitem__(cls, item: Any) -> GenericAlias:
+        return GenericAlias(cls, item)  # `Sampler[int]`, for annotations and base classes
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__().")

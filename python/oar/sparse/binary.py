@@ -109,6 +109,7 @@ def addmm(
     return ops.addmm(input, x, y, beta, alpha)
 
 
+@spelled
 def add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """The sum of two sparse tensors of one shape. It holds the elements of both.
 
@@ -136,6 +137,7 @@ def add(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     return ops.add(x, y)
 
 
+@spelled
 def subtract(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """The difference of two sparse tensors of one shape. It holds the elements of both.
 
@@ -179,6 +181,7 @@ def multiply(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     return ops.multiply(_checked(x, y, "multiply"), y)
 
 
+@spelled
 def divide(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """The quotient, element by element. That of two sparse tensors holds every element, because 0 / 0 is not a number.
 
@@ -206,6 +209,7 @@ def _checked(x: Tensor, y: object, op: str) -> Tensor:
     return x
 
 
+@spelled
 def is_same_shape(x: Tensor, y: Tensor) -> bool:
     """Whether two tensors, dense or sparse, have one shape.
 

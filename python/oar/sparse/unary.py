@@ -87,6 +87,7 @@ def pow(x: Tensor, factor: float, name: str | None = None) -> Tensor:
     return _C.sparse_with_values(x, ops.pow(x.values(), factor))  # the power 0 too, which is not 0 at 0
 
 
+@spelled
 def coalesce(x: Tensor, name: str | None = None) -> Tensor:
     """A COO tensor whose elements are in row-major order, those of one place summed.
 
@@ -106,6 +107,7 @@ def coalesce(x: Tensor, name: str | None = None) -> Tensor:
     return x.coalesce()
 
 
+@spelled
 def cast(x: Tensor, index_dtype: Any = None, value_dtype: Any = None, name: str | None = None) -> Tensor:
     """A sparse tensor with index vectors or values in other dtypes.
 
@@ -134,6 +136,7 @@ def cast(x: Tensor, index_dtype: Any = None, value_dtype: Any = None, name: str 
     return _C.sparse_csr(places[0], places[1], values, x.shape, True)
 
 
+@spelled
 def transpose(x: Tensor, perm: Any, name: str | None = None) -> Tensor:
     """A sparse tensor with its axes in another order.
 
@@ -198,6 +201,7 @@ def slice(x: Tensor, axes: Any, starts: Any, ends: Any, name: str | None = None)
     return ops.slice(x, axes, starts, ends)
 
 
+@spelled
 def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The sums over axes of a sparse tensor, as a sparse tensor of the same kind. A COO result has at least one axis, a CSR
     result at least two.

@@ -20,7 +20,7 @@ class _SymbolicTensors(type):
         return isinstance(instance, Tensor) and (oar.in_dynamic_mode() or _C.capture_of(instance) is not None)
 
     def __getattr__(cls, name: str) -> Any:
-        # Programs ask the class for methods, which are those of tensors.
+        # Its instances are tensors, so their methods are its own: Variable.clone.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(Tensor, name)

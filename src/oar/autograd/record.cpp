@@ -28,6 +28,14 @@ Tensor with_edge(const Tensor& alias, const Edge& edge) {
   return t;
 }
 
+// A saved tensor's content with its place in the graph, where the leaf itself may have other content.
+Tensor on_edge(const Tensor& content, const Edge& edge) {
+  if (!edge.leaf.defined()) return with_edge(content, edge);
+  return custom_function(
+      {&edge.leaf, 1}, [&](TensorList) { return std::vector{content}; },
+      [](TensorList grads) { return std::vector{grads[0]}; }, "saved")[0];
+}
+
 // Does the call itself write the tensor's memory? An operand may be the one that is written, as in
 // multiply_(y, y), or share memory with it.
 bool overwritten(const Op& op, Args args, size_t parameter, const Tensor& t) {
@@ -69,6 +77,15 @@ OpNode::OpNode(const Op& op, Args args) : op_(op), recorded_(recorded_parameters
   }
 }
 
+// Lets the thread's hook, if there is one, take over a tensor that is about to be saved.
+bool OpNode::pack(const Tensor& t, int16_t place, size_t element) {
+  UnpackHook unpack = packed(t);
+  if (!unpack) return false;
+  if (!packed_) packed_ = std::make_unique<std::vector<Packed>>();
+  packed_->push_back({std::move(unpack), place, element});
+  return true;
+}
+
 Tensor OpNode::saved(const Tensor& t) {
   // An alias: the tensor itself may later be written in place, and its history would then lead to this node.
   return Tensor(t->alias());
@@ -80,11 +97,14 @@ void OpNode::save_argument(size_t i, Args args) {
   const bool named = rules.saved_inputs() >> i & 1, shape = rules.saved_shapes() >> i & 1;
   const uint32_t readers = rules.saved_for(i);
   const bool whole = named && (readers == 0 || (readers & recorded_) != 0);
-  const auto keep = [&](const Tensor& t) -> Tensor {
+  const auto keep = [&](const Tensor& t, size_t element = 0) -> Tensor {
     if (!t.defined() || (!named && !shape)) return {};
     if (!whole) return bare(t);
-    if (overwritten(op_, args, i, t)) {
-      copied_ |= 1u << i;
+    const bool written = overwritten(op_, args, i, t);
+    if (written) copied_ |= 1u << i;
+    if (t_pack_hook && pack(t, static_cast<int16_t>(i), element)) [[unlikely]]
+      return bare(t);
+    if (written) {
       const GradMode off(false);
       return assign(t);
     }
@@ -95,7 +115,7 @@ void OpNode::save_argument(size_t i, Args args) {
   };
   if (v.is_tensors()) {
     std::vector<Tensor> list;
-    for (const Tensor& t : v.as_tensors()) list.push_back(keep(t));
+    for (const Tensor& t : v.as_tensors()) list.push_back(keep(t, list.size()));
     args_.push(Value());
     args_.set_tensors(i, std::move(list));
     return;
@@ -115,6 +135,10 @@ void OpNode::save_outputs(const Outputs& outputs) {
       outputs_.push_back(Tensor());
       continue;
     }
+    if (t_pack_hook && pack(t, static_cast<int16_t>(-1 - static_cast<int>(i)), 0)) [[unlikely]] {
+      outputs_.push_back(bare(t));
+      continue;
+    }
     outputs_.push_back(saved(t));
     if (t.is_dense())
       versions_.push_back({outputs_.back().impl(), t->storage->version(),
@@ -126,6 +150,7 @@ void OpNode::free_saved() {
   args_ = Frame();
   outputs_.clear();
   versions_.clear();
+  packed_.reset();
   freed_ = true;
 }
 
@@ -145,16 +170,44 @@ void OpNode::check_versions() const {
   }
 }
 
-Frame OpNode::restored_args() const {
+// The saved arguments, with those that hooks took over.
+Frame OpNode::unpacked_args() const {
   Frame frame(args_.args());
+  for (const Packed& p : *packed_) {
+    if (p.place < 0) continue;
+    const auto i = static_cast<size_t>(p.place);
+    if (!frame[i].is_tensors()) {
+      frame.set_tensor(i, unpacked(p.unpack, frame[i].as_tensor(), op_.name()));
+      continue;
+    }
+    const TensorList before = frame[i].as_tensors();
+    std::vector<Tensor> list(before.begin(), before.end());
+    list[p.element] = unpacked(p.unpack, list[p.element], op_.name());
+    frame.set_tensors(i, std::move(list));
+  }
+  return frame;
+}
+
+// A saved argument with its place in the graph.
+Tensor OpNode::restored(const Tensor& saved, const Edge& edge, int16_t parameter) const {
+  if (!packed_ || !edge.leaf.defined()) return with_edge(saved, edge);
+  const bool taken = std::any_of(packed_->begin(), packed_->end(),
+                                 [&](const Packed& p) { return p.place == parameter; });
+  return taken ? on_edge(saved, edge) : with_edge(saved, edge);
+}
+
+Frame OpNode::restored_args(Args saved) const {
+  Frame frame(saved);
   size_t slot = 0;
   for (size_t i = 0; i < frame.size(); ++i) {
     if (!op_.schema().parameters[i].is_tensor()) continue;
-    const Value v = args_[i];
+    const auto parameter = static_cast<int16_t>(i);
+    const Value v = saved[i];
     if (v.is_tensors()) {
       std::vector<Tensor> list;
       for (const Tensor& t : v.as_tensors()) {
-        list.push_back(t.defined() && t.kind() != Kind::Meta ? with_edge(t, edges[slot]) : t);
+        list.push_back(t.defined() && t.kind() != Kind::Meta ? restored(t, edges[slot], parameter)
+                                                             : t);
         ++slot;
       }
       frame.set_tensors(i, std::move(list));
@@ -164,7 +217,7 @@ Frame OpNode::restored_args() const {
     // copy does; it keeps the edge of the old value.
     if (v.is_tensor() && v.as_tensor().kind() != Kind::Meta) {
       const bool copied = (copied_ >> i & 1) && edges[slot].leaf.defined();
-      if (!copied) frame.set_tensor(i, with_edge(v.as_tensor(), edges[slot]));
+      if (!copied) frame.set_tensor(i, restored(v.as_tensor(), edges[slot], parameter));
     }
     ++slot;
   }
@@ -172,15 +225,19 @@ Frame OpNode::restored_args() const {
 }
 
 std::vector<Tensor> OpNode::restored_outputs() {
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (!outputs_[i].defined() || !grad_enabled()) {
-      outputs.push_back(outputs_[i]);
-      continue;
-    }
-    Tensor t(outputs_[i]->alias());
+  std::vector<Tensor> outputs(outputs_.begin(), outputs_.end());
+  if (packed_)
+    for (const Packed& p : *packed_)
+      if (p.place < 0) {
+        Tensor& t = outputs[static_cast<size_t>(-1 - p.place)];
+        t = unpacked(p.unpack, t, op_.name());
+      }
+  if (!grad_enabled()) return outputs;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined()) continue;
+    Tensor t(outputs[i]->alias());
     set_history(t, Intrusive<Node>(static_cast<Node*>(this)), static_cast<uint32_t>(i));
-    outputs.push_back(std::move(t));
+    outputs[i] = std::move(t);
   }
   return outputs;
 }
@@ -198,11 +255,13 @@ Grads OpNode::apply(TensorList cotangents, std::span<const bool> needed) {
   check_versions();
   const std::vector<Tensor> outputs = restored_outputs();
   VjpCall call{{}, outputs, cotangents, needed};
+  const Frame found = packed_ ? unpacked_args() : Frame();
+  const Args saved = packed_ ? found.args() : args_.args();
   if (!grad_enabled()) {
-    call.args = args_.args();
+    call.args = saved;
     return fitting(rules().vjp(call));
   }
-  const Frame args = restored_args();
+  const Frame args = restored_args(saved);
   call.args = args.args();
   return fitting(rules().vjp(call));
 }
@@ -220,7 +279,7 @@ Grads OpNode::fitting(Grads grads) const {
 }
 
 bool OpNode::add_to(const Tensor& sum, const Tensor& cotangent) const {
-  if (freed_ || !is_view() || edges.size() != 1) return false;
+  if (freed_ || packed_ || !is_view() || edges.size() != 1) return false;
   Frame args(args_.args());
   args.set_tensor(0, sum);
   const Outputs views = dispatch(op_, args.args());
@@ -442,6 +501,11 @@ Tensor result_of_custom(const Tensor& alias, uint32_t index) {
   Tensor t(alias->alias());
   set_history(t, Intrusive<Node>(static_cast<Node*>(t_running)), index);
   return t;
+}
+
+Tensor input_of_custom(const Tensor& content, uint32_t index) {
+  if (!t_running || !grad_enabled() || !t_running->edges[index].valid()) return content;
+  return on_edge(content, t_running->edges[index]);
 }
 
 Tensor fitting_gradient(Tensor gradient, const Shape& shape, std::string_view source) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "oar/autograd/node.h"
+#include "oar/autograd/saved.h"
 #include "oar/base/api.h"
 
 namespace OAR_API oar {
@@ -27,7 +28,10 @@ class OpNode final : public Node, public FreeListed<OpNode> {
   void save_argument(size_t i, Args args);
   void check_versions() const;
   Tensor saved(const Tensor& t);
-  Frame restored_args() const;
+  bool pack(const Tensor& t, int16_t place, size_t element);
+  Frame unpacked_args() const;
+  Tensor restored(const Tensor& saved, const Edge& edge, int16_t parameter) const;
+  Frame restored_args(Args saved) const;
   std::vector<Tensor> restored_outputs();
   Grads fitting(Grads grads) const;
 
@@ -36,11 +40,18 @@ class OpNode final : public Node, public FreeListed<OpNode> {
     uint32_t version;
     int16_t parameter;  // or -1 - result
   };
+  // A saved tensor that a hook took over; its place has a tensor without content.
+  struct Packed {
+    UnpackHook unpack;
+    int16_t place;  // a parameter, or -1 - number of the result
+    size_t element;
+  };
   const Op& op_;
   uint32_t recorded_;  // parameters that require a gradient
   Frame args_;
   SmallVector<Tensor, 1> outputs_;
   SmallVector<Version, 3> versions_;
+  std::unique_ptr<std::vector<Packed>> packed_;  // rare
   uint32_t copied_ = 0;  // parameters that were saved as copies, because the call overwrites them
   bool freed_ = false;
 };
@@ -69,6 +80,8 @@ std::vector<Tensor> custom_function(TensorList inputs, const CustomForward& forw
 // Inside such a backward: the alias of a result, with its place on the tape. A backward that kept the result itself
 // would keep its own node alive forever.
 Tensor result_of_custom(const Tensor& alias, uint32_t index);
+// … and the content of an input that was saved without its history.
+Tensor input_of_custom(const Tensor& content, uint32_t index);
 
 // A gradient that a user's function returned for the tensor at the end of the edge; an error if the shapes differ.
 // `source` names the function.

@@ -1,7 +1,7 @@
 """The ops of Paddle's inner interfaces that Oar does: names, order, older names and defaults of their arguments.
 
 ``Form`` in ``oar.base.operators`` says how a line is read; a line that begins with a space continues the one before.
-Ops whose name is ``-`` are there under their older name only.
+Ops whose name is ``-`` are there under their older name only. A line replaces an earlier one of the same older name.
 """
 
 LINES = """
@@ -128,6 +128,8 @@ dirichlet | alpha:Alpha -> Out
 dist | x:X y:Y p=2.0 -> Out
 distribute_fpn_proposals | fpn_rois:FpnRois rois_num:RoisNum=None min_level max_level refer_level refer_scale
     pixel_offset=True -> MultiFpnRois[] MultiLevelRoIsNum[] RestoreIndex
+- distribute_fpn_proposals | fpn_rois:FpnRois rois_num:RoisNum=None min_level max_level refer_level refer_scale
+    pixel_offset=True -> MultiFpnRois[] RestoreIndex MultiLevelRoIsNum[] @ vision.ops.distribute_fpn_proposals
 divide elementwise_div | x:X y:Y -> Out
 dot | x:X y:Y -> Out
 dpsgd | param:Param grad:Grad learning_rate:LearningRate clip=10.0 batch_size=16.0 sigma=1.0 seed=0 -> ParamOut

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import oar
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = ["gumbel_softmax", "logsigmoid", "softmax_"]
 
@@ -22,6 +23,7 @@ silu = ops.silu
 softmax = ops.softmax
 
 
+@spelled
 def gumbel_softmax(
     x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
 ) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 from oar.nn._axes import Axes, for_axes
 from oar.nn.functional._window import resolve_padding
 
@@ -135,6 +136,7 @@ conv1d_transpose, conv3d_transpose = for_axes("conv{n}d_transpose", _for_conv_tr
 
 
 # Paddle has dilation before groups here, and groups before dilation for one axis and for three.
+@spelled
 def conv2d_transpose(x: Tensor, weight: Tensor, bias: Tensor | None = None, stride=1, padding=0, output_padding=0,
                      dilation=1, groups: int = 1, output_size=None, data_format: str = "NCHW",
                      name: str | None = None) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 import oar
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 from oar.nn._axes import Axes, for_axes
 from oar.nn.functional._window import keep_none, resolve_padding
 
@@ -75,6 +76,7 @@ def _fractional_max_pool(dims: int, x: Tensor, output_size, kernel_size, random_
     return (out, mask) if return_mask else out
 
 
+@spelled
 def max_pool1d(x: Tensor, kernel_size, stride=None, padding=0, return_mask: bool = False, ceil_mode: bool = False,
                name: str | None = None):
     """The largest element of each window; with ``return_mask`` also its place.
@@ -127,6 +129,7 @@ def _for_max_pool(axes: Axes) -> Any:
 max_pool2d, max_pool3d = for_axes("max_pool{n}d", _for_max_pool, (2, 3))
 
 
+@spelled
 def avg_pool1d(x: Tensor, kernel_size, stride=None, padding=0, exclusive: bool = True, ceil_mode: bool = False,
                name: str | None = None) -> Tensor:
     """The mean of each window; ``exclusive`` leaves the padding out of the count.
@@ -221,6 +224,7 @@ def _for_lp_pool(axes: Axes) -> Any:
 lp_pool1d, lp_pool2d = for_axes("lp_pool{n}d", _for_lp_pool, (1, 2))
 
 
+@spelled
 def adaptive_avg_pool1d(x: Tensor, output_size, name: str | None = None) -> Tensor:
     """Means over windows chosen so that the result has ``output_size``; None keeps a size.
 

@@ -243,6 +243,7 @@ def _windows(kernel_sizes, strides, paddings, dilations) -> list:
             around * 2 if len(around) == 2 else around, _pair(dilations, "dilations")]
 
 
+@spelled
 def unfold(x: Tensor, kernel_sizes, strides=1, paddings=0, dilations=1, name: str | None = None) -> Tensor:
     """Windows of images [n, c, h, w] as columns: [n, c * kernel height * kernel width, windows].
 

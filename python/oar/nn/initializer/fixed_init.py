@@ -38,6 +38,8 @@ class Constant(Initializer):
 class Assign(Initializer):
     """Given values: an array, a list, a number or a tensor.
 
+    A parameter takes the shape of the value. In a static program the parameter keeps its own shape, which must have as many elements.
+
     Args:
         value: an array, a list, a number or a tensor.
 
@@ -56,9 +58,10 @@ class Assign(Initializer):
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
         value = self._value
         value = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
-        if math.prod(value.shape) != math.prod(shape):
-            if oar.in_dynamic_mode():  # the parameter takes the shape of the value
-                return _from_array(value, dtype)
+        fits = math.prod(value.shape) == math.prod(shape)
+        if oar.in_dynamic_mode() and not (fits and isinstance(self._value, (int, float))):
+            return _from_array(value, dtype)  # as in Paddle, the parameter takes the shape of the value
+        if not fits:
             raise ValueError(
                 f"Assign holds a value of shape {list(value.shape)}, which does not fit a parameter of shape "
                 f"{list(shape)}."

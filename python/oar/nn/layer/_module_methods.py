@@ -139,9 +139,11 @@ class ModuleMethods:
             raise RuntimeError(f"[load_state_dict] the shapes of {missing} do not fit.")
         return LoadedKeys(missing, unexpected)
 
-    def register_forward_hook(self, hook: Any, *, prepend: bool = False) -> Any:
+    def register_forward_hook(
+        self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> Any:
         """``register_forward_post_hook`` under another name."""
-        return self.register_forward_post_hook(hook, prepend=prepend)
+        return self.register_forward_post_hook(hook, prepend=prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     # dtypes and devices ------------------------------------------------------------------------
 

@@ -93,6 +93,14 @@ const char* not_integers(const oar_kernel_call* call) {
              ? "integers are multiplied by the plain loop"
              : nullptr;
 }
+const char* not_a_row(const oar_kernel_call* raw) {
+  const auto& call = *static_cast<const KernelCall*>(raw);
+  return objection_to_linear(call.in(1), call.has(2) ? &call.in(2) : nullptr);
+}
+const char* not_integers_or_a_row(const oar_kernel_call* call) {
+  const char* objection = not_integers(call);
+  return objection ? objection : not_a_row(call);
+}
 
 }  // namespace
 
@@ -102,8 +110,8 @@ KernelList matmul_kernels() {
       {"matmul", 1, "cpu:generic", nullptr, kernel_entry<matmul>},
       {"matmul_core", 1, "cpu:gemm", not_integers, kernel_entry<matmul_core>},
       {"matmul_core", 1, "cpu:generic", nullptr, kernel_entry<matmul_core>},
-      {"linear", 1, "cpu:gemm", not_integers, kernel_entry<linear>},
-      {"linear", 1, "cpu:generic", nullptr, kernel_entry<linear>},
+      {"linear", 1, "cpu:gemm", not_integers_or_a_row, kernel_entry<linear>},
+      {"linear", 1, "cpu:generic", not_a_row, kernel_entry<linear>},
   };
   return list;
 }

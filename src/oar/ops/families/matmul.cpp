@@ -153,26 +153,54 @@ Tensor fit(const Tensor& grad, const Tensor& factor, const Shape& as_matrix) {
   return factor.rank() == 1 ? reshape(summed, factor.dims()) : summed;
 }
 
-Grads matmul_vjp(const vjp::matmul& v) {
-  const ProductShape p = product_shape(v.x, v.y, v.transpose_x, v.transpose_y);
-  const bool tx = v.transpose_x && p.has_row, ty = v.transpose_y && p.has_column;
-  const Tensor x = left_matrix(v.x), y = right_matrix(v.y);
-  const Tensor grad = p.has_row && p.has_column ? v.grad : reshape(v.grad, p.full());
+// The gradients of both factors of a product; an undefined one where none is needed.
+Grads product_gradients(const Tensor& left, const Tensor& right, bool transpose_x, bool transpose_y,
+                        const Tensor& out_grad, bool needs_left, bool needs_right) {
+  const ProductShape p = product_shape(left, right, transpose_x, transpose_y);
+  const bool tx = transpose_x && p.has_row, ty = transpose_y && p.has_column;
+  const Tensor x = left_matrix(left), y = right_matrix(right);
+  const Tensor grad = p.has_row && p.has_column ? out_grad : reshape(out_grad, p.full());
   Grads grads{Tensor(), Tensor()};
-  if (v.needs(0)) {
+  if (needs_left) {
     const Tensor other = conjugate(y);
     grads[0] =
-        fit(tx ? matmul(other, grad, ty, true) : matmul(grad, other, false, !ty), v.x, x.shape());
+        fit(tx ? matmul(other, grad, ty, true) : matmul(grad, other, false, !ty), left, x.shape());
   }
-  if (!v.needs(1)) return grads;
+  if (!needs_right) return grads;
   Tensor other = conjugate(x), rows = grad;
   if (y.rank() == 2 && x.rank() > 2 && !tx) {  // one product over all rows, not a sum of many
     other = as_rows(other);
     rows = as_rows(rows);
   }
   grads[1] =
-      fit(ty ? matmul(rows, other, true, tx) : matmul(other, rows, !tx, false), v.y, y.shape());
+      fit(ty ? matmul(rows, other, true, tx) : matmul(other, rows, !tx, false), right, y.shape());
   return grads;
+}
+
+// The factors of a product. Its axes are the last ones of `out`, which may be larger where more is added to it.
+void plan_product(ShardPlan& plan, PlanTensor& x, PlanTensor& y, PlanTensor& out, bool transpose_x,
+                  bool transpose_y) {
+  const size_t rows = x.axes.size(), columns = y.axes.size(), rank = out.axes.size();
+  const bool has_row = rows > 1, has_column = columns > 1;
+  const auto place = [](PlanTensor& t, bool last) { return t.axes.size() - (last ? 1 : 2); };
+  const int inner = plan.add(x.shape[has_row ? place(x, !transpose_x) : 0], Join::Sum);
+  plan.put(x, has_row ? place(x, !transpose_x) : 0, inner);
+  plan.put(y, has_column ? place(y, transpose_y) : 0, inner);
+  const auto pass = [&](PlanTensor& from, size_t axis, size_t to) {
+    const int factor = plan.add(out.shape[to]);
+    plan.put(from, axis, factor);
+    plan.put(out, to, factor);
+  };
+  if (has_row) pass(x, place(x, transpose_x), rank - 1 - has_column);
+  if (has_column) pass(y, place(y, !transpose_y), rank - 1);
+  const size_t batches = rank - has_row - has_column;
+  for (size_t i = 0; i < batches; ++i) {
+    const int factor = plan.add(out.shape[i]);
+    const size_t from_end = batches - i + 2;
+    plan.put(out, i, factor);
+    if (from_end <= rows) plan.put(x, rows - from_end, factor);
+    if (from_end <= columns) plan.put(y, columns - from_end, factor);
+  }
 }
 
 // Activations other than relu take as long inside the product as alone, and round differently.
@@ -201,30 +229,16 @@ const OpDef matmul_op = {
       return out.shape() == shape ? out : reshape(out, shape);
     },
     .cost = [](const CostCall& c) { return product_cost(c, summed_size(args::matmul(c.args))); },
-    .vjp = matmul_vjp,
+    .vjp = [](const vjp::matmul& v) -> Grads {
+      return product_gradients(v.x, v.y, v.transpose_x, v.transpose_y, v.grad, v.needs(0),
+                               v.needs(1));
+    },
     .saves = "x>y y>x",
     .plan =
         [](const PlanCall& c) {
           const args::matmul a(c.args);
-          PlanTensor &x = c.plan.operands[0], &y = c.plan.operands[1], &out = c.plan.results[0];
-          const size_t rows = x.axes.size(), columns = y.axes.size(), rank = out.axes.size();
-          const bool has_row = rows > 1, has_column = columns > 1;
-          const auto place = [](PlanTensor& t, bool last) {
-            return t.axes.size() - (last ? 1 : 2);
-          };
-          const int inner = c.plan.add(x.shape[has_row ? place(x, !a.transpose_x) : 0], Join::Sum);
-          c.plan.put(x, has_row ? place(x, !a.transpose_x) : 0, inner);
-          c.plan.put(y, has_column ? place(y, a.transpose_y) : 0, inner);
-          if (has_row) c.plan.pass(x, place(x, a.transpose_x), out, rank - 1 - has_column);
-          if (has_column) c.plan.pass(y, place(y, !a.transpose_y), out, rank - 1);
-          const size_t batches = rank - has_row - has_column;
-          for (size_t i = 0; i < batches; ++i) {
-            const int factor = c.plan.add(out.shape[i]);
-            const size_t from_end = batches - i + 2;
-            c.plan.put(out, i, factor);
-            if (from_end <= rows) c.plan.put(x, rows - from_end, factor);
-            if (from_end <= columns) c.plan.put(y, columns - from_end, factor);
-          }
+          plan_product(c.plan, c.plan.operands[0], c.plan.operands[1], c.plan.results[0],
+                       a.transpose_x, a.transpose_y);
         },
     .epilogue = {.steps = kProductSteps,
                  .fused = "matmul_fused",
@@ -258,37 +272,59 @@ const OpDef matmul_op = {
     .onnx = "MatMul",
 };
 
-void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_parameter(x, weight, "weight");
-  check_parameter(x, bias, "bias");
-  user_check(weight.rank() == 2, ErrorKind::InvalidArgument,
-             "weight must be [in_features, out_features], but its shape is {}.",
-             to_string(weight.dims()));
-  user_check(x.rank() >= 1 && same(x.dim(-1), weight.dim(0)), ErrorKind::InvalidArgument,
+// The shape of the product alone.
+Shape linear_product(const Tensor& x, const Tensor& weight) {
+  user_check(weight.rank() >= 1, ErrorKind::InvalidArgument,
+             "weight must be [in_features, out_features], but it is 0-d.");
+  const Dim features = weight.dim(weight.rank() == 1 ? 0 : -2);
+  user_check(x.rank() >= 1 && same(x.dim(-1), features), ErrorKind::InvalidArgument,
              "weight of shape {} takes {} features, but the last axis of x (shape {}) has another "
              "size.\nhint: weight is [in_features, out_features].",
-             to_string(weight.dims()), weight.dim(0).str(), to_string(x.dims()));
-  user_check(!bias.defined() || (bias.rank() == 1 && same(bias.dim(0), weight.dim(1))) ||
-                 (bias.rank() == 1 && same(bias.dim(0), 1)),
-             ErrorKind::InvalidArgument,
-             "bias of shape {} must have one number for each of {} features.",
-             bias.defined() ? to_string(bias.dims()) : "", weight.dim(1).str());
+             to_string(weight.dims()), features.str(), to_string(x.dims()));
+  return product_shape(x, weight, false, false).result();
+}
+
+bool has_matrix_and_row(const Tensor& weight, const Tensor& bias) {
+  return weight.rank() == 2 &&
+         (!bias.defined() || (bias.rank() == 1 && same(bias.dim(0), weight.dim(1))));
+}
+
+Shape linear_shape(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_parameter(x, weight, "weight");
+  check_parameter(x, bias, "bias");
+  if (has_matrix_and_row(weight, bias) && x.rank() >= 1 && same(x.dim(-1), weight.dim(0))) {
+    Shape out = x.shape();
+    out.back() = weight.dim(1);
+    return out;
+  }
+  const Shape out = linear_product(x, weight);
+  return bias.defined() ? broadcast_shapes(out, bias.shape()) : out;
+}
+
+// Gradients of a weight with one axis or more than two, or of a bias with more axes than the product.
+Grads linear_gradients(const vjp::linear& v) {
+  const Tensor grad = sum_to(v.grad, linear_product(v.x, v.weight));
+  Grads grads = product_gradients(v.x, v.weight, false, false, grad, v.needs(0), v.needs(1));
+  grads.push_back(v.needs(2) && v.bias.defined() ? sum_to(v.grad, v.bias.dims()) : Tensor());
+  return grads;
 }
 
 const OpDef linear_op = {
     .schema = "linear(Tensor x, Tensor weight, Tensor? bias = None) -> Tensor",
-    .brief = "x @ weight + bias, with a weight of shape [in_features, out_features].",
+    .brief =
+        "x @ weight + bias. The weight is [in_features, out_features]; a vector gives one number for each row of x, and "
+        "more axes give a batch of products. The bias broadcasts.",
     .infer = [](const args::linear& a) -> Metas {
-      check_linear(a.x, a.weight, a.bias);
-      return TensorMeta{a.x.dtype(), product_shape(a.x, a.weight, false, false).result()};
+      return TensorMeta{a.x.dtype(), linear_shape(a.x, a.weight, a.bias)};
     },
     .decompose = [](const args::linear& a) -> Made {
-      check_linear(a.x, a.weight, a.bias);
+      linear_shape(a.x, a.weight, a.bias);
       const Tensor out = matmul(a.x, a.weight);
       return a.bias.defined() ? add(out, a.bias) : out;
     },
     .cost = [](const CostCall& c) { return product_cost(c, extent(c.args[0].as_tensor(), -1)); },
     .vjp = [](const vjp::linear& v) -> Grads {
+      if (!has_matrix_and_row(v.weight, v.bias)) return linear_gradients(v);
       Grads grads{Tensor(), Tensor(), Tensor()};
       if (v.needs(0)) grads[0] = matmul(v.grad, conjugate(v.weight), false, true);
       if (v.needs(1))
@@ -297,12 +333,23 @@ const OpDef linear_op = {
       return grads;
     },
     .saves = "x>weight weight>x bias:shape",
-    .shard = "...k, kj, j -> ...j",
+    .plan =
+        [](const PlanCall& c) {
+          PlanTensor& out = c.plan.results[0];
+          plan_product(c.plan, c.plan.operands[0], c.plan.operands[1], out, false, false);
+          PlanTensor* bias = c.plan.operand(2);
+          if (!bias) return;
+          const size_t missing = out.axes.size() - bias->axes.size();
+          for (size_t i = 0; i < bias->axes.size(); ++i)
+            if (const int factor = out.axes[missing + i].factor; factor >= 0)
+              c.plan.put(*bias, i, factor);
+        },
     .localise =
         [](const PieceCall& piece) {
           // Partial products: only the first has the bias.
-          const bool partial =
-              piece.plan.operands[1].axes[0].factor == static_cast<int>(piece.factor);
+          const auto& axes = piece.plan.operands[1].axes;
+          const size_t inner = axes.size() == 1 ? 0 : axes.size() - 2;
+          const bool partial = axes[inner].factor == static_cast<int>(piece.factor);
           if (partial && !(piece.start == Dim(0))) piece.frame.set(2, Value());
         },
     .epilogue = {.steps = kProductSteps,
@@ -311,8 +358,8 @@ const OpDef linear_op = {
                  .activations = kOnlyRelu,
                  .accepts =
                      [](const args::linear& a) {
-                       return !a.bias.defined() ||
-                              (a.bias.dtype() == a.x.dtype() && a.bias.dim(0) == a.weight.dim(1));
+                       return has_matrix_and_row(a.weight, a.bias) &&
+                              (!a.bias.defined() || a.bias.dtype() == a.x.dtype());
                      }},
     .cuts_sums = [](const args::linear& a) { return is_turned(a.x, false); },
     .dtypes = "int float complex",
@@ -325,7 +372,12 @@ const OpDef linear_op = {
               .add(t({2, 3, 4}), t({4, 2}))
               .add(t({4}), t({4, 3}), t({3}))
               .add(t({0, 4}), t({4, 2}), t({2}))
-              .add(t({2, 3}), t({3, 4}), t({1}));
+              .add(t({2, 3}), t({3, 4}), t({1}))
+              .add(t({2, 3, 4}), t({4}), t({3}))  // a vector
+              .add(t({4}), t({4}), t({2, 3}))
+              .add(t({3, 4}), t({2, 4, 5}), t({3, 1}))  // a batch of matrices
+              .add(t({2, 1, 3, 2}), t({4, 2, 3}), t({}))
+              .add(t({1, 4}), t({4, 2}), t({3, 2, 2}));  // a bias with more axes
         },
     .python = "oar.nn.functional",
     .onnx = "Gemm",

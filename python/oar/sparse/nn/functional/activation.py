@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from oar import _sparse
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 
 __all__ = ["leaky_relu", "relu", "relu6", "softmax"]
 
 
+@spelled
 def relu(x: Tensor, name: str | None = None) -> Tensor:
     """max(x, 0) of each element that a sparse tensor holds.
 
@@ -27,6 +29,7 @@ def relu(x: Tensor, name: str | None = None) -> Tensor:
     return ops.relu(x)
 
 
+@spelled
 def relu6(x: Tensor, name: str | None = None) -> Tensor:
     """min(max(x, 0), 6) of each element that a sparse tensor holds.
 
@@ -46,6 +49,7 @@ def relu6(x: Tensor, name: str | None = None) -> Tensor:
     return ops.relu6(x)
 
 
+@spelled
 def leaky_relu(x: Tensor, negative_slope: float = 0.01, name: str | None = None) -> Tensor:
     """x where it is positive, else negative_slope * x, for each element that a sparse tensor holds.
 
@@ -66,6 +70,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01, name: str | None = None)
     return ops.leaky_relu(x, negative_slope)
 
 
+@spelled
 def softmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     """The softmax along an axis over the elements that a sparse tensor holds; others count as minus infinity.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from oar._C import Tensor, ops
+from oar._spelling import spelled
 from oar.sparse.nn.functional.conv import check_images, images, per_axis, symmetric_padding
 
 __all__ = ["max_pool3d"]
 
 
+@spelled
 def max_pool3d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     data_format: str = "NDHWC", name: str | None = None,

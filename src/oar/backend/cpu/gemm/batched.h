@@ -91,4 +91,12 @@ inline Batched batched_product(const oar_tensor& x, const oar_tensor& y, const o
   return p;
 }
 
+// Why the sums of linear cannot start from its bias; null if they can. Its product and sum then run apart.
+inline const char* objection_to_linear(const oar_tensor& weight, const oar_tensor* bias) {
+  if (weight.ndim != 2) return "the weight is not a matrix";
+  const bool row =
+      bias == nullptr || (bias->ndim == 1 && (bias->numel == weight.shape[1] || bias->numel == 1));
+  return row ? nullptr : "the bias is not a row of the result";
+}
+
 }  // namespace oar::cpu

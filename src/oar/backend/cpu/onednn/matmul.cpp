@@ -83,6 +83,7 @@ struct Product {
   const oar_tensor *bias = nullptr, *residual = nullptr;
   float scale = 1;
   std::string_view activation;
+  const char* objection = nullptr;  // to operands that are no such product
 
   bool has_epilogue() const { return residual != nullptr || scale != 1 || !activation.empty(); }
 };
@@ -418,7 +419,8 @@ void product(KernelCall& call) {
 }
 template <Product (*kRead)(const KernelCall&)>
 const char* accepts(const oar_kernel_call* raw) {
-  return objection(raw, kRead(*static_cast<const KernelCall*>(raw)));
+  const Product of = kRead(*static_cast<const KernelCall*>(raw));
+  return of.objection ? of.objection : objection(raw, of);
 }
 
 const oar_tensor* optional(const KernelCall& call, int i) {
@@ -428,7 +430,10 @@ Product matmul(const KernelCall& call) {
   return {.transpose_x = call.arg(2).as_bool(), .transpose_y = call.arg(3).as_bool()};
 }
 Product matmul_core(const KernelCall&) { return {}; }
-Product linear(const KernelCall& call) { return {.bias = optional(call, 2)}; }
+Product linear(const KernelCall& call) {
+  const oar_tensor* bias = optional(call, 2);
+  return {.bias = bias, .objection = objection_to_linear(call.in(1), bias)};
+}
 Product matmul_fused(const KernelCall& call) {
   return {.transpose_x = call.arg(4).as_bool(),
           .transpose_y = call.arg(5).as_bool(),
