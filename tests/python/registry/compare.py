@@ -69,7 +69,8 @@ def expected_dtype(record: Record, args, dtype: str, number: int) -> tuple[str, 
         return (found,)
     if found == "uint64":  # which we do not have
         return ("int64",)
-    if found == "float64" and dtype not in ("float64", "complex128"):  # NumPy widened; we do not
+    given = dtype in ("float64", "complex128") or any(t.dtype.name == "float64" for t in tensors_of(args))
+    if found == "float64" and not given:  # NumPy widened; we do not
         found = "float32"
     if narrow and found == "float32":
         return (dtype,) if number == 0 else (dtype, "float32")  # statistics of narrow floats may be kept wide
