@@ -236,28 +236,29 @@ Outputs Series::convolution(const Op& op, Args args, const std::vector<size_t>& 
   const bool square = varying.size() == 2 && op.has(Trait::Elementwise) &&
                       series_of(0)->call_ == series_of(1)->call_ &&
                       series_of(0)->result_ == series_of(1)->result_;
-  return expansion_->wrap_all(values, expansion_->add([frame, varying, square, &op, level = level](int k) {
-    Tensor total;
-    for (int i = varying.size() == 1 ? k : 0; i <= k; ++i) {
-      if (square && 2 * i >= k && total.defined()) {
-        total = total * 2.0;
-        if (2 * i > k) break;
-      } else if (square && 2 * i > k) {
-        break;
-      }
-      Frame term(frame->args());
-      bool zero = false;
-      for (size_t j = 0; j < varying.size(); ++j) {
-        const Tensor c =
-            coefficient_of((*frame)[varying[j]].as_tensor(), j == 0 ? i : k - i, level);
-        zero |= !c.defined();
-        if (c.defined()) term.set_tensor(varying[j], c);
-      }
-      if (!zero) total = sum_of(total, dispatch(op, term.args())[0]);
-      if (square && 2 * i == k) break;
-    }
-    return std::vector<Tensor>{total};
-  }));
+  return expansion_->wrap_all(
+      values, expansion_->add([frame, varying, square, &op, level = level](int k) {
+        Tensor total;
+        for (int i = varying.size() == 1 ? k : 0; i <= k; ++i) {
+          if (square && 2 * i >= k && total.defined()) {
+            total = total * 2.0;
+            if (2 * i > k) break;
+          } else if (square && 2 * i > k) {
+            break;
+          }
+          Frame term(frame->args());
+          bool zero = false;
+          for (size_t j = 0; j < varying.size(); ++j) {
+            const Tensor c =
+                coefficient_of((*frame)[varying[j]].as_tensor(), j == 0 ? i : k - i, level);
+            zero |= !c.defined();
+            if (c.defined()) term.set_tensor(varying[j], c);
+          }
+          if (!zero) total = sum_of(total, dispatch(op, term.args())[0]);
+          if (square && 2 * i == k) break;
+        }
+        return std::vector<Tensor>{total};
+      }));
 }
 
 // An elementwise op that is linear in one operand: that operand times the op at one.
