@@ -166,6 +166,67 @@ def _of_strings(name: str, argument: str, use: str) -> Any:
     return method
 
 
+# Paddle's inner methods, by which programs that move parameters around handle memory and gradients ----------
+
+
+def _copy_to(self: Tensor, place: Any, blocking: bool = True) -> Tensor:
+    """A copy on a device, without gradient."""
+    made = self.detach().to(place)
+    return made.clone() if made._device == self._device else made
+
+
+def _md5sum(self: Tensor) -> str:
+    """The MD5 sum of the elements, in hexadecimal digits."""
+    import hashlib
+
+    return hashlib.md5(self.numpy().tobytes(), usedforsecurity=False).hexdigest()
+
+
+def _slice(self: Tensor, begin_idx: int, end_idx: int) -> Tensor:
+    """A view of rows from the first to before the second index."""
+    return self[begin_idx:end_idx]
+
+
+def _share_buffer_to(self: Tensor, dst: Tensor) -> None:
+    """Another tensor keeps its sizes and from now on shows the first elements of this one."""
+    if self.size < dst.size:
+        raise ValueError(f"[_share_buffer_to] {list(self.shape)} has {self.size} elements; {list(dst.shape)} needs {dst.size}.")
+    shape = list(dst.shape)
+    dst._become(self.detach().flatten()[: dst.size].reshape(shape))
+
+
+def _is_shared_buffer_with(self: Tensor, other: Tensor) -> bool:
+    """Whether both begin at the same place in memory."""
+    return self.data_ptr() == other.data_ptr()
+
+
+def _clear(self: Tensor) -> None:
+    """Frees the memory: the tensor has no elements afterwards."""
+    self._become(ops.full([0], 0, self.dtype))
+
+
+def _copy_gradient_from(self: Tensor, other: Tensor) -> None:
+    """The gradient becomes a copy of the values of another tensor."""
+    self.grad = other.detach().clone()
+
+
+def _set_grad_ivar(self: Tensor, value: Tensor) -> None:
+    """Sets the gradient of a parameter."""
+    from oar.framework.parameter import EagerParamBase
+
+    if not isinstance(self, EagerParamBase):
+        raise TypeError("[_set_grad_ivar] only parameters have a gradient that is set so; assign to x.grad.")
+    self.grad = value
+
+
+_INNER_METHODS: dict[str, Any] = {
+    "_clear": _clear, "_clear_data": _clear, "_copy_gradient_from": _copy_gradient_from, "_copy_to": _copy_to,
+    "_grad_ivar": lambda self: self.grad, "_is_shared_buffer_with": _is_shared_buffer_with, "_md5sum": _md5sum,
+    "_numel": lambda self: self.size, "_set_grad_ivar": _set_grad_ivar, "_share_buffer_to": _share_buffer_to,
+    "_share_underline_tensor_to": _share_buffer_to, "_slice": _slice,
+}  # fmt: skip
+
+
 _METHODS: dict[str, Any] = {
     "create_parameter": staticmethod(create_parameter), "create_tensor": staticmethod(_functions.create_tensor),
     "get_map_tensor": _of_strings("get_map_tensor", "nothing", "Keep a vocabulary in a dict."),
@@ -175,5 +236,5 @@ _METHODS: dict[str, Any] = {
     "top_p_sampling": _random.top_p_sampling,
     "type": property(_kind, doc="The kind of tensor, as in ``oar.base.core.VarDesc.VarType``; None if it is sparse."),
 }  # fmt: skip
-for _name, _method in _METHODS.items():
+for _name, _method in (_METHODS | _INNER_METHODS).items():
     setattr(Tensor, _name, _method)

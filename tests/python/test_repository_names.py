@@ -170,3 +170,77 @@ def test_convolutions_by_their_inner_name():
 def test_kinds_of_norms():
     base = nn.layer.norm._InstanceNormBase
     assert isinstance(nn.InstanceNorm2D(3), base) and not isinstance(nn.BatchNorm2D(3), base)
+
+
+def test_layers_keep_their_arguments_where_programs_read_them():
+    up = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True)
+    assert (up.size, up.scale_factor, up.mode, up.align_corners, up.align_mode, up.data_format) == (None, 2, "bilinear", True, 0, None)
+    up.scale_factor = 3
+    assert list(up(oar.ones([1, 1, 2, 2])).shape) == [1, 1, 6, 6] and "scale_factor=3" in repr(up)
+    table = nn.Embedding(5, 3, padding_idx=-1)
+    assert table.padding_idx == table._padding_idx == -1 and table._size == [5, 3]
+    assert nn.AdaptiveAvgPool2D((2, None)).output_size == (2, None)
+    for layer in (nn.BatchNorm2D(3, bias_attr=False), nn.GroupNorm(1, 3, bias_attr=False), nn.LayerNorm(3, bias_attr=False)):
+        assert layer._weight_attr is None and layer._bias_attr is False
+    assert nn.BatchNorm(3, param_attr=oar.ParamAttr(name="scale_of_norm"))._param_attr.name == "scale_of_norm"
+    assert list(nn.Sequential(nn.ReLU())._modules) == ["0"]
+    x = oar.to_tensor([0.5])
+    assert nn.GRUCell(2, 2)._activation(x).item() == x.tanh().item() and nn.LSTMCell(2, 2)._gate_activation(x).item() == oar.sigmoid(x).item()
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    (((4, 4, 3), {"padding": 1}), ([1, 1], "EXPLICIT", "conv2d", 1)),
+    (((4, 8, 3), {"padding": "SAME", "groups": 4}), ([0, 0], "SAME", "depthwise_conv2d", 1)),
+    (((2, 2, 3), {"padding": 1, "padding_mode": "reflect"}), ([0, 0], "EXPLICIT", "conv2d", 1)),
+    (((4, 4, 3), {"padding": (1, 2), "data_format": "NHWC"}), ([1, 2], "EXPLICIT", "conv2d", 3)),
+])  # fmt: skip
+def test_what_a_convolution_hands_to_its_op(arguments, expected):
+    layer = nn.Conv2D(*arguments[0], **arguments[1])
+    assert (layer._updated_padding, layer._padding_algorithm, layer._op_type, layer._channel_dim) == expected
+    x = oar.randn([1, 8, 8, 4] if expected[3] == 3 else [1, arguments[0][0], 8, 8])
+    if layer._padding_mode == "zeros":
+        made = nn.functional.conv._conv_nd(
+            x, layer.weight, layer.bias, layer._stride, layer._updated_padding, layer._padding_algorithm, layer._dilation,
+            layer._groups, layer._data_format, layer._channel_dim, layer._op_type, layer._use_cudnn)
+        np.testing.assert_array_equal(made.numpy(), layer(x).numpy())
+    assert nn.Conv2DTranspose(2, 2, 3, groups=2)._op_type == "conv2d" and nn.Conv3D(2, 2, 3)._op_type == "conv3d"
+
+
+def test_optimizers_say_what_they_are():
+    class Mine(oar.optimizer.AdamW):
+        pass
+
+    parameter = oar.create_parameter([2], "float32")
+    mine = Mine(parameters=[parameter])
+    assert mine.type == "adamw" and oar.optimizer.RMSProp(0.1, parameters=[parameter]).type == "rmsprop"
+    parameter.sum().backward()
+    mine.zero_grad(set_to_none=False)
+    assert parameter.grad.tolist() == [0, 0]
+    mine.zero_grad()
+    assert parameter.grad is None
+
+
+def test_memory_and_gradients_by_inner_names():
+    x = oar.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    (x * x).sum().backward()
+    assert x._grad_ivar().tolist() == [2, 4, 6] and x._numel() == 3
+    assert x._md5sum() == "6e55f044605a4991f15fd4505d83faf4"  # of 1, 2, 3 as float32
+    whole, part = x.detach().clone(), oar.zeros([1, 2])
+    whole._share_buffer_to(part)
+    whole[1] = 9.0
+    assert part.tolist() == [[1, 9]] and whole._is_shared_buffer_with(part) and whole._slice(1, 3).tolist() == [9, 3]
+    with pytest.raises(ValueError, match="needs 4"):
+        whole._share_buffer_to(oar.zeros([4]))
+    copy = whole._copy_to(oar.CPUPlace(), True)
+    assert copy.tolist() == [1, 9, 3] and not copy._is_shared_buffer_with(whole)
+    other = oar.zeros([3])
+    other.stop_gradient = False
+    other._copy_gradient_from(x)
+    assert other.grad.tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match="parameters"):
+        other._set_grad_ivar(x)
+    parameter = oar.create_parameter([3], "float32")
+    parameter._set_grad_ivar(oar.ones([3]))
+    assert parameter.grad.tolist() == [1, 1, 1]
+    copy._clear_data()
+    assert copy.size == 0

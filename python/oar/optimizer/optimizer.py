@@ -94,6 +94,8 @@ class Optimizer(OptimizerState):
             self._add_param_group(dict(group), set_factor=grouped)
         self._param_groups = self._groups if grouped else self._parameter_list
         self.clear_gradients = self.clear_grad
+        # Of a program's own class: the one it is made from.
+        self.type = next(kind.__name__ for kind in type(self).__mro__ if kind.__module__.startswith("oar.")).lower()
         if isinstance(learning_rate, LRScheduler):
             learning_rate._listen(self)
 
@@ -234,6 +236,10 @@ class Optimizer(OptimizerState):
         for param in self._flat:
             if not param.stop_gradient:
                 param.clear_gradient(set_to_zero)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients: None, or zeros when ``set_to_none`` is False. The name that PyTorch has."""
+        self.clear_grad(set_to_zero=not set_to_none)
 
     def _update(self, grads: list[Any]) -> None:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]

@@ -42,6 +42,13 @@ class ModuleMethods:
     to: Any
     _float_to: Any
 
+    _sub_layers: Any
+
+    @property
+    def _modules(self) -> Any:
+        """The layers directly below, by name."""
+        return self._sub_layers
+
     # other layers ------------------------------------------------------------------------------
 
     def named_modules(

@@ -128,7 +128,8 @@ class Embedding(Layer):
             raise ValueError(f"padding_idx must be within [-{num_embeddings}, {num_embeddings}), but is {padding_idx}.")
         self._num_embeddings = num_embeddings
         self._embedding_dim = embedding_dim
-        self._padding_idx = padding_idx
+        self._size = [num_embeddings, embedding_dim]
+        self._padding_idx = self.padding_idx = padding_idx
         self._max_norm = max_norm
         self._norm_type = norm_type
         self._sparse = sparse

@@ -9,7 +9,7 @@ from typing import Any
 from oar._C import Tensor, ops
 from oar.framework.parameter import Parameter
 from oar.nn import functional as F
-from oar.nn.functional._window import FORMATS
+from oar.nn.functional._window import FORMATS, resolve_padding
 from oar.nn.initializer import Normal
 from oar.nn._axes import Axes, for_axes
 from oar.nn.layer.layers import Layer
@@ -79,6 +79,7 @@ class _ConvNd(Layer):
         self._data_format = data_format
         self._param_attr = weight_attr
         self._bias_attr = bias_attr
+        self._transposed = transposed
         # Padding that is not zeros is laid around the input first: before and after each of its axes.
         plain, border = [0, 0], [padding] * (2 * dims)
         channels_last = data_format == FORMATS[dims][1]
@@ -92,6 +93,30 @@ class _ConvNd(Layer):
             initializer = Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * in_channels)))
         self.weight = self.create_parameter(shape, weight_attr, dtype, default_initializer=initializer)
         self.bias = self.create_parameter([out_channels], bias_attr, dtype, is_bias=True)
+
+    # What Paddle's layer hands to its ops, for programs that call these themselves -------------------
+
+    _use_cudnn = False
+
+    @property
+    def _padding_algorithm(self) -> str:
+        return resolve_padding(self._inner_padding, len(self._kernel_size), self._data_format)[1]
+
+    @property
+    def _updated_padding(self) -> list[int]:
+        numbers = resolve_padding(self._inner_padding, len(self._kernel_size), self._data_format)[0]
+        return [numbers] * len(self._kernel_size) if isinstance(numbers, int) else list(numbers)
+
+    @property
+    def _channel_dim(self) -> int:
+        dims = len(self._kernel_size)
+        return dims + 1 if self._data_format == FORMATS[dims][1] else 1
+
+    @property
+    def _op_type(self) -> str:
+        each_alone = self._groups == self._in_channels > 1 and self._out_channels % self._in_channels == 0
+        depthwise = len(self._kernel_size) == 2 and each_alone and not self._transposed
+        return f"{'depthwise_' if depthwise else ''}conv{len(self._kernel_size)}d"
 
     def _convolve(self, function: Any, x: Tensor) -> Tensor:
         if self._border is not None:

@@ -79,6 +79,7 @@ class LayerNorm(Layer):
         shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self._normalized_shape = shape
         self._epsilon = epsilon
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         size = [math.prod(shape)]
         self.weight = self.create_parameter(size, weight_attr, dtype, default_initializer=Constant(1.0))
         self.bias = self.create_parameter(size, bias_attr, dtype, is_bias=True)
@@ -155,6 +156,7 @@ class _BatchNormBase(Layer):
         self._epsilon = epsilon
         self._use_global_stats = use_global_stats
         self._name = name
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self._data_format = self._check_data_format(data_format) or data_format
         statistics = (f"{name}_mean", f"{name}_variance") if name else (None, None)
         self._make_parameters(num_features, weight_attr, bias_attr, statistics)
@@ -308,6 +310,7 @@ class BatchNorm(_BatchNormBase):
         self._epsilon = epsilon
         self._use_global_stats = use_global_stats
         self._name = None
+        self._param_attr, self._bias_attr = param_attr, bias_attr
         self._data_format = data_layout
         self._act = act
         self._trainable_statistics = trainable_statistics
@@ -427,6 +430,7 @@ class GroupNorm(Layer):
         self._num_groups = num_groups
         self._num_channels = num_channels
         self._epsilon = epsilon
+        self._weight_attr, self._bias_attr = weight_attr, bias_attr
         self._data_format = data_format
         self.weight = self.create_parameter([num_channels], weight_attr, dtype, default_initializer=Constant(1.0))
         self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
@@ -484,6 +488,7 @@ def _instance_norm(axes: Axes) -> type[Layer]:
             self._num_features = num_features
             self._epsilon = epsilon
             self._momentum = momentum
+            self._weight_attr, self._bias_attr = weight_attr, bias_attr
             self._data_format = data_format
             self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
             self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)

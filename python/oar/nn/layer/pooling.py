@@ -329,7 +329,7 @@ def _adaptive_avg_pool(axes: Axes) -> type[_Pool]:
 
         def __init__(self, output_size: Any, data_format: str = axes.first, name: str | None = None) -> None:
             super().__init__()
-            self._output_size = output_size
+            self._output_size = self.output_size = output_size
             self._data_format = data_format
             self._name = name
 

@@ -23,16 +23,17 @@ class _WithName(Layer):
     """Shows its arguments by the attributes that ``_shown`` lists."""
 
     _shown: tuple[str, ...] = ()
+    _prefix = "_"  # of the attributes
 
     def _arguments(self, **arguments: Any) -> None:
         super().__init__()
         for key, value in arguments.items():
-            setattr(self, f"_{key}", value)
+            setattr(self, f"{self._prefix}{key}", value)
         self._shown = tuple(arguments)
 
     def extra_repr(self) -> str:
         given = ("name", "scale_factor", "size")  # shown only where they are
-        shown = {key: getattr(self, f"_{key}") for key in self._shown}
+        shown = {key: getattr(self, f"{self._prefix}{key}") for key in self._shown}
         return ", ".join(f"{key}={value}" for key, value in shown.items() if key not in given or value is not None)
 
 
@@ -164,14 +165,15 @@ class Upsample(_WithName):
         [1, 3, 8, 8]
     """
 
+    _prefix = ""  # programs read and set these
+
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool = False,
                  align_mode: int = 0, data_format: str | None = None, name: str | None = None) -> None:
         self._arguments(size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners,
                         align_mode=align_mode, data_format=data_format, name=name)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.interpolate(x, self._size, self._scale_factor, self._mode, self._align_corners, self._align_mode,
-                             self._data_format)
+        return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners, self.align_mode, self.data_format)
 
 
 class UpsamplingNearest2D(Upsample):

@@ -99,6 +99,9 @@ class _GatedCell(RNNCellBase):
 
     _mode: str
     _gates: int
+    # What gates and candidates go through, for programs that compute a step themselves.
+    _gate_activation = staticmethod(ops.sigmoid)
+    _activation = staticmethod(ops.tanh)
 
     def _make_weights(
         self, input_size: int, hidden_size: int, state_size: int, weight_ih_attr: Any, weight_hh_attr: Any,
