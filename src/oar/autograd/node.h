@@ -93,6 +93,7 @@ class History : public AutogradMeta, public FreeListed<History> {
   uint32_t epoch = 0;       // of a base: counts writes through views
   uint32_t seen_epoch = 0;  // of a view: the base's epoch when its node was created
   TensorImpl* retains = nullptr;
+  Intrusive<Node> retaining;  // the node that hands the retained gradient over
   Gradient grad;
   std::vector<Node::Hook> leaf_hooks;
   std::string name;
