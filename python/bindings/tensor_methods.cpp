@@ -55,7 +55,10 @@ int put_stop_gradient(PyObject* self, PyObject* value, void*) {
     const bool stop = PyObject_IsTrue(value) != 0;
     if (!stop && stop_gradient(tensor_of(self)))
       if (Builder* builder = Builder::of(tensor_of(self))) builder->note_leaf(tensor_of(self));
-    set_stop_gradient(tensor_of(self), stop);
+    if (stop)
+      set_stop_gradient(tensor_of(self), true);
+    else
+      request_gradient(tensor_of(self));
     return 0;
   });
 }

@@ -199,7 +199,7 @@ def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ig
     shares = q if isinstance(q, Tensor) else _C.make_tensor(q, "float64")
     if shares.ndim > 1 or shares.size == 0:
         raise ValueError(f"[{op}] q of shape {list(shares.shape)} must be a number or a vector of them.")
-    if not bool(ops.all(ops.logical_and(shares >= 0, shares <= 1))):
+    if not _C.is_symbolic(shares) and not bool(ops.all(ops.logical_and(shares >= 0, shares <= 1))):
         raise ValueError(f"[{op}] q holds {shares.tolist()}; it must be in [0, 1].")
     if not x.dtype.name.startswith(("float", "bfloat")):
         x = ops.cast(x, "float32")

@@ -83,8 +83,14 @@ void set_stop_gradient(const Tensor& whole, bool stop) {
     t->flags &= ~uint32_t{kRecording};
     return;
   }
-  // Integers have no gradient; requesting one has no effect.
+  // Integers have no gradient unless a user requests it.
   if (is_differentiable(t.dtype())) t->flags |= kRecording;
+}
+
+void request_gradient(const Tensor& whole) {
+  const Tensor& t = carrier_of(whole);
+  if (is_differentiable(t.dtype()) || (is_integral(t.dtype()) && t.is_dense()))
+    t->flags |= kRecording;
 }
 
 bool is_leaf(const Tensor& whole) {

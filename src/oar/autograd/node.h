@@ -108,6 +108,9 @@ void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index);
 
 bool stop_gradient(const Tensor& t);
 void set_stop_gradient(const Tensor& t, bool stop);
+// As set_stop_gradient(t, false), for an integer tensor too. Its gradient is of its dtype, as in Paddle, and flows through
+// integer results; those of floats have none.
+void request_gradient(const Tensor& t);
 bool is_leaf(const Tensor& t);
 // The same content without history.
 Tensor detach(const Tensor& t);
